@@ -1,0 +1,90 @@
+# Every command sets up what it needs: a virtual environment in .venv, installed anew when pyproject.toml changes.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+# The first interpreter that is new enough; `make test PYTHON=python3.12` chooses another one.
+PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,$(shell \
+	$(p) -c 'import sys; sys.version_info >= (3, 11) and print("$(p)")' 2>/dev/null)))
+GPU := $(shell { nvidia-smi -L || test -e /proc/driver/nvidia/version; } >/dev/null 2>&1 && echo yes)
+EXTRAS := dev$(if $(GPU),$(comma)cuda13)
+comma := ,
+
+VENV ?= .venv
+PY := $(VENV)/bin/python
+READY := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
+WORKERS ?= 2
+PYTEST := $(PY) -m pytest -q -n $(WORKERS) --dist worksteal --timeout 300
+SF ?= 1
+ENGINES ?= fuseline,duckdb
+REPEAT ?= 3
+OUT ?= out
+
+.PHONY: help
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(READY): pyproject.toml
+	@test -n "$(PYTHON)" || { echo "Fuseline needs Python 3.11 or newer; none was found." >&2; exit 1; }
+	test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
+	@touch $@
+
+.PHONY: install
+install: $(READY) ## the virtual environment, with the cuda13 extra where there is a GPU
+
+.PHONY: test
+test: $(READY) ## all tests
+	$(PYTEST) $(ARGS)
+
+.PHONY: bench
+bench: $(READY) ## the 22 TPC-H queries on Fuseline and DuckDB: SF=1 ENGINES=fuseline,duckdb REPEAT=3 OUT=out
+	$(PY) -m benchmarks.run tpch --sf $(SF) --engines $(ENGINES) --repeat $(REPEAT) \
+		--json $(OUT)/tpch-sf$(SF).json --chart $(OUT)/tpch-sf$(SF).png
+
+.PHONY: check
+check: lint types layout test-wheel ## what CI runs besides the tests
+
+.PHONY: lint
+lint: $(READY) ## ruff: rules and format
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+
+.PHONY: format
+format: $(READY) ## let ruff mend what it can
+	$(PY) -m ruff check --fix-only --quiet .
+	$(PY) -m ruff format .
+
+# The folders are not called as the packages are, so type checkers look at a folder of links.
+.PHONY: links
+links:
+	@rm -rf .typing && mkdir -p .typing/fuseline
+	@for entry in engine/*; do ln -s "../../$$entry" .typing/fuseline/; done
+	@ln -s ../../sql .typing/fuseline/sql
+
+.PHONY: types
+types: $(READY) links ## mypy --strict
+	$(PY) -m mypy
+
+.PHONY: layout
+layout: $(READY) ## the floors, sizes and names that the house rules ask for
+	$(PY) -m pytest -q tests/test_layout.py
+
+.PHONY: goldens
+goldens: $(READY) ## write the golden files anew; read the difference before committing it
+	$(PYTEST) --rewrite-goldens $(ARGS)
+
+.PHONY: wheel
+wheel: $(READY) ## the wheel and the source archive, in dist/
+	rm -rf build dist
+	$(PY) -m build --quiet
+
+# Python looks along PYTHONPATH before it asks an editable install, so the tests meet the wheel.
+.PHONY: test-wheel
+test-wheel: wheel ## the tests against the installed wheel
+	$(PY) -m pip install --quiet --no-deps --target build/installed dist/*.whl
+	PYTHONPATH=build/installed FUSELINE_TEST_INSTALLED=build/installed \
+		$(PYTEST) -m 'not slow' $(ARGS)
+
+.PHONY: clean
+clean: ## remove what was built; keeps .venv and data
+	rm -rf build dist out .typing .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
