@@ -1,0 +1,68 @@
+"""What + - * / mean for dates, intervals and text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .casts import coerce, is_text_literal
+from .expr import Expr
+from .types import DATE, DOUBLE, Kind
+
+_OPERATORS = ("add", "sub", "mul", "div", "int_div", "mod")
+# (kinds of the two sides, N for a number) -> function and whether to swap the arguments.
+_D, _T, _I, _N = "DATE", "TIMESTAMP", "INTERVAL", "number"
+_TEMPORAL: dict[tuple[str, str, str], tuple[str, bool]] = {
+    ("add", _D, _I): ("add_interval", False),
+    ("add", _I, _D): ("add_interval", True),
+    ("add", _T, _I): ("add_interval", False),
+    ("add", _I, _T): ("add_interval", True),
+    ("add", _D, _N): ("add_days", False),
+    ("add", _N, _D): ("add_days", True),
+    ("add", _I, _I): ("add_intervals", False),
+    ("sub", _D, _I): ("sub_interval", False),
+    ("sub", _T, _I): ("sub_interval", False),
+    ("sub", _D, _N): ("sub_days", False),
+    ("sub", _D, _D): ("date_minus_date", False),
+    ("sub", _T, _T): ("timestamp_minus_timestamp", False),
+    ("sub", _T, _D): ("timestamp_minus_timestamp", False),
+    ("sub", _D, _T): ("timestamp_minus_timestamp", False),
+    ("sub", _I, _I): ("sub_intervals", False),
+    ("mul", _I, _N): ("mul_interval", False),
+    ("mul", _N, _I): ("mul_interval", True),
+    ("div", _I, _N): ("div_interval", False),
+}
+
+
+def arithmetic(name: str, left: Expr, right: Expr) -> tuple[str, Sequence[Expr]]:
+    """Return the function that an operator stands for with these operands, and its arguments.
+
+    DATE + INTERVAL -> add_interval, INTERVAL + DATE -> add_interval with the operands swapped, x * '2' -> x * 2.
+    """
+    if name in _OPERATORS:
+        left, right = _number(left, right, name), _number(right, left, name)
+        if name == "sub" and is_text_literal(left) and right.type.kind is Kind.DATE:
+            left = coerce(left, DATE)
+        sides = (name, *_sides((left, right)))
+        if sides in _TEMPORAL:
+            function, swap = _TEMPORAL[sides]
+            return function, (right, left) if swap else (left, right)
+    return name, (left, right)
+
+
+def _number(expr: Expr, other: Expr, name: str) -> Expr:
+    """Return a text literal beside a number as a number; a DOUBLE where the other is no integer."""
+    if not is_text_literal(expr) or not other.type.is_numeric:
+        return expr
+    whole = other.type.is_integer and name != "div"
+    return coerce(expr, other.type if whole else DOUBLE)
+
+
+def _sides(args: Sequence[Expr]) -> tuple[str, str]:
+    """Name the sides of an operator for `_TEMPORAL`; NULL counts as what the other side goes with."""
+    names = [_N if a.type.is_numeric else a.type.kind.name for a in args]
+    partner = {_D: _N, _T: _I, _I: _I}
+    if names[0] == "NULL":
+        names[0] = partner.get(names[1], names[0])
+    if names[1] == "NULL":
+        names[1] = partner.get(names[0], names[1])
+    return names[0], names[1]

@@ -1,0 +1,140 @@
+"""Casts, written and implicit, and the type that several expressions take together.
+
+Literals are more flexible than their types: an integer literal takes the type of an integer beside it that holds it, a string
+literal any type at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..errors import Span, TypeMismatch
+from .coercion import castable, common
+from .expr import Cast, Expr, Literal
+from .literals import convert
+from .types import BOOLEAN, NULL, VARCHAR, DataType, Kind
+
+
+def condition(expr: Expr) -> Expr:
+    """Return `expr` as the BOOLEAN that WHERE, AND or CASE needs; numbers and text are cast as in DuckDB."""
+    kind = expr.type.kind
+    if expr.type.is_numeric or kind in (Kind.BOOLEAN, Kind.NULL, Kind.VARCHAR):
+        return coerce(expr, BOOLEAN)
+    raise TypeMismatch(f"A condition is BOOLEAN and this is {expr.type}: compare it.", expr.span)
+
+
+def common_type(types: Sequence[DataType], span: Span | None = None) -> DataType:
+    """Return the type that columns of `types` take together, in UNION for example; raises `TypeMismatch`."""
+    found = common(types)
+    if found is None:
+        names = " and ".join(dict.fromkeys(map(str, types)))
+        raise TypeMismatch(f"{names} do not mix here: cast them to one type.", span)
+    return found
+
+
+def shared_type(args: Sequence[Expr], span: Span | None = None) -> DataType:
+    """Return the type that CASE, COALESCE or VALUES give these expressions; raises `TypeMismatch`."""
+    types = literal_types(args, text=True)
+    if common(types) is None:
+        types = [a.type for a in args]  # the message names the text literals too
+    found = common_type(types, span or span_over(args))
+    if found.kind is Kind.NULL and any(a.type.kind is Kind.VARCHAR for a in args):
+        return VARCHAR
+    return found
+
+
+def unify(args: Sequence[Expr], span: Span | None = None) -> list[Expr]:
+    """Return the expressions, all in the type that they share; text that is no value of it fails when evaluated."""
+    shared = shared_type(args, span)
+    return [coerce_late(a, shared) for a in args]
+
+
+def literal_types(args: Sequence[Expr], text: bool = False) -> list[DataType]:
+    """Return the types of arguments, an integer literal's being that of the integers beside it where it fits.
+
+    `text`: string literals are untyped, unless all of the arguments are.
+    """
+    beside = common(
+        a.type for a in args if a.type.kind is not Kind.NULL and not isinstance(a, Literal)
+    )
+    types = []
+    for arg in args:
+        if text and is_text_literal(arg):
+            types.append(NULL)
+        elif beside is not None and beside.is_integer and _is_integer_literal(arg):
+            low, high = beside.integer_range
+            types.append(beside if low <= arg.value <= high else arg.type)  # type: ignore[attr-defined]
+        else:
+            types.append(arg.type)
+    if text and all(t.kind is Kind.NULL for t in types):
+        return [a.type for a in args]
+    return types
+
+
+def is_text_literal(expr: Expr) -> bool:
+    return isinstance(expr, Literal) and expr.type.kind is Kind.VARCHAR
+
+
+def _is_integer_literal(expr: Expr) -> bool:
+    return isinstance(expr, Literal) and expr.type.is_integer and expr.value is not None
+
+
+def coerce(expr: Expr, target: DataType) -> Expr:
+    """Return `expr` as `target`: the same object, a converted literal, or an implicit cast."""
+    if expr.type == target:
+        return expr
+    if isinstance(expr, Literal):
+        value = convert(expr.value, expr.type, target, expr.span)
+        return Literal(value, target, expr.span)
+    if not castable(expr.type, target):
+        raise TypeMismatch(f"{expr.type} cannot become {target} here.", expr.span)
+    return Cast(expr, target, span=expr.span)
+
+
+def coerce_late(expr: Expr, target: DataType) -> Expr:
+    """Like `coerce`, but text that may never be reached fails only when it is."""
+    if is_text_literal(expr) and target.kind is not Kind.VARCHAR:
+        return cast(expr, target, late=True)
+    return coerce(expr, target)
+
+
+def cast(
+    expr: Expr,
+    target: DataType,
+    *,
+    safe: bool = False,
+    span: Span | None = None,
+    late: bool = False,
+) -> Expr:
+    """Return CAST(expr AS target), or TRY_CAST with `safe`.
+
+    Text literals become dates, timestamps and intervals at once.  A text literal that is no value of `target` raises
+    `ConversionError`, or with `late` when it is evaluated.  Other casts of literals stay, for `1::BIGINT` is not as flexible as 1.
+    """
+    span = span or expr.span
+    if not castable(expr.type, target):
+        raise TypeMismatch(f"{expr.type} cannot be cast to {target}.", span)
+    if expr.type == target or (isinstance(expr, Literal) and expr.value is None):
+        return (
+            Literal(None, target, span)
+            if isinstance(expr, Literal) and expr.value is None
+            else expr
+        )
+    if is_text_literal(expr) and not late and not safe:
+        assert isinstance(expr, Literal)
+        value = convert(expr.value, VARCHAR, target, span)
+        if target.is_temporal or target.kind is Kind.INTERVAL:
+            return Literal(value, target, span)
+    return Cast(expr, target, safe, span)
+
+
+def to_text(expr: Expr) -> Expr:
+    """Return `expr` as VARCHAR, for `||` and concat."""
+    if isinstance(expr, Literal) and expr.value is not None and expr.type.kind is not Kind.VARCHAR:
+        return Cast(expr, VARCHAR, span=expr.span)
+    return coerce(expr, VARCHAR)
+
+
+def span_over(args: Sequence[Expr]) -> Span | None:
+    spans = [a.span for a in args if a.span is not None]
+    return Span(min(s.start for s in spans), max(s.end for s in spans)) if spans else None

@@ -1,0 +1,136 @@
+"""Which types turn into which without being asked, and the type that several share.
+
+Rules over types alone; what a literal may do beyond its type (a small integer literal takes the other side's type, a string
+literal any type) is in `infer`.  HUGEINT is DECIMAL(38,0) here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    HUGEINT,
+    INTEGER,
+    INTEGER_BITS,
+    MAX_DECIMAL_DIGITS,
+    NULL,
+    SMALLINT,
+    TIMESTAMP,
+    DataType,
+    Kind,
+    decimal,
+)
+
+# Digits of the DECIMAL that an integer type becomes beside a decimal.
+INTEGER_DIGITS: dict[Kind, int] = {
+    Kind.TINYINT: 3,
+    Kind.UTINYINT: 3,
+    Kind.SMALLINT: 5,
+    Kind.USMALLINT: 5,
+    Kind.INTEGER: 10,
+    Kind.UINTEGER: 10,
+    Kind.BIGINT: 19,
+    Kind.UBIGINT: 20,
+}
+_SIGNED_BY_BITS = {16: SMALLINT, 32: INTEGER, 64: BIGINT}
+
+
+def as_decimal(data_type: DataType) -> DataType:
+    """Return the decimal type that holds every value of an integer or decimal type."""
+    if data_type.is_decimal:
+        return data_type
+    return decimal(INTEGER_DIGITS[data_type.kind], 0)
+
+
+def implicit(source: DataType, target: DataType) -> bool:
+    """Whether a function that takes `target` accepts a `source` argument: widening only."""
+    if source == target or source.kind is Kind.NULL:
+        return True
+    if target.kind is Kind.DOUBLE:
+        return source.is_numeric
+    if target.kind is Kind.FLOAT:
+        return source.is_integer or source.is_decimal
+    if target.is_decimal and (source.is_integer or source.is_decimal):
+        needed = as_decimal(source)
+        return (
+            needed.scale <= target.scale
+            and needed.precision - needed.scale <= target.precision - target.scale
+        )
+    if target.is_integer and source.is_integer:
+        low, high = source.integer_range
+        target_low, target_high = target.integer_range
+        return target_low <= low and high <= target_high
+    return source.kind is Kind.DATE and target.kind is Kind.TIMESTAMP
+
+
+def _common_integer(left: DataType, right: DataType) -> DataType:
+    """Return the narrowest integer type of both ranges; beyond 64 bits HUGEINT."""
+    if left.is_signed_integer == right.is_signed_integer:
+        return max(left, right, key=lambda t: INTEGER_BITS[t.kind])
+    signed, unsigned = (left, right) if left.is_signed_integer else (right, left)
+    bits = max(INTEGER_BITS[signed.kind], 2 * INTEGER_BITS[unsigned.kind])
+    return _SIGNED_BY_BITS.get(bits, HUGEINT)
+
+
+def _common_decimal(left: DataType, right: DataType) -> DataType:
+    left, right = as_decimal(left), as_decimal(right)
+    scale = max(left.scale, right.scale)
+    digits = max(left.precision - left.scale, right.precision - right.scale) + scale
+    return decimal(min(digits, MAX_DECIMAL_DIGITS), scale)
+
+
+def common_pair(left: DataType, right: DataType) -> DataType | None:
+    """Return the type of COALESCE, CASE and comparisons over two types, or None where a cast must be written."""
+    if left == right or right.kind is Kind.NULL:
+        return left
+    if left.kind is Kind.NULL:
+        return right
+    if left.is_integer and right.is_integer:
+        return _common_integer(left, right)
+    if left.is_numeric and right.is_numeric:
+        if left.is_float or right.is_float:
+            return DOUBLE if Kind.DOUBLE in (left.kind, right.kind) else FLOAT
+        return _common_decimal(left, right)
+    kinds = {left.kind, right.kind}
+    if kinds == {Kind.DATE, Kind.TIMESTAMP}:
+        return TIMESTAMP
+    for truth, number in ((left, right), (right, left)):
+        if truth == BOOLEAN and (number.is_integer or number == HUGEINT):
+            return number
+    return None
+
+
+def operand_type(left: DataType, right: DataType) -> DataType | None:
+    """Return the type in which an arithmetic operator takes two types.
+
+    As `common_pair`, but a signed and an unsigned integer of which neither holds the other become BIGINT at once.
+    """
+    shared = common_pair(left, right)
+    if shared is not None and shared.is_integer and shared not in (left, right):
+        return BIGINT
+    return shared
+
+
+def common(types: Iterable[DataType]) -> DataType | None:
+    """Fold `common_pair` over `types`; the NULL type for none, None when two of them do not mix."""
+    result: DataType | None = NULL
+    for data_type in types:
+        if result is None:
+            return None
+        result = common_pair(result, data_type)
+    return result
+
+
+def castable(source: DataType, target: DataType) -> bool:
+    """Whether CAST from `source` to `target` exists (its values may still fail)."""
+    if source == target or Kind.NULL in (source.kind, target.kind):
+        return True
+    if Kind.VARCHAR in (source.kind, target.kind):
+        return True
+    plain = (source.is_numeric or source == BOOLEAN) and (target.is_numeric or target == BOOLEAN)
+    return plain or (source.is_temporal and target in (DATE, TIMESTAMP))

@@ -1,0 +1,178 @@
+"""SQL functions that are other functions, put together: they have no row in the table and no kernels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from ..errors import InvalidQuery, Span, TypeMismatch, UnknownName, nearest
+from . import infer
+from .expr import Case, Expr, Literal
+from .functions import SCALAR, scalar_name
+from .functions.dates import PARTS, UNITS
+from .types import BIGINT, DATE, DOUBLE, TIMESTAMP, VARCHAR
+
+Build = Callable[[Sequence[Expr], Span | None], Expr]
+
+
+def function(name: str, args: Sequence[Expr], span: Span | None = None) -> Expr:
+    """Return the call of any scalar function by its SQL name; raises `UnknownName` and `TypeMismatch`."""
+    known = DERIVED.get(name.lower())
+    if known is None:
+        if name not in SCALAR and scalar_name(name) is None:
+            raise infer.unknown_function(name, span, DERIVED)
+        return infer.call(name, args, span)
+    build, least, most, signature = known
+    if not least <= len(args) <= most:
+        raise TypeMismatch(f"{signature} does not take {len(args)} arguments.", span)
+    return build(args, span)
+
+
+def is_function(name: str) -> bool:
+    """Whether SQL calls something here by `name`."""
+    return name.lower() in DERIVED
+
+
+def _nullif(args: Sequence[Expr], span: Span | None) -> Expr:
+    """nullif(a, b) -> CASE WHEN a = b THEN NULL ELSE a END; the type is that of a."""
+    value, other = args
+    null = Literal(None, value.type)
+    return Case((infer.compare("eq", value, other, span),), (null,), value, value.type, span)
+
+
+def _if(args: Sequence[Expr], span: Span | None) -> Expr:
+    return infer.case([args[0]], [args[1]], args[2] if len(args) == 3 else None, span)
+
+
+def _concat(args: Sequence[Expr], span: Span | None) -> Expr:
+    """concat(a, b) -> coalesce(a, '') || coalesce(b, ''): NULL counts as empty."""
+    empty = Literal("", VARCHAR)
+    texts = [infer.to_text(a) for a in args]
+    known = [
+        (empty if t.value is None else t)
+        if isinstance(t, Literal)
+        else infer.call("coalesce", [t, empty])
+        for t in texts
+    ]
+    return infer.call("concat", known, span)
+
+
+def _log(args: Sequence[Expr], span: Span | None) -> Expr:
+    """log(x) has base 10; log(b, x) is log(x) / log(b)."""
+    if len(args) == 1:
+        return infer.call("log10", args, span)
+    base, value = args
+    if isinstance(base, Literal) and base.value in (2, 10):
+        return infer.call(f"log{base.value}", [value], span)
+    return infer.call("div", [infer.call("log10", [a], a.span) for a in (value, base)], span)
+
+
+def _cot(args: Sequence[Expr], span: Span | None) -> Expr:
+    return infer.call("div", [infer.literal(1), infer.call("tan", args, span)], span)
+
+
+def _unicode(args: Sequence[Expr], span: Span | None) -> Expr:
+    """As ascii, but -1 for the empty string."""
+    empty = infer.compare("eq", args[0], Literal("", VARCHAR), span)
+    return infer.case([empty], [infer.literal(-1)], infer.call("ascii", args, span), span)
+
+
+def _text(expr: Expr, what: str) -> str:
+    if isinstance(expr, Literal) and isinstance(expr.value, str):
+        return expr.value
+    raise InvalidQuery(f"{what} has to be a constant string.", expr.span)
+
+
+def _part(args: Sequence[Expr], span: Span | None) -> Expr:
+    """date_part('year', x) -> year(x)."""
+    name = _text(args[0], "The part of date_part").lower()
+    if name == "yearweek":
+        return _yearweek(args[1:], span)
+    known = PARTS.get(name)
+    if known is None:
+        hint = nearest(name, [*PARTS, "yearweek"])
+        raise UnknownName(f'Dates have no part "{name}".{hint}', args[0].span or span)
+    return infer.call(known, args[1:], span)
+
+
+def _yearweek(args: Sequence[Expr], span: Span | None) -> Expr:
+    year, week = (infer.call(name, args, span) for name in ("isoyear", "week"))
+    return infer.call("add", [infer.call("mul", [year, infer.literal(100)], span), week], span)
+
+
+def _epoch_us(args: Sequence[Expr], span: Span | None) -> Expr:
+    epoch = Literal(datetime(1970, 1, 1), TIMESTAMP)
+    return infer.call("date_diff", [Literal("microsecond", VARCHAR), epoch, args[0]], span)
+
+
+def _epoch_ms(args: Sequence[Expr], span: Span | None) -> Expr:
+    """Milliseconds of a timestamp, cut toward 1970; of a number the timestamp that it counts to."""
+    thousand = infer.literal(1000)
+    if args[0].type.is_numeric:
+        micros = infer.call("mul", [infer.coerce(args[0], BIGINT), thousand], span)
+        return infer.call("make_timestamp", [micros], span)
+    return infer.call("int_div", [_epoch_us(args, span), thousand], span)
+
+
+def _with_unit(name: str) -> tuple[Build, int, int, str]:
+    """A function whose first argument is a unit, in the spelling of `UNITS`."""
+
+    def build(args: Sequence[Expr], span: Span | None) -> Expr:
+        written = _text(args[0], f"The unit of {name}").lower()
+        unit = PARTS.get(written, "")
+        unit = "day" if unit in ("dayofweek", "dayofyear", "isodow") else unit
+        if unit not in UNITS:
+            place = args[0].span or span
+            raise UnknownName(f'There is no unit "{written}".{nearest(written, UNITS)}', place)
+        return infer.call(name, [Literal(unit, VARCHAR, args[0].span), *args[1:]], span)
+
+    count = 2 if name == "date_trunc" else 3
+    return build, count, count, f"{name}(unit, {'date' if count == 2 else 'start, end'})"
+
+
+def _escaped(function_name: str, negate: bool) -> Build:
+    def build(args: Sequence[Expr], span: Span | None) -> Expr:
+        matched = infer.call(function_name, args, span)
+        return infer.call("not", [matched], span) if negate else matched
+
+    return build
+
+
+def _renamed(name: str) -> Build:
+    return lambda args, span: infer.call(name, args, span)
+
+
+# SQL name -> how it is built, fewest and most arguments, signature.
+DERIVED: dict[str, tuple[Build, int, int, str]] = {
+    "nullif": (_nullif, 2, 2, "nullif(any, any)"),
+    "if": (_if, 2, 3, "if(BOOLEAN, any[, any])"),
+    "ifnull": (_renamed("coalesce"), 2, 2, "ifnull(any, any)"),
+    "concat": (_concat, 1, 10_000, "concat(any, ...)"),
+    "log": (_log, 1, 2, "log([base,] DOUBLE)"),
+    "cot": (_cot, 1, 1, "cot(DOUBLE)"),
+    "pi": (lambda _, span: Literal(math.pi, DOUBLE, span), 0, 0, "pi()"),
+    **dict.fromkeys(("unicode", "ord"), (_unicode, 1, 1, "unicode(VARCHAR)")),
+    **dict.fromkeys(("date_part", "datepart"), (_part, 2, 2, "date_part(part, date)")),
+    "yearweek": (_yearweek, 1, 1, "yearweek(date)"),
+    **dict.fromkeys(("date_trunc", "datetrunc"), _with_unit("date_trunc")),
+    **dict.fromkeys(("date_diff", "datediff"), _with_unit("date_diff")),
+    **dict.fromkeys(("date_sub", "datesub"), _with_unit("date_sub")),
+    "epoch_ms": (_epoch_ms, 1, 1, "epoch_ms(TIMESTAMP | BIGINT)"),
+    "epoch_us": (_epoch_us, 1, 1, "epoch_us(TIMESTAMP)"),
+    "date_add": (_renamed("add"), 2, 2, "date_add(date, INTERVAL)"),
+    "add": (_renamed("add"), 2, 2, "add(number, number)"),
+    "subtract": (_renamed("sub"), 2, 2, "subtract(number, number)"),
+    "multiply": (_renamed("mul"), 2, 2, "multiply(number, number)"),
+    "mod": (_renamed("mod"), 2, 2, "mod(number, number)"),
+    "date": (lambda args, span: infer.cast(args[0], DATE, span=span), 1, 1, "date(any)"),
+    "like_escape": (_escaped("like", False), 3, 3, "like_escape(VARCHAR, VARCHAR, VARCHAR)"),
+    "ilike_escape": (_escaped("ilike", False), 3, 3, "ilike_escape(VARCHAR, VARCHAR, VARCHAR)"),
+    "not_like_escape": (_escaped("like", True), 3, 3, "not_like_escape(VARCHAR, VARCHAR, VARCHAR)"),
+    "not_ilike_escape": (
+        _escaped("ilike", True),
+        3,
+        3,
+        "not_ilike_escape(VARCHAR, VARCHAR, VARCHAR)",
+    ),
+}

@@ -1,0 +1,254 @@
+"""Typed expressions over columns.
+
+A `Column` is an identity, not a position: it keeps its id from the node that makes it to the last one that reads it, so
+rules move expressions through a plan without renumbering.  Expressions are built by `infer` (which resolves overloads and
+inserts casts), never with a guessed type.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, ClassVar
+from typing import Literal as OneOf
+
+from ..errors import Span
+from .node import Node, transform_up, walk
+from .types import BOOLEAN, DataType
+
+if TYPE_CHECKING:
+    from .logical import Logical
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column that some node of the plan makes; equal when the ids are."""
+
+    id: int
+    name: str = field(compare=False)
+    type: DataType = field(compare=False)
+
+
+_ids = itertools.count(1)
+
+
+def new_column(name: str, data_type: DataType) -> Column:
+    """Return a column with an id that no other column of this process has."""
+    return Column(next(_ids), name, data_type)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An INTERVAL value; the three parts are kept apart as in DuckDB (a month has no fixed number of days)."""
+
+    months: int = 0
+    days: int = 0
+    micros: int = 0
+
+
+Value = None | bool | int | float | Decimal | str | date | datetime | Interval
+
+
+class Expr(Node):
+    """A typed expression; `span` is its place in the query text and no part of its identity."""
+
+    __slots__ = ()
+    type: DataType
+    span: Span | None
+
+
+@dataclass(frozen=True)
+class Literal(Expr):
+    """A constant; `value` is None for NULL of any type, an exact `Decimal` for DECIMAL."""
+
+    value: Value
+    type: DataType
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class ColumnRef(Expr):
+    """The value of a column in the current row."""
+
+    column: Column
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def type(self) -> DataType:  # type: ignore[override]
+        return self.column.type
+
+
+@dataclass(frozen=True)
+class Call(Expr):
+    """A scalar function of `functions.SCALAR`, operators included (`add`, `eq`, `and`, `like` ...)."""
+
+    CHILDREN: ClassVar = ("args",)
+    function: str
+    args: tuple[Expr, ...]
+    type: DataType
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Cast(Expr):
+    """CAST, or with `safe` TRY_CAST, which gives NULL where CAST raises `ConversionError`."""
+
+    CHILDREN: ClassVar = ("operand",)
+    operand: Expr
+    type: DataType
+    safe: bool = False
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Case(Expr):
+    """CASE WHEN conditions[i] THEN results[i] ELSE default END; all results have the type of the expression."""
+
+    CHILDREN: ClassVar = ("conditions", "results", "default")
+    conditions: tuple[Expr, ...]
+    results: tuple[Expr, ...]
+    default: Expr
+    type: DataType
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class InList(Expr):
+    """operand IN (values); values are literals of the operand's type (other lists become OR of equalities).
+
+    NOT IN is `not` of this.  NULL among the values makes a miss NULL.
+    """
+
+    CHILDREN: ClassVar = ("operand", "values")
+    operand: Expr
+    values: tuple[Literal, ...]
+    type: DataType = BOOLEAN
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class AggregateCall(Expr):
+    """An aggregate function of `functions.AGGREGATE`; COUNT(*) is `count_star` without arguments.
+
+    `filter` is the FILTER clause; `order` is the ORDER BY inside the call (string_agg, first, last).
+    """
+
+    CHILDREN: ClassVar = ("args", "filter", "order")
+    function: str
+    args: tuple[Expr, ...]
+    type: DataType
+    distinct: bool = False
+    filter: Expr | None = None
+    order: tuple[SortKey, ...] = ()
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class SortKey(Expr):
+    """One ORDER BY item.  Not a value of its own; an `Expr` so that walks and substitutions reach `expr`."""
+
+    CHILDREN: ClassVar = ("expr",)
+    expr: Expr
+    descending: bool = False
+    nulls_first: bool = False
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def type(self) -> DataType:  # type: ignore[override]
+        return self.expr.type
+
+
+# Subqueries.  `plan` is no child: it is a tree of another family.  The columns that it reads and does not make are its
+# correlation.  `decorrelate` removes all of these before `lower`.
+
+
+@dataclass(frozen=True)
+class ScalarSubquery(Expr):
+    """The single value of a one-column plan; NULL for no row, `ExecutionError` for more than one."""
+
+    plan: Logical
+    type: DataType
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Exists(Expr):
+    """Whether the plan has a row; never NULL."""
+
+    plan: Logical
+    type: DataType = BOOLEAN
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Quantified(Expr):
+    """operands <op> ANY/ALL (plan), in three-valued logic; IN is `eq` ANY, NOT IN is `not` of that.
+
+    `op` is a comparison function (`eq ne lt le gt ge`); several operands (row values) allow `eq` and `ne` alone.
+    The plan's columns have the operands' types, one each.
+    """
+
+    CHILDREN: ClassVar = ("operands",)
+    op: str
+    quantifier: OneOf["any", "all"]
+    operands: tuple[Expr, ...]
+    plan: Logical
+    type: DataType = BOOLEAN
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+Subquery = ScalarSubquery | Exists | Quantified
+
+TRUE = Literal(True, BOOLEAN)
+FALSE = Literal(False, BOOLEAN)
+
+
+def columns_of(expr: Expr) -> set[Column]:
+    """Return the columns that `expr` reads, those free in its subqueries included."""
+    found: set[Column] = set()
+    for node in walk(expr):
+        if isinstance(node, ColumnRef):
+            found.add(node.column)
+        elif isinstance(node, Subquery):
+            from .logical import free_columns  # the two families refer to each other
+
+            found |= free_columns(node.plan)
+    return found
+
+
+def substitute(expr: Expr, replacement: Callable[[Column], Expr | None]) -> Expr:
+    """Replace column references, inside subqueries too; None keeps one."""
+
+    def replace(node: Expr) -> Expr | None:
+        if isinstance(node, ColumnRef):
+            return replacement(node.column)
+        if isinstance(node, Subquery):
+            from .logical import substitute_free
+
+            plan = substitute_free(node.plan, replacement)
+            if plan is not node.plan:
+                import dataclasses
+
+                return dataclasses.replace(node, plan=plan)
+        return None
+
+    return transform_up(expr, replace)
+
+
+def conjuncts(expr: Expr | None) -> Iterator[Expr]:
+    """Yield the parts of a condition that AND joins."""
+    if isinstance(expr, Call) and expr.function == "and":
+        for arg in expr.args:
+            yield from conjuncts(arg)
+    elif expr is not None and expr != TRUE:
+        yield expr
+
+
+def conjunction(parts: list[Expr]) -> Expr:
+    """Return the AND of `parts`, TRUE for none; AND is n-ary in the plan."""
+    if not parts:
+        return TRUE
+    return parts[0] if len(parts) == 1 else Call("and", tuple(parts), BOOLEAN, parts[0].span)

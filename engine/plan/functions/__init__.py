@@ -1,0 +1,57 @@
+"""The one table of functions: names, types, NULL rule and each backend's way.
+
+A new function is one row in the file of its kind here, and one kernel of that name in each backend.  `SCALAR` and `AGGREGATE` are
+keyed by the name that plans use; `scalar_name` and `aggregate_name` find it from a SQL spelling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .aggregates import AGGREGATES
+from .conditional import CONDITIONAL
+from .dates import DATES
+from .numeric import NUMERIC
+from .operators import OPERATORS
+from .row import Function, Resolve
+from .strings import STRINGS
+
+__all__ = [
+    "AGGREGATE",
+    "SCALAR",
+    "Function",
+    "Resolve",
+    "aggregate_name",
+    "scalar_name",
+    "sql_names",
+]
+
+SCALAR: Mapping[str, Function] = {
+    row.name: row for row in (*OPERATORS, *NUMERIC, *CONDITIONAL, *STRINGS, *DATES)
+}
+AGGREGATE: Mapping[str, Function] = {row.name: row for row in AGGREGATES}
+
+
+def _spellings(table: Mapping[str, Function]) -> dict[str, str]:
+    """Map what SQL may call a function to its name; operators have signs instead of names."""
+    names = {name: name for name, row in table.items() if row.kind != "operator"}
+    return names | {alias: name for name, row in table.items() for alias in row.aliases}
+
+
+_SCALAR_SPELLINGS = _spellings(SCALAR)
+_AGGREGATE_SPELLINGS = _spellings(AGGREGATE)
+
+
+def scalar_name(spelling: str) -> str | None:
+    """Return the plan's name of the scalar function that SQL calls `spelling`."""
+    return _SCALAR_SPELLINGS.get(spelling.lower())
+
+
+def aggregate_name(spelling: str) -> str | None:
+    """Return the plan's name of the aggregate function that SQL calls `spelling`."""
+    return _AGGREGATE_SPELLINGS.get(spelling.lower())
+
+
+def sql_names() -> list[str]:
+    """Return every spelling, for the nearest names in an error."""
+    return sorted({*_SCALAR_SPELLINGS, *_AGGREGATE_SPELLINGS})

@@ -1,0 +1,133 @@
+"""Aggregate functions.  All but the counts are NULL for no (non-NULL) input; NULL arguments do not count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    HUGEINT,
+    INTEGER,
+    NULL,
+    TIMESTAMP,
+    VARCHAR,
+    DataType,
+    Kind,
+    decimal,
+)
+from .row import Function, Resolve
+from .signatures import fixed, unary
+
+Resolved = tuple[tuple[DataType, ...], DataType] | None
+
+
+def _row(name: str, resolve: Resolve, signature: str, *aliases: str, own: bool = False) -> Function:
+    return Function(name, resolve, signature, aliases, "aggregate", "own" if own else "propagate")
+
+
+def _sum(types: Sequence[DataType]) -> Resolved:
+    if len(types) != 1:
+        return None
+    argument = types[0]
+    if argument.kind in (Kind.NULL, Kind.BOOLEAN):
+        return (INTEGER,), HUGEINT
+    if argument.is_integer:
+        return (argument,), HUGEINT
+    if argument.is_decimal:
+        return (argument,), decimal(38, argument.scale)
+    return ((argument,), DOUBLE) if argument.is_float else None
+
+
+def _median(types: Sequence[DataType]) -> Resolved:
+    if len(types) != 1:
+        return None
+    argument = types[0]
+    if argument.is_integer or argument in (NULL, HUGEINT):
+        argument = DOUBLE
+    elif argument.kind is Kind.DATE:
+        argument = TIMESTAMP
+    known = argument.is_numeric or argument.kind is Kind.TIMESTAMP
+    return ((argument,), argument) if known else None
+
+
+def _quantile_cont(types: Sequence[DataType]) -> Resolved:
+    found = _median(types[:1]) if len(types) == 2 and types[1].is_numeric else None
+    return None if found is None else ((*found[0], DOUBLE), found[1])
+
+
+def _quantile_disc(types: Sequence[DataType]) -> Resolved:
+    if len(types) != 2 or not types[1].is_numeric:
+        return None
+    return (types[0], DOUBLE), types[0]
+
+
+def _any(types: Sequence[DataType]) -> Resolved:
+    return (tuple(types), types[0]) if len(types) == 1 else None
+
+
+def _any_count(types: Sequence[DataType]) -> Resolved:
+    return (tuple(types), BIGINT) if len(types) == 1 else None
+
+
+def _argument_of(types: Sequence[DataType]) -> Resolved:
+    return (tuple(types), types[0]) if len(types) == 2 else None
+
+
+_SPREAD = fixed(DOUBLE, result=DOUBLE)
+_PAIR = fixed(DOUBLE, DOUBLE, result=DOUBLE)
+_TRUTH = unary(lambda t: t == BOOLEAN, null=BOOLEAN)
+_BITS = unary(lambda t: t.is_integer)
+
+AGGREGATES = (
+    _row("count_star", lambda types: ((), BIGINT) if not types else None, "count(*)", own=True),
+    _row("count", _any_count, "count(any)"),
+    # Integers -> DECIMAL(38,0), DECIMAL(p,s) -> DECIMAL(38,s), FLOAT and DOUBLE -> DOUBLE.  OutOfRange, never wraps.
+    _row("sum", _sum, "sum(number)"),
+    # Integers, decimals and floats arrive as they are; DOUBLE: the exact sum (of integers and decimals) over the count.
+    _row("avg", unary(lambda t: t.is_numeric, DOUBLE), "avg(number)", "mean"),
+    _row("min", _any, "min(any)"),  # NaN is the greatest
+    _row("max", _any, "max(any)"),
+    _row("any_value", _any, "any_value(any)"),  # the first that is not NULL
+    _row("first", _any, "first(any)", "arbitrary", own=True),  # of the first row, NULL included
+    _row("last", _any, "last(any)", own=True),
+    _row("bool_and", _TRUTH, "bool_and(BOOLEAN)"),
+    _row("bool_or", _TRUTH, "bool_or(BOOLEAN)"),
+    _row("bit_and", _BITS, "bit_and(integer)"),  # same type
+    _row("bit_or", _BITS, "bit_or(integer)"),
+    _row("bit_xor", _BITS, "bit_xor(integer)"),
+    # DOUBLE -> DOUBLE; the samp ones are NULL for one value.  Inf or NaN inside: OutOfRange.
+    _row("var_samp", _SPREAD, "var_samp(DOUBLE)", "variance"),
+    _row("var_pop", _SPREAD, "var_pop(DOUBLE)"),
+    _row("stddev_samp", _SPREAD, "stddev_samp(DOUBLE)", "stddev"),
+    _row("stddev_pop", _SPREAD, "stddev_pop(DOUBLE)"),
+    _row("product", _SPREAD, "product(DOUBLE)"),
+    # BOOLEAN -> DECIMAL(38,0), as DuckDB; 0 for no rows... never NULL.
+    _row(
+        "count_if", unary(lambda t: t == BOOLEAN, HUGEINT, BOOLEAN), "count_if(BOOLEAN)", "countif"
+    ),
+    # (VARCHAR, separator Literal): always both; ORDER BY inside counts.
+    _row(
+        "string_agg",
+        fixed(VARCHAR, VARCHAR, result=VARCHAR),
+        "string_agg(VARCHAR, separator)",
+        "group_concat",
+        "listagg",
+    ),
+    # DOUBLE, FLOAT, DECIMAL or TIMESTAMP -> same type, interpolated: quantile_cont at 0.5.
+    _row("median", _median, "median(number | TIMESTAMP)"),
+    # (x, fraction Literal DOUBLE in [0, 1]), x as for median.
+    _row("quantile_cont", _quantile_cont, "quantile_cont(number | TIMESTAMP, fraction)"),
+    # (x of any type, fraction Literal DOUBLE) -> a value that occurs: the ceil(n * fraction)-th, the first for 0.
+    _row("quantile_disc", _quantile_disc, "quantile_disc(any, fraction)", "quantile"),
+    _row("mode", _any, "mode(any)"),  # the first to reach the highest count
+    # arg_min(value, key): the value of the first row with the extreme key; rows with NULL in either do not count.
+    _row("arg_min", _argument_of, "arg_min(any, any)", "min_by", "argmin"),
+    _row("arg_max", _argument_of, "arg_max(any, any)", "max_by", "argmax"),
+    # (y DOUBLE, x DOUBLE); rows with NULL in either do not count.
+    _row("covar_samp", _PAIR, "covar_samp(DOUBLE, DOUBLE)"),
+    _row("covar_pop", _PAIR, "covar_pop(DOUBLE, DOUBLE)"),
+    _row("corr", _PAIR, "corr(DOUBLE, DOUBLE)"),
+    _row("approx_count_distinct", _any_count, "approx_count_distinct(any)"),  # exact is allowed
+)

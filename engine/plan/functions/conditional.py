@@ -1,0 +1,14 @@
+"""Functions that choose among their arguments.  CASE, NULLIF and IF are `Case` expressions made by `infer`."""
+
+from __future__ import annotations
+
+from .row import Function
+from .signatures import variadic
+
+CONDITIONAL = (
+    # n-ary, all of the result's type.  NULL arguments are skipped; NULL when all are.
+    Function("greatest", variadic(1), "greatest(any, ...)", nulls="own"),
+    Function("least", variadic(1), "least(any, ...)", nulls="own"),
+    # The first that is not NULL; a later argument's error counts only where it is reached.
+    Function("coalesce", variadic(1), "coalesce(any, ...)", nulls="own"),
+)

@@ -1,0 +1,233 @@
+"""Dates, timestamps and intervals.
+
+DATE widens to TIMESTAMP wherever a function has no DATE form of its own, so kernels see the types named here.  The unit of date_trunc,
+date_diff and date_sub is a VARCHAR Literal, one of `UNITS`, in its canonical spelling.
+"""
+
+from __future__ import annotations
+
+from ..types import (
+    BIGINT,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    INTERVAL,
+    TIMESTAMP,
+    VARCHAR,
+    DataType,
+    Kind,
+)
+from .row import Function, Resolve
+from .signatures import any_of, fixed, overloads
+
+UNITS = (
+    "microsecond",
+    "millisecond",
+    "second",
+    "minute",
+    "hour",
+    "day",
+    "week",
+    "month",
+    "quarter",
+    "year",
+    "decade",
+    "century",
+    "millennium",
+)
+
+# Parts of EXTRACT and date_part, and other spellings of units, to function names.
+PARTS: dict[str, str] = {
+    **{unit: unit for unit in UNITS},
+    **{f"{unit}s": unit for unit in UNITS if unit not in ("century", "millennium")},
+    **dict.fromkeys(("us", "usec", "usecs", "usecond", "useconds"), "microsecond"),
+    **dict.fromkeys(("ms", "msec", "msecs"), "millisecond"),
+    **dict.fromkeys(("s", "sec", "secs"), "second"),
+    **dict.fromkeys(("m", "min", "mins"), "minute"),
+    **dict.fromkeys(("h", "hr", "hrs"), "hour"),
+    **dict.fromkeys(("d", "dayofmonth"), "day"),
+    **dict.fromkeys(("w", "weekofyear"), "week"),
+    **dict.fromkeys(("mon", "mons"), "month"),
+    **dict.fromkeys(("y", "yr", "yrs"), "year"),
+    **dict.fromkeys(("dec", "decs"), "decade"),
+    **dict.fromkeys(("c", "cent", "centuries"), "century"),
+    **dict.fromkeys(("mil", "millenniums", "millennia"), "millennium"),
+    **dict.fromkeys(("dow", "weekday", "dayofweek"), "dayofweek"),
+    **dict.fromkeys(("doy", "dayofyear"), "dayofyear"),
+    "isodow": "isodow",
+    "isoyear": "isoyear",
+    "epoch": "epoch",
+}
+
+_CALENDAR = any_of(Kind.DATE, Kind.TIMESTAMP, result=BIGINT, null=TIMESTAMP)
+_CALENDAR_OR_INTERVAL = any_of(
+    Kind.DATE, Kind.TIMESTAMP, Kind.INTERVAL, result=BIGINT, null=TIMESTAMP
+)
+
+
+def _clock(result: DataType) -> Resolve:
+    """TIMESTAMP (a DATE is cast) or INTERVAL."""
+    return overloads(fixed(TIMESTAMP, result=result), fixed(INTERVAL, result=result))
+
+
+def _unit(name: str) -> Function:
+    """(unit Literal, TIMESTAMP, TIMESTAMP) -> BIGINT."""
+    return Function(
+        name,
+        fixed(VARCHAR, TIMESTAMP, TIMESTAMP, result=BIGINT),
+        f"{name}(unit, TIMESTAMP, TIMESTAMP)",
+        {"date_diff": ("datediff",), "date_sub": ("datesub",)}[name],
+    )
+
+
+PART_FUNCTIONS = (
+    # DATE or TIMESTAMP or INTERVAL -> BIGINT.
+    *(
+        Function(name, _CALENDAR_OR_INTERVAL, f"{name}(DATE | TIMESTAMP | INTERVAL)", aliases)
+        for name, aliases in {
+            "year": (),
+            "quarter": (),
+            "month": (),
+            "day": ("dayofmonth",),
+            "decade": (),
+            "century": (),
+            "millennium": (),
+        }.items()
+    ),
+    # DATE or TIMESTAMP -> BIGINT.  week is ISO's; dayofweek has Sunday 0, isodow Monday 1 to Sunday 7.
+    *(
+        Function(name, _CALENDAR, f"{name}(DATE | TIMESTAMP)", aliases)
+        for name, aliases in {
+            "week": ("weekofyear",),
+            "isodow": (),
+            "dayofweek": ("weekday",),
+            "dayofyear": (),
+            "isoyear": (),
+        }.items()
+    ),
+    # TIMESTAMP or INTERVAL -> BIGINT.  millisecond and microsecond include the seconds of the minute (12.345 s is 12345).
+    *(
+        Function(name, _clock(BIGINT), f"{name}(TIMESTAMP | INTERVAL)")
+        for name in ("hour", "minute", "second", "millisecond", "microsecond")
+    ),
+    Function("epoch", _clock(DOUBLE), "epoch(TIMESTAMP | INTERVAL)"),  # seconds with their fraction
+)
+
+CALENDAR = (
+    Function(
+        "date_trunc",
+        fixed(VARCHAR, TIMESTAMP, result=TIMESTAMP),
+        "date_trunc(unit, TIMESTAMP)",
+        ("datetrunc",),
+    ),
+    _unit("date_diff"),  # boundaries of the unit between a and b
+    _unit("date_sub"),  # whole units between a and b
+    Function("last_day", fixed(TIMESTAMP, result=DATE), "last_day(DATE)"),
+    # Invalid parts: ConversionError.
+    Function(
+        "make_date", fixed(BIGINT, BIGINT, BIGINT, result=DATE), "make_date(BIGINT, BIGINT, BIGINT)"
+    ),
+    # (year, month, day, hour, minute, seconds DOUBLE), or microseconds since 1970.
+    Function(
+        "make_timestamp",
+        overloads(
+            fixed(BIGINT, BIGINT, BIGINT, BIGINT, BIGINT, DOUBLE, result=TIMESTAMP),
+            fixed(BIGINT, result=TIMESTAMP),
+        ),
+        "make_timestamp(BIGINT, BIGINT, BIGINT, BIGINT, BIGINT, DOUBLE)",
+    ),
+    Function(
+        "strftime", fixed(TIMESTAMP, VARCHAR, result=VARCHAR), "strftime(TIMESTAMP, format)"
+    ),  # format is a Literal
+    Function("strptime", fixed(VARCHAR, VARCHAR, result=TIMESTAMP), "strptime(VARCHAR, format)"),
+    Function("monthname", fixed(TIMESTAMP, result=VARCHAR), "monthname(DATE)"),
+    Function("dayname", fixed(TIMESTAMP, result=VARCHAR), "dayname(DATE)"),
+)
+
+ARITHMETIC = (
+    # (TIMESTAMP, INTERVAL) -> TIMESTAMP, a DATE is cast: months first (clipped to the month's end), days, microseconds.
+    Function(
+        "add_interval",
+        fixed(TIMESTAMP, INTERVAL, result=TIMESTAMP),
+        "TIMESTAMP + INTERVAL",
+        (),
+        "operator",
+    ),
+    Function(
+        "sub_interval",
+        fixed(TIMESTAMP, INTERVAL, result=TIMESTAMP),
+        "TIMESTAMP - INTERVAL",
+        (),
+        "operator",
+    ),
+    Function("add_days", fixed(DATE, INTEGER, result=DATE), "DATE + INTEGER", (), "operator"),
+    Function("sub_days", fixed(DATE, INTEGER, result=DATE), "DATE - INTEGER", (), "operator"),
+    Function(
+        "date_minus_date", fixed(DATE, DATE, result=BIGINT), "DATE - DATE", (), "operator"
+    ),  # days
+    # INTERVAL of whole days and microseconds, no months.
+    Function(
+        "timestamp_minus_timestamp",
+        fixed(TIMESTAMP, TIMESTAMP, result=INTERVAL),
+        "TIMESTAMP - TIMESTAMP",
+        (),
+        "operator",
+    ),
+    # Part by part.
+    Function(
+        "add_intervals",
+        fixed(INTERVAL, INTERVAL, result=INTERVAL),
+        "INTERVAL + INTERVAL",
+        (),
+        "operator",
+    ),
+    Function(
+        "sub_intervals",
+        fixed(INTERVAL, INTERVAL, result=INTERVAL),
+        "INTERVAL - INTERVAL",
+        (),
+        "operator",
+    ),
+    Function("neg_interval", fixed(INTERVAL, result=INTERVAL), "- INTERVAL", (), "operator"),
+    # By BIGINT part by part; by DOUBLE with fractions of a month spilling to days of 30 and of a day to microseconds.
+    Function(
+        "mul_interval",
+        overloads(
+            fixed(INTERVAL, BIGINT, result=INTERVAL), fixed(INTERVAL, DOUBLE, result=INTERVAL)
+        ),
+        "INTERVAL * number",
+        (),
+        "operator",
+    ),
+    Function(
+        "div_interval",
+        fixed(INTERVAL, DOUBLE, result=INTERVAL),
+        "INTERVAL / number",
+        (),
+        "operator",
+    ),
+    # A number of the unit as an INTERVAL.
+    *(
+        Function(f"to_{unit}", fixed(BIGINT, result=INTERVAL), f"to_{unit}(BIGINT)")
+        for unit in (
+            "millennia",
+            "centuries",
+            "decades",
+            "years",
+            "quarters",
+            "months",
+            "weeks",
+            "days",
+        )
+    ),
+    *(
+        Function(f"to_{unit}", fixed(BIGINT, result=INTERVAL), f"to_{unit}(BIGINT)")
+        for unit in ("hours", "minutes", "microseconds")
+    ),
+    *(
+        Function(f"to_{unit}", fixed(DOUBLE, result=INTERVAL), f"to_{unit}(DOUBLE)")
+        for unit in ("seconds", "milliseconds")
+    ),
+)
+
+DATES = (*PART_FUNCTIONS, *CALENDAR, *ARITHMETIC)

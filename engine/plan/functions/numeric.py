@@ -1,0 +1,78 @@
+"""Numeric functions."""
+
+from __future__ import annotations
+
+from ..types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    HUGEINT,
+    TINYINT,
+    DataType,
+    Kind,
+)
+from .row import Function
+from .signatures import any_of, fixed, overloads, rounding, unary, whole
+
+
+def _is_number(data_type: DataType) -> bool:
+    return data_type.is_numeric
+
+
+def _of_double(name: str, *aliases: str) -> Function:
+    return Function(name, fixed(DOUBLE, result=DOUBLE), f"{name}(DOUBLE)", aliases)
+
+
+_BIGINT_PAIR = overloads(
+    fixed(BIGINT, BIGINT, result=BIGINT), fixed(HUGEINT, HUGEINT, result=HUGEINT)
+)
+_FLOATING = any_of(Kind.FLOAT, Kind.DOUBLE, result=BOOLEAN, null=DOUBLE)
+
+NUMERIC = (
+    Function(
+        "abs", unary(_is_number), "abs(number)", ("@",)
+    ),  # same type; smallest integer: OutOfRange
+    # FLOAT, DOUBLE: same type.  DECIMAL(p,s) -> DECIMAL(p,0).  Integers arrive cast to DOUBLE.
+    Function("ceil", whole, "ceil(number)", ("ceiling",)),
+    Function("floor", whole, "floor(number)"),
+    # round(x) or round(x, digits INTEGER).  DECIMAL(p,s) needs a Literal for digits d and gives DECIMAL(p, max(0, d)), or
+    # its own type when d >= s; half away from zero.  Integers keep their type (d < 0 rounds to tens).
+    Function("round", rounding, "round(number[, INTEGER])"),
+    Function("trunc", rounding, "trunc(number[, INTEGER])"),  # as round, toward zero
+    Function("sign", unary(_is_number, TINYINT), "sign(number)"),  # -1, 0, 1; NaN gives 0
+    # IEEE arithmetic throughout, as in DuckDB 2.0: sqrt(-1) is NaN, ln(0) -inf, sin(inf) NaN; no errors.
+    _of_double("sqrt"),
+    _of_double("cbrt"),
+    _of_double("exp"),
+    _of_double("ln"),
+    _of_double("log10", "log"),
+    _of_double("log2"),
+    Function(
+        "power", fixed(DOUBLE, DOUBLE, result=DOUBLE), "power(DOUBLE, DOUBLE)", ("pow", "**", "^")
+    ),
+    _of_double("sin"),
+    _of_double("cos"),
+    _of_double("tan"),
+    _of_double("asin"),
+    _of_double("acos"),
+    _of_double("atan"),
+    Function("atan2", fixed(DOUBLE, DOUBLE, result=DOUBLE), "atan2(DOUBLE, DOUBLE)"),
+    _of_double("degrees"),
+    _of_double("radians"),
+    # BIGINT or DECIMAL(38,0); result not negative; OutOfRange.
+    Function("gcd", _BIGINT_PAIR, "gcd(BIGINT, BIGINT)", ("greatest_common_divisor",)),
+    Function("lcm", _BIGINT_PAIR, "lcm(BIGINT, BIGINT)", ("least_common_multiple",)),
+    # FLOAT or DOUBLE.
+    Function(
+        "is_nan", overloads(_FLOATING, fixed(DOUBLE, result=BOOLEAN)), "isnan(DOUBLE)", ("isnan",)
+    ),
+    Function(
+        "is_inf", overloads(_FLOATING, fixed(DOUBLE, result=BOOLEAN)), "isinf(DOUBLE)", ("isinf",)
+    ),
+    Function(
+        "is_finite",
+        overloads(_FLOATING, fixed(DOUBLE, result=BOOLEAN)),
+        "isfinite(DOUBLE)",
+        ("isfinite",),
+    ),
+)

@@ -1,0 +1,354 @@
+"""Building typed expressions: overloads, implicit casts and result types, with DuckDB 2.0's rules.
+
+Every expression of a plan is made here (or by a rule that keeps types), so backends meet no coercion.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+
+from ..errors import InvalidQuery, Span, TypeMismatch, UnknownName, nearest
+from .arithmetic import arithmetic
+from .casts import (
+    cast,
+    coerce,
+    coerce_late,
+    common_type,
+    condition,
+    is_text_literal,
+    literal_types,
+    shared_type,
+    span_over,
+    to_text,
+    unify,
+)
+from .expr import AggregateCall, Call, Case, Expr, InList, Literal, SortKey, Value
+from .functions import AGGREGATE, SCALAR, aggregate_name, scalar_name, sql_names
+from .functions.row import Function
+from .functions.signatures import compared
+from .literals import integer, literal
+from .type_names import parse_type
+from .types import BOOLEAN, NULL, VARCHAR, DataType, Kind, decimal
+
+__all__ = [
+    "aggregate",
+    "between",
+    "call",
+    "case",
+    "cast",
+    "coerce",
+    "common_type",
+    "compare",
+    "condition",
+    "in_list",
+    "literal",
+    "parse_type",
+    "to_text",
+    "unify",
+    "unknown_function",
+]
+
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct")
+_ORDER = ("lt", "le", "gt", "ge")
+_CONSTANT = {  # position of the first argument that has to be a constant, as in DuckDB
+    "strftime": 1,
+    "regexp_matches": 2,
+    "regexp_full_match": 2,
+    "regexp_replace": 3,
+    "regexp_extract": 2,
+}
+_TAKE_A_COMMON_TYPE = ("coalesce", "greatest", "least")
+_ORDERED = ("string_agg", "first", "last", "any_value", "arg_min", "arg_max")
+_DISTINCT_IS_IDLE = (
+    "min",
+    "max",
+    "bool_and",
+    "bool_or",
+    "bit_and",
+    "bit_or",
+    "approx_count_distinct",
+)
+
+
+def call(name: str, args: Sequence[Expr], span: Span | None = None) -> Expr:
+    """Return the call of a scalar function by its plan or SQL name, with its arguments cast.
+
+    Arithmetic on dates and intervals becomes the function of that meaning (`add` of DATE and INTERVAL is `add_interval`).
+    Raises `UnknownName` and `TypeMismatch`.
+    """
+    known = name if name in SCALAR else scalar_name(name)
+    if known is None:
+        raise unknown_function(name, span)
+    span = span or span_over(args)
+    if known in ("and", "or"):
+        return _logic(known, args, span)
+    if known in COMPARISONS:
+        left, right = _pair(args, SCALAR[known], span)
+        return compare(known, left, right, span)
+    if known in _TAKE_A_COMMON_TYPE:
+        return _with_common_type(known, args, span)
+    if known in ("concat", "concat_ws"):
+        args = [to_text(a) for a in args]
+    if known == "not":
+        args = [condition(a) for a in args]
+    if len(args) == 2:
+        known, args = arithmetic(known, args[0], args[1])
+    if known == "neg" and len(args) == 1:
+        if args[0].type.kind is Kind.INTERVAL:
+            known = "neg_interval"
+        elif isinstance(args[0], Literal) and args[0].value is not None and args[0].type.is_numeric:
+            return _negated(args[0], span)
+    if known in ("round", "trunc", "ceil", "floor"):
+        return _rounded(known, args, span)
+    return _resolved(SCALAR[known], args, span)
+
+
+def _resolved(row: Function, args: Sequence[Expr], span: Span | None) -> Call:
+    targets, result = _signature(row, args, span)
+    typed = _coerced(args, targets)
+    for arg in typed[_CONSTANT.get(row.name, len(typed)) :]:
+        if not isinstance(arg, Literal):
+            raise InvalidQuery(f"This argument of {row.name} has to be a constant.", arg.span)
+    return Call(row.name, typed, result, span)
+
+
+def _signature(
+    row: Function, args: Sequence[Expr], span: Span | None
+) -> tuple[tuple[DataType, ...], DataType]:
+    """Choose the types of a call; where no overload takes VARCHAR, string literals count as untyped."""
+    types = literal_types(args) if row.kind == "operator" else [a.type for a in args]
+    found = row.resolve(types)
+    if found is None and row.kind != "operator":
+        untyped = [NULL if is_text_literal(a) else t for a, t in zip(args, types, strict=True)]
+        found = row.resolve(untyped)
+    if found is None:
+        given = ", ".join(map(str, types))
+        raise TypeMismatch(
+            f"{row.signature} does not take ({given}): cast the arguments to types that it takes.",
+            span,
+        )
+    return found
+
+
+def _coerced(args: Sequence[Expr], targets: Sequence[DataType]) -> tuple[Expr, ...]:
+    return tuple(coerce(a, t) for a, t in zip(args, targets, strict=True))
+
+
+def _logic(name: str, args: Sequence[Expr], span: Span | None) -> Expr:
+    """AND and OR over all their parts at once: (a and b) and c has three."""
+    parts: list[Expr] = []
+    for arg in args:
+        nested = isinstance(arg, Call) and arg.function == name
+        parts.extend(arg.children if nested else (condition(arg),))
+    return parts[0] if len(parts) == 1 else Call(name, tuple(parts), BOOLEAN, span)
+
+
+def compare(name: str, left: Expr, right: Expr, span: Span | None = None) -> Call:
+    """Return a comparison of two values in the type that both have or take; VARCHAR takes the other side's."""
+    span = span or span_over((left, right))
+    shared = _compared_type((left, right))
+    mixed = shared is not None and shared.kind is not Kind.VARCHAR
+    if shared is None or (name in _ORDER and mixed and _has_text_column((left, right))):
+        raise TypeMismatch(f"{left.type} and {right.type} cannot be compared: cast one side.", span)
+    return Call(name, (coerce(left, shared), coerce(right, shared)), BOOLEAN, span)
+
+
+def _compared_type(args: Sequence[Expr]) -> DataType | None:
+    """Return the type for comparing `args`: without casting columns when the literals fit their type exactly."""
+    rest = {a.type for a in args if not isinstance(a, Literal)}
+    if len(rest) == 1:
+        only = next(iter(rest))
+        literals = [a for a in args if isinstance(a, Literal)]
+        if (only.is_integer or only.is_decimal) and all(_fits(a, only) for a in literals):
+            return only
+    return compared(literal_types(args, text=True))
+
+
+def _fits(value: Literal, target: DataType) -> bool:
+    """Whether an exact numeric constant is a value of an integer or decimal type."""
+    if not isinstance(value.value, int | Decimal) or isinstance(value.value, bool):
+        return False
+    unscaled = Decimal(value.value).scaleb(target.scale)
+    low, high = target.integer_range
+    return low <= unscaled <= high and unscaled == unscaled.to_integral_value()
+
+
+def case(
+    conditions: Sequence[Expr],
+    results: Sequence[Expr],
+    default: Expr | None,
+    span: Span | None = None,
+) -> Case:
+    """Return CASE WHEN ... END over conditions; a missing ELSE is NULL."""
+    last = default if default is not None else Literal(None, NULL)
+    shared = shared_type([*results, last], span)
+    return Case(
+        tuple(condition(c) for c in conditions),
+        tuple(coerce_late(r, shared) for r in results),
+        coerce_late(last, shared),
+        shared,
+        span,
+    )
+
+
+def _with_common_type(name: str, args: Sequence[Expr], span: Span | None) -> Expr:
+    if not args:
+        raise TypeMismatch(f"{SCALAR[name].signature} needs at least one argument.", span)
+    shared = shared_type(args, span)
+    if len(args) == 1:
+        return args[0]
+    late = coerce_late if name == "coalesce" else coerce
+    return Call(name, tuple(late(a, shared) for a in args), shared, span)
+
+
+def in_list(operand: Expr, values: Sequence[Expr], span: Span | None = None) -> Expr:
+    """Return operand IN (values): an `InList` for constants, an OR of equalities for what has columns."""
+    span = span or span_over((operand, *values))
+    if not values:  # NULL for NULL even so
+        unknown = call("is_null", [operand], span)
+        return case([unknown], [Literal(None, BOOLEAN)], Literal(False, BOOLEAN), span)
+    shared = _compared_type((operand, *values))
+    if shared is None:
+        given = ", ".join(dict.fromkeys(str(v.type) for v in values))
+        raise TypeMismatch(
+            f"{operand.type} cannot be looked up among {given}: cast one side.", span
+        )
+    operand = coerce(operand, shared)
+    typed = [coerce(v, shared) for v in values]
+    constants = tuple(v for v in typed if isinstance(v, Literal))
+    others = [compare("eq", operand, v, span) for v in typed if not isinstance(v, Literal)]
+    if not others:
+        return InList(operand, constants, span=span)
+    found = [InList(operand, constants, span=span)] if constants else []
+    return _logic("or", [*found, *others], span)
+
+
+def between(operand: Expr, low: Expr, high: Expr, span: Span | None = None) -> Expr:
+    """Return operand BETWEEN low AND high, compared in one type."""
+    span = span or span_over((operand, low, high))
+    shared = _compared_type((operand, low, high))
+    if shared is None or (
+        shared.kind is not Kind.VARCHAR and _has_text_column((operand, low, high))
+    ):
+        raise TypeMismatch(
+            f"{operand.type} cannot be BETWEEN {low.type} AND {high.type}: cast to one type.", span
+        )
+    operand, low, high = (coerce(e, shared) for e in (operand, low, high))
+    above = Call("ge", (operand, low), BOOLEAN, span)
+    below = Call("le", (operand, high), BOOLEAN, span)
+    return Call("and", (above, below), BOOLEAN, span)
+
+
+def _has_text_column(args: Sequence[Expr]) -> bool:
+    return any(a.type.kind is Kind.VARCHAR and not isinstance(a, Literal) for a in args)
+
+
+def _negated(operand: Literal, span: Span | None) -> Literal:
+    """Return the constant -x, typed anew: -9223372036854775808 is BIGINT though its digits alone are not."""
+    value: Value = -operand.value  # type: ignore[operator]
+    whole = isinstance(value, Decimal) and operand.type.scale == 0 and operand.type.precision == 38
+    if operand.type.kind in (Kind.INTEGER, Kind.BIGINT) or whole:
+        return integer(int(value), span)  # type: ignore[arg-type]
+    if operand.type.is_integer:
+        low, high = operand.type.integer_range
+        if not low <= value <= high:  # type: ignore[operator]
+            return integer(value, span)  # type: ignore[arg-type]
+    return Literal(value, operand.type, span)
+
+
+def _rounded(name: str, args: Sequence[Expr], span: Span | None) -> Expr:
+    """Round, trunc, ceil, floor: what has no such digits stays as it is; decimals take their new scale."""
+    row = SCALAR[name]
+    targets, result = _signature(row, args, span)
+    number, *digits = _coerced(args, targets)
+    if not number.type.is_decimal:
+        keep = number.type.is_integer and (not digits or _constant_digits(digits[0]) >= 0)
+        return number if keep else Call(name, (number, *digits), result, span)
+    count = 0
+    if digits:
+        if not isinstance(digits[0], Literal):
+            raise InvalidQuery(
+                f"The digits of {name} have to be a constant for a DECIMAL.", digits[0].span
+            )
+        count = _constant_digits(digits[0])
+    if count >= number.type.scale:
+        return number
+    result = decimal(number.type.precision, max(0, count))
+    return Call(name, (number, *digits), result, span)
+
+
+def _constant_digits(digits: Expr) -> int:
+    """Return a literal number of digits, -1 for one that is not known."""
+    return digits.value if isinstance(digits, Literal) and isinstance(digits.value, int) else -1
+
+
+def aggregate(
+    name: str,
+    args: Sequence[Expr],
+    *,
+    distinct: bool = False,
+    filter: Expr | None = None,
+    order: Sequence[SortKey] = (),
+    span: Span | None = None,
+) -> AggregateCall:
+    """Return the call of an aggregate function by its plan or SQL name.
+
+    DISTINCT and ORDER BY are dropped where they change nothing.  Raises `UnknownName`, `TypeMismatch` and `InvalidQuery`.
+    """
+    known = name if name in AGGREGATE else aggregate_name(name)
+    if known is None:
+        raise unknown_function(name, span)
+    if known == "count" and not args:
+        known = "count_star"
+    if known == "string_agg":
+        args = [to_text(args[0]), *(args[1:] or [Literal(",", VARCHAR)])] if args else args
+    row = AGGREGATE[known]
+    targets, result = _signature(row, args, span)
+    typed = _coerced(args, targets)
+    if (
+        known == "count"
+        and not distinct
+        and isinstance(typed[0], Literal)
+        and typed[0].value is not None
+    ):
+        known, typed = "count_star", ()
+    _check_constants(known, typed)
+    return AggregateCall(
+        known,
+        typed,
+        result,
+        distinct and known not in _DISTINCT_IS_IDLE,
+        None if filter is None else condition(filter),
+        tuple(order) if known in _ORDERED else (),
+        span,
+    )
+
+
+def _check_constants(name: str, args: tuple[Expr, ...]) -> None:
+    if name in ("quantile_cont", "quantile_disc"):
+        fraction = args[1]
+        if not isinstance(fraction, Literal) or fraction.value is None:
+            raise InvalidQuery(f"The fraction of {name} has to be a constant.", fraction.span)
+        if not isinstance(fraction.value, float) or not 0 <= fraction.value <= 1:
+            raise InvalidQuery(f"The fraction of {name} has to be between 0 and 1.", fraction.span)
+    if name == "string_agg" and not isinstance(args[1], Literal):
+        raise InvalidQuery("The separator of string_agg has to be a constant.", args[1].span)
+
+
+def unknown_function(name: str, span: Span | None, others: Iterable[str] = ()) -> UnknownName:
+    """Return the error for a function that does not exist, with the nearest ones of the table and of `others`."""
+    hint = nearest(name, [*sql_names(), *others])
+    return UnknownName(f'There is no function "{name}".{hint}', span)
+
+
+def _pair(args: Sequence[Expr], row: Function, span: Span | None) -> tuple[Expr, Expr]:
+    if len(args) != 2:
+        raise TypeMismatch(f"{row.signature} takes 2 arguments, not {len(args)}.", span)
+    return args[0], args[1]
+
+
+def at(expr: Expr, span: Span | None) -> Expr:
+    """Return `expr` with another place."""
+    return dataclasses.replace(expr, span=span) if span is not None else expr  # type: ignore[type-var]

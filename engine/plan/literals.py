@@ -1,0 +1,320 @@
+"""Constants: the type of a Python value, and what text means as a value of another type.
+
+The rules are DuckDB 2.0's: numbers round half away from zero, dates take `-`, `/` or spaces, a time zone after a timestamp is
+ignored, intervals are lists of numbers and units.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from datetime import date, datetime, timedelta
+from decimal import ROUND_HALF_UP, Context, Decimal
+
+from ..errors import ConversionError, OutOfRange, Span, TypeMismatch
+from .expr import Interval, Literal, Value
+from .functions.dates import PARTS
+from .types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    HUGEINT,
+    INTEGER,
+    INTERVAL,
+    MAX_DECIMAL_DIGITS,
+    NULL,
+    SMALLINT,
+    TIMESTAMP,
+    TINYINT,
+    UBIGINT,
+    UINTEGER,
+    USMALLINT,
+    UTINYINT,
+    VARCHAR,
+    DataType,
+    Kind,
+    decimal,
+)
+
+_EXACT = Context(prec=200)
+_MICROS = {
+    "microsecond": 1,
+    "millisecond": 1_000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+}
+_DAYS = {"day": 1, "week": 7}
+_MONTHS = {
+    "month": 1,
+    "quarter": 3,
+    "year": 12,
+    "decade": 120,
+    "century": 1200,
+    "millennium": 12000,
+}
+_DAY_MICROS = 24 * _MICROS["hour"]
+_NUMPY_TYPES = {
+    "int8": TINYINT,
+    "int16": SMALLINT,
+    "int32": INTEGER,
+    "int64": BIGINT,
+    "uint8": UTINYINT,
+    "uint16": USMALLINT,
+    "uint32": UINTEGER,
+    "uint64": UBIGINT,
+    "float16": FLOAT,
+    "float32": FLOAT,
+}
+
+
+def literal(value: object, span: Span | None = None) -> Literal:
+    """Return the constant for a Python or NumPy value; raises `TypeMismatch` for a value without a SQL type."""
+    known = _NUMPY_TYPES.get(type(value).__name__) if hasattr(value, "dtype") else None
+    if hasattr(value, "dtype") and hasattr(value, "item"):
+        value = _from_numpy(value)
+    match value:
+        case None:
+            return Literal(None, NULL, span)
+        case bool():
+            return Literal(value, BOOLEAN, span)
+        case int():
+            return Literal(value, known, span) if known else integer(value, span)
+        case float():
+            return Literal(value, known or DOUBLE, span)
+        case Decimal():
+            return exact(value, span)
+        case str():
+            return Literal(value, VARCHAR, span)
+        case datetime() if value.tzinfo is None:
+            return Literal(value, TIMESTAMP, span)
+        case date() if not isinstance(value, datetime):
+            return Literal(value, DATE, span)
+        case timedelta():
+            micros = value.seconds * 1_000_000 + value.microseconds
+            return Literal(Interval(0, value.days, micros), INTERVAL, span)
+        case Interval():
+            return Literal(value, INTERVAL, span)
+    raise TypeMismatch(
+        f"A value of the Python type {type(value).__name__} has no SQL type here: pass a number, string, "
+        "bool, date, naive datetime, timedelta or None.",
+        span,
+    )
+
+
+def _from_numpy(value: object) -> object:
+    """Return the Python value of a NumPy scalar; nanoseconds are cut to microseconds."""
+    if type(value).__name__ in ("datetime64", "timedelta64"):
+        unit = str(value.dtype)  # type: ignore[attr-defined]
+        coarse = unit if unit.endswith("[D]") else f"{type(value).__name__}[us]"
+        return value.astype(coarse).item()  # type: ignore[attr-defined]
+    return value.item()  # type: ignore[attr-defined]
+
+
+def integer(value: int, span: Span | None = None) -> Literal:
+    """Return an integer constant: INTEGER, BIGINT or HUGEINT, the first that holds it."""
+    for data_type in (INTEGER, BIGINT):
+        low, high = data_type.integer_range
+        if low <= value <= high:
+            return Literal(value, data_type, span)
+    if len(str(abs(value))) > MAX_DECIMAL_DIGITS:
+        raise OutOfRange(f"The integer {value} has more than {MAX_DECIMAL_DIGITS} digits.", span)
+    return Literal(Decimal(value), HUGEINT, span)
+
+
+def exact(value: Decimal, span: Span | None = None) -> Literal:
+    """Return a DECIMAL constant of exactly the digits written, or a DOUBLE beyond 38 of them."""
+    if not value.is_finite():
+        return Literal(float(value), DOUBLE, span)
+    _, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    scale = max(0, -exponent)
+    whole = max(1, len(digits) + exponent)
+    if whole + scale > MAX_DECIMAL_DIGITS:
+        return Literal(float(value), DOUBLE, span)
+    return Literal(value, decimal(whole + scale, scale), span)
+
+
+def number(text: str, leading_zero: bool = True, span: Span | None = None) -> Literal:
+    """Return the constant that a number in SQL stands for; `.5` (no `leading_zero`) is a digit shorter than `0.5`."""
+    text = text.replace("_", "")
+    if "e" in text.lower():
+        return Literal(float(text), DOUBLE, span)
+    if "." not in text:
+        return integer(int(text), span)
+    found = exact(Decimal(text), span)
+    if not leading_zero and found.type.is_decimal and found.type.precision > found.type.scale:
+        return Literal(found.value, decimal(found.type.precision - 1, found.type.scale), span)
+    return found
+
+
+def convert(value: Value, source: DataType, target: DataType, span: Span | None = None) -> Value:
+    """Return a constant of `source` as a value of `target`; raises `ConversionError` as a cast does.
+
+    Covers text to anything and numbers, booleans, dates among themselves.
+    """
+    if value is None or source == target:
+        return value
+    try:
+        return _convert(value, target)
+    except (ValueError, ArithmeticError, struct.error):
+        shown = f"'{value}'" if isinstance(value, str) else str(value)
+        hint = _HINTS.get(target.kind, "")
+        raise ConversionError(f"{shown} cannot be read as {target}{hint}.", span) from None
+
+
+_HINTS = {
+    Kind.DATE: ": a date is written 'YYYY-MM-DD'",
+    Kind.TIMESTAMP: ": a timestamp is written 'YYYY-MM-DD HH:MM:SS'",
+    Kind.INTERVAL: ": an interval is written '3 months 2 days'",
+    Kind.BOOLEAN: ": it is true or false",
+}
+
+
+def _convert(value: Value, target: DataType) -> Value:
+    if target.kind is Kind.DATE:
+        return _to_date(value)
+    if target.kind is Kind.TIMESTAMP:
+        return _to_timestamp(value)
+    if target.kind is Kind.INTERVAL:
+        if not isinstance(value, str):
+            raise ValueError
+        return parse_interval(value)
+    if target.kind is Kind.BOOLEAN:
+        return _to_boolean(value)
+    if target.is_float:
+        return _to_float(value, target)
+    if target.is_integer or target.is_decimal:
+        return _to_exact(value, target)
+    if isinstance(value, str):
+        return value
+    raise ValueError
+
+
+def _to_boolean(value: Value) -> bool:
+    if isinstance(value, str):
+        found = {"true": True, "t": True, "yes": True, "y": True, "1": True}.get(value.lower())
+        if found is None and value.lower() not in ("false", "f", "no", "n", "0"):
+            raise ValueError
+        return bool(found)
+    if isinstance(value, int | float | Decimal):
+        return value != 0
+    raise ValueError
+
+
+def _to_float(value: Value, target: DataType) -> float:
+    if not isinstance(value, int | float | Decimal | str):
+        raise ValueError
+    result = float(value)
+    if target.kind is Kind.FLOAT:
+        result = struct.unpack("f", struct.pack("f", result))[0]
+    return result
+
+
+def _to_exact(value: Value, target: DataType) -> Value:
+    """Round to the scale of an integer or decimal type; ValueError when the digits do not fit."""
+    if isinstance(value, str):
+        text = value.strip()
+        found = Decimal(int(text, 16)) if text.lower().startswith("0x") else Decimal(text)
+    elif isinstance(value, int | float | Decimal):
+        found = Decimal(value)
+    else:
+        raise ValueError
+    if not found.is_finite():
+        raise ValueError
+    rounded = found.quantize(Decimal(1).scaleb(-target.scale), ROUND_HALF_UP, _EXACT)
+    low, high = target.integer_range
+    if not low <= rounded.scaleb(target.scale, _EXACT) <= high:
+        raise ValueError
+    return int(rounded) if target.is_integer else rounded
+
+
+_DATE = re.compile(r"\s*(\d+)([-/ \\])(\d{1,2})\2(\d{1,2})")
+_TIME = re.compile(
+    r"(?:[ T]+(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?"
+    r"(?:\s*(?:Z|UTC|[+-]\d{1,2}(?::?\d{2}){0,2}))?)?\s*$",
+    re.IGNORECASE,
+)
+
+
+def _to_timestamp(value: Value) -> datetime:
+    if isinstance(value, datetime):
+        return value
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day)
+    if not isinstance(value, str):
+        raise ValueError
+    if value.strip().lower() == "epoch":
+        return datetime(1970, 1, 1)
+    day = _DATE.match(value)
+    time = _TIME.match(value, day.end()) if day else None
+    if day is None or time is None:
+        raise ValueError
+    hour, minute, second = (int(part or 0) for part in time.group(1, 2, 3))
+    micro = int((time.group(4) or "").ljust(6, "0")[:6])
+    if hour > 24 or minute > 59 or second > 59 or (hour == 24 and minute + second + micro > 0):
+        raise ValueError
+    start = datetime(int(day.group(1)), int(day.group(3)), int(day.group(4)))
+    return start + timedelta(hours=hour, minutes=minute, seconds=second, microseconds=micro)
+
+
+def _to_date(value: Value) -> date:
+    return _to_timestamp(value).date()
+
+
+_CLOCK = re.compile(r"([+-]?)(\d+):(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?")
+_QUANTITY = re.compile(r"([+-]?\d+(?:\.\d*)?|[+-]?\.\d+)\s*([a-zA-Z]*)")
+
+
+def parse_interval(text: str) -> Interval:
+    """Read `1 year 2 mons`, `1.5 days`, `-01:30:00`, `3 weeks ago`; a number alone is seconds.  Raises ValueError."""
+    rest = text.strip()
+    ago = rest.lower().endswith(" ago")
+    rest = rest[:-4].strip() if ago else rest
+    months = days = micros = 0
+    if not rest:
+        raise ValueError
+    while rest:
+        if clock := _CLOCK.match(rest):
+            rest, part = rest[clock.end() :].lstrip(), Interval(0, 0, _clock_micros(clock))
+        elif quantity := _QUANTITY.match(rest):
+            rest = rest[quantity.end() :].lstrip()
+            part = spread(Decimal(quantity.group(1)), quantity.group(2) or "second")
+        else:
+            raise ValueError
+        months, days, micros = months + part.months, days + part.days, micros + part.micros
+    sign = -1 if ago else 1
+    return Interval(sign * months, sign * days, sign * micros)
+
+
+def _clock_micros(clock: re.Match[str]) -> int:
+    hours, minutes, seconds = (int(part or 0) for part in clock.group(2, 3, 4))
+    fraction = int((clock.group(5) or "").ljust(6, "0")[:6])
+    micros = ((hours * 60 + minutes) * 60 + seconds) * 1_000_000 + fraction
+    return -micros if clock.group(1) == "-" else micros
+
+
+def spread(quantity: Decimal, unit: str) -> Interval:
+    """Return a number of a unit as an interval; fractions of months become days of 30, those of days microseconds."""
+    name = PARTS.get(unit.lower())
+    if name in _MICROS:
+        return Interval(0, 0, int(quantity * _MICROS[name]))
+    if name in _DAYS:
+        exact_days = quantity * _DAYS[name]
+        days = int(exact_days)
+        return Interval(0, days, int((exact_days - days) * _DAY_MICROS))
+    if name in _MONTHS:
+        exact_months = quantity * _MONTHS[name]
+        months = int(exact_months)
+        rest = spread((exact_months - months) * 30, "day")
+        return Interval(months, rest.days, rest.micros)
+    raise ValueError(unit)
+
+
+def interval(quantity: Decimal, unit: str) -> Interval:
+    """Return INTERVAL 'quantity' unit, where DuckDB cuts fractions of all units above the second."""
+    name = PARTS.get(unit.lower(), unit)
+    fractional = name in ("second", "millisecond")
+    return spread(quantity if fractional else Decimal(int(quantity)), name)

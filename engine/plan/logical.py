@@ -1,0 +1,376 @@
+"""Logical plans: relational algebra, no algorithms.
+
+Every node says which columns it makes (`columns`, in order).  Within a tree an id is made once; nodes that pass a column
+on keep its id.  A plan that reads a column which it does not make is correlated (`free_columns`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+from typing import Literal as OneOf
+
+from .expr import (
+    AggregateCall,
+    Column,
+    ColumnRef,
+    Expr,
+    SortKey,
+    Subquery,
+    columns_of,
+    new_column,
+    substitute,
+)
+from .node import Node, walk
+from .statistics import TableStatistics
+from .types import DataType
+
+JoinKind = OneOf["inner", "left", "right", "full", "semi", "anti", "mark", "single"]
+Item = tuple[Column, Expr]
+
+
+class Table(Protocol):
+    """A catalog entry that can be scanned; compared by identity."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def fields(self) -> tuple[tuple[str, DataType], ...]: ...
+
+    def statistics(self) -> TableStatistics: ...
+
+
+class Logical(Node):
+    """A relation; `columns` are what it makes or passes on, in order."""
+
+    __slots__ = ()
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        raise TypeError(f"{type(self).__name__} defines no columns")
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """The expressions that this node itself evaluates."""
+        return ()
+
+    def map_expressions(self, rewrite: Callable[[Expr], Expr]) -> Logical:
+        """Return this node with each of its own expressions rewritten."""
+        return self
+
+
+@dataclass(frozen=True)
+class Scan(Logical):
+    """Columns of a table; `sources[i]` is the table's name for `made[i]`."""
+
+    table: Table
+    made: tuple[Column, ...]
+    sources: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.made
+
+
+@dataclass(frozen=True)
+class Range(Logical):
+    """`range(start, stop, step)`: BIGINT values from start; generate_series makes `stop` inclusive before."""
+
+    made: Column
+    start: int
+    stop: int
+    step: int
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return (self.made,)
+
+
+@dataclass(frozen=True)
+class Values(Logical):
+    """Rows of constant expressions; one row without columns stands for a missing FROM."""
+
+    made: tuple[Column, ...]
+    rows: tuple[tuple[Expr, ...], ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.made
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return tuple(e for row in self.rows for e in row)
+
+    def map_expressions(self, rewrite: Callable[[Expr], Expr]) -> Values:
+        return dataclasses.replace(
+            self, rows=tuple(tuple(rewrite(e) for e in row) for row in self.rows)
+        )
+
+
+@dataclass(frozen=True)
+class Filter(Logical):
+    """The rows for which `predicate` is TRUE (neither FALSE nor NULL)."""
+
+    CHILDREN: ClassVar = ("input",)
+    input: Logical
+    predicate: Expr
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.input.columns
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return (self.predicate,)
+
+    def map_expressions(self, rewrite: Callable[[Expr], Expr]) -> Filter:
+        return dataclasses.replace(self, predicate=rewrite(self.predicate))
+
+
+@dataclass(frozen=True)
+class Project(Logical):
+    """New columns from expressions; a column that is passed on is the item (c, ColumnRef(c))."""
+
+    CHILDREN: ClassVar = ("input",)
+    input: Logical
+    items: tuple[Item, ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(column for column, _ in self.items)
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return tuple(e for _, e in self.items)
+
+    def map_expressions(self, rewrite: Callable[[Expr], Expr]) -> Project:
+        return dataclasses.replace(self, items=tuple((c, rewrite(e)) for c, e in self.items))
+
+
+@dataclass(frozen=True)
+class Join(Logical):
+    """A join of any kind; no condition means every pair.
+
+    semi, anti  left rows with, without a match; the left columns alone
+    mark        every left row and a BOOLEAN column `mark`: whether there is a match
+    single      left outer that raises `ExecutionError` when a left row has two matches (scalar subqueries)
+    null_aware  for anti and mark, with a condition of one equality `left = right`: the semantics of NOT IN.  An unknown
+                comparison keeps a row out of an anti join and makes a mark NULL instead of FALSE.
+    A right side that reads columns of the left one is a dependent join (LATERAL), which `decorrelate` removes.
+    """
+
+    CHILDREN: ClassVar = ("left", "right")
+    left: Logical
+    right: Logical
+    kind: JoinKind
+    condition: Expr | None = None
+    null_aware: bool = False
+    mark: Column | None = None
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        if self.kind in ("semi", "anti"):
+            return self.left.columns
+        if self.kind == "mark":
+            assert self.mark is not None
+            return (*self.left.columns, self.mark)
+        return self.left.columns + self.right.columns
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return () if self.condition is None else (self.condition,)
+
+    def map_expressions(self, rewrite: Callable[[Expr], Expr]) -> Join:
+        if self.condition is None:
+            return self
+        return dataclasses.replace(self, condition=rewrite(self.condition))
+
+
+@dataclass(frozen=True)
+class Aggregate(Logical):
+    """GROUP BY; without keys one row, of an empty input too.
+
+    `grouping_sets` lists, for GROUPING SETS, ROLLUP and CUBE, the positions of the keys in each set; a key outside of its
+    set is NULL.  `grouping_id`, when asked for, is a BIGINT column: bit i (from the last key) set when key i is aggregated away.
+    """
+
+    CHILDREN: ClassVar = ("input",)
+    input: Logical
+    keys: tuple[Item, ...]
+    aggregates: tuple[tuple[Column, AggregateCall], ...]
+    grouping_sets: tuple[tuple[int, ...], ...] | None = None
+    grouping_id: Column | None = None
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        made = (*(c for c, _ in self.keys), *(c for c, _ in self.aggregates))
+        return made if self.grouping_id is None else (*made, self.grouping_id)
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return (*(e for _, e in self.keys), *(a for _, a in self.aggregates))
+
+    def map_expressions(self, rewrite: Callable[[Expr], Expr]) -> Aggregate:
+        aggregates = []
+        for column, call in self.aggregates:
+            new = rewrite(call)
+            assert isinstance(new, AggregateCall)
+            aggregates.append((column, new))
+        keys = tuple((c, rewrite(e)) for c, e in self.keys)
+        return dataclasses.replace(self, keys=keys, aggregates=tuple(aggregates))
+
+
+@dataclass(frozen=True)
+class Distinct(Logical):
+    """Rows that differ in all columns, or with `on` the first row (in input order) for each value of `on`."""
+
+    CHILDREN: ClassVar = ("input",)
+    input: Logical
+    on: tuple[Expr, ...] | None = None
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.input.columns
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return self.on or ()
+
+    def map_expressions(self, rewrite: Callable[[Expr], Expr]) -> Distinct:
+        if self.on is None:
+            return self
+        return dataclasses.replace(self, on=tuple(rewrite(e) for e in self.on))
+
+
+@dataclass(frozen=True)
+class Sort(Logical):
+    """Rows in order; stable for equal keys."""
+
+    CHILDREN: ClassVar = ("input",)
+    input: Logical
+    keys: tuple[SortKey, ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.input.columns
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return self.keys
+
+    def map_expressions(self, rewrite: Callable[[Expr], Expr]) -> Sort:
+        keys = tuple(dataclasses.replace(k, expr=rewrite(k.expr)) for k in self.keys)
+        return dataclasses.replace(self, keys=keys)
+
+
+@dataclass(frozen=True)
+class Limit(Logical):
+    """At most `count` rows (None: all) after the first `offset`; with `per`, of each group of rows with equal values of it."""
+
+    CHILDREN: ClassVar = ("input",)
+    input: Logical
+    count: int | None
+    offset: int = 0
+    per: tuple[Expr, ...] = ()
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.input.columns
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return self.per
+
+    def map_expressions(self, rewrite: Callable[[Expr], Expr]) -> Limit:
+        return dataclasses.replace(self, per=tuple(rewrite(e) for e in self.per))
+
+
+@dataclass(frozen=True)
+class SetOperation(Logical):
+    """UNION, INTERSECT or EXCEPT, by position; both inputs have the types of `made`.  NULL equals NULL."""
+
+    CHILDREN: ClassVar = ("left", "right")
+    left: Logical
+    right: Logical
+    kind: OneOf["union", "intersect", "except"]
+    all: bool
+    made: tuple[Column, ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.made
+
+
+def free_columns(plan: Logical) -> set[Column]:
+    """Return the columns that `plan` reads and does not make: what makes it correlated."""
+    read: set[Column] = set()
+    made: set[Column] = set()
+    for node in walk(plan):
+        made.update(node.columns)
+        if isinstance(node, Aggregate | Values | Project):
+            made.update(node.columns)
+        for expr in node.expressions:
+            read |= columns_of(expr)
+    return read - made
+
+
+def substitute_free(plan: Logical, replacement: Callable[[Column], Expr | None]) -> Logical:
+    """Replace references to columns throughout a plan, its nested subqueries included; what nodes make stays."""
+
+    def visit(node: Logical) -> Logical:
+        node = node.with_children([visit(c) for c in node.children])
+        rewritten = node.map_expressions(lambda e: substitute(e, replacement))
+        return rewritten if rewritten != node else node
+
+    return visit(plan)
+
+
+def fresh(plan: Logical) -> tuple[Logical, dict[Column, Column]]:
+    """Copy a plan with new ids for every column that it makes, so that it can stand twice in one tree."""
+    renamed: dict[Column, Column] = {}
+
+    def renew(column: Column) -> Column:
+        if column not in renamed:
+            renamed[column] = new_column(column.name, column.type)
+        return renamed[column]
+
+    def replacement(column: Column) -> Expr | None:
+        return ColumnRef(renamed[column]) if column in renamed else None
+
+    def rewrite(expr: Expr) -> Expr:
+        from .node import transform_up
+
+        def copy_subquery(e: Expr) -> Expr | None:
+            if isinstance(e, Subquery):
+                inner = visit(e.plan)
+                return dataclasses.replace(e, plan=inner)
+            return None
+
+        return substitute(transform_up(expr, copy_subquery), replacement)
+
+    def visit(node: Logical) -> Logical:
+        node = node.with_children([visit(c) for c in node.children])
+        changes: dict[str, Any] = {}
+        node = node.map_expressions(rewrite)
+        match node:
+            case Scan() | Values() | SetOperation():
+                changes["made"] = tuple(renew(c) for c in node.made)
+            case Range():
+                changes["made"] = renew(node.made)
+            case Project():
+                changes["items"] = tuple((renew(c), e) for c, e in node.items)
+            case Aggregate():
+                changes["keys"] = tuple((renew(c), e) for c, e in node.keys)
+                changes["aggregates"] = tuple((renew(c), a) for c, a in node.aggregates)
+                if node.grouping_id is not None:
+                    changes["grouping_id"] = renew(node.grouping_id)
+            case Join(mark=Column() as mark):
+                changes["mark"] = renew(mark)
+            case _:
+                return node
+        return dataclasses.replace(node, **changes)
+
+    return visit(plan), renamed

@@ -1,0 +1,322 @@
+"""Physical plans: the same relations with the algorithm, the build side and the device chosen.
+
+Operators read columns; only `FilterRows`, `ComputeColumns`, `ValuesScan` and join residuals evaluate expressions, since
+`lower` computes keys and aggregate arguments below the node that needs them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+from typing import Literal as OneOf
+
+from .expr import AggregateCall, Column, Expr
+from .logical import Item, JoinKind, Table
+from .node import Node
+
+Device = OneOf["gpu", "cpu"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Physical(Node):
+    """An operator on one device; `reason` says why it is not the GPU, `estimate` is the expected row count."""
+
+    device: Device = field(default="cpu", compare=False)
+    reason: str | None = field(default=None, compare=False)
+    estimate: float | None = field(default=None, compare=False)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        raise TypeError(f"{type(self).__name__} defines no columns")
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroups:
+    """The row groups of one file that a scan reads."""
+
+    file: int
+    groups: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ParquetScan(Physical):
+    """Columns of Parquet files, through the column cache; `selection` None reads all row groups.
+
+    `pruned` says how many row groups statistics excluded, for `explain`.
+    """
+
+    table: Table
+    made: tuple[Column, ...]
+    sources: tuple[str, ...]
+    selection: tuple[RowGroups, ...] | None = None
+    pruned: int = 0
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.made
+
+
+@dataclass(frozen=True)
+class MemoryScan(Physical):
+    """Columns of a registered or created table."""
+
+    table: Table
+    made: tuple[Column, ...]
+    sources: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.made
+
+
+@dataclass(frozen=True)
+class RangeScan(Physical):
+    """The BIGINT values start, start + step, ... before stop."""
+
+    made: Column
+    start: int
+    stop: int
+    step: int
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return (self.made,)
+
+
+@dataclass(frozen=True)
+class ValuesScan(Physical):
+    """Rows of constant expressions (literals, casts and calls of them); maybe one row without columns."""
+
+    made: tuple[Column, ...]
+    rows: tuple[tuple[Expr, ...], ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.made
+
+
+@dataclass(frozen=True)
+class FilterRows(Physical):
+    """Keep the rows for which the predicate is TRUE; `keep` None passes all columns on."""
+
+    CHILDREN: ClassVar = ("input",)
+    input: Physical
+    predicate: Expr
+    keep: tuple[Column, ...] | None = None
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.input.columns if self.keep is None else self.keep
+
+
+@dataclass(frozen=True)
+class ComputeColumns(Physical):
+    """Exactly the columns of `items`: computed, or passed on."""
+
+    CHILDREN: ClassVar = ("input",)
+    input: Physical
+    items: tuple[Item, ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(c for c, _ in self.items)
+
+
+def _join_columns(
+    left: Physical, right: Physical, kind: JoinKind, mark: Column | None
+) -> tuple[Column, ...]:
+    if kind in ("semi", "anti"):
+        return left.columns
+    if kind == "mark":
+        assert mark is not None
+        return (*left.columns, mark)
+    return left.columns + right.columns
+
+
+@dataclass(frozen=True)
+class HashJoin(Physical):
+    """Equality join on columns of equal types, pairwise; kinds as in `logical.Join`.
+
+    `null_equal[i]`: key i matches NULL with NULL (IS NOT DISTINCT FROM).  `residual` decides, over columns of both sides,
+    whether a pair of rows with equal keys is a match (for outer, semi, anti, mark and single joins as well).  `build` is the side to hash.
+    `null_aware` (anti, mark) comes with exactly one key and no residual.
+    `keep` are the columns that the parents read, in the order of output; None means all of both sides.
+    """
+
+    CHILDREN: ClassVar = ("left", "right")
+    left: Physical
+    right: Physical
+    kind: JoinKind
+    left_keys: tuple[Column, ...]
+    right_keys: tuple[Column, ...]
+    null_equal: tuple[bool, ...]
+    residual: Expr | None = None
+    build: OneOf["left", "right"] = "right"
+    null_aware: bool = False
+    mark: Column | None = None
+    keep: tuple[Column, ...] | None = None
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        if self.keep is not None:
+            return self.keep
+        return _join_columns(self.left, self.right, self.kind, self.mark)
+
+
+@dataclass(frozen=True)
+class NestedLoopJoin(Physical):
+    """A join on any condition over columns of both sides, or the cross product; kinds as in `logical.Join`."""
+
+    CHILDREN: ClassVar = ("left", "right")
+    left: Physical
+    right: Physical
+    kind: JoinKind
+    condition: Expr | None = None
+    mark: Column | None = None
+    keep: tuple[Column, ...] | None = None
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        if self.keep is not None:
+            return self.keep
+        return _join_columns(self.left, self.right, self.kind, self.mark)
+
+
+@dataclass(frozen=True)
+class HashAggregate(Physical):
+    """Groups of equal keys (NULL equals NULL, NaN equals NaN, -0.0 equals 0.0); without keys exactly one row.
+
+    Arguments, filters and ORDER BY items of the calls are `ColumnRef`s (or literals as extra arguments: separators,
+    fractions).  Without aggregates this is DISTINCT.
+    """
+
+    CHILDREN: ClassVar = ("input",)
+    input: Physical
+    keys: tuple[Column, ...]
+    aggregates: tuple[tuple[Column, AggregateCall], ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return (*self.keys, *(c for c, _ in self.aggregates))
+
+
+@dataclass(frozen=True)
+class DistinctOn(Physical):
+    """The first row, in input order, of each group of equal keys."""
+
+    CHILDREN: ClassVar = ("input",)
+    input: Physical
+    keys: tuple[Column, ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.input.columns
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One sort key of a physical node."""
+
+    column: Column
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True)
+class SortRows(Physical):
+    """A stable sort; NaN above all numbers."""
+
+    CHILDREN: ClassVar = ("input",)
+    input: Physical
+    keys: tuple[Order, ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.input.columns
+
+
+@dataclass(frozen=True)
+class TopK(Physical):
+    """Rows `offset` to `offset + count` of the sorted input."""
+
+    CHILDREN: ClassVar = ("input",)
+    input: Physical
+    keys: tuple[Order, ...]
+    count: int
+    offset: int = 0
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.input.columns
+
+
+@dataclass(frozen=True)
+class LimitRows(Physical):
+    """Rows `offset` to `offset + count` of the input, or of each group of equal `keys`; count None means all."""
+
+    CHILDREN: ClassVar = ("input",)
+    input: Physical
+    count: int | None
+    offset: int = 0
+    keys: tuple[Column, ...] = ()
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.input.columns
+
+
+@dataclass(frozen=True)
+class ConcatRows(Physical):
+    """UNION ALL of any number of inputs; column i of each input becomes `made[i]`, with the same type."""
+
+    CHILDREN: ClassVar = ("inputs",)
+    inputs: tuple[Physical, ...]
+    made: tuple[Column, ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.made
+
+
+@dataclass(frozen=True)
+class HashSetOperation(Physical):
+    """INTERSECT and EXCEPT, with and without ALL, by position; NULL equals NULL."""
+
+    CHILDREN: ClassVar = ("left", "right")
+    left: Physical
+    right: Physical
+    kind: OneOf["intersect", "except"]
+    all: bool
+    made: tuple[Column, ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.made
+
+
+@dataclass(frozen=True)
+class Transfer(Physical):
+    """Move a table to `device`; `place` puts one between operators on different devices."""
+
+    CHILDREN: ClassVar = ("input",)
+    input: Physical
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.input.columns
+
+
+@dataclass(frozen=True)
+class Pipeline(Physical):
+    """A chain from a scan to a sink that one generated kernel runs; nothing in between is stored.
+
+    `body` is the chain as operators, which run it one after the other when no kernel can hold it (`codegen.values.NotFusable`) or
+    when its answer is in doubt.  `prepared` is the operator's own memory of kernels from one run to the next.
+    """
+
+    body: Physical
+    prepared: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.body.columns

@@ -1,0 +1,28 @@
+"""What is known of a table without reading it: the input of every estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from .expr import Value
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStatistics:
+    """Facts about one column; None means unknown.  `low` and `high` are bounds, not necessarily present values."""
+
+    low: Value = None
+    high: Value = None
+    nulls: int | None = None
+    distinct: int | None = None
+    unique: bool | None = None
+    sorted: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableStatistics:
+    """Row count, None when unknown, and what is known of each column by name."""
+
+    rows: int | None = None
+    columns: Mapping[str, ColumnStatistics] = field(default_factory=dict)

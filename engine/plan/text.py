@@ -1,0 +1,325 @@
+"""Plan trees as text: one node a line, inputs indented below, columns by name.
+
+Two columns of a tree that share a name are told apart by #1, #2 ... in the order in which they are met; ids never show,
+so the text of a query is the same in each run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+from .expr import Column, Expr, Subquery, columns_of
+from .expr_text import expression, order_text
+from .logical import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Item,
+    Join,
+    Limit,
+    Logical,
+    Project,
+    Range,
+    Scan,
+    SetOperation,
+    Sort,
+    Values,
+)
+from .node import Node, walk
+from .physical import (
+    ComputeColumns,
+    FilterRows,
+    HashAggregate,
+    HashJoin,
+    LimitRows,
+    MemoryScan,
+    NestedLoopJoin,
+    Order,
+    ParquetScan,
+    Physical,
+    Pipeline,
+    RangeScan,
+    SortRows,
+    TopK,
+    Transfer,
+    ValuesScan,
+)
+
+__all__ = ["describe", "expression", "tree"]
+
+INDENT = "  "
+_ROWS_SHOWN = 4
+_HIDDEN_FIELDS = ("device", "reason", "estimate", "body", "prepared")
+
+
+def tree(plan: Node) -> str:
+    """Return a logical or physical plan as an indented tree; a node that is reached twice is written out once."""
+    return "\n".join(_Tree(plan).lines(plan, 0))
+
+
+def describe(plan: Node) -> str:
+    """Return the one line that stands for the root of `plan` in its tree, without device and estimate."""
+    return _Tree(plan).line(plan)
+
+
+class _Tree:
+    """The names of the columns and subqueries of one plan."""
+
+    def __init__(self, plan: Node) -> None:
+        self.names: dict[int, str] = {}
+        by_name: dict[str, list[int]] = {}
+        for column in _columns(plan, set()):
+            if column.id not in self.names:
+                self.names[column.id] = column.name
+                by_name.setdefault(column.name, []).append(column.id)
+        for name, ids in by_name.items():
+            if len(ids) > 1:
+                self.names.update({id_: f"{name}#{i}" for i, id_ in enumerate(ids, 1)})
+        self.subqueries: dict[int, int] = {}  # id of the plan object -> number
+        self.written: set[int] = set()
+
+    def lines(self, node: Node, depth: int) -> Iterator[str]:
+        own = INDENT * depth + self.line(node)
+        if id(node) in self.written and node.children:
+            yield f"{own}  (as above)"
+            return
+        self.written.add(id(node))
+        yield own + self.placement(node)
+        for subquery in _subqueries(node):
+            number = self.number(subquery)
+            yield f"{INDENT * (depth + 1)}subquery {number}:"
+            yield from self.lines(subquery, depth + 2)
+        for child in _below(node):
+            yield from self.lines(child, depth + 1)
+
+    def placement(self, node: Node) -> str:
+        if not isinstance(node, Physical):
+            return ""
+        device = node.device if node.reason is None else f"{node.device}: {node.reason}"
+        rows = "" if node.estimate is None else f", ~{node.estimate:,.0f} rows"
+        return f"  [{device}{rows}]"
+
+    def line(self, node: Node) -> str:
+        details = [d for d in self.details(node) if d]
+        return INDENT.join([type(node).__name__ + self.kind(node), *details])
+
+    def kind(self, node: Node) -> str:
+        kind = getattr(node, "kind", None)
+        return f" {kind}{' all' if getattr(node, 'all', False) else ''}" if kind else ""
+
+    def details(self, node: Node) -> list[str]:
+        if isinstance(node, Physical):
+            return self.physical(node)
+        match node:
+            case Filter(predicate=predicate):
+                return [self.expr(predicate)]
+            case Project(items=items):
+                return [self.items(items)]
+            case Join(condition=condition):
+                return [*self.join(node), self.condition(condition)]
+            case Aggregate():
+                return self.aggregate(node)
+            case Distinct(on=on):
+                return ["" if on is None else f"on {self.exprs(on)}"]
+            case Sort(keys=keys):
+                return [self.exprs(keys)]
+            case Limit():
+                return [self.limit(node)]
+            case Scan():
+                return [node.table.name, self.sources(node)]
+            case SetOperation(made=made):
+                return [self.columns(made)]
+            case Range():
+                return [self.range(node)]
+            case Values():
+                return [self.rows(node)]
+        return self.fields(node)
+
+    def physical(self, node: Physical) -> list[str]:
+        match node:
+            case FilterRows(predicate=predicate):
+                return [self.expr(predicate), self.keep(node)]
+            case ComputeColumns(items=items):
+                return [self.items(items)]
+            case NestedLoopJoin(condition=condition):
+                return [*self.join(node), self.condition(condition), self.keep(node)]
+            case HashJoin():
+                return [*self.join(node), *self.hash_join(node), self.keep(node)]
+            case HashAggregate(keys=keys, aggregates=aggregates):
+                return [self.by(self.columns(keys)), self.items(aggregates)]
+            case SortRows(keys=keys):
+                return [self.value(keys)]
+            case TopK(keys=keys):
+                return [self.value(keys), self.limit(node)]
+            case LimitRows():
+                return [self.limit(node)]
+            case ParquetScan() | MemoryScan():
+                return self.scan(node)
+            case RangeScan():
+                return [self.range(node)]
+            case ValuesScan():
+                return [self.rows(node)]
+            case Transfer(device=device):
+                return [f"to {device}"]
+        return self.fields(node)
+
+    # The parts of a line
+
+    def name(self, column: Column) -> str:
+        return self.names.get(column.id, column.name)
+
+    def columns(self, columns: tuple[Column, ...]) -> str:
+        return ", ".join(map(self.name, columns))
+
+    def expr(self, expr: Expr) -> str:
+        return expression(expr, self.name, lambda plan: f"subquery {self.number(plan)}")
+
+    def exprs(self, exprs: tuple[Expr, ...]) -> str:
+        return ", ".join(map(self.expr, exprs))
+
+    def number(self, plan: Logical) -> int:
+        return self.subqueries.setdefault(id(plan), len(self.subqueries) + 1)
+
+    def condition(self, condition: Expr | None) -> str:
+        return "" if condition is None else self.expr(condition)
+
+    def range(self, node: Range | RangeScan) -> str:
+        step = "" if node.step == 1 else f" by {node.step}"
+        return f"{self.name(node.made)} from {node.start} to {node.stop}{step}"
+
+    def scan(self, node: ParquetScan | MemoryScan) -> list[str]:
+        pruned = getattr(node, "pruned", 0)
+        groups = f"{pruned} row groups pruned" if pruned else ""
+        return [node.table.name, self.sources(node), groups]
+
+    def items(self, items: tuple[Item, ...] | tuple[tuple[Column, Any], ...]) -> str:
+        return ", ".join(self.item(column, value) for column, value in items)
+
+    def item(self, column: Column, value: Expr) -> str:
+        text, name = self.expr(value), self.name(column)
+        return text if text == name else f"{text} as {name}"
+
+    def keep(self, node: FilterRows | HashJoin | NestedLoopJoin) -> str:
+        return "" if node.keep is None else f"-> {self.columns(node.keep) or 'nothing'}"
+
+    def join(self, node: Join | HashJoin | NestedLoopJoin) -> list[str]:
+        aware = "null-aware" if getattr(node, "null_aware", False) else ""
+        mark = "" if node.mark is None else f"mark {self.name(node.mark)}"
+        return [aware, mark]
+
+    def hash_join(self, node: HashJoin) -> list[str]:
+        pairs = [
+            f"{self.name(a)} {'is not distinct from' if same_null else '='} {self.name(b)}"
+            for a, b, same_null in zip(
+                node.left_keys, node.right_keys, node.null_equal, strict=True
+            )
+        ]
+        residual = f"if {self.expr(node.residual)}" if node.residual is not None else ""
+        return [" and ".join(pairs), residual, f"build={node.build}"]
+
+    def by(self, keys: str) -> str:
+        return f"by {keys}" if keys else ""
+
+    def aggregate(self, node: Aggregate) -> list[str]:
+        sets = ""
+        if node.grouping_sets is not None:
+            keys = [self.name(column) for column, _ in node.keys]
+            groups = ", ".join(
+                f"({', '.join(keys[i] for i in places)})" for places in node.grouping_sets
+            )
+            sets = f"sets {groups}"
+        grouping = "" if node.grouping_id is None else f"grouping {self.name(node.grouping_id)}"
+        return [self.by(self.items(node.keys)), sets, self.items(node.aggregates), grouping]
+
+    def limit(self, node: Limit | LimitRows | TopK) -> str:
+        count = "all" if node.count is None else str(node.count)
+        text = f"{count} offset {node.offset}" if node.offset else count
+        match node:
+            case Limit(per=(_, *_) as per):
+                return f"{text} per {self.exprs(per)}"
+            case LimitRows(keys=(_, *_) as keys):
+                return f"{text} per {self.columns(keys)}"
+        return text
+
+    def sources(self, node: Scan | ParquetScan | MemoryScan) -> str:
+        pairs = zip(node.made, node.sources, strict=True)
+        return ", ".join(
+            self.name(c) if c.name == source else f"{source} as {self.name(c)}"
+            for c, source in pairs
+        )
+
+    def rows(self, node: Values | ValuesScan) -> str:
+        shown = [f"({self.exprs(row)})" for row in node.rows[:_ROWS_SHOWN]]
+        more = len(node.rows) - len(shown)
+        text = ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+        return f"{self.columns(node.made)}: {text}" if node.made else text
+
+    def fields(self, node: Node) -> list[str]:
+        """Return a node that has no form of its own here by its fields."""
+        found = []
+        for field in dataclasses.fields(node):  # type: ignore[arg-type]
+            value = getattr(node, field.name)
+            plain = field.name in node.CHILDREN or field.name in (*_HIDDEN_FIELDS, "kind", "all")
+            if not plain and value not in (None, (), False):
+                found.append(f"{field.name}={self.value(value)}")
+        return found
+
+    def value(self, value: Any) -> str:
+        match value:
+            case Column():
+                return self.name(value)
+            case Expr():
+                return self.expr(value)
+            case Order():
+                return self.name(value.column) + order_text(value.descending, value.nulls_first)
+            case (Column() as column, Expr() as expr):
+                return self.item(column, expr)
+            case tuple():
+                return ", ".join(map(self.value, value))
+        name = getattr(value, "name", None)
+        return name if isinstance(name, str) else str(value)
+
+
+def _columns(node: Node, seen: set[int]) -> Iterator[Column]:
+    """Yield the columns of a tree, each node's own before those of its inputs."""
+    if id(node) in seen:
+        return
+    seen.add(id(node))
+    yield from getattr(node, "columns", ())
+    for value in _values(node):
+        if isinstance(value, Column):
+            yield value
+        elif isinstance(value, Expr):
+            yield from sorted(columns_of(value), key=lambda c: c.id)
+    for child in (*_subqueries(node), *_below(node)):
+        yield from _columns(child, seen)
+
+
+def _below(node: Node) -> tuple[Node, ...]:
+    """The nodes to show below one: its inputs, or the operators that a pipeline stands for."""
+    return (node.body,) if isinstance(node, Pipeline) else node.children
+
+
+def _values(node: Node) -> Iterator[Any]:
+    """Yield what the fields of a node hold, out of their tuples, without its children."""
+    for field in dataclasses.fields(node):  # type: ignore[arg-type]
+        if field.name not in node.CHILDREN:
+            yield from _flat(getattr(node, field.name))
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    if isinstance(value, tuple):
+        for part in value:
+            yield from _flat(part)
+    else:
+        yield value
+
+
+def _subqueries(node: Node) -> Iterator[Logical]:
+    for value in _values(node):
+        if isinstance(value, Expr):
+            for expr in walk(value):
+                if isinstance(expr, Subquery):
+                    yield expr.plan

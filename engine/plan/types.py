@@ -1,0 +1,208 @@
+"""SQL types with DuckDB's rules, and their Arrow counterparts.
+
+A `DataType` is a value: two are equal when kind, precision and scale are.  Backends choose their own physical form from
+`storage_bits` (a DECIMAL of up to 18 digits fits an int64, as in DuckDB).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+from ..errors import TypeMismatch
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Kind(Enum):
+    """The families of types; DECIMAL alone has parameters."""
+
+    NULL = auto()
+    BOOLEAN = auto()
+    TINYINT = auto()
+    SMALLINT = auto()
+    INTEGER = auto()
+    BIGINT = auto()
+    UTINYINT = auto()
+    USMALLINT = auto()
+    UINTEGER = auto()
+    UBIGINT = auto()
+    DECIMAL = auto()
+    FLOAT = auto()
+    DOUBLE = auto()
+    DATE = auto()
+    TIMESTAMP = auto()
+    INTERVAL = auto()
+    VARCHAR = auto()
+
+
+MAX_DECIMAL_DIGITS = 38
+INT64_DECIMAL_DIGITS = 18  # a DECIMAL of this many digits fits an int64
+
+
+@dataclass(frozen=True, slots=True)
+class DataType:
+    """One SQL type; `precision` (digits) and `scale` (digits after the point) are set for DECIMAL alone."""
+
+    kind: Kind
+    precision: int = 0
+    scale: int = 0
+
+    def __post_init__(self) -> None:
+        if self.kind is Kind.DECIMAL and not (
+            1 <= self.precision <= MAX_DECIMAL_DIGITS and 0 <= self.scale <= self.precision
+        ):
+            raise TypeMismatch(
+                f"DECIMAL({self.precision},{self.scale}) does not exist: "
+                f"a decimal has 1 to {MAX_DECIMAL_DIGITS} digits and a scale between 0 and that."
+            )
+
+    def __str__(self) -> str:
+        if self.kind is Kind.DECIMAL:
+            return f"DECIMAL({self.precision},{self.scale})"
+        return '"NULL"' if self.kind is Kind.NULL else self.kind.name
+
+    @property
+    def is_integer(self) -> bool:
+        return self.kind in INTEGER_BITS
+
+    @property
+    def is_signed_integer(self) -> bool:
+        return self.kind in SIGNED_INTEGERS
+
+    @property
+    def is_decimal(self) -> bool:
+        return self.kind is Kind.DECIMAL
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind in (Kind.FLOAT, Kind.DOUBLE)
+
+    @property
+    def is_numeric(self) -> bool:
+        return self.is_integer or self.is_decimal or self.is_float
+
+    @property
+    def is_temporal(self) -> bool:
+        return self.kind in (Kind.DATE, Kind.TIMESTAMP)
+
+    @property
+    def is_wide_decimal(self) -> bool:
+        """A decimal whose unscaled value needs 128 bits."""
+        return self.is_decimal and self.precision > INT64_DECIMAL_DIGITS
+
+    @property
+    def integer_range(self) -> tuple[int, int]:
+        """Smallest and largest value of an integer type, or unscaled value of a decimal one."""
+        if self.is_decimal:
+            limit = 10**self.precision - 1
+            return -limit, limit
+        bits = INTEGER_BITS[self.kind]
+        if self.kind in SIGNED_INTEGERS:
+            return -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+        return 0, (1 << bits) - 1
+
+
+INTEGER_BITS: dict[Kind, int] = {
+    Kind.TINYINT: 8,
+    Kind.SMALLINT: 16,
+    Kind.INTEGER: 32,
+    Kind.BIGINT: 64,
+    Kind.UTINYINT: 8,
+    Kind.USMALLINT: 16,
+    Kind.UINTEGER: 32,
+    Kind.UBIGINT: 64,
+}
+SIGNED_INTEGERS = (Kind.TINYINT, Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT)
+
+NULL = DataType(Kind.NULL)
+BOOLEAN = DataType(Kind.BOOLEAN)
+TINYINT = DataType(Kind.TINYINT)
+SMALLINT = DataType(Kind.SMALLINT)
+INTEGER = DataType(Kind.INTEGER)
+BIGINT = DataType(Kind.BIGINT)
+UTINYINT = DataType(Kind.UTINYINT)
+USMALLINT = DataType(Kind.USMALLINT)
+UINTEGER = DataType(Kind.UINTEGER)
+UBIGINT = DataType(Kind.UBIGINT)
+FLOAT = DataType(Kind.FLOAT)
+DOUBLE = DataType(Kind.DOUBLE)
+DATE = DataType(Kind.DATE)
+TIMESTAMP = DataType(Kind.TIMESTAMP)
+INTERVAL = DataType(Kind.INTERVAL)
+VARCHAR = DataType(Kind.VARCHAR)
+HUGEINT = DataType(
+    Kind.DECIMAL, 38, 0
+)  # the type of SUM over integers; what DuckDB's HUGEINT is in Arrow
+
+
+def decimal(precision: int, scale: int) -> DataType:
+    """Return DECIMAL(precision, scale); raises `TypeMismatch` beyond 38 digits."""
+    return DataType(Kind.DECIMAL, precision, scale)
+
+
+def to_arrow(data_type: DataType) -> pa.DataType:
+    """Return the Arrow type in which results of `data_type` leave the engine."""
+    import pyarrow as pa
+
+    if data_type.is_decimal:
+        return pa.decimal128(data_type.precision, data_type.scale)
+    return {
+        Kind.NULL: pa.null(),
+        Kind.BOOLEAN: pa.bool_(),
+        Kind.TINYINT: pa.int8(),
+        Kind.SMALLINT: pa.int16(),
+        Kind.INTEGER: pa.int32(),
+        Kind.BIGINT: pa.int64(),
+        Kind.UTINYINT: pa.uint8(),
+        Kind.USMALLINT: pa.uint16(),
+        Kind.UINTEGER: pa.uint32(),
+        Kind.UBIGINT: pa.uint64(),
+        Kind.FLOAT: pa.float32(),
+        Kind.DOUBLE: pa.float64(),
+        Kind.DATE: pa.date32(),
+        Kind.TIMESTAMP: pa.timestamp("us"),
+        Kind.INTERVAL: pa.month_day_nano_interval(),
+        Kind.VARCHAR: pa.string(),
+    }[data_type.kind]
+
+
+def from_arrow(arrow: pa.DataType, name: str = "") -> DataType:
+    """Return the SQL type that holds an Arrow column; raises `TypeMismatch`, naming the column, where none does."""
+    import pyarrow as pa
+
+    t = pa.types
+    if t.is_dictionary(arrow):
+        return from_arrow(arrow.value_type, name)
+    if t.is_decimal(arrow) and arrow.precision <= MAX_DECIMAL_DIGITS and arrow.scale >= 0:
+        return decimal(max(arrow.precision, arrow.scale), arrow.scale)
+    if t.is_string(arrow) or t.is_large_string(arrow) or t.is_string_view(arrow):
+        return VARCHAR
+    if t.is_date(arrow):
+        return DATE
+    if t.is_timestamp(arrow) and arrow.tz is None:
+        return TIMESTAMP
+    plain = {
+        pa.null(): NULL,
+        pa.bool_(): BOOLEAN,
+        pa.int8(): TINYINT,
+        pa.int16(): SMALLINT,
+        pa.int32(): INTEGER,
+        pa.int64(): BIGINT,
+        pa.uint8(): UTINYINT,
+        pa.uint16(): USMALLINT,
+        pa.uint32(): UINTEGER,
+        pa.uint64(): UBIGINT,
+        pa.float16(): FLOAT,
+        pa.float32(): FLOAT,
+        pa.float64(): DOUBLE,
+        pa.month_day_nano_interval(): INTERVAL,
+    }
+    if arrow in plain:
+        return plain[arrow]
+    column = f'Column "{name}" has' if name else "A column has"
+    raise TypeMismatch(
+        f"{column} the Arrow type {arrow}, which has no SQL type here: cast it before it is registered."
+    )

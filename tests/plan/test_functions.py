@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import pytest
+
+from fuseline.plan.derived import DERIVED
+from fuseline.plan.functions import (
+    AGGREGATE,
+    SCALAR,
+    aggregate_name,
+    scalar_name,
+    sql_names,
+)
+from fuseline.plan.functions.dates import PARTS, UNITS
+from fuseline.plan.types import BOOLEAN, DATE, DOUBLE, INTEGER, NULL, TIMESTAMP, VARCHAR, decimal
+from tests.plan.columns import connection
+
+SCALAR_ROWS = list(SCALAR.values())
+# Names of plans that DuckDB spells otherwise.
+OURS_ALONE = {"is_nan", "is_inf", "is_finite", "octet_length"}
+
+
+def test_no_spelling_stands_for_two_functions():
+    spellings = [s for row in SCALAR_ROWS for s in (row.name, *row.aliases)]
+    assert len(spellings) == len(set(spellings))
+
+
+def test_rows_are_of_their_tables_kind():
+    assert {row.kind for row in AGGREGATE.values()} == {"aggregate"}
+    assert {row.kind for row in SCALAR_ROWS} == {"scalar", "operator"}
+
+
+@pytest.mark.parametrize("table", [SCALAR, AGGREGATE], ids=["scalar", "aggregate"])
+def test_signatures_are_written_as_sql(table):
+    for row in table.values():
+        spelled = {row.name, *row.aliases}
+        written = row.signature.split("(")[0]
+        assert row.kind == "operator" or written in spelled | {"count"}, row.name
+
+
+@pytest.mark.parametrize("row", SCALAR_ROWS, ids=lambda row: row.name)
+def test_no_function_takes_what_it_does_not_know(row):
+    assert row.resolve([]) is None
+    assert row.name in ("and", "or", *_NARY) or row.resolve([VARCHAR] * 9) is None
+
+
+_NARY = ("greatest", "least", "coalesce", "concat", "concat_ws")
+
+
+def test_every_spelling_is_one_of_duckdbs():
+    known = connection().execute("SELECT DISTINCT lower(function_name) FROM duckdb_functions()")
+    theirs = {name for (name,) in known.fetchall()}
+    theirs |= {"coalesce", "nullif", "if", "ifnull", "count_star", "date", "position"}  # syntax
+    assert {n for n in (*sql_names(), *DERIVED) if n not in theirs} <= OURS_ALONE
+
+
+def test_names_are_found_without_regard_to_case():
+    assert scalar_name("SUBSTR") == "substring"
+    assert aggregate_name("Group_Concat") == "string_agg"
+    assert scalar_name("add") is None  # an operator has no name in SQL, only `derived` gives it one
+
+
+def test_each_part_and_unit_is_a_function_or_a_unit():
+    assert set(PARTS.values()) <= set(SCALAR)
+    assert set(UNITS) <= set(PARTS)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "expected"),
+    [
+        ("hour", [DATE], ((TIMESTAMP,), "BIGINT")),
+        ("year", [DATE], ((DATE,), "BIGINT")),
+        ("year", [NULL], ((TIMESTAMP,), "BIGINT")),
+        ("sqrt", [INTEGER], ((DOUBLE,), "DOUBLE")),
+        ("ceil", [INTEGER], ((DOUBLE,), "DOUBLE")),
+        ("ceil", [decimal(9, 2)], ((decimal(9, 2),), "DECIMAL(9,0)")),
+        ("eq", [VARCHAR, INTEGER], ((INTEGER, INTEGER), "BOOLEAN")),
+        ("eq", [VARCHAR, NULL], ((VARCHAR, VARCHAR), "BOOLEAN")),
+        ("abs", [NULL], (("BIGINT",), "BIGINT")),
+        ("is_null", [NULL], ((NULL,), "BOOLEAN")),
+        ("and", [BOOLEAN, NULL, BOOLEAN], ((BOOLEAN,) * 3, "BOOLEAN")),
+    ],
+    ids=str,
+)
+def test_resolving_gives_arguments_and_result(name, given, expected):
+    found = SCALAR[name].resolve(given)
+    assert found is not None
+    assert [str(t) for t in found[0]] == [str(t) for t in expected[0]]
+    assert str(found[1]) == expected[1]
