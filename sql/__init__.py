@@ -1,0 +1,44 @@
+"""SQL text to logical plans; the only floor that knows sqlglot, whose trees and types stay inside.
+
+May import plan, catalog and errors.  Start reading at `bind_query.py`: `parse` gives a tree, `statements` looks at what
+kind it is, `bind_query` and its neighbours turn queries into plans, `bind_expr` expressions, with names looked up in `scope`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from fuseline.errors import FuselineError
+from fuseline.plan.statements import Statement
+
+from .bind_expr import bind
+from .bind_query import bind_query
+from .parse import split
+from .scope import Catalog, Parameters, Scope, Session
+from .spans import balanced
+from .statements import bind_statement
+
+__all__ = ["plan_sql"]
+
+
+def plan_sql(
+    text: str, catalog: Catalog, params: Sequence[object] | Mapping[str, object] | None = None
+) -> Iterator[Statement]:
+    """Yield the statements of a script; each is bound when it is asked for, after the ones before it were carried out.
+
+    Raises the errors of `errors` for SQL, with the place in `text`.
+    """
+    parameters = Parameters(() if params is None else params)
+    session = Session(catalog, parameters, bind_query, bind, text)
+    try:
+        pieces = list(split(text))
+        for piece in pieces:
+            statement = bind_statement(piece, Scope(session))
+            if piece is pieces[-1]:
+                parameters.check_all_used()
+            yield statement
+    except FuselineError as error:
+        if error.text is None and error.span is not None:
+            error.span = balanced(text, error.span)
+        error.with_text(text)
+        raise

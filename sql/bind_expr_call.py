@@ -1,0 +1,151 @@
+"""Calls of functions: scalar ones, and aggregates with DISTINCT, FILTER, ORDER BY and WITHIN GROUP."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from sqlglot import exp
+
+from fuseline.errors import InvalidQuery, Span, UnknownName, Unsupported, nearest
+from fuseline.plan import derived, infer
+from fuseline.plan.expr import Call, Expr, Literal, SortKey
+from fuseline.plan.functions import sql_names
+from fuseline.plan.types import BIGINT
+
+from . import functions
+from .scope import Scope
+from .spans import balanced, span_of
+
+_QUANTILES = ("quantile_cont", "quantile_disc")
+
+
+def bind_call(node: exp.Expr, scope: Scope) -> Expr:
+    """Bind a function by its class or name; an expression of no known kind is refused."""
+    if functions.aggregate(node) is not None:
+        return bind_aggregate(node, scope)
+    found = functions.scalar(node)
+    if found is not None:
+        name, nodes = found
+        if any(isinstance(n, exp.Distinct | exp.Order) for n in nodes):
+            raise InvalidQuery(
+                f"DISTINCT and ORDER BY belong into aggregates, and {name} is none.", span_of(node)
+            )
+        return derived.function(name, [scope.bind(n) for n in nodes], call_span(node, scope))
+    place = call_span(node, scope)
+    if isinstance(node, exp.Func):
+        name = type(node).sql_names()[0].lower()
+        raise UnknownName(f'There is no function "{name}".{nearest(name, sql_names())}', place)
+    raise Unsupported(f"{node.key.upper()} is not supported in expressions.", place)
+
+
+def call_span(node: exp.Expr, scope: Scope) -> Span | None:
+    """Return the place of a call up to its closing parenthesis."""
+    place = span_of(node)
+    return None if place is None else balanced(scope.session.text, place)
+
+
+@dataclass(frozen=True)
+class _Clauses:
+    """What stands around and inside the call of an aggregate."""
+
+    call: exp.Expr
+    filter: exp.Expr | None = None
+    within: exp.Order | None = None
+    ignore_nulls: bool = False
+
+
+def _unwrap(node: exp.Expr) -> _Clauses:
+    """Take FILTER, WITHIN GROUP and IGNORE NULLS off the call, in whatever order sqlglot nests them."""
+    match node:
+        case exp.Filter():
+            inner = _unwrap(node.this)
+            return dataclasses.replace(inner, filter=node.expression.this)
+        case exp.WithinGroup():
+            return dataclasses.replace(_unwrap(node.this), within=node.expression)
+        case exp.IgnoreNulls():
+            return dataclasses.replace(_unwrap(node.this), ignore_nulls=True)
+    return _Clauses(node)
+
+
+def bind_aggregate(node: exp.Expr, scope: Scope) -> Expr:
+    """Bind an aggregate with its clauses; its arguments are bound inside of it, where no other aggregate may stand."""
+    place = call_span(node, scope)
+    clauses = _unwrap(node)
+    found = functions.aggregate(clauses.call)
+    if found is None:
+        raise InvalidQuery("FILTER and WITHIN GROUP belong to aggregates.", place)
+    if not scope.allow_aggregates:
+        where = "inside of one another" if scope.in_aggregate else f"in {scope.clause}"
+        raise InvalidQuery(f"Aggregates are not allowed {where}.", place)
+    name, nodes = found
+    inner = scope.inside_aggregate()
+    nodes, distinct, order = _inside(nodes)
+    if clauses.ignore_nulls and name in ("first", "any_value"):
+        name = "any_value"  # the first value that is not NULL
+    elif clauses.ignore_nulls:
+        raise Unsupported(f"IGNORE NULLS is not supported for {name}.", place)
+    args = [inner.bind(n) for n in nodes if not isinstance(n, exp.Star)]
+    keys = tuple(_sort_key(item, inner) for item in (order.expressions if order else ()))
+    if clauses.within is not None:
+        name, args = _within_group(name, args, clauses.within, inner, place)
+    condition = None if clauses.filter is None else inner.inside("FILTER").bind(clauses.filter)
+    return infer.aggregate(name, args, distinct=distinct, filter=condition, order=keys, span=place)
+
+
+def _inside(
+    nodes: Sequence[exp.Expr],
+) -> tuple[list[exp.Expr], bool, exp.Order | None]:
+    """Take DISTINCT and ORDER BY off the arguments; sqlglot wraps the first or last one in them."""
+    distinct, order = False, None
+    found: list[exp.Expr] = []
+    for node in nodes:
+        if isinstance(node, exp.Order):
+            order, node = node, node.this  # noqa: PLW2901 - unwrapped step by step
+        if isinstance(node, exp.Distinct):
+            distinct = True
+            found.extend(node.expressions)
+        else:
+            found.append(node)
+    for node in found:
+        if distinct and isinstance(node, exp.Tuple):
+            raise Unsupported("DISTINCT over row values is not supported.", span_of(node))
+    return found, distinct, order
+
+
+def _sort_key(node: exp.Expr, scope: Scope) -> SortKey:
+    if not isinstance(node, exp.Ordered):
+        return SortKey(scope.bind(node), span=span_of(node))
+    descending, nulls_first = (bool(node.args.get(key)) for key in ("desc", "nulls_first"))
+    return SortKey(scope.bind(node.this), descending, nulls_first, span_of(node))
+
+
+def _within_group(
+    name: str, args: list[Expr], order: exp.Order, scope: Scope, place: Span | None
+) -> tuple[str, list[Expr]]:
+    """percentile_cont(f) WITHIN GROUP (ORDER BY x) -> quantile_cont(x, f); descending counts from the other end."""
+    if len(order.expressions) != 1 or name not in (*_QUANTILES, "mode"):
+        raise Unsupported(
+            f"WITHIN GROUP is supported for quantiles and mode with one ORDER BY item, not for {name}.",
+            place,
+        )
+    key = _sort_key(order.expressions[0], scope)
+    if name == "mode":
+        return name, [key.expr]
+    fraction = args[0]
+    if key.descending and isinstance(fraction, Literal) and isinstance(fraction.value, Decimal):
+        if name == "quantile_disc":
+            raise Unsupported(
+                "percentile_disc in descending order is not supported: ask for another fraction.",
+                place,
+            )
+        fraction = dataclasses.replace(fraction, value=1 - fraction.value)
+    return name, [key.expr, fraction]
+
+
+def bind_grouping(node: exp.Expr, scope: Scope) -> Expr:
+    """GROUPING(a, b) stays a call of that name, which `bind_group` replaces."""
+    args = tuple(scope.bind(n) for n in node.expressions)
+    return Call("grouping", args, BIGINT, call_span(node, scope))

@@ -1,0 +1,184 @@
+"""What sqlglot's function classes are called in the table of functions, and in which order their arguments go.
+
+sqlglot gives many functions a class of their own with arguments of its own names.  A class that is not here is looked up by
+its SQL name and has to keep its arguments in `this`, `expression` and `expressions`, in that order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from fuseline.errors import Unsupported
+from fuseline.plan import derived
+from fuseline.plan.functions import aggregate_name, scalar_name
+
+from .spans import span_of
+
+BINARY: dict[type[exp.Expr], str] = {
+    exp.Add: "add",
+    exp.Sub: "sub",
+    exp.Mul: "mul",
+    exp.Div: "div",
+    exp.IntDiv: "int_div",
+    exp.Mod: "mod",
+    exp.BitwiseAnd: "bit_and",
+    exp.BitwiseOr: "bit_or",
+    exp.BitwiseXor: "bit_xor",
+    exp.BitwiseLeftShift: "shift_left",
+    exp.BitwiseRightShift: "shift_right",
+    exp.DPipe: "concat",
+}
+
+COMPARISONS: dict[type[exp.Expr], str] = {
+    exp.EQ: "eq",
+    exp.NEQ: "ne",
+    exp.LT: "lt",
+    exp.LTE: "le",
+    exp.GT: "gt",
+    exp.GTE: "ge",
+    exp.NullSafeEQ: "is_not_distinct",
+    exp.NullSafeNEQ: "is_distinct",
+}
+
+# Class -> name, keys of the arguments in the order of the table.
+SCALARS: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
+    exp.Ceil: ("ceil", ("this", "decimals")),
+    exp.Floor: ("floor", ("this", "decimals")),
+    exp.Round: ("round", ("this", "decimals")),
+    exp.Trunc: ("trunc", ("this", "decimals")),
+    exp.Pow: ("power", ("this", "expression")),
+    exp.IsNan: ("isnan", ("this",)),
+    exp.IsInf: ("isinf", ("this",)),
+    exp.Length: ("length", ("this",)),
+    exp.Concat: ("concat", ("expressions",)),
+    exp.ConcatWs: ("concat_ws", ("expressions",)),
+    exp.Chr: ("chr", ("expressions",)),
+    exp.Substring: ("substring", ("this", "start", "length")),
+    exp.Repeat: ("repeat", ("this", "times")),
+    exp.Replace: ("replace", ("this", "expression", "replacement")),
+    exp.StrPosition: ("position", ("this", "substr")),
+    exp.SplitPart: ("split_part", ("this", "delimiter", "part_index")),
+    exp.Translate: ("translate", ("this", "from_", "to")),
+    exp.RegexpLike: ("regexp_matches", ("this", "expression", "flag")),
+    exp.RegexpFullMatch: ("regexp_full_match", ("this", "expression", "options")),
+    exp.RegexpReplace: ("regexp_replace", ("this", "expression", "replacement", "modifiers")),
+    exp.RegexpExtract: ("regexp_extract", ("this", "expression", "group", "parameters")),
+    exp.SimilarTo: ("regexp_full_match", ("this", "expression")),
+    exp.If: ("if", ("this", "true", "false")),
+    exp.Nullif: ("nullif", ("this", "expression")),
+    exp.TimeToUnix: ("epoch", ("this",)),
+    exp.DayOfWeekIso: ("isodow", ("this",)),
+    exp.DayOfWeek: ("dayofweek", ("this",)),
+    exp.DayOfMonth: ("day", ("this",)),
+    exp.DayOfYear: ("dayofyear", ("this",)),
+    exp.WeekOfYear: ("week", ("this",)),
+    exp.Week: ("week", ("this", "mode")),
+    exp.Date: ("date", ("this",)),
+    exp.DateAdd: ("date_add", ("this", "expression")),
+    exp.DateFromParts: ("make_date", ("year", "month", "day")),
+    exp.TimestampFromParts: (
+        "make_timestamp",
+        ("year", "month", "day", "hour", "min", "sec"),
+    ),
+    exp.LastDay: ("last_day", ("this",)),
+    exp.TimeToStr: ("strftime", ("this", "format")),
+    exp.StrToTime: ("strptime", ("this", "format")),
+}
+
+# Class -> unit and the rest; the unit is a bare word in sqlglot's tree.
+WITH_UNIT: dict[type[exp.Expr], tuple[str, str, tuple[str, ...]]] = {
+    exp.Extract: ("date_part", "this", ("expression",)),
+    exp.TimestampTrunc: ("date_trunc", "unit", ("this",)),
+    exp.DateTrunc: ("date_trunc", "unit", ("this",)),
+    exp.DateDiff: ("date_diff", "unit", ("expression", "this")),
+}
+
+# Classes whose SQL names are not those of the table.
+AGGREGATES: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
+    exp.LogicalAnd: ("bool_and", ("this",)),
+    exp.LogicalOr: ("bool_or", ("this",)),
+    exp.BitwiseAndAgg: ("bit_and", ("this",)),
+    exp.BitwiseOrAgg: ("bit_or", ("this",)),
+    exp.BitwiseXorAgg: ("bit_xor", ("this",)),
+    exp.Variance: ("var_samp", ("this",)),
+    exp.VariancePop: ("var_pop", ("this",)),
+    exp.GroupConcat: ("string_agg", ("this", "separator")),
+    exp.PercentileCont: ("quantile_cont", ("this", "expression")),
+    exp.PercentileDisc: ("quantile_disc", ("this", "expression")),
+    exp.Quantile: ("quantile_disc", ("this", "quantile")),
+    exp.ApproxDistinct: ("approx_count_distinct", ("this",)),
+}
+
+# Arguments that repeat what DuckDB does anyway.
+_IDLE = frozenset(
+    {
+        "safe",
+        "coalesce",
+        "ignore_nulls",
+        "is_left",
+        "big_int",
+        "single_replace",
+        "null_if_pos_overflow",
+        "date_part_boundary",
+        "charset",
+    }
+)
+
+
+def scalar(node: exp.Expr) -> tuple[str, list[exp.Expr]] | None:
+    """Return the name and arguments of a scalar function, None for what is none of the table's."""
+    if isinstance(node, exp.Anonymous):
+        return node.name, list(node.expressions)
+    if isinstance(node, exp.Pad):
+        name = "lpad" if node.args.get("is_left") else "rpad"
+        return name, arguments(node, ("this", "expression", "fill_pattern"))
+    if isinstance(node, exp.Trim):
+        name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(
+            node.args.get("position") or "", "trim"
+        )
+        return name, arguments(node, ("this", "expression"), ignored=("position",))
+    if type(node) in SCALARS:
+        name, keys = SCALARS[type(node)]
+        return name, arguments(node, keys)
+    return _by_sql_name(node, lambda n: scalar_name(n) is not None or derived.is_function(n))
+
+
+def aggregate(node: exp.Expr) -> tuple[str, list[exp.Expr]] | None:
+    """Return the name and arguments of an aggregate function, None for anything else."""
+    if isinstance(node, exp.Anonymous):
+        known = aggregate_name(node.name)
+        return None if known is None else (known, list(node.expressions))
+    if type(node) in AGGREGATES:
+        name, keys = AGGREGATES[type(node)]
+        return name, arguments(node, keys)
+    return _by_sql_name(node, lambda n: aggregate_name(n) is not None)
+
+
+def _by_sql_name(node: exp.Expr, known: Callable[[str], bool]) -> tuple[str, list[exp.Expr]] | None:
+    """Find a function by the names that SQL has for its class."""
+    if not isinstance(node, exp.Func):
+        return None
+    name = next((n.lower() for n in type(node).sql_names() if known(n.lower())), None)
+    return None if name is None else (name, arguments(node, ("this", "expression", "expressions")))
+
+
+def arguments(
+    node: exp.Expr, keys: tuple[str, ...], ignored: tuple[str, ...] = ()
+) -> list[exp.Expr]:
+    """Return the arguments under `keys`; raises `Unsupported` when there are others."""
+    found: list[exp.Expr] = []
+    for key in keys:
+        value = node.args.get(key)
+        if isinstance(value, list):
+            found.extend(value)
+        elif value is not None:
+            found.append(value)
+    for key, value in node.args.items():
+        if value and key not in keys and key not in ignored and key not in _IDLE:
+            raise Unsupported(
+                f"The {key.replace('_', ' ')} of {node.key.upper()} is not supported here.",
+                span_of(node),
+            )
+    return found

@@ -1,0 +1,190 @@
+"""SQL text to sqlglot trees whose nodes know their place in the text.
+
+sqlglot returns EXPLAIN, PREPARE, CALL and the like as opaque text, so `split_explain` takes such words off before, and
+`first_word` lets `statements` refuse the rest by name.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import sqlglot.errors
+from sqlglot import Token, TokenType, exp
+from sqlglot.dialects.duckdb import DuckDB
+
+from fuseline.errors import ParseError, Span
+
+_BLANK = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
+_WORD = re.compile(_BLANK + r"([a-z_]+)", re.IGNORECASE | re.DOTALL)
+_EXPLAIN = re.compile(_BLANK + rf"explain\b(?:{_BLANK}(analyze)\b)?", re.IGNORECASE | re.DOTALL)
+_PIECE = re.compile(
+    r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\1\$|;", re.DOTALL
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Characters `start` to `end` of `text`: one statement of a script, or what follows EXPLAIN in it."""
+
+    text: str
+    start: int
+    end: int
+
+    @property
+    def sql(self) -> str:
+        return self.text[self.start : self.end]
+
+
+def split(text: str) -> Iterator[Piece]:
+    """Yield the statements of a script, without the semicolons between them and without empty ones."""
+    start = 0
+    cuts = [m.start() for m in _PIECE.finditer(text) if m.group() == ";"]
+    for end in (*cuts, len(text)):
+        if re.fullmatch(_BLANK, text[start:end], re.DOTALL) is None:
+            yield Piece(text, start, end)
+        start = end + 1
+
+
+def first_word(piece: Piece) -> str:
+    """Return the first word of a statement in upper case, empty when it starts with something else."""
+    found = _WORD.match(piece.sql)
+    return found.group(1).upper() if found else ""
+
+
+def split_explain(piece: Piece) -> tuple[Piece, bool]:
+    """Return what follows EXPLAIN [ANALYZE], and whether ANALYZE was there."""
+    found = _EXPLAIN.match(piece.sql)
+    assert found is not None, "only called for a statement that starts with EXPLAIN"
+    return Piece(piece.text, piece.start + found.end(), piece.end), found.group(1) is not None
+
+
+def parse(piece: Piece) -> exp.Expr:
+    """Return the tree of one statement, with the place of every node; raises `ParseError`."""
+    tokens = _tokenize(piece)
+    parser = DuckDB().parser()
+    try:
+        trees = parser.parse(tokens, piece.sql)
+    except sqlglot.errors.ParseError as error:
+        raise _parse_error(error, tokens, piece) from None
+    tree = trees[0] if trees else None
+    if tree is None:
+        raise ParseError("There is no statement here.", Span(piece.start, piece.end))
+    _place(tree, piece.start, _parameter_places(tokens))
+    return tree
+
+
+def _tokenize(piece: Piece) -> list[Token]:
+    try:
+        tokens = DuckDB().tokenize(piece.sql)
+    except sqlglot.errors.TokenError as error:
+        start = _unterminated(piece)
+        what = "string or name" if start is not None else "token"
+        place = Span(piece.start if start is None else start, piece.end)
+        raise ParseError(f"Syntax error: a {what} does not end.", place) from error
+    return list(_number_placeholders(_cast_clock_intervals(tokens)))
+
+
+def _unterminated(piece: Piece) -> int | None:
+    """Return where the quote or comment without an end starts."""
+    rest = _PIECE.sub(lambda m: " " * len(m.group()), piece.sql)
+    found = re.search(r"['\"]|/\*|\$\w*\$", rest)
+    return None if found is None else piece.start + found.start()
+
+
+def _cast_clock_intervals(tokens: list[Token]) -> Iterator[Token]:
+    """Make INTERVAL '1 day 01:30' a cast of the text: sqlglot drops what follows the first number and unit."""
+    for i, token in enumerate(tokens):
+        before = tokens[i - 1] if i else token
+        if token.token_type is TokenType.STRING and before.token_type is TokenType.INTERVAL:
+            clock = ":" in token.text
+            yield from (token, _cast_sign(token), before) if clock else (before, token)
+        elif (
+            token.token_type is not TokenType.INTERVAL
+            or i + 1 == len(tokens)
+            or tokens[i + 1].token_type is not TokenType.STRING
+        ):
+            yield token
+
+
+def _is_string(tokens: list[Token]) -> bool:
+    return any(token.token_type is TokenType.STRING for token in tokens)
+
+
+def _cast_sign(token: Token) -> Token:
+    return Token(TokenType.DCOLON, "::", token.line, token.col, token.end, token.end)
+
+
+def _number_placeholders(tokens: Iterable[Token]) -> Iterator[Token]:
+    """Make $1, $2 ... of each `?`: their order in the tree is not the one in the text."""
+    count = 0
+    for token in tokens:
+        if token.text[:1] == "?" and token.token_type in (TokenType.PLACEHOLDER, TokenType.QDCOLON):
+            count += 1
+            place = token.line, token.col, token.start, token.start
+            yield Token(TokenType.PARAMETER, "$", *place)
+            yield Token(TokenType.NUMBER, str(count), *place)
+            if (
+                token.token_type is TokenType.QDCOLON
+            ):  # `?::INTEGER`, which is no operator in DuckDB
+                yield Token(
+                    TokenType.DCOLON, "::", token.line, token.col, token.start + 1, token.end
+                )
+        else:
+            yield token
+
+
+def _parse_error(error: sqlglot.errors.ParseError, tokens: list[Token], piece: Piece) -> ParseError:
+    details = error.errors[0] if error.errors else {}
+    line, column = details.get("line"), details.get("col")
+    token = next((t for t in tokens if (t.line, t.col) == (line, column)), None)
+    expected = _expected(str(details.get("description", "")))
+    if token is None:
+        return ParseError(f"Syntax error{expected}.", Span(piece.end, piece.end))
+    span = Span(piece.start + token.start, piece.start + token.end + 1)
+    if token is tokens[-1] and "Unexpected token" not in str(details.get("description")):
+        return ParseError(f"Syntax error at the end of the statement{expected}.", span)
+    return ParseError(
+        f'Syntax error at or near "{piece.text[span.start : span.end]}"{expected}.', span
+    )
+
+
+def _expected(description: str) -> str:
+    """Turn sqlglot's description into what should have followed, where it says so."""
+    found = re.match(r"Expect(?:ed|ing)\s+(.*?)(?:\s+but got.*|\s+after.*)?\.?$", description)
+    if found:
+        what = found.group(1)
+        return f": expected {what}" if what[0].isalpha() else f': expected "{what}"'
+    if description.startswith("Required"):
+        return ": an operand or a name is missing"
+    return ""
+
+
+def _parameter_places(tokens: list[Token]) -> dict[str, tuple[int, int]]:
+    """Return where each parameter stands first, since sqlglot forgets it."""
+    places: dict[str, tuple[int, int]] = {}
+    for sign, name in itertools.pairwise(tokens):
+        if sign.token_type in (TokenType.PARAMETER, TokenType.COLON):
+            places.setdefault(name.text, (sign.start, name.end))
+    return places
+
+
+def _place(tree: exp.Expr, shift: int, parameters: dict[str, tuple[int, int]]) -> None:
+    """Give every node the places of its first and last token; sqlglot keeps them on names and literals alone."""
+    for node in reversed(list(tree.walk(bfs=False))):  # children come before their parents
+        meta = node.meta
+        if isinstance(node, exp.Placeholder) and node.name in parameters:
+            meta["start"], meta["end"] = parameters[node.name]
+        if "start" in meta and "first" not in meta:
+            meta["first"] = meta["start"] + shift
+            meta["last"] = meta["end"] + shift + 1
+        elif "start" in meta:
+            meta["first"] = min(meta["first"], meta["start"] + shift)
+            meta["last"] = max(meta["last"], meta["end"] + shift + 1)
+        parent = node.parent
+        if parent is not None and "first" in meta:
+            above = parent.meta
+            above["first"] = min(above.get("first", meta["first"]), meta["first"])
+            above["last"] = max(above.get("last", meta["last"]), meta["last"])

@@ -1,0 +1,131 @@
+"""The SELECT list: stars written out, and the name of each column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from fuseline.errors import InvalidQuery, UnknownName, Unsupported, nearest
+from fuseline.plan.expr import Column, ColumnRef, Expr
+
+from .names import output_name
+from .scope import Relation, Scope
+from .spans import span_of
+
+
+@dataclass(frozen=True, slots=True)
+class SelectItem:
+    """One output column: an expression still to be bound, or a column that a star stands for."""
+
+    name: str
+    node: exp.Expr
+    column: Column | None = None
+
+    def bind(self, scope: Scope) -> Expr:
+        if self.column is not None:
+            return ColumnRef(self.column, span_of(self.node))
+        return scope.bind(self.node)
+
+
+def select_list(node: exp.Select, scope: Scope) -> list[SelectItem]:
+    """Return the output columns of a SELECT over the tables of `scope`."""
+    items: list[SelectItem] = []
+    for item in node.expressions:
+        if isinstance(item, exp.Star):
+            _check_types(item, scope.relations, item)
+            items += _star(item, scope.star, item, scope)
+        elif isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
+            table = _table_named(item, scope)
+            _check_types(item.this, (table,), item)
+            items += _star(item.this, table.columns, item, scope)
+        elif isinstance(item, exp.Alias):
+            items.append(SelectItem(item.alias, item.this))
+        else:
+            items.append(_unnamed(item, scope))
+    return items
+
+
+def _unnamed(node: exp.Expr, scope: Scope) -> SelectItem:
+    if isinstance(node, exp.Column):
+        name = scope.declared_name([part.name for part in node.parts])
+        return SelectItem(name or node.name, node)
+    return SelectItem(output_name(node, scope.session.text), node)
+
+
+def _table_named(node: exp.Column, scope: Scope) -> Relation:
+    prefix = [part.name for part in node.parts[:-1]]
+    tables = scope.relations_named(prefix, span_of(node))
+    if not tables:
+        known = [r.name for r in scope.relations if r.name]
+        raise UnknownName(
+            f'There is no table "{prefix[-1]}" in this query.{nearest(prefix[-1], known)}',
+            span_of(node),
+        )
+    return tables[0]
+
+
+def _check_types(star: exp.Star, relations: Sequence[Relation], node: exp.Expr) -> None:
+    """Raise `Unsupported` for a column without a SQL type that `*` would give, unless EXCLUDE takes it out."""
+    excluded = {item.name.lower() for item in star.args.get("except_") or ()}
+    for relation in relations:
+        for name, reason in relation.refused.items():
+            if name not in excluded:
+                raise Unsupported(f"{reason} Or leave it out: * EXCLUDE ({name}).", span_of(node))
+
+
+def _star(
+    star: exp.Star,
+    columns: tuple[tuple[str, Column], ...],
+    node: exp.Expr,
+    scope: Scope,
+) -> list[SelectItem]:
+    """Write out `*` with its EXCLUDE, REPLACE and RENAME lists."""
+    if not columns:
+        raise InvalidQuery("* needs a FROM clause.", span_of(node))
+    excluded = _named(star, "except_", columns, scope)
+    renamed = {
+        old: item.alias
+        for item in star.args.get("rename") or ()
+        for old in _places(item.this, columns, scope, "RENAME")
+    }
+    replaced = {
+        old: item
+        for item in star.args.get("replace") or ()
+        for old in _places(item.args["alias"], columns, scope, "REPLACE")
+    }
+    items: list[SelectItem] = []
+    for i, (name, column) in enumerate(columns):
+        if i in replaced:
+            items.append(SelectItem(replaced[i].alias, replaced[i].this))
+        elif i not in excluded:
+            items.append(SelectItem(renamed.get(i, name), node, column))
+    return items
+
+
+def _named(
+    star: exp.Star, key: str, columns: tuple[tuple[str, Column], ...], scope: Scope
+) -> set[int]:
+    refused = {name for relation in scope.relations for name in relation.refused}
+    return {
+        i
+        for item in star.args.get(key) or ()
+        if item.name.lower() not in refused
+        for i in _places(item, columns, scope, "EXCLUDE")
+    }
+
+
+def _places(
+    node: exp.Expr, columns: tuple[tuple[str, Column], ...], scope: Scope, clause: str
+) -> list[int]:
+    """Return the positions of the columns that a name in one of the lists stands for."""
+    if isinstance(node, exp.Column) and node.args.get("table") is not None:
+        found = scope.resolve(node.parts)
+        places = [i for i, (_, c) in enumerate(columns) if ColumnRef(c) == found]
+    else:
+        places = [i for i, (name, _) in enumerate(columns) if name.lower() == node.name.lower()]
+    if not places:
+        hint = nearest(node.name, [name for name, _ in columns])
+        raise UnknownName(f'There is no column "{node.name}" to {clause}.{hint}', span_of(node))
+    return places

@@ -1,0 +1,136 @@
+"""What is wrong with a query: the class, the sentence, and the caret below the place."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import fuseline
+from fuseline import errors
+from tests.sql.tables import T, U
+
+
+@pytest.fixture(scope="module")
+def connection() -> fuseline.Connection:
+    opened = fuseline.connect(device="cpu")
+    opened.register("t", T)
+    opened.register("u", U)
+    opened.register("orders", pa.table({"o_orderkey": [1], "o_custkey": [2]}))
+    return opened
+
+
+# (class, query with ^...^ around the place that the caret marks, part of the message)
+CASES = [
+    (errors.UnknownName, "select ^o_orderky^ from orders", 'no column "o_orderky" here. Did you mean "o_orderkey"?'),
+    (errors.UnknownName, "select * from ^orderz^", 'no table "orderz". Did you mean "orders"?'),
+    (errors.UnknownName, "select ^t.q^ from t", 'The table "t" has no column "q". There are "x", "y", "s", "d".'),
+    (errors.UnknownName, "select ^r^.x from t", 'no table "r" in this query. There is "t".'),
+    (errors.UnknownName, "select x from t as q where ^t^.x = 1", 'no table "t" in this query'),
+    (errors.UnknownName, "select ^t^ from t", '"t" is a table here: name its columns'),
+    (errors.UnknownName, "select ^uper(s)^ from t", 'no function "uper". Did you mean "upper"'),
+    (errors.UnknownName, "select * exclude (^nope^) from t", 'no column "nope" to EXCLUDE'),
+    (errors.UnknownName, "select * from t join u using (^q^)", 'no column "q"'),
+    (errors.UnknownName, "select u.x from t semi join u on true where ^u^.x = 1 or u.x = 1", 'no table "u"'),
+    (errors.UnknownName, "insert into ^orderz^ values (1)", 'Did you mean "orders"?'),
+    (errors.AmbiguousName, "select ^x^ from t, u", '"x" is ambiguous: name one of "t.x", "u.x"'),
+    (errors.AmbiguousName, "select t.x from t join u on ^x^ = z", '"x" is ambiguous'),
+    (errors.AmbiguousName, "select ^a.x^ from t a, u a", 'Two tables of this query are called "a"'),
+    (errors.TypeMismatch, "select * from t where ^d + d^ = 1", "DATE"),
+    (errors.TypeMismatch, "select x from t union select ^d^ from t", "cannot combine"),
+    (errors.InvalidQuery, "select x from t where ^sum(y)^ > 1", "Aggregates are not allowed in WHERE"),
+    (errors.InvalidQuery, "select x from t group by ^sum(y)^", "Aggregates are not allowed in GROUP BY"),
+    (errors.InvalidQuery, "select sum(y) from t group by ^1^", "not allowed in GROUP BY"),
+    (errors.InvalidQuery, "select sum(^sum(y)^) from t", "Aggregates are not allowed"),
+    (errors.InvalidQuery, "select t.x from t join u on ^sum(y)^ = 1", "Aggregates are not allowed in"),
+    (errors.InvalidQuery, "select ^s^, sum(y) from t group by x", '"s" is neither in GROUP BY nor inside'),
+    (errors.InvalidQuery, "select ^x^, count(*) from t", "add it to GROUP BY, or use any_value(x)"),
+    (errors.InvalidQuery, "select count(*) from t having ^x^ > 1", '"x" is neither in GROUP BY'),
+    (errors.InvalidQuery, "select sum(x) from t order by ^y^", '"y" is neither in GROUP BY'),
+    (errors.InvalidQuery, "select x from t order by ^2^", "ORDER BY 2 names no column: the SELECT list has 1"),
+    (errors.InvalidQuery, "select x from t order by ^'x'^", "A constant in ORDER BY orders nothing"),
+    (errors.InvalidQuery, "select x from t group by ^3^", "GROUP BY 3 names no column"),
+    (errors.InvalidQuery, "select x, y from t union select ^x from t^", "2 and 1 columns"),
+    (errors.InvalidQuery, "select (select ^x, y from t^)", "2 columns and 1 is expected"),
+    (errors.InvalidQuery, "values (1, 2), (^3^)", "has 1 columns and the first has 2"),
+    (errors.InvalidQuery, "select ^*^", "* needs a FROM clause"),
+    (errors.InvalidQuery, "with a as (select 1), ^a^ as (select 2) select 1", 'WITH names "a" twice'),
+    (errors.InvalidQuery, "select * from (select 1) ^q(a, b)^", '"q" has 1 columns and is given 2 names'),
+    (errors.InvalidQuery, "select x from t limit -^1^", "LIMIT cannot be negative"),
+    (errors.InvalidQuery, "select x from t where x = ^?^", "The parameter $1 has no value"),
+    (errors.InvalidQuery, "select x from t where x = ^$key^", "The parameter $key has a name"),
+    (errors.InvalidQuery, "select * from t natural join (select ^1 as q^)", "no column name in common"),
+    (errors.InvalidQuery, "select * from ^range(1, 5, 0)^", "step of range() cannot be 0"),
+    (errors.InvalidQuery, "select * from t full join (select ^t.x) q^ on true", "right side of a FULL JOIN"),
+    (errors.Unsupported, "with recursive ^r^ as (select 1 as n union all select n from r) from r", "RECURSIVE"),
+    (errors.Unsupported, "select x from t qualify ^row_number() over () = 1^", "QUALIFY is not supported"),
+    (errors.Unsupported, "select * from ^t tablesample 10^%", "TABLESAMPLE is not supported"),
+    (errors.Unsupported, "select x from t limit ^50^%", "percentages"),
+    (errors.Unsupported, "select * from ^read_csv('a.csv')^", "read_csv is not supported"),
+    (errors.Unsupported, "select (select ^sum(t.x)^) from t", "outer query"),
+    (errors.Unsupported, "^update^ t set x = 1", "UPDATE is not supported: create the table anew"),
+    (errors.Unsupported, "create table n (^a int default 5^)", 'constraint on the column "a"'),
+    (errors.ParseError, "^selct^ 1", 'at or near "SELCT"'),
+    (errors.ParseError, "select * from t where x = 1 ^)^", 'at or near ")"'),
+    (errors.ParseError, "select sum(x ^from^ t", 'at or near "from": expected ")"'),
+    (errors.ParseError, "select * from t where x ^=^", "at the end of the statement: an operand or a name is missing"),
+    (errors.ParseError, "select case when x then ^2^", "at the end of the statement: expected END"),
+    (errors.ParseError, "select ^'abc^", "a string or name does not end"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "marked", "message"), CASES, ids=[c[1] for c in CASES])
+def test_each_error_says_what_where_and_why(
+    kind: type[errors.FuselineError], marked: str, message: str, connection: fuseline.Connection
+) -> None:
+    start, end = marked.index("^"), marked.rindex("^") - 1
+    query = marked.replace("^", "")
+    with pytest.raises(kind) as caught:
+        connection.sql(query)
+    sentence, line, caret = str(caught.value).split("\n")
+    assert message in sentence
+    assert line == f"LINE 1: {query}"
+    assert caret == " " * (len("LINE 1: ") + start) + "^" * (end - start)
+
+
+def test_the_line_of_a_long_query_is_shown(connection: fuseline.Connection) -> None:
+    with pytest.raises(errors.UnknownName) as caught:
+        connection.sql("select x,\n\ty\nfrom t\nwhere\tz > 1")
+    assert str(caught.value).split("\n")[1:] == ["LINE 4: where\tz > 1", "             \t^"]
+
+
+def test_the_right_statement_of_a_script_is_shown(connection: fuseline.Connection) -> None:
+    with pytest.raises(errors.UnknownName) as caught:
+        connection.sql("select ';' as a; -- ; \n select nope from t; select 1")
+    assert str(caught.value).split("\n")[1:] == [
+        "LINE 2:  select nope from t; select 1",
+        "                ^^^^",
+    ]
+
+
+def test_an_error_inside_a_view_shows_the_view(connection: fuseline.Connection) -> None:
+    connection.execute("create table gone as select 1 as a; create view v as select a from gone")
+    connection.execute("drop table gone")
+    with pytest.raises(errors.UnknownName) as caught:
+        connection.sql("select * from v")
+    assert 'in the view "v"' in str(caught.value)
+    assert "LINE 1: select a from gone" in str(caught.value)
+
+
+def test_a_view_that_reads_itself(connection: fuseline.Connection) -> None:
+    connection.execute("create view a as select 1 as x; create view b as select x from a")
+    connection.execute("create or replace view a as select x from b")
+    with pytest.raises(errors.InvalidQuery, match="reads itself"):
+        connection.sql("select * from a")
+
+
+def test_surplus_parameters(connection: fuseline.Connection) -> None:
+    with pytest.raises(errors.InvalidQuery, match=r"params has a value for \$2"):
+        connection.sql("select ?", [1, 2])
+    with pytest.raises(errors.InvalidQuery, match=r"params has a value for \$b"):
+        connection.sql("select $a", {"a": 1, "b": 2})
+
+
+def test_the_connection_goes_on_after_an_error(connection: fuseline.Connection) -> None:
+    with pytest.raises(errors.UnknownName):
+        connection.sql("select nope from t")
+    assert connection.execute("select count(*) from t").fetchall() == [(5,)]

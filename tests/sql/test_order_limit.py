@@ -1,0 +1,76 @@
+"""ORDER BY, LIMIT, OFFSET, DISTINCT and DISTINCT ON."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.sql.tables import same
+
+ORDERS = [
+    "select x, y from t order by x, y",
+    "select x, y from t order by x desc, y desc",
+    "select x, y from t order by x nulls first, y",
+    "select x, y from t order by x desc nulls first, y desc nulls last",
+    "select x, y from t order by 2 desc, 1",
+    "select y as x, x as w from t order by x",
+    "select y as x from t order by -x, y",
+    "select x + 1 as k, y from t order by k, y",
+    "select x, y from t order by x + y, y",
+    "select s from t order by s, y",
+    "select s from t order by upper(s) desc, x desc",
+    "select x, y from t order by all",
+    "select x, y from t order by all desc nulls first",
+    "select * from t order by t.y",
+    "select x, count(*) as n from t group by x order by n desc, x",
+    "select x, count(*) as n from t group by x order by n + 1, -x",
+    "select x from t group by x order by sum(y) desc nulls last",
+    "select sum(x) as x from t group by y order by x, y",
+    "select x from t order by (select max(z) from u where u.x = t.x) desc, x, y",
+    "select d from t order by d",
+    "select x, p from u order by p, x",
+    "select x from empty order by x",
+]
+LIMITS = [
+    "select x, y from t order by y limit 2",
+    "select x, y from t order by y limit 2 offset 1",
+    "select x, y from t order by y offset 3",
+    "select x, y from t order by y limit 0",
+    "select x, y from t order by y limit 100 offset 2",
+    "select x, y from t order by y limit 1 + 1",
+    "select x, y from t order by y limit null",
+    "select x, y from t order by y fetch first 2 rows only",
+    "select count(*) from (select * from t limit 3)",
+    "select * from (select y from t order by y desc limit 2) q order by y",
+    "select y from t order by x, y limit 2",
+    "values (3), (1), (2) order by 1 limit 2",
+    "values (3), (1), (2) order by col0 desc",
+    "(select y from t order by y limit 3) order by y desc limit 2",
+    "from range(10) order by range desc limit 3",
+]
+DISTINCTS = [
+    "select distinct x from t",
+    "select distinct x, s from t order by s, x",
+    "select distinct * from (select x from t union all select x from t)",
+    "select distinct x > 1 from t",
+    "select distinct x from t order by x desc limit 2",
+    "select distinct x % 2 as k from t order by k",
+    "select distinct on (x) x, y from t order by x, y desc",
+    "select distinct on (x) x, y from t order by x desc nulls first, y",
+    "select distinct on (1) x, y from t order by y",
+    "select distinct on (k) x + 0 as k, y from t order by y",
+    "select distinct on (x % 2) x, y from t order by x % 2, y, x limit 2",
+    "select distinct count(*) from t group by x",
+    "select distinct x from empty",
+    "select count(distinct x) from t",
+]
+
+
+@pytest.mark.parametrize("query", [*ORDERS, *LIMITS, *DISTINCTS])
+def test_order_limit_distinct(query: str, backend: str) -> None:
+    same(query, backend)
+
+
+def test_nulls_come_last_unless_asked_for(backend: str) -> None:
+    for direction in ("", "asc", "desc"):
+        answer = same(f"select x from t order by x {direction}", backend)
+        assert answer["x"][-1].as_py() is None

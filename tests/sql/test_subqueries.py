@@ -1,0 +1,87 @@
+"""Subqueries in every position, correlated and not, at any depth."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.sql.tables import same
+
+SCALAR = [
+    "select (select max(z) from u) as v",
+    "select x, (select max(z) from u where u.x = t.x) as m from t",
+    "select x, (select count(*) from u where u.x = t.x) as n from t",
+    "select x, (select count(*) + 1 from u where u.x = t.x) as n from t",
+    "select x, (select z from u where false) as v from t",
+    "select x, (select z from u where u.z = t.x * 100) as v from t",
+    "select x from t where y > (select avg(z) / 20 from u)",
+    "select x from t where y = (select max(y) from t i where i.x = t.x)",
+    "select x, coalesce((select min(z) from u where u.x > t.x), -1) as v from t",
+    "select x, (select sum(z) from u where u.x <= t.x) as v from t",
+    "select x, case when (select count(*) from u where u.x = t.x) > 1 then 'many' end as v from t",
+    "select x, (select z + t.y from u where u.x = t.x and z < 250) as v from t",
+    "select sum((select max(z) from u where u.x = t.x)) as v from t",
+    "select x, (select count(*) from u where u.x is not distinct from t.x) as v from t",
+    "select x, (select z from u where u.x = t.x order by z desc limit 1) as v from t",
+    "select x, (select string_agg(s, ',' order by s) from t i where i.x = t.x) as v from t",
+    "select (select x), y from t",
+    "select x + 1 as k, (select max(z) from u where u.x = k) as v from t",
+    "select x, (select (select max(z) from u where u.x = t.x) from t i limit 1) as v from t",
+    "select x from t order by (select count(*) from u where u.x = t.x), x, y",
+]
+EXISTS = [
+    "select x from t where exists (select 1 from u where u.x = t.x)",
+    "select x from t where not exists (select 1 from u where u.x = t.x)",
+    "select x from t where exists (select 1 from u where u.z > t.y * 15)",
+    "select x from t where exists (select 1 from u)",
+    "select x from t where exists (select 1 from empty)",
+    "select x, exists (select 1 from u where u.x = t.x) as e from t",
+    "select x from t where exists (select 1 from u where u.x = t.x) or y > 20",
+    "select x from t where exists (select 1 from u where u.x = t.x and exists (select 1 from t i where i.y * 10 = u.z))",
+    "select x from t where exists (select 1 from u where exists (select 1 from t i where i.x = t.x and i.x = u.x))",
+    "select x from t where exists (select max(z) from u where u.x = t.x)",
+    "select x from t where exists (select x from u group by x having count(*) > 1 and u.x = t.x)",
+    "select count(*) from t where not (exists (select 1 from u where u.x = t.x) and y > 5)",
+    "select x, x in (select x from u) and exists (select 1 from u where u.x = t.x) as v from t",
+]
+IN = [
+    "select x from t where x in (select x from u)",
+    "select x from t where x not in (select x from u)",
+    "select x from t where x not in (select x from u where x is not null)",
+    "select x from t where x not in (select x from empty)",
+    "select x from t where null in (select x from u)",
+    "select x, x in (select x from u) as i, x not in (select x from u) as n from t",
+    "select x, x in (select x from u where u.z > t.y * 10) as v from t",
+    "select x, x not in (select x from u where u.z > t.y * 10) as v from t",
+    "select x from t where (x, y * 10) in (select x, z from u)",
+    "select x from t where (x, y * 10) not in (select x, z from u)",
+    "select x from t where x + 1 in (select x from u group by x having count(*) > 1)",
+    "select x from t where y in (select z / 10 from u)",
+    "select s from t where s in (select 'a' union select 'c')",
+]
+QUANTIFIED = [
+    "select x, x = any (select x from u) as v from t",
+    "select x, x > all (select x from u where x < 2) as v from t",
+    "select x, x > all (select x from u) as v from t",
+    "select x, x <> all (select x from u where x is not null) as v from t",
+    "select x, y < any (select z / 10 from u) as v from t",
+    "select x, x >= all (select x from empty) as v from t",
+    "select x, x >= any (select x from empty) as v from t",
+    "select x, y > any (select z / 20 from u where u.x = t.x) as v from t",
+    "select x from t where y <= all (select z from u where u.x = t.x)",
+]
+PLACES = [
+    "select q.m from (select (select max(z) from u) as m) q",
+    "select * from t join u on t.x = u.x and u.z = (select max(z) from u i where i.x = t.x)",
+    "select t.x, u.z from t left join u on t.x = u.x and u.z in (select 100 union all select 250)",
+    "select x, count(*) from t group by x having count(*) = (select max(n) from (select count(*) as n from t group by x))",
+    "select (select count(*) from t where t.x = u.x) as v, z from u",
+    "select abs((select min(p) from u)) as v",
+    "select x in (select x from u) as v, count(*) from t group by 1",
+    "values ((select max(x) from t)), (1)",
+    "select * from t where x = (select x from u where z = 100) or s in (select s from t where x = 4)",
+]
+
+
+@pytest.mark.parametrize("query", [*SCALAR, *EXISTS, *IN, *QUANTIFIED, *PLACES])
+def test_subqueries(query: str, backend: str) -> None:
+    same(query, backend)
