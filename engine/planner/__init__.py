@@ -1,0 +1,63 @@
+"""Logical plan to placed physical plan; runs nothing.
+
+    optimize   logical -> logical     `optimizer.RULES`, in their order
+    lower      logical -> physical    which algorithm, which build side
+    place      + device, + the reason when it is not the GPU
+    fuse       chains of row-wise operators -> Pipeline
+
+May import plan and catalog; never operators or a GPU library.  Start reading at `optimizer.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..plan.logical import Logical
+from ..plan.node import Node
+from ..plan.physical import Device, Physical
+from ..settings import FuseChoice, Settings
+from .check import check_logical, check_physical
+from .estimate import Estimates
+from .fuse import fuse as fuse_pipelines
+from .lower import lower
+from .optimizer import optimize
+from .place import place
+from .share import share_subplans
+
+__all__ = ["plan_query"]
+
+Observer = Callable[[str, Node], None]
+
+
+def plan_query(
+    plan: Logical,
+    *,
+    device: Device,
+    unsupported: Callable[[Physical], str | None],
+    observer: Observer | None = None,
+    check: bool | None = None,
+    fuse: FuseChoice = "never",
+) -> Physical:
+    """Return the placed physical plan of a query.
+
+    `unsupported` is the device's own: why it cannot run a node, or None.  `observer` gets the name and the tree of each
+    step that changed something.  `check` validates the plan after each step; None asks `FUSELINE_CHECK`.  `fuse` says which
+    chains become pipelines.
+    """
+    if check is None:
+        check = Settings.from_environment().check
+    if check:
+        check_logical(plan, "bind", subqueries=True)
+    optimized = optimize(plan, observer=observer, check=check)
+    physical = share_subplans(lower(optimized, Estimates()))
+    if check:
+        check_physical(physical, "lower", optimized.columns)
+    placed = place(physical, device, unsupported)
+    if check:
+        check_physical(placed, "place", optimized.columns)
+    if observer is not None:
+        observer("place", placed)
+    fused = fuse_pipelines(placed, fuse)
+    if observer is not None and fused is not placed:
+        observer("fuse", fused)
+    return fused

@@ -1,0 +1,209 @@
+"""Validation of plans between steps: a wrong rule is found where it went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..plan.expr import Call, Case, Column, ColumnRef, Expr, InList, Subquery
+from ..plan.logical import (
+    Aggregate,
+    Filter,
+    Join,
+    Logical,
+    Project,
+    Range,
+    Scan,
+    SetOperation,
+    Values,
+)
+from ..plan.node import walk
+from ..plan.physical import (
+    ComputeColumns,
+    ConcatRows,
+    DistinctOn,
+    FilterRows,
+    HashAggregate,
+    HashJoin,
+    HashSetOperation,
+    NestedLoopJoin,
+    Physical,
+    SortRows,
+    TopK,
+)
+from ..plan.types import BOOLEAN
+
+COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct"))
+
+
+class InvalidPlanError(AssertionError):
+    """A step of the planner broke a plan; no query should ever show it."""
+
+
+def check_logical(
+    plan: Logical,
+    step: str,
+    *,
+    subqueries: bool,
+    columns: tuple[Column, ...] | None = None,
+    outer: frozenset[Column] = frozenset(),
+) -> None:
+    """Raise `InvalidPlanError` when `plan`, made by `step`, is no valid plan.
+
+    Every column that is read is made below (or by a query around it), no id is made twice, operands have the types
+    that their function wants, and the plan makes `columns`.  `subqueries` allows what `decorrelate` removes.
+    """
+    if columns is not None and plan.columns != columns:
+        _fail(step, f"the columns {_names(plan.columns)} are not {_names(columns)}")
+    made: set[Column] = set()
+    _check(plan, step, subqueries, outer, made)
+
+
+def _check(
+    node: Logical, step: str, subqueries: bool, outer: frozenset[Column], made: set[Column]
+) -> None:
+    if isinstance(node, Join):
+        lateral = outer | frozenset(node.left.columns) if subqueries else outer
+        _check(node.left, step, subqueries, outer, made)
+        _check(node.right, step, subqueries, lateral, made)
+        visible = outer | frozenset((*node.left.columns, *node.right.columns))
+    else:
+        for child in node.children:
+            _check(child, step, subqueries, outer, made)
+        visible = outer.union(*(frozenset(c.columns) for c in node.children))
+    for column in made_by(node):
+        if column in made:
+            _fail(step, f"{_name(column)} is made twice, the second time by {type(node).__name__}")
+        made.add(column)
+    for expr in node.expressions:
+        _check_expression(expr, step, type(node).__name__, visible, subqueries, made)
+    _check_node(node, step)
+
+
+def _check_expression(
+    expr: Expr, step: str, where: str, visible: frozenset[Column], subqueries: bool, made: set[Column]
+) -> None:
+    for e in walk(expr):
+        if isinstance(e, ColumnRef) and e.column not in visible:
+            _fail(step, f"{where} reads {_name(e.column)}, which nothing below it makes")
+        if isinstance(e, Subquery):
+            if not subqueries:
+                _fail(step, f"{where} still holds a subquery")
+            _check(e.plan, step, subqueries, visible, made)
+        _check_types(e, step)
+
+
+def _check_types(e: Expr, step: str) -> None:
+    match e:
+        case Call(function=function, args=args) if function in COMPARISONS:
+            if args[0].type != args[1].type:
+                _fail(step, f"{function} compares {args[0].type} with {args[1].type}")
+        case Call(function="and" | "or" | "not", args=args):
+            if any(a.type != BOOLEAN for a in args):
+                _fail(step, f"{e.function} over {', '.join(str(a.type) for a in args)}")
+        case Case(results=results, default=default):
+            if any(r.type != e.type for r in (*results, default)):
+                _fail(step, f"CASE of {e.type} has a result of another type")
+        case InList(operand=operand, values=values):
+            if any(v.type != operand.type for v in values):
+                _fail(step, f"IN compares {operand.type} with another type")
+
+
+def _check_node(node: Logical, step: str) -> None:
+    match node:
+        case Filter(predicate=predicate) if predicate.type != BOOLEAN:
+            _fail(step, f"a filter by a {predicate.type}")
+        case Project(items=items):
+            for column, expr in items:
+                if column.type != expr.type:
+                    _fail(step, f"{_name(column)} is {column.type}, its expression {expr.type}")
+        case Aggregate(keys=keys, aggregates=aggregates):
+            for column, expr in (*keys, *aggregates):
+                if column.type != expr.type:
+                    _fail(step, f"{_name(column)} is {column.type}, its expression {expr.type}")
+        case Values(made=made, rows=rows):
+            for row in rows:
+                if [e.type for e in row] != [c.type for c in made]:
+                    _fail(step, f"a row of VALUES does not fit {_names(made)}")
+        case SetOperation(left=left, right=right, made=made):
+            types = [c.type for c in made]
+            if [c.type for c in left.columns] != types or [c.type for c in right.columns] != types:
+                _fail(step, f"{node.kind} of {_names(left.columns)} and {_names(right.columns)}")
+        case Join(kind=kind, null_aware=True, condition=condition):
+            fits = isinstance(condition, Call) and condition.function == "eq"
+            if kind not in ("anti", "mark") or not fits:
+                _fail(step, f"a null-aware {kind} join whose condition is not one equality")
+
+
+def made_by(node: Logical) -> tuple[Column, ...]:
+    """Return the columns whose ids this node introduces."""
+    match node:
+        case Scan(made=made) | Values(made=made) | SetOperation(made=made):
+            return made
+        case Range(made=column):
+            return (column,)
+        case Project(items=items):
+            below = node.input.columns
+            return tuple(c for c, _ in items if c not in below)
+        case Aggregate(keys=keys, aggregates=aggregates):
+            below = node.input.columns
+            made = (*(c for c, _ in keys), *(c for c, _ in aggregates))
+            found = tuple(c for c in made if c not in below)
+            return found if node.grouping_id is None else (*found, node.grouping_id)
+        case Join(mark=Column() as mark):
+            return (mark,)
+    return ()
+
+
+def check_physical(plan: Physical, step: str, columns: tuple[Column, ...]) -> None:
+    """Raise `InvalidPlanError` when an operator reads a column that its inputs do not have."""
+    if plan.columns != columns:
+        _fail(step, f"the columns {_names(plan.columns)} are not {_names(columns)}")
+    for node in walk(plan):
+        inputs = node.children
+        visible = {c for child in inputs for c in child.columns}
+        missing = [c for c in _read_by(node) if c not in visible]
+        if missing:
+            _fail(step, f"{type(node).__name__} reads {_names(missing)}, which its input has not")
+        if isinstance(node, ConcatRows | HashSetOperation) and any(
+            [c.type for c in child.columns] != [c.type for c in node.made] for child in inputs
+        ):
+            _fail(step, f"{type(node).__name__} over inputs of different types")
+
+
+def _read_by(node: Physical) -> Iterable[Column]:
+    exprs: tuple[Expr, ...] = ()
+    columns: tuple[Column, ...] = ()
+    match node:
+        case FilterRows(predicate=predicate, keep=keep):
+            exprs, columns = (predicate,), keep or ()
+        case ComputeColumns(items=items):
+            exprs = tuple(e for _, e in items)
+        case HashJoin(residual=residual, keep=keep):
+            exprs = () if residual is None else (residual,)
+            columns = (*node.left_keys, *node.right_keys, *(keep or ()))
+            columns = tuple(c for c in columns if c != node.mark)
+        case NestedLoopJoin(condition=condition, keep=keep):
+            exprs = () if condition is None else (condition,)
+            columns = tuple(c for c in keep or () if c != node.mark)
+        case HashAggregate(keys=keys, aggregates=aggregates):
+            exprs, columns = tuple(a for _, a in aggregates), keys
+        case DistinctOn(keys=keys):
+            columns = keys
+        case SortRows(keys=orders) | TopK(keys=orders):
+            columns = tuple(o.column for o in orders)
+    read = (e.column for expr in exprs for e in walk(expr) if isinstance(e, ColumnRef))
+    return (*columns, *read)
+
+
+def _fail(step: str, what: str) -> None:
+    raise InvalidPlanError(f"After {step}: {what}.")
+
+
+def _name(column: Column) -> str:
+    return f"{column.name}#{column.id}"
+
+
+def _names(columns: Iterable[Column]) -> str:
+    return "(" + ", ".join(f"{_name(c)} {c.type}" for c in columns) + ")"
+
+

@@ -1,0 +1,317 @@
+"""How many rows each part of a plan makes, and how many values its columns have.
+
+Estimates start from `TableStatistics` and assume independent predicates, uniform values and that keys of the smaller domain
+occur in the larger one (Selinger et al., 1979).  They steer join orders and build sides; no answer depends on them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import singledispatchmethod
+
+from ..plan.expr import Cast, Column, ColumnRef, Expr, Literal, conjuncts
+from ..plan.logical import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Item,
+    Join,
+    Limit,
+    Logical,
+    Project,
+    Range,
+    Scan,
+    SetOperation,
+    Sort,
+    Values,
+)
+from ..plan.types import DataType, Kind
+from .equalities import equalities
+from .facts import at_most_one_row
+from .selectivity import ColumnEstimate, narrowed, number, selectivity
+
+UNKNOWN_ROWS = 100_000.0  # a table that does not know its size
+TEXT_DISTINCT = 25.0  # values of a text column of which only bounds are known: flags, brands, nations, segments
+SMALL_TABLE = 1000  # rows up to which a column of unknown values is taken for a key
+GROUP_SHRINK = 0.1  # groups among rows when nothing is known of the keys
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """Expected rows, and what is expected of each column."""
+
+    rows: float
+    columns: Mapping[Column, ColumnEstimate]
+
+    def scaled(self, rows: float) -> Relation:
+        """The same columns over another number of rows; distinct values do not outnumber rows."""
+        if rows == self.rows:
+            return self
+        limited = {
+            c: e if e.distinct <= rows else replace(e, distinct=max(1.0, rows))
+            for c, e in self.columns.items()
+        }
+        return Relation(rows, limited)
+
+
+@dataclass
+class Estimates:
+    """Estimates of the nodes of a plan, each worked out once."""
+
+    _known: dict[int, tuple[Logical, Relation]] = field(default_factory=dict)
+
+    def rows(self, node: Logical) -> float:
+        return self.relation(node).rows
+
+    def relation(self, node: Logical) -> Relation:
+        found = self._known.get(id(node))
+        if found is None:
+            found = node, self._estimate(node)  # the node is kept, so that its id stays its own
+            self._known[id(node)] = found
+        return found[1]
+
+    @singledispatchmethod
+    def _estimate(self, node: Logical) -> Relation:
+        raise TypeError(f"{type(node).__name__} has no estimate")
+
+    @_estimate.register
+    def _(self, node: Scan) -> Relation:
+        return scan_relation(node)
+
+    @_estimate.register
+    def _(self, node: Range) -> Relation:
+        rows = float(max(0, len(range(node.start, node.stop, node.step)))) if node.step else 0.0
+        low, high = sorted((float(node.start), float(node.stop)))
+        made = ColumnEstimate(max(rows, 1.0), max(rows, 1.0), True, low, high)
+        return Relation(rows, {node.made: made})
+
+    @_estimate.register
+    def _(self, node: Values) -> Relation:
+        rows = float(len(node.rows))
+        made = {}
+        for i, column in enumerate(node.made):
+            exprs = [row[i] for row in node.rows]
+            values = [number(e.value) if isinstance(e, Literal) else None for e in exprs]
+            known = [v for v in values if v is not None]
+            complete = known and len(known) == len(values)
+            distinct = float(max(1, len(set(known)) if complete else len(values)))
+            low, high = (min(known), max(known)) if complete else (None, None)
+            made[column] = ColumnEstimate(distinct, distinct, distinct >= rows, low, high)
+        return Relation(rows, made)
+
+    @_estimate.register
+    def _(self, node: Filter) -> Relation:
+        below = self.relation(node.input)
+        fraction = selectivity(node.predicate, below.columns)
+        columns = narrowed(below.columns, node.predicate)
+        return Relation(below.rows, columns).scaled(below.rows * fraction)
+
+    @_estimate.register
+    def _(self, node: Project) -> Relation:
+        below = self.relation(node.input)
+        return Relation(below.rows, _projected(node.items, below))
+
+    @_estimate.register
+    def _(self, node: Aggregate) -> Relation:
+        below = self.relation(node.input)
+        keys = _projected(node.keys, below)
+        groups = group_count(keys.values(), below.rows)
+        if node.grouping_sets is not None:
+            sets = [[keys[node.keys[i][0]] for i in chosen] for chosen in node.grouping_sets]
+            groups = sum(group_count(chosen, below.rows) for chosen in sets)
+        made: dict[Column, ColumnEstimate] = dict(keys)
+        if len(node.keys) == 1:
+            (column,) = keys
+            made[column] = replace(keys[column], unique=keys[column].domain <= groups * 1.01)
+        for column, _ in node.aggregates:
+            made[column] = ColumnEstimate(groups, groups, False, derived=True)
+        if node.grouping_id is not None:
+            made[node.grouping_id] = ColumnEstimate(2.0, 2.0, False)
+        return Relation(groups, made)
+
+    @_estimate.register
+    def _(self, node: Distinct) -> Relation:
+        below = self.relation(node.input)
+        keys = below.columns if node.on is None else dict(enumerate(expected(e, below) for e in node.on))
+        return below.scaled(group_count(keys.values(), below.rows))
+
+    @_estimate.register
+    def _(self, node: Sort) -> Relation:
+        return self.relation(node.input)
+
+    @_estimate.register
+    def _(self, node: Limit) -> Relation:
+        below = self.relation(node.input)
+        if node.per:
+            groups = group_count([expected(e, below) for e in node.per], below.rows)
+            return below.scaled(min(below.rows, groups * (node.count or below.rows)))
+        kept = max(0.0, below.rows - node.offset)
+        return below.scaled(kept if node.count is None else min(kept, float(node.count)))
+
+    @_estimate.register
+    def _(self, node: SetOperation) -> Relation:
+        left, right = self.relation(node.left), self.relation(node.right)
+        rows = {
+            "union": left.rows + right.rows,
+            "intersect": min(left.rows, right.rows),
+            "except": left.rows,
+        }[node.kind]
+        made = {}
+        pairs = zip(node.left.columns, node.right.columns, strict=True)
+        for column, (a, b) in zip(node.made, pairs, strict=True):
+            one, other = left.columns[a], right.columns[b]
+            made[column] = _united(one, other) if node.kind == "union" else one
+        relation = Relation(rows, made).scaled(rows)
+        return relation if node.all else relation.scaled(group_count(made.values(), rows))
+
+    @_estimate.register
+    def _(self, node: Join) -> Relation:
+        left, right = self.relation(node.left), self.relation(node.right)
+        both = {**left.columns, **right.columns}
+        keys, rest = equalities(node.condition, frozenset(node.left.columns), frozenset(node.right.columns))
+        pairs = [(expected(a, left), expected(b, right)) for a, b in keys]
+        residual = selectivity(rest, both)
+        matches = join_rows(left.rows, right.rows, pairs) * residual
+        match node.kind:
+            case "semi" | "anti":
+                fraction = semi_fraction(node.kind, pairs, right.rows, residual)
+                return left.scaled(left.rows * fraction)
+            case "mark":
+                assert node.mark is not None
+                return Relation(left.rows, {**left.columns, node.mark: ColumnEstimate(2.0, 2.0, False)})
+            case "inner":
+                if at_most_one_row(node.right) and not keys:
+                    matches = max(1.0, left.rows * residual)
+                return Relation(max(left.rows, right.rows) + matches, both).scaled(matches)
+        rows = {
+            "left": max(left.rows, matches),
+            "single": left.rows,
+            "right": max(right.rows, matches),
+            "full": max(left.rows, right.rows, matches),
+        }[node.kind]
+        return Relation(left.rows + right.rows, both).scaled(rows)
+
+
+def scan_relation(scan: Scan) -> Relation:
+    """Read the statistics of a table; what they leave open follows from the column's type and bounds."""
+    statistics = scan.table.statistics()
+    rows = UNKNOWN_ROWS if statistics.rows is None else float(statistics.rows)
+    made = {}
+    for column, source in zip(scan.made, scan.sources, strict=True):
+        known = statistics.columns.get(source)
+        low = high = nulls = None
+        distinct = None
+        if known is not None:
+            low, high = number(known.low), number(known.high)
+            nulls = known.nulls
+            distinct = rows if known.unique else known.distinct
+        if distinct is None:
+            distinct = _guess_distinct(column.type, rows, low, high)
+        domain = max(1.0, min(float(distinct), rows))
+        unique = domain >= 0.99 * rows
+        share = nulls / rows if nulls and rows else 0.0
+        made[column] = ColumnEstimate(domain, domain, unique, low, high, share, source_rows=rows)
+    return Relation(rows, made)
+
+
+def _guess_distinct(data_type: DataType, rows: float, low: float | None, high: float | None) -> float:
+    if data_type.kind is Kind.BOOLEAN:
+        return 2.0
+    if low is not None and high is not None:
+        if data_type.is_integer or data_type.kind is Kind.DATE:
+            return min(rows, high - low + 1)
+        if data_type.is_decimal:
+            return min(rows, (high - low) * 10.0**data_type.scale + 1)
+    if rows <= SMALL_TABLE or data_type.is_numeric or data_type.is_temporal:
+        return rows
+    return TEXT_DISTINCT
+
+
+def group_count(keys: Iterable[ColumnEstimate], rows: float) -> float:
+    """Expected groups: the product of the keys' values, each further key counting less, and at most a row each."""
+    product = 1.0
+    for i, key in enumerate(sorted(keys, key=lambda k: -k.distinct)):
+        product *= key.distinct if i < 2 else math.sqrt(key.distinct)
+    return min(rows, product) if rows >= 1.0 else max(rows, min(1.0, product))
+
+
+def key_domain(a: ColumnEstimate, b: ColumnEstimate) -> float:
+    """Values among which keys of both sides lie: a unique key's, where there is one, as foreign keys point at it."""
+    if a.unique and b.unique:
+        return min(a.domain, b.domain)
+    if a.unique or b.unique:
+        return a.domain if a.unique else b.domain
+    return max(a.distinct, b.distinct)
+
+
+def join_rows(left: float, right: float, keys: list[tuple[ColumnEstimate, ColumnEstimate]]) -> float:
+    """Expected pairs with equal keys.
+
+    Several keys together have at most as many combinations as the smaller side once had rows, or a join over a composite
+    foreign key would seem to lose nearly all rows.
+    """
+    if not keys:
+        return left * right
+    domain = math.prod(key_domain(a, b) for a, b in keys)
+    if len(keys) > 1:
+        combinations = min(
+            min(math.prod(a.domain for a, _ in keys), max(a.source_rows for a, _ in keys)),
+            min(math.prod(b.domain for _, b in keys), max(b.source_rows for _, b in keys)),
+        )
+        domain = min(domain, max(combinations, 1.0))
+    return left * right / max(domain, 1.0)
+
+
+def semi_fraction(
+    kind: str,
+    keys: list[tuple[ColumnEstimate, ColumnEstimate]],
+    right_rows: float,
+    residual: float,
+) -> float:
+    """Expected share of left rows that a semi or anti join keeps."""
+    if not keys:
+        matched = min(1.0, right_rows * residual)
+    else:
+        matched = 1.0
+        for a, b in keys:
+            matched = min(matched, b.distinct / max(key_domain(a, b), a.distinct, 1.0))
+        matched = min(1.0, matched) * (residual if residual > 0.2 else 0.2)
+    return max(matched, 0.0) if kind == "semi" else max(0.1, 1.0 - matched)
+
+
+def _projected(items: Iterable[Item], below: Relation) -> dict[Column, ColumnEstimate]:
+    return {column: expected(expr, below) for column, expr in items}
+
+
+def expected(expr: Expr, relation: Relation) -> ColumnEstimate:
+    """What is expected of an expression's values: those of its column, through casts; of a call, guessed."""
+    match expr:
+        case ColumnRef(column=column):
+            found = relation.columns.get(column)
+            return found or ColumnEstimate(relation.rows, relation.rows, False)
+        case Literal():
+            value = number(expr.value)
+            return ColumnEstimate(1.0, 1.0, False, value, value)
+        case Cast(operand=operand):
+            return expected(operand, relation)
+    distinct = 1.0
+    for child in expr.children:
+        distinct *= expected(child, relation).distinct
+    if expr.type.kind is Kind.BOOLEAN:
+        distinct = min(distinct, 2.0)
+    distinct = max(1.0, min(distinct, relation.rows))
+    return ColumnEstimate(distinct, distinct, False, derived=True)
+
+
+def _united(a: ColumnEstimate, b: ColumnEstimate) -> ColumnEstimate:
+    low = None if a.low is None or b.low is None else min(a.low, b.low)
+    high = None if a.high is None or b.high is None else max(a.high, b.high)
+    distinct = a.distinct + b.distinct
+    return ColumnEstimate(distinct, distinct, False, low, high)
+
+
+def filtered_rows(relation: Relation, predicate: Expr | None) -> float:
+    """Rows of `relation` that remain under a predicate."""
+    return relation.rows * selectivity(list(conjuncts(predicate)), relation.columns)

@@ -1,0 +1,66 @@
+"""Rewriting that keeps the very object where nothing changed, so that rules can tell by identity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from ..plan.expr import Column, ColumnRef, Expr, Subquery, columns_of, substitute
+from ..plan.logical import Item, Join, Logical, Project
+from ..plan.node import transform_up, walk
+
+
+def map_expressions(node: Logical, rewrite: Callable[[Expr], Expr]) -> Logical:
+    """Return `node` with its own expressions rewritten, or `node` itself when all came back as they were."""
+    changed = False
+
+    def track(expr: Expr) -> Expr:
+        nonlocal changed
+        new = rewrite(expr)
+        changed = changed or new is not expr
+        return new
+
+    rewritten = node.map_expressions(track)
+    return rewritten if changed else node
+
+
+def rewrite_expressions(plan: Logical, rewrite: Callable[[Expr], Expr]) -> Logical:
+    """Rewrite every expression of a plan without subqueries."""
+    return transform_up(plan, lambda node: map_expressions(node, rewrite))
+
+
+def replace_columns(expr: Expr, replacement: Mapping[Column, Expr]) -> Expr:
+    """Replace references to the columns in `replacement`."""
+    if not replacement:
+        return expr
+    return substitute(expr, replacement.get)
+
+
+def pass_on(columns: Iterable[Column]) -> tuple[Item, ...]:
+    """Return the items of a projection that passes columns on."""
+    return tuple((c, ColumnRef(c)) for c in columns)
+
+
+def narrow(plan: Logical, columns: tuple[Column, ...]) -> Logical:
+    """Return `plan` with exactly these of its columns, in this order."""
+    return plan if plan.columns == columns else Project(plan, pass_on(columns))
+
+
+def is_passed(item: Item) -> bool:
+    """Whether a projection's item only passes a column on under its id."""
+    column, expr = item
+    return isinstance(expr, ColumnRef) and expr.column == column
+
+
+def has_subquery(expr: Expr) -> bool:
+    return any(isinstance(e, Subquery) for e in walk(expr))
+
+
+def reads_only(expr: Expr, columns: Iterable[Column]) -> bool:
+    """Whether `expr` reads nothing but `columns`; true of a constant."""
+    return columns_of(expr).issubset(columns)
+
+
+def swapped(join: Join) -> Logical:
+    """Return a right join as the left join of the exchanged sides, its columns in their old order."""
+    assert join.kind == "right"
+    return narrow(Join(join.right, join.left, "left", join.condition), join.columns)

@@ -1,0 +1,1 @@
+"""The optimizer's rules, one file each."""

@@ -1,0 +1,151 @@
+"""Rule `decorrelate`: no expression holds a query and no join depends on its left side any more."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from ...plan.expr import ColumnRef, Expr, Literal, conjunction, conjuncts, new_column
+from ...plan.logical import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Item,
+    Join,
+    Logical,
+    Project,
+    SetOperation,
+    Sort,
+    Values,
+    free_columns,
+    fresh,
+)
+from ...plan.node import walk
+from ..check import made_by
+from ..rewrite import has_subquery, map_expressions, narrow, swapped
+from ..subqueries import Attachment, filter_by, unnested
+from .simplify import simplify
+
+
+def decorrelate(plan: Logical) -> Logical | None:
+    """Turn subqueries into joins, from the innermost outward.
+
+        Filter(exists(q), x)                      -> Join(x, q, semi);  not exists: anti
+        Filter(a in (q), x)                       -> Join(x, q, semi, a = q.1);  not in: anti, null-aware
+        Project(exists(q), x)                     -> Project(m, Join(x, q, mark m));  so too under OR and CASE
+        Project((q), x)                           -> Project(q.1, Join(x, q, single))
+        Filter(a < all (q), x)                    -> Filter over min and max of q and its counts
+        Join(x, Filter(x.a = y.a, y), kind)       -> Join(x, y, kind, x.a = y.a)
+        Join(x, Aggregate(sum, Filter(x.a = y.a, y)), single) -> Join(x, Aggregate(y.a, sum, y), left, x.a = y.a)
+
+    A subquery runs once for all rows instead of once for each.  COUNT over no rows stays 0.  Neumann and Kemper, "Unnesting Arbitrary
+    Queries" (BTW 2015); the cases are in `planner/unnest.py` and `planner/flatten.py`.
+    """
+    if not any(_is_nested(node) for node in walk(plan)):
+        return None
+    placed = {c.id for node in walk(plan) for c in made_by(node)}
+    return _Decorrelation(placed).visit(plan)
+
+
+def _is_nested(node: Logical) -> bool:
+    if isinstance(node, Join) and not free_columns(node.right).isdisjoint(node.left.columns):
+        return True
+    return any(has_subquery(e) for e in node.expressions)
+
+
+@dataclass
+class _Decorrelation:
+    """One pass; `placed` are the ids that the tree makes, since a subquery that stands at two places needs two sets of them."""
+
+    placed: set[int]
+
+    def visit(self, node: Logical) -> Logical:
+        node = node.with_children([self.visit(c) for c in node.children])
+        if isinstance(node, Join):
+            if node.condition is not None and has_subquery(node.condition):
+                return self._join_condition(node)
+            return unnested(node)
+        if not any(has_subquery(e) for e in node.expressions):
+            return node
+        match node:
+            case Filter(input=x, predicate=predicate):
+                return filter_by(x, predicate, self.take)
+            case Project(input=x) | Aggregate(input=x):
+                return self._attached(node, x)
+            case Sort(input=x) | Distinct(input=x):
+                return narrow(self._attached(node, x), node.columns)
+            case Values():
+                return self.visit(_as_union(node))
+        raise TypeError(f"{type(node).__name__} holds no subquery")
+
+    def take(self, plan: Logical) -> Logical:
+        """Return the plan of a subquery, decorrelated and with ids of its own."""
+        made = {c.id for node in walk(plan) for c in made_by(node)}
+        if not made.isdisjoint(self.placed):
+            plan, _ = fresh(plan)
+            made = {c.id for node in walk(plan) for c in made_by(node)}
+        self.placed |= made
+        return self.visit(simplify(plan) or plan)
+
+    def _attached(self, node: Logical, below: Logical) -> Logical:
+        attachment = Attachment(below, self.take)
+        rewritten = map_expressions(node, attachment.without_subqueries)
+        return rewritten.with_children([attachment.plan])
+
+    def _join_condition(self, node: Join) -> Logical:
+        """A subquery in ON belongs to the side that it reads, or else makes the right side depend on the left."""
+        parts = list(conjuncts(node.condition))
+        if node.kind == "inner":
+            return self.visit_filter(Join(node.left, node.right, "inner"), parts)
+        if node.kind == "right":
+            return self.visit(swapped(node))
+        if node.kind == "full":
+            return self.visit(_full_as_union(node))
+        nested = [p for p in parts if has_subquery(p)]
+        plain = [p for p in parts if not has_subquery(p)]
+        right = Filter(node.right, conjunction(nested))
+        condition = conjunction(plain) if plain else None
+        return unnested(
+            dataclasses.replace(node, right=self.visit(right), condition=condition)
+        )
+
+    def visit_filter(self, plan: Logical, parts: list[Expr]) -> Logical:
+        return filter_by(plan, conjunction(parts), self.take)
+
+
+def _as_union(node: Values) -> Logical:
+    """Return VALUES with subqueries as projections of single rows."""
+    unit = Values((), ((),))
+    plan: Logical | None = None
+    for i, row in enumerate(node.rows):
+        last = i == len(node.rows) - 1
+        made = tuple(new_column(c.name, c.type) for c in node.made)
+        items: tuple[Item, ...] = tuple(zip(made, row, strict=True))
+        if plan is None:
+            if last:
+                return Project(unit, tuple(zip(node.made, row, strict=True)))
+            plan = Project(unit, items)
+            continue
+        columns = node.made if last else tuple(new_column(c.name, c.type) for c in node.made)
+        plan = SetOperation(plan, Project(unit, items), "union", True, columns)
+    assert plan is not None
+    return plan
+
+
+def _full_as_union(node: Join) -> Logical:
+    """Return a full join as its left join, and the right rows without a match beside NULLs."""
+    first, second = fresh(node), fresh(node)
+    left_join, alone = first[0], second[0]
+    assert isinstance(left_join, Join)
+    assert isinstance(alone, Join)
+    matched = dataclasses.replace(left_join, kind="left")
+    rest = Join(alone.right, alone.left, "anti", alone.condition)
+    items = tuple(
+        (new_column(c.name, c.type), Literal(None, c.type))
+        if c in node.left.columns
+        else (new_column(c.name, c.type), ColumnRef(second[1][c]))
+        for c in node.columns
+    )
+    return SetOperation(matched, Project(rest, items), "union", True, node.columns)
+
+

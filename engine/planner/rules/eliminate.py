@@ -1,0 +1,170 @@
+"""Rule `eliminate`: nodes that change nothing, or whose input is known to be empty."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from ...plan.expr import FALSE, Column, ColumnRef, Literal
+from ...plan.logical import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Item,
+    Join,
+    Limit,
+    Logical,
+    Project,
+    SetOperation,
+    Sort,
+    Values,
+)
+from ...plan.node import transform_up
+from ..facts import at_most_one_row, unique_keys
+from ..rewrite import pass_on
+
+# Aggregates whose value depends on the order of their input
+ORDERED = frozenset(("first", "last", "string_agg", "any_value", "arg_min", "arg_max", "mode"))
+
+
+def eliminate(plan: Logical) -> Logical | None:
+    """Drop what has no effect, and everything above an input without rows.
+
+        Filter(false, x)                      -> Values()
+        Join(x, Values(), inner)              -> Values();  left: x with NULLs;  anti: x
+        Distinct(x), x unique                 -> x
+        Join(x, Distinct(y), semi, p)         -> Join(x, y, semi, p)
+        Aggregate(Sort(x)), Join(Sort(x), y)  -> without the Sort
+        Join(x, Values(one row, no columns))  -> x
+        Limit(1, x), x at most one row        -> x
+
+    Decorrelation and views leave such nodes behind.
+    """
+    result = transform_up(plan, _eliminate)
+    return None if result is plan else result
+
+
+def _eliminate(node: Logical) -> Logical | None:
+    if _makes_nothing(node):
+        return _no_rows(node.columns)
+    match node:
+        case Distinct(input=x, on=None) if any(key <= set(x.columns) for key in unique_keys(x)):
+            return x
+        case Limit(input=x, count=count, offset=0) if (count is None or count > 0) and at_most_one_row(x):
+            return x
+        case Limit(input=x, count=None, offset=0):
+            return x
+        case Sort(input=x) if not node.keys or at_most_one_row(x):
+            return x
+        case Sort(input=x):
+            return _replace_if_new(node, "input", _unordered(x))
+        case Aggregate(input=x, aggregates=calls) if not any(a.function in ORDERED for _, a in calls):
+            return _replace_if_new(node, "input", _unordered(x))
+        case Join():
+            return _eliminate_join(node)
+        case SetOperation():
+            return _eliminate_set_operation(node)
+    return None
+
+
+def _replace_if_new(node: Logical, name: str, child: Logical) -> Logical | None:
+    if child is getattr(node, name):
+        return None
+    return dataclasses.replace(node, **{name: child})  # type: ignore[type-var]
+
+
+def _is_empty(node: Logical) -> bool:
+    return isinstance(node, Values) and not node.rows
+
+
+def _no_rows(columns: tuple[Column, ...]) -> Values:
+    return Values(columns, ())
+
+
+def _makes_nothing(node: Logical) -> bool:
+    match node:
+        case Values():
+            return False
+        case Filter(predicate=predicate) if predicate == FALSE:
+            return True
+        case Limit(count=0):
+            return True
+        case Aggregate(input=x, keys=keys, grouping_sets=sets):
+            return bool(keys) and sets is None and _is_empty(x)
+        case Filter() | Project() | Sort() | Distinct() | Limit():
+            return _is_empty(node.children[0])
+        case Join(left=left, right=right, kind=kind):
+            if kind == "full":
+                return _is_empty(left) and _is_empty(right)
+            if kind in ("inner", "semi") and _is_empty(right):
+                return True
+            return _is_empty(right) if kind == "right" else _is_empty(left)
+    return False
+
+
+def _unordered(node: Logical) -> Logical:
+    """Return `node` without the sorts whose order only passes through it."""
+    match node:
+        case Sort(input=x):
+            return _unordered(x)
+        case Project(input=x) | Filter(input=x):
+            return node.with_children([_unordered(x)])
+    return node
+
+
+def _any_number(node: Logical) -> Logical:
+    """Return `node` for a reader who asks only whether a row is there."""
+    while isinstance(node, Sort) or (isinstance(node, Distinct) and node.on is None):
+        node = node.input
+    return _unordered(node)
+
+
+def _eliminate_join(node: Join) -> Logical | None:
+    left, right = node.left, node.right
+    if _is_empty(right) and node.kind in ("left", "single", "anti", "mark"):
+        return _without_matches(node)
+    if node.kind == "inner" and node.condition is None:
+        if _is_unit(right):
+            return left
+        if _is_unit(left):
+            return right
+    if node.kind in ("semi", "anti", "mark"):
+        sides = [_unordered(left), _any_number(right)]
+    else:
+        sides = [_unordered(left), _unordered(right)]
+    new = node.with_children(sides)
+    return None if new is node else new
+
+
+def _is_unit(node: Logical) -> bool:
+    return isinstance(node, Values) and not node.made and len(node.rows) == 1
+
+
+def _without_matches(node: Join) -> Logical:
+    passed = pass_on(node.left.columns)
+    match node.kind:
+        case "anti":
+            return node.left
+        case "mark":
+            assert node.mark is not None
+            return Project(node.left, (*passed, (node.mark, FALSE)))
+    nulls: tuple[Item, ...] = tuple((c, Literal(None, c.type)) for c in node.right.columns)
+    return Project(node.left, (*passed, *nulls))
+
+
+def _eliminate_set_operation(node: SetOperation) -> Logical | None:
+    left, right = node.left, node.right
+    if node.kind == "union":
+        if _is_empty(left) or _is_empty(right):
+            return _alone(node, right if _is_empty(left) else left)
+        return None
+    if _is_empty(left) or (node.kind == "intersect" and _is_empty(right)):
+        return _no_rows(node.made)
+    if _is_empty(right):
+        return _alone(node, left)
+    return None
+
+
+def _alone(node: SetOperation, side: Logical) -> Logical:
+    items = tuple((c, ColumnRef(s)) for c, s in zip(node.made, side.columns, strict=True))
+    renamed = Project(side, items)
+    return renamed if node.all else Distinct(renamed)

@@ -1,0 +1,124 @@
+"""Rule `prune_columns`: nothing is read or computed that nobody asks for."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from ...plan.expr import Column, ColumnRef, columns_of
+from ...plan.logical import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Join,
+    Limit,
+    Logical,
+    Project,
+    Scan,
+    SetOperation,
+    Sort,
+    Values,
+)
+from ..equalities import equalities
+from ..facts import exactly_one_row, unique_keys
+from ..rewrite import narrow
+
+Needed = frozenset[Column]
+
+ONE_ROW = Values((), ((),))
+
+
+def prune_columns(plan: Logical) -> Logical | None:
+    """Keep of scans, projections, aggregations and unions the columns that are read above, and drop joins nobody reads.
+
+        Project(a, Scan(a, b))                    -> Project(a, Scan(a))
+        Project(x.a, Join(x, y, left, k)), k unique in y   -> Project(x.a, x)
+        Project(x.a, Join(x, y, mark m, p))       -> Project(x.a, x)
+
+    Column storage pays for each column that is touched.
+    """
+    result = narrow(_prune(plan, frozenset(plan.columns)), plan.columns)
+    return None if result == plan else result
+
+
+def _prune(node: Logical, needed: Needed) -> Logical:
+    """Return `node` with at least its columns in `needed`."""
+    match node:
+        case Scan(table=table, made=made, sources=sources):
+            kept = [(c, s) for c, s in zip(made, sources, strict=True) if c in needed]
+            if len(kept) == len(made):
+                return node
+            return Scan(table, tuple(c for c, _ in kept), tuple(s for _, s in kept))
+        case Values(made=made, rows=rows):
+            places = [i for i, c in enumerate(made) if c in needed]
+            if len(places) == len(made):
+                return node
+            return Values(
+                tuple(made[i] for i in places), tuple(tuple(r[i] for i in places) for r in rows)
+            )
+        case Filter(input=x, predicate=predicate):
+            return node.with_children([_prune(x, needed | columns_of(predicate))])
+        case Project(input=x, items=items):
+            kept_items = tuple(item for item in items if item[0] in needed)
+            below = _prune(x, frozenset().union(*(columns_of(e) for _, e in kept_items)))
+            if not kept_items:
+                return below
+            return dataclasses.replace(node, input=below, items=kept_items)
+        case Sort(input=x, keys=keys):
+            return node.with_children([_prune(x, needed.union(*(columns_of(k) for k in keys)))])
+        case Limit(input=x, per=per):
+            return node.with_children([_prune(x, needed.union(*map(columns_of, per)))])
+        case Distinct(input=x, on=on):
+            read = frozenset(x.columns) if on is None else needed.union(*map(columns_of, on))
+            return node.with_children([_prune(x, read)])
+        case Aggregate():
+            return _prune_aggregate(node, needed)
+        case Join():
+            return _prune_join(node, needed)
+        case SetOperation():
+            return _prune_set_operation(node, needed)
+    return node
+
+
+def _prune_aggregate(node: Aggregate, needed: Needed) -> Logical:
+    calls = tuple((c, a) for c, a in node.aggregates if c in needed)
+    if not node.keys and not calls and node.grouping_sets is None:
+        return ONE_ROW
+    read = frozenset().union(*(columns_of(e) for _, e in (*node.keys, *calls)))
+    return dataclasses.replace(node, input=_prune(node.input, read), aggregates=calls)
+
+
+def _prune_join(node: Join, needed: Needed) -> Logical:
+    left, right = frozenset(node.left.columns), frozenset(node.right.columns)
+    if node.mark is not None and node.mark not in needed:
+        return _prune(node.left, needed)
+    if node.kind != "mark" and not needed & right and _adds_no_row(node):
+        return _prune(node.left, needed)
+    if node.kind == "inner" and node.condition is None and not needed & left and exactly_one_row(node.left):
+        return _prune(node.right, needed)
+    read = needed | (frozenset() if node.condition is None else columns_of(node.condition))
+    return node.with_children([_prune(node.left, read & left), _prune(node.right, read & right)])
+
+
+def _adds_no_row(node: Join) -> bool:
+    """Whether each left row comes out exactly once, whatever is on the right."""
+    if node.kind == "inner":
+        return node.condition is None and exactly_one_row(node.right)
+    if node.kind not in ("left", "single"):
+        return False
+    pairs, _ = equalities(node.condition, frozenset(node.left.columns), frozenset(node.right.columns))
+    read = {b.column for _, b in pairs if isinstance(b, ColumnRef)}
+    return any(key <= read for key in unique_keys(node.right))
+
+
+def _prune_set_operation(node: SetOperation, needed: Needed) -> Logical:
+    """Only UNION ALL can do without a column: the others compare whole rows."""
+    places = range(len(node.made))
+    if node.kind == "union" and node.all:
+        places = [i for i in places if node.made[i] in needed]  # type: ignore[assignment]
+    sides = []
+    for side in (node.left, node.right):
+        wanted = tuple(side.columns[i] for i in places)
+        sides.append(narrow(_prune(side, frozenset(wanted)), wanted))
+    return dataclasses.replace(
+        node, left=sides[0], right=sides[1], made=tuple(node.made[i] for i in places)
+    )

@@ -1,0 +1,247 @@
+"""Rule `push_filters`: predicates go to where their columns come from."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from ...plan.expr import (
+    FALSE,
+    TRUE,
+    Call,
+    Column,
+    ColumnRef,
+    Expr,
+    Literal,
+    columns_of,
+    conjunction,
+    conjuncts,
+)
+from ...plan.logical import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Join,
+    JoinKind,
+    Logical,
+    Project,
+    SetOperation,
+    Sort,
+)
+from ..implied import implied, implied_across
+from ..nullness import rejects_nulls
+from ..rewrite import pass_on, reads_only, replace_columns, swapped
+from .simplify import simplified
+
+Parts = list[Expr]
+
+
+def push_filters(plan: Logical) -> Logical | None:
+    """Move each part of a predicate down to the smallest input that has its columns.
+
+        Filter(p, Project(e, x))           -> Project(e, Filter(p[e], x))
+        Filter(p, Aggregate(k, a, x))      -> Aggregate(k, a, Filter(p[k], x))        p reads keys alone
+        Filter(p, SetOperation(x, y))      -> SetOperation(Filter(p, x), Filter(p, y))
+        Filter(p, Join(x, y, inner, q))    -> Join(Filter(p1, x), Filter(p2, y), inner, q and p3)
+        Filter(p, Join(x, y, left, q))     -> Filter(p, Join(x, y, inner, q))         p is never TRUE on NULLs of y
+        Filter(m, Join(x, y, mark m, q))   -> Join(x, y, semi, q);  not m: anti
+
+    A cross product with an equality above it becomes an equality join.  Among the inner joins below one another, equalities are taken
+    to be transitive: from a = b and b < 5 follows a < 5.  From an OR over several inputs follows, for each input, the OR
+    of what its branches say of it.
+    """
+    result = _push(plan, [])
+    return None if result == plan else result
+
+
+def _push(node: Logical, parts: Parts) -> Logical:
+    """Return `node` with `parts` applied to it or below."""
+    match node:
+        case Filter(input=x, predicate=predicate):
+            return _push(x, _distinct([*parts, *conjuncts(predicate)]))
+        case Project(input=x, items=items):
+            replacement = dict(items)
+            inlined = [simplified(replace_columns(p, replacement)) for p in parts]
+            return node.with_children([_push(x, [q for p in inlined for q in conjuncts(p)])])
+        case Sort(input=x):
+            return node.with_children([_push(x, parts)])
+        case Distinct(input=x, on=on):
+            keys = x.columns if on is None else [e.column for e in on if isinstance(e, ColumnRef)]
+            below, above = _split(parts, keys)
+            return _filtered(node.with_children([_push(x, below)]), above)
+        case Aggregate():
+            return _push_aggregate(node, parts)
+        case SetOperation(left=left, right=right, made=made):
+            sides = []
+            for side in (left, right):
+                names = {c: ColumnRef(s) for c, s in zip(made, side.columns, strict=True)}
+                sides.append(_push(side, [replace_columns(p, names) for p in parts]))
+            return node.with_children(sides)
+        case Join():
+            return _push_join(node, parts)
+    return _filtered(node.with_children([_push(c, []) for c in node.children]), parts)
+
+
+def _distinct(parts: Parts) -> Parts:
+    return list(dict.fromkeys(parts))
+
+
+def _split(parts: Parts, columns: object) -> tuple[Parts, Parts]:
+    """Return the parts that read only `columns`, and the others."""
+    own = frozenset(columns)  # type: ignore[call-overload]
+    below = [p for p in parts if reads_only(p, own)]
+    return below, [p for p in parts if not reads_only(p, own)]
+
+
+def _filtered(node: Logical, parts: Parts) -> Logical:
+    return Filter(node, conjunction(parts)) if parts else node
+
+
+def _push_aggregate(node: Aggregate, parts: Parts) -> Logical:
+    """Parts that read only keys of every grouping set; without keys there is a row of an empty input too."""
+    keys = list(node.keys)
+    if node.grouping_sets is not None:
+        everywhere = set.intersection(*(set(s) for s in node.grouping_sets))
+        keys = [key for i, key in enumerate(node.keys) if i in everywhere]
+    if not keys:
+        return _filtered(node.with_children([_push(node.input, [])]), parts)
+    below, above = _split(parts, (c for c, _ in keys))
+    inlined = [replace_columns(p, dict(keys)) for p in below]
+    return _filtered(node.with_children([_push(node.input, inlined)]), above)
+
+
+def _push_join(node: Join, parts: Parts) -> Logical:
+    match node.kind:
+        case "inner":
+            return _push_inner(node, parts)
+        case "left":
+            return _push_left(node, parts)
+        case "right":
+            return _push(swapped(node), parts)
+        case "full":
+            return _push_full(node, parts)
+        case "semi" | "anti":
+            return _push_semi(node, parts)
+        case "mark":
+            return _push_mark(node, parts)
+    below, above = _split(parts, node.left.columns)
+    sides = [_push(node.left, below), _push(node.right, [])]
+    return _filtered(node.with_children(sides), above)
+
+
+def _push_inner(node: Join, parts: Parts) -> Logical:
+    """Treat inner joins below one another as one: all their conditions in one list, dealt out anew."""
+    found = list(parts)
+    leaves: list[Logical] = []
+
+    def gather(inner: Logical) -> None:
+        match inner:
+            case Join(kind="inner", left=left, right=right, condition=condition):
+                found.extend(conjuncts(condition))
+                gather(left)
+                gather(right)
+            case Filter(input=x, predicate=predicate) if _is_inner(x):
+                found.extend(conjuncts(predicate))
+                gather(x)
+            case Filter(predicate=predicate):
+                found.extend(conjuncts(predicate))
+                leaves.append(inner)
+            case _:
+                leaves.append(inner)
+
+    def deal(inner: Logical, own: Parts) -> Logical:
+        match inner:
+            case Join(kind="inner", left=left, right=right):
+                to_left, others = _split(own, left.columns)
+                to_right, here = _split(others, right.columns)
+                condition = conjunction(here) if here else None
+                return Join(deal(left, to_left), deal(right, to_right), "inner", condition)
+            case Filter(input=x):
+                return deal(x, own)
+        return _push(inner, own)
+
+    gather(node)
+    found = _distinct(found)
+    everything = found + implied(found, [frozenset(leaf.columns) for leaf in leaves])
+    return deal(node, everything)
+
+
+def _is_inner(node: Logical) -> bool:
+    return (isinstance(node, Join) and node.kind == "inner") or (
+        isinstance(node, Filter) and _is_inner(node.input)
+    )
+
+
+def _push_left(node: Join, parts: Parts) -> Logical:
+    right_columns = frozenset(node.right.columns)
+    to_left, above = _split(parts, node.left.columns)
+    if any(rejects_nulls(p, right_columns) for p in above):
+        return _push(dataclasses.replace(node, kind="inner"), parts)
+    to_right, here = _split(list(conjuncts(node.condition)), right_columns)
+    to_right += implied_across(here, to_left, frozenset(node.left.columns), right_columns)
+    sides = _push(node.left, to_left), _push(node.right, _distinct(to_right))
+    return _filtered(Join(*sides, "left", conjunction(here) if here else None), above)
+
+
+def _push_full(node: Join, parts: Parts) -> Logical:
+    """A predicate that NULLs on one side cannot pass leaves only rows that have a match or come from that side."""
+    keeps_left = any(rejects_nulls(p, frozenset(node.left.columns)) for p in parts)
+    keeps_right = any(rejects_nulls(p, frozenset(node.right.columns)) for p in parts)
+    if keeps_left and keeps_right:
+        return _push(dataclasses.replace(node, kind="inner"), parts)
+    if keeps_left or keeps_right:
+        return _push(dataclasses.replace(node, kind="left" if keeps_left else "right"), parts)
+    return _filtered(node.with_children([_push(c, []) for c in node.children]), parts)
+
+
+def _push_semi(node: Join, parts: Parts) -> Logical:
+    """All parts read the left side alone; of the condition, what reads one side goes there.
+
+    An anti join keeps in its condition what reads the left side: where that is not TRUE, the row stays.
+    """
+    if node.null_aware:
+        return node.with_children([_push(node.left, parts), _push(node.right, [])])
+    to_right, here = _split_reading(list(conjuncts(node.condition)), node.right.columns)
+    to_left = list(parts)
+    if node.kind == "semi":
+        more, here = _split(here, node.left.columns)
+        to_left += more
+    left_columns, right_columns = frozenset(node.left.columns), frozenset(node.right.columns)
+    to_right += implied_across(here, to_left, left_columns, right_columns)
+    sides = _push(node.left, _distinct(to_left)), _push(node.right, _distinct(to_right))
+    return Join(*sides, node.kind, conjunction(here) if here else None)
+
+
+def _split_reading(parts: Parts, columns: tuple[Column, ...]) -> tuple[Parts, Parts]:
+    """As `_split`, but a constant is among the others."""
+    below, above = _split(parts, columns)
+    constant = [p for p in below if not columns_of(p)]
+    return [p for p in below if columns_of(p)], constant + above
+
+
+def _push_mark(node: Join, parts: Parts) -> Logical:
+    assert node.mark is not None
+    for part in parts:
+        kind = _asked(part, node.mark)
+        if kind is not None:
+            null_aware = node.null_aware and kind == "anti"
+            join = Join(node.left, node.right, kind, node.condition, null_aware)
+            value: Literal = TRUE if kind == "semi" else FALSE
+            items = (*pass_on(node.left.columns), (node.mark, value))
+            return _push(Project(join, items), [p for p in parts if p is not part])
+    to_left, above = _split(parts, node.left.columns)
+    to_right: Parts = []
+    condition = node.condition
+    if not node.null_aware:
+        to_right, here = _split_reading(list(conjuncts(condition)), node.right.columns)
+        condition = conjunction(here) if here else None
+    sides = _push(node.left, to_left), _push(node.right, to_right)
+    return _filtered(Join(*sides, "mark", condition, node.null_aware, node.mark), above)
+
+
+def _asked(part: Expr, mark: Column) -> JoinKind | None:
+    match part:
+        case ColumnRef(column=column) if column == mark:
+            return "semi"
+        case Call(function="not", args=(ColumnRef(column=column),)) if column == mark:
+            return "anti"
+    return None

@@ -1,0 +1,61 @@
+"""Rule `push_limits`: rows that a limit drops are not made in the first place."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from ...plan.logical import Join, Limit, Logical, Project, SetOperation
+from ...plan.node import transform_down
+
+
+def push_limits(plan: Logical) -> Logical | None:
+    """Move limits below what makes rows one by one.
+
+        Limit(n, Project(e, x))          -> Project(e, Limit(n, x))
+        Limit(n, Limit(m, x))            -> Limit(min(n, m), x)
+        Limit(n, UnionAll(x, y))         -> Limit(n, UnionAll(Limit(n, x), Limit(n, y)))
+        Limit(n, Join(x, y, left, p))    -> Limit(n, Join(Limit(n, x), y, left, p))
+
+    A limit that arrives at a sort makes it a top-k.
+    """
+    result = transform_down(plan, _push)
+    return None if result is plan else result
+
+
+def _push(node: Logical) -> Logical | None:
+    if not isinstance(node, Limit) or node.per:
+        return None
+    match node.input:
+        case Project(input=x):
+            return node.input.with_children([dataclasses.replace(node, input=x)])
+        case Limit(per=()) as inner:
+            merged = _merged(node, inner)
+            return _push(merged) or merged
+        case SetOperation(kind="union", all=True, left=left, right=right) if node.count is not None:
+            rows = node.count + node.offset
+            return _over(node, [_limited(left, rows), _limited(right, rows)])
+        case Join(kind="left" | "single" | "mark", left=left, right=right) if node.count is not None:
+            return _over(node, [_limited(left, node.count + node.offset), right])
+    return None
+
+
+def _merged(outer: Limit, inner: Limit) -> Limit:
+    count = outer.count
+    if inner.count is not None:
+        remaining = max(0, inner.count - outer.offset)
+        count = remaining if count is None else min(count, remaining)
+    return Limit(inner.input, count, inner.offset + outer.offset)
+
+
+def _limited(node: Logical, rows: int) -> Logical:
+    below = node
+    while isinstance(below, Project):
+        below = below.input
+    if isinstance(below, Limit) and below.count is not None and below.count <= rows:
+        return node
+    return Limit(node, rows)
+
+
+def _over(node: Limit, sides: list[Logical]) -> Logical | None:
+    below = node.input.with_children(sides)
+    return None if below is node.input else dataclasses.replace(node, input=below)

@@ -1,0 +1,250 @@
+"""Equal parts of a physical plan run once: views and CTEs that a query reads twice, and copies that rules made.
+
+Two parts are equal when they compute the same rows, whatever ids their columns have and however many columns each keeps.  The shared part
+keeps the columns of both, and each reader gets its own under its own ids, which costs nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..plan.expr import AggregateCall, Column, ColumnRef, Expr, substitute
+from ..plan.node import walk
+from ..plan.physical import (
+    ComputeColumns,
+    FilterRows,
+    HashAggregate,
+    HashJoin,
+    MemoryScan,
+    NestedLoopJoin,
+    ParquetScan,
+    Physical,
+    RangeScan,
+    ValuesScan,
+)
+
+MAX_ROUNDS = 16
+SCANS = (ParquetScan, MemoryScan, RangeScan, ValuesScan)
+IGNORED = ("device", "reason", "estimate", "keep", "build", "pruned")
+
+Mapping = dict[Column, Column]
+
+
+def share_subplans(plan: Physical) -> Physical:
+    """Replace equal parts by one object, the largest parts first."""
+    for _ in range(MAX_ROUNDS):
+        group = _largest_group(plan)
+        if group is None:
+            break
+        plan = _with_shared(plan, group)
+    return plan
+
+
+def _largest_group(plan: Physical) -> list[Physical] | None:
+    """Return parts that compute the same, or None; a scan alone is no part, since scanned columns are cached."""
+    shapes = _Shapes()
+    groups: dict[int, dict[int, Physical]] = defaultdict(dict)
+    for node in walk(plan):
+        if not isinstance(node, (*SCANS, ComputeColumns)):
+            groups[shapes.of(node).key][id(node)] = node
+    shared = [list(g.values()) for g in groups.values() if len(g) > 1]
+    return max(shared, key=lambda g: shapes.of(g[0]).size, default=None)
+
+
+def _with_shared(plan: Physical, group: list[Physical]) -> Physical:
+    merged: Physical = group[0]
+    names: list[Mapping] = [{c: c for c in merged.columns}]
+    for other in group[1:]:
+        merged, renamed = _merged(merged, other)
+        names.append({c: renamed[c] for c in other.columns})
+    replacement: dict[int, Physical] = {}
+    for node, own in zip(group, names, strict=True):
+        items = tuple((c, ColumnRef(own[c])) for c in node.columns)
+        passed = merged.columns == node.columns and all(c == own[c] for c in node.columns)
+        replacement[id(node)] = (
+            merged if passed else ComputeColumns(merged, items, estimate=node.estimate)
+        )
+    done: dict[int, Physical] = {}
+
+    def visit(node: Physical) -> Physical:
+        if id(node) in replacement:
+            return replacement[id(node)]
+        if id(node) not in done:
+            done[id(node)] = node.with_children([visit(c) for c in node.children])
+        return done[id(node)]
+
+    return visit(plan)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a part computes: `key` is equal for equal parts, `labels` name its columns alike in all of them."""
+
+    key: int
+    labels: dict[Column, int]
+    size: int
+
+
+@dataclass
+class _Shapes:
+    """Shapes of the nodes of one plan, as numbers of the descriptions met so far."""
+
+    _numbers: dict[Hashable, int] = field(default_factory=dict)
+    _known: dict[int, Shape] = field(default_factory=dict)
+
+    def of(self, node: Physical) -> Shape:
+        if id(node) not in self._known:
+            self._known[id(node)] = self._shape(node, [self.of(c) for c in node.children])
+        return self._known[id(node)]
+
+    def _number(self, *description: Hashable) -> int:
+        return self._numbers.setdefault(description, len(self._numbers))
+
+    def _shape(self, node: Physical, inputs: list[Shape]) -> Shape:
+        size = 1 + sum(s.size for s in inputs)
+        visible: dict[Column, int] = {}
+        for i, shape in enumerate(inputs):
+            for column, label in shape.labels.items():
+                visible[column] = label if len(inputs) == 1 else self._number("side", i, label)
+        below = tuple(s.key for s in inputs)
+        match node:
+            case ParquetScan() | MemoryScan():
+                labels = {
+                    c: self._number("source", s)
+                    for c, s in zip(node.made, node.sources, strict=True)
+                }
+                selection = getattr(node, "selection", None)
+                return Shape(self._number("scan", id(node.table), selection), labels, size)
+            case ComputeColumns(items=items):
+                labels = {c: self._expression(e, visible) for c, e in items}
+                return Shape(self._number("compute", below), labels, size)
+            case HashAggregate(keys=keys, aggregates=aggregates):
+                labels = {c: visible[c] for c in keys}
+                names = tuple(sorted(labels.values()))
+                for column, call in aggregates:
+                    labels[column] = self._number("aggregate", self._expression(call, visible))
+                return Shape(self._number("group", names, below), labels, size)
+            case FilterRows() | HashJoin() | NestedLoopJoin():
+                if getattr(node, "mark", None) is not None:
+                    visible[node.mark] = self._number("mark")  # type: ignore[union-attr,index]
+                key = self._number(type(node).__name__, self._fields(node, visible), below)
+                return Shape(key, {c: visible[c] for c in node.columns}, size)
+        return self._rigid(node, visible, inputs, size)
+
+    def _rigid(
+        self, node: Physical, visible: dict[Column, int], inputs: list[Shape], size: int
+    ) -> Shape:
+        """Describe a node whose columns have places: it is shared with all of them or not at all."""
+        places = tuple(tuple(s.labels.values()) for s in inputs)
+        made = [c for c in node.columns if c not in visible]
+        visible = visible | {c: self._number("place", i) for i, c in enumerate(made)}
+        below = tuple(s.key for s in inputs)
+        key = self._number(type(node).__name__, self._fields(node, visible), below, places)
+        return Shape(key, {c: visible[c] for c in node.columns}, size)
+
+    def _fields(self, node: Physical, visible: dict[Column, int]) -> Hashable:
+        return tuple(
+            self._value(getattr(node, f.name), visible)
+            for f in dataclasses.fields(node)
+            if f.name not in IGNORED and f.name not in node.CHILDREN
+        )
+
+    def _value(self, value: Any, visible: dict[Column, int]) -> Hashable:
+        match value:
+            case Column():
+                return visible.get(value, -value.id)
+            case Expr():
+                return self._expression(value, visible)
+            case tuple():
+                return tuple(self._value(v, visible) for v in value)
+        if dataclasses.is_dataclass(value):
+            parts = (getattr(value, f.name) for f in dataclasses.fields(value))
+            return (type(value).__name__, *(self._value(p, visible) for p in parts))
+        return (type(value).__name__, value) if isinstance(value, Hashable) else id(value)
+
+    def _expression(self, expr: Expr, visible: dict[Column, int]) -> int:
+        if isinstance(expr, ColumnRef):
+            return visible.get(expr.column, -expr.column.id)
+        parts = tuple(
+            self._value(getattr(expr, f.name), visible)
+            for f in dataclasses.fields(expr)  # type: ignore[arg-type]
+            if f.name != "span"
+        )
+        return self._number(type(expr).__name__, *parts)
+
+
+def _merged(a: Physical, b: Physical) -> tuple[Physical, Mapping]:
+    """Return `a` with the columns of `b` beside its own, and which of its columns each column of `b` is."""
+    if a is b:
+        return a, {c: c for c in a.columns}
+    inputs = [_merged(x, y) for x, y in zip(a.children, b.children, strict=True)]
+    renamed: Mapping = {}
+    for _, names in inputs:
+        renamed |= names
+    match a, b:
+        case (ParquetScan() | MemoryScan(), ParquetScan() | MemoryScan()):
+            return _merged_scans(a, b)
+        case (ComputeColumns(), ComputeColumns()):
+            return _merged_items(a, b, inputs[0][0], renamed)
+        case (HashAggregate(), HashAggregate()):
+            return _merged_aggregates(a, b, inputs[0][0], renamed)
+        case (FilterRows() | HashJoin() | NestedLoopJoin(), _):
+            mark = getattr(b, "mark", None)
+            if mark is not None:
+                renamed[mark] = a.mark  # type: ignore[union-attr,assignment]
+            wanted = (*a.columns, *(renamed[c] for c in b.columns))
+            keep = tuple(dict.fromkeys(wanted))
+            node = dataclasses.replace(a.with_children([x for x, _ in inputs]), keep=keep)
+            return node, renamed
+    return a, dict(zip(b.columns, a.columns, strict=True))
+
+
+def _merged_scans(
+    a: ParquetScan | MemoryScan, b: ParquetScan | MemoryScan
+) -> tuple[Physical, Mapping]:
+    own = dict(zip(a.sources, a.made, strict=True))
+    renamed = {c: own.get(s, c) for c, s in zip(b.made, b.sources, strict=True)}
+    added = [(c, s) for c, s in zip(b.made, b.sources, strict=True) if s not in own]
+    made = (*a.made, *(c for c, _ in added))
+    return dataclasses.replace(a, made=made, sources=(*a.sources, *(s for _, s in added))), renamed
+
+
+def _merged_items(
+    a: ComputeColumns, b: ComputeColumns, below: Physical, renamed: Mapping
+) -> tuple[Physical, Mapping]:
+    known = {e: c for c, e in a.items}
+    items, names = list(a.items), {}
+    for column, expr in b.items:
+        own = _renamed(expr, renamed)
+        if own not in known:
+            # A column that is passed on keeps the id that it has below.
+            known[own] = own.column if isinstance(own, ColumnRef) else column
+            items.append((known[own], own))
+        names[column] = known[own]
+    return dataclasses.replace(a, input=below, items=tuple(items)), names
+
+
+def _merged_aggregates(
+    a: HashAggregate, b: HashAggregate, below: Physical, renamed: Mapping
+) -> tuple[Physical, Mapping]:
+    known: dict[Expr, Column] = {call: c for c, call in a.aggregates}
+    aggregates = list(a.aggregates)
+    names = {key: renamed[key] for key in b.keys}
+    for column, call in b.aggregates:
+        own = _renamed(call, renamed)
+        assert isinstance(own, AggregateCall)
+        if own not in known:
+            known[own] = column
+            aggregates.append((column, own))
+        names[column] = known[own]
+    return dataclasses.replace(a, input=below, aggregates=tuple(aggregates)), names
+
+
+def _renamed(expr: Expr, renamed: Mapping) -> Expr:
+    return substitute(expr, lambda c: ColumnRef(renamed[c]) if c in renamed else None)
+
+
