@@ -1,0 +1,13 @@
+"""The floor that touches data: physical node -> table, once for each backend.
+
+`cpu` and `gpu` are two packages with the same files and the same function names.  Each is one backend, a module with
+
+    OPERATORS     dict[type[Physical], (node, inputs, context) -> Table]
+    unsupported   (node) -> why this backend cannot run the node, or None
+    to_arrow      (table, columns) -> pyarrow.Table, in the types of `plan.types.to_arrow`
+    from_arrow    (pyarrow.Table, columns) -> Table
+    num_rows, num_bytes, synchronize, name
+
+A Table maps column ids to arrays of equal length.  May import plan, storage and codegen; never the planner, never each other.
+Start reading at `cpu/rows.py`.
+"""

@@ -1,0 +1,200 @@
+"""Runs a physical plan, inputs before the nodes that read them.
+
+A node object that several others read runs once.  A table is dropped as soon as its last reader has run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..errors import ExecutionError, FuselineError, Unsupported
+from ..operators.context import Context
+from ..plan.expr import Column
+from ..plan.physical import Device, Physical, Transfer
+from .memory import MemoryBudget, out_of_memory
+from .profile import NodeProfile, Profile
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Operator = Callable[[Any, tuple[Any, ...], Context], Any]
+
+
+class Backend(Protocol):
+    """What `operators.cpu` and `operators.gpu` are: modules with these names."""
+
+    OPERATORS: Mapping[type[Physical], Operator]
+
+    def unsupported(self, node: Physical) -> str | None: ...
+
+    def to_arrow(self, table: Any, columns: tuple[Column, ...]) -> pa.Table: ...
+
+    def from_arrow(self, table: pa.Table, columns: tuple[Column, ...]) -> Any: ...
+
+    def num_rows(self, table: Any) -> int: ...
+
+    def num_bytes(self, table: Any) -> int: ...
+
+    def synchronize(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Result:
+    """A table on the device that made it, with its receipt; `columns` are in the order of the query."""
+
+    table: Any = field(repr=False)
+    columns: tuple[Column, ...]
+    device: Device
+    profile: Profile = field(repr=False)
+    backend: Backend = field(repr=False)
+
+    @property
+    def names(self) -> list[str]:
+        return [c.name for c in self.columns]
+
+    @property
+    def num_rows(self) -> int:
+        return self.backend.num_rows(self.table)
+
+    def to_arrow(self) -> pa.Table:
+        """Return a pyarrow.Table with the types of `plan.types.to_arrow`."""
+        return self.backend.to_arrow(self.table, self.columns)
+
+    def with_profile(self, **changes: Any) -> Result:
+        return replace(self, profile=replace(self.profile, **changes))
+
+
+@dataclass
+class _Run:
+    """The state of one execution; tables and counts are by node identity, not equality."""
+
+    backends: Mapping[Device, Backend]
+    context: Context
+    budget: MemoryBudget
+    timed: bool
+    readers: dict[int, int]
+    tables: dict[int, Any] = field(default_factory=dict)
+    sizes: dict[int, int] = field(default_factory=dict)
+    measured: dict[int, tuple[float, int, int]] = field(default_factory=dict)
+
+
+def execute(
+    plan: Physical,
+    backends: Mapping[Device, Backend],
+    context: Context,
+    *,
+    timed: bool = False,
+    memory_limit: int | None = None,
+) -> Result:
+    """Run a plan and return its table.
+
+    `timed` waits for the device after each node, so that its seconds are true.  Raises `MemoryLimitError` when the tables
+    held at one time pass `memory_limit` bytes or the device has no more.
+    """
+    order = _inputs_first(plan)
+    run = _Run(backends, context, MemoryBudget(memory_limit), timed, _count_readers(order))
+    start = time.perf_counter()
+    for node in order:
+        context.check()
+        _run_node(node, run)
+    backend = backends[plan.device]
+    if plan.device == "gpu":
+        backend.synchronize()
+    seconds = time.perf_counter() - start
+    profile = Profile(_node_profiles(plan, run), seconds, context.bytes_read, timed=timed)
+    return Result(run.tables[id(plan)], plan.columns, plan.device, profile, backend)
+
+
+def _inputs_first(plan: Physical) -> list[Physical]:
+    """Return each node object once, after its inputs."""
+    order: list[Physical] = []
+    met: set[int] = set()
+
+    def visit(node: Physical) -> None:
+        if id(node) not in met:
+            met.add(id(node))
+            for child in node.children:
+                visit(child)
+            order.append(node)
+
+    visit(plan)
+    return order
+
+
+def _count_readers(order: list[Physical]) -> dict[int, int]:
+    readers = dict.fromkeys(map(id, order), 0)
+    for node in order:
+        for child in node.children:
+            readers[id(child)] += 1
+    return readers
+
+
+def _run_node(node: Physical, run: _Run) -> None:
+    inputs = tuple(run.tables[id(child)] for child in node.children)
+    backend = run.backends[node.device]
+    start = time.perf_counter()
+    try:
+        table = _output(node, inputs, run)
+        if run.timed:
+            backend.synchronize()
+    except FuselineError:
+        raise
+    except MemoryError as error:
+        raise out_of_memory(node, run.budget, error) from error
+    except Exception as error:
+        error.add_note(f"while {type(node).__name__} ran on the {node.device}")
+        if type(error).__module__.startswith("pyarrow"):
+            reason = str(error).strip().split("\n")[0].rstrip(".")
+            raise ExecutionError(
+                f"{type(node).__name__} failed on the {node.device}: {reason}."
+            ) from error
+        raise
+    seconds = time.perf_counter() - start
+    del inputs
+    size = backend.num_bytes(table)
+    run.measured[id(node)] = (seconds, backend.num_rows(table), size)
+    run.tables[id(node)] = table
+    run.sizes[id(node)] = size
+    # Inputs go first: an operator may pass their arrays on, which would count twice
+    for child in node.children:
+        _release(child, run)
+    run.budget.add(node, size)
+
+
+def _output(node: Physical, inputs: tuple[Any, ...], run: _Run) -> Any:
+    if isinstance(node, Transfer):
+        source = node.input.device
+        if source == node.device:
+            return inputs[0]
+        arrow = run.backends[source].to_arrow(inputs[0], node.columns)
+        return run.backends[node.device].from_arrow(arrow, node.columns)
+    operator = run.backends[node.device].OPERATORS.get(type(node))
+    if operator is None:
+        raise Unsupported(f"The {node.device} backend has no operator {type(node).__name__}.")
+    return operator(node, inputs, run.context)
+
+
+def _release(child: Physical, run: _Run) -> None:
+    """Drop a table when its last reader has run."""
+    run.readers[id(child)] -= 1
+    if run.readers[id(child)] == 0:
+        del run.tables[id(child)]
+        run.budget.remove(child.device, run.sizes.pop(id(child)))
+
+
+def _node_profiles(plan: Physical, run: _Run) -> tuple[NodeProfile, ...]:
+    profiles: dict[int, NodeProfile] = {}
+
+    def visit(node: Physical, depth: int) -> None:
+        if id(node) not in profiles:
+            profiles[id(node)] = NodeProfile(
+                node, depth, *run.measured[id(node)], run.context.notes.get(id(node))
+            )
+            for child in node.children:
+                visit(child, depth + 1)
+
+    visit(plan, 0)
+    return tuple(profiles.values())

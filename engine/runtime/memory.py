@@ -1,0 +1,70 @@
+"""How much a query may hold, and the error when it needs more."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ..errors import MemoryLimitError
+from ..plan.physical import Device, Physical
+
+UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+
+
+def readable(count: int) -> str:
+    """Return a number of bytes in the unit that suits it: 1610612736 is '1.5 GiB'."""
+    for size, unit in UNITS:
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count} bytes"
+
+
+def host_memory() -> int:
+    """Return the bytes of memory that this process may use: the machine's, or fewer in a container."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
+    except OSError:
+        return total
+    return min(total, int(limit)) if limit.isdigit() else total
+
+
+class MemoryBudget:
+    """The bytes of intermediate tables that a query holds on each device; `limit` None counts without a limit."""
+
+    def __init__(self, limit: int | None) -> None:
+        self.limit = limit
+        self._held: dict[Device, int] = {}
+        self.peak: dict[Device, int] = {}
+
+    def add(self, node: Physical, nbytes: int) -> None:
+        """Count the output of a node; raises `MemoryLimitError` when that is more than the limit."""
+        device = node.device
+        held = self._held.get(device, 0) + nbytes
+        self._held[device] = held
+        self.peak[device] = max(held, self.peak.get(device, 0))
+        if self.limit is not None and held > self.limit:
+            raise MemoryLimitError(
+                f"{type(node).__name__} made {readable(nbytes)} on the {device}, so that the query holds "
+                f"{readable(held)}: more than memory_limit = {readable(self.limit)}. Raise it with SET memory_limit."
+            )
+
+    def remove(self, device: Device, nbytes: int) -> None:
+        self._held[device] = self._held.get(device, 0) - nbytes
+
+    def held(self, device: Device) -> int:
+        return self._held.get(device, 0)
+
+
+def out_of_memory(node: Physical, budget: MemoryBudget, error: MemoryError) -> MemoryLimitError:
+    """Return the error for a device that has no more memory: what ran, what the query held, and what to do."""
+    place = "GPU" if node.device == "gpu" else "host"
+    detail = str(error).strip().split("\n")[0].rstrip(".")
+    remedy = "lower column_cache_limit, select fewer columns or rows" + (
+        ", or run the query with device = 'cpu'." if node.device == "gpu" else "."
+    )
+    limit = "" if budget.limit is None else f" (memory_limit is {readable(budget.limit)})"
+    return MemoryLimitError(
+        f"{type(node).__name__} ran out of {place} memory while the query held "
+        f"{readable(budget.held(node.device))}{limit}{': ' + detail if detail else ''}. To need less, {remedy}"
+    )

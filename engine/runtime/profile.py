@@ -1,0 +1,66 @@
+"""The receipt of a query: what ran where, why there, for how long, and what came out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from ..plan.physical import Device, Physical
+
+
+@dataclass(frozen=True)
+class NodeProfile:
+    """One operator: where it ran (`reason`: why not on the GPU), how long without its inputs, and its output.
+
+    `note` is what the operator itself says about the run: the kernel of a pipeline, or why there is none.  Without `Profile.timed` the GPU may still be working when an operator returns, so its seconds count the launch alone.
+    """
+
+    node: Physical = field(repr=False)
+    depth: int
+    seconds: float
+    rows: int
+    bytes: int
+    note: str | None = None
+
+    @property
+    def name(self) -> str:
+        return type(self.node).__name__
+
+    @property
+    def device(self) -> Device:
+        return self.node.device
+
+    @property
+    def reason(self) -> str | None:
+        return self.node.reason
+
+    @cached_property
+    def text(self) -> str:
+        """The operator in one line."""
+        from ..plan.text import describe
+
+        return describe(self.node)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """All operators, the root first and each before its inputs; a shared one stands where it was first met.
+
+    `plan_seconds` is the time before the first operator: parsing, binding, optimizing, or finding the plan in the cache
+    (`cached_plan`).  `run_seconds` is the time of the run.  `bytes_read` counts what scans read.
+    """
+
+    nodes: tuple[NodeProfile, ...]
+    run_seconds: float
+    bytes_read: int = 0
+    plan_seconds: float = 0.0
+    cached_plan: bool = False
+    timed: bool = False
+
+    @property
+    def devices(self) -> set[Device]:
+        return {n.device for n in self.nodes}
+
+    def of(self, node: Physical) -> NodeProfile | None:
+        """Return what is known of one node of the plan."""
+        return next((n for n in self.nodes if n.node is node), None)

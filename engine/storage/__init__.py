@@ -1,0 +1,1 @@
+"""Columns as they lie in memory, and what is known about them."""

@@ -1,0 +1,134 @@
+"""Scanned columns, kept for the next query until a byte limit pushes them out.
+
+One cache serves all devices of a connection, each within its own limit; the least recently read column leaves first.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+
+class CacheKey(NamedTuple):
+    """What a cached value holds.
+
+    `source` is the identity of the file or table version: a changed file has another and so misses.  `rows` says which
+    part of it: None for all, else something that names the row groups.
+    """
+
+    source: Hashable
+    rows: Hashable
+    column: str
+    device: str
+
+
+class CachedColumn(NamedTuple):
+    """One entry as `stats` shows it; `hits` counts reads since the column was loaded."""
+
+    source: Hashable
+    rows: Hashable
+    column: str
+    device: str
+    bytes: int
+    hits: int
+
+
+@dataclass(slots=True)
+class _Entry:
+    value: Any
+    bytes: int
+    hits: int = 0
+
+
+class ColumnCache:
+    """Values by `CacheKey`, thread-safe, least recently used out first.
+
+    `limits` gives bytes for each device; one number holds for every device.  A value larger than the limit of its device
+    is not kept.  Eviction drops the cache's reference alone: a query that reads the value keeps it alive.
+    """
+
+    def __init__(self, limits: int | Mapping[str, int]) -> None:
+        self._limits = limits
+        self._entries: dict[str, OrderedDict[CacheKey, _Entry]] = {}
+        self._used: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def get(self, key: CacheKey) -> Any | None:
+        """Return the value and mark it as the most recently read, or None."""
+        with self._lock:
+            entries = self._entries.get(key.device)
+            entry = entries.get(key) if entries else None
+            if entries is None or entry is None:
+                return None
+            entries.move_to_end(key)
+            entry.hits += 1
+            return entry.value
+
+    def put(self, key: CacheKey, value: Any, nbytes: int) -> None:
+        """Keep `value`, which takes `nbytes` on its device, in the place of what the key held before."""
+        device = key.device
+        with self._lock:
+            entries = self._entries.setdefault(device, OrderedDict())
+            self._remove(device, key)
+            limit = self._limit(device)
+            if nbytes > limit:
+                return
+            self._shrink(device, limit - nbytes)
+            entries[key] = _Entry(value, nbytes)
+            self._used[device] = self._used.get(device, 0) + nbytes
+
+    def drop(self, source: Hashable) -> None:
+        """Forget all columns of a file or table version."""
+        with self._lock:
+            for device, entries in self._entries.items():
+                for key in [k for k in entries if k.source == source]:
+                    self._remove(device, key)
+
+    def set_limits(self, limits: int | Mapping[str, int]) -> None:
+        """Change the limits and evict what is over them."""
+        with self._lock:
+            self._limits = limits
+            for device in self._entries:
+                self._shrink(device, self._limit(device))
+
+    def release(self, device: str, nbytes: int) -> int:
+        """Evict about `nbytes` from a device that runs out of memory; return how many bytes went."""
+        with self._lock:
+            before = self._used.get(device, 0)
+            self._shrink(device, max(0, before - nbytes))
+            return before - self._used.get(device, 0)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._entries.clear()
+            self._used.clear()
+
+    def used(self, device: str) -> int:
+        """Return the bytes that the cache holds on a device."""
+        with self._lock:
+            return self._used.get(device, 0)
+
+    def stats(self) -> list[CachedColumn]:
+        """Return what is cached, for each device from the least to the most recently read."""
+        with self._lock:
+            return [
+                CachedColumn(key.source, key.rows, key.column, key.device, entry.bytes, entry.hits)
+                for entries in self._entries.values()
+                for key, entry in entries.items()
+            ]
+
+    def _limit(self, device: str) -> int:
+        return self._limits if isinstance(self._limits, int) else self._limits.get(device, 0)
+
+    def _remove(self, device: str, key: CacheKey) -> None:
+        entry = self._entries[device].pop(key, None)
+        if entry is not None:
+            self._used[device] -= entry.bytes
+
+    def _shrink(self, device: str, target: int) -> None:
+        entries = self._entries.get(device)
+        while entries and self._used.get(device, 0) > target:
+            self._remove(device, next(iter(entries)))

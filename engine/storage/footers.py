@@ -1,0 +1,67 @@
+"""Parquet footers: read once for each state of a file, many files at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..errors import DataError
+from .files import FileIdentity
+
+KEPT_FOOTERS = 4096
+READERS = 8  # footers wait for the disk more than for a core
+SMALLEST_FILE = 12  # bytes: the magic word twice and the length of the footer
+
+_footers: OrderedDict[FileIdentity, Any] = OrderedDict()
+_lock = threading.Lock()
+
+
+def read_footers(files: Sequence[FileIdentity]) -> tuple[Any, ...]:
+    """Return the `pyarrow.parquet.FileMetaData` of each file, from memory where it is known.
+
+    Raises `DataError`, naming the file, for one that is empty, corrupt or not Parquet.
+    """
+    with _lock:
+        known = {f: _footers[f] for f in files if f in _footers}
+        for file in known:
+            _footers.move_to_end(file)
+    missing = [f for f in dict.fromkeys(files) if f not in known]
+    if len(missing) > 1:
+        with ThreadPoolExecutor(min(READERS, len(missing))) as pool:
+            known.update(zip(missing, pool.map(_read, missing), strict=True))
+    elif missing:
+        known[missing[0]] = _read(missing[0])
+    with _lock:
+        _footers.update((f, known[f]) for f in missing)
+        while len(_footers) > KEPT_FOOTERS:
+            _footers.popitem(last=False)
+    return tuple(known[f] for f in files)
+
+
+def _read(file: FileIdentity) -> Any:
+    if file.size == 0:
+        raise DataError(f'The file "{file.path}" is empty: it is no Parquet file.')
+    if file.size < SMALLEST_FILE:
+        raise DataError(
+            f'The file "{file.path}" has {file.size} bytes: too few for a Parquet file.'
+        )
+    try:
+        return pq.read_metadata(file.path)
+    except (OSError, ValueError, pa.ArrowException) as error:  # ValueError: text that is not UTF-8
+        raise unreadable(file.path, error) from error
+
+
+def unreadable(path: str, error: Exception) -> DataError:
+    """Return the `DataError` for a file that the Parquet reader refuses."""
+    if isinstance(error, FileNotFoundError | PermissionError):
+        return DataError(f'The file "{path}" cannot be opened: {error.strerror}.')
+    reason = str(error).strip().split("\n")[0].rstrip(".")
+    return DataError(
+        f'The file "{path}" cannot be read as Parquet, it may be damaged or cut off: {reason}.'
+    )

@@ -1,0 +1,117 @@
+"""Tables in memory: registered Arrow data, and what CREATE TABLE and INSERT make."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import TypeMismatch
+from ..plan.statistics import ColumnStatistics, TableStatistics
+from ..plan.types import DataType, from_arrow
+from .bounds import Bounds, trusted
+from .statistics import LazyColumns, merge
+
+MOST_CHUNKS = 64  # an INSERT adds a chunk to each column; beyond this they are joined
+
+_versions = itertools.count(1)
+
+
+class MemoryTable:
+    """One version of a table in memory; INSERT makes the next one and queries that run keep theirs.
+
+    `unsupported` gives for columns whose type has no SQL type the reason, as in `ParquetTable`.
+    """
+
+    def __init__(self, name: str, data: pa.Table) -> None:
+        self.name = name
+        self.data = data.rename_columns(distinct_names(data.column_names))
+        self.identity = ("memory", next(_versions))
+        self.unsupported: dict[str, str] = {}
+        fields: list[tuple[str, DataType]] = []
+        for column in self.data.schema:
+            try:
+                fields.append((column.name, from_arrow(column.type, column.name)))
+            except TypeMismatch as error:
+                self.unsupported[column.name] = error.message
+        self.fields = tuple(fields)
+
+    @cached_property
+    def types(self) -> Mapping[str, DataType]:
+        return dict(self.fields)
+
+    @property
+    def num_rows(self) -> int:
+        return int(self.data.num_rows)
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        return self.data.column(name)
+
+    def appended(self, rows: pa.Table) -> MemoryTable:
+        """Return the next version of the table; `rows` has its columns in their order, in the types of results.
+
+        What was registered in another representation of a type (large strings, dictionaries) takes that one first.
+        """
+        data = self.data
+        if data.schema != rows.schema:
+            arrays = [
+                column.cast(field.type, safe=not pa.types.is_timestamp(field.type))
+                for column, field in zip(data.columns, rows.schema, strict=True)
+            ]
+            data = pa.table(arrays, schema=rows.schema)
+        data = pa.concat_tables([data, rows])
+        if data.num_columns and data.column(0).num_chunks > MOST_CHUNKS:
+            data = data.combine_chunks()
+        return MemoryTable(self.name, data)
+
+    def statistics(self) -> TableStatistics:
+        return self._statistics
+
+    @cached_property
+    def _statistics(self) -> TableStatistics:
+        names = tuple(name for name, _ in self.fields)
+        return TableStatistics(self.num_rows, LazyColumns(names, self._column_statistics))
+
+    def _column_statistics(self, name: str) -> ColumnStatistics:
+        column, data_type = self.data.column(name), self.types[name]
+        chunks = [_chunk_bounds(chunk, data_type) for chunk in column.chunks if len(chunk)]
+        return merge(chunks)
+
+
+def _chunk_bounds(chunk: pa.Array, data_type: DataType) -> Bounds:
+    nulls = chunk.null_count
+    if nulls == len(chunk):
+        return Bounds(len(chunk), nulls)
+    values = chunk.dictionary if pa.types.is_dictionary(chunk.type) else chunk
+    low, high = _extremes(values, data_type)
+    # As in Parquet files: NaN, the greatest value, is left out of what `min_max` finds
+    return Bounds(len(chunk), nulls, low, None if data_type.is_float else high)
+
+
+def _extremes(values: pa.Array, data_type: DataType) -> tuple[Any, Any]:
+    if pa.types.is_timestamp(values.type) and values.type.unit == "ns":
+        return None, None
+    try:
+        found = pc.min_max(values)
+        return trusted(found["min"].as_py(), data_type), trusted(found["max"].as_py(), data_type)
+    except (pa.ArrowNotImplementedError, ValueError, OverflowError):
+        return None, None  # a type without order, a date outside of Python's years
+
+
+def distinct_names(names: list[str]) -> list[str]:
+    """Return the names with `_1`, `_2` ... behind those that repeat an earlier one but for case, as DuckDB does."""
+    made: list[str] = []
+    taken: set[str] = set()
+    for name in names:
+        free = name
+        for i in itertools.count(1):
+            if free.lower() not in taken:
+                break
+            free = f"{name}_{i}"
+        taken.add(free.lower())
+        made.append(free)
+    return made

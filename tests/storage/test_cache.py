@@ -1,0 +1,97 @@
+import threading
+
+from fuseline.storage.cache import CacheKey, ColumnCache
+
+
+def key(column, device="cpu", source="file"):
+    return CacheKey(source, None, column, device)
+
+
+def test_the_column_read_longest_ago_leaves_first():
+    cache = ColumnCache(100)
+    cache.put(key("a"), "A", 40)
+    cache.put(key("b"), "B", 40)
+    assert cache.get(key("a")) == "A"
+    cache.put(key("c"), "C", 40)
+    assert cache.get(key("b")) is None
+    assert cache.get(key("a")) == "A"
+    assert cache.used("cpu") == 80
+
+
+def test_each_device_has_its_own_limit():
+    cache = ColumnCache({"cpu": 50, "gpu": 100})
+    cache.put(key("a"), "A", 50)
+    cache.put(key("a", "gpu"), "GA", 100)
+    assert (cache.used("cpu"), cache.used("gpu")) == (50, 100)
+    cache.put(key("b"), "B", 10)
+    assert cache.get(key("a")) is None
+    assert cache.get(key("a", "gpu")) == "GA"
+
+
+def test_a_column_larger_than_the_limit_is_not_kept_and_evicts_nothing():
+    cache = ColumnCache(100)
+    cache.put(key("a"), "A", 90)
+    cache.put(key("b"), "B", 101)
+    assert cache.get(key("b")) is None
+    assert cache.get(key("a")) == "A"
+
+
+def test_putting_a_key_again_replaces_its_bytes():
+    cache = ColumnCache(100)
+    cache.put(key("a"), "A", 90)
+    cache.put(key("a"), "A2", 20)
+    assert cache.get(key("a")) == "A2"
+    assert cache.used("cpu") == 20
+
+
+def test_drop_forgets_one_source_on_all_devices():
+    cache = ColumnCache(100)
+    for device in ("cpu", "gpu"):
+        cache.put(key("a", device, "old"), 1, 10)
+        cache.put(key("a", device, "new"), 2, 10)
+    cache.drop("old")
+    assert [(s.source, s.device) for s in cache.stats()] == [("new", "cpu"), ("new", "gpu")]
+
+
+def test_release_evicts_at_least_what_is_asked_for():
+    cache = ColumnCache(100)
+    for column in "abcd":
+        cache.put(key(column), column, 25)
+    assert cache.release("cpu", 30) == 50
+    assert [s.column for s in cache.stats()] == ["c", "d"]
+    assert cache.release("gpu", 30) == 0
+
+
+def test_a_lower_limit_evicts():
+    cache = ColumnCache(100)
+    cache.put(key("a"), "A", 60)
+    cache.put(key("b"), "B", 40)
+    cache.set_limits(50)
+    assert [s.column for s in cache.stats()] == ["b"]
+
+
+def test_stats_show_bytes_and_hits():
+    cache = ColumnCache(100)
+    cache.put(key("a"), "A", 60)
+    cache.get(key("a"))
+    (entry,) = cache.stats()
+    assert entry == ("file", None, "a", "cpu", 60, 1)
+    cache.clear()
+    assert cache.stats() == []
+    assert cache.used("cpu") == 0
+
+
+def test_many_threads_keep_the_count_right():
+    cache = ColumnCache(1000)
+
+    def work(seed):
+        for i in range(500):
+            cache.put(key(str((seed * 7 + i) % 40)), i, 10 + i % 50)
+            cache.get(key(str(i % 40)))
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert cache.used("cpu") == sum(s.bytes for s in cache.stats()) <= 1000

@@ -1,0 +1,90 @@
+import pytest
+
+from fuseline.errors import DataError, Unsupported
+from fuseline.storage.files import find_files
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in ("b.parquet", "a.parquet", "sub/c.parquet", "sub/deep/d.parquet", "note.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    return tmp_path
+
+
+def expand(patterns):
+    return tuple(found.path for found in find_files(patterns))
+
+
+def identify(path):
+    return find_files([path])[0].identity
+
+
+def names(folder, paths):
+    return [p.removeprefix(f"{folder}/") for p in paths]
+
+
+def test_a_path_means_itself(folder):
+    assert expand([f"{folder}/note.txt"]) == (f"{folder}/note.txt",)
+
+
+def test_a_list_keeps_its_order_and_its_duplicates(folder):
+    found = expand([f"{folder}/b.parquet", f"{folder}/a.parquet", f"{folder}/b.parquet"])
+    assert names(folder, found) == ["b.parquet", "a.parquet", "b.parquet"]
+
+
+def test_a_glob_is_sorted(folder):
+    assert names(folder, expand([f"{folder}/*.parquet"])) == ["a.parquet", "b.parquet"]
+
+
+def test_a_directory_means_the_parquet_files_below_it(folder):
+    expected = ["a.parquet", "b.parquet", "sub/c.parquet", "sub/deep/d.parquet"]
+    assert names(folder, expand([str(folder)])) == expected
+    assert names(folder, expand([f"{folder}/**/*.parquet"])) == expected
+
+
+def test_a_file_whose_name_looks_like_a_glob_is_that_file(folder):
+    (folder / "x[1].parquet").write_text("x")
+    assert names(folder, expand([f"{folder}/x[1].parquet"])) == ["x[1].parquet"]
+
+
+def test_the_file_scheme_is_a_local_path(folder):
+    assert names(folder, expand([f"file://{folder}/a.parquet"])) == ["a.parquet"]
+
+
+@pytest.mark.parametrize(
+    "pattern", ["none.parquet", "*.nothing", "gone/none.parquet", "gone/*.parquet"]
+)
+def test_what_is_not_there_is_named(folder, pattern):
+    with pytest.raises(DataError, match=pattern.replace("*", r"\*")):
+        expand([f"{folder}/{pattern}"])
+
+
+def test_a_missing_folder_is_named(folder):
+    with pytest.raises(DataError, match=r'no folder ".*/gone"'):
+        expand([f"{folder}/gone/deeper/none.parquet"])
+
+
+def test_a_directory_without_files_is_named(folder):
+    (folder / "empty").mkdir()
+    with pytest.raises(DataError, match=r"no \*\.parquet file below"):
+        expand([f"{folder}/empty"])
+
+
+def test_an_empty_list_is_an_error():
+    with pytest.raises(DataError, match="at least one file"):
+        expand([])
+
+
+@pytest.mark.parametrize("path", ["s3://bucket/x.parquet", "https://host/x.parquet"])
+def test_remote_paths_are_refused(path):
+    with pytest.raises(Unsupported, match="remote path"):
+        expand([path])
+
+
+def test_a_file_that_was_written_again_has_another_identity(folder):
+    path = folder / "a.parquet"
+    before = identify(str(path))
+    assert identify(str(path)) == before
+    path.write_text("xyz")
+    assert identify(str(path)) != before
