@@ -1,0 +1,102 @@
+"""The CPU backend: Arrow arrays in host memory, computed on with pyarrow and numpy.
+
+`table` says in which forms values lie; `keys` turns key columns into integers, on which `join`, `aggregate`, `sort` and
+`set_operations` work; `expressions` and the `kernels_*` compute values.  Start reading at `rows`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from ...plan import physical as p
+from ...plan.expr import Column
+from ...plan.types import to_arrow as arrow_type
+from ..context import Context
+from .aggregate import distinct_on, hash_aggregate
+from .join import hash_join, nested_loop_join
+from .pipeline import pipeline
+from .rows import (
+    compute_columns,
+    concat_rows,
+    filter_rows,
+    limit_rows,
+    range_scan,
+    values_scan,
+)
+from .scan import memory_scan, parquet_scan
+from .set_operations import hash_set_operation
+from .sort import sort_rows, top_k
+from .table import STRING_LIMIT, Table, to_logical, to_physical
+
+Operator = Callable[[Any, tuple[Table, ...], Context], Table]
+
+name = "cpu"
+
+OPERATORS: dict[type[p.Physical], Operator] = {
+    p.ParquetScan: parquet_scan,
+    p.MemoryScan: memory_scan,
+    p.RangeScan: range_scan,
+    p.ValuesScan: values_scan,
+    p.FilterRows: filter_rows,
+    p.ComputeColumns: compute_columns,
+    p.HashJoin: hash_join,
+    p.NestedLoopJoin: nested_loop_join,
+    p.HashAggregate: hash_aggregate,
+    p.DistinctOn: distinct_on,
+    p.SortRows: sort_rows,
+    p.TopK: top_k,
+    p.LimitRows: limit_rows,
+    p.ConcatRows: concat_rows,
+    p.HashSetOperation: hash_set_operation,
+    p.Pipeline: pipeline,
+}
+
+
+def unsupported(node: p.Physical) -> str | None:
+    """Return why this backend cannot run a node; it runs all that the planner makes."""
+    if isinstance(node, p.Transfer) or type(node) in OPERATORS:
+        return None
+    return f"the CPU backend has no operator {type(node).__name__}"
+
+
+def to_arrow(table: Table, columns: Sequence[Column]) -> pa.Table:
+    """Return `columns` as a pyarrow.Table in the types of `plan.types.to_arrow`; names may repeat."""
+    schema = pa.schema([pa.field(c.name, arrow_type(c.type)) for c in columns])
+    if not columns:
+        # Arrow counts rows by columns; the count of a table without them is kept by `select`.
+        return pa.table({"": pa.nulls(table.num_rows)}).select([])
+    arrays = [_logical_chunks(table[c], c) for c in columns]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def from_arrow(table: pa.Table, columns: Sequence[Column]) -> Table:
+    """Return the columns of a pyarrow.Table, by position, in physical form."""
+    arrays = {
+        c.id: to_physical(column, c.type) for c, column in zip(columns, table.columns, strict=True)
+    }
+    return Table(arrays, table.num_rows)
+
+
+def num_rows(table: Table) -> int:
+    return table.num_rows
+
+
+def num_bytes(table: Table) -> int:
+    return sum(array.nbytes for array in table.arrays.values())
+
+
+def synchronize() -> None:
+    """Nothing is pending: operators return when they are done."""
+
+
+def _logical_chunks(array: pa.Array, column: Column) -> pa.ChunkedArray:
+    """One chunk, or as many as the 32-bit offsets of `string` need."""
+    pieces = array.nbytes // STRING_LIMIT + 1 if pa.types.is_large_string(array.type) else 1
+    rows = -(-len(array) // pieces) or 1
+    chunks = [
+        to_logical(array.slice(i, rows), column.type) for i in range(0, max(1, len(array)), rows)
+    ]
+    return pa.chunked_array(chunks, arrow_type(column.type))

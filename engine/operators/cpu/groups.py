@@ -1,0 +1,141 @@
+"""Rows divided into groups, and the reductions that all aggregates are made of.
+
+numpy's `ufunc.at` adds 6 million int64 into 1.5 million groups in 20 ms (one core of a 2024 server): faster than sorting,
+and exact where a bound proves that no sum leaves int64.  Otherwise values are summed in 32-bit limbs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .keys import Ints, stable_order
+from .table import Indices, Mask
+
+INT64 = np.iinfo(np.int64)
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """`rows` rows in `count` groups; `codes` None is one group of all rows."""
+
+    codes: Ints | None
+    count: int
+    rows: int
+    memo: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """Rows of each group."""
+        if self.codes is None:
+            return np.array([self.rows], np.int64)
+        return np.bincount(self.codes, minlength=self.count)
+
+    @cached_property
+    def all_codes(self) -> Ints:
+        return np.zeros(self.rows, np.int64) if self.codes is None else self.codes
+
+    def subset(self, rows: Indices | Mask) -> Groups:
+        """Return the groups with only some of their rows, in the order given."""
+        codes = self.all_codes[rows]
+        return Groups(None if self.codes is None else codes, self.count, len(codes))
+
+    def counts(self, valid: Mask | None) -> Ints:
+        """Valid rows of each group."""
+        if valid is None:
+            return self.sizes
+        if self.codes is None:
+            return np.array([np.count_nonzero(valid)], np.int64)
+        return np.bincount(self.codes[valid], minlength=self.count)
+
+    def add(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Sums of int64 or float64 values; the caller knows that integers do not overflow."""
+        if self.codes is None:
+            return values.sum(keepdims=True)
+        sums = np.zeros(self.count, values.dtype)
+        np.add.at(sums, self.codes, values)
+        return sums
+
+    def reduce(self, operation: np.ufunc, values: npt.NDArray[Any], start: Any) -> Any:
+        """Combine the values of each group with a binary ufunc, beginning with `start`."""
+        result = np.full(self.count, start, values.dtype)
+        if self.codes is None:
+            result[0] = operation.reduce(values, initial=start)
+        else:
+            operation.at(result, self.codes, values)
+        return result
+
+    def first_rows(self) -> Indices:
+        """The number of each group's first row, -1 for a group without rows."""
+        first = np.full(self.count, -1, np.int64)
+        # Of several writes to one place the last one stays.
+        first[self.all_codes[::-1]] = np.arange(self.rows - 1, -1, -1)
+        return first
+
+    def last_rows(self) -> Indices:
+        last = np.full(self.count, -1, np.int64)
+        last[self.all_codes] = np.arange(self.rows)
+        return last
+
+    def order(self) -> Indices:
+        """Row numbers with the rows of each group together, in input order."""
+        return stable_order(self.all_codes, self.count)
+
+    def compact(self) -> tuple[Groups, Indices]:
+        """Return the groups that have rows, renumbered, and the first row of each."""
+        first = self.first_rows()
+        used = np.flatnonzero(first >= 0)
+        if len(used) == self.count:
+            return self, first
+        numbers = np.empty(self.count, np.int64)
+        numbers[used] = np.arange(len(used))
+        return replace(self, codes=numbers[self.all_codes], count=len(used), memo={}), first[used]
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Exact sums in two limbs of two's complement; `high` None says that `low` alone is the value."""
+
+    low: Ints
+    high: Ints | None = None
+
+    def limbs(self) -> Ints:
+        high = self.low >> 63 if self.high is None else self.high
+        return np.stack([self.low, high], axis=1)
+
+    def as_longdouble(self) -> npt.NDArray[np.longdouble]:
+        if self.high is None:
+            return self.low.astype(np.longdouble)
+        scale = np.longdouble(2.0**64)
+        return self.high.astype(np.longdouble) * scale + self.low.view(np.uint64)
+
+
+def sum_int64(groups: Groups, values: Ints) -> Sums:
+    if not len(values):
+        return Sums(np.zeros(groups.count, np.int64))
+    largest = max(abs(int(values.min())), abs(int(values.max())))
+    if largest * int(groups.sizes.max()) <= INT64.max:
+        return Sums(groups.add(values))
+    return sum_limbs(groups, [values & 0xFFFFFFFF, values >> 32])
+
+
+def sum_limbs(groups: Groups, limbs: list[Ints]) -> Sums:
+    """Sum values given as 32-bit limbs, least significant first, all but the last unsigned.
+
+    Raises OverflowError for a sum that 128 bits do not hold; the limbs' own sums fit while a group has fewer than 2^31 rows.
+    """
+    sums = [groups.add(limb) for limb in limbs]
+    while len(sums) < 4:
+        sums.append(np.zeros(groups.count, np.int64))
+    for i in range(3):
+        sums[i + 1] = sums[i + 1] + (sums[i] >> 32)
+        sums[i] = sums[i] & 0xFFFFFFFF
+    top = sums[3]
+    if len(top) and (int(top.min()) < -(1 << 31) or int(top.max()) >= 1 << 31):
+        raise OverflowError
+    return Sums(sums[0] | (sums[1] << 32), sums[2] | (top << 32))

@@ -1,0 +1,78 @@
+"""Operators that handle each row on its own: filter, compute, constants, ranges, limit, union all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ...plan import physical as p
+from ...plan.expr import Expr, Interval, Literal
+from ...plan.types import DataType, to_arrow
+from ..context import Context
+from . import table as tables
+from .aggregate import limit_groups
+from .expressions import evaluate, selection
+from .table import Table, concat_arrays, from_numpy, to_physical
+
+
+def filter_rows(node: p.FilterRows, inputs: tuple[Table, ...], context: Context) -> Table:
+    (table,) = inputs
+    return tables.filter(table, selection(node.predicate, table), node.keep)
+
+
+def compute_columns(node: p.ComputeColumns, inputs: tuple[Table, ...], context: Context) -> Table:
+    (table,) = inputs
+    arrays = {}
+    for column, expr in node.items:
+        arrays[column.id] = evaluate(expr, table)
+        context.check()
+    return Table(arrays, table.num_rows)
+
+
+def values_scan(node: p.ValuesScan, inputs: tuple[Table, ...], context: Context) -> Table:
+    arrays = {
+        made.id: _constants(tuple(row[i] for row in node.rows), made.type)
+        for i, made in enumerate(node.made)
+    }
+    return Table(arrays, len(node.rows))
+
+
+def range_scan(node: p.RangeScan, inputs: tuple[Table, ...], context: Context) -> Table:
+    # Python's range counts without overflow where stop lies one beyond the last BIGINT.
+    count = len(range(node.start, node.stop, node.step))
+    values = np.arange(count, dtype=np.int64)
+    values *= node.step
+    values += node.start
+    return Table({node.made.id: from_numpy(values)}, count)
+
+
+def limit_rows(node: p.LimitRows, inputs: tuple[Table, ...], context: Context) -> Table:
+    if node.keys:
+        return limit_groups(node, inputs[0])
+    return tables.slice(inputs[0], node.offset, node.count)
+
+
+def concat_rows(node: p.ConcatRows, inputs: tuple[Table, ...], context: Context) -> Table:
+    arrays = {
+        made.id: concat_arrays(
+            [t[child.columns[i]] for child, t in zip(node.inputs, inputs, strict=True)]
+        )
+        for i, made in enumerate(node.made)
+    }
+    return Table(arrays, sum(t.num_rows for t in inputs))
+
+
+def _constants(cells: tuple[Expr, ...], data_type: DataType) -> pa.Array:
+    if all(isinstance(cell, Literal) for cell in cells):
+        values = [_arrow_value(cell.value) for cell in cells if isinstance(cell, Literal)]
+        return to_physical(pa.array(values, to_arrow(data_type)), data_type)
+    one_row = Table({}, 1)
+    return concat_arrays([evaluate(cell, one_row) for cell in cells])
+
+
+def _arrow_value(value: Any) -> Any:
+    if isinstance(value, Interval):
+        return pa.MonthDayNano((value.months, value.days, value.micros * 1000))
+    return value

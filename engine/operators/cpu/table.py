@@ -1,0 +1,302 @@
+"""The CPU backend's table: Arrow arrays by column id, in physical form, and how rows are picked from it.
+
+Physical forms: DECIMAL of up to 18 digits is an int64 of the unscaled value, a wider one is decimal128(38, scale); VARCHAR
+is `string`, `large_string` or a dictionary of int32 codes; the other types are as in `plan.types.to_arrow`.  Arrays are
+contiguous and may start at an offset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...errors import OutOfRange
+from ...plan.expr import Column
+from ...plan.types import DataType, Kind, to_arrow
+
+Indices = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+STRING_LIMIT = (1 << 31) - 1  # bytes that the int32 offsets of `string` can address
+
+
+@dataclass(frozen=True)
+class Table:
+    """Arrays of equal length by `Column.id`; `num_rows` counts rows of a table without columns too."""
+
+    arrays: Mapping[int, pa.Array] = field(repr=False)
+    num_rows: int
+
+    def __getitem__(self, column: Column) -> pa.Array:
+        return self.arrays[column.id]
+
+
+def physical_type(data_type: DataType) -> pa.DataType:
+    """Return the Arrow type in which operators expect `data_type` (for VARCHAR the plain one of three)."""
+    if data_type.is_decimal:
+        return pa.decimal128(38, data_type.scale) if data_type.is_wide_decimal else pa.int64()
+    return to_arrow(data_type)
+
+
+def to_physical(array: pa.Array | pa.ChunkedArray, data_type: DataType) -> pa.Array:
+    """Return an Arrow column of any representation of `data_type` in its physical form."""
+    array = combine(array)
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    t = pa.types
+    if data_type.kind is Kind.VARCHAR:
+        return _physical_strings(array)
+    array = decode(array)
+    if data_type.is_decimal:
+        wide = pa.decimal128(38, data_type.scale)
+        if not t.is_decimal128(array.type) or array.type.scale != data_type.scale:
+            array = array.cast(wide)
+        if data_type.is_wide_decimal:
+            return array if array.type == wide else _relabel(array, wide)
+        return from_numpy(decimal_limbs(array)[:, 0], validity(array), pa.int64())
+    expected = to_arrow(data_type)
+    if array.type == expected:
+        return array
+    # A timestamp finer than a microsecond loses digits here, as it does in DuckDB's TIMESTAMP.
+    return array.cast(expected, safe=not data_type.is_temporal)
+
+
+def to_logical(array: pa.Array, data_type: DataType) -> pa.Array:
+    """Return a physical array in the exact Arrow type in which results of `data_type` leave the engine."""
+    expected = to_arrow(data_type)
+    array = decode(array)
+    if array.type == expected:
+        return array
+    if data_type.is_decimal:
+        if pa.types.is_decimal(array.type):
+            _check_precision(array, data_type)
+            return _relabel(array, expected)
+        return _widen(array, expected)
+    return array.cast(expected)
+
+
+def combine(array: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return one contiguous array, with one dictionary and strings of 64-bit offsets where 32 do not suffice."""
+    if not isinstance(array, pa.ChunkedArray):
+        return array
+    if array.num_chunks == 1:
+        return array.chunk(0)
+    if array.num_chunks == 0:
+        return pa.array([], array.type)
+    return concat_arrays(array.chunks)
+
+
+def decode(array: pa.Array) -> pa.Array:
+    """Return a dictionary array as its plain values, anything else as it is."""
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+
+def from_numpy(
+    values: npt.NDArray[Any], valid: Mask | None = None, arrow: pa.DataType | None = None
+) -> pa.Array:
+    """Return fixed-width `values`, NULL where not `valid`, without a copy of the values where the layout allows."""
+    arrow = arrow or pa.from_numpy_dtype(values.dtype)
+    if pa.types.is_boolean(arrow):
+        data = pa.py_buffer(np.packbits(values, bitorder="little"))
+    else:
+        width = arrow.bit_width // 8
+        values = np.ascontiguousarray(values)
+        assert values.dtype.itemsize * (values.size // max(1, len(values))) in (width, 0)
+        data = pa.py_buffer(values)
+    bitmap, nulls = None, 0
+    if valid is not None:
+        nulls = len(valid) - int(np.count_nonzero(valid))
+        bitmap = pa.py_buffer(np.packbits(valid, bitorder="little")) if nulls else None
+    return pa.Array.from_buffers(arrow, len(values), [bitmap, data], null_count=nulls)
+
+
+def to_numpy(array: pa.Array) -> npt.NDArray[Any]:
+    """Return the values of a fixed-width array as numpy, a view unless they are bits; arbitrary where NULL.
+
+    Dates are int32 days, timestamps int64 microseconds, booleans bool, dictionary arrays their codes.
+    """
+    t = array.type
+    if pa.types.is_dictionary(t):
+        return to_numpy(array.indices)
+    if pa.types.is_boolean(t):
+        return _bits(array.buffers()[1], array.offset, len(array))
+    if pa.types.is_date32(t):
+        dtype: Any = np.int32
+    elif pa.types.is_timestamp(t) or pa.types.is_duration(t):
+        dtype = np.int64
+    else:
+        dtype = t.to_pandas_dtype()
+    return _view(array.buffers()[1], np.dtype(dtype), array.offset, len(array))
+
+
+def decimal_limbs(array: pa.Array) -> npt.NDArray[np.int64]:
+    """Return a decimal128 array as rows of two int64: the low 64 bits (to be read unsigned) and the high ones."""
+    view = _view(array.buffers()[1], np.dtype(np.int64), 2 * array.offset, 2 * len(array))
+    return view.reshape(-1, 2)
+
+
+def validity(array: pa.Array) -> Mask | None:
+    """Return where an array is not NULL, or None when it has no NULL; a NULL dictionary value counts."""
+    if pa.types.is_null(array.type):
+        return np.zeros(len(array), bool)
+    if pa.types.is_dictionary(array.type):
+        valid = validity(array.indices)
+        entries = validity(array.dictionary)
+        if entries is None or not len(entries):
+            return valid
+        codes = to_numpy(array)
+        reached = entries[codes if valid is None else np.where(valid, codes, 0)]
+        return reached if valid is None else reached & valid
+    if array.null_count == 0:
+        return None
+    return _bits(array.buffers()[0], array.offset, len(array))
+
+
+def take_array(array: pa.Array, indices: Indices) -> pa.Array:
+    """Return the rows at `indices`; -1 gives NULL."""
+    if len(indices) and int(indices.min()) < 0:
+        picks = from_numpy(indices, indices >= 0, pa.int64())
+    else:
+        picks = pa.array(indices)
+    return _pick(array, picks)
+
+
+def take(table: Table, indices: Indices, columns: Iterable[Column] | None = None) -> Table:
+    """Return the rows at `indices` (all valid) of `columns`, by default of all."""
+    picks = pa.array(indices)
+    arrays = {i: _pick(a, picks) for i, a in _chosen(table, columns).items()}
+    return Table(arrays, len(indices))
+
+
+def gather(table: Table, indices: Indices, columns: Iterable[Column] | None = None) -> Table:
+    """Return the rows at `indices` as `take` does, and a row of NULLs for each -1."""
+    missing = indices < 0
+    if not missing.any():
+        return take(table, indices, columns)
+    picks = from_numpy(indices, ~missing, pa.int64())
+    arrays = {i: _pick(a, picks) for i, a in _chosen(table, columns).items()}
+    return Table(arrays, len(indices))
+
+
+def filter(
+    table: Table, selected: Mask | Indices, columns: Iterable[Column] | None = None
+) -> Table:
+    """Return the rows that a boolean mask, or an array of ascending row numbers, selects."""
+    indices = np.flatnonzero(selected) if selected.dtype == np.bool_ else selected
+    if len(indices) == table.num_rows:
+        return Table(_chosen(table, columns), table.num_rows)
+    return take(table, indices, columns)
+
+
+def slice(table: Table, offset: int, count: int | None = None) -> Table:
+    """Return `count` rows from `offset` on without copying; beyond the end there are none."""
+    start = min(offset, table.num_rows)
+    length = table.num_rows - start if count is None else min(count, table.num_rows - start)
+    return Table({i: a.slice(start, length) for i, a in table.arrays.items()}, length)
+
+
+def concat(tables: Sequence[Table], columns: Iterable[Column] | None = None) -> Table:
+    """Return the rows of `tables`, which hold the same column ids, one after the other."""
+    if len(tables) == 1:
+        return Table(_chosen(tables[0], columns), tables[0].num_rows)
+    parts = [_chosen(t, columns) for t in tables]
+    arrays = {i: concat_arrays([p[i] for p in parts]) for i in parts[0]}
+    return Table(arrays, sum(t.num_rows for t in tables))
+
+
+def concat_arrays(arrays: Sequence[pa.Array]) -> pa.Array:
+    """Return arrays of one SQL type, in any of its physical forms, one after the other."""
+    if len(arrays) == 1:
+        return arrays[0]
+    types = {a.type for a in arrays}
+    if len(types) > 1:
+        arrays = [decode(a) for a in arrays]
+        wide = any(pa.types.is_large_string(a.type) for a in arrays)
+        target = pa.large_string() if wide else next(a.type for a in arrays)
+        arrays = [a if a.type == target else a.cast(target) for a in arrays]
+    first = arrays[0]
+    if pa.types.is_dictionary(first.type):
+        if not all(a.dictionary is first.dictionary or a.dictionary.equals(first.dictionary) for a in arrays):
+            arrays = pa.chunked_array(arrays).unify_dictionaries().chunks
+    elif pa.types.is_string(first.type) and sum(_string_bytes(a) for a in arrays) > STRING_LIMIT:
+        arrays = [a.cast(pa.large_string()) for a in arrays]
+    return pa.concat_arrays(arrays)
+
+
+def _chosen(table: Table, columns: Iterable[Column] | None) -> Mapping[int, pa.Array]:
+    return table.arrays if columns is None else {c.id: table.arrays[c.id] for c in columns}
+
+
+def _pick(array: pa.Array, picks: pa.Array) -> pa.Array:
+    """`take` that turns strings into `large_string` when the result would pass the limit of 32-bit offsets."""
+    if pa.types.is_string(array.type) and len(array):
+        bytes_a_row = _string_bytes(array) / len(array)
+        if len(picks) > len(array) and bytes_a_row * len(picks) > STRING_LIMIT / 2:
+            array = array.cast(pa.large_string())
+    return pc.take(array, picks, boundscheck=False)
+
+
+def _string_bytes(array: pa.Array) -> int:
+    offsets = _view(array.buffers()[1], np.dtype(np.int32), array.offset, len(array) + 1)
+    return int(offsets[-1]) - int(offsets[0]) if len(array) else 0
+
+
+def _physical_strings(array: pa.Array) -> pa.Array:
+    t = pa.types
+    if t.is_dictionary(array.type):
+        values = array.dictionary
+        if t.is_string_view(values.type):
+            values = values.cast(pa.string())
+        indices = array.indices.cast(pa.int32())
+        if values.null_count:
+            return pa.DictionaryArray.from_arrays(indices, values).dictionary_decode()
+        return pa.DictionaryArray.from_arrays(indices, values)
+    if t.is_string(array.type) or t.is_large_string(array.type):
+        return array
+    return array.cast(pa.large_string() if array.nbytes > STRING_LIMIT else pa.string())
+
+
+def _view(buffer: pa.Buffer | None, dtype: np.dtype[Any], offset: int, length: int) -> npt.NDArray[Any]:
+    if buffer is None or length == 0:
+        return np.zeros(length, dtype)
+    return np.frombuffer(buffer, dtype, length, offset * dtype.itemsize)
+
+
+def _bits(buffer: pa.Buffer | None, offset: int, length: int) -> Mask:
+    if buffer is None or length == 0:
+        return np.ones(length, bool)
+    start, shift = divmod(offset, 8)
+    packed = np.frombuffer(buffer, np.uint8, (shift + length + 7) // 8, start)
+    unpacked = np.unpackbits(packed, count=shift + length, bitorder="little")
+    return unpacked[shift:].view(np.bool_)
+
+
+def _relabel(array: pa.Array, arrow: pa.DataType) -> pa.Array:
+    """The same bits under another precision, which a cast would check value by value."""
+    return pa.Array.from_buffers(arrow, len(array), array.buffers(), array.null_count, array.offset)
+
+
+def _widen(array: pa.Array, arrow: pa.DataType) -> pa.Array:
+    """Unscaled int64 values as a decimal128 column."""
+    low = to_numpy(array)
+    limbs = np.empty((len(low), 2), np.int64)
+    limbs[:, 0] = low
+    np.right_shift(low, 63, out=limbs[:, 1])
+    return from_numpy(limbs, validity(array), arrow)
+
+
+def _check_precision(array: pa.Array, data_type: DataType) -> None:
+    """Raise `OutOfRange` for a decimal128 that holds more digits than its type."""
+    if data_type.precision >= 38 or not len(array):
+        return
+    limit = pa.scalar(10 ** data_type.precision, pa.decimal128(38, 0))  # abs() would round to 28 digits
+    unscaled = _relabel(array, pa.decimal128(38, 0))
+    extremes = pc.min_max(unscaled)
+    if any(v.is_valid and v.as_py().copy_abs() >= limit.as_py() for v in extremes.values()):
+        raise OutOfRange(f"A value has more digits than {data_type} holds: cast to a wider DECIMAL.")

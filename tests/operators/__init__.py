@@ -1,0 +1,1 @@
+"""Operators of each backend, on physical nodes built by hand, against DuckDB."""

@@ -1,0 +1,368 @@
+"""GROUP BY, DISTINCT and each aggregate against DuckDB."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from fuseline.errors import OutOfRange
+from fuseline.plan import physical as p
+from fuseline.plan.expr import AggregateCall, Column, Literal
+from fuseline.plan.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    HUGEINT,
+    INTEGER,
+    VARCHAR,
+    DataType,
+    decimal,
+)
+from tests.operators.relations import (
+    Relation,
+    assert_same,
+    call,
+    decimals,
+    dictionary,
+    query,
+    relation,
+    run,
+    text,
+)
+
+NAN, INF = float("nan"), float("inf")
+
+COLUMNS: dict[str, tuple[Any, list[Any]]] = {
+    "INTEGER": (lambda v: pa.array(v, pa.int32()), [1, 2, -(2**31), 2**31 - 1]),
+    "BIGINT": (lambda v: pa.array(v, pa.int64()), [0, 7, -(2**63), 2**63 - 1]),
+    "UBIGINT": (lambda v: pa.array(v, pa.uint64()), [0, 7, 2**63, 2**64 - 1]),
+    "BOOLEAN": (lambda v: pa.array(v, pa.bool_()), [True, False]),
+    "DOUBLE": (lambda v: pa.array(v, pa.float64()), [0.0, -0.0, 1.5, NAN, INF]),
+    "DATE": (lambda v: pa.array(v, pa.date32()), [date(1, 1, 1), date(2020, 1, 1)]),
+    "TIMESTAMP": (lambda v: pa.array(v, pa.timestamp("us")), [datetime(1960, 1, 1, 0, 0, 1)]),
+    "DECIMAL": (lambda v: decimals(v, 18, 2), ["1.00", "-0.01", "9" * 16, "-" + "9" * 16]),
+    "WIDE": (lambda v: decimals(v, 38, 2), ["1.00", "-1.00", "9" * 35, "-" + "9" * 35]),
+    "VARCHAR": (lambda v: pa.array(v, pa.string()), ["", "a", "b", "ä"]),
+    "LARGE": (lambda v: pa.array(v, pa.large_string()), ["", "a", "b", "ä"]),
+    "DICTIONARY": (dictionary, ["", "b", "ä", "a"]),
+}
+NUMBERS = ["INTEGER", "BIGINT", "UBIGINT", "DECIMAL", "WIDE", "DOUBLE"]
+
+
+@st.composite
+def relations(draw: st.DrawFn, types: list[str]) -> Relation:
+    rows = draw(st.integers(0, 10))
+    columns: dict[str, Any] = {"g": pa.array([i % 3 for i in range(rows)], pa.int32())}
+    for i, name in enumerate(types):
+        make, values = COLUMNS[name]
+        cells = st.lists(st.sampled_from([None, *values]), min_size=rows, max_size=rows)
+        columns[f"x{i}"] = make(draw(cells))
+    flags = st.lists(st.sampled_from([None, True, False]), min_size=rows, max_size=rows)
+    columns["f"] = pa.array(draw(flags), pa.bool_())
+    columns["n"] = pa.array(range(rows), pa.int32())
+    return relation(columns)
+
+
+def aggregate(
+    source: Relation, keys: list[str], *aggregates: tuple[Column, AggregateCall]
+) -> p.HashAggregate:
+    return p.HashAggregate(
+        input=source.scan, keys=tuple(source[k] for k in keys), aggregates=aggregates
+    )
+
+
+def sum_type(argument: DataType) -> DataType:
+    if argument.is_float:
+        return DOUBLE
+    return decimal(38, argument.scale if argument.is_decimal else 0)
+
+
+def same(
+    backend: str,
+    source: Relation,
+    expression: str,
+    aggregates: tuple[Column, AggregateCall],
+    **options: Any,
+) -> None:
+    """With a key and without."""
+    grouped = f"select g, {expression} from t group by g"
+    assert_same(backend, aggregate(source, ["g"], aggregates), grouped, t=source, **options)
+    whole = f"select {expression} from t"
+    assert_same(backend, aggregate(source, [], aggregates), whole, t=source, **options)
+
+
+@settings(max_examples=150)
+@given(data=st.data())
+def test_group_by(backend: str, data: st.DataObject) -> None:
+    types = data.draw(st.lists(st.sampled_from(sorted(COLUMNS)), min_size=1, max_size=4))
+    source = data.draw(relations(types))
+    keys = [f"x{i}" for i in range(len(types))]
+    node = aggregate(source, keys, call("count_star", type=BIGINT))
+    assert_same(
+        backend, node, f"select {', '.join(keys)}, count(*) from t group by all", t=source
+    )
+    distinct = f"select distinct {', '.join(keys)} from t"
+    assert_same(backend, aggregate(source, keys), distinct, t=source)
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@settings(max_examples=30)
+@given(data=st.data())
+def test_sum(backend: str, name: str, data: st.DataObject) -> None:
+    source = data.draw(relations([name]))
+    column = source["x0"]
+    type_ = sum_type(column.type)
+    # As DECIMAL(38, s): DuckDB's HUGEINT comes to Arrow as a DOUBLE otherwise.
+    exact = "sum(x0)" if column.type.is_float else f"sum(x0)::{type_}"
+    same(backend, source, exact, call("sum", column, type=type_))
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@settings(max_examples=30)
+@given(data=st.data())
+def test_avg(backend: str, name: str, data: st.DataObject) -> None:
+    source = data.draw(relations([name]))
+    same(backend, source, "avg(x0)", call("avg", source["x0"], type=DOUBLE))
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+@settings(max_examples=20)
+@given(data=st.data())
+def test_functions_of_any_type(backend: str, name: str, data: st.DataObject) -> None:
+    source = data.draw(relations([name]))
+    x = source["x0"]
+    for function, type_ in {
+        "count": BIGINT,
+        "min": x.type,
+        "max": x.type,
+        "first": x.type,
+        "last": x.type,
+        "any_value": x.type,
+        "mode": x.type,
+    }.items():
+        same(backend, source, f"{function}(x0)", call(function, x, type=type_))
+    half = Literal(0.5, DOUBLE)
+    same(backend, source, "quantile_disc(x0, 0.5)", call("quantile_disc", x, half, type=x.type))
+    same(backend, source, "count(distinct x0)", call("count", x, type=BIGINT, distinct=True))
+    approximate = call("approx_count_distinct", x, type=BIGINT)
+    same(backend, source, "count(distinct x0)", approximate)
+
+
+@settings(max_examples=60)
+@given(data=st.data())
+def test_filter_distinct_and_order(backend: str, data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(["INTEGER", "DECIMAL", "BIGINT"]))
+    source = data.draw(relations([name]))
+    x, n, type_ = source["x0"], source["n"], sum_type(source["x0"].type)
+    same(
+        backend,
+        source,
+        f"sum(distinct x0) filter (where f)::{type_}",
+        call("sum", x, type=type_, distinct=True, filter=source["f"]),
+    )
+    descending = [source.order("n", descending=True)]
+    same(
+        backend, source, "first(x0 order by n desc)", call("first", x, type=x.type, order=descending)
+    )
+    nulls_first = [source.order("x0", nulls_first=True), source.order("n")]
+    same(
+        backend,
+        source,
+        "last(n order by x0 nulls first, n) filter (where f)",
+        call("last", n, type=INTEGER, filter=source["f"], order=nulls_first),
+    )
+
+
+@pytest.mark.parametrize("name", ["VARCHAR", "LARGE", "DICTIONARY"])
+@settings(max_examples=30)
+@given(data=st.data())
+def test_string_agg(backend: str, name: str, data: st.DataObject) -> None:
+    source = data.draw(relations([name]))
+    x, comma = source["x0"], text(", ")
+    backwards = [source.order("n", descending=True)]
+    joined = call("string_agg", x, comma, type=VARCHAR, order=backwards)
+    same(backend, source, "string_agg(x0, ', ' order by n desc)", joined)
+    by_value = [source.order("x0", descending=True)]
+    distinct = call("string_agg", x, comma, type=VARCHAR, distinct=True, order=by_value)
+    same(backend, source, "string_agg(distinct x0, ', ' order by x0 desc)", distinct)
+    in_order = call("string_agg", x, comma, type=VARCHAR)
+    same(backend, source, "string_agg(x0, ', ')", in_order)
+
+
+@pytest.mark.parametrize("function", ["bool_and", "bool_or", "count_if"])
+@settings(max_examples=20)
+@given(data=st.data())
+def test_booleans(backend: str, function: str, data: st.DataObject) -> None:
+    source = data.draw(relations([]))
+    type_ = HUGEINT if function == "count_if" else BOOLEAN
+    exact = f"{function}(f)::{type_}"
+    same(backend, source, exact, call(function, source["f"], type=type_))
+
+
+@pytest.mark.parametrize("function", ["bit_and", "bit_or", "bit_xor"])
+@settings(max_examples=20)
+@given(data=st.data())
+def test_bits(backend: str, function: str, data: st.DataObject) -> None:
+    source = data.draw(relations([data.draw(st.sampled_from(["INTEGER", "BIGINT", "UBIGINT"]))]))
+    x = source["x0"]
+    same(backend, source, f"{function}(x0)", call(function, x, type=x.type))
+
+
+MOMENTS = ["var_samp", "var_pop", "stddev_samp", "stddev_pop", "product"]
+
+
+def floats(rows: int, offset: float) -> Relation:
+    x = [None if i % 7 == 0 else offset + (i * 7919 % 101) / 8 for i in range(rows)]
+    y = [None if i % 5 == 0 else offset - (i * 104729 % 97) / 4 for i in range(rows)]
+    g = pa.array([i % 4 for i in range(rows)], pa.int32())
+    return relation({"g": g, "x": pa.array(x, pa.float64()), "y": pa.array(y, pa.float64())})
+
+
+@pytest.mark.parametrize("function", MOMENTS)
+@pytest.mark.parametrize("rows", [0, 1, 2, 9, 60])
+def test_moments(backend: str, function: str, rows: int) -> None:
+    source = floats(rows, offset=1000.0)
+    same(backend, source, f"{function}(x)", call(function, source["x"], type=DOUBLE))
+
+
+def test_variance_keeps_the_digits_that_a_large_mean_would_cost(backend: str) -> None:
+    source = floats(60, offset=1e9)
+    x = source["x"]
+    same(backend, source, "var_samp(x)", call("var_samp", x, type=DOUBLE), tolerance=1e-12)
+
+
+@pytest.mark.parametrize("special", [NAN, INF, 1e200])
+def test_variance_of_special_values(backend: str, special: float) -> None:
+    source = relation({"g": [1, 1, 2], "x": [special, 1.0, 2.0]})
+    same(backend, source, "var_pop(x)", call("var_pop", source["x"], type=DOUBLE))
+
+
+@pytest.mark.parametrize("function", ["covar_samp", "covar_pop", "corr"])
+@pytest.mark.parametrize("rows", [0, 1, 2, 60])
+def test_covariance(backend: str, function: str, rows: int) -> None:
+    source = floats(rows, offset=1000.0)
+    node = call(function, source["y"], source["x"], type=DOUBLE)
+    same(backend, source, f"{function}(y, x)", node)
+
+
+QUANTILES = ["DOUBLE", "DECIMAL", "WIDE", "TIMESTAMP"]
+
+
+@pytest.mark.parametrize("name", QUANTILES)
+@pytest.mark.parametrize("fraction", [0.0, 0.3, 0.5, 1.0])
+@settings(max_examples=20)
+@given(data=st.data())
+def test_quantile_cont(
+    backend: str, name: str, fraction: float, data: st.DataObject
+) -> None:
+    source = small_numbers(name, data.draw(st.lists(st.one_of(st.none(), st.integers(-99, 99)))))
+    x = source["x"]
+    literal = Literal(fraction, DOUBLE)
+    node = call("quantile_cont", x, literal, type=x.type)
+    same(backend, source, f"quantile_cont(x, {fraction})", node)
+    same(backend, source, "median(x)", call("median", x, type=x.type))
+    disc = call("quantile_disc", x, literal, type=x.type)
+    same(backend, source, f"quantile_disc(x, {fraction})", disc)
+
+
+def small_numbers(name: str, values: list[int | None]) -> Relation:
+    array = pa.array(values, pa.int64())
+    columns: dict[str, Any] = {
+        "DOUBLE": lambda: array.cast(pa.float64()),
+        "DECIMAL": lambda: array.cast(pa.decimal128(19, 0)).cast(pa.decimal128(18, 0)),
+        "WIDE": lambda: array.cast(pa.decimal128(38, 0)),
+        "TIMESTAMP": lambda: array.cast(pa.timestamp("us")),
+    }
+    g = pa.array([i % 2 for i in range(len(values))], pa.int32())
+    return relation({"g": g, "x": columns[name]()})
+
+
+@pytest.mark.parametrize("function", ["arg_min", "arg_max"])
+@settings(max_examples=40)
+@given(data=st.data())
+def test_value_at_the_extreme(backend: str, function: str, data: st.DataObject) -> None:
+    types = data.draw(st.lists(st.sampled_from(sorted(COLUMNS)), min_size=2, max_size=2))
+    source = data.draw(relations(types))
+    value = source["x0"]
+    node = call(function, value, source["x1"], type=value.type)
+    same(backend, source, f"{function}(x0, x1)", node)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_sum_at_the_edge_of_int64(backend: str, rows: int) -> None:
+    source = relation({"g": [1] * rows, "x": pa.array([2**63 - 1] * rows, pa.int64())})
+    node = call("sum", source["x"], type=HUGEINT)
+    same(backend, source, "sum(x)::decimal(38,0)", node)
+
+
+def test_sum_of_38_digits(backend: str) -> None:
+    source = relation({"g": [1, 1, 1], "x": decimals(["9" * 38, "-1", "1"], 38, 0)})
+    node = call("sum", source["x"], type=HUGEINT)
+    assert run(backend, aggregate(source, [], node), source)[0].to_pylist() == [10**38 - 1]
+
+
+@pytest.mark.parametrize("more", ["1", "9" * 38])
+def test_sum_beyond_38_digits_raises(backend: str, more: str) -> None:
+    source = relation({"g": [1, 1], "x": decimals(["9" * 38, more], 38, 0)})
+    with pytest.raises(OutOfRange, match="38 digits"):
+        run(backend, aggregate(source, ["g"], call("sum", source["x"], type=HUGEINT)), source)
+
+
+def test_average_divides_the_exact_sum(backend: str) -> None:
+    source = relation({"x": pa.array([2**53, 1, 1, 1], pa.int64())})
+    node = aggregate(source, [], call("avg", source["x"], type=DOUBLE))
+    assert run(backend, node, source).equals(query("select avg(x) from t", t=source))
+
+
+def test_many_groups_with_sparse_keys(backend: str) -> None:
+    rows = 5000
+    source = relation(
+        {
+            "a": pa.array([i * 7919 % 1237 * 10**12 for i in range(rows)]),
+            "b": dictionary([f"k{i % 11}" for i in range(rows)]),
+            "x": pa.array([i * 31 for i in range(rows)]),
+        }
+    )
+    node = aggregate(source, ["a", "b"], call("sum", source["x"], type=HUGEINT))
+    sql = "select a, b, sum(x)::decimal(38,0) from t group by a, b"
+    assert_same(backend, node, sql, t=source)
+
+
+def test_keys_that_no_packing_holds(backend: str) -> None:
+    extremes = [-(2**63), 2**63 - 1, 0, -(2**63)]
+    columns = {f"k{i}": pa.array(extremes, pa.int64()) for i in range(3)}
+    source = relation(columns)
+    node = aggregate(source, list(columns), call("count_star", type=BIGINT))
+    assert_same(backend, node, "select *, count(*) from t group by all", t=source)
+
+
+def test_interval_keys_compare_by_length(backend: str) -> None:
+    if backend == "gpu":
+        pytest.skip("intervals run on the CPU")
+    spans = [(1, 0, 0), (0, 30, 0), (0, 29, 86_400_000_000_000), (0, 1, 0), None]
+    source = relation({"k": pa.array(spans, pa.month_day_nano_interval())})
+    node = aggregate(source, ["k"], call("count_star", type=BIGINT))
+    assert sorted(run(backend, node, source)[1].to_pylist()) == [1, 1, 3]
+
+
+def test_dictionary_that_repeats_values(backend: str) -> None:
+    values = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, None], pa.int32()), ["a", "b", "a"])
+    source = relation({"k": values})
+    node = aggregate(source, ["k"], call("count_star", type=BIGINT))
+    assert_same(backend, node, "select k, count(*) from t group by k", t=source)
+
+
+@settings(max_examples=60)
+@given(data=st.data())
+def test_distinct_on_keeps_the_first_row(backend: str, data: st.DataObject) -> None:
+    types = data.draw(st.lists(st.sampled_from(sorted(COLUMNS)), min_size=1, max_size=2))
+    source = data.draw(relations(types))
+    keys = [f"x{i}" for i in range(len(types))]
+    node = p.DistinctOn(input=source.scan, keys=tuple(source[k] for k in keys))
+    names = ", ".join(keys)
+    sql = f"select * from t qualify row_number() over (partition by {names} order by n) = 1"
+    assert_same(backend, node, sql, t=source)
