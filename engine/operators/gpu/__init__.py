@@ -1,0 +1,70 @@
+"""The GPU backend: columns in device memory, computed on with pylibcudf.
+
+`table` says in which forms values lie; `device` prepares memory and says what is missing where there is no GPU; `expressions`
+and the `kernels_*` compute values; the other files hold the operators, as in the CPU backend.  Without the cuda13 extra the
+package can be imported and only `available` answers.  Start reading at `rows`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+from ...plan import physical as p
+from ..context import Context
+from .device import available, device_description, memory, prepare, synchronize
+
+__all__ = [
+    "OPERATORS",
+    "available",
+    "device_description",
+    "from_arrow",
+    "memory",
+    "name",
+    "num_bytes",
+    "num_rows",
+    "prepare",
+    "synchronize",
+    "to_arrow",
+    "unsupported",
+]
+
+name = "gpu"
+
+if find_spec("pylibcudf") is not None:
+    from .aggregate import distinct_on, hash_aggregate
+    from .join import hash_join, nested_loop_join
+    from .rows import (
+        compute_columns,
+        concat_rows,
+        filter_rows,
+        limit_rows,
+        range_scan,
+        values_scan,
+    )
+    from .scan import memory_scan, parquet_scan
+    from .set_operations import hash_set_operation
+    from .sort import sort_rows, top_k
+    from .support import unsupported
+    from .table import Table, from_arrow, num_bytes, num_rows, to_arrow
+
+    Operator = Callable[[Any, tuple[Table, ...], Context], Table]
+
+    OPERATORS: dict[type[p.Physical], Operator] = {
+        p.ParquetScan: parquet_scan,
+        p.MemoryScan: memory_scan,
+        p.RangeScan: range_scan,
+        p.ValuesScan: values_scan,
+        p.FilterRows: filter_rows,
+        p.ComputeColumns: compute_columns,
+        p.HashJoin: hash_join,
+        p.NestedLoopJoin: nested_loop_join,
+        p.HashAggregate: hash_aggregate,
+        p.DistinctOn: distinct_on,
+        p.SortRows: sort_rows,
+        p.TopK: top_k,
+        p.LimitRows: limit_rows,
+        p.ConcatRows: concat_rows,
+        p.HashSetOperation: hash_set_operation,
+    }

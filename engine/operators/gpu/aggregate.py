@@ -1,0 +1,199 @@
+"""GROUP BY and DISTINCT: aggregates ask about the groups of rows that they see, libcudf answers, results are made of answers."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Hashable, Mapping
+
+import pylibcudf as plc
+
+from ...plan import physical as p
+from ...plan.expr import AggregateCall, ColumnRef
+from ..context import Context
+from . import aggregate_order as ordered
+from . import aggregate_sums as sums
+from . import aggregate_values as values
+from . import table as tables
+from .columns import as_key, empty, where_true
+from .device import on_device
+from .groups import Answer, Argument, Groups, matching_order, pick, restore
+from .set_operations import first_of_each
+from .sort import sorted_rows
+from .table import Table, device_type
+
+Aggregate = Callable[[AggregateCall, list[Argument], Groups], Answer]
+
+AGGREGATES: dict[str, Aggregate] = {
+    "count_star": values.count_star,
+    "count": values.count,
+    "count_if": values.count_if,
+    "approx_count_distinct": values.count,
+    "sum": sums.sum_of,
+    "avg": sums.avg,
+    "product": sums.product,
+    "var_samp": sums.var_samp,
+    "var_pop": sums.var_pop,
+    "stddev_samp": sums.stddev_samp,
+    "stddev_pop": sums.stddev_pop,
+    "min": values.min_of,
+    "max": values.max_of,
+    "arg_min": values.arg_min,
+    "arg_max": values.arg_max,
+    "first": values.first,
+    "last": values.last,
+    "any_value": values.any_value,
+    "bool_and": values.bool_and,
+    "bool_or": values.bool_or,
+    "bit_and": values.bits,
+    "bit_or": values.bits,
+    "bit_xor": values.bits,
+    "string_agg": ordered.string_agg,
+    "median": ordered.median,
+    "quantile_cont": ordered.quantile_cont,
+    "quantile_disc": ordered.quantile_disc,
+    "mode": ordered.mode,
+}
+# Seeing a value twice changes nothing, and for some it matters in which row it stands.
+_BLIND_TO_DUPLICATES = (
+    "min", "max", "arg_min", "arg_max", "first", "last", "any_value",
+    "bool_and", "bool_or", "bit_and", "bit_or",
+)  # fmt: skip
+_FLOATS_ALONE = ("median", "quantile_cont")
+
+
+def unsupported_call(call: AggregateCall) -> str | None:
+    """Return why the GPU does not compute an aggregate, or None."""
+    if call.function not in AGGREGATES:
+        return f"the aggregate {call.function}()"
+    if call.function in _FLOATS_ALONE and not call.type.is_float:
+        return f"{call.function}() of {call.type}, which needs exact interpolation"
+    return None
+
+
+@on_device
+def hash_aggregate(node: p.HashAggregate, inputs: tuple[Table, ...], context: Context) -> Table:
+    (table,) = inputs
+    keys = [as_key(table[c]) for c in node.keys]
+    if keys and not table.num_rows:
+        return Table({c.id: empty(device_type(c.type)) for c in node.columns}, 0)
+    if not node.aggregates:
+        return _distinct(node, keys, table)
+    groups = Groups(keys, table.num_rows, table.columns)
+    variants: dict[Hashable, Groups] = {}
+    answers: list[tuple[Groups, Answer]] = []
+    for _, call in node.aggregates:
+        answers.append(_ask(call, groups, variants))
+        context.check()
+    # Any variant has all groups, so that the rows as they are need no look when nothing asks about them.
+    lead = next(iter(variants.values())) if variants and not groups.was_asked else groups
+    for members in {id(g): g for g in (lead, *variants.values())}.values():
+        members.run()
+        context.check()
+    columns = {
+        c.id: restore(key, device_type(c.type))
+        for c, key in zip(node.keys, lead.group_keys, strict=True)
+    }
+    for (column, _), (members, answer) in zip(node.aggregates, answers, strict=True):
+        columns[column.id] = _aligned(answer(), members, lead)
+    return Table(columns, lead.count)
+
+
+@on_device
+def distinct_on(node: p.DistinctOn, inputs: tuple[Table, ...], context: Context) -> Table:
+    (table,) = inputs
+    if not node.keys:
+        return tables.slice_rows(table, 0, 1)
+    if not table.num_rows:
+        return table
+    first = first_of_each(plc.Table([as_key(table[c]) for c in node.keys]))
+    return tables.gather(table, pick(first, sorted_rows([first], [(False, False)])), node.columns)
+
+
+def _distinct(node: p.HashAggregate, keys: list[plc.Column], table: Table) -> Table:
+    if not keys:
+        return Table({}, 1)
+    rows = plc.stream_compaction.distinct(
+        plc.Table(keys),
+        list(range(len(keys))),
+        plc.stream_compaction.DuplicateKeepOption.KEEP_ANY,
+        plc.types.NullEquality.EQUAL,
+        plc.types.NanEquality.ALL_EQUAL,
+    )
+    restored = [
+        restore(k, device_type(c.type)) for c, k in zip(node.keys, rows.columns(), strict=True)
+    ]
+    return Table({c.id: k for c, k in zip(node.keys, restored, strict=True)}, rows.num_rows())
+
+
+def _ask(
+    call: AggregateCall, groups: Groups, variants: dict[Hashable, Groups]
+) -> tuple[Groups, Answer]:
+    """Let a call ask the groups of the rows that it sees, in its order."""
+    args = _arguments(call, groups)
+    is_distinct = call.distinct or call.function == "approx_count_distinct"
+    if is_distinct and call.args and call.function not in _BLIND_TO_DUPLICATES:
+        key: Hashable = ("distinct", tuple(a.key for a in args))
+        if key not in variants:
+            variants[key] = _distinct_rows(args, groups, call)
+        groups = variants[key]
+        call = dataclasses.replace(call, filter=None)
+        args = _arguments(call, groups)
+    if call.function == "string_agg" and call.order:
+        key = ("ordered", groups, call.order)
+        if key not in variants:
+            variants[key] = _ordered_rows(call, groups)
+        filtered = [a.column for a in args]
+        order = variants[key].once("order", lambda: None)
+        groups = variants[key]
+        args = [Argument(a.key, pick(c, order)) for a, c in zip(args, filtered, strict=True)]
+    return groups, AGGREGATES[call.function](call, args, groups)
+
+
+def _arguments(call: AggregateCall, groups: Groups) -> list[Argument]:
+    """Return the columns of a call, NULL in the rows that its FILTER leaves out."""
+    args = [groups.source(a.column) for a in call.args if isinstance(a, ColumnRef)]
+    if not isinstance(call.filter, ColumnRef):
+        return args
+    keep = groups.source(call.filter.column)
+    # count(*) has no argument: the filter itself, NULL where it is not TRUE, counts.
+    return [_kept(a, keep, groups) for a in args or [keep]]
+
+
+def _kept(argument: Argument, keep: Argument, groups: Groups) -> Argument:
+    key = ("filtered", argument.key, keep.key)
+    return groups.once(key, lambda: Argument(key, where_true(argument.column, keep.column)))
+
+
+def _distinct_rows(args: list[Argument], groups: Groups, call: AggregateCall) -> Groups:
+    """Return the groups of the first row for each combination of keys and arguments."""
+    rows = first_of_each(plc.Table([*groups.keys, *(as_key(a.column) for a in args)]))
+    columns = {
+        a.column.id: arg.column
+        for a, arg in zip([a for a in call.args if isinstance(a, ColumnRef)], args, strict=True)
+    }
+    return _subset(groups, rows, columns)
+
+
+def _ordered_rows(call: AggregateCall, groups: Groups) -> Groups:
+    keys = [groups.source(k.expr.column) for k in call.order if isinstance(k.expr, ColumnRef)]
+    directions = [
+        (k.descending, k.nulls_first) for k in call.order if isinstance(k.expr, ColumnRef)
+    ]
+    rows = sorted_rows([k.column for k in keys], directions)
+    result = _subset(groups, rows, groups.columns)
+    result.once("order", lambda: rows)
+    return result
+
+
+def _subset(groups: Groups, rows: plc.Column, columns: Mapping[int, plc.Column]) -> Groups:
+    """Return the groups of some rows, in another order."""
+    keys = [pick(k, rows) for k in groups.keys]
+    return Groups(keys, rows.size(), {i: pick(c, rows) for i, c in columns.items()})
+
+
+def _aligned(column: plc.Column, members: Groups, lead: Groups) -> plc.Column:
+    """Bring an answer from the order of its own groups into that of the result."""
+    if members is lead or not lead.keys:
+        return column
+    order = members.once("aligned", lambda: matching_order(lead.group_keys, members.group_keys))
+    return pick(column, order)

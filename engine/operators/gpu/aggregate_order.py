@@ -1,0 +1,210 @@
+"""Aggregates that look at all values of a group together: quantiles, the mode, joined strings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pylibcudf as plc
+
+from ...plan.expr import AggregateCall, Literal
+from .aggregate_values import ordered_places
+from .columns import (
+    BOOL,
+    FLOAT64,
+    INT32,
+    as_key,
+    binary,
+    cast,
+    constant,
+    null_column,
+    scalar,
+    select,
+    without_nulls,
+)
+from .groups import INCLUDE, Answer, Argument, Groups, matching_order, pick
+from .join_pairs import UNMATCHED
+from .sort import sorted_rows
+from .table import DONT_CHECK
+
+Op = plc.binaryop.BinaryOperator
+TEXT = plc.DataType(plc.TypeId.STRING)
+
+
+def string_agg(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+    """Values in the order of the rows, NULLs left out; NULL for a group without values."""
+    (argument,) = args
+    separator = call.args[1]
+    assert isinstance(separator, Literal)
+    count = groups.ask_rows()
+    missing = argument.column.null_count() == groups.rows
+    if separator.value is None or missing:
+        return lambda: null_column(count().size(), TEXT)
+    lists = groups.ask(argument, "collect")
+    combine = plc.strings.combine
+
+    def join() -> plc.Column:
+        return combine.join_list_elements(
+            lists(),
+            scalar(separator.value, TEXT),
+            scalar("", TEXT),
+            scalar("", TEXT),
+            combine.SeparatorOnNulls.NO,
+            combine.OutputIfEmptyList.NULL_ELEMENT,
+        )
+
+    return join
+
+
+def median(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+    return _continuous(call, args[0], groups, 0.5)
+
+
+def quantile_cont(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+    return _continuous(call, args[0], groups, _fraction(call))
+
+
+def quantile_disc(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+    """A value that occurs: the ceil(n * fraction)-th, for 0 the first."""
+    fraction = scalar(_fraction(call), FLOAT64)
+    groups.ask_rows()
+
+    def find() -> plc.Column:
+        if not _has_values(args[0].column):
+            return null_column(groups.count, args[0].column.type())
+        values = _sorted_values(call, args[0], groups)
+        left = binary(
+            values.sizes, binary(values.sizes, fraction, Op.MUL, FLOAT64), Op.SUB, FLOAT64
+        )
+        place = binary(values.sizes, _floor(left), Op.SUB, FLOAT64)
+        place = binary(place, scalar(1.0, FLOAT64), Op.NULL_MAX, FLOAT64)
+        return values.at(binary(place, scalar(1.0, FLOAT64), Op.SUB, FLOAT64))
+
+    return find
+
+
+def mode(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+    """The most frequent value, of several the one that occurs first."""
+    (argument,) = args
+    groups.ask_rows()
+
+    def find() -> plc.Column:
+        if not _has_values(argument.column):
+            return null_column(groups.count, argument.column.type())
+        rows = plc.Table([*groups.keys, as_key(argument.column), groups.row_numbers()])
+        width = len(groups.keys)
+        *keys, numbers = plc.stream_compaction.drop_nulls(rows, [width], 1).columns()
+        aggregations = [plc.aggregation.count(INCLUDE), plc.aggregation.min()]
+        request = plc.groupby.GroupByRequest(numbers, aggregations)
+        distinct, (found,) = plc.groupby.GroupBy(plc.Table(keys), INCLUDE).aggregate([request])
+        frequency, first = found.columns()
+        # Within a group by descending frequency, then by first occurrence: the first of each group wins.
+        order = [(True, False), (False, False)]
+        places = ordered_places("mode", [frequency, first], order)
+        owners = list(distinct.columns())[:width]
+        members = Groups(owners, first.size(), {})
+        winner = members.ask(places.argument, "min")
+        members.run()
+        assert places.rows is not None
+        row = pick(first, pick(places.rows, winner()))
+        return pick(argument.column, _spread(row, members.group_keys, groups), nullify=True)
+
+    return find
+
+
+def _has_values(column: plc.Column) -> bool:
+    return bool(column.null_count() < column.size())
+
+
+def _fraction(call: AggregateCall) -> float:
+    literal = call.args[1]
+    assert isinstance(literal, Literal)
+    assert isinstance(literal.value, int | float)
+    return float(literal.value)
+
+
+@dataclass(frozen=True)
+class _Sorted:
+    """The values of each group in ascending order without NULL, group after group."""
+
+    column: plc.Column
+    keys: list[plc.Column]
+    starts: plc.Column
+    sizes: plc.Column  # FLOAT64
+    groups: Groups
+
+    def at(self, places: plc.Column) -> plc.Column:
+        """Return the value at a FLOAT64 place of each group, in the order of the result, NULL for an empty group."""
+        rows = binary(self.starts, cast(places, INT32), Op.ADD, INT32)
+        return pick(self.column, _spread(rows, self.keys, self.groups), nullify=True)
+
+
+def _spread(rows: plc.Column, keys: list[plc.Column], groups: Groups) -> plc.Column:
+    """Bring row numbers of some groups into the order of all groups, `UNMATCHED` for the others."""
+    if not keys:
+        return rows
+    order = matching_order(groups.group_keys, keys)
+    return without_nulls(pick(rows, order, nullify=True), UNMATCHED)
+
+
+def _sorted_values(call: AggregateCall, argument: Argument, groups: Groups) -> _Sorted:
+    descending = bool(call.order) and call.order[0].descending
+    return groups.once(
+        ("sorted", argument.key, descending), lambda: _sort(argument.column, groups, descending)
+    )
+
+
+def _sort(column: plc.Column, groups: Groups, descending: bool) -> _Sorted:
+    width = len(groups.keys)
+    table = plc.Table([*groups.keys, column])
+    if column.null_count():
+        table = plc.stream_compaction.drop_nulls(table, [width], 1)
+    directions = [(False, False)] * width + [(descending, False)]
+    order = sorted_rows(table.columns(), directions)
+    *keys, values = plc.copying.gather(table, order, DONT_CHECK).columns()
+    if not keys:
+        size = constant(float(values.size()), FLOAT64, 1)
+        return _Sorted(values, [], constant(0, INT32, 1), size, groups)
+    sorted_keys = plc.groupby.GroupBy(plc.Table(keys), INCLUDE, plc.types.Sorted.YES)
+    request = plc.groupby.GroupByRequest(values, [plc.aggregation.count(INCLUDE)])
+    group_keys, (counted,) = sorted_keys.aggregate([request])
+    sizes = counted.columns()[0]
+    starts = plc.reduce.scan(sizes, plc.aggregation.sum(), plc.reduce.ScanType.EXCLUSIVE)
+    return _Sorted(
+        values, list(group_keys.columns()), cast(starts, INT32), cast(sizes, FLOAT64), groups
+    )
+
+
+def _continuous(call: AggregateCall, argument: Argument, groups: Groups, fraction: float) -> Answer:
+    """The value at `fraction` of the way through the sorted group, interpolated between two neighbours."""
+    groups.ask_rows()
+
+    def interpolate() -> plc.Column:
+        if not _has_values(argument.column):
+            return null_column(groups.count, argument.column.type())
+        values = _sorted_values(call, argument, groups)
+        last = binary(values.sizes, scalar(1.0, FLOAT64), Op.SUB, FLOAT64)
+        last = binary(last, scalar(0.0, FLOAT64), Op.NULL_MAX, FLOAT64)
+        place = binary(last, scalar(fraction, FLOAT64), Op.MUL, FLOAT64)
+        below = _floor(place)
+        above = plc.unary.unary_operation(place, plc.unary.UnaryOperator.CEIL)
+        weight = binary(place, below, Op.SUB, FLOAT64)
+        if values.keys:
+            order = matching_order(groups.group_keys, values.keys)
+            weight = without_nulls(pick(weight, order, nullify=True), 0.0)
+        return _between(values.at(below), values.at(above), weight)
+
+    return interpolate
+
+
+def _between(low: plc.Column, high: plc.Column, weight: plc.Column) -> plc.Column:
+    """A neighbour that is not needed must not turn the value into NaN."""
+    data_type = low.type()
+    step = binary(binary(high, low, Op.SUB, data_type), weight, Op.MUL, FLOAT64)
+    mixed = cast(binary(low, step, Op.ADD, FLOAT64), data_type)
+    exact = binary(weight, scalar(0.0, FLOAT64), Op.EQUAL, BOOL)
+    same = without_nulls(binary(low, high, Op.EQUAL, BOOL), False)
+    return select(binary(exact, same, Op.LOGICAL_OR, BOOL), low, mixed)
+
+
+def _floor(column: plc.Column) -> plc.Column:
+    return plc.unary.unary_operation(column, plc.unary.UnaryOperator.FLOOR)

@@ -1,0 +1,46 @@
+"""The table of scalar functions: name in plans -> kernel, and what a call must be like for the GPU to take it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...plan.expr import Call, Literal
+from ...plan.types import Kind
+from . import (
+    kernels_arithmetic,
+    kernels_dates,
+    kernels_logic,
+    kernels_numeric,
+    kernels_patterns,
+    kernels_strings,
+)
+from .values import Scope, Value
+
+Kernel = Callable[[Call, Scope, tuple[Value, ...]], Value]
+
+KERNELS: dict[str, Kernel] = {
+    **kernels_logic.KERNELS,
+    **kernels_arithmetic.KERNELS,
+    **kernels_numeric.KERNELS,
+    **kernels_strings.KERNELS,
+    **kernels_patterns.KERNELS,
+    **kernels_dates.KERNELS,
+}
+# Function -> why a call of it is refused, or None.
+REFUSALS: dict[str, Callable[[Call], str | None]] = {
+    **kernels_numeric.REFUSALS,
+    **kernels_strings.REFUSALS,
+    **kernels_patterns.REFUSALS,
+    **kernels_dates.REFUSALS,
+}
+
+
+def refusal(call: Call) -> str | None:
+    """Return why the GPU does not compute a call, whatever its arguments are made of, or None."""
+    if call.function not in KERNELS and call.function != "coalesce":
+        return f"the function {call.function}()"
+    intervals = [a for a in call.args if a.type.kind is Kind.INTERVAL]
+    if call.type.kind is Kind.INTERVAL or any(not isinstance(a, Literal) for a in intervals):
+        return f"{call.function}() of INTERVAL columns"
+    check = REFUSALS.get(call.function)
+    return None if check is None else check(call)

@@ -1,0 +1,181 @@
+"""LIKE, by the simplest search that its pattern allows, and regular expressions that libcudf reads as DuckDB does."""
+
+from __future__ import annotations
+
+import re
+
+import pylibcudf as plc
+
+from ...errors import ExecutionError
+from ...plan.expr import Call, Literal
+from .columns import BOOL, constant
+from .values import Constant, Scope, Value, as_column, binary, operand
+
+Op = plc.binaryop.BinaryOperator
+TEXT = plc.DataType(plc.TypeId.STRING)
+_ESCAPE = "\\"
+
+Part = tuple[str, str]  # ("text", characters), ("one", ""), ("run", "")
+
+
+def like(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    return _like(call, scope, args[0], fold=False)
+
+
+def ilike(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    return _like(call, scope, args[0], fold=True)
+
+
+def _like(call: Call, scope: Scope, text: Value, fold: bool) -> plc.Column:
+    pattern, escape = text_argument(call, 1), text_argument(call, 2, "")
+    if pattern is None or escape is None:
+        return constant(None, BOOL, scope.rows)
+    column = as_column(text, scope.rows)
+    if fold:
+        column, pattern = plc.strings.case.to_lower(column), pattern.lower()
+    parts = pattern_parts(pattern, escape)
+    literal = [value for kind, value in parts if kind == "text"]
+    find = plc.strings.find
+    match [kind for kind, _ in parts]:
+        case []:
+            return binary(column, Constant("", TEXT), Op.EQUAL, BOOL)
+        case ["text"]:
+            return binary(column, Constant(literal[0], TEXT), Op.EQUAL, BOOL)
+        case ["text", "run"]:
+            return find.starts_with(column, operand(Constant(literal[0], TEXT)))
+        case ["run", "text"]:
+            return find.ends_with(column, operand(Constant(literal[0], TEXT)))
+        case ["run", "text", "run"]:
+            return find.contains(column, operand(Constant(literal[0], TEXT)))
+    return plc.strings.contains.like(column, _written(parts), _ESCAPE)
+
+
+def pattern_parts(pattern: str, escape: str) -> list[Part]:
+    """Split a LIKE pattern into runs of text, single wild cards and wild runs; raises `ExecutionError`."""
+    if len(escape) > 1:
+        raise ExecutionError(
+            f"Invalid escape string '{escape}': it must be empty or one character."
+        )
+    parts: list[Part] = []
+    letters = iter(pattern)
+    for letter in letters:
+        kind, literal = {"%": "run", "_": "one"}.get(letter, "text"), letter
+        if escape and letter == escape:
+            kind, literal = "text", next(letters, "")
+            if not literal:
+                raise ExecutionError(
+                    f"The LIKE pattern '{pattern}' must not end with the escape character."
+                )
+        if kind == "text" and parts and parts[-1][0] == "text":
+            parts[-1] = ("text", parts[-1][1] + literal)
+        elif kind != "run" or not parts or parts[-1][0] != "run":
+            parts.append((kind, literal if kind == "text" else ""))
+    return parts
+
+
+def _written(parts: list[Part]) -> str:
+    """The pattern anew, with backslash as its escape character."""
+    written = {"run": "%", "one": "_"}
+    return "".join(
+        re.sub(r"[%_\\]", lambda m: _ESCAPE + m[0], value) if kind == "text" else written[kind]
+        for kind, value in parts
+    )
+
+
+def contains(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    return plc.strings.find.contains(as_column(args[0], scope.rows), operand(args[1]))
+
+
+def starts_with(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    return plc.strings.find.starts_with(as_column(args[0], scope.rows), operand(args[1]))
+
+
+def ends_with(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    return plc.strings.find.ends_with(as_column(args[0], scope.rows), operand(args[1]))
+
+
+def regexp_matches(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    pattern = text_argument(call, 1)
+    if pattern is None:
+        return constant(None, BOOL, scope.rows)
+    return _search(as_column(args[0], scope.rows), pattern)
+
+
+def regexp_full_match(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    pattern = text_argument(call, 1)
+    if pattern is None:
+        return constant(None, BOOL, scope.rows)
+    return _search(as_column(args[0], scope.rows), f"^(?:{pattern})$")
+
+
+def _search(column: plc.Column, pattern: str) -> plc.Column:
+    return plc.strings.contains.contains_re(column, _program(pattern))
+
+
+def _program(pattern: str) -> plc.strings.regex_program.RegexProgram:
+    flags = plc.strings.regex_flags.RegexFlags.DEFAULT
+    return plc.strings.regex_program.RegexProgram.create(pattern, flags)
+
+
+def text_argument(call: Call, place: int, default: str = "") -> str | None:
+    """Return a literal text argument, None for NULL."""
+    if place >= len(call.args):
+        return default
+    argument = call.args[place]
+    assert isinstance(argument, Literal)
+    return None if argument.value is None else str(argument.value)
+
+
+def literal_refusal(call: Call) -> str | None:
+    """All arguments but the first have to be constants."""
+    if all(isinstance(a, Literal) for a in call.args[1:]):
+        return None
+    return f"{call.function}() with a column as its pattern or count"
+
+
+def _regex_refusal(call: Call) -> str | None:
+    """Only expressions whose every construct means the same to libcudf as to RE2."""
+    reason = literal_refusal(call)
+    if reason is not None:
+        return reason
+    pattern = text_argument(call, 1)
+    options = text_argument(call, 2, "")
+    if options or pattern is None:
+        return f"{call.function}() with options"
+    # Plain characters, classes of them, groups, alternatives and repetitions of ASCII text.
+    if not re.fullmatch(
+        r"(?:[A-Za-z0-9 _@/:;,<>=!~%&-]|\[[A-Za-z0-9 _-]+\]|[()|*+]|\\[.])*", pattern
+    ):
+        return f"{call.function}() with the pattern '{pattern}'"
+    if re.search(r"\(\*|\(\+|\(\||\|\*|\|\+|[*+]{2}|\(\)|^[*+]", pattern):
+        return f"{call.function}() with the pattern '{pattern}'"
+    try:
+        _program(pattern)
+    except (RuntimeError, ValueError):
+        return f"{call.function}() with the pattern '{pattern}'"
+    return None
+
+
+def _like_refusal(call: Call) -> str | None:
+    reason = literal_refusal(call)
+    if reason is not None or call.function == "like":
+        return reason
+    pattern = text_argument(call, 1)
+    return None if pattern is None or pattern.isascii() else "ILIKE with letters beyond ASCII"
+
+
+KERNELS = {
+    "like": like,
+    "ilike": ilike,
+    "contains": contains,
+    "starts_with": starts_with,
+    "ends_with": ends_with,
+    "regexp_matches": regexp_matches,
+    "regexp_full_match": regexp_full_match,
+}
+REFUSALS = {
+    "like": _like_refusal,
+    "ilike": _like_refusal,
+    "regexp_matches": _regex_refusal,
+    "regexp_full_match": _regex_refusal,
+}

@@ -1,0 +1,199 @@
+"""Scans: columns of files and of tables in memory, in physical form, through the column cache.
+
+A column that is read in full is kept as one device column, so that the next query copies nothing.  A selection of row
+groups is cut out of that column when it is there, and read and kept on its own when it is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pylibcudf as plc
+
+from ...plan import physical as p
+from ...plan.physical import RowGroups
+from ...plan.types import DataType, Kind, to_arrow
+from ...storage.cache import CacheKey
+from ...storage.device import DeviceTable
+from ...storage.footers import unreadable
+from ...storage.memory import MemoryTable
+from ...storage.parquet import ParquetTable
+from ..context import Context
+from .columns import cast, empty, null_column
+from .device import is_out_of_memory, on_device
+from .table import Table, check_rows, concat_columns, device_type, to_device
+
+DEVICE = "gpu"
+# Compressed bytes that one call of the reader takes: decoding needs a few times as much beside the result.
+BYTES_A_READ = 8 << 30
+
+Selection = tuple[RowGroups, ...] | None
+
+
+@on_device
+def memory_scan(node: p.MemoryScan, inputs: tuple[Table, ...], context: Context) -> Table:
+    table = node.table
+    assert isinstance(table, MemoryTable)
+    check_rows(table.num_rows, f'Reading "{table.name}"')
+    if isinstance(table, DeviceTable):
+        pairs = zip(node.made, node.sources, strict=True)
+        return Table({c.id: table.device_columns[s] for c, s in pairs}, table.num_rows)
+    columns = {}
+    for column, source in zip(node.made, node.sources, strict=True):
+        key = CacheKey(table.identity, None, source, DEVICE)
+        found = context.cache.get(key)
+        if found is None:
+            found = to_device(table.column(source), column.type)
+            context.cache.put(key, found, found.device_buffer_size())
+            context.check()
+        columns[column.id] = found
+        context.bytes_read += found.device_buffer_size()
+    return Table(columns, table.num_rows)
+
+
+@on_device
+def parquet_scan(node: p.ParquetScan, inputs: tuple[Table, ...], context: Context) -> Table:
+    table = node.table
+    assert isinstance(table, ParquetTable)
+    selection = None if node.selection in (None, table.all_row_groups) else node.selection
+    chosen = table.all_row_groups if selection is None else selection
+    rows = check_rows(sum(_rows(table, part) for part in chosen), f'Reading "{table.name}"')
+    sources = list(dict.fromkeys(node.sources))
+    found = {}
+    for source in sources:
+        column = _cached(table, source, selection, context)
+        if column is not None:
+            found[source] = column
+    missing = [s for s in sources if s not in found]
+    for source, column in _read(table, missing, chosen, context):
+        key = CacheKey(table.identity, selection, source, DEVICE)
+        context.cache.put(key, column, column.device_buffer_size())
+        found[source] = column
+    context.bytes_read += sum(column.device_buffer_size() for column in found.values())
+    return Table({c.id: found[s] for c, s in zip(node.made, node.sources, strict=True)}, rows)
+
+
+def _rows(table: ParquetTable, part: RowGroups) -> int:
+    return sum(table.group_rows[part.file][g] for g in part.groups)
+
+
+def _cached(
+    table: ParquetTable, source: str, selection: Selection, context: Context
+) -> plc.Column | None:
+    """Return a column from the cache: as it is asked for, or cut out of the whole column."""
+    column = context.cache.get(CacheKey(table.identity, selection, source, DEVICE))
+    if column is not None or selection is None:
+        return column
+    whole = context.cache.get(CacheKey(table.identity, None, source, DEVICE))
+    return None if whole is None else _cut(whole, table, selection)
+
+
+def _cut(whole: plc.Column, table: ParquetTable, selection: tuple[RowGroups, ...]) -> plc.Column:
+    """Return the rows of some row groups; without a copy when they lie side by side."""
+    bounds = [i for pair in _ranges(table, selection) for i in pair]
+    if not bounds:
+        return empty(whole.type())
+    return concat_columns(plc.copying.slice(whole, bounds))
+
+
+def _ranges(table: ParquetTable, selection: tuple[RowGroups, ...]) -> Iterator[tuple[int, int]]:
+    """Yield first and last row (exclusive) of each run of neighbours among the selected row groups."""
+    wanted = {(part.file, group) for part in selection for group in part.groups}
+    start = position = 0
+    for file, groups in enumerate(table.group_rows):
+        for group, rows in enumerate(groups):
+            if (file, group) not in wanted:
+                if start < position:
+                    yield start, position
+                start = position + rows
+            position += rows
+    if start < position:
+        yield start, position
+
+
+def _read(
+    table: ParquetTable, sources: Sequence[str], chosen: Sequence[RowGroups], context: Context
+) -> Iterator[tuple[str, plc.Column]]:
+    """Yield columns of some row groups; those of the files are read together, in as few calls as memory allows."""
+    from_files = [s for s in sources if s not in table.constants]
+    if from_files:
+        parts: dict[str, list[plc.Column]] = {s: [] for s in from_files}
+        for share in _shares(table, chosen):
+            for source, column in zip(
+                from_files, _read_share(table, from_files, share), strict=True
+            ):
+                parts[source].append(cast(column, device_type(table.types[source])))
+            context.check()
+        for source, columns in parts.items():
+            whole = columns or [empty(device_type(table.types[source]))]
+            yield source, concat_columns(whole)
+            columns.clear()
+    for source in sources:
+        if source in table.constants:
+            yield source, _constant(table, source, chosen)
+
+
+def _shares(table: ParquetTable, chosen: Sequence[RowGroups]) -> Iterator[list[RowGroups]]:
+    """Split a selection into runs of row groups of about `BYTES_A_READ` each."""
+    share: list[RowGroups] = []
+    size = 0
+    for part in chosen:
+        for group in part.groups:
+            if not table.group_rows[part.file][group]:
+                continue
+            size += table.footers[part.file].row_group(group).total_byte_size
+            if share and share[-1].file == part.file:
+                share[-1] = RowGroups(part.file, (*share[-1].groups, group))
+            else:
+                share.append(RowGroups(part.file, (group,)))
+            if size >= BYTES_A_READ:
+                yield share
+                share, size = [], 0
+    if share:
+        yield share
+
+
+def _read_share(
+    table: ParquetTable, sources: Sequence[str], share: Sequence[RowGroups]
+) -> list[plc.Column]:
+    """Read columns of some row groups; raises `DataError`, naming the file."""
+    names = [table.parquet_names[s] for s in sources]
+    paths = [table.files[part.file].path for part in share]
+    parquet = plc.io.parquet
+    builder = parquet.ParquetReaderOptions.builder(plc.io.SourceInfo(paths)).column_names(names)
+    options = builder.use_arrow_schema(False).use_pandas_metadata(False).build()
+    options.set_row_groups([list(part.groups) for part in share])
+    try:
+        read = parquet.read_parquet(options)
+    except (OSError, ValueError, RuntimeError) as error:
+        if is_out_of_memory(error):
+            raise
+        raise unreadable(_suspect(table, share), error) from error
+    by_name = dict(zip(read.column_names(), read.columns, strict=True))
+    return [by_name[name] for name in names]
+
+
+def _suspect(table: ParquetTable, share: Sequence[RowGroups]) -> str:
+    """Return the first file of a share that is gone, else the first one."""
+    paths = [str(table.files[part.file].path) for part in share]
+    return next((path for path in paths if not Path(path).is_file()), paths[0])
+
+
+def _constant(table: ParquetTable, source: str, chosen: Sequence[RowGroups]) -> plc.Column:
+    """Return a column with one value a file."""
+    constant = table.constants[source]
+    parts = [
+        _repeated(constant.values[part.file], constant.type, _rows(table, part)) for part in chosen
+    ]
+    return concat_columns(parts or [empty(device_type(constant.type))])
+
+
+def _repeated(value: object, data_type: DataType, rows: int) -> plc.Column:
+    if value is None or data_type.kind is Kind.NULL:
+        return null_column(rows, device_type(data_type))
+    if not rows:
+        return empty(device_type(data_type))
+    one = to_device(pa.array([value], to_arrow(data_type)), data_type)
+    return plc.Column.from_scalar(one.to_scalar(), rows)

@@ -1,0 +1,88 @@
+"""INTERSECT and EXCEPT: equal rows of both sides are counted, and each is given out as often as it should be."""
+
+from __future__ import annotations
+
+import pylibcudf as plc
+
+from ...plan import physical as p
+from ..context import Context
+from .columns import INT32, as_key, binary, cast, empty, scalar, sequence, without_nulls
+from .device import on_device
+from .groups import EQUAL, pick
+from .table import Table, gather
+
+Op = plc.binaryop.BinaryOperator
+
+
+@on_device
+def hash_set_operation(
+    node: p.HashSetOperation, inputs: tuple[Table, ...], context: Context
+) -> Table:
+    left, right = inputs
+    renamed = {m.id: left[c] for m, c in zip(node.made, node.left.columns, strict=True)}
+    result = Table(renamed, left.num_rows)
+    if not left.num_rows:
+        return result
+    if not node.made:
+        return Table({}, _count(node, left.num_rows, right.num_rows))
+    lefts = plc.Table([as_key(left[c]) for c in node.left.columns])
+    rights = plc.Table([as_key(right[c]) for c in node.right.columns])
+    rows = _all(node, lefts, rights) if node.all else _distinct(node, lefts, rights)
+    return gather(result, rows)
+
+
+def _distinct(node: p.HashSetOperation, lefts: plc.Table, rights: plc.Table) -> plc.Column:
+    """Return one row number for each distinct left row that is (INTERSECT) or is not (EXCEPT) on the right."""
+    rows = first_of_each(lefts)
+    if not rights.num_rows():
+        return rows if node.kind == "except" else empty(INT32)
+    candidates = plc.copying.gather(lefts, rows, plc.copying.OutOfBoundsPolicy.DONT_CHECK)
+    found = plc.join.left_semi_join if node.kind == "intersect" else plc.join.left_anti_join
+    return pick(rows, found(candidates, rights, EQUAL))
+
+
+def _all(node: p.HashSetOperation, lefts: plc.Table, rights: plc.Table) -> plc.Column:
+    """Return a left row number as often as the counts n and m of its equals say: min(n, m) times, or n - m."""
+    left_keys, left_counts, rows = _counted(lefts)
+    if rights.num_rows():
+        right_keys, right_counts, _ = _counted(rights)
+        ours, theirs = plc.join.left_join(left_keys, right_keys, EQUAL)
+        rows, left_counts = pick(rows, ours), pick(left_counts, ours)
+        matches = without_nulls(pick(right_counts, theirs, nullify=True), 0)
+    else:
+        matches = binary(left_counts, left_counts, Op.SUB, INT32)
+    if node.kind == "intersect":
+        times = binary(left_counts, matches, Op.NULL_MIN, INT32)
+    else:
+        surplus = binary(left_counts, matches, Op.SUB, INT32)
+        times = binary(surplus, scalar(0, INT32), Op.NULL_MAX, INT32)
+    return plc.filling.repeat(plc.Table([rows]), times).columns()[0]
+
+
+def _counted(keys: plc.Table) -> tuple[plc.Table, plc.Column, plc.Column]:
+    """Return distinct rows, how often each occurs, and a row number of each."""
+    numbers = sequence(keys.num_rows())
+    grouped = plc.groupby.GroupBy(keys, plc.types.NullPolicy.INCLUDE)
+    request = plc.groupby.GroupByRequest(
+        numbers, [plc.aggregation.count(plc.types.NullPolicy.INCLUDE), plc.aggregation.min()]
+    )
+    distinct, (result,) = grouped.aggregate([request])
+    counts, rows = result.columns()
+    return distinct, cast(counts, INT32), rows
+
+
+def first_of_each(keys: plc.Table) -> plc.Column:
+    """Return the number of the first of each set of equal rows, in no order."""
+    return plc.stream_compaction.distinct_indices(
+        keys,
+        plc.stream_compaction.DuplicateKeepOption.KEEP_FIRST,
+        EQUAL,
+        plc.types.NanEquality.ALL_EQUAL,
+    )
+
+
+def _count(node: p.HashSetOperation, left: int, right: int) -> int:
+    """How many of `left` rows without columns, all of which are equal, are left."""
+    if node.all:
+        return min(left, right) if node.kind == "intersect" else max(left - right, 0)
+    return int((right > 0) == (node.kind == "intersect"))

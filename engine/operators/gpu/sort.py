@@ -1,0 +1,92 @@
+"""Sorting by row numbers, and the first rows of an order without sorting the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pylibcudf as plc
+
+from ...plan import physical as p
+from ..context import Context
+from . import table as tables
+from .columns import BOOL, INT32, as_integers, binary, empty, is_float, sequence
+from .device import on_device
+from .table import Table
+
+Op = plc.binaryop.BinaryOperator
+Direction = tuple[bool, bool]  # descending, NULLs first
+
+# Selecting the rows that can be among the first takes two passes and a few calls of 0.05 ms; a sort of fewer rows is quicker.
+TOP_K_ROWS = 200_000
+TOP_K_SHARE = 8  # of the rows at least this many for each one that is wanted
+
+
+@on_device
+def sort_rows(node: p.SortRows, inputs: tuple[Table, ...], context: Context) -> Table:
+    (table,) = inputs
+    if not node.keys:
+        return table
+    return tables.gather(table, _order(table, node.keys), node.columns)
+
+
+@on_device
+def top_k(node: p.TopK, inputs: tuple[Table, ...], context: Context) -> Table:
+    (table,) = inputs
+    end = min(node.offset + node.count, table.num_rows)
+    if node.offset >= end:
+        return tables.slice_rows(table, 0, 0)
+    if not node.keys:
+        return tables.slice_rows(table, node.offset, node.count)
+    candidates = _candidates(table, node.keys[0], end)
+    if candidates is not None:
+        table = tables.gather(table, candidates, node.columns)
+    rows = _order(table, node.keys)
+    (wanted,) = plc.copying.slice(rows, [node.offset, end])
+    return tables.gather(table, wanted, node.columns)
+
+
+def sorted_rows(keys: Sequence[plc.Column], directions: Sequence[Direction]) -> plc.Column:
+    """Return the row numbers in sorted order; rows with equal keys keep theirs.
+
+    libcudf's place of NULL is relative to ascending values, so that a descending order turns it round with them.
+    """
+    if not keys[0].size():
+        return empty(INT32)
+    orders, nulls = [], []
+    for descending, nulls_first in directions:
+        orders.append(plc.types.Order.DESCENDING if descending else plc.types.Order.ASCENDING)
+        before = nulls_first != descending
+        nulls.append(plc.types.NullOrder.BEFORE if before else plc.types.NullOrder.AFTER)
+    return plc.sorting.stable_sorted_order(plc.Table([_sortable(k) for k in keys]), orders, nulls)
+
+
+def _order(table: Table, keys: tuple[p.Order, ...]) -> plc.Column:
+    directions = [(k.descending, k.nulls_first) for k in keys]
+    return sorted_rows([table[k.column] for k in keys], directions)
+
+
+def _sortable(column: plc.Column) -> plc.Column:
+    """-0.0 must not come before 0.0, nor one NaN before another: equal keys keep their order."""
+    return plc.replace.normalize_nans_and_zeros(column) if is_float(column) else column
+
+
+def _candidates(table: Table, key: p.Order, count: int) -> plc.Column | None:
+    """Return the numbers of all rows that can be among the first `count` by their first key, in order; None for all.
+
+    They are those up to the `count`-th value of that key, equal ones included, so that the other keys can decide.
+    """
+    column = table[key.column]
+    if is_float(column) or column.null_count():
+        return None
+    column = as_integers(column)
+    if column.type().id() not in (plc.TypeId.INT64, plc.TypeId.INT32, plc.TypeId.DECIMAL128):
+        return None
+    if table.num_rows < TOP_K_ROWS or count * TOP_K_SHARE > table.num_rows:
+        return None
+    order = plc.types.Order.DESCENDING if key.descending else plc.types.Order.ASCENDING
+    best = plc.sorting.top_k(column, count, order)
+    last = plc.aggregation.min() if key.descending else plc.aggregation.max()
+    bound = plc.reduce.reduce(best, last, best.type())
+    keep = binary(column, bound, Op.GREATER_EQUAL if key.descending else Op.LESS_EQUAL, BOOL)
+    rows = plc.Table([sequence(table.num_rows)])
+    return plc.stream_compaction.apply_retention_mask(rows, keep).columns()[0]

@@ -1,0 +1,225 @@
+"""The GPU backend's table: pylibcudf columns by column id, in physical form, and how rows are picked from it.
+
+Physical forms: DECIMAL of up to 18 digits is DECIMAL64, a wider one DECIMAL128; DATE is TIMESTAMP_DAYS, TIMESTAMP is
+TIMESTAMP_MICROSECONDS, VARCHAR is STRING; NULL is an all-null BOOL8.  INTERVAL has no column.  libcudf counts rows in
+int32 and knows no precision, only a scale, which is the negative of ours.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pylibcudf as plc
+from pylibcudf.interop import ColumnMetadata
+
+from ...errors import ExecutionError
+from ...plan.expr import Column
+from ...plan.types import DataType, Kind
+from ...plan.types import to_arrow as arrow_type
+from .columns import INT64, cast, empty, null_column
+
+MAX_ROWS = (1 << 31) - 1
+NULLIFY = plc.copying.OutOfBoundsPolicy.NULLIFY
+DONT_CHECK = plc.copying.OutOfBoundsPolicy.DONT_CHECK
+
+_TYPES = {
+    Kind.NULL: plc.TypeId.BOOL8,
+    Kind.BOOLEAN: plc.TypeId.BOOL8,
+    Kind.TINYINT: plc.TypeId.INT8,
+    Kind.SMALLINT: plc.TypeId.INT16,
+    Kind.INTEGER: plc.TypeId.INT32,
+    Kind.BIGINT: plc.TypeId.INT64,
+    Kind.UTINYINT: plc.TypeId.UINT8,
+    Kind.USMALLINT: plc.TypeId.UINT16,
+    Kind.UINTEGER: plc.TypeId.UINT32,
+    Kind.UBIGINT: plc.TypeId.UINT64,
+    Kind.FLOAT: plc.TypeId.FLOAT32,
+    Kind.DOUBLE: plc.TypeId.FLOAT64,
+    Kind.DATE: plc.TypeId.TIMESTAMP_DAYS,
+    Kind.TIMESTAMP: plc.TypeId.TIMESTAMP_MICROSECONDS,
+    Kind.VARCHAR: plc.TypeId.STRING,
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of equal length by `Column.id`; `num_rows` counts rows of a table without columns too."""
+
+    columns: Mapping[int, plc.Column] = field(repr=False)
+    num_rows: int
+
+    def __getitem__(self, column: Column) -> plc.Column:
+        return self.columns[column.id]
+
+
+@functools.cache
+def device_type(data_type: DataType) -> plc.DataType:
+    """Return the libcudf type in which operators expect `data_type`."""
+    if data_type.is_decimal:
+        wide = data_type.is_wide_decimal
+        width = plc.TypeId.DECIMAL128 if wide else plc.TypeId.DECIMAL64
+        return plc.DataType(width, -data_type.scale)
+    return plc.DataType(_TYPES[data_type.kind])
+
+
+def unsupported_type(data_type: DataType) -> str | None:
+    """Return why no device column holds `data_type`, or None."""
+    return None if data_type.is_decimal or data_type.kind in _TYPES else f"{data_type} columns"
+
+
+def plc_table(table: Table, columns: Iterable[Column]) -> plc.Table:
+    """Return some columns of a table as libcudf wants them."""
+    return plc.Table([table.columns[c.id] for c in columns], num_rows=table.num_rows)
+
+
+def from_plc(columns: Sequence[Column], table: plc.Table) -> Table:
+    return Table({c.id: d for c, d in zip(columns, table.columns(), strict=True)}, table.num_rows())
+
+
+def check_rows(count: int, what: str) -> int:
+    """Return `count`; raises `ExecutionError` when no libcudf column has so many rows."""
+    if count > MAX_ROWS:
+        raise ExecutionError(
+            f"{what} makes {count:,} rows, and a table on the GPU holds {MAX_ROWS:,}: "
+            "filter or aggregate earlier, or run the query with device='cpu'."
+        )
+    return count
+
+
+def gather(
+    table: Table, rows: plc.Column, columns: Iterable[Column] | None = None, nullify: bool = False
+) -> Table:
+    """Return the rows at `rows` (INT32, no NULL); with `nullify` a row number out of bounds gives a row of NULLs."""
+    ids = list(table.columns) if columns is None else [c.id for c in columns]
+    if not ids:
+        return Table({}, rows.size())
+    if nullify and not table.num_rows:
+        return Table(
+            {i: null_column(rows.size(), table.columns[i].type()) for i in ids}, rows.size()
+        )
+    source = plc.Table([table.columns[i] for i in ids])
+    picked = plc.copying.gather(source, rows, NULLIFY if nullify else DONT_CHECK)
+    return Table(dict(zip(ids, picked.columns(), strict=True)), rows.size())
+
+
+def keep_rows(table: Table, mask: plc.Column, columns: Iterable[Column] | None = None) -> Table:
+    """Return the rows where a BOOL8 mask is TRUE, neither FALSE nor NULL."""
+    ids = list(table.columns) if columns is None else [c.id for c in columns]
+    if not ids:
+        return Table({}, count_true(mask))
+    source = plc.Table([table.columns[i] for i in ids])
+    kept = plc.stream_compaction.apply_retention_mask(source, mask)
+    return Table(dict(zip(ids, kept.columns(), strict=True)), kept.num_rows())
+
+
+def count_true(mask: plc.Column) -> int:
+    """Return how many values of a BOOL8 column are TRUE."""
+    if not mask.size():
+        return 0
+    total = plc.reduce.reduce(mask, plc.aggregation.sum(), INT64)
+    return total.to_py() or 0
+
+
+def slice_rows(table: Table, offset: int, count: int | None = None) -> Table:
+    """Return `count` rows from `offset` on without copying; beyond the end there are none."""
+    start = min(offset, table.num_rows)
+    length = table.num_rows - start if count is None else min(count, table.num_rows - start)
+    if length == table.num_rows or not table.columns:
+        return Table(table.columns, length)
+    (part,) = plc.copying.slice(plc.Table(list(table.columns.values())), [start, start + length])
+    return Table(dict(zip(table.columns, part.columns(), strict=True)), length)
+
+
+def concat_columns(columns: Sequence[plc.Column]) -> plc.Column:
+    """Return columns of one type, one after the other."""
+    check_rows(sum(c.size() for c in columns), "Concatenation")
+    filled = [c for c in columns if c.size()]
+    if len(filled) <= 1:
+        return filled[0] if filled else columns[0]
+    return plc.concatenate.concatenate(filled)
+
+
+def to_arrow(table: Table, columns: Sequence[Column]) -> pa.Table:
+    """Return `columns` on the host, in the Arrow types of `plan.types.to_arrow`."""
+    if not columns:
+        return _without_columns(table.num_rows)
+    moved = [_for_host(table.columns[c.id], c.type) for c in columns]
+    metadata = [ColumnMetadata(c.name, precision=c.type.precision or None) for c in columns]
+    host = plc.Table(moved, num_rows=table.num_rows).to_arrow(metadata)
+    chunks = [
+        _exact(array, arrow_type(c.type)) for array, c in zip(host.columns, columns, strict=True)
+    ]
+    return pa.table(chunks, schema=pa.schema([(c.name, arrow_type(c.type)) for c in columns]))
+
+
+def from_arrow(table: pa.Table, columns: Sequence[Column]) -> Table:
+    """Return a host table on the device; column i becomes `columns[i]`."""
+    check_rows(table.num_rows, "Moving a table to the GPU")
+    moved = {c.id: to_device(table.column(i), c.type) for i, c in enumerate(columns)}
+    return Table(moved, table.num_rows)
+
+
+def to_device(array: pa.ChunkedArray | pa.Array, data_type: DataType) -> plc.Column:
+    """Copy a host column of any representation of `data_type` to the device, in its physical form."""
+    if isinstance(array, pa.Array):
+        array = pa.chunked_array([array])
+    if data_type.kind is Kind.NULL:
+        return null_column(len(array), device_type(data_type))
+    if not len(array):
+        return empty(device_type(data_type))
+    if pa.types.is_decimal256(array.type):
+        array = array.cast(arrow_type(data_type))
+    elif not pa.types.is_decimal(array.type):
+        # A timestamp finer than a microsecond loses digits here, as it does in DuckDB's TIMESTAMP.
+        array = array.cast(_host_type(array.type, data_type), safe=not data_type.is_temporal)
+    return cast(plc.Column.from_arrow(array), device_type(data_type))
+
+
+def num_rows(table: Table) -> int:
+    return table.num_rows
+
+
+def num_bytes(table: Table) -> int:
+    """Return the bytes of the device buffers behind a table, which it may share with others."""
+    return sum(column.device_buffer_size() for column in table.columns.values())
+
+
+def _for_host(column: plc.Column, data_type: DataType) -> plc.Column:
+    """Decimals leave as DECIMAL128, since results are `decimal128`; NULL columns become so on the host."""
+    if data_type.is_decimal and not data_type.is_wide_decimal:
+        return cast(column, plc.DataType(plc.TypeId.DECIMAL128, -data_type.scale))
+    return column
+
+
+def _exact(array: pa.ChunkedArray, expected: pa.DataType) -> pa.ChunkedArray:
+    if array.type == expected:
+        return array
+    if pa.types.is_null(expected):
+        return pa.chunked_array([pa.nulls(len(array))])
+    if pa.types.is_large_string(array.type) and array.nbytes >= MAX_ROWS:
+        return _short_strings(array)
+    return array.cast(expected)
+
+
+def _short_strings(array: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Strings with 64-bit offsets in chunks that 32-bit offsets can address."""
+    pieces = array.nbytes // (MAX_ROWS // 4) + 1
+    step = max(1, len(array) // pieces)
+    parts = [array.slice(start, step) for start in range(0, len(array), step)]
+    return pa.chunked_array([c for p in parts for c in p.cast(pa.string()).chunks], pa.string())
+
+
+def _host_type(found: pa.DataType, data_type: DataType) -> pa.DataType:
+    """The Arrow type to copy: the exact one, except that long strings keep their 64-bit offsets."""
+    return found if pa.types.is_large_string(found) else arrow_type(data_type)
+
+
+def _without_columns(rows: int) -> pa.Table:
+    """A host table that has rows and no columns."""
+    batch = pa.RecordBatch.from_struct_array(
+        pa.StructArray.from_buffers(pa.struct([]), rows, [None])
+    )
+    return pa.Table.from_batches([batch])

@@ -1,0 +1,163 @@
+"""Physical plans by hand over random tables, run on both backends, and the comparison of their answers."""
+
+from __future__ import annotations
+
+import math
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from fuseline.operators.context import Context
+from fuseline.plan import physical as p
+from fuseline.plan.expr import Column, new_column
+from fuseline.plan.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    HUGEINT,
+    INTEGER,
+    SMALLINT,
+    TIMESTAMP,
+    TINYINT,
+    UBIGINT,
+    UTINYINT,
+    VARCHAR,
+    DataType,
+    Kind,
+    decimal,
+    to_arrow,
+)
+from fuseline.storage.cache import ColumnCache
+from fuseline.storage.memory import MemoryTable
+
+TYPES: dict[str, DataType] = {
+    "boolean": BOOLEAN,
+    "tinyint": TINYINT,
+    "smallint": SMALLINT,
+    "integer": INTEGER,
+    "bigint": BIGINT,
+    "utinyint": UTINYINT,
+    "ubigint": UBIGINT,
+    "float": FLOAT,
+    "double": DOUBLE,
+    "decimal": decimal(15, 2),
+    "decimal18": decimal(18, 4),
+    "wide": decimal(31, 4),
+    "hugeint": HUGEINT,
+    "date": DATE,
+    "timestamp": TIMESTAMP,
+    "varchar": VARCHAR,
+}
+_WORDS = ("", "a", "b", "ab", "Ärger", "a b", "%", "naïve", "zz", "日本", "x" * 40)
+
+
+def column(name: str, kind: str) -> Column:
+    return new_column(name, TYPES[kind])
+
+
+def scan(
+    rng: np.random.Generator,
+    rows: int,
+    columns: list[Column],
+    *,
+    values: int = 7,
+    nulls: float = 0.2,
+) -> p.MemoryScan:
+    """Return a scan of random rows, with about `values` different values in a column."""
+    arrays = []
+    for c in columns:
+        pool = [value(rng, c.type) for _ in range(values)]
+        picked = [None if rng.random() < nulls else pool[rng.integers(values)] for _ in range(rows)]
+        arrays.append(pa.array(picked, to_arrow(c.type)))
+    return scan_of(dict(zip([c.name for c in columns], arrays, strict=True)), columns)
+
+
+def scan_of(arrays: dict[str, Any], columns: list[Column]) -> p.MemoryScan:
+    table = MemoryTable("t", pa.table(arrays))
+    return p.MemoryScan(table, tuple(columns), tuple(c.name for c in columns))
+
+
+def value(rng: np.random.Generator, data_type: DataType) -> Any:
+    """Return a random value; extremes, NaN and -0.0 are among them."""
+    if data_type.is_decimal or data_type.is_integer:
+        low, high = data_type.integer_range
+        edges = [low, high, 0, 1, 2, 3, 100, high // 3]
+        number = (
+            edges[rng.integers(len(edges))] if rng.random() < 0.4 else int(rng.integers(0, 100))
+        )
+        if data_type.is_decimal:
+            digits = tuple(int(d) for d in str(abs(number)))
+            return Decimal((int(number < 0), digits, -data_type.scale))
+        return number
+    match data_type.kind:
+        case Kind.BOOLEAN:
+            return bool(rng.integers(2))
+        case Kind.FLOAT | Kind.DOUBLE:
+            edges = [0.0, -0.0, math.nan, 1.5, -2.25, math.inf, -math.inf]
+            return edges[rng.integers(7)] if rng.random() < 0.4 else float(rng.integers(-50, 50))
+        case Kind.DATE:
+            return date(1992, 1, 1) + timedelta(days=int(rng.integers(-40000, 3000)))
+        case Kind.TIMESTAMP:
+            return datetime(1992, 1, 1) + timedelta(
+                microseconds=int(rng.integers(-(10**15), 10**15))
+            )
+        case _:
+            return _WORDS[rng.integers(len(_WORDS))]
+
+
+def run(node: p.Physical, backend: Any) -> pa.Table:
+    """Run a plan on one backend."""
+    context = Context(ColumnCache(1 << 30), lambda: None, 1)
+    return backend.to_arrow(_run(node, backend, context), node.columns)
+
+
+def _run(node: p.Physical, backend: Any, context: Context) -> Any:
+    inputs = tuple(_run(child, backend, context) for child in node.children)
+    return backend.OPERATORS[type(node)](node, inputs, context)
+
+
+def assert_same(node: p.Physical, *, ordered: bool = False) -> pa.Table:
+    """Run a plan on both backends; types, NULLs and values must be the same.  Returns the CPU's answer."""
+    from fuseline.operators import cpu, gpu
+
+    reason = gpu.unsupported(node)
+    assert reason is None, reason
+    expected, found = run(node, cpu), run(node, gpu)
+    assert found.schema == expected.schema
+    assert found.num_rows == expected.num_rows
+    left, right = _rows(expected), _rows(found)
+    if not ordered:
+        left, right = sorted(left, key=_sort_key), sorted(right, key=_sort_key)
+    for a, b in zip(left, right, strict=True):
+        assert all(map(_same, a, b)), f"cpu {a}\ngpu {b}"
+    return expected
+
+
+def both_raise(node: p.Physical, error: type[Exception]) -> None:
+    """The plan fails on both backends in the same way."""
+    import pytest
+
+    from fuseline.operators import cpu, gpu
+
+    for backend in (cpu, gpu):
+        with pytest.raises(error):
+            run(node, backend)
+
+
+def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
+    return list(zip(*(c.to_pylist() for c in table.columns), strict=True)) if table.columns else []
+
+
+def _sort_key(row: tuple[Any, ...]) -> list[tuple[bool, str]]:
+    return [(v is None, f"{v + 0.0:.6g}" if isinstance(v, float) else repr(v)) for v in row]
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, float) and isinstance(b, float):
+        return a == b or (a != a and b != b) or math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)
+    return bool(a == b) and type(a) is type(b)
