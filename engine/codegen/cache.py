@@ -1,0 +1,83 @@
+"""Kernel files: generated sources, readable, and the machine code beside them.
+
+A file's name holds what the kernel does and a hash of everything that its machine code depends on.  Files are written to a
+temporary name and moved into place, so that processes may share the directory; a damaged entry is dropped and made anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+DIGEST_BYTES = 32
+
+
+def kernel_key(source: str, *depends_on: str) -> str:
+    """The hash that names a kernel: of its source and of the toolchain and target it is compiled for."""
+    return hashlib.sha256("\0".join([source, *depends_on]).encode()).hexdigest()[:16]
+
+
+def source_file(directory: Path, name: str, key: str, source: str) -> Path:
+    """Write a kernel's source, unless it is there, and return its path.
+
+    Falls back to a temporary directory, with one warning, when `directory` cannot be written.
+    """
+    file_name = f"q_{name}_{key}.py"
+    try:
+        return _written(directory / file_name, source)
+    except OSError:
+        return _written(_private_directory(directory) / file_name, source)
+
+
+def _written(path: Path, source: str) -> Path:
+    with suppress(FileNotFoundError):
+        if path.read_text(encoding="utf-8") == source:
+            return path
+    _replace(path, source.encode())
+    return path
+
+
+def binary(path: Path, build: Callable[[], bytes]) -> bytes:
+    """Return the machine code stored at `path`, or what `build` makes, which is stored.
+
+    The file begins with the SHA-256 of the rest; one that does not match is built again.
+    """
+    with suppress(OSError):
+        stored = path.read_bytes()
+        digest, code = stored[:DIGEST_BYTES], stored[DIGEST_BYTES:]
+        if code and hashlib.sha256(code).digest() == digest:
+            return code
+    code = build()
+    with suppress(OSError):  # source_file has warned already
+        _replace(path, hashlib.sha256(code).digest() + code)
+    return code
+
+
+@cache
+def _private_directory(wanted: Path) -> Path:
+    """A directory of this process, for when the wanted one cannot be written."""
+    warnings.warn(
+        f"Kernel files cannot be written to {wanted}: kernels are kept for this process alone. "
+        "Set FUSELINE_CACHE_DIR to a directory that can be written.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return Path(tempfile.mkdtemp(prefix="fuseline-kernels-"))
+
+
+def _replace(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        Path(temporary).replace(path)
+    except OSError:
+        Path(temporary).unlink(missing_ok=True)
+        raise

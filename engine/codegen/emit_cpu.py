@@ -1,0 +1,101 @@
+"""The CPU target: a loop over a range of rows, compiled by `numba.njit(nogil=True)`, with accumulators of its own.
+
+Ranges run on a thread pool and their accumulators are merged by `host`.
+"""
+
+from __future__ import annotations
+
+from .emit import accumulator_slots, folded, header, indent, row_statements, text
+from .loop import Machine
+from .steps import Program
+from .values import Input
+
+
+def select(condition: str, yes: str, no: str) -> str:
+    """LLVM makes a select, and vector code, of a conditional expression without side effects."""
+    return f"({yes} if {condition} else {no})"
+
+
+def source(program: Program, description: str) -> str:
+    """Return the kernel's file.
+
+    The function takes start, end, the code arrays, validity bitmaps, scalars, tables, then out_i and out_f of shape
+    (accumulators, groups); it returns whether the answer is in doubt.
+    """
+    lines = header(
+        program, ["import numpy as np", "", "from fuseline.codegen.functions_cpu import *"], description
+    )
+    lines.append(f"def {program.name}({', '.join(parameters(program))}):")
+    body = ["doubt = False"]
+    registers = program.grouping is None
+    if registers:
+        body += [f"a{i} = {_identity(program, i)}" for i in range(len(program.accumulators))]
+    body.append("for row in range(start, end):")
+    row = [line for i in program.inputs for line in load(i, program)]
+    row += row_statements(program, select)
+    row += _fold_registers(program) if registers else _fold_groups(program)
+    body += indent(row, 1)
+    if registers:
+        slots = accumulator_slots(program)
+        body += [f"{array}[{at}, 0] = a{i}" for i, (array, at) in enumerate(slots)]
+    body.append("return doubt")
+    return "\n".join(lines + indent(body, 1)) + "\n"
+
+
+def parameters(program: Program) -> list[str]:
+    """Names of the arguments, in order."""
+    names = ["start", "end"]
+    for i in program.inputs:
+        name = program.names[i.column]
+        names += [name, f"{name}_bits"] if i.nullable else [name]
+    names += [p.name for p in program.kernel.parameters]
+    names += [t.name for t in program.kernel.tables]
+    return [*names, "out_i", "out_f"]
+
+
+def load(source: Input, program: Program) -> list[str]:
+    """Read one row's code, and its validity where the column has NULLs."""
+    name = program.names[source.column]
+    lines = [f"{name}_code = np.{source.register.value}({name}[row])"]
+    if source.nullable:
+        lines.append(f"{name}_valid = ({name}_bits[row >> 3] >> (row & 7)) & 1 != 0")
+    return lines
+
+
+def _identity(program: Program, index: int) -> str:
+    accumulator = program.accumulators[index]
+    return f"np.{accumulator.machine.value}({accumulator.identity!r})"
+
+
+def _fold_registers(program: Program) -> list[str]:
+    lines = []
+    for i, accumulator in enumerate(program.accumulators):
+        value = text(accumulator.term, select)
+        condition = _condition(program, accumulator.condition)
+        if condition:
+            value = select(condition, value, _identity(program, i))
+        lines.append(f"a{i} = {folded(accumulator.fold, f'a{i}', value)}")
+    return lines
+
+
+def _condition(program: Program, condition: object) -> str:
+    parts = [program.keep.text] if program.keep is not None else []
+    if condition is not None:
+        parts.append(text(condition, select))  # type: ignore[arg-type]
+    return " & ".join(parts)
+
+
+def _fold_groups(program: Program) -> list[str]:
+    assert program.grouping is not None
+    lines = [f"slot = {text(program.grouping.slot, select)}"]
+    slots = accumulator_slots(program)
+    for i, accumulator in enumerate(program.accumulators):
+        array, at = slots[i]
+        place = f"{array}[{at}, slot]"
+        value = text(accumulator.term, select)
+        if accumulator.condition is not None:
+            value = select(text(accumulator.condition, select), value, _identity(program, i))
+        lines.append(f"{place} = {folded(accumulator.fold, place, value)}")
+    if program.keep is None:
+        return lines
+    return ["if keep:", *indent(lines, 1)]

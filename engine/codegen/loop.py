@@ -1,0 +1,107 @@
+"""The loop language: what a pipeline does to one row, as typed statements that every target prints.
+
+It has no NULLs (a nullable value is a pair, settled in `translate`), no SQL types and no memory layout.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Machine(StrEnum):
+    """The types of registers; the value is NumPy's name."""
+
+    BOOL = "bool_"
+    I32 = "int32"
+    I64 = "int64"
+    F32 = "float32"
+    F64 = "float64"
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A local variable, a parameter, or an element of the current row."""
+
+    text: str
+    type: Machine
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A constant that is part of the kernel's text (0, 1, powers of ten); query constants are parameters."""
+
+    value: int | float | bool
+    type: Machine
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """An infix operator of Python (`+ - * < <= == & | ^ >> <<`) or a prefix one (`-`, `~`, `not`)."""
+
+    operator: str
+    args: tuple[Term, ...]
+    type: Machine
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """`yes` where the condition holds, else `no`, without a branch: both are evaluated."""
+
+    condition: Term
+    yes: Term
+    no: Term
+    type: Machine
+
+
+@dataclass(frozen=True, slots=True)
+class Convert:
+    """The operand in another machine type."""
+
+    operand: Term
+    type: Machine
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """Element `index` of a table parameter."""
+
+    table: str
+    index: Term
+    type: Machine
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A call of a device function that each target provides under this name."""
+
+    name: str
+    args: tuple[Term, ...]
+    type: Machine
+
+
+Term = Name | Number | Apply | Select | Convert | Lookup | Function
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """Give a value a name; `step` is the plan step that it comes from, printed beside it."""
+
+    name: Name
+    value: Term
+    step: str = ""
+
+
+def true_and(parts: list[Term]) -> Term | None:
+    """Return the `&` of boolean terms, None for none."""
+    if not parts:
+        return None
+    result = parts[0]
+    for part in parts[1:]:
+        result = Apply("&", (result, part), Machine.BOOL)
+    return result
+
+
+def negated(term: Term) -> Term:
+    """Return the logical NOT of a boolean term."""
+    return Apply("not", (term,), Machine.BOOL)

@@ -1,0 +1,66 @@
+"""Intervals of integers: the proof that 32 or 64 bits suffice.
+
+Every integer term carries the smallest and largest value that it can take, from the columns' statistics upward.  Python's
+integers have no limit, so the interval itself is exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+I32_MAX = 2**31 - 1
+I64_MAX = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """All integers from `low` to `high`."""
+
+    low: int
+    high: int
+
+    @property
+    def magnitude(self) -> int:
+        """The largest absolute value."""
+        return max(abs(self.low), abs(self.high))
+
+    @property
+    def fits_i32(self) -> bool:
+        return -I32_MAX - 1 <= self.low and self.high <= I32_MAX
+
+    @property
+    def fits_i64(self) -> bool:
+        return -I64_MAX - 1 <= self.low and self.high <= I64_MAX
+
+    @property
+    def size(self) -> int:
+        """How many integers it holds."""
+        return self.high - self.low + 1
+
+    def __add__(self, other: Interval) -> Interval:
+        return Interval(self.low + other.low, self.high + other.high)
+
+    def __sub__(self, other: Interval) -> Interval:
+        return Interval(self.low - other.high, self.high - other.low)
+
+    def __neg__(self) -> Interval:
+        return Interval(-self.high, -self.low)
+
+    def __mul__(self, other: Interval) -> Interval:
+        corners = [a * b for a in (self.low, self.high) for b in (other.low, other.high)]
+        return Interval(min(corners), max(corners))
+
+    def union(self, other: Interval) -> Interval:
+        return Interval(min(self.low, other.low), max(self.high, other.high))
+
+    def absolute(self) -> Interval:
+        if self.low >= 0:
+            return self
+        if self.high <= 0:
+            return -self
+        return Interval(0, self.magnitude)
+
+
+def sum_fits_i64(interval: Interval, rows: int) -> bool:
+    """Whether any `rows` values of the interval add up to an int64, in any order."""
+    return interval.magnitude * max(rows, 1) <= I64_MAX

@@ -1,0 +1,94 @@
+"""Finished accumulators and decoded codes as Arrow arrays, in the types in which results leave the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..errors import OutOfRange
+from ..plan.expr import Column
+from ..plan.types import DataType, Kind, to_arrow
+from .steps import Key, Program
+from .values import Input
+
+DECIMAL_LIMIT = 10**38
+
+
+def result_columns(made: Program, arrays: Sequence[Any]) -> tuple[dict[Column, pa.Array], int]:
+    """Return the columns of an aggregate, keys and calls, and their length; `arrays` holds one array an accumulator.
+
+    Groups that no row fell into are left out.  Raises `OutOfRange` for a sum beyond 38 digits.
+    """
+    results: dict[Column, pa.Array] = {}
+    kept = np.zeros(1, np.int64)
+    if made.grouping is not None:
+        kept = np.flatnonzero(arrays[made.grouping.rows] > 0)
+        for key in made.grouping.keys:
+            results[key.column] = _key_values(key, kept)
+    for folded in made.folded:
+        values, valid = folded.finish([arrays[i][kept] for i in folded.accumulators])
+        results[folded.column] = arrow_array(values, valid, folded.column.type, folded.values)
+    return results, len(kept)
+
+
+def _key_values(key: Key, slots: Any) -> pa.Array:
+    """The values of a group key in the groups of these numbers."""
+    part = slots // key.stride % key.size
+    valid = part != key.size - 1 if key.nullable else None
+    if key.values is not None and not len(key.values):
+        return pa.nulls(len(part), pa.string())
+    return arrow_array(part + key.low, valid, key.column.type, key.values)
+
+
+def domain(source: Input) -> pa.Array:
+    """Return the values of a column in the order of its codes, and NULL last."""
+    data_type = source.column.type
+    if source.values is not None:
+        # A column of NULLs alone has one code and no value
+        missing = 1 + (source.codes or 0) - len(source.values)
+        return pa.concat_arrays([source.values, pa.nulls(missing, source.values.type)])
+    codes = np.arange((source.codes or 0) + 1, dtype=np.int64)
+    codes[-1] = 0
+    valid = np.ones(len(codes), np.bool_)
+    valid[-1] = False
+    return arrow_array(codes * source.step + source.base, valid, data_type, None)
+
+
+def arrow_array(values: Any, valid: Any, data_type: DataType, dictionary: Any) -> pa.Array:
+    """Return register values (unscaled decimals, day numbers, codes of `dictionary`) as an array of `data_type`."""
+    mask = None if valid is None else ~np.asarray(valid)
+    if dictionary is not None:
+        codes = values if mask is None else np.where(mask, 0, values)
+        return dictionary.take(pa.array(codes.astype(np.int64), mask=mask))
+    if data_type.is_decimal:
+        return _decimals(values, mask, data_type)
+    if data_type.kind is Kind.BOOLEAN:
+        return pa.array(np.asarray(values) != 0, mask=mask)
+    if data_type.kind is Kind.DATE:
+        return pa.array(values.astype(np.int32), pa.int32(), mask=mask).view(pa.date32())
+    if data_type.kind is Kind.TIMESTAMP:
+        return pa.array(values.astype(np.int64), mask=mask).view(pa.timestamp("us"))
+    arrow = to_arrow(data_type)
+    plain = np.asarray(values)
+    if mask is not None and not data_type.is_float:
+        plain = np.where(mask, 0, plain)  # what lies under a NULL may be no value of the type
+    return pa.array(plain.astype(arrow.to_pandas_dtype()), arrow, mask=mask)
+
+
+def _decimals(values: Any, mask: Any, data_type: DataType) -> pa.Array:
+    """Unscaled integers, int64 or Python's of any size, as decimals; raises `OutOfRange` beyond 38 digits."""
+    if values.dtype == object:
+        if any(abs(v) >= DECIMAL_LIMIT for v in values):
+            raise OutOfRange("A sum does not fit DECIMAL(38): cast the argument to DOUBLE.")
+        low = np.array([v & (2**64 - 1) for v in values], np.uint64)
+        high = np.array([(v >> 64) & (2**64 - 1) for v in values], np.uint64)
+    else:
+        wide = values.astype(np.int64)
+        low, high = wide.view(np.uint64), (wide >> 63).view(np.uint64)
+    limbs = np.ascontiguousarray(np.column_stack([low, high]).reshape(-1))
+    bitmap = None if mask is None else pa.array(~mask).buffers()[1]
+    arrow = pa.decimal128(data_type.precision, data_type.scale)
+    return pa.Array.from_buffers(arrow, len(values), [bitmap, pa.py_buffer(limbs)])

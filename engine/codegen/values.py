@@ -1,0 +1,128 @@
+"""What translation works on: the encoded columns that come in, and the typed values that expressions become."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import FuselineError
+from ..plan.expr import Column, Expr
+from ..plan.types import DataType
+from .loop import Machine, Term
+from .ranges import Interval
+
+LOOKUP_LIMIT = 1 << 16  # codes of a column up to which an expression over it becomes a table
+
+
+class NotFusable(FuselineError):
+    """A step that no kernel can hold, with the reason; the pipeline then runs one operator at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One encoded column as a pipeline reads it: value = base + step * code, or an index into `values`.
+
+    `width` is the bytes of a code; `codes` how many different codes there may be, None where the code is the value itself:
+    for floats (`machine` F32 or F64) and for integers of 8 bytes (`raw`, their interval).  `values` is the sorted
+    dictionary, an Arrow array.
+    """
+
+    column: Column
+    width: int
+    nullable: bool
+    base: int = 0
+    step: int = 1
+    codes: int | None = None
+    values: Any = None
+    machine: Machine | None = None
+    raw: Interval | None = None
+
+    @property
+    def interval(self) -> Interval:
+        """The decoded values, or for a dictionary the codes."""
+        if self.raw is not None:
+            return self.raw
+        assert self.codes is not None
+        last = max(self.codes - 1, 0)
+        return Interval(self.base, self.base + self.step * last)
+
+
+    @property
+    def register(self) -> Machine:
+        """The register type of a code."""
+        if self.machine is not None:
+            return self.machine
+        return Machine.I32 if self.codes is not None and self.codes <= 2**31 else Machine.I64
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An expression translated: a term, when it is valid, and what is known of it.
+
+    `valid` None means never NULL.  A BOOLEAN's term is False where it is NULL, so that it can filter as it is; other terms
+    hold anything there.  `interval` is set for everything that is an integer in a register; `values` is the dictionary
+    that a string's code points into.
+    """
+
+    term: Term
+    valid: Term | None = None
+    interval: Interval | None = None
+    values: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A scalar argument of the kernel: a constant of the query, so that `< 24` and `< 25` share a kernel."""
+
+    name: str
+    machine: Machine
+    value: int | float
+
+
+@dataclass(frozen=True, slots=True)
+class TableParameter:
+    """An array argument: the values of an expression for each code of one column.
+
+    `array` is a NumPy array; the entry after the last code is what NULL gives.
+    """
+
+    name: str
+    machine: Machine
+    array: Any
+
+
+@dataclass
+class Kernel:
+    """What grows while a pipeline is translated."""
+
+    inputs: dict[Column, Input]
+    fold: Callable[[Expr, Input], Any]  # evaluates an expression on the values of one column, NULL last
+    values: dict[Column, Value] = field(default_factory=dict)
+    names: dict[Column, str] = field(default_factory=dict)
+    parameters: list[Parameter] = field(default_factory=list)
+    tables: list[TableParameter] = field(default_factory=list)
+    doubts: list[Term] = field(default_factory=list)  # any of them true: the kernel cannot vouch for its answer
+    used: dict[Column, None] = field(default_factory=dict)  # inputs that some term reads, in order
+    memo: dict[Expr, Value] = field(default_factory=dict)
+
+    def parameter(self, value: int | float, machine: Machine) -> str:
+        """Add a scalar argument and return its name."""
+        name = f"c{len(self.parameters)}"
+        self.parameters.append(Parameter(name, machine, value))
+        return name
+
+    def table(self, array: Any, machine: Machine) -> str:
+        """Add an array argument and return its name."""
+        name = f"table{len(self.tables)}"
+        self.tables.append(TableParameter(name, machine, array))
+        return name
+
+
+def machine_of(interval: Interval, data_type: DataType) -> Machine:
+    """The smallest register type that holds an interval; raises `NotFusable` beyond 64 bits."""
+    if interval.fits_i32:
+        return Machine.I32
+    if interval.fits_i64:
+        return Machine.I64
+    raise NotFusable(f"a {data_type} may need more than 64 bits here")
