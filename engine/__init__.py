@@ -1,0 +1,68 @@
+"""Fuseline: SQL and dataframe analytics on NVIDIA GPUs, with DuckDB's answers.
+
+>>> import fuseline
+>>> connection = fuseline.connect(device="cpu")
+>>> connection.sql("SELECT 6 * 7 AS answer").fetchall()
+[(42,)]
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .connection import Connection, connect
+    from .cursor import Cursor
+    from .errors import FuselineError
+    from .frame import Frame
+    from .functions import avg, coalesce, col, count, fn, lit, max_, min_, sum_, when
+
+__version__ = "0.1.0"
+
+# Imported when first used, so that `import fuseline` costs nothing
+_HOMES = {
+    "Connection": "connection",
+    "connect": "connection",
+    "Cursor": "cursor",
+    "FuselineError": "errors",
+    "Frame": "frame",
+    "avg": "functions",
+    "coalesce": "functions",
+    "col": "functions",
+    "count": "functions",
+    "fn": "functions",
+    "lit": "functions",
+    "max_": "functions",
+    "min_": "functions",
+    "sum_": "functions",
+    "when": "functions",
+}
+
+__all__ = [
+    "Connection",
+    "Cursor",
+    "Frame",
+    "FuselineError",
+    "avg",
+    "coalesce",
+    "col",
+    "connect",
+    "count",
+    "fn",
+    "lit",
+    "max_",
+    "min_",
+    "sum_",
+    "when",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'fuseline' has no attribute {name!r}")
+    return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,87 @@
+"""Which device a connection runs on, the backends that it needs, and what part of their memory the column cache may fill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from .errors import DeviceError, Unsupported
+from .plan.physical import Device, Physical, Transfer
+from .settings import Settings
+
+if TYPE_CHECKING:
+    from .runtime.executor import Backend
+
+CACHE_SHARE = (
+    0.5  # of a device's memory, for scanned columns, unless column_cache_limit says otherwise
+)
+
+
+def resolve_device(settings: Settings) -> Device:
+    """Return the device that the settings mean; raises `DeviceError`, with what is missing, for a GPU that cannot be used."""
+    if settings.device == "cpu":
+        return "cpu"
+    from .operators import gpu
+
+    usable, missing = gpu.available()
+    if usable:
+        return "gpu"
+    if settings.device == "gpu":
+        raise DeviceError(f"There is no GPU to run on. {missing}")
+    return "cpu"
+
+
+def load_backends(device: Device, settings: Settings) -> Mapping[Device, Backend]:
+    """Return the CPU backend, and the GPU one where queries run there."""
+    from .operators import cpu
+
+    backends: dict[Device, Any] = {"cpu": cpu}
+    if device == "gpu":
+        from .operators import gpu
+
+        gpu.prepare(settings.memory_limit)
+        backends["gpu"] = gpu
+    return backends
+
+
+def cache_limits(device: Device, settings: Settings) -> Mapping[str, int]:
+    """Return how many bytes of scanned columns to keep on each device."""
+    from .runtime.memory import host_memory
+
+    if settings.column_cache_limit is not None:
+        return {"cpu": settings.column_cache_limit, "gpu": settings.column_cache_limit}
+    limits = {"cpu": int(host_memory() * CACHE_SHARE)}
+    if device == "gpu":
+        from .operators import gpu
+
+        _, total = gpu.memory()
+        limits["gpu"] = int((settings.memory_limit or total) * CACHE_SHARE)
+    return limits
+
+
+def check_placement(plan: Physical, backends: Mapping[Device, Any], settings: Settings) -> None:
+    """Raise before anything runs: `Unsupported` for what no backend can do, `DeviceError` for what require_gpu forbids."""
+    nodes = [n for n in _each(plan) if n.device == "cpu" and not isinstance(n, Transfer)]
+    for node in nodes:
+        reason = backends["cpu"].unsupported(node)
+        if reason is not None:
+            raise Unsupported(f"{type(node).__name__} cannot run: {reason}.")
+    if settings.require_gpu and nodes:
+        reasons = dict.fromkeys(f"{type(n).__name__}: {n.reason}" for n in nodes)
+        raise DeviceError(
+            "require_gpu is set and this query would not run on the GPU alone ("
+            + "; ".join(reasons)
+            + "): change the query, or SET require_gpu = false."
+        )
+
+
+def _each(plan: Physical) -> Iterator[Physical]:
+    """Yield each node object once."""
+    seen: set[int] = set()
+    stack = [plan]
+    while stack:
+        node = stack.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            stack.extend(node.children)
+            yield node

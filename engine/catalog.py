@@ -1,0 +1,178 @@
+"""Names -> tables and views, without regard to case; files that were read are remembered."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from typing import Literal as OneOf
+
+from .errors import CatalogError, UnknownName, nearest
+from .plan.logical import Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from .storage.memory import MemoryTable
+    from .storage.parquet import ParquetTable
+
+KEPT_FILES = 256  # read_parquet calls whose table is remembered
+
+FilesKey = tuple[tuple[str, ...], tuple[tuple[str, object], ...]]
+
+
+@dataclass(frozen=True)
+class View:
+    """The text of a view, and the names of its columns if it was given some."""
+
+    name: str
+    text: str
+    columns: tuple[str, ...]
+
+
+class Catalog:
+    """What the names in SQL stand for; `version` grows with each change, so plans made before it are known as old.
+
+    Every change is atomic: a table is replaced, never altered, and a query keeps the tables it was planned with.
+    """
+
+    def __init__(self) -> None:
+        self.version = 0
+        self._objects: dict[str, Table | View] = {}
+        self._files: OrderedDict[FilesKey, ParquetTable] = OrderedDict()
+        self._lock = threading.RLock()
+
+    # What the binder asks for
+
+    def table(self, name: str) -> Table | None:
+        """Return a table; one of files is opened anew, with the columns that they have now, when they have changed.
+
+        Raises `DataError` when the files are gone or damaged.
+        """
+        from .storage.parquet import ParquetTable
+
+        found = self._objects.get(name.lower())
+        if isinstance(found, View):
+            return None
+        if isinstance(found, ParquetTable) and not found.is_current():
+            new = ParquetTable.open(found.patterns, found.options, found.name)
+            self.replace_table(found, new)
+            return new
+        return found
+
+    def view(self, name: str) -> tuple[str, tuple[str, ...]] | None:
+        """Return the text of a view and its given column names."""
+        found = self._objects.get(name.lower())
+        return (found.text, found.columns) if isinstance(found, View) else None
+
+    def names(self) -> list[str]:
+        """Return the names of all tables and views, in their order."""
+        with self._lock:
+            return sorted((o.name for o in self._objects.values()), key=str.lower)
+
+    def read_parquet(
+        self, paths: Sequence[str], options: Mapping[str, object] | None = None
+    ) -> ParquetTable:
+        """Return the table of these files: the same object as long as the files are the same.
+
+        Raises `DataError`, naming the file or pattern.
+        """
+        from .storage.parquet import ParquetTable
+
+        key = (tuple(paths), tuple(sorted((options or {}).items(), key=lambda item: item[0])))
+        with self._lock:
+            known = self._files.get(key)
+        if known is not None and known.is_current():
+            return known
+        table = ParquetTable.open(paths, options)
+        with self._lock:
+            self._files[key] = table
+            self._files.move_to_end(key)
+            while len(self._files) > KEPT_FILES:
+                self._files.popitem(last=False)
+            if known is not None:
+                self.version += 1
+        return table
+
+    # What statements change
+
+    def create(
+        self, entry: Table | View, *, replace: bool = False, if_not_exists: bool = False
+    ) -> bool:
+        """Add a table or view; False when it was there and `if_not_exists` leaves it.
+
+        Raises `CatalogError` when the name is taken, and also with `replace` when it is taken by the other kind.
+        """
+        with self._lock:
+            old = self._objects.get(entry.name.lower())
+            if old is not None:
+                if if_not_exists:
+                    return False
+                if not replace:
+                    raise CatalogError(
+                        f'There is a {_kind(old)} "{old.name}" already: drop it first, or write CREATE OR REPLACE.'
+                    )
+                if _kind(old) != _kind(entry):
+                    raise CatalogError(
+                        f'"{old.name}" is a {_kind(old)}, which a {_kind(entry)} does not replace: drop it first.'
+                    )
+            self.put(entry)
+            return True
+
+    def put(self, entry: Table | View) -> Table | View | None:
+        """Add a table or view in the place of anything that has the name, which is returned."""
+        with self._lock:
+            old = self._objects.get(entry.name.lower())
+            self._objects[entry.name.lower()] = entry
+            self.version += 1
+            return old
+
+    def append(self, name: str, rows: pa.Table) -> MemoryTable:
+        """Put the next version of a table in memory, with these rows behind the others; return the version before."""
+        from .storage.memory import MemoryTable
+
+        with self._lock:
+            old = self._objects.get(name.lower())
+            if not isinstance(old, MemoryTable):
+                raise self.unknown(name)
+            self.put(old.appended(rows))
+            return old
+
+    def drop(self, name: str, kind: OneOf["table", "view"] | None = None) -> Table | View | None:
+        """Remove and return what the name stands for, None when it is unknown.
+
+        Raises `CatalogError` when it is not of the kind.
+        """
+        with self._lock:
+            found = self._objects.get(name.lower())
+            if found is None:
+                return None
+            if kind is not None and _kind(found) != kind:
+                raise CatalogError(
+                    f'"{found.name}" is a {_kind(found)}, not a {kind}: write DROP {_kind(found).upper()}.'
+                )
+            del self._objects[name.lower()]
+            self.version += 1
+            return found
+
+    def replace_table(self, old: Table, new: Table) -> None:
+        """Put `new` wherever a name, or a remembered read of files, stands for `old`."""
+        from .storage.parquet import ParquetTable
+
+        with self._lock:
+            self._objects = {k: new if o is old else o for k, o in self._objects.items()}
+            if isinstance(new, ParquetTable):
+                for key, table in self._files.items():
+                    if table is old:
+                        self._files[key] = new
+            self.version += 1
+
+    def unknown(self, name: str) -> UnknownName:
+        """Return the error for a name that stands for nothing."""
+        return UnknownName(f'There is no table or view "{name}".{nearest(name, self.names())}')
+
+
+def _kind(entry: Table | View) -> OneOf["table", "view"]:
+    return "view" if isinstance(entry, View) else "table"

@@ -1,0 +1,378 @@
+"""The connection: a catalog, settings, a device, and the way of a query from text to result."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any
+
+from .backends import cache_limits, check_placement, load_backends, resolve_device
+from .catalog import Catalog
+from .errors import ConnectionClosed, FuselineError, InvalidQuery
+from .operators.context import Context
+from .plan.expr import new_column
+from .plan.logical import Logical, Scan, Table
+from .plan.node import Node
+from .plan.physical import Physical
+from .plan.statements import Query
+from .prepared import Parameters, PlanCache, Prepared
+from .runtime.executor import Result, execute
+from .settings import Settings
+from .storage.cache import ColumnCache
+
+if TYPE_CHECKING:
+    from .cursor import Cursor
+    from .frame import Frame
+    from .statements import Answer
+
+__all__ = ["Connection", "Result", "connect"]
+
+TOO_DEEP = "The query is nested too deeply: write it in several statements, with tables in between."
+Path = str | PathLike[str]
+Observer = Callable[[str, Node], None]
+
+
+def connect(device: str | None = None, **settings: object) -> Connection:
+    """Open a connection with an empty catalog.
+
+    `device` is "auto" (the GPU when one can be used), "gpu" or "cpu"; the other settings are those of `Settings`, such as
+    `memory_limit="4GB"` or `require_gpu=True`.  What is not given comes from `FUSELINE_*` variables.  Raises `DeviceError`,
+    saying what is missing, for a GPU that cannot be used.
+    """
+    chosen = Settings.from_environment()
+    for name, value in {"device": device, **settings}.items():
+        if value is not None:
+            chosen = chosen.with_option(name, value)
+    return Connection(chosen)
+
+
+class Connection:
+    """Runs SQL over Parquet files, registered objects and its own tables.
+
+    Goes on working after every error.  May be used by several threads: changes of the catalog are atomic, and a query
+    keeps the tables that it began with.
+    """
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        self.catalog = Catalog()
+        self._settings = self._initial = settings or Settings.from_environment()
+        self._device = resolve_device(self._settings)
+        self._backends = load_backends(self._device, self._settings)
+        self.cache = ColumnCache(cache_limits(self._device, self._settings))
+        self._plans = PlanCache(self.catalog)
+        self._running: set[threading.Event] = set()
+        self._lock = threading.RLock()
+        self._closed = False
+
+    @property
+    def device(self) -> str:
+        """Where queries run: gpu or cpu."""
+        return self._device
+
+    @property
+    def settings(self) -> Settings:
+        return self._settings
+
+    def set_option(self, name: str, value: object) -> None:
+        """Change a setting, as SET does; raises `UnknownName`, `InvalidQuery` or `DeviceError` and changes nothing."""
+        self._configure(self._settings.with_option(name, value))
+
+    def reset_option(self, name: str) -> None:
+        """Give a setting back the value that it had when the connection was opened, as RESET does."""
+        self._configure(self._settings.with_value_of(name, self._initial))
+
+    # Tables and queries
+
+    def sql(self, text: str, params: Parameters = None) -> Frame:
+        """Run all statements of a text but the last, and return that one as a Frame; a query runs when asked for rows.
+
+        `params` are the values for `?` and `$1` (a sequence) or `$name` (a dictionary).
+        """
+        from .frame import Frame
+
+        answer = self._answer(text, params)
+        if isinstance(answer, Prepared):
+            return Frame(self, answer.source, answer)
+        from .storage.memory import MemoryTable
+
+        return self._scan(MemoryTable("answer", answer.table))
+
+    def execute(self, text: str, params: Parameters = None) -> Cursor:
+        """Run all statements of a text and return a cursor over the rows of the last."""
+        from .cursor import Cursor
+
+        answer = self._answer(text, params)
+        if isinstance(answer, Prepared):
+            table = self.run(answer.source, answer).to_arrow()
+            return Cursor(table, [c.type for c in answer.source.columns])
+        from .plan.types import from_arrow
+
+        return Cursor(
+            answer.table, [from_arrow(t) for t in answer.table.schema.types], answer.written
+        )
+
+    def table(self, name: str) -> Frame:
+        """Return a table or view of the catalog; raises `UnknownName`."""
+        self._check_open()
+        table = self.catalog.table(name)
+        if table is not None:
+            return self._scan(table)
+        if self.catalog.view(name) is None:
+            raise self.catalog.unknown(name)
+        quoted = name.replace('"', '""')
+        return self.sql(f'SELECT * FROM "{quoted}"')
+
+    def read_parquet(
+        self, path: Path | Sequence[Path], name: str | None = None, **options: object
+    ) -> Frame:
+        """Return the table of a file, a list of files, a glob or a directory; reads the footers alone.
+
+        With `name` it can be used in SQL.  Options: hive_partitioning, hive_types_autocast, filename.  Raises `DataError`,
+        naming the file, for files that are missing, damaged or of different columns.
+        """
+        self._check_open()
+        paths = [fspath(p) for p in ([path] if isinstance(path, str | PathLike) else path)]
+        table = self.catalog.read_parquet(paths, options)
+        if name is not None:
+            table = replace(table, name=name)
+            self.forget(self.catalog.put(table))
+        _warn_of_columns(table.name, table.unsupported)
+        return self._scan(table)
+
+    def register(self, name: str, source: Any) -> Frame:
+        """Make an object usable in SQL, in the place of what had the name; returns it as a Frame.
+
+        Takes pyarrow Tables, RecordBatches, RecordBatchReaders and Datasets, pandas and Polars frames, dictionaries of
+        arrays, cuDF frames, CuPy arrays, a Frame, and anything with `__arrow_c_stream__`.
+        """
+        from .interop.device import ingest_device
+        from .interop.ingest import ingest
+        from .storage.memory import MemoryTable
+
+        self._check_open()
+        on_device = ingest_device(name, source) if self._device == "gpu" else None
+        table = on_device or MemoryTable(name, ingest(source))
+        self.forget(self.catalog.put(table))
+        _warn_of_columns(name, table.unsupported)
+        return self._scan(table)
+
+    def unregister(self, name: str) -> None:
+        """Remove a table or view; raises `UnknownName`."""
+        self._check_open()
+        found = self.catalog.drop(name)
+        if found is None:
+            raise self.catalog.unknown(name)
+        self.forget(found)
+
+    # Running
+
+    def run(self, plan: Logical, key: object = None, timed: bool = False) -> Result:
+        """Run a plan; `key` is what `sql` gave the Frame, `timed` waits for the GPU after each node."""
+        self._check_open()
+        start = time.perf_counter()
+        prepared = self._prepared(plan, key)
+        settings = self._settings
+        stopped = threading.Event()
+        with self._lock:
+            self._running.add(stopped)
+        try:
+            physical, cached = self._planned(prepared)
+            context = Context(
+                self.cache, _stop_check(stopped), settings.threads, settings.cache_dir
+            )
+            seconds = prepared.take_spent() + time.perf_counter() - start
+            result = execute(
+                physical,
+                self._backends,
+                context,
+                timed=timed or settings.debug > 0,
+                memory_limit=settings.memory_limit,
+            )
+        except FuselineError as error:
+            if prepared.text is not None:
+                error.with_text(prepared.text)
+            raise
+        except RecursionError:
+            raise InvalidQuery(TOO_DEEP) from None
+        finally:
+            with self._lock:
+                self._running.discard(stopped)
+        result = result.with_profile(plan_seconds=seconds, cached_plan=cached)
+        if settings.debug > 0:
+            _show_run(physical, result, settings.debug)
+        return result
+
+    def physical(self, plan: Logical, observer: Observer | None = None) -> Physical:
+        """Return the placed physical plan of a query; `observer` gets each step that changed something."""
+        self._check_open()
+        prepared = self._prepared(plan, None)
+        self._refresh(prepared)
+        return self._plan(prepared.plan, observer)
+
+    def interrupt(self) -> None:
+        """Stop what other threads run on this connection: there it raises `KeyboardInterrupt`."""
+        with self._lock:
+            for stopped in self._running:
+                stopped.set()
+
+    def forget(self, entry: object) -> None:
+        """Drop the cached columns of a table that left the catalog; another entry, or None, has none."""
+        identity = getattr(entry, "identity", None)
+        if identity is not None:
+            self.cache.drop(identity)
+
+    def close(self) -> None:
+        """Let tables, plans and cached columns go; later calls raise `ConnectionClosed`, but for another `close`."""
+        with self._lock:
+            self._closed = True
+            self.catalog = Catalog()
+            self.cache.clear()
+            self._plans.clear()
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        tables = len(self.catalog.names())
+        state = "closed" if self._closed else f"on the {self._device}, {tables} tables"
+        return f"<fuseline.Connection: {state}>"
+
+    # Inside
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ConnectionClosed(
+                "This connection is closed: open another with fuseline.connect()."
+            )
+
+    def _configure(self, new: Settings) -> None:
+        self._check_open()
+        with self._lock:
+            device = resolve_device(new)
+            self._backends = load_backends(device, new)
+            self._device, self._settings = device, new
+            self.cache.set_limits(cache_limits(device, new))
+
+    def _scan(self, table: Table) -> Frame:
+        from .frame import Frame
+
+        made = tuple(new_column(name, data_type) for name, data_type in table.fields)
+        return Frame(self, Scan(table, made, tuple(name for name, _ in table.fields)))
+
+    def _answer(self, text: str, params: Parameters) -> Prepared | Answer:
+        """Return the last statement's rows, or for a query what is needed to run it."""
+        self._check_open()
+        start = time.perf_counter()
+        answer: Prepared | Answer | None = self._plans.find_text(text, params)
+        if not isinstance(answer, Prepared) or answer.stale_tables():
+            answer = self._bind(text, params)
+        if isinstance(answer, Prepared):
+            answer.spent = time.perf_counter() - start
+        return answer
+
+    def _bind(self, text: str, params: Parameters) -> Prepared | Answer:
+        from .sql import plan_sql
+        from .statements import run_statement
+
+        version = self.catalog.version
+        answers: list[Prepared | Answer] = []
+        try:
+            for statement in plan_sql(text, self.catalog, params):
+                if answers and isinstance(answers[-1], Prepared):
+                    self.run(answers[-1].source, answers[-1])  # its rows go nowhere, its errors do
+                answers.append(
+                    Prepared(statement.plan, text)
+                    if isinstance(statement, Query)
+                    else run_statement(self, statement)
+                )
+        except FuselineError as error:
+            error.with_text(text)
+            raise
+        except RecursionError:
+            raise InvalidQuery(TOO_DEEP) from None
+        if not answers:
+            raise InvalidQuery("There is no statement in the text.")
+        if len(answers) == 1 and isinstance(answers[0], Prepared):
+            self._plans.keep_text(text, params, answers[0], version)
+        return answers[-1]
+
+    def _prepared(self, plan: Logical, key: object) -> Prepared:
+        return key if isinstance(key, Prepared) else self._plans.of_plan(plan)
+
+    def _refresh(self, prepared: Prepared) -> None:
+        """Give a plan the files as they are now; raises `DataError` when they no longer have its columns."""
+        stale = prepared.stale_tables()
+        if stale:
+            renewed = {table: table.reopened() for table in stale}
+            for old, new in renewed.items():
+                self.catalog.replace_table(old, new)
+                self.forget(old)
+            prepared.replace_tables(renewed)
+
+    def _planned(self, prepared: Prepared) -> tuple[Physical, bool]:
+        """Return the physical plan under the settings of now, and whether it was known."""
+        self._refresh(prepared)
+        settings = self._settings
+        if prepared.physical is not None and prepared.settings == settings:
+            return prepared.physical, True
+        observer = _show_step if settings.debug > 2 else None
+        prepared.physical = self._plan(prepared.plan, observer)
+        prepared.settings = settings
+        return prepared.physical, False
+
+    def _plan(self, plan: Logical, observer: Observer | None) -> Physical:
+        from .planner import plan_query
+
+        physical = plan_query(
+            plan,
+            device=self._device,
+            unsupported=self._backends[self._device].unsupported,
+            observer=observer,
+            check=self._settings.check,
+            fuse=self._settings.fuse if self._device == "cpu" else "never",
+        )
+        check_placement(physical, self._backends, self._settings)
+        return physical
+
+
+def _warn_of_columns(name: str, unsupported: Mapping[str, str]) -> None:
+    """Say which columns a Frame does not have; SQL that asks for one raises instead."""
+    if unsupported:
+        columns = ", ".join(f'"{column}"' for column in unsupported)
+        warnings.warn(
+            f'The table "{name}" is without the columns {columns}, whose types have no SQL type here.',
+            stacklevel=3,
+        )
+
+
+def _stop_check(stopped: threading.Event) -> Callable[[], None]:
+    def check() -> None:
+        if stopped.is_set():
+            raise KeyboardInterrupt
+
+    return check
+
+
+def _show_step(name: str, tree: Node) -> None:
+    """FUSELINE_DEBUG=3: the plan after each rule that changed it."""
+    from .plan.text import tree as rendered
+
+    print(f"-- {name}\n{rendered(tree)}\n", file=sys.stderr)
+
+
+def _show_run(plan: Physical, result: Result, debug: int) -> None:
+    """FUSELINE_DEBUG=1: time, rows and bytes of each node; from 2 on, the physical plan before them."""
+    from .explain import analyzed
+    from .plan.text import tree as rendered
+
+    if debug > 1:
+        print(rendered(plan), file=sys.stderr)
+    print(analyzed(result.profile), file=sys.stderr)

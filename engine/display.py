@@ -1,0 +1,83 @@
+"""Results for people: a terminal table, an HTML table, and the JSON and CSV of the command line."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from .plan.types import DataType
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def print_table(table: pa.Table, types: Sequence[DataType], rows: int | None) -> None:
+    """Print names, types and at most `rows` rows; says so when `table` holds more."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table(box=box.ROUNDED, header_style="bold")
+    for name, data_type in zip(table.column_names, types, strict=True):
+        justify: Any = "right" if data_type.is_numeric else "left"
+        grid.add_column(Text(f"{name}\n{str(data_type).lower()}"), justify=justify)
+    shown = table if rows is None else table.slice(0, rows)
+    for row in _rows(shown):
+        grid.add_row(*(Text(cell(v), style="dim" if v is None else "") for v in row))
+    console = Console()
+    console.print(grid)
+    if rows is not None and table.num_rows > rows:
+        console.print(f"the first {rows} rows; there are more", style="dim")
+
+
+def html_table(table: pa.Table, types: Sequence[DataType], rows: int) -> str:
+    """Return the first `rows` rows as an HTML table, all text escaped."""
+    heads = "".join(
+        f"<th>{html.escape(n)}<br><small>{html.escape(str(t))}</small></th>"
+        for n, t in zip(table.column_names, types, strict=True)
+    )
+    body = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(cell(v))}</td>" for v in row) + "</tr>"
+        for row in _rows(table.slice(0, rows))
+    )
+    more = f"<p>the first {rows} rows; there are more</p>" if table.num_rows > rows else ""
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def cell(value: Any) -> str:
+    """Return one value as SQL shows it."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def json_text(table: pa.Table) -> str:
+    """Return the rows as a JSON array of objects; decimals are written with all their digits."""
+    keys = [json.dumps(n) for n in table.column_names]
+    lines = (
+        "{" + ", ".join(f"{k}: {_json(v)}" for k, v in zip(keys, row, strict=True)) + "}"
+        for row in _rows(table)
+    )
+    return "[" + ",\n ".join(lines) + "]"
+
+
+def _json(value: Any) -> str:
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if value is None or isinstance(value, bool | int | str):
+        return json.dumps(value)
+    if isinstance(value, float):
+        # JSON has no NaN or infinity; null would lose which one it was
+        return json.dumps(value if value - value == 0 else str(value))
+    return json.dumps(str(value))
+
+
+def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
+    columns = [column.to_pylist() for column in table.columns]
+    return list(zip(*columns, strict=True))

@@ -1,0 +1,87 @@
+"""`fuseline doctor`: what this machine has, whether each device answers a query, and what to install."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+
+from .errors import FuselineError
+
+PACKAGES = {
+    "base": ("pyarrow", "numpy", "numba", "sqlglot", "rich", "typer"),
+    "cuda13": ("pylibcudf-cu13", "rmm-cu13", "numba-cuda", "cuda-core", "cuda-bindings"),
+    "cudf": ("cudf-cu13", "cupy-cuda13x"),
+    "dask": ("dask", "distributed"),
+}
+QUERY = "SELECT sum(range) AS total FROM range(1000) WHERE range % 2 = 0"
+EXPECTED = 249500
+
+
+def examine() -> bool:
+    """Print the report; False when a device that should work gives no answer or a wrong one."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    console.print(
+        f"fuseline {version('fuseline')}, Python {sys.version.split()[0]}, {platform.platform()}"
+    )
+    for extra, packages in PACKAGES.items():
+        found = [f"{p} {v}" if (v := _version(p)) else f"{p} -" for p in packages]
+        console.print(f"{extra:>8}: " + ", ".join(found))
+    healthy = _answers(console, "cpu")
+    reason = _gpu_missing()
+    if reason is None:
+        for line in _gpu_lines():
+            console.print(f"{'gpu':>8}: {line}")
+        return _answers(console, "gpu") and healthy
+    console.print(f"{'gpu':>8}: not used. {reason}")
+    return healthy
+
+
+def _answers(console: object, device: str) -> bool:
+    """Run one query on a device and print whether the answer is right."""
+    from rich.console import Console
+
+    from .connection import connect
+
+    assert isinstance(console, Console)
+    try:
+        with connect(device=device) as connection:
+            (answer,) = connection.sql(QUERY).fetchall()[0]
+    except FuselineError as error:
+        console.print(f"{device:>8}: a query failed: {error}")
+        return False
+    right = int(answer) == EXPECTED
+    console.print(f"{device:>8}: {'answers queries' if right else f'WRONG ANSWER {answer}'}")
+    return right
+
+
+def _gpu_missing() -> str | None:
+    """Return why the GPU cannot be used, with the remedy, or None."""
+    if _version("pylibcudf-cu13") is None and not _importable("pylibcudf"):
+        return "pylibcudf is not installed: pip install 'fuseline[cuda13]'."
+    from .operators import gpu
+
+    available, reason = gpu.available()
+    return None if available else reason
+
+
+def _gpu_lines() -> list[str]:
+    """Name, memory and driver of the first GPU."""
+    from .operators.gpu import device_description
+
+    return device_description()
+
+
+def _importable(module: str) -> bool:
+    from importlib.util import find_spec
+
+    return find_spec(module) is not None
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,56 @@
+"""cuDF frames and CuPy arrays, in and out, without a trip over the host."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..errors import DeviceError
+
+if TYPE_CHECKING:
+    from ..connection import Result
+    from ..storage.memory import MemoryTable
+
+
+def ingest_device(name: str, source: Any) -> MemoryTable | None:
+    """Return an object in device memory as a table that shares it, None for an object of the host.
+
+    Takes cuDF frames and series and dictionaries of arrays with `__cuda_array_interface__`.
+    """
+    cudf = sys.modules.get("cudf")  # which is imported already where an object of it exists
+    if cudf is not None and isinstance(source, cudf.Series):
+        source = source.to_frame(source.name or "values")
+    if cudf is not None and isinstance(source, cudf.DataFrame):
+        from ..storage.device import DeviceTable
+
+        table, _ = source.to_pylibcudf()
+        names = [str(n) for n in source.columns]
+        return DeviceTable(name, dict(zip(names, table.columns(), strict=True)))
+    if isinstance(source, Mapping) and source and all(_on_device(v) for v in source.values()):
+        from ..storage.device import DeviceTable, column_of
+
+        return DeviceTable(name, {str(n): column_of(v) for n, v in source.items()})
+    return None
+
+
+def _on_device(values: object) -> bool:
+    return hasattr(values, "__cuda_array_interface__") and not hasattr(values, "__array_interface__")
+
+
+def to_cudf(result: Result) -> Any:
+    """Return a result as a cudf.DataFrame, sharing device memory when the result is on the GPU.
+
+    Raises `DeviceError` where cudf is not installed.
+    """
+    try:
+        import cudf
+    except ImportError as error:
+        raise DeviceError("cudf is not installed: pip install 'fuseline[cudf]'.") from error
+    if result.device != "gpu":
+        return cudf.DataFrame.from_arrow(result.to_arrow())
+    from ..operators.gpu.table import plc_table
+
+    return cudf.DataFrame.from_pylibcudf(
+        plc_table(result.table, result.columns), {"columns": result.names}
+    )

@@ -1,0 +1,89 @@
+"""What `Connection.register` takes: objects of other libraries become Arrow tables, without a copy where they can."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..errors import TypeMismatch
+
+TAKEN = (
+    "a pyarrow Table, RecordBatch, RecordBatchReader or Dataset, a pandas or Polars frame, a dictionary of arrays or lists, "
+    "or an object with __arrow_c_stream__"
+)
+
+
+def ingest(source: Any) -> pa.Table:
+    """Return an object as an Arrow table; a reader is read to its end.
+
+    Raises `TypeMismatch` for an object that is no table, or whose columns Arrow cannot hold.
+    """
+    try:
+        table = _to_table(source)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+        reason = str(error).strip().split("\n")[0].rstrip(".")
+        raise TypeMismatch(
+            f"A {_type_name(source)} could not be taken as a table: {reason}."
+        ) from error
+    if table is None:
+        raise TypeMismatch(f"A {_type_name(source)} is no table: give {TAKEN}.")
+    return table
+
+
+def _to_table(source: Any) -> pa.Table | None:
+    # A library that is not imported yet has made no object to take in
+    pandas, datasets = sys.modules.get("pandas"), sys.modules.get("pyarrow.dataset")
+    if isinstance(source, pa.Table):
+        return source
+    if isinstance(source, pa.RecordBatch):
+        return pa.Table.from_batches([source])
+    if isinstance(source, pa.RecordBatchReader):
+        return source.read_all()
+    if datasets is not None and isinstance(source, datasets.Dataset):
+        return source.to_table()
+    if pandas is not None and isinstance(source, pandas.DataFrame):
+        named = source.rename(columns=str)  # a column's name may be a number
+        return pa.Table.from_pandas(named, preserve_index=False).replace_schema_metadata(None)
+    if hasattr(source, "collect") and type(source).__module__.startswith("polars"):
+        source = source.collect()  # a LazyFrame
+    if hasattr(source, "__arrow_c_stream__"):
+        return pa.table(source)
+    if isinstance(source, Mapping):
+        return _from_columns(source)
+    return None
+
+
+def _from_columns(columns: Mapping[Any, Any]) -> pa.Table:
+    arrays = {str(name): _column(str(name), values) for name, values in columns.items()}
+    lengths = {name: len(array) for name, array in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        raise TypeMismatch(f"The columns of a table have one length, not {lengths}.")
+    return pa.table(arrays)
+
+
+def _column(name: str, values: Any) -> pa.Array | pa.ChunkedArray:
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values
+    if isinstance(values, np.ndarray):
+        if values.ndim != 1:
+            raise TypeMismatch(
+                f'The column "{name}" has {values.ndim} dimensions: a column has one.'
+            )
+        if isinstance(values, np.ma.MaskedArray):
+            return pa.array(values.data, mask=np.ma.getmaskarray(values))
+        return pa.array(values)
+    if hasattr(values, "__arrow_c_stream__"):
+        return pa.chunked_array(values)
+    if hasattr(values, "__arrow_c_array__"):
+        return pa.array(values)
+    return pa.array(list(values))
+
+
+def _type_name(source: Any) -> str:
+    kind = type(source)
+    module = kind.__module__.split(".")[0]
+    return kind.__name__ if module == "builtins" else f"{module}.{kind.__name__}"

@@ -1,0 +1,147 @@
+"""Plans that are ready to run again: a query text that comes a second time is not parsed, bound or optimized anew."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from .catalog import Catalog
+from .plan.expr import Expr, Subquery
+from .plan.logical import Logical, Scan, Table
+from .plan.node import transform_up, walk
+from .plan.physical import Physical
+from .settings import Settings
+
+Parameters = Sequence[object] | Mapping[str, object] | None
+KEPT_PLANS = 512
+
+
+@dataclass
+class Prepared:
+    """A bound query; `physical` is its plan under `settings`, once it has run.
+
+    `plan` is `source` with the tables as their files are now.  `spent` holds the seconds that looking it up or binding
+    took, until a run takes them into its profile.
+    """
+
+    source: Logical
+    text: str | None = None
+    plan: Logical = field(init=False)
+    physical: Physical | None = None
+    settings: Settings | None = None
+    tables: tuple[Any, ...] = ()
+    spent: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.plan = self.source
+        self.tables = tables_of(self.plan)
+
+    def stale_tables(self) -> list[Any]:
+        """Return the tables whose files have changed since they were opened."""
+        return [t for t in self.tables if hasattr(t, "is_current") and not t.is_current()]
+
+    def replace_tables(self, replacements: Mapping[Any, Any]) -> None:
+        """Read other tables from now on; columns keep their ids, and the query is planned anew."""
+        self.plan = _with_tables(self.plan, replacements)
+        self.tables = tables_of(self.plan)
+        self.physical = None
+
+    def take_spent(self) -> float:
+        spent, self.spent = self.spent, 0.0
+        return spent
+
+
+class PlanCache:
+    """The prepared queries that were used last, by text and parameters or by the plan of a Frame; safe with several threads.
+
+    A change of the catalog empties it: kept plans would keep tables alive that the catalog has no more.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._version = catalog.version
+        self._kept: OrderedDict[Hashable, Prepared] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def find_text(self, text: str, params: Parameters) -> Prepared | None:
+        return self._find((text, _parameters_key(params)))
+
+    def keep_text(self, text: str, params: Parameters, prepared: Prepared, version: int) -> None:
+        """Keep what was bound with `version` of the catalog, unless that has changed since."""
+        self._keep((text, _parameters_key(params)), prepared, version)
+
+    def of_plan(self, plan: Logical) -> Prepared:
+        """Return what is kept for this plan object, or keep it anew."""
+        known = self._find(id(plan))
+        if known is None or known.source is not plan:
+            known = Prepared(plan)
+            self._keep(id(plan), known, self._catalog.version)
+        return known
+
+    def clear(self) -> None:
+        with self._lock:
+            self._kept.clear()
+
+    def _find(self, key: Hashable) -> Prepared | None:
+        with self._lock:
+            self._drop_old()
+            found = self._kept.get(key)
+            if found is not None:
+                self._kept.move_to_end(key)
+            return found
+
+    def _keep(self, key: Hashable, prepared: Prepared, version: int) -> None:
+        with self._lock:
+            self._drop_old()
+            if version != self._version:
+                return
+            self._kept[key] = prepared
+            self._kept.move_to_end(key)
+            while len(self._kept) > KEPT_PLANS:
+                self._kept.popitem(last=False)
+
+    def _drop_old(self) -> None:
+        if self._version != self._catalog.version:
+            self._kept.clear()
+            self._version = self._catalog.version
+
+
+def _parameters_key(params: Parameters) -> Hashable:
+    """Return a key that differs whenever the bound plan could: 1, 1.0, TRUE and '1' are four."""
+    if params is None:
+        return None
+    if isinstance(params, Mapping):
+        return tuple((name, type(v), repr(v)) for name, v in params.items())
+    return tuple((type(v), repr(v)) for v in params)
+
+
+def tables_of(plan: Logical) -> tuple[Table, ...]:
+    """Return the tables that a plan scans, those of its subqueries included, each once."""
+    found: dict[int, Table] = {}
+    for node in walk(plan):
+        if isinstance(node, Scan):
+            found[id(node.table)] = node.table
+        for expr in node.expressions:
+            for part in walk(expr):
+                if isinstance(part, Subquery):
+                    found.update((id(t), t) for t in tables_of(part.plan))
+    return tuple(found.values())
+
+
+def _with_tables(plan: Logical, replacements: Mapping[Any, Any]) -> Logical:
+    def in_expression(part: Expr) -> Expr | None:
+        if isinstance(part, Subquery):
+            return replace(part, plan=_with_tables(part.plan, replacements))
+        return None
+
+    def in_node(node: Logical) -> Logical | None:
+        if isinstance(node, Scan) and node.table in replacements:
+            return replace(node, table=replacements[node.table])
+        if any(isinstance(part, Subquery) for e in node.expressions for part in walk(e)):
+            return node.map_expressions(lambda e: transform_up(e, in_expression))
+        return None
+
+    return transform_up(plan, in_node)

@@ -1,0 +1,198 @@
+"""Every setting: a field of `Settings`, an option of `SET`, an argument of `connect` and a variable `FUSELINE_*`.
+
+The four spellings are one: the field `memory_limit` is `SET memory_limit = '4GB'`, `connect(memory_limit="4GB")` and
+`FUSELINE_MEMORY_LIMIT=4GB`.  An argument goes before the environment, and `SET` before both.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, get_args
+from typing import Literal as OneOf
+
+from .errors import InvalidQuery, UnknownName, nearest
+
+PREFIX = "FUSELINE_"
+DeviceChoice = OneOf["auto", "gpu", "cpu"]
+FuseChoice = OneOf["auto", "always", "never"]
+
+_UNITS = {
+    "": 1,
+    "b": 1,
+    "kb": 10**3,
+    "mb": 10**6,
+    "gb": 10**9,
+    "tb": 10**12,
+    "kib": 1 << 10,
+    "mib": 1 << 20,
+    "gib": 1 << 30,
+    "tib": 1 << 40,
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a user can choose; byte limits are in bytes, and None means that the machine decides.
+
+    device             where queries run: auto (the GPU when there is one), gpu, cpu
+    memory_limit       bytes that one query may hold on its device; None: what the device has
+    column_cache_limit bytes of scanned columns kept for the next query, for each device; None: a share of its memory
+    threads            threads of the CPU backend and of Parquet readers
+    require_gpu        raise, with all reasons, when a plan node would not run on the GPU
+    fuse               when pipelines become kernels: auto, always, never
+    cache_dir          where generated kernels are kept, sources and machine code
+    debug              0 to 5: how deep a run describes itself on standard error
+    check              validate the plan after each planner rule
+    deterministic      float sums come out the same in each run
+    """
+
+    device: DeviceChoice = "auto"
+    memory_limit: int | None = None
+    column_cache_limit: int | None = None
+    threads: int = 0
+    require_gpu: bool = False
+    fuse: FuseChoice = "auto"
+    cache_dir: Path = field(default_factory=lambda: _cache_home() / "fuseline")
+    debug: int = 0
+    check: bool = False
+    deterministic: bool = False
+
+    def __post_init__(self) -> None:
+        if self.threads <= 0:
+            object.__setattr__(self, "threads", _available_cores())
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
+        """Return the defaults with what `FUSELINE_*` variables say; raises as `with_option` does."""
+        variables = os.environ if environment is None else environment
+        settings = cls()
+        for name in cls.names():
+            value = variables.get(PREFIX + name.upper())
+            if value:
+                settings = settings.with_option(name, value)
+        return settings
+
+    @classmethod
+    def names(cls) -> list[str]:
+        return [f.name for f in fields(cls)]
+
+    def with_option(self, name: str, value: object) -> Settings:
+        """Return these settings with one changed.
+
+        Raises `UnknownName` for a setting that does not exist and `InvalidQuery` for a value that it does not take.
+        """
+        key = self._known(name)
+        return replace(self, **{key: _PARSERS[key](key, value)})
+
+    def with_value_of(self, name: str, other: Settings) -> Settings:
+        """Return these settings with one as `other` has it; raises `UnknownName`."""
+        key = self._known(name)
+        return replace(self, **{key: getattr(other, key)})
+
+    def _known(self, name: str) -> str:
+        key = name.lower()
+        if key not in _PARSERS:
+            known = self.names()
+            hint = nearest(name, known) or f" The settings are {', '.join(known)}."
+            raise UnknownName(f'There is no setting "{name}".{hint}')
+        return key
+
+
+def _cache_home() -> Path:
+    given = os.environ.get("XDG_CACHE_HOME")
+    return Path(given) if given else Path.home() / ".cache"
+
+
+def history_file() -> Path:
+    """Return where the shell keeps its history: `FUSELINE_HISTORY`, or a file in the user's state directory."""
+    given = os.environ.get(PREFIX + "HISTORY")
+    if given:
+        return Path(given)
+    state = os.environ.get("XDG_STATE_HOME")
+    return (Path(state) if state else Path.home() / ".local" / "state") / "fuseline" / "history"
+
+
+def parse_bytes(name: str, value: object) -> int | None:
+    """Return a byte count from a number or a text such as '4GB', '512 MiB', '1.5gb'; 'auto' and 'none' give None."""
+    if value is None or (isinstance(value, str) and value.strip().lower() in ("auto", "none", "")):
+        return None
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", str(value).strip().lower())
+    if isinstance(value, bool) or match is None or match[2] not in _UNITS:
+        raise _refused(
+            name, value, "a number of bytes such as 2000000000, '4GB' or '512MiB', or 'auto'"
+        )
+    return (
+        int(float(match[1]) * _UNITS[match[2]])
+        if "." in match[1]
+        else int(match[1]) * _UNITS[match[2]]
+    )
+
+
+def _parse_flag(name: str, value: object) -> bool:
+    text = str(value).strip().lower()
+    if text in ("true", "1", "on", "yes"):
+        return True
+    if text in ("false", "0", "off", "no"):
+        return False
+    raise _refused(name, value, "true or false")
+
+
+def _parse_count(name: str, value: object, low: int, high: int, expected: str) -> int:
+    text = str(value).strip()
+    if (
+        isinstance(value, bool)
+        or not re.fullmatch(r"\d{1,9}", text)
+        or not low <= int(text) <= high
+    ):
+        raise _refused(name, value, expected)
+    return int(text)
+
+
+def _parse_threads(name: str, value: object) -> int:
+    """0 and 'auto' mean all cores that this process may use."""
+    if str(value).strip().lower() == "auto":
+        return 0
+    return _parse_count(name, value, 0, 4096, "a number of threads from 1 to 4096, or 'auto'")
+
+
+def _parse_debug(name: str, value: object) -> int:
+    return _parse_count(name, value, 0, 5, "a number from 0 to 5")
+
+
+def _one_of(choices: tuple[str, ...]) -> Callable[[str, object], str]:
+    def parse(name: str, value: object) -> str:
+        text = str(value).strip().lower()
+        if text not in choices:
+            raise _refused(name, value, f"one of {', '.join(choices)}")
+        return text
+
+    return parse
+
+
+def _refused(name: str, value: object, expected: str) -> InvalidQuery:
+    return InvalidQuery(f"The setting {name} does not take {value!r}: expected {expected}.")
+
+
+def _available_cores() -> int:
+    """Cores that this process may run on, which in a container are fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return max(1, len(os.sched_getaffinity(0)))
+    return os.cpu_count() or 1
+
+
+_PARSERS: dict[str, Callable[[str, object], Any]] = {
+    "device": _one_of(get_args(DeviceChoice)),
+    "memory_limit": parse_bytes,
+    "column_cache_limit": parse_bytes,
+    "threads": _parse_threads,
+    "require_gpu": _parse_flag,
+    "fuse": _one_of(get_args(FuseChoice)),
+    "cache_dir": lambda _, value: Path(str(value)).expanduser(),
+    "debug": _parse_debug,
+    "check": _parse_flag,
+    "deterministic": _parse_flag,
+}
