@@ -1,0 +1,310 @@
+"""The one assertion: Fuseline's answer is DuckDB's answer."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+FLOAT_TOLERANCE = 1e-9  # relative; sums of floats depend on the order in which they are added
+FLOAT32_TOLERANCE = 1e-5
+ROWS_SHOWN = 5
+
+Params = Sequence[Any] | Mapping[str, Any] | None
+Row = tuple[Any, ...]
+
+
+@cache
+def missing_for_gpu() -> str | None:
+    """Why no query can run on a GPU here, or None.
+
+    It asks the driver and not Fuseline: where there is a GPU, a Fuseline that does not find it is a failure.
+    """
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return "no NVIDIA driver (libcuda.so.1)"
+    count = ctypes.c_int(0)
+    if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)) or count.value == 0:
+        return "the NVIDIA driver finds no GPU"
+    if importlib.util.find_spec("pylibcudf") is None:
+        return "pylibcudf is not installed: pip install 'fuseline[cuda13]'"
+    return None
+
+
+def backends_at_hand() -> tuple[str, ...]:
+    """`cpu`, and `gpu` where there is one."""
+    return ("cpu",) if missing_for_gpu() else ("cpu", "gpu")
+
+
+def assert_same_as_duckdb(
+    query: str,
+    tables: Mapping[str, Any] | None = None,
+    *,
+    params: Params = None,
+    setup: Sequence[str] = (),
+    backend: str | None = None,
+    connection: Any = None,
+    ordered: bool | None = None,
+) -> pa.Table:
+    """Run `query` on DuckDB and on Fuseline; names, types, NULLs, values and order must be the same.
+
+    `tables` maps names to Arrow tables, dictionaries of lists, or paths of Parquet files. `setup` holds
+    statements that both run first. `backend` is one of `backends_at_hand()`, by default each in turn;
+    `connection` is a Fuseline connection that already has the tables, and is used instead of new ones.
+    `ordered=None` looks whether the query itself ends in an ORDER BY. Returns DuckDB's answer.
+    """
+    import fuseline
+
+    given = {name: _as_source(value) for name, value in (tables or {}).items()}
+    expected = run_duckdb(query, given, params=params, setup=setup)
+    order = ordering(query, expected.column_names) if ordered is None else Ordering(ordered)
+    if connection is not None:
+        actual = connection.sql(query, params).to_arrow()
+        _check(query, f"the {backend or 'given'} connection", expected, actual, order)
+        return expected
+    for device in [backend] if backend else backends_at_hand():
+        with fuseline.connect(device=device) as fresh:
+            _register(fresh, given)
+            for statement in setup:
+                fresh.execute(statement)
+            actual = fresh.sql(query, params).to_arrow()
+        _check(query, device, expected, actual, order)
+    return expected
+
+
+def run_duckdb(
+    query: str,
+    tables: Mapping[str, pa.Table | Path] | None = None,
+    *,
+    params: Params = None,
+    setup: Sequence[str] = (),
+) -> pa.Table:
+    """DuckDB's answer as an Arrow table."""
+    with duckdb.connect(config={"threads": 2}) as connection:
+        for name, source in (tables or {}).items():
+            if isinstance(source, Path):
+                text = str(source).replace("'", "''")
+                connection.execute(f"""create view "{name}" as from read_parquet('{text}')""")
+            else:
+                connection.register(name, source)
+        for statement in setup:
+            connection.execute(statement)
+        return connection.sql(query, params=params).to_arrow_table()
+
+
+def _as_source(value: Any) -> pa.Table | Path:
+    if isinstance(value, str | Path):
+        return Path(value)
+    return pa.table(value) if isinstance(value, dict) else value
+
+
+def _register(connection: Any, tables: Mapping[str, pa.Table | Path]) -> None:
+    for name, source in tables.items():
+        if isinstance(source, Path):
+            connection.read_parquet(str(source), name)
+        else:
+            connection.register(name, source)
+
+
+def _check(query: str, where: str, expected: pa.Table, actual: pa.Table, order: Ordering) -> None:
+    problem = difference(expected, actual, order)
+    if problem:
+        message = f"Fuseline on {where} and DuckDB differ: {problem}\n\n{query.strip()}\n\n"
+        schemas = f"DuckDB: {_schema(expected)}\n  this: {_schema(actual)}"
+        raise AssertionError(message + schemas)
+
+
+# What the query says about order
+
+
+@dataclass(frozen=True)
+class Ordering:
+    """Whether rows must come in order, and the output columns that decide it, where they are known.
+
+    With `keys`, rows that tie in all of them may come in any order. `keys=None` asks for the same row at
+    every place.
+    """
+
+    ordered: bool
+    keys: tuple[int, ...] | None = None
+
+
+def ordering(query: str, names: Sequence[str]) -> Ordering:
+    """What the outermost ORDER BY asks for, by DuckDB's own parser."""
+    with duckdb.connect() as connection:
+        found = connection.execute("select json_serialize_sql(?)", [query]).fetchone()
+    tree = json.loads(found[0]) if found else {"error": True}
+    if tree["error"]:
+        return Ordering(ordered=False)
+    modifiers = tree["statements"][-1]["node"]["modifiers"]
+    orders = [o for m in modifiers if m["type"] == "ORDER_MODIFIER" for o in m["orders"]]
+    if not orders:
+        return Ordering(ordered=False)
+    keys = [_output_column(order["expression"], names) for order in orders]
+    return Ordering(True, None if None in keys else tuple(k for k in keys if k is not None))
+
+
+def _output_column(expression: Mapping[str, Any], names: Sequence[str]) -> int | None:
+    """The place of the output column that a sort key names, by ordinal or by bare name."""
+    match expression:
+        case {"class": "CONSTANT", "literal": {"kind": "INTEGER", "text": text}}:
+            return int(text) - 1
+        case {"class": "COLUMN_REF", "column_names": [name]}:
+            places = [i for i, n in enumerate(names) if n.lower() == name.lower()]
+            return places[0] if len(places) == 1 else None
+    return None
+
+
+# Comparing two tables
+
+
+def difference(
+    expected: pa.Table,
+    actual: pa.Table,
+    order: Ordering,
+    *,
+    exact_types: bool = True,
+    tolerance: float = FLOAT_TOLERANCE,
+) -> str | None:
+    """The first difference in a sentence, or None. Without `exact_types` only names and values count."""
+    if expected.column_names != actual.column_names:
+        return f"the columns are {actual.column_names} and should be {expected.column_names}"
+    if exact_types:
+        for want, have in zip(expected.schema, actual.schema, strict=True):
+            if _plain(want.type) != _plain(have.type):
+                return f"column {want.name} is {have.type} and should be {want.type}"
+    if expected.num_rows != actual.num_rows:
+        wrong = f"{actual.num_rows} rows and should be {expected.num_rows}"
+        return f"{wrong}\n{_first_rows(rows(expected), rows(actual))}"
+    close = _Closeness(expected.schema, exact_types, tolerance)
+    want, have = rows(expected), rows(actual)
+    if close.all_equal(want, have):
+        return None
+    if order.ordered:
+        if order.keys is None:
+            return f"the rows in their order\n{close.first_difference(want, have)}"
+        key_want, key_have = _take(want, order.keys), _take(have, order.keys)
+        if not _Closeness(expected.schema, exact_types, tolerance, order.keys).all_equal(
+            key_want, key_have
+        ):
+            return f"the order of the sort keys\n{close.first_difference(want, have)}"
+    want, have = sorted(want, key=close.sort_key), sorted(have, key=close.sort_key)
+    if close.all_equal(want, have):
+        return None
+    return f"the rows, sorted here to compare them\n{close.first_difference(want, have)}"
+
+
+def rows(table: pa.Table) -> list[Row]:
+    """The rows as tuples of Python values; dates and times that Python cannot hold as integers."""
+    columns = [_values(column) for column in table.columns]
+    return list(zip(*columns, strict=True)) if columns else []
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    kind = column.type
+    if pa.types.is_timestamp(kind) or pa.types.is_time(kind) or pa.types.is_duration(kind):
+        return column.cast(pa.int64()).to_pylist()
+    if pa.types.is_date32(kind):
+        return column.cast(pa.int32()).to_pylist()
+    return column.to_pylist()
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """The type without what Arrow says about the layout of strings."""
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return pa.string()
+    if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
+        return pa.binary()
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.list_(_plain(kind.value_type))
+    return kind
+
+
+def _take(table: Iterable[Row], places: Sequence[int]) -> list[Row]:
+    return [tuple(row[i] for i in places) for row in table]
+
+
+class _Closeness:
+    """Equality of rows: exact, but relative to a tolerance for floats; NaN equals NaN."""
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        exact_types: bool,
+        tolerance: float,
+        places: Sequence[int] | None = None,
+    ) -> None:
+        fields = list(schema) if places is None else [schema.field(i) for i in places]
+        self.loose = not exact_types
+        self.tolerances = [self._tolerance(field.type, tolerance) for field in fields]
+        # Floats last and rounded, so that two nearly equal rows land at the same place when sorted.
+        self.sort_places = sorted(range(len(fields)), key=lambda i: self.tolerances[i] is not None)
+
+    def _tolerance(self, kind: pa.DataType, tolerance: float) -> float | None:
+        if pa.types.is_float32(kind) or pa.types.is_float16(kind):
+            return max(tolerance, FLOAT32_TOLERANCE)
+        if pa.types.is_float64(kind) or (self.loose and pa.types.is_decimal(kind)):
+            return tolerance
+        return None
+
+    def all_equal(self, want: Sequence[Row], have: Sequence[Row]) -> bool:
+        return all(map(self.equal, want, have))
+
+    def equal(self, want: Row, have: Row) -> bool:
+        return all(map(self._same, want, have, self.tolerances))
+
+    @staticmethod
+    def _same(want: Any, have: Any, tolerance: float | None) -> bool:
+        if tolerance is None or want is None or have is None:
+            return bool(want == have)
+        want, have = float(want), float(have)
+        if math.isnan(want) or math.isnan(have):
+            return math.isnan(want) and math.isnan(have)
+        return math.isclose(want, have, rel_tol=tolerance, abs_tol=1e-300)
+
+    def sort_key(self, row: Row) -> Row:
+        return tuple(self._sortable(row[i], self.tolerances[i]) for i in self.sort_places)
+
+    @staticmethod
+    def _sortable(value: Any, tolerance: float | None) -> tuple[Any, ...]:
+        if value is None:
+            return (2,)
+        if tolerance is None:
+            plain = isinstance(value, int | str | bytes) or hasattr(value, "as_tuple")
+            return (0, value if plain else repr(value))
+        number = float(value)
+        return (1,) if math.isnan(number) else (0, float(f"{number:.6e}"), number)
+
+    def first_difference(self, want: Sequence[Row], have: Sequence[Row]) -> str:
+        place = next(
+            i for i, (w, h) in enumerate(zip(want, have, strict=True)) if not self.equal(w, h)
+        )
+        shown = slice(place, place + ROWS_SHOWN)
+        return f"from row {place} on\n{_first_rows(want[shown], have[shown])}"
+
+
+def _first_rows(want: Sequence[Row], have: Sequence[Row]) -> str:
+    lines = []
+    for w, h in list(zip_longest(want, have))[:ROWS_SHOWN]:
+        mark = " " if repr(w) == repr(h) else "!"
+        lines += [f"{mark} DuckDB {_shown(w)}", f"{mark}   this {_shown(h)}"]
+    return "\n".join(lines)
+
+
+def _shown(row: Row | None) -> str:
+    return "(no row)" if row is None else "(" + ", ".join(map(str, row)) + ")"
+
+
+def _schema(table: pa.Table) -> str:
+    return ", ".join(f"{field.name}: {field.type}" for field in table.schema)

@@ -1,0 +1,74 @@
+"""What every test can ask for: a backend, the TPC-H tables, and whether goldens are written anew."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.data import tpch_tables as tables_at
+from tests.compare import missing_for_gpu
+
+SCALE = 0.01
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rewrite-goldens", action="store_true", help="write golden files anew")
+
+
+def pytest_configure() -> None:
+    """Random tests print how to repeat a failure, and no deadline: the first run of a kernel compiles it."""
+    if (
+        importlib.util.find_spec("hypothesis") is None
+    ):  # a GPU machine without a network may lack it
+        return
+    from hypothesis import settings
+
+    settings.register_profile("fuseline", deadline=None, print_blob=True)
+    settings.load_profile("fuseline")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    missing = missing_for_gpu()
+    if missing:
+        for item in items:
+            if item.get_closest_marker("gpu"):
+                item.add_marker(pytest.mark.skip(reason=missing))
+
+
+@pytest.fixture(scope="session", params=["cpu", pytest.param("gpu", marks=pytest.mark.gpu)])
+def backend(request: pytest.FixtureRequest) -> str:
+    """Each backend in turn; the GPU's part is skipped, with the reason, where there is none."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def tpch_tables() -> dict[str, Path]:
+    """The eight tables at scale factor 0.01: name to Parquet file."""
+    return {name: Path(path) for name, path in tables_at(SCALE).items()}
+
+
+@pytest.fixture(scope="session")
+def tpch_dir(tpch_tables: dict[str, Path]) -> Path:
+    """The folder of those files."""
+    return tpch_tables["lineitem"].parent
+
+
+@pytest.fixture(scope="session")
+def tpch(backend: str, tpch_tables: dict[str, Path]) -> Iterator[Any]:
+    """A connection to the TPC-H tables on this backend; do not change its catalog."""
+    import fuseline
+
+    with fuseline.connect(device=backend) as connection:
+        for name, path in tpch_tables.items():
+            connection.read_parquet(str(path), name)
+        yield connection
+
+
+@pytest.fixture
+def rewrite_goldens(request: pytest.FixtureRequest) -> bool:
+    """Whether golden files are to be written instead of compared: `make goldens`."""
+    return bool(request.config.getoption("--rewrite-goldens"))

@@ -1,0 +1,102 @@
+"""Objects of other libraries as Arrow tables."""
+
+from datetime import date
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+from fuseline.errors import TypeMismatch
+from fuseline.interop.ingest import ingest
+
+TABLE = pa.table({"a": [1, None], "s": ["x", "y"]})
+
+
+class Stream:
+    """Nothing but the capsule."""
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return TABLE.__arrow_c_stream__(requested_schema)
+
+
+def dataset(tmp_path):
+    pq.write_table(TABLE, tmp_path / "x.parquet")
+    return ds.dataset(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda _: TABLE,
+        lambda _: TABLE.to_batches()[0],
+        lambda _: TABLE.to_reader(),
+        dataset,
+        lambda _: pd.DataFrame({"a": pd.array([1, None], "Int64"), "s": ["x", "y"]}),
+        lambda _: pl.DataFrame({"a": [1, None], "s": ["x", "y"]}),
+        lambda _: pl.LazyFrame({"a": [1, None], "s": ["x", "y"]}),
+        lambda _: {"a": [1, None], "s": np.array(["x", "y"])},
+        lambda _: Stream(),
+    ],
+    ids=[
+        "table",
+        "batch",
+        "reader",
+        "dataset",
+        "pandas",
+        "polars",
+        "lazy polars",
+        "dict",
+        "stream",
+    ],
+)
+def test_every_kind_of_table_is_taken(tmp_path, make):
+    table = ingest(make(tmp_path))
+    assert isinstance(table, pa.Table)
+    assert table.to_pydict() == {"a": [1, None], "s": ["x", "y"]}
+
+
+def test_arrays_of_a_dictionary_keep_their_types():
+    table = ingest(
+        {
+            "i": np.array([1, 2], np.int16),
+            "f": np.array([1.5, np.nan]),
+            "t": np.array(["2024-01-01", "NaT"], "datetime64[D]"),
+            "m": np.ma.masked_array([1, 2], mask=[False, True]),
+            "p": pl.Series(["x", None]),
+            "d": pd.Series([1.0, 2.0]),
+        }
+    )
+    assert table.schema.field("i").type == pa.int16()
+    assert table["t"].to_pylist() == [date(2024, 1, 1), None]
+    assert table["m"].to_pylist() == [1, None]
+    assert table["p"].to_pylist() == ["x", None]
+    assert table["d"].to_pylist() == [1.0, 2.0]
+
+
+def test_a_pandas_index_is_no_column_and_names_become_texts():
+    frame = pd.DataFrame({1: [1, 2], "b": [3, 4]}, index=pd.Index(["x", "y"], name="key"))
+    assert ingest(frame).column_names == ["1", "b"]
+
+
+def test_missing_values_of_pandas_objects_are_null():
+    assert ingest(pd.DataFrame({"s": ["x", None, np.nan]}, dtype=object))["s"].null_count == 2
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (5, "int is no table: give a pyarrow Table"),
+        ([1, 2], "list is no table"),
+        ({"a": [1], "b": [1, 2]}, "one length"),
+        ({"a": np.zeros((2, 2))}, '"a" has 2 dimensions'),
+        ({"a": [object()]}, "dict could not be taken"),
+        (pd.DataFrame({"a": [1, "x"]}), "pandas.DataFrame could not be taken"),
+    ],
+)
+def test_what_is_no_table_is_refused_with_the_reason(source, said):
+    with pytest.raises(TypeMismatch, match=said):
+        ingest(source)

@@ -1,0 +1,30 @@
+"""The examples in docstrings and in the README are run."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from tests.test_layout import ENGINE, ROOT, module
+
+WITH_EXAMPLES = [module(path) for path in ENGINE if ">>> " in path.read_text()]
+OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+
+
+@pytest.mark.parametrize("name", WITH_EXAMPLES)
+def test_docstrings(name: str) -> None:
+    result = doctest.testmod(import_module(name), optionflags=OPTIONS)
+    assert result.attempted
+    assert not result.failed
+
+
+def test_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its Python blocks, one after the other, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert blocks
+    exec(compile("\n".join(blocks), "README.md", "exec"), {})

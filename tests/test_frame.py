@@ -1,0 +1,238 @@
+"""Dataframe calls give what the same SQL gives; both backends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import fuseline
+from fuseline import avg, col, count, fn, lit, max_, sum_, when
+from fuseline.errors import (
+    AmbiguousName,
+    ExecutionError,
+    InvalidQuery,
+    TypeMismatch,
+    UnknownName,
+)
+
+SALES = pa.table(
+    {
+        "id": [1, 2, 3, 4, 5, None],
+        "shop": ["a", "b", "a", None, "b", "a"],
+        "price": pa.array(
+            [
+                Decimal("1.50"),
+                Decimal("2.25"),
+                None,
+                Decimal("9.99"),
+                Decimal("0.01"),
+                Decimal("4.00"),
+            ],
+            pa.decimal128(10, 2),
+        ),
+        "weight": [1.0, float("nan"), 0.5, None, 2.0, 3.0],
+    }
+)
+SHOPS = pa.table({"shop": ["a", "b", "c"], "city": ["Aix", "Bonn", "Cork"], "id": [10, 20, 30]})
+
+
+@pytest.fixture
+def db(backend: str) -> Iterator[Any]:
+    with fuseline.connect(device=backend) as connection:
+        connection.register("sales", SALES)
+        connection.register("shops", SHOPS)
+        yield connection
+
+
+def same(db: Any, frame: Any, query: str) -> None:
+    """The frame's rows, names and types are those of the SQL, in the same order."""
+    expected = db.sql(query).to_arrow()
+    actual = frame.to_arrow()
+    assert actual.schema.equals(expected.schema)
+    assert repr(actual.to_pylist()) == repr(expected.to_pylist())  # repr: NaN equals NaN
+
+
+def test_select_and_arithmetic(db: Any) -> None:
+    frame = db.table("sales").select("id", gross=col("price") * 2 + 1).sort("id")
+    same(db, frame, "select id, price * 2 + 1 as gross from sales order by id")
+
+
+def test_filter_keeps_true_alone(db: Any) -> None:
+    frame = db.table("sales").filter(col("price") > 2, col("shop").is_not_null()).sort("id")
+    same(db, frame, "select * from sales where price > 2 and shop is not null order by id")
+
+
+def test_or_not_and_between(db: Any) -> None:
+    condition = ~(col("shop") == "a") | col("price").between(4, 5)
+    frame = db.table("sales").filter(condition).sort("id")
+    query = "select * from sales where not shop = 'a' or price between 4 and 5 order by id"
+    same(db, frame, query)
+
+
+def test_group_by_with_expressions_over_aggregates(db: Any) -> None:
+    frame = (
+        db.table("sales")
+        .group_by("shop")
+        .agg(
+            n=count(), total=sum_("price"), ratio=sum_("price") / count("price"), top=max_("price")
+        )
+        .sort("shop")
+    )
+    query = """select shop, count(*) as n, sum(price) as total, sum(price) / count(price) as ratio,
+               max(price) as top from sales group by shop order by shop"""
+    same(db, frame, query)
+
+
+def test_aggregate_filter_and_distinct(db: Any) -> None:
+    frame = db.table("sales").agg(
+        a=count("shop", distinct=True), b=sum_("price").filter(col("id") > 1), c=avg("weight")
+    )
+    query = """select count(distinct shop) as a, sum(price) filter (where id > 1) as b,
+               avg(weight) as c from sales"""
+    same(db, frame, query)
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "right", "full", "semi", "anti"])
+def test_join_on_a_name(db: Any, how: Any) -> None:
+    left = db.table("sales").select("shop", "price")
+    right = db.table("shops").select("shop", "city")
+    frame = left.join(right, on="shop", how=how).sort("shop", "price")
+    keyword = {"full": "full outer"}.get(how, how)
+    query = f"""select * from (select shop, price from sales) {keyword} join
+                (select shop, city from shops) using (shop) order by shop, price"""
+    same(db, frame, query)
+
+
+def test_join_on_a_condition_renames_the_right_side(db: Any) -> None:
+    a, b = db.table("sales"), db.table("shops")
+    frame = a.join(b, on=(a["shop"] == b["shop"]) & (a["id"] < b["id"])).sort("id")
+    assert frame.columns == ["id", "shop", "price", "weight", "shop_right", "city", "id_right"]
+    assert len(frame) == 4
+
+
+def test_join_of_a_frame_with_itself(db: Any) -> None:
+    a = db.table("shops")
+    frame = a.join(a, on="id").sort("id")
+    same(
+        db,
+        frame,
+        """select x.shop, x.city, x.id, y.shop as shop_right, y.city as city_right
+           from shops x join shops y on x.id = y.id order by x.id""",
+    )
+
+
+def test_sort_nulls_and_directions(db: Any) -> None:
+    frame = db.table("sales").sort(col("shop").desc().nulls_first(), col("id"))
+    same(db, frame, "select * from sales order by shop desc nulls first, id nulls last")
+
+
+def test_limit_and_offset(db: Any) -> None:
+    frame = db.table("sales").sort("id").limit(2, offset=1)
+    same(db, frame, "select * from sales order by id limit 2 offset 1")
+
+
+def test_set_operations(db: Any) -> None:
+    a, b = db.table("sales").select("shop"), db.table("shops").select("shop")
+    same(
+        db,
+        a.union(b).sort("shop"),
+        "select shop from (from sales select shop union all from shops select shop) order by shop",
+    )
+    same(
+        db,
+        a.union(b, distinct=True).sort("shop"),
+        "select shop from (from sales select shop union from shops select shop) order by shop",
+    )
+    same(
+        db,
+        a.intersect(b).sort("shop"),
+        "select shop from (from sales select shop intersect from shops select shop) order by shop",
+    )
+    same(
+        db,
+        b.except_(a).sort("shop"),
+        "select shop from (from shops select shop except from sales select shop) order by shop",
+    )
+
+
+def test_distinct_rename_drop_with_columns(db: Any) -> None:
+    frame = db.table("sales").drop("id", "weight", "price").distinct().rename({"shop": "s"})
+    frame = frame.with_columns(upper=fn.upper(col("s"))).sort("s")
+    same(db, frame, "select distinct shop as s, upper(shop) as upper from sales order by s")
+
+
+def test_when_then_otherwise(db: Any) -> None:
+    size = when(col("price") > 5).then("big").when(col("price") > 1).then("mid").otherwise("small")
+    frame = db.table("sales").select("id", size=size).sort("id")
+    query = """select id, case when price > 5 then 'big' when price > 1 then 'mid' else 'small' end
+               as size from sales order by id"""
+    same(db, frame, query)
+
+
+def test_cast_in_list_and_literals(db: Any) -> None:
+    frame = db.table("sales").filter(col("id").is_in([1, 2, 7]))
+    frame = frame.select(text=col("id").cast("VARCHAR"), one=lit(1)).sort("text")
+    same(
+        db,
+        frame,
+        "select id::varchar as text, 1 as one from sales where id in (1, 2, 7) order by text",
+    )
+
+
+def test_results_in_other_libraries(db: Any) -> None:
+    frame = db.table("shops").sort("id")
+    assert frame.to_pandas()["city"].tolist() == ["Aix", "Bonn", "Cork"]
+    assert frame.to_polars()["city"].to_list() == ["Aix", "Bonn", "Cork"]
+    assert pa.table(frame).column("city").to_pylist() == ["Aix", "Bonn", "Cork"]
+    assert frame.fetchall()[0] == ("a", "Aix", 10)
+    assert "<td>Bonn</td>" in frame._repr_html_()
+
+
+def test_show_says_that_there_are_more(db: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    db.table("shops").show(rows=2)
+    printed = capsys.readouterr().out
+    assert "Bonn" in printed
+    assert "Cork" not in printed
+    assert "there are more" in printed
+
+
+def test_profile_is_of_the_latest_run(db: Any, backend: str) -> None:
+    frame = db.table("shops").sort("id")
+    with pytest.raises(ExecutionError, match="has not run yet"):
+        _ = frame.profile
+    frame.to_arrow()
+    assert {node.device for node in frame.profile.nodes} == {backend}
+
+
+def test_explain_shows_each_stage(db: Any) -> None:
+    frame = db.sql("select shop, sum(price) from sales where id > 1 group by shop")
+    assert "Aggregate" in frame.explain("logical")
+    assert "HashAggregate" in frame.explain("physical")
+    assert "ms" in frame.explain("analyze")
+    with pytest.raises(UnknownName, match="physical"):
+        frame.explain("fysical")
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "message"),
+    [
+        (lambda t: t.select("prise"), UnknownName, '"price"'),
+        (lambda t: t.filter(col("price") > 1 and col("id") > 1), InvalidQuery, "&"),
+        (lambda t: t.select(sum_("price")), InvalidQuery, "agg"),
+        (lambda t: t.group_by("shop").agg(x=col("price")), InvalidQuery, "group_by"),
+        (lambda t: t.join(t, how="inner"), InvalidQuery, "on"),
+        (lambda t: t.join(t, on="id", how="outer"), InvalidQuery, "outer"),
+        (lambda t: t.filter(col("shop") + 1 > 0), TypeMismatch, "VARCHAR"),
+        (lambda t: t.join(t, on=col("id") == 1), AmbiguousName, "Both sides"),
+        (lambda t: t.union(t.select("id")), InvalidQuery, "4 and 1"),
+        (lambda t: t.limit(-1), InvalidQuery, "negative"),
+    ],
+)
+def test_bad_calls(db: Any, build: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        build(db.table("sales"))
+    assert len(db.table("sales")) == SALES.num_rows  # the connection goes on working

@@ -1,0 +1,85 @@
+import os
+
+import pytest
+
+from fuseline.errors import InvalidQuery, UnknownName
+from fuseline.settings import Settings, history_file, parse_bytes
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (1000, 1000),
+        ("4GB", 4_000_000_000),
+        ("512 MiB", 512 << 20),
+        ("1.5gb", 1_500_000_000),
+        ("10b", 10),
+        ("7", 7),
+        ("auto", None),
+        (None, None),
+    ],
+)
+def test_bytes_with_units(text, expected):
+    assert parse_bytes("memory_limit", text) == expected
+
+
+@pytest.mark.parametrize("text", ["x", "4XB", "-1", "1.2.3", True, "GB"])
+def test_bytes_that_are_none(text):
+    with pytest.raises(InvalidQuery, match=r"memory_limit does not take .*'4GB'"):
+        parse_bytes("memory_limit", text)
+
+
+def test_the_environment_sets_every_field():
+    values = {
+        "device": "cpu",
+        "memory_limit": "1GB",
+        "column_cache_limit": "2GB",
+        "threads": "3",
+        "require_gpu": "on",
+        "fuse": "never",
+        "debug": "4",
+        "check": "1",
+        "deterministic": "true",
+    }
+    settings = Settings.from_environment({f"FUSELINE_{k.upper()}": v for k, v in values.items()})
+    assert settings == Settings("cpu", 10**9, 2 * 10**9, 3, True, "never", 4, True, True)
+    assert list(values) == Settings.names()
+
+
+def test_threads_default_to_the_cores_of_the_process():
+    assert Settings().threads == len(os.sched_getaffinity(0))
+    assert Settings().with_option("threads", "auto").threads == Settings().threads
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("device", "tpu", "one of auto, gpu, cpu"),
+        ("threads", "many", "from 1 to 4096"),
+        ("threads", True, "from 1 to 4096"),
+        ("debug", 6, "from 0 to 5"),
+        ("require_gpu", "maybe", "true or false"),
+        ("fuse", "sometimes", "one of auto, always, never"),
+    ],
+)
+def test_a_value_that_a_setting_does_not_take_says_what_it_takes(name, value, expected):
+    with pytest.raises(InvalidQuery, match=f"{name} does not take .*{expected}"):
+        Settings().with_option(name, value)
+
+
+def test_an_unknown_setting_names_the_nearest():
+    with pytest.raises(UnknownName, match=r'no setting "memory_limits".*"memory_limit"'):
+        Settings().with_option("memory_limits", 1)
+    with pytest.raises(UnknownName, match="The settings are device, memory_limit"):
+        Settings().with_option("zzz", 1)
+
+
+def test_names_are_without_regard_to_case():
+    assert Settings().with_option("THREADS", 2).threads == 2
+
+
+def test_the_history_file_follows_the_environment(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert history_file() == tmp_path / "fuseline" / "history"
+    monkeypatch.setenv("FUSELINE_HISTORY", str(tmp_path / "mine"))
+    assert history_file() == tmp_path / "mine"
