@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import duckdb
@@ -76,10 +77,14 @@ def run(backend: str, node: p.Physical, *inputs: Relation) -> pa.Table:
 
 def query(sql: str, **inputs: Relation) -> pa.Table:
     """DuckDB's answer, with the columns named c0, c1, ..."""
-    with duckdb.connect(config={"threads": 1}) as connection:
-        for name, source in inputs.items():
-            connection.register(name, source.data)
+    connection = _duckdb()
+    for name, source in inputs.items():
+        connection.register(name, source.data)
+    try:
         return _numbered(connection.sql(sql).to_arrow_table())
+    finally:
+        for name in inputs:
+            connection.unregister(name)
 
 
 def assert_same(
@@ -113,3 +118,14 @@ def dictionary(values: Sequence[str | None]) -> pa.Array:
 
 def _numbered(table: pa.Table) -> pa.Table:
     return table.rename_columns([f"c{i}" for i in range(table.num_columns)])
+
+
+@cache
+def _duckdb() -> duckdb.DuckDBPyConnection:
+    """One connection for all tests: opening one takes as long as a small query."""
+    return duckdb.connect(config={"threads": 1})
+
+
+def close_duckdb() -> None:
+    _duckdb().close()
+    _duckdb.cache_clear()

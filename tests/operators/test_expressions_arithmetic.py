@@ -14,7 +14,9 @@ from tests.operators.evaluated import assert_expressions, assert_rows, error_of,
 NAN, INF = float("nan"), float("inf")
 
 
-def table_of(x: list[object], y: list[object], arrow: pa.DataType, other: pa.DataType | None = None) -> pa.Table:
+def table_of(
+    x: list[object], y: list[object], arrow: pa.DataType, other: pa.DataType | None = None
+) -> pa.Table:
     left, right = zip(*product(x, y), strict=True)
     return pa.table({"x": pa.array(left, arrow), "y": pa.array(right, other or arrow)})
 
@@ -25,7 +27,16 @@ def decimals(digits: int, scale: int, *values: str) -> pa.Array:
 
 @pytest.mark.parametrize(
     "arrow",
-    [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()],
+    [
+        pa.int8(),
+        pa.int16(),
+        pa.int32(),
+        pa.int64(),
+        pa.uint8(),
+        pa.uint16(),
+        pa.uint32(),
+        pa.uint64(),
+    ],
     ids=str,
 )
 def test_integers_at_their_limits(arrow: pa.DataType) -> None:
@@ -39,12 +50,16 @@ def test_integers_at_their_limits(arrow: pa.DataType) -> None:
 
 def test_integers_of_many_rows() -> None:
     table = table_of([None, 7, -7, 2**60, -5, 0], [None, 3, -3, 1], pa.int64())
-    assert_expressions(["x + y", "x - y", "x // y", "x % y", "-x", "abs(x)", "sign(x)", "x / y", "x * 2"], table)
+    assert_expressions(
+        ["x + y", "x - y", "x // y", "x % y", "-x", "abs(x)", "sign(x)", "x / y", "x * 2"], table
+    )
 
 
 def test_an_overflow_under_null_is_none() -> None:
     table = pa.table({"x": pa.array([2**63 - 1, 1]), "y": pa.array([None, 1], pa.int64())})
-    assert_expressions(["x + y", "x * y", "y - x", "y % 5", "y // (x - 9223372036854775807)"], table)
+    assert_expressions(
+        ["x + y", "x * y", "y - x", "y % 5", "y // (x - 9223372036854775807)"], table
+    )
     assert_expressions(["x // nullif(y, 1)"], table)
 
 
@@ -69,7 +84,9 @@ def test_a_product_of_decimals_raises_where_it_leaves_18_digits() -> None:
 
 
 def test_wide_decimals() -> None:
-    x = decimals(38, 2, "0", "0.01", "-0.01", "123456789012345678901234567890.12", "-92233720368547758.08")
+    x = decimals(
+        38, 2, "0", "0.01", "-0.01", "123456789012345678901234567890.12", "-92233720368547758.08"
+    )
     y = decimals(20, 3, "0.001", "-0.001", "12345678901234567.891", "-2", "7.25")
     left, right = zip(*product(x.to_pylist(), y.to_pylist()), strict=True)
     table = pa.table({"x": pa.array(left, x.type), "y": pa.array(right, y.type)})
@@ -87,7 +104,9 @@ def test_wide_decimals_out_of_range(expression: str) -> None:
 
 
 def test_products_of_narrow_decimals_with_a_wide_result() -> None:
-    table = pa.table({"x": decimals(18, 10, "12345678.0123456789", "-99999999.9999999999", "0", "1e-10")})
+    table = pa.table(
+        {"x": decimals(18, 10, "12345678.0123456789", "-99999999.9999999999", "0", "1e-10")}
+    )
     assert_expressions(["x * x", "x + x"], table)
 
 
@@ -113,7 +132,9 @@ def test_gcd_and_lcm() -> None:
     table = table_of([None, 0, 12, -18, 2**40], [None, 0, 8, -27, 2**20], pa.int64())
     assert_expressions(["gcd(x, y)", "lcm(x, y)"], table)
     assert isinstance(error_of("lcm(9223372036854775807 - x, 2)", pa.table({"x": [0]})), OutOfRange)
-    assert isinstance(error_of("gcd(x - 9223372036854775807 - 1, 0)", pa.table({"x": [0]})), OutOfRange)
+    assert isinstance(
+        error_of("gcd(x - 9223372036854775807 - 1, 0)", pa.table({"x": [0]})), OutOfRange
+    )
 
 
 def test_chunks_of_a_long_table() -> None:
@@ -130,4 +151,7 @@ def test_common_parts_are_computed_once_with_the_same_result() -> None:
     table = pa.table({"x": decimals(12, 2, "1.5", "2.25"), "y": decimals(12, 2, "0.1", "0.07")})
     assert_expressions(["x * (1 - y)", "x * (1 - y) * (1 + y)", "x * (1 - y) / 3"], table)
     floats = pa.table({"x": [1.0, None]})
-    assert evaluated(["x / 0.0::double", "x / (-0.0::double)"], floats).to_pylist()[0] == {"c0": INF, "c1": -INF}
+    assert evaluated(["x / 0.0::double", "x / (-0.0::double)"], floats).to_pylist()[0] == {
+        "c0": INF,
+        "c1": -INF,
+    }

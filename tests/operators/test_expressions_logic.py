@@ -12,7 +12,11 @@ from tests.operators.evaluated import assert_expressions, evaluated, selected
 
 TRUTH = pa.table(
     dict(
-        zip("abc", (pa.array(v) for v in zip(*product([True, False, None], repeat=3), strict=True)), strict=True)
+        zip(
+            "abc",
+            (pa.array(v) for v in zip(*product([True, False, None], repeat=3), strict=True)),
+            strict=True,
+        )
     )
 )
 NAN, INF = float("nan"), float("inf")
@@ -76,7 +80,13 @@ def test_comparisons_with_constants() -> None:
 
 
 def test_intervals_compare_by_days_of_24_hours_and_months_of_30_days() -> None:
-    table = pa.table({"m": [0, 1, 0, 0, -1, None, 12], "d": [30, 0, 29, 0, 30, 1, 5], "h": [0, 0, 24, 720, 0, 0, -3]})
+    table = pa.table(
+        {
+            "m": [0, 1, 0, 0, -1, None, 12],
+            "d": [30, 0, 29, 0, 30, 1, 5],
+            "h": [0, 0, 24, 720, 0, 0, -3],
+        }
+    )
     span = "(to_months(m) + to_days(d) + to_hours(h))"
     assert_expressions(
         [f"{span} {sign} interval '1 month'" for sign in ("=", "<>", "<", "<=", ">", ">=")], table
@@ -86,7 +96,9 @@ def test_intervals_compare_by_days_of_24_hours_and_months_of_30_days() -> None:
 def test_dictionary_columns_compare_as_strings() -> None:
     values = pa.array(TEXTS * 2).dictionary_encode()
     other = pa.array([*TEXTS[::-1], *TEXTS]).dictionary_encode()
-    assert_expressions([*COMPARISONS, "x || y", "coalesce(x, y)"], pa.table({"x": values, "y": other}))
+    assert_expressions(
+        [*COMPARISONS, "x || y", "coalesce(x, y)"], pa.table({"x": values, "y": other})
+    )
 
 
 def test_in_lists() -> None:
@@ -114,8 +126,18 @@ def test_case() -> None:
 
 def test_a_branch_that_no_row_takes_does_not_raise() -> None:
     table = pa.table({"s": ["1", "x", "3", None], "x": pa.array([0, 1, 2, None], pa.int64())})
-    assert evaluated(["case when s <> 'x' then s::int else -1 end"], table)["c0"].to_pylist() == [1, -1, 3, -1]
-    assert evaluated(["case when x = 0 then 0 else 10 // x end"], table)["c0"].to_pylist() == [0, 10, 5, None]
+    assert evaluated(["case when s <> 'x' then s::int else -1 end"], table)["c0"].to_pylist() == [
+        1,
+        -1,
+        3,
+        -1,
+    ]
+    assert evaluated(["case when x = 0 then 0 else 10 // x end"], table)["c0"].to_pylist() == [
+        0,
+        10,
+        5,
+        None,
+    ]
     assert evaluated(["coalesce(nullif(s, 'x')::int, (x + 9223372036854775806))"], table)["c0"].to_pylist() == [
         1, 9223372036854775807, 3, None,
     ]  # fmt: skip
@@ -125,7 +147,12 @@ def test_a_condition_that_decides_guards_the_others() -> None:
     table = pa.table({"s": ["1", "x", "3", None]})
     assert selected("s <> 'x' and s::int > 2", table) == [2]
     assert selected("s = 'x' or s::int > 2", table) == [1, 2]
-    assert evaluated(["s <> 'x' and s::int > 2"], table)["c0"].to_pylist() == [False, False, True, None]
+    assert evaluated(["s <> 'x' and s::int > 2"], table)["c0"].to_pylist() == [
+        False,
+        False,
+        True,
+        None,
+    ]
 
 
 def test_selection_is_of_true_rows_alone() -> None:

@@ -32,7 +32,19 @@ def test_rounding_to_a_column_of_digits() -> None:
 
 @pytest.mark.parametrize("digits", [9, 18, 30])
 def test_rounding_of_decimals(digits: int) -> None:
-    values = ["0", "0.005", "-0.005", "0.004", "1.5", "-1.5", "2.5", "123.456", "-123.456", "99999.995", "-0.999"]
+    values = [
+        "0",
+        "0.005",
+        "-0.005",
+        "0.004",
+        "1.5",
+        "-1.5",
+        "2.5",
+        "123.456",
+        "-123.456",
+        "99999.995",
+        "-0.999",
+    ]
     table = pa.table({"x": pa.array([None, *map(Decimal, values)], pa.decimal128(digits, 3))})
     functions = ["round(x)", "trunc(x)", "ceil(x)", "floor(x)"]
     places = [f"{f}(x, {d})" for f in ("round", "trunc") for d in (0, 1, 2, 3, 5, -1, -3)]
@@ -47,7 +59,9 @@ def test_rounding_of_integers() -> None:
 
 
 def test_functions_of_doubles() -> None:
-    table = pa.table({"x": [None, NAN, INF, -INF, 0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 2.0, 10.0, 1e10, 1e-300]})
+    table = pa.table(
+        {"x": [None, NAN, INF, -INF, 0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 2.0, 10.0, 1e10, 1e-300]}
+    )
     names = ["sqrt", "cbrt", "exp", "ln", "log10", "log2", "log", "sin", "cos", "tan", "asin", "acos", "atan",
              "degrees", "radians", "isnan", "isinf", "isfinite"]  # fmt: skip
     assert_expressions([f"{name}(x)" for name in names], table)
@@ -59,14 +73,18 @@ def test_functions_of_two_doubles() -> None:
     assert_expressions(["power(x, y)", "atan2(x, y)", "x ** y"], pa.table({"x": x, "y": y}))
 
 
-@pytest.mark.parametrize("arrow", [pa.int8(), pa.int32(), pa.int64(), pa.uint8(), pa.uint64()], ids=str)
+@pytest.mark.parametrize(
+    "arrow", [pa.int8(), pa.int32(), pa.int64(), pa.uint8(), pa.uint64()], ids=str
+)
 def test_bits(arrow: pa.DataType) -> None:
     signed = str(arrow).startswith("int")
     values = [None, 0, 1, 5, 100, *([-1, -100] if signed else [200])]
     x, y = zip(*product(values, repeat=2), strict=True)
     table = pa.table({"x": pa.array(x, arrow), "y": pa.array(y, arrow)})
     assert_expressions(["x & y", "x | y", "xor(x, y)", "~x", "x >> y"], table)
-    small = pa.table({"x": pa.array([0, 1, 3, 0, None], arrow), "y": pa.array([0, 5, 4, 7, 1], arrow)})
+    small = pa.table(
+        {"x": pa.array([0, 1, 3, 0, None], arrow), "y": pa.array([0, 5, 4, 7, 1], arrow)}
+    )
     assert_expressions(["x << y"], small)
 
 

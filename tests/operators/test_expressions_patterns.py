@@ -18,13 +18,21 @@ PATTERNS = ["", "%", "%%", "_", "__", "a%", "%c", "%b%", "a%c", "a_c", "_b%", "%
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_like(pattern: str) -> None:
     assert_expressions(
-        [f"s like '{pattern}'", f"s not like '{pattern}'", f"s ilike '{pattern}'", f"s not ilike '{pattern}'"], TABLE
+        [
+            f"s like '{pattern}'",
+            f"s not like '{pattern}'",
+            f"s ilike '{pattern}'",
+            f"s not ilike '{pattern}'",
+        ],
+        TABLE,
     )
 
 
 @pytest.mark.parametrize("pattern", ["a\\%c", "a\\_c", "\\%%", "a\\\\c", "%\\_%", "\\a%"])
 def test_like_with_escape(pattern: str) -> None:
-    assert_expressions([f"s like '{pattern}' escape '\\'", f"s ilike '{pattern}' escape '\\'"], TABLE)
+    assert_expressions(
+        [f"s like '{pattern}' escape '\\'", f"s ilike '{pattern}' escape '\\'"], TABLE
+    )
 
 
 def test_like_with_escapes_that_are_not_allowed() -> None:
@@ -35,10 +43,28 @@ def test_like_with_escapes_that_are_not_allowed() -> None:
 
 def test_like_over_few_and_many_matches() -> None:
     table = pa.table({"s": ["special x requests", *["nothing"] * 50, None, *["special"] * 5]})
-    assert_expressions(["s like '%special%requests%'", "s not like '%special%requests%'", "s like '%n_thing%'"], table)
+    assert_expressions(
+        ["s like '%special%requests%'", "s not like '%special%requests%'", "s like '%n_thing%'"],
+        table,
+    )
 
 
-EXPRESSIONS = ["a", "^a", "c$", "a.c", "^$", "[0-9]+", "(a|b)c", "a.b", "\\.", "X+", "(?i)abc", "é", "^.$", "[[]a"]
+EXPRESSIONS = [
+    "a",
+    "^a",
+    "c$",
+    "a.c",
+    "^$",
+    "[0-9]+",
+    "(a|b)c",
+    "a.b",
+    "\\.",
+    "X+",
+    "(?i)abc",
+    "é",
+    "^.$",
+    "[[]a",
+]
 
 
 @pytest.mark.parametrize("pattern", EXPRESSIONS)
@@ -69,7 +95,11 @@ def test_literal_option() -> None:
 
 
 def test_what_is_no_regular_expression() -> None:
-    for expression in ("regexp_matches(s, '(')", "regexp_extract(s, '[')", "regexp_replace(s, '*', '')"):
+    for expression in (
+        "regexp_matches(s, '(')",
+        "regexp_extract(s, '[')",
+        "regexp_replace(s, '*', '')",
+    ):
         error = error_of(expression, TABLE)
         assert isinstance(error, ExecutionError)
         assert "regular expression" in str(error)

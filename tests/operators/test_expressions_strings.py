@@ -46,7 +46,8 @@ def test_reverse() -> None:
 def test_substring_from_any_start(start: int) -> None:
     lengths = [-9, -2, -1, 0, 1, 2, 9]
     assert_expressions(
-        [f"substring(s, {start})", *(f"substring(s, {start}, {n})" for n in lengths)], words("plain")
+        [f"substring(s, {start})", *(f"substring(s, {start}, {n})" for n in lengths)],
+        words("plain"),
     )
 
 
@@ -61,7 +62,9 @@ def test_left_right_and_padding(n: int) -> None:
 
 def test_parameters_from_columns() -> None:
     texts, numbers = zip(*product(["hello", "héllo", "", None], [-2, 0, 1, 3, None]), strict=True)
-    table = pa.table({"s": texts, "n": pa.array(numbers, pa.int64()), "p": ["l", "", None, "h%", "o"] * 4})
+    table = pa.table(
+        {"s": texts, "n": pa.array(numbers, pa.int64()), "p": ["l", "", None, "h%", "o"] * 4}
+    )
     assert_expressions(
         ["left(s, n)", "right(s, n)", "substring(s, n)", "substring(s, n, 2)", "substring(s, 2, n)",
          "substring('constant', n, 3)", "repeat(s, n)", "lpad(s, n::int, '*')", "replace(s, p, '<' || p || '>')",
@@ -82,7 +85,9 @@ def test_searching(needle: str) -> None:
 
 
 def test_concatenation() -> None:
-    table = pa.table({"a": ["x", None, "", "y"], "b": [None, None, "z", "日"], "sep": [",", "-", None, ""]})
+    table = pa.table(
+        {"a": ["x", None, "", "y"], "b": [None, None, "z", "日"], "sep": [",", "-", None, ""]}
+    )
     assert_expressions(
         ["a || b", "concat(a, b)", "concat(a, '-', b)", "concat_ws(',', a, b)", "concat_ws(sep, a, b)",
          "concat_ws(sep, a, null, 'k')", "concat_ws('-', 'x', 'y')", "a || 1", "concat(a, 1.5, true)"],
@@ -91,9 +96,20 @@ def test_concatenation() -> None:
 
 
 def test_characters_and_translation() -> None:
-    table = pa.table({"s": ["12345", "abcabc", "", None, "日本x"], "c": pa.array([97, 233, None, 0x1F600, 26085], pa.int32())})
+    table = pa.table(
+        {
+            "s": ["12345", "abcabc", "", None, "日本x"],
+            "c": pa.array([97, 233, None, 0x1F600, 26085], pa.int32()),
+        }
+    )
     assert_expressions(
-        ["chr(c)", "translate(s, '143', 'ax')", "translate(s, 'aab', 'xyz')", "translate(s, '日', 'n')", "ascii(s)"],
+        [
+            "chr(c)",
+            "translate(s, '143', 'ax')",
+            "translate(s, 'aab', 'xyz')",
+            "translate(s, '日', 'n')",
+            "ascii(s)",
+        ],
         table,
     )
     assert isinstance(error_of("chr(c - 98)", table), ExecutionError)
@@ -106,7 +122,10 @@ def test_empty_padding() -> None:
 def test_one_string_among_strings() -> None:
     """A constant beside a column, in both places."""
     table = pa.table({"s": ["a", None, "c"]})
-    assert_expressions(["'x' || s", "s || 'x'", "'b' < s", "greatest(s, 'b')", "coalesce(s, 'none')", "'b' = s"], table)
+    assert_expressions(
+        ["'x' || s", "s || 'x'", "'b' < s", "greatest(s, 'b')", "coalesce(s, 'none')", "'b' = s"],
+        table,
+    )
 
 
 def test_a_function_of_a_dictionary_column_stays_one_with_different_entries() -> None:
@@ -120,7 +139,18 @@ def test_a_function_of_a_dictionary_column_stays_one_with_different_entries() ->
     assert result.to_pylist() == ["a", "a", "b", None, "a"]
 
 
+def test_functions_of_a_dictionary_column_and_null() -> None:
+    table = pa.table({"s": pa.array(["aa", "ab", "b", None, "ab"]).dictionary_encode()})
+    assert_expressions(
+        ["upper(s)", "nullif(s, 'ab')", "coalesce(s, 'aa')", "substring(s, 1, 1)", "s is null", "length(s)",
+         "case when s is null then 'q' when s <> 'ab' then s end", "s like 'a%'", "s in ('aa', 'b')"],
+        table,
+    )  # fmt: skip
+
+
 def test_an_entry_that_no_row_uses_does_not_raise() -> None:
     entries = pa.array(["1", "x", "3"])
-    table = pa.table({"s": pa.DictionaryArray.from_arrays(pa.array([0, 2, None, 0], pa.int32()), entries)})
+    table = pa.table(
+        {"s": pa.DictionaryArray.from_arrays(pa.array([0, 2, None, 0], pa.int32()), entries)}
+    )
     assert evaluated(["s::int + 1"], table)["c0"].to_pylist() == [2, 4, None, 2]

@@ -7,7 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fuseline.errors import ExecutionError
 from fuseline.plan import physical as p
@@ -222,6 +223,24 @@ def test_many_duplicates_and_sparse_keys(backend: str, kind: str, build: str, sp
     assert_same(
         backend, hash_join(left, right, kind, build=build), sql(kind, on(1)), l=left, r=right
     )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("build", SIDES)
+@pytest.mark.parametrize("duplicates", [1, 3])
+def test_more_rows_than_a_chunk(backend: str, kind: str, build: str, duplicates: int) -> None:
+    rows = 140_000
+    keys = pa.array([i * 7919 % rows // duplicates for i in range(rows)], pa.int64())
+    left = relation({"id": range(rows), "k0": keys})
+    right = relation({"id": range(1000), "k0": keys[:1000], "v": range(1000)})
+    if build == "left":
+        left, right = relation(left.data.slice(0, 1000)), relation(with_v(left.data))
+    node = hash_join(left, right, kind, build=build)
+    assert_same(backend, node, sql(kind, on(1)), l=left, r=right)
+
+
+def with_v(data: pa.Table) -> pa.Table:
+    return data.append_column("v", data["id"])
 
 
 def test_candidate_pairs_are_tried_in_blocks(backend: str) -> None:

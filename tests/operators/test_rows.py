@@ -29,9 +29,7 @@ def test_filter_keeps_rows_that_are_true(backend: str, bound: int) -> None:
 
 def test_filter_passes_on_what_parents_read(backend: str) -> None:
     source = relation(NUMBERS)
-    node = p.FilterRows(
-        input=source.scan, predicate=above(source, "x", 2), keep=(source["s"],)
-    )
+    node = p.FilterRows(input=source.scan, predicate=above(source, "x", 2), keep=(source["s"],))
     assert_same(backend, node, "select s from t where x > 2", t=source)
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fuseline.plan import physical as p
 from fuseline.plan.expr import new_column
@@ -34,9 +35,7 @@ def operation(left: Relation, right: Relation, kind: Any, all: bool) -> p.HashSe
 @pytest.mark.parametrize("multiplicity", ["all", ""])
 @settings(max_examples=60)
 @given(data=st.data())
-def test_set_operation(
-    backend: str, kind: str, multiplicity: str, data: st.DataObject
-) -> None:
+def test_set_operation(backend: str, kind: str, multiplicity: str, data: st.DataObject) -> None:
     types = data.draw(st.lists(st.sampled_from(sorted(COLUMNS)), min_size=1, max_size=3))
     left, right = data.draw(relations(types)), data.draw(relations(types))
     node = operation(left, right, kind, all=bool(multiplicity))

@@ -6,7 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fuseline.plan import physical as p
 from tests.operators.relations import Relation, assert_same, dictionary, relation, run

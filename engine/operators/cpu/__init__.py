@@ -16,7 +16,9 @@ from ...plan.expr import Column
 from ...plan.types import to_arrow as arrow_type
 from ..context import Context
 from .aggregate import distinct_on, hash_aggregate
+from .bandwidth import copy_bandwidth, device_name
 from .join import hash_join, nested_loop_join
+from .load import load_columns
 from .pipeline import pipeline
 from .rows import (
     compute_columns,
@@ -30,6 +32,20 @@ from .scan import memory_scan, parquet_scan
 from .set_operations import hash_set_operation
 from .sort import sort_rows, top_k
 from .table import STRING_LIMIT, Table, to_logical, to_physical
+
+__all__ = [
+    "OPERATORS",
+    "copy_bandwidth",
+    "device_name",
+    "from_arrow",
+    "load_columns",
+    "name",
+    "num_bytes",
+    "num_rows",
+    "synchronize",
+    "to_arrow",
+    "unsupported",
+]
 
 Operator = Callable[[Any, tuple[Table, ...], Context], Table]
 

@@ -56,11 +56,9 @@ AGGREGATES: dict[str, Aggregate] = {
 }
 
 
-def hash_aggregate(
-    node: p.HashAggregate, inputs: tuple[Table, ...], context: Context
-) -> Table:
+def hash_aggregate(node: p.HashAggregate, inputs: tuple[Table, ...], context: Context) -> Table:
     (table,) = inputs
-    arrays = {}
+    arrays: dict[int, pa.Array] = {}
     if node.keys:
         groups, first = _grouped(table, node.keys)
         arrays.update(tables.take(table, first, node.keys).arrays)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from fractions import Fraction
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -97,9 +94,7 @@ class _Ordered:
         return found
 
 
-def _continuous(
-    call: AggregateCall, array: pa.Array, groups: Groups, fraction: float
-) -> pa.Array:
+def _continuous(call: AggregateCall, array: pa.Array, groups: Groups, fraction: float) -> pa.Array:
     """The value at `fraction` of the way through the sorted group, interpolated between two neighbours."""
     ordered = _Ordered(call, array, groups)
     place = np.maximum(ordered.sizes - 1, 0) * fraction
@@ -113,7 +108,7 @@ def _continuous(
         return _between_floats(low, high, weight)
     if pa.types.is_decimal(array.type):
         return _between_wide_decimals(low, high, weight)
-    return _between_integers(low, high, weight)
+    return _between_integers(low, high, weight, to_nearest=pa.types.is_timestamp(array.type))
 
 
 def _between_floats(low: pa.Array, high: pa.Array, weight: npt.NDArray[np.float64]) -> pa.Array:
@@ -124,22 +119,27 @@ def _between_floats(low: pa.Array, high: pa.Array, weight: npt.NDArray[np.float6
     return from_numpy(np.where(weight == 0, a, mixed).astype(a.dtype), validity(low), low.type)
 
 
-def _between_integers(low: pa.Array, high: pa.Array, weight: npt.NDArray[np.float64]) -> pa.Array:
-    """Unscaled decimals and timestamps, rounded towards zero."""
+def _between_integers(
+    low: pa.Array, high: pa.Array, weight: npt.NDArray[np.float64], to_nearest: bool
+) -> pa.Array:
+    """Timestamps, rounded to the nearest, halves away from zero, or unscaled decimals, rounded towards zero."""
     a, b = to_numpy(low), to_numpy(high)
     step = (b - a) * weight
-    whole = np.floor(step)
-    mixed = a + whole.astype(np.int64)
-    mixed += (mixed < 0) & (step > whole)
+    rest = step - np.floor(step)
+    mixed = a + np.floor(step).astype(np.int64)
+    if to_nearest:
+        mixed += (rest > 0.5) | ((rest == 0.5) & (mixed >= 0))
+    else:
+        mixed += (mixed < 0) & (rest > 0)
     return from_numpy(mixed, validity(low), low.type)
 
 
 def _between_wide_decimals(
     low: pa.Array, high: pa.Array, weight: npt.NDArray[np.float64]
 ) -> pa.Array:
-    """Rounded down, as DuckDB's HUGEINT arithmetic does."""
+    """The step from the lower neighbour is a DOUBLE cut to an integer, as in DuckDB."""
     mixed = [
-        None if a is None else a + math.floor((b - a) * Fraction(w))
+        None if a is None or b is None else a + int(float(b - a) * w)
         for a, b, w in zip(_unscaled(low), _unscaled(high), weight.tolist(), strict=True)
     ]
     limbs = [((v or 0) & (1 << 128) - 1).to_bytes(16, "little") for v in mixed]

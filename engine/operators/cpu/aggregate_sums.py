@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 from ...errors import OutOfRange
 from ...plan.expr import AggregateCall
 from ...plan.types import DataType
-from .groups import Floats, Groups, Ints, Sums, sum_int64, sum_limbs
+from .groups import Floats, Groups, Sums, sum_int64, sum_limbs
+from .keys import Ints
 from .table import Mask, decimal_limbs, from_numpy, to_numpy, validity
 
 LARGEST = 10**38 - 1  # what DECIMAL(38, s) holds
@@ -169,6 +170,7 @@ def _variance(array: pa.Array, groups: Groups, ddof: int, root: bool) -> pa.Arra
         deviations = _deviations(values, groups)
         # The deviations would add up to 0 but for the rounding of the mean.
         correction = groups.add(deviations) ** 2 / sizes
+        correction[np.isinf(correction)] = 0.0
         variances = (groups.add(deviations * deviations) - correction) / (sizes - ddof)
         result = np.sqrt(variances) if root else variances
     return from_numpy(result, sizes > ddof)

@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ...plan.expr import AggregateCall
-from .groups import INT64, Groups, Ints, Sums
-from .keys import group_codes, ordered_images
+from .groups import INT64, Groups, Sums
+from .keys import Ints, group_codes, ordered_images
 from .table import Indices, Mask, from_numpy, take_array, to_numpy, validity
 
 
@@ -24,12 +24,13 @@ def count(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array
 
 def count_if(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
     (array,) = args
+    if pa.types.is_null(array.type):
+        return pa.nulls(groups.count, pa.decimal128(38, 0))
     valid = validity(array)
     true = to_numpy(array) if valid is None else to_numpy(array) & valid
-    counts = groups.counts(true)
-    if call.type.is_decimal:
-        return from_numpy(Sums(counts).limbs(), None, pa.decimal128(38, 0))
-    return from_numpy(counts)
+    # NULL where no value counts, as a sum of ones and zeros.
+    some = groups.counts(valid) > 0
+    return from_numpy(Sums(groups.counts(true)).limbs(), some, pa.decimal128(38, 0))
 
 
 def count_distinct(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
@@ -173,6 +174,4 @@ def _bits(operation: np.ufunc, array: pa.Array, groups: Groups, ones: bool) -> p
     valid = validity(array)
     start = np.invert(values.dtype.type(0)) if ones else values.dtype.type(0)
     filled = values if valid is None else np.where(valid, values, start)
-    return from_numpy(
-        groups.reduce(operation, filled, start), groups.counts(valid) > 0, array.type
-    )
+    return from_numpy(groups.reduce(operation, filled, start), groups.counts(valid) > 0, array.type)

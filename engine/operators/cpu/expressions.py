@@ -22,8 +22,8 @@ import pyarrow as pa
 from ...plan.expr import ColumnRef, Expr, conjuncts
 from ...plan.types import Kind
 from . import table as tables
-from .expressions_chunk import Chunk, true_rows, value
-from .expressions_prepare import Known, Lookup, Prepared, prepare
+from .expressions_chunk import Chunk, Known, Lookup, true_rows, value
+from .expressions_prepare import Prepared, prepare
 from .table import Table
 from .vectors import Array, Mask, Vector, dtype_of
 

@@ -65,8 +65,13 @@ class Lookup(Expr):
 
     def dictionary_array(self, table: Table) -> pa.Array:
         """The strings of all rows as a dictionary array whose entries differ from each other."""
+        array = table.arrays[self.column.id]
         encoded = pc.dictionary_encode(self.entries.data)
-        indices = pc.take(encoded.indices, self.codes(table.arrays[self.column.id]), boundscheck=False)
+        last = self.entries.length - 1
+        if len(encoded.dictionary) == last and not self.entries.data[last].is_valid:
+            # NULL gives NULL and different entries stay different: the codes are the same.
+            return pa.DictionaryArray.from_arrays(array.indices, encoded.dictionary)
+        indices = pc.take(encoded.indices, self.codes(array), boundscheck=False)
         return pa.DictionaryArray.from_arrays(indices, encoded.dictionary)
 
 
@@ -128,6 +133,8 @@ class Chunk:
 
 def value(expr: Expr, chunk: Chunk) -> Vector:
     """Return the values of `expr`, or one constant."""
+    if chunk.num_rows == 0:  # not even a constant may raise
+        return Vector.from_arrow(pa.array([], tables.physical_type(expr.type)), expr.type)
     if id(expr) in chunk.shared:
         return chunk.once(id(expr), lambda: _value(expr, chunk))
     return _value(expr, chunk)

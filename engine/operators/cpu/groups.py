@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .chunks import each_chunk
 from .keys import Ints, stable_order
 from .table import Indices, Mask
 
@@ -56,7 +57,8 @@ class Groups:
     def add(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Sums of int64 or float64 values; the caller knows that integers do not overflow."""
         if self.codes is None:
-            return values.sum(keepdims=True)
+            total: npt.NDArray[Any] = values.sum(keepdims=True)
+            return total
         sums = np.zeros(self.count, values.dtype)
         np.add.at(sums, self.codes, values)
         return sums
@@ -88,13 +90,20 @@ class Groups:
 
     def compact(self) -> tuple[Groups, Indices]:
         """Return the groups that have rows, renumbered, and the first row of each."""
-        first = self.first_rows()
-        used = np.flatnonzero(first >= 0)
-        if len(used) == self.count:
-            return self, first
-        numbers = np.empty(self.count, np.int64)
-        numbers[used] = np.arange(len(used))
-        return replace(self, codes=numbers[self.all_codes], count=len(used), memo={}), first[used]
+        present = np.zeros(self.count, bool)
+        present[self.all_codes] = True
+        count = int(np.count_nonzero(present))
+        if count == self.count:
+            return self, self.first_rows()
+        numbers = np.cumsum(present, dtype=np.int32 if count < 1 << 31 else np.int64) - 1
+        codes = np.empty(self.rows, np.int64)
+
+        def chunk(start: int, stop: int) -> None:
+            codes[start:stop] = numbers[self.all_codes[start:stop]]
+
+        each_chunk(chunk, self.rows)
+        groups = replace(self, codes=codes, count=count, memo={})
+        return groups, groups.first_rows()
 
 
 @dataclass(frozen=True)

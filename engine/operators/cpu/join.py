@@ -9,21 +9,20 @@ import pyarrow as pa
 
 from ...errors import ExecutionError
 from ...plan import physical as p
-from ...plan.expr import Expr, columns_of
+from ...plan.expr import Column, Expr, columns_of
 from ..context import Context
 from . import table as tables
 from .expressions import selection
+from .join_keys import join_codes
 from .join_pairs import (
     Pairs,
-    all_pairs,
     build_index,
     concat_pairs,
     cross_blocks,
+    match,
     members,
-    pair_blocks,
     unique_matches,
 )
-from .keys import Ints, join_codes
 from .table import Indices, Mask, Table, from_numpy, gather, validity
 
 JoinNode = p.HashJoin | p.NestedLoopJoin
@@ -34,38 +33,36 @@ def hash_join(node: p.HashJoin, inputs: tuple[Table, ...], context: Context) -> 
     left_keys = [left[c] for c in node.left_keys]
     right_keys = [right[c] for c in node.right_keys]
     if node.build == "left":
-        left_codes, right_codes, size = join_codes(left_keys, right_keys, node.null_equal)
+        left_codes, right_codes = join_codes(left_keys, right_keys, node.null_equal)
     else:
-        right_codes, left_codes, size = join_codes(right_keys, left_keys, node.null_equal)
+        right_codes, left_codes = join_codes(right_keys, left_keys, node.null_equal)
     context.check()
-    if node.residual is not None:
-        blocks = _code_blocks(node, left_codes, right_codes, size, context)
-        blocks = _satisfying(node.residual, left, right, blocks)
-        return _join_blocks(node, left, right, blocks)
-    if node.kind in ("semi", "anti", "mark"):
-        matched = members(left_codes, right_codes, size)
+    if node.kind in ("semi", "anti", "mark") and node.residual is None:
+        matched = members(left_codes, right_codes, context)
         unknown = _unknown(left_keys[0], right_keys[0], matched) if node.null_aware else None
         return _marked(node, left, matched, unknown)
-    if node.kind in ("left", "single") and node.build == "right":
-        index = build_index(right_codes, size)
-        if index.row is not None:
-            return _joined(node, left, right, None, unique_matches(index, left_codes))
-        pairs = _swapped(all_pairs(index, left_codes, context.check))
-    elif node.build == "right":
-        pairs = _swapped(all_pairs(build_index(right_codes, size), left_codes, context.check))
-    else:
-        pairs = all_pairs(build_index(left_codes, size), right_codes, context.check)
-    return _finished(node, left, right, pairs)
+    build, probe = left_codes, right_codes
+    if node.build == "right":
+        build, probe = probe, build
+    index = build_index(build)
+    context.check()
+    if node.residual is not None:
+        blocks = match(index, probe, context).blocks()
+        oriented = blocks if node.build == "left" else map(_swapped, blocks)
+        kept = _satisfying(node.residual, left, right, oriented, context)
+        return _join_blocks(node, left, right, kept)
+    if index.unique and node.build == "right" and node.kind in ("left", "single"):
+        return _joined(node, left, right, None, unique_matches(index, probe, context))
+    pairs = match(index, probe, context).pairs()
+    return _finished(node, left, right, pairs if node.build == "left" else _swapped(pairs))
 
 
-def nested_loop_join(
-    node: p.NestedLoopJoin, inputs: tuple[Table, ...], context: Context
-) -> Table:
+def nested_loop_join(node: p.NestedLoopJoin, inputs: tuple[Table, ...], context: Context) -> Table:
     left, right = inputs
     if node.condition is not None:
         blocks = cross_blocks(left.num_rows, right.num_rows, context.check)
-        blocks = _satisfying(node.condition, left, right, blocks)
-        return _join_blocks(node, left, right, blocks)
+        kept = _satisfying(node.condition, left, right, blocks, context)
+        return _join_blocks(node, left, right, kept)
     if node.kind in ("semi", "anti", "mark"):
         return _marked(node, left, np.full(left.num_rows, right.num_rows > 0), None)
     if right.num_rows == 1:
@@ -74,30 +71,20 @@ def nested_loop_join(
     return _finished(node, left, right, concat_pairs(list(blocks)))
 
 
-def _code_blocks(
-    node: p.HashJoin, left_codes: Ints, right_codes: Ints, size: int, context: Context
-) -> Iterator[Pairs]:
-    """Yield candidate pairs as (left rows, right rows)."""
-    if node.build == "left":
-        yield from pair_blocks(build_index(left_codes, size), right_codes, context.check)
-    else:
-        for block in pair_blocks(build_index(right_codes, size), left_codes, context.check):
-            yield _swapped(block)
-
-
 def _satisfying(
-    condition: Expr, left: Table, right: Table, blocks: Iterable[Pairs]
+    condition: Expr, left: Table, right: Table, blocks: Iterable[Pairs], context: Context
 ) -> Iterator[Pairs]:
-    """Yield the pairs for which the condition is TRUE."""
+    """Yield the pairs, as (left rows, right rows), for which the condition is TRUE."""
     needed = columns_of(condition)
     left_columns = [c for c in needed if c.id in left.arrays]
     right_columns = [c for c in needed if c.id in right.arrays]
     for left_rows, right_rows in blocks:
+        context.check()
         arrays = {
             **tables.take(left, left_rows, left_columns).arrays,
             **tables.take(right, right_rows, right_columns).arrays,
         }
-        chosen = selection(condition, Table(arrays, len(left_rows)))
+        chosen = selection(condition, Table(arrays, len(left_rows)), context.threads)
         yield left_rows[chosen], right_rows[chosen]
 
 
@@ -141,12 +128,22 @@ def _joined(
     """Gather the columns that the node passes on; `left_rows` None means all left rows in order."""
     from_left = [c for c in node.columns if c.id in left.arrays]
     from_right = [c for c in node.columns if c.id not in left.arrays]
-    if left_rows is None:
-        arrays = {c.id: left[c] for c in from_left}
-    else:
-        arrays = dict(gather(left, left_rows, from_left).arrays)
-    arrays.update(gather(right, right_rows, from_right).arrays)
+    arrays = dict(_gathered(left, left_rows, from_left).arrays)
+    arrays.update(_gathered(right, right_rows, from_right).arrays)
     return Table(arrays, len(right_rows))
+
+
+def _gathered(table: Table, rows: Indices | None, columns: list[Column]) -> Table:
+    """Rows of one side; when each matches exactly once, in order, its columns are passed on as they are."""
+    if rows is None or _is_all(rows, table.num_rows):
+        return Table({c.id: table[c] for c in columns}, table.num_rows)
+    return gather(table, rows, columns)
+
+
+def _is_all(rows: Indices, count: int) -> bool:
+    if len(rows) != count or (count and (rows[0] != 0 or rows[-1] != count - 1)):
+        return False
+    return bool((rows == np.arange(count)).all())
 
 
 def _marked(node: JoinNode, left: Table, matched: Mask, unknown: Mask | None) -> Table:
@@ -160,8 +157,6 @@ def _marked(node: JoinNode, left: Table, matched: Mask, unknown: Mask | None) ->
     if node.kind == "anti":
         matched = ~matched if unknown is None else ~(matched | unknown)
     return tables.filter(left, matched, node.columns)
-
-
 
 
 def _unknown(left_key: pa.Array, right_key: pa.Array, matched: Mask) -> Mask:

@@ -17,7 +17,7 @@ from ...errors import ExecutionError, OutOfRange
 from ...plan.expr import Call, Cast, Expr, Literal
 from ...plan.types import TINYINT, DataType
 from . import kernels_wide as wide
-from .vectors import WIDE, Array, Mask, Vector, at, both_valid, dtype_of, first_row
+from .vectors import WIDE, Array, Mask, Vector, at, both_valid, dtype_of, first_row, wide_limbs
 
 Bounds = tuple[int, int]
 _WIDE_OPERATIONS: dict[str, Callable[[Array, Array], tuple[Array, Mask]]] = {
@@ -154,7 +154,7 @@ def absolute(call: Call, args: tuple[Vector, ...]) -> Vector:
     (arg,) = args
     if arg.data.dtype == WIDE:
         return Vector(call.type, wide.magnitude(arg.data), arg.valid)
-    if not call.type.is_float and bounds(arg.data)[0] == call.type.integer_range[0] < 0:
+    if call.type.is_signed_integer and bounds(arg.data)[0] == call.type.integer_range[0]:
         wrong = arg.data == call.type.integer_range[0]
         _raise_where(wrong, arg.valid, lambda row: f"Overflow on abs({at(arg.data, row)})")
     return Vector(call.type, np.abs(arg.data), arg.valid)
@@ -257,7 +257,7 @@ def _wide_quotient(left: Array, right: Array) -> Array:
     for row in np.flatnonzero(~small):
         x, y = (wide.to_int(side.reshape(-1)[row]) for side in (left, right))
         quotient = abs(x) // abs(y or 1)
-        out.reshape(-1)[row] = wide.wide_limbs(quotient if (x < 0) == (y < 0) else -quotient)
+        out.reshape(-1)[row] = wide_limbs(quotient if (x < 0) == (y < 0) else -quotient)
     return out
 
 
@@ -288,7 +288,7 @@ def _by_divisors(call: Call, args: tuple[Vector, ...], function: Any, name: str)
         value = math.gcd(a, b) if name == "gcd" else math.lcm(a, b)
         if value > limits[1]:
             raise OutOfRange(f"Overflow in {name}({a}, {b}): its result does not fit {call.type}.")
-        out.reshape(-1)[row] = wide.wide_limbs(value) if out.dtype == WIDE else value
+        out.reshape(-1)[row] = wide_limbs(value) if out.dtype == WIDE else value
     return Vector(call.type, out, valid)
 
 

@@ -112,7 +112,7 @@ def truncated_days(unit: str, days: Array) -> Array:
     if unit == "week":
         return days - calendar.iso_day_of_week(days) + 1
     year, month, _ = calendar.civil(days)
-    one = np.int64(1)
+    one = np.ones_like(year)
     match unit:
         case "month":
             return calendar.days_from_civil(year, month, one)

@@ -27,6 +27,8 @@ _SECOND = 1_000_000
 
 def specifiers(text: str) -> Iterator[tuple[str, str]]:
     """Yield ("text", characters) and ("spec", letter or -letter); composed specifiers come as their parts."""
+    if not text:
+        raise ExecutionError("The format is empty: write what is to be printed or read.")
     place = 0
     while place < len(text):
         if text[place] != "%":
@@ -177,7 +179,9 @@ def _expression(layout: str) -> str:
         else:
             letter = text.removeprefix("-")
             if letter in "zZ":
-                raise ExecutionError("strptime reads no time zones: leave %z and %Z out of the format.")
+                raise ExecutionError(
+                    "strptime reads no time zones: leave %z and %Z out of the format."
+                )
             parts.append(_PATTERNS.get(letter) or rf"(?P<{letter}>\d{{1,2}})")
     try:
         re.compile("".join(parts))
@@ -209,31 +213,26 @@ def _moment(text: str, found: dict[str, str | None]) -> int:
 
 def _day_number(number: dict[str, int], month_name: str | None) -> int | None:
     """Days since 1970, or None where there is no such day."""
-    one = np.int64(1)
     year = number.get("Y", 1900)
     if "y" in number:
         year = number["y"] + (2000 if number["y"] < 69 else 1900)
     if "G" in number:
-        fourth = int(calendar.days_from_civil(np.int64(number["G"]), one, np.int64(4)))
-        monday = fourth - int(calendar.iso_day_of_week(np.int64(fourth))) + 1
+        # The fourth of January is in the first week; 1970-01-01 was a Thursday.
+        fourth = calendar.one_day(number["G"], 1, 4) or 0
+        monday = fourth - (fourth + 3) % 7
         return monday + (number.get("V", 1) - 1) * 7 + number.get("u", 1) - 1
-    first = int(calendar.days_from_civil(np.int64(year), one, one))
+    first = calendar.one_day(year, 1, 1) or 0
     for letter, begins in (("U", 0), ("W", 1)):
         if letter in number:
             weekday = number.get("w", number.get("u", begins)) % 7
-            ahead = (begins - int(calendar.day_of_week(np.int64(first)))) % 7
+            ahead = (begins - (first + 4)) % 7
             return first + ahead + (number[letter] - 1) * 7 + (weekday - begins) % 7
     if "j" in number:
         return first + number["j"] - 1 if 1 <= number["j"] <= 366 else None
     month = number.get("m", 1)
     if month_name is not None:
         month = [m[:3].lower() for m in MONTH_NAMES].index(month_name[:3].lower()) + 1
-    day = number.get("d", 1)
-    if not 1 <= month <= 12 or not 1 <= day <= int(
-        calendar.month_days(np.int64(year), np.int64(month))
-    ):
-        return None
-    return int(calendar.days_from_civil(np.int64(year), np.int64(month), np.int64(day)))
+    return calendar.one_day(year, month, number.get("d", 1))
 
 
 KERNELS: dict[str, Any] = {"strftime": strftime, "strptime": over_text(strptime)}

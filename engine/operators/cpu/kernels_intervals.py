@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,9 +23,10 @@ def micros(data: Array) -> Array:
     return data["nanos"] // 1000
 
 
-def interval(months: Any, days: Any, micros: Any, valid: Mask | None) -> Vector:
-    """Build intervals; raises `OutOfRange` where a part does not fit."""
-    shape = np.broadcast_shapes(*(np.shape(v) for v in (months, days, micros)))
+def interval(parts: Sequence[Any], valid: Mask | None) -> Vector:
+    """Build intervals of months, days and microseconds; raises `OutOfRange` where a part does not fit."""
+    months, days, micros = (np.asarray(part) for part in parts)
+    shape = np.broadcast_shapes(*map(np.shape, parts))
     wrong = np.zeros(shape, bool)
     for values, limit in ((months, _INT32), (days, _INT32), (micros, MICROS_LIMIT)):
         wrong = wrong | ~((values < limit) & (values >= -limit))
@@ -36,8 +37,8 @@ def interval(months: Any, days: Any, micros: Any, valid: Mask | None) -> Vector:
         )
     out = np.empty(shape, SPAN)
     with np.errstate(all="ignore"):
-        out["months"], out["days"] = np.asarray(months), np.asarray(days)
-        out["nanos"] = np.asarray(micros).astype(np.int64) * 1000
+        out["months"], out["days"] = months, days
+        out["nanos"] = micros.astype(np.int64) * 1000
     return Vector(INTERVAL, out, valid)
 
 
@@ -93,7 +94,7 @@ def _timestamp_difference(call: Call, args: tuple[Vector, ...]) -> Vector:
     left, right = args
     difference = left.data - right.data
     days = toward_zero(difference, MICROS_A_DAY)
-    return interval(np.int64(0), days, difference - days * MICROS_A_DAY, both_valid(left, right))
+    return interval((0, days, difference - days * MICROS_A_DAY), both_valid(left, right))
 
 
 def _parts(data: Array) -> tuple[Array, Array, Array]:
@@ -104,11 +105,11 @@ def _combine(call: Call, args: tuple[Vector, ...]) -> Vector:
     left, right = args
     sign = -1 if call.function == "sub_intervals" else 1
     sums = [a + sign * b for a, b in zip(_parts(left.data), _parts(right.data), strict=True)]
-    return interval(*sums, both_valid(left, right))
+    return interval(sums, both_valid(left, right))
 
 
 def _negate(call: Call, args: tuple[Vector, ...]) -> Vector:
-    return interval(*(-p for p in _parts(args[0].data)), args[0].valid)
+    return interval([-p for p in _parts(args[0].data)], args[0].valid)
 
 
 def _multiply(call: Call, args: tuple[Vector, ...]) -> Vector:
@@ -118,8 +119,8 @@ def _multiply(call: Call, args: tuple[Vector, ...]) -> Vector:
         return _scaled(span, factor.data, valid)
     # As doubles first: a product that leaves 64 bits must not wrap back into the range.
     rough = [p.astype(np.float64) * factor.data for p in _parts(span.data)]
-    interval(*rough, valid)
-    return interval(*(p * factor.data for p in _parts(span.data)), valid)
+    interval(rough, valid)
+    return interval([p * factor.data for p in _parts(span.data)], valid)
 
 
 def _divide(call: Call, args: tuple[Vector, ...]) -> Vector:
@@ -142,7 +143,7 @@ def _scaled(
     days = days + (months - whole_months) * 30
     whole_days = np.trunc(days)
     time = time + (days - whole_days) * MICROS_A_DAY
-    return interval(whole_months, whole_days, np.rint(time), valid)
+    return interval((whole_months, whole_days, np.rint(time)), valid)
 
 
 _MONTHS = {
@@ -167,16 +168,17 @@ def _from_number(call: Call, args: tuple[Vector, ...]) -> Vector:
     """to_years(n) and its kin."""
     (arg,) = args
     unit = call.function.removeprefix("to_")
-    zero = np.int64(0)
-    interval(zero, zero, arg.data.astype(np.float64) * _MICROS.get(unit, 0), arg.valid)
+    # As doubles first: a product that leaves 64 bits must not wrap back into the range.
+    rough = arg.data.astype(np.float64)
     if unit in _MONTHS:
-        interval(arg.data, zero, zero, arg.valid)
-        return interval(arg.data * _MONTHS[unit], zero, zero, arg.valid)
+        interval((rough * _MONTHS[unit], 0, 0), arg.valid)
+        return interval((arg.data * _MONTHS[unit], 0, 0), arg.valid)
     if unit in _DAYS:
-        interval(zero, arg.data, zero, arg.valid)
-        return interval(zero, arg.data * _DAYS[unit], zero, arg.valid)
+        interval((0, rough * _DAYS[unit], 0), arg.valid)
+        return interval((0, arg.data * _DAYS[unit], 0), arg.valid)
+    interval((0, 0, rough * _MICROS[unit]), arg.valid)
     product = arg.data * _MICROS[unit]
-    return interval(zero, zero, np.rint(product) if arg.type.is_float else product, arg.valid)
+    return interval((0, 0, np.rint(product) if arg.type.is_float else product), arg.valid)
 
 
 KERNELS: dict[str, Any] = {

@@ -83,7 +83,9 @@ def _round_floats(function: str, data: Array, digits: Array | None) -> Array:
         return nearest(data)
     # As DuckDB: by a double power of ten, and unchanged (or 0 for tens) where that overflows.
     factor = np.power(10.0, np.abs(digits))
-    rounded = np.where(digits >= 0, nearest(data * factor) / factor, nearest(data / factor) * factor)
+    rounded = np.where(
+        digits >= 0, nearest(data * factor) / factor, nearest(data / factor) * factor
+    )
     fallback = np.where((digits >= 0) | ~np.isfinite(data), data, 0)
     return np.where(np.isfinite(rounded), rounded, fallback).astype(data.dtype)
 

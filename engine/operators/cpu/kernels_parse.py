@@ -125,9 +125,7 @@ def _integers(text: pa.Array, target: DataType) -> Parsed:
 
 
 def _doubles(text: pa.Array, target: DataType) -> Parsed:
-    values = tables.to_numpy(text.cast(pa.float64()))
-    if target.kind is Kind.FLOAT:
-        values = tables.to_numpy(text.cast(pa.float32()))
+    values = tables.to_numpy(text.cast(tables.physical_type(target)))
     return values, np.zeros(len(values), bool)
 
 
@@ -162,7 +160,7 @@ def _offset_type(text: pa.Array) -> Any:
 
 
 def _number(letters: Array, start: int, stop: int) -> Array:
-    value = np.zeros(len(letters), np.int64)
+    value: Array = np.zeros(len(letters), np.int64)
     for place in range(start, stop):
         value = value * 10 + (letters[:, place] - np.uint8(48))
     return value

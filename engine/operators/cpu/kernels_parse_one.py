@@ -67,8 +67,6 @@ def parse_double(text: str, target: DataType) -> float | None:
 
 _DATE = re.compile(r"(-?\d{1,7})([-/\\ ])(\d{1,2})\2(\d{1,2})( \(BC\))?", re.ASCII)
 _CLOCK = re.compile(r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?", re.ASCII)
-_SPECIAL_DAYS = {"epoch": 0, "infinity": 2**31 - 1, "-infinity": 1 - 2**31}
-_SPECIAL_MICROS = {"epoch": 0, "infinity": 2**63 - 1, "-infinity": 1 - 2**63}
 
 
 def _leading_date(text: str) -> tuple[int, str] | None:
@@ -79,12 +77,10 @@ def _leading_date(text: str) -> tuple[int, str] | None:
     year, month, day = int(found[1]), int(found[3]), int(found[4])
     if found[5]:
         year = 1 - year
-    if not 1 <= month <= 12 or not 1 <= day <= int(
-        calendar.month_days(np.int64(year), np.int64(month))
-    ):
+    days = calendar.one_day(year, month, day)
+    if days is None or abs(days) >= 2**31 - 1:
         return None
-    days = int(calendar.days_from_civil(np.int64(year), np.int64(month), np.int64(day)))
-    return (days, text[found.end() :]) if abs(days) < 2**31 - 1 else None
+    return days, text[found.end() :]
 
 
 def _clock(text: str) -> int | None:
@@ -104,8 +100,8 @@ _ZONE = re.compile(r"\s*(?:[zZ]|[+-]\d{1,2}(?::?\d{2}){0,2}|(?<=\s)[A-Za-z][\w/+
 
 def parse_date(text: str) -> int | None:
     text = text.strip(_SPACE)
-    if text.lower() in _SPECIAL_DAYS:
-        return _SPECIAL_DAYS[text.lower()]
+    if text.lower() == "epoch":
+        return 0
     found = _leading_date(text)
     if found is None:
         return None
@@ -117,8 +113,8 @@ def parse_date(text: str) -> int | None:
 
 def parse_timestamp(text: str) -> int | None:
     text = text.lstrip(_SPACE)  # after a date, a space announces a time
-    if text.lower() in _SPECIAL_MICROS:
-        return _SPECIAL_MICROS[text.lower()]
+    if text.strip(_SPACE).lower() == "epoch":
+        return 0
     found = _leading_date(text)
     if found is None:
         return None

@@ -13,21 +13,19 @@ from ...plan.types import DataType, to_arrow
 from ..context import Context
 from . import table as tables
 from .aggregate import limit_groups
-from .expressions import evaluate, selection
+from .expressions import evaluate, evaluate_all, selection
 from .table import Table, concat_arrays, from_numpy, to_physical
 
 
 def filter_rows(node: p.FilterRows, inputs: tuple[Table, ...], context: Context) -> Table:
     (table,) = inputs
-    return tables.filter(table, selection(node.predicate, table), node.keep)
+    return tables.filter(table, selection(node.predicate, table, context.threads), node.keep)
 
 
 def compute_columns(node: p.ComputeColumns, inputs: tuple[Table, ...], context: Context) -> Table:
     (table,) = inputs
-    arrays = {}
-    for column, expr in node.items:
-        arrays[column.id] = evaluate(expr, table)
-        context.check()
+    computed = evaluate_all([e for _, e in node.items], table, context.threads)
+    arrays = {c.id: array for (c, _), array in zip(node.items, computed, strict=True)}
     return Table(arrays, table.num_rows)
 
 

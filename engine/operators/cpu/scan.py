@@ -26,8 +26,9 @@ from ..context import Context
 from .table import Table, combine, concat_arrays, to_physical
 
 DEVICE = "cpu"
-ROWS_A_TASK = 1_000_000  # rows that one thread reads at a time
-TASKS_A_THREAD = 4
+ROWS_A_TASK = 200_000  # rows that one thread reads at a time; more take fresh memory instead of what was just freed
+PARTS_A_THREAD = 4  # at least, where there are row groups enough
+SMALL_PART_ROWS = 20_000  # below this, opening a file costs more than decoding a column
 # A dictionary with more values than this share of the rows saves nothing over plain strings
 LARGEST_DICTIONARY_SHARE = 0.5
 
@@ -106,35 +107,40 @@ def _read(
 ) -> dict[str, pa.Array]:
     """Read columns in parts of some row groups on all threads; what is no column of the files is made."""
     from_files = [s for s in sources if s not in table.constants]
-    read: dict[str, list[pa.Array]] = {s: [] for s in from_files}
-    parts = _parts(table, chosen, TASKS_A_THREAD * context.threads)
-    # Few parts: each column is a task of its own.  Many: one task opens a file once for all columns.
-    apart = len(parts) < TASKS_A_THREAD * context.threads
-    tasks = [(s,) for s in from_files] if apart else [tuple(from_files)]
+    parts = _parts(table, chosen, PARTS_A_THREAD * context.threads)
+    rows = sum(_rows(table, part) for part in parts)
+    # A task reads one column, whose parts are freed when they are joined; of small files it reads all that is wanted
+    apart = rows >= SMALL_PART_ROWS * len(parts)
+    tasks = [[s] for s in from_files] if apart else [from_files]
     dictionaries = {s for s in from_files if table.has_small_dictionary(s)}
+    found: dict[str, pa.Array] = {}
     with ThreadPoolExecutor(max(1, context.threads)) as pool:
-        pending: list[tuple[tuple[str, ...], Future[list[pa.Array]]]] = [
-            (columns, pool.submit(_read_part, table, part, columns, dictionaries))
-            for columns in tasks
-            for part in parts
-            if columns
+        pending: list[tuple[list[str], list[Future[list[pa.Array]]]]] = [
+            (task, [pool.submit(_read_part, table, part, task, dictionaries) for part in parts])
+            for task in tasks
+            if task
         ]
         try:
-            for columns, future in pending:
-                for source, array in zip(columns, future.result(), strict=True):
-                    read[source].append(array)
-                context.check()
+            for task, futures in pending:
+                found.update(_joined_task(table, task, futures, context))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    found = {}
-    for source in sources:
-        if source in table.constants:
-            found[source] = _constant(table, source, chosen)
-        else:
-            found[source] = _joined(read.pop(source), table.types[source])
-            context.check()
-    return found
+    constants = {s: _constant(table, s, chosen) for s in sources if s in table.constants}
+    return {**found, **constants}
+
+
+def _joined_task(
+    table: ParquetTable, task: list[str], futures: list[Future[list[pa.Array]]], context: Context
+) -> dict[str, pa.Array]:
+    """Wait for the parts of some columns and join them; `futures` lets go of them."""
+    read: dict[str, list[pa.Array]] = {s: [] for s in task}
+    for future in futures:
+        for source, array in zip(task, future.result(), strict=True):
+            read[source].append(array)
+        context.check()
+    futures.clear()
+    return {s: _joined(read.pop(s), table.types[s]) for s in task}
 
 
 def _parts(table: ParquetTable, chosen: Sequence[RowGroups], least: int) -> list[RowGroups]:

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from ...errors import OutOfRange
 from ...plan.expr import Column
 from ...plan.types import DataType, Kind, to_arrow
+from .chunks import each
 
 Indices = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -94,7 +95,9 @@ def combine(array: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 def decode(array: pa.Array) -> pa.Array:
     """Return a dictionary array as its plain values, anything else as it is."""
-    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+    if not pa.types.is_dictionary(array.type):
+        return array
+    return _pick(array.dictionary, array.indices)
 
 
 def from_numpy(
@@ -151,7 +154,7 @@ def validity(array: pa.Array) -> Mask | None:
         if entries is None or not len(entries):
             return valid
         codes = to_numpy(array)
-        reached = entries[codes if valid is None else np.where(valid, codes, 0)]
+        reached: Mask = entries[codes if valid is None else np.where(valid, codes, 0)]
         return reached if valid is None else reached & valid
     if array.null_count == 0:
         return None
@@ -169,9 +172,7 @@ def take_array(array: pa.Array, indices: Indices) -> pa.Array:
 
 def take(table: Table, indices: Indices, columns: Iterable[Column] | None = None) -> Table:
     """Return the rows at `indices` (all valid) of `columns`, by default of all."""
-    picks = pa.array(indices)
-    arrays = {i: _pick(a, picks) for i, a in _chosen(table, columns).items()}
-    return Table(arrays, len(indices))
+    return _picked(table, pa.array(indices), columns)
 
 
 def gather(table: Table, indices: Indices, columns: Iterable[Column] | None = None) -> Table:
@@ -179,16 +180,15 @@ def gather(table: Table, indices: Indices, columns: Iterable[Column] | None = No
     missing = indices < 0
     if not missing.any():
         return take(table, indices, columns)
-    picks = from_numpy(indices, ~missing, pa.int64())
-    arrays = {i: _pick(a, picks) for i, a in _chosen(table, columns).items()}
-    return Table(arrays, len(indices))
+    return _picked(table, from_numpy(indices, ~missing, pa.int64()), columns)
 
 
 def filter(
     table: Table, selected: Mask | Indices, columns: Iterable[Column] | None = None
 ) -> Table:
     """Return the rows that a boolean mask, or an array of ascending row numbers, selects."""
-    indices = np.flatnonzero(selected) if selected.dtype == np.bool_ else selected
+    is_mask = selected.dtype == np.bool_
+    indices = np.flatnonzero(selected) if is_mask else selected.astype(np.int64, copy=False)
     if len(indices) == table.num_rows:
         return Table(_chosen(table, columns), table.num_rows)
     return take(table, indices, columns)
@@ -222,7 +222,10 @@ def concat_arrays(arrays: Sequence[pa.Array]) -> pa.Array:
         arrays = [a if a.type == target else a.cast(target) for a in arrays]
     first = arrays[0]
     if pa.types.is_dictionary(first.type):
-        if not all(a.dictionary is first.dictionary or a.dictionary.equals(first.dictionary) for a in arrays):
+        if not all(
+            a.dictionary is first.dictionary or a.dictionary.equals(first.dictionary)
+            for a in arrays
+        ):
             arrays = pa.chunked_array(arrays).unify_dictionaries().chunks
     elif pa.types.is_string(first.type) and sum(_string_bytes(a) for a in arrays) > STRING_LIMIT:
         arrays = [a.cast(pa.large_string()) for a in arrays]
@@ -233,11 +236,17 @@ def _chosen(table: Table, columns: Iterable[Column] | None) -> Mapping[int, pa.A
     return table.arrays if columns is None else {c.id: table.arrays[c.id] for c in columns}
 
 
+def _picked(table: Table, picks: pa.Array, columns: Iterable[Column] | None) -> Table:
+    chosen = _chosen(table, columns)
+    picked = each(lambda array: _pick(array, picks), list(chosen.values()), len(picks))
+    return Table(dict(zip(chosen, picked, strict=True)), len(picks))
+
+
 def _pick(array: pa.Array, picks: pa.Array) -> pa.Array:
-    """`take` that turns strings into `large_string` when the result would pass the limit of 32-bit offsets."""
-    if pa.types.is_string(array.type) and len(array):
-        bytes_a_row = _string_bytes(array) / len(array)
-        if len(picks) > len(array) and bytes_a_row * len(picks) > STRING_LIMIT / 2:
+    """`take` that turns strings into `large_string` where the result may pass the limit of 32-bit offsets."""
+    if pa.types.is_string(array.type) and _string_bytes(array) * len(picks) > STRING_LIMIT:
+        longest = pc.max(pc.binary_length(array)).as_py() or 0
+        if longest * len(picks) > STRING_LIMIT:
             array = array.cast(pa.large_string())
     return pc.take(array, picks, boundscheck=False)
 
@@ -262,7 +271,9 @@ def _physical_strings(array: pa.Array) -> pa.Array:
     return array.cast(pa.large_string() if array.nbytes > STRING_LIMIT else pa.string())
 
 
-def _view(buffer: pa.Buffer | None, dtype: np.dtype[Any], offset: int, length: int) -> npt.NDArray[Any]:
+def _view(
+    buffer: pa.Buffer | None, dtype: np.dtype[Any], offset: int, length: int
+) -> npt.NDArray[Any]:
     if buffer is None or length == 0:
         return np.zeros(length, dtype)
     return np.frombuffer(buffer, dtype, length, offset * dtype.itemsize)
@@ -295,8 +306,12 @@ def _check_precision(array: pa.Array, data_type: DataType) -> None:
     """Raise `OutOfRange` for a decimal128 that holds more digits than its type."""
     if data_type.precision >= 38 or not len(array):
         return
-    limit = pa.scalar(10 ** data_type.precision, pa.decimal128(38, 0))  # abs() would round to 28 digits
+    limit = pa.scalar(
+        10**data_type.precision, pa.decimal128(38, 0)
+    )  # abs() would round to 28 digits
     unscaled = _relabel(array, pa.decimal128(38, 0))
     extremes = pc.min_max(unscaled)
     if any(v.is_valid and v.as_py().copy_abs() >= limit.as_py() for v in extremes.values()):
-        raise OutOfRange(f"A value has more digits than {data_type} holds: cast to a wider DECIMAL.")
+        raise OutOfRange(
+            f"A value has more digits than {data_type} holds: cast to a wider DECIMAL."
+        )

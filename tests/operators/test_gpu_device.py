@@ -1,0 +1,62 @@
+"""What the GPU backend says of a machine that lacks something."""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import Any
+
+import pytest
+
+from fuseline.operators.gpu import device
+
+
+@pytest.fixture(autouse=True)
+def _asked_anew() -> Any:
+    device.available.cache_clear()
+    yield
+    device.available.cache_clear()
+
+
+def machine(monkeypatch: pytest.MonkeyPatch, driver: int, gpus: int, error: int = 0) -> None:
+    """Put a CUDA runtime with these answers in the place of the real one."""
+    runtime = types.SimpleNamespace(
+        cudaError_t=types.SimpleNamespace(cudaSuccess=0),
+        cudaDriverGetVersion=lambda: (0, driver),
+        cudaGetDeviceCount=lambda: (error, gpus),
+    )
+    bindings = types.ModuleType("cuda.bindings")
+    bindings.runtime = runtime  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "cuda.bindings", bindings)
+    monkeypatch.setattr(device, "_importable", lambda module: True)
+
+
+def test_extra_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "_importable", lambda module: False)
+    usable, reason = device.available()
+    assert not usable
+    assert "pip install 'fuseline[cuda13]'" in reason
+
+
+@pytest.mark.parametrize(
+    ("driver", "gpus", "words"),
+    [(0, 0, "no NVIDIA driver"), (12080, 1, "too old (CUDA 12.8)"), (13000, 0, "finds no GPU")],
+)
+def test_machine_without_gpu(
+    monkeypatch: pytest.MonkeyPatch, driver: int, gpus: int, words: str
+) -> None:
+    machine(monkeypatch, driver, gpus)
+    usable, reason = device.available()
+    assert not usable
+    assert words in reason
+
+
+def test_machine_with_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine(monkeypatch, 13000, 1)
+    assert device.available() == (True, "")
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("std::bad_alloc: out_of_memory")])
+def test_out_of_memory_is_recognised(error: Exception) -> None:
+    assert device.is_out_of_memory(error)
+    assert not device.is_out_of_memory(RuntimeError("CUDA error: misaligned address"))

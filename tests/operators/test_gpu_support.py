@@ -1,0 +1,126 @@
+"""What the GPU backend refuses, and why: asked while planning, on machines without a GPU too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pylibcudf", reason="the cuda13 extra is not installed")
+
+from fuseline.operators import gpu
+from fuseline.plan import infer
+from fuseline.plan import physical as p
+from fuseline.plan.expr import AggregateCall, Column, ColumnRef, Expr, Literal, new_column
+from fuseline.plan.functions import AGGREGATE, SCALAR
+from fuseline.plan.types import (
+    BIGINT,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    INTERVAL,
+    TIMESTAMP,
+    VARCHAR,
+    DataType,
+    decimal,
+)
+
+
+def one_row(*columns: Column) -> p.ValuesScan:
+    return p.ValuesScan(columns, (tuple(Literal(None, c.type) for c in columns),))
+
+
+def computing(expr: Expr, *columns: Column) -> p.ComputeColumns:
+    return p.ComputeColumns(one_row(*columns), ((new_column("x", expr.type), expr),))
+
+
+def refusal(function: str, *types: DataType, extra: tuple[Expr, ...] = ()) -> str | None:
+    columns = [new_column(f"c{i}", t) for i, t in enumerate(types)]
+    expr = infer.call(function, [*(ColumnRef(c) for c in columns), *extra])
+    return gpu.unsupported(computing(expr, *columns))
+
+
+def test_supported_functions() -> None:
+    assert refusal("add", INTEGER, BIGINT) is None
+    assert refusal("year", DATE) is None
+    assert refusal("like", VARCHAR, extra=(Literal("a%", VARCHAR),)) is None
+
+
+def test_pattern_in_a_column() -> None:
+    assert "with a column" in str(refusal("like", VARCHAR, VARCHAR))
+
+
+def test_function_without_kernel() -> None:
+    assert "the function strftime()" in str(
+        refusal("strftime", TIMESTAMP, extra=(Literal("%Y", VARCHAR),))
+    )
+
+
+@pytest.mark.parametrize("pattern", ["(a)\\1", "\\p{L}", "(?i)a", "a{2}", "(?=a)", "\\d"])
+def test_regular_expressions_that_differ(pattern: str) -> None:
+    reason = refusal("regexp_matches", VARCHAR, extra=(Literal(pattern, VARCHAR),))
+    assert reason is not None
+    assert pattern in reason
+
+
+def test_interval_columns() -> None:
+    reason = gpu.unsupported(one_row(new_column("i", INTERVAL)))
+    assert reason == "the GPU has no INTERVAL columns"
+
+
+@pytest.mark.parametrize("target", [DATE, INTEGER, DOUBLE])
+def test_casts_of_text(target: DataType) -> None:
+    column = new_column("s", VARCHAR)
+    reason = gpu.unsupported(computing(infer.cast(ColumnRef(column), target), column))
+    assert f"CAST of VARCHAR to {target}" in str(reason)
+
+
+def aggregating(function: str, *args: Any) -> p.HashAggregate:
+    columns = tuple(a for a in args if isinstance(a, Column))
+    resolved = AGGREGATE[function].resolve([a.type for a in args])
+    assert resolved is not None
+    exprs = tuple(ColumnRef(a) if isinstance(a, Column) else a for a in args)
+    made = AggregateCall(function, exprs, resolved[1])
+    return p.HashAggregate(one_row(*columns), (), ((new_column("x", made.type), made),))
+
+
+def test_aggregates() -> None:
+    number, price = new_column("n", DOUBLE), new_column("p", decimal(15, 2))
+    assert gpu.unsupported(aggregating("sum", price)) is None
+    assert gpu.unsupported(aggregating("median", number)) is None
+    assert "exact interpolation" in str(gpu.unsupported(aggregating("median", price)))
+    assert "corr()" in str(gpu.unsupported(aggregating("corr", number, number)))
+
+
+def test_residuals_are_looked_at() -> None:
+    left, right = new_column("l", VARCHAR), new_column("r", VARCHAR)
+    condition = infer.call("like", [ColumnRef(left), ColumnRef(right)])
+    node = p.NestedLoopJoin(one_row(left), one_row(right), "inner", condition)
+    assert "like()" in str(gpu.unsupported(node))
+
+
+def test_each_kernel_has_a_function() -> None:
+    from fuseline.operators.gpu.aggregate import AGGREGATES
+    from fuseline.operators.gpu.expressions_kernels import KERNELS, REFUSALS
+
+    assert set(KERNELS) <= set(SCALAR)
+    assert set(REFUSALS) <= set(KERNELS)
+    assert set(AGGREGATES) <= set(AGGREGATE)
+
+
+def test_capabilities_that_the_backend_relies_on() -> None:
+    """The tables that libcudf gives out without a GPU; they change from release to release."""
+    import pylibcudf as plc
+
+    ids, make = plc.TypeId, plc.DataType
+    huge, number = make(ids.DECIMAL128, 0), make(ids.INT64)
+    operator = plc.binaryop.BinaryOperator
+    for op in (operator.ADD, operator.SUB, operator.MUL, operator.DIV, operator.MOD):
+        assert plc.binaryop.is_supported_operation(huge, huge, huge, op)
+        assert plc.binaryop.is_supported_operation(number, number, number, op)
+    for source, target in ((number, huge), (huge, number), (huge, make(ids.FLOAT64))):
+        assert plc.unary.is_supported_cast(source, target)
+    total = plc.aggregation.sum()
+    for data_type in (huge, number, make(ids.BOOL8), make(ids.FLOAT64)):
+        assert plc.reduce.is_valid_reduce_aggregation(data_type, total)
+        assert plc.aggregation.is_valid_aggregation(data_type, total)
