@@ -256,6 +256,7 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Window: _refused("Window functions (OVER) are"),
     exp.Array: _refused("Lists are"),
     exp.Struct: _refused("Structs are"),
+    exp.Explode: _refused("unnest() is"),
     exp.Bracket: _refused("Subscripts such as x[1] are"),
     exp.Dot: _refused("Fields of structs are"),
     exp.Tuple: _refused("Row values outside of =, <> and IN are"),

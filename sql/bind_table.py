@@ -200,10 +200,17 @@ def _bind_function(node: exp.Table, function: exp.Expr, around: Scope) -> Source
         paths, options = _parquet_arguments(function, around)
         table = _read_parquet(around, paths, options, function)
         return _of_table(table, node, name)
-    raise Unsupported(
-        f"The table function {name.lower()} is not supported; there are read_parquet, range and generate_series.",
-        span_of(function),
-    )
+    catalog = around.session.catalog
+    table = catalog.table_function(name)
+    if table is None:
+        known = ", ".join(["read_parquet", "range", "generate_series", *catalog.table_functions()])
+        raise Unsupported(
+            f"The table function {name.lower()} is not supported; there are {known}.",
+            span_of(function),
+        )
+    if function.expressions:
+        raise InvalidQuery(f"{name.lower()}() takes no arguments.", span_of(function))
+    return _of_table(table, node, name)
 
 
 def _function_name(function: exp.Expr) -> str:

@@ -105,7 +105,7 @@ def _column(node: exp.Expr, text: str) -> str:
 def _literal(node: exp.Expr, text: str) -> str:
     if node.args.get("is_string"):
         return "'" + node.name.replace("'", "''") + "'"
-    return _source(node, text) or node.name
+    return _source(node, text) or node.name.removeprefix("0")  # sqlglot writes `.5` as 0.5
 
 
 def _logic(node: exp.Expr, text: str) -> str:

@@ -45,6 +45,12 @@ class Catalog(Protocol):
     def names(self) -> list[str]:
         """Return the names of all tables and views."""
 
+    def table_function(self, name: str) -> Table | None:
+        """Return the table that a function without arguments gives now."""
+
+    def table_functions(self) -> list[str]:
+        """Return the names of those functions."""
+
     def read_parquet(self, paths: list[str], options: dict[str, object]) -> Table:
         """Return the table of these files; raises `DataError`."""
 
@@ -193,7 +199,11 @@ class Scope:
     def inside_aggregate(self) -> Scope:
         """Return this scope for the arguments of an aggregate function, which hold no aggregate themselves."""
         return dataclasses.replace(
-            self, clause="the arguments of an aggregate", allow_aggregates=False, in_aggregate=True
+            self,
+            clause="the arguments of an aggregate",
+            allow_aggregates=False,
+            in_aggregate=True,
+            aliases_first=False,
         )
 
     def resolve(self, parts: Sequence[exp.Expr]) -> Expr:

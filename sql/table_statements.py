@@ -69,6 +69,11 @@ def _create_table(node: exp.Create, scope: Scope) -> CreateTable:
     for element in elements:
         if not isinstance(element, exp.ColumnDef | exp.PrimaryKey | exp.UniqueColumnConstraint):
             raise Unsupported("This table constraint is not supported.", span_of(element))
+    if not columns:
+        raise ParseError(
+            f'The table "{name}" needs columns in parentheses or a query behind AS.',
+            span_of(node.this),
+        )
     seen: set[str] = set()
     for column_name, _ in columns:
         if column_name.lower() in seen:

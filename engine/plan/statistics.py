@@ -10,7 +10,10 @@ from .expr import Value
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
-    """Facts about one column; None means unknown.  `low` and `high` are bounds, not necessarily present values."""
+    """Facts about one column; None means unknown.  `low` and `high` are bounds, not necessarily present values.
+
+    `likely_distinct` is no fact: a guess, for estimates alone.
+    """
 
     low: Value = None
     high: Value = None
@@ -18,6 +21,7 @@ class ColumnStatistics:
     distinct: int | None = None
     unique: bool | None = None
     sorted: bool | None = None
+    likely_distinct: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,8 +55,12 @@ _HIDDEN_FIELDS = ("device", "reason", "estimate", "body", "prepared")
 
 
 def tree(plan: Node) -> str:
-    """Return a logical or physical plan as an indented tree; a node that is reached twice is written out once."""
-    return "\n".join(_Tree(plan).lines(plan, 0))
+    """Return a logical or physical plan as an indented tree; a node that is reached twice is written out once.
+
+    Why nodes are not on the GPU stands below the tree, each reason once.
+    """
+    text = _Tree(plan)
+    return "\n".join([*text.lines(plan, 0), *text.footnotes()])
 
 
 def describe(plan: Node) -> str:
@@ -79,6 +83,8 @@ class _Tree:
                 self.names.update({id_: f"{name}#{i}" for i, id_ in enumerate(ids, 1)})
         self.subqueries: dict[int, int] = {}  # id of the plan object -> number
         self.written: set[int] = set()
+        nodes = walk(plan) if isinstance(plan, Physical) else ()
+        self.reasons = list(dict.fromkeys(n.reason for n in nodes if n.reason is not None))
 
     def lines(self, node: Node, depth: int) -> Iterator[str]:
         own = INDENT * depth + self.line(node)
@@ -97,9 +103,21 @@ class _Tree:
     def placement(self, node: Node) -> str:
         if not isinstance(node, Physical):
             return ""
-        device = node.device if node.reason is None else f"{node.device}: {node.reason}"
         rows = "" if node.estimate is None else f", ~{node.estimate:,.0f} rows"
-        return f"  [{device}{rows}]"
+        return f"  [{self.device(node)}{rows}]"
+
+    def device(self, node: Physical) -> str:
+        """Return the device, with the number of its reason where there are several."""
+        if node.reason is None or len(self.reasons) == 1:
+            return node.device
+        return f"{node.device} {self.reasons.index(node.reason) + 1}"
+
+    def footnotes(self) -> list[str]:
+        several = len(self.reasons) > 1
+        return [
+            f"cpu {i}: {reason}" if several else f"cpu: {reason}"
+            for i, reason in enumerate(self.reasons, 1)
+        ]
 
     def line(self, node: Node) -> str:
         details = [d for d in self.details(node) if d]

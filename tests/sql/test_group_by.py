@@ -40,6 +40,7 @@ WITHOUT_KEYS = [
     "select sum(p), avg(p), min(p), max(p) from u",
 ]
 HAVINGS = [
+    "select sum(y) as y from t group by x having sum(y) > 20",
     "select x, count(*) from t group by x having count(*) > 1",
     "select x, count(*) as n from t group by x having n = 1",
     "select x, sum(y) as y from t group by x having y > 20",

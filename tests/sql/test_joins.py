@@ -59,6 +59,7 @@ def test_empty_sides(kind: str, backend: str) -> None:
         "select count(*) from t a cross join u b",
         "select a.x, b.x, c.x from t a, t b join u c on b.x = c.x where a.x = 1",
         "select count(*) from t a, t b full join u on b.x = u.x",
+        "select a.y, b.y, u.z from t a, t b left join u on a.x = u.x and b.x = u.x",
         "select * from t join u using (x) join (select 1 as x, 'w' as w) v using (x)",
         "select x, z from t full join u using (x) full join (values (3), (9)) v(x) using (x)",
         "select * from (t join u on t.x = u.x) left join (values (2, 'two')) n(k, name) on k = t.x",

@@ -61,6 +61,7 @@ TABLES = [
     "select i from range(1, 10, 3) r(i)",
     "select g from generate_series(3, 1, -1) g",
     "select * from generate_series(1, 3)",
+    "select a, range, a.range from range(3) a",
     "select * from range(5, 1)",
     "select * from range(null)",
 ]

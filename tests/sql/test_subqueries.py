@@ -70,6 +70,8 @@ QUANTIFIED = [
     "select x from t where y <= all (select z from u where u.x = t.x)",
 ]
 PLACES = [
+    "select x, (select max(i.y) from t i where (select min(x) from u where i.y = o.y) > 0) as v from t o",
+    "select x from t o where exists (select 1 from t i where exists (select 1 from u where i.x = o.x))",
     "select q.m from (select (select max(z) from u) as m) q",
     "select * from t join u on t.x = u.x and u.z = (select max(z) from u i where i.x = t.x)",
     "select t.x, u.z from t left join u on t.x = u.x and u.z in (select 100 union all select 250)",
