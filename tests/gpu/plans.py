@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -12,7 +13,7 @@ import pyarrow as pa
 
 from fuseline.operators.context import Context
 from fuseline.plan import physical as p
-from fuseline.plan.expr import Column, new_column
+from fuseline.plan.expr import Column, ColumnRef, Expr, Literal, new_column
 from fuseline.plan.types import (
     BIGINT,
     BOOLEAN,
@@ -136,6 +137,32 @@ def assert_same(node: p.Physical, *, ordered: bool = False) -> pa.Table:
     for a, b in zip(left, right, strict=True):
         assert all(map(_same, a, b)), f"cpu {a}\ngpu {b}"
     return expected
+
+
+def text(value: str | None) -> Literal:
+    return Literal(value, VARCHAR)
+
+
+def number(value: int | None) -> Literal:
+    return Literal(value, INTEGER)
+
+
+def computed(expr: Expr, child: Any) -> p.ComputeColumns:
+    return p.ComputeColumns(child, ((new_column("x", expr.type), expr),))
+
+
+def check(
+    make: Callable[..., Expr], *kinds: str, seed: int = 1, rows: int = 120, **options: Any
+) -> None:
+    """Compute an expression of columns of these kinds, with NULLs, without, and over no rows."""
+    columns = [column(f"c{i}", kind) for i, kind in enumerate(kinds)]
+    expr = make(*(ColumnRef(c) for c in columns))
+    for nulls in (0.25, 0.0):
+        child = scan(np.random.default_rng(seed), rows, columns, nulls=nulls, **options)
+        assert_same(computed(expr, child), ordered=True)
+        assert_same(p.LimitRows(computed(expr, p.LimitRows(child, 0)), 5))
+        if expr.type == BOOLEAN:
+            assert_same(p.FilterRows(child, expr), ordered=True)
 
 
 def both_raise(node: p.Physical, error: type[Exception]) -> None:

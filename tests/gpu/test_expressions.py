@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from fuseline.errors import ConversionError, ExecutionError, OutOfRange
-from fuseline.operators import gpu
 from fuseline.plan import infer
 from fuseline.plan import physical as p
-from fuseline.plan.expr import ColumnRef, Expr, Interval, Literal, new_column
+from fuseline.plan.expr import ColumnRef, Expr, Literal, new_column
 from fuseline.plan.types import (
     BIGINT,
     BOOLEAN,
     DATE,
     DOUBLE,
     INTEGER,
-    INTERVAL,
     SMALLINT,
     TIMESTAMP,
     TINYINT,
@@ -29,37 +24,22 @@ from fuseline.plan.types import (
     decimal,
 )
 
-from .plans import TYPES, assert_same, both_raise, column, scan, scan_of
+from .plans import (
+    TYPES,
+    assert_same,
+    both_raise,
+    check,
+    column,
+    computed,
+    number,
+    scan,
+    scan_of,
+    text,
+)
 
 pytestmark = pytest.mark.gpu
 
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct")
-
-
-def text(value: str | None) -> Literal:
-    return Literal(value, VARCHAR)
-
-
-def number(value: int | None) -> Literal:
-    return Literal(value, INTEGER)
-
-
-def computed(expr: Expr, child: Any) -> p.ComputeColumns:
-    return p.ComputeColumns(child, ((new_column("x", expr.type), expr),))
-
-
-def check(
-    make: Callable[..., Expr], *kinds: str, seed: int = 1, rows: int = 120, **options: Any
-) -> None:
-    """Compute an expression of columns of these kinds, with NULLs, without, and over no rows."""
-    columns = [column(f"c{i}", kind) for i, kind in enumerate(kinds)]
-    expr = make(*(ColumnRef(c) for c in columns))
-    for nulls in (0.25, 0.0):
-        child = scan(np.random.default_rng(seed), rows, columns, nulls=nulls, **options)
-        assert_same(computed(expr, child), ordered=True)
-        assert_same(p.LimitRows(computed(expr, p.LimitRows(child, 0)), 5))
-        if expr.type == BOOLEAN:
-            assert_same(p.FilterRows(child, expr), ordered=True)
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -330,83 +310,6 @@ def test_cast_of_halves(half: float) -> None:
     child = scan_of({"d": pa.array([half]).cast(pa.decimal128(6, 1), safe=False)}, [fixed])
     for target in (INTEGER, decimal(9, 0), decimal(30, 0)):
         assert_same(computed(infer.cast(ColumnRef(fixed), target), child))
-
-
-STRINGS: list[tuple[str, list[Any]]] = [
-    ("lower", []), ("upper", []), ("length", []), ("octet_length", []), ("reverse", []), ("ascii", []),
-    *(("substring", [number(s)]) for s in (1, 2, 0, -2, 9)),
-    *(("substring", [number(s), number(n)]) for s in (1, 2, 0, -2, 9) for n in (0, 1, 3, -1)),
-    *((f, [number(n)]) for f in ("left", "right") for n in (0, 1, 3, -1, -3, 99)),
-    *((f, []) for f in ("trim", "ltrim", "rtrim")),
-    *((f, [text(c)]) for f in ("trim", "ltrim", "rtrim") for c in ("a", "ab", "")),
-    *((f, [number(n), text("*")]) for f in ("lpad", "rpad") for n in (0, 2, 5)),
-    *(("repeat", [number(n)]) for n in (0, 1, 3, -1)),
-    *(("replace", [text(a), text(b)]) for a, b in (("a", "xy"), ("", "x"), ("ab", ""))),
-    *((f, [text(c)]) for f in ("contains", "starts_with", "ends_with", "position") for c in ("a", "", "b", "日")),
-    *(("like", [text(x)]) for x in ("a%", "%b", "%a%", "a_b", "ab", "", "%", "_", "%a%b%", "__%")),
-    ("like", [text("!%"), text("!")]), ("like", [text("%!%%"), text("!")]), ("like", [text(None)]),
-    *(("ilike", [text(x)]) for x in ("A%", "%B", "%A%", "A_B")),
-    *(("regexp_matches", [text(x)]) for x in ("a", "^a", "a|b", "[ab]+", "a.*b")),
-    *(("regexp_full_match", [text(x)]) for x in ("a", "a|ab", "[ab]+")),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("function", "extra"),
-    STRINGS,
-    ids=lambda v: v if isinstance(v, str) else str([e.value for e in v]),
-)
-def test_strings(function: str, extra: list[Any]) -> None:
-    columns = [column("c", "varchar")]
-    expr = infer.call(function, [ColumnRef(columns[0]), *extra])
-    child = scan(np.random.default_rng(6), 80, columns, values=11)
-    node = computed(expr, child)
-    if gpu.unsupported(node) is None:
-        assert_same(node, ordered=True)
-
-
-def test_concat() -> None:
-    check(lambda a, b: infer.call("concat", [a, text("-"), b]), "varchar", "varchar")
-
-
-PARTS = ("year", "month", "day", "quarter", "dayofweek", "isodow", "dayofyear")
-CLOCK = ("hour", "minute", "second", "millisecond", "microsecond", "epoch")
-
-
-@pytest.mark.parametrize("kind", ["date", "timestamp"])
-@pytest.mark.parametrize("function", [*PARTS, *CLOCK, "last_day"])
-def test_date_parts(function: str, kind: str) -> None:
-    check(lambda a: infer.call(function, [a]), kind, values=60)
-
-
-@pytest.mark.parametrize(
-    "unit", ["microsecond", "second", "minute", "hour", "day", "week", "month", "quarter", "year"]
-)
-def test_date_units(unit: str) -> None:
-    check(lambda a: infer.call("date_trunc", [text(unit), a]), "timestamp", values=60)
-    if unit != "week":
-        check(
-            lambda a, b: infer.call("date_diff", [text(unit), a, b]),
-            "timestamp",
-            "timestamp",
-            values=60,
-        )
-
-
-INTERVALS = (Interval(1, 0, 0), Interval(-13, 0, 0), Interval(0, 90, 0), Interval(2, -3, 5_000_000))
-
-
-@pytest.mark.parametrize("interval", INTERVALS, ids=str)
-@pytest.mark.parametrize("kind", ["date", "timestamp"])
-@pytest.mark.parametrize("function", ["add", "sub"])
-def test_intervals(function: str, kind: str, interval: Interval) -> None:
-    check(lambda a: infer.call(function, [a, Literal(interval, INTERVAL)]), kind, values=60)
-
-
-def test_days() -> None:
-    check(lambda a: infer.call("add", [a, number(40)]), "date")
-    check(lambda a: infer.call("sub", [a, number(40)]), "date")
-    check(lambda a, b: infer.call("sub", [a, b]), "date", "date")
 
 
 def test_staged_filter(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,9 @@ from .device import available, device_description, memory, prepare, synchronize
 __all__ = [
     "OPERATORS",
     "available",
+    "copy_bandwidth",
     "device_description",
+    "device_name",
     "from_arrow",
     "memory",
     "name",
@@ -34,7 +36,9 @@ name = "gpu"
 
 if find_spec("pylibcudf") is not None:
     from .aggregate import distinct_on, hash_aggregate
+    from .bandwidth import copy_bandwidth, device_name
     from .join import hash_join, nested_loop_join
+    from .pipeline import pipeline
     from .rows import (
         compute_columns,
         concat_rows,
@@ -67,4 +71,5 @@ if find_spec("pylibcudf") is not None:
         p.LimitRows: limit_rows,
         p.ConcatRows: concat_rows,
         p.HashSetOperation: hash_set_operation,
+        p.Pipeline: pipeline,
     }

@@ -10,6 +10,7 @@ import pylibcudf as plc
 from ...plan import physical as p
 from ...plan.expr import AggregateCall, ColumnRef
 from ..context import Context
+from . import aggregate_moments as moments
 from . import aggregate_order as ordered
 from . import aggregate_sums as sums
 from . import aggregate_values as values
@@ -31,10 +32,13 @@ AGGREGATES: dict[str, Aggregate] = {
     "sum": sums.sum_of,
     "avg": sums.avg,
     "product": sums.product,
-    "var_samp": sums.var_samp,
-    "var_pop": sums.var_pop,
-    "stddev_samp": sums.stddev_samp,
-    "stddev_pop": sums.stddev_pop,
+    "var_samp": moments.var_samp,
+    "var_pop": moments.var_pop,
+    "stddev_samp": moments.stddev_samp,
+    "stddev_pop": moments.stddev_pop,
+    "covar_samp": moments.covar_samp,
+    "covar_pop": moments.covar_pop,
+    "corr": moments.corr,
     "min": values.min_of,
     "max": values.max_of,
     "arg_min": values.arg_min,
@@ -78,7 +82,7 @@ def hash_aggregate(node: p.HashAggregate, inputs: tuple[Table, ...], context: Co
         return Table({c.id: empty(device_type(c.type)) for c in node.columns}, 0)
     if not node.aggregates:
         return _distinct(node, keys, table)
-    groups = Groups(keys, table.num_rows, table.columns)
+    groups = Groups(keys, table.num_rows, table.columns, context.deterministic)
     variants: dict[Hashable, Groups] = {}
     answers: list[tuple[Groups, Answer]] = []
     for _, call in node.aggregates:
@@ -188,7 +192,8 @@ def _ordered_rows(call: AggregateCall, groups: Groups) -> Groups:
 def _subset(groups: Groups, rows: plc.Column, columns: Mapping[int, plc.Column]) -> Groups:
     """Return the groups of some rows, in another order."""
     keys = [pick(k, rows) for k in groups.keys]
-    return Groups(keys, rows.size(), {i: pick(c, rows) for i, c in columns.items()})
+    picked = {i: pick(c, rows) for i, c in columns.items()}
+    return Groups(keys, rows.size(), picked, groups.deterministic)
 
 
 def _aligned(column: plc.Column, members: Groups, lead: Groups) -> plc.Column:

@@ -12,10 +12,13 @@ from typing import Any
 import pylibcudf as plc
 
 from ...plan.expr import AggregateCall, ColumnRef
+from .aggregate_sums import exact_sum
 from .columns import (
+    as_integers,
     cast,
     is_float,
     negate,
+    reinterpret,
     scalar,
     select,
     sequence,
@@ -53,31 +56,29 @@ def count(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
 
 
 def count_if(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
-    """NULL and FALSE do not count."""
-    (argument,) = args
-    true = groups.once(("true", argument.key), lambda: where_true(argument.column, argument.column))
-    counted = groups.ask_count(argument.derive("true", true))
-    return lambda: cast(counted(), device_type(call.type))
+    """A sum of ones and zeros: NULL where no value counts."""
+    total = exact_sum(args[0], (0, 1), groups)
+    return lambda: cast(total(), device_type(call.type))
 
 
 def min_of(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
     if is_float(args[0].column):
         return _float_extreme(args[0], groups, "min")
-    return groups.ask(args[0], "min")
+    return _extreme(args[0], groups, "min")
 
 
 def max_of(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
     if is_float(args[0].column):
         return _float_extreme(args[0], groups, "max")
-    return groups.ask(args[0], "max")
+    return _extreme(args[0], groups, "max")
 
 
 def bool_and(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
-    return groups.ask(args[0], "min")
+    return _extreme(args[0], groups, "min")
 
 
 def bool_or(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
-    return groups.ask(args[0], "max")
+    return _extreme(args[0], groups, "max")
 
 
 def bits(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
@@ -104,6 +105,16 @@ def arg_min(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer
 
 def arg_max(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
     return _value_at_extreme(args, groups, descending=True)
+
+
+def _extreme(argument: Argument, groups: Groups, aggregation: str) -> Answer:
+    """Ask for the extreme of the integers behind a column, for which the hardware has an instruction."""
+    column = argument.column
+    bits = as_integers(column)
+    if bits is column:
+        return groups.ask(argument, aggregation)
+    found = groups.ask(argument.derive("integers", bits), aggregation)
+    return lambda: reinterpret(found(), column.type())
 
 
 def _float_extreme(argument: Argument, groups: Groups, aggregation: str) -> Answer:

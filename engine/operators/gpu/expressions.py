@@ -12,6 +12,7 @@ import pylibcudf as plc
 
 from ...plan.expr import Call, Case, Cast, ColumnRef, Expr, InList, Literal
 from ...plan.functions import SCALAR
+from ...plan.types import Kind
 from .columns import negate, select, true_mask
 from .expressions_kernels import KERNELS, refusal
 from .kernels_casts import cast, cast_refusal
@@ -53,6 +54,10 @@ def unsupported(expr: Expr) -> str | None:
 
 
 def _refusal(expr: Expr) -> str | None:
+    if expr.type.kind is Kind.INTERVAL and not isinstance(expr, Literal):
+        return "INTERVAL columns"
+    if any(a.type.kind is Kind.INTERVAL for a in expr.children) and not _moves_by_literal(expr):
+        return "INTERVAL values, but for literals that are added to dates"
     match expr:
         case Call():
             return refusal(expr)
@@ -61,6 +66,15 @@ def _refusal(expr: Expr) -> str | None:
         case ColumnRef() | Literal() | Case() | InList():
             return None
     return type(expr).__name__
+
+
+def _moves_by_literal(expr: Expr) -> bool:
+    """Whether an expression adds an INTERVAL literal, which needs no column."""
+    return (
+        isinstance(expr, Call)
+        and expr.function in ("add_interval", "sub_interval")
+        and isinstance(expr.args[1], Literal)
+    )
 
 
 def value(expr: Expr, scope: Scope) -> Value:

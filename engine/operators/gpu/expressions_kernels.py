@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...plan.expr import Call, Literal
-from ...plan.types import Kind
+from ...plan.expr import Call
 from . import (
     kernels_arithmetic,
     kernels_dates,
@@ -39,8 +38,5 @@ def refusal(call: Call) -> str | None:
     """Return why the GPU does not compute a call, whatever its arguments are made of, or None."""
     if call.function not in KERNELS and call.function != "coalesce":
         return f"the function {call.function}()"
-    intervals = [a for a in call.args if a.type.kind is Kind.INTERVAL]
-    if call.type.kind is Kind.INTERVAL or any(not isinstance(a, Literal) for a in intervals):
-        return f"{call.function}() of INTERVAL columns"
     check = REFUSALS.get(call.function)
     return None if check is None else check(call)

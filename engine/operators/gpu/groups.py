@@ -28,7 +28,6 @@ _MAKE: dict[str, Callable[..., Any]] = {
     "min": _A.min,
     "max": _A.max,
     "product": _A.product,
-    "variance": _A.variance,
     "count": lambda: _A.count(EXCLUDE),
     "count_all": lambda: _A.count(INCLUDE),
     "collect": lambda: _A.collect_list(EXCLUDE),
@@ -36,6 +35,7 @@ _MAKE: dict[str, Callable[..., Any]] = {
     "bit_or": lambda: _A.bitwise(_A.BitwiseOp.OR),
     "bit_xor": lambda: _A.bitwise(_A.BitwiseOp.XOR),
 }
+# libcudf hashes neither lists nor bits.
 _SORTED = ("collect", "bit_and", "bit_or", "bit_xor")
 _NARROW_INTEGERS = (
     plc.TypeId.BOOL8,
@@ -70,7 +70,7 @@ class _Question:
 
     @property
     def needs_sort(self) -> bool:
-        """Whether libcudf sorts for it: lists, bits, and extremes that have no atomic instruction."""
+        """Whether libcudf has to sort for it, as for extremes without an atomic instruction."""
         wide = self.argument.column.type().id() == plc.TypeId.DECIMAL128
         return self.aggregation in _SORTED or (wide and self.aggregation in ("min", "max"))
 
@@ -79,15 +79,20 @@ class Groups:
     """Rows in groups of equal keys, or in one group without keys; NULL keys are a group.
 
     `keys` are in the form of `columns.as_key`, `columns` what aggregates read, by column id.  After `run` the groups have
-    an order, which all answers share.
+    an order, which all answers share.  With `deterministic` sums of floats must not depend on the order of additions.
     """
 
     def __init__(
-        self, keys: list[plc.Column], rows: int, columns: Mapping[int, plc.Column]
+        self,
+        keys: list[plc.Column],
+        rows: int,
+        columns: Mapping[int, plc.Column],
+        deterministic: bool = False,
     ) -> None:
         self.keys = keys
         self.rows = rows
         self.columns = columns
+        self.deterministic = deterministic
         self.group_keys: list[plc.Column] = []
         self.count = 0 if keys else 1
         self._questions: dict[Hashable, _Question] = {}
@@ -140,7 +145,7 @@ class Groups:
         if by_hash or not by_sort:
             self.group_keys = self._aggregate(by_hash)
         if by_sort:
-            keys = self._aggregate(by_sort)
+            keys = self._aggregate(by_sort, sort=True)
             if not by_hash:
                 self.group_keys = keys
             else:
@@ -149,11 +154,15 @@ class Groups:
                     self._answers[key] = pick(self._answers[key], order)
         self.count = self.group_keys[0].size()
 
-    def _aggregate(self, questions: dict[Hashable, _Question]) -> list[plc.Column]:
+    def _aggregate(
+        self, questions: dict[Hashable, _Question], sort: bool = False
+    ) -> list[plc.Column]:
         """Answer questions in one call and return the groups' keys, in the order of the answers."""
         grouped = plc.groupby.GroupBy(plc.Table(self.keys), INCLUDE)
         request = plc.groupby.GroupByRequest
         requests = [request(q.argument.column, [q.make()]) for q in questions.values()]
+        if sort:  # one question that cannot be hashed makes libcudf sort for all
+            requests.append(request(self.keys[0], [_A.nth_element(0)]))
         # Without questions a count makes the groups.
         counted = [request(self.keys[0], [_MAKE["count_all"]()])]
         keys, results = grouped.aggregate(requests or counted)
@@ -186,7 +195,7 @@ class Groups:
 
 
 def _reduced_type(data_type: plc.DataType, aggregation: str) -> plc.DataType:
-    if aggregation in ("variance", "product"):
+    if aggregation == "product":
         return FLOAT64
     narrow = aggregation == "sum" and data_type.id() in _NARROW_INTEGERS
     return INT64 if narrow else data_type

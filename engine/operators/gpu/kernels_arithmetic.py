@@ -14,7 +14,18 @@ import pylibcudf as plc
 from ...errors import ExecutionError, OutOfRange
 from ...plan.expr import Call, Cast, ColumnRef, Expr, Literal
 from ...plan.types import DataType
-from .columns import BOOL, FLOAT64, HUGE, INT64, cast, constant, reinterpret, select, true_mask
+from .columns import (
+    BOOL,
+    FLOAT64,
+    HUGE,
+    INT64,
+    both,
+    cast,
+    constant,
+    reinterpret,
+    select,
+    true_mask,
+)
 from .table import device_type
 from .values import (
     Constant,
@@ -26,6 +37,7 @@ from .values import (
     integers,
     is_null_constant,
     literal,
+    validity,
 )
 
 Op = plc.binaryop.BinaryOperator
@@ -234,7 +246,7 @@ def divide(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
 def integer_division(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
     """`//`: integers truncate toward zero; floats divide as `/` does, but not by zero."""
     left, right = args
-    _refuse_zero(call, scope, right)
+    _refuse_zero(call, scope, left, right)
     if call.type.is_float:
         return divide(call, scope, args)
     result_type = device_type(call.type)
@@ -250,28 +262,29 @@ def modulo(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
     result_type = device_type(call.type)
     if call.type.is_float:
         return binary(left, right, Op.MOD, result_type)
-    _refuse_zero(call, scope, right)
+    _refuse_zero(call, scope, left, right)
     width = integer_type(result_type)
     _refuse_smallest_by_minus_one(call, scope, left, right)
     result = binary(integers(left, width), integers(right, width), Op.MOD, width)
     return reinterpret(result, result_type)
 
 
-def _refuse_zero(call: Call, scope: Scope, divisor: Value) -> None:
+def _refuse_zero(call: Call, scope: Scope, dividend: Value, divisor: Value) -> None:
     """Raise `ExecutionError` for a zero in an active row whose dividend is not NULL."""
-    sign = "//" if call.function == "int_div" else "%"
-    message = (
-        f"Division by zero in expression (x {sign} 0): "
-        "use nullif(divisor, 0) to get NULL for such rows."
-    )
     if isinstance(divisor, Constant):
-        if divisor.value == 0 and scope.any(constant(True, BOOL, scope.rows)):
-            raise ExecutionError(message)
-        return
-    values = divisor if call.type.is_float else integers(divisor)
-    zero = Constant(0.0 if call.type.is_float else 0, values.type())
-    if scope.any(binary(values, zero, Op.EQUAL, BOOL)):
-        raise ExecutionError(message)
+        if divisor.value:
+            return
+        zero = constant(True, BOOL, scope.rows)
+    else:
+        values = divisor if call.type.is_float else integers(divisor)
+        nothing = Constant(0.0 if call.type.is_float else 0, values.type())
+        zero = binary(values, nothing, Op.EQUAL, BOOL)
+    if scope.any(zero) and scope.any(both(true_mask(zero), validity(dividend, scope.rows))):
+        sign = "//" if call.function == "int_div" else "%"
+        raise ExecutionError(
+            f"Division by zero in expression (x {sign} 0): "
+            "use nullif(divisor, 0) to get NULL for such rows."
+        )
 
 
 def _refuse_smallest_by_minus_one(call: Call, scope: Scope, left: Value, right: Value) -> None:

@@ -71,9 +71,9 @@ def _round_decimals(call: Call, column: plc.Column, digits: int) -> plc.Column:
     if digits >= source.scale:
         return reinterpret(cast(values, width), device_type(target))
     if source.scale - digits > source.precision:
-        dropped = binary(values, values, Op.SUB, values.type())
-    else:
-        dropped = divided(values, source.scale - digits, _MODES[call.function])
+        zero = cast(binary(values, values, Op.SUB, values.type()), width)
+        return reinterpret(zero, device_type(target))
+    dropped = divided(values, source.scale - digits, _MODES[call.function])
     result = cast(dropped, width)
     if target.scale > digits:
         unit = Constant(10 ** (target.scale - digits), width)

@@ -8,13 +8,15 @@ import pylibcudf as plc
 
 from ...errors import ExecutionError
 from ...plan.expr import Call, Literal
-from .columns import BOOL, INT32, INT64, cast, constant, scalar, select, true_mask
+from .columns import BOOL, INT32, INT64, cast, constant, reinterpret, scalar, select, true_mask
+from .kernels_arithmetic import extremes
 from .kernels_patterns import TEXT, literal_refusal, text_argument
 from .values import Constant, Scope, Value, as_column, binary, operand
 
 Op = plc.binaryop.BinaryOperator
 Side = plc.strings.side_type.SideType
 
+UINT32 = plc.DataType(plc.TypeId.UINT32)
 _LONGEST = 2**31 - 1  # characters; a bound beyond any string
 _SIDES = {"trim": Side.BOTH, "ltrim": Side.LEFT, "rtrim": Side.RIGHT}
 
@@ -23,7 +25,8 @@ def concat(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
     if len(args) == 1:
         return args[0]
     table = plc.Table([as_column(a, scope.rows) for a in args])
-    return plc.strings.combine.concatenate(table, scalar("", TEXT))
+    # Without a third argument a NULL would count as an empty string.
+    return plc.strings.combine.concatenate(table, scalar("", TEXT), scalar(None, TEXT))
 
 
 def lower(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
@@ -160,10 +163,34 @@ def code_point(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
     heads = plc.strings.slice.slice_strings(
         filled, scalar(0, INT32), scalar(1, INT32), scalar(1, INT32)
     )
-    points = cast(plc.strings.attributes.code_points(heads), INT32)
+    points = _decoded(plc.strings.attributes.code_points(heads))
     if not column.null_count():
         return points
     return select(plc.unary.is_valid(column), points, scalar(None, INT32))
+
+
+def _decoded(characters: plc.Column) -> plc.Column:
+    """Return the code points of characters that come as their bytes in UTF-8, the first one highest."""
+    encoded = cast(reinterpret(characters, UINT32), INT64)
+    lengths = (0x80, 0x1_0000, 0x100_0000)  # what needs one, two, three bytes is below
+    highest = extremes(encoded)[1]
+    result = encoded
+    # The bits of each byte but its mark: 5, 4 or 3 of the first one, 6 of the others.
+    for limit, first in zip(lengths, (0x1F << 6, 0xF << 12, 0x7 << 18), strict=True):
+        if highest < limit:
+            break
+        bits = [_bits(encoded, 2 * i, 0x3F << 6 * i) for i in range(first.bit_length() // 6)]
+        point = _bits(encoded, 2 * len(bits), first)
+        for part in bits:
+            point = binary(point, part, Op.BITWISE_OR, INT64)
+        longer = binary(encoded, Constant(limit, INT64), Op.GREATER_EQUAL, BOOL)
+        result = select(longer, point, result)
+    return cast(result, INT32)
+
+
+def _bits(values: plc.Column, shift: int, mask: int) -> plc.Column:
+    moved = binary(values, Constant(shift, INT64), Op.SHIFT_RIGHT, INT64)
+    return binary(moved, Constant(mask, INT64), Op.BITWISE_AND, INT64)
 
 
 def _number(call: Call, place: int) -> int:

@@ -26,7 +26,7 @@ from .device import is_out_of_memory, on_device
 from .table import Table, check_rows, concat_columns, device_type, to_device
 
 DEVICE = "gpu"
-# Compressed bytes that one call of the reader takes: decoding needs a few times as much beside the result.
+# Uncompressed bytes that one call of the reader takes: decoding needs a few times as much beside the result.
 BYTES_A_READ = 8 << 30
 
 Selection = tuple[RowGroups, ...] | None
@@ -120,7 +120,7 @@ def _read(
     from_files = [s for s in sources if s not in table.constants]
     if from_files:
         parts: dict[str, list[plc.Column]] = {s: [] for s in from_files}
-        for share in _shares(table, chosen):
+        for share in _shares(table, chosen, len(from_files)):
             for source, column in zip(
                 from_files, _read_share(table, from_files, share), strict=True
             ):
@@ -135,15 +135,24 @@ def _read(
             yield source, _constant(table, source, chosen)
 
 
-def _shares(table: ParquetTable, chosen: Sequence[RowGroups]) -> Iterator[list[RowGroups]]:
-    """Split a selection into runs of row groups of about `BYTES_A_READ` each."""
+def _shares(
+    table: ParquetTable, chosen: Sequence[RowGroups], width: int
+) -> Iterator[list[RowGroups]]:
+    """Split a selection into runs of row groups of which `width` columns have about `BYTES_A_READ`.
+
+    libcudf reads files in one call only when all have the same columns in the same order.
+    """
     share: list[RowGroups] = []
     size = 0
     for part in chosen:
+        if share and not _same_columns(table, share[-1], part):
+            yield share
+            share, size = [], 0
         for group in part.groups:
             if not table.group_rows[part.file][group]:
                 continue
-            size += table.footers[part.file].row_group(group).total_byte_size
+            footer = table.footers[part.file].row_group(group)
+            size += footer.total_byte_size * width // footer.num_columns
             if share and share[-1].file == part.file:
                 share[-1] = RowGroups(part.file, (*share[-1].groups, group))
             else:
@@ -153,6 +162,12 @@ def _shares(table: ParquetTable, chosen: Sequence[RowGroups]) -> Iterator[list[R
                 share, size = [], 0
     if share:
         yield share
+
+
+def _same_columns(table: ParquetTable, one: RowGroups, other: RowGroups) -> bool:
+    return one.file == other.file or bool(
+        table.footers[one.file].schema.equals(table.footers[other.file].schema)
+    )
 
 
 def _read_share(

@@ -9,7 +9,7 @@ import pylibcudf as plc
 from ...plan import physical as p
 from ..context import Context
 from . import table as tables
-from .columns import BOOL, INT32, as_integers, binary, empty, is_float, sequence
+from .columns import BOOL, INT32, as_integers, binary, empty, is_float, scalar, sequence
 from .device import on_device
 from .table import Table
 
@@ -66,8 +66,20 @@ def _order(table: Table, keys: tuple[p.Order, ...]) -> plc.Column:
 
 
 def _sortable(column: plc.Column) -> plc.Column:
-    """-0.0 must not come before 0.0, nor one NaN before another: equal keys keep their order."""
-    return plc.replace.normalize_nans_and_zeros(column) if is_float(column) else column
+    """Return a column that libcudf sorts as SQL does.
+
+    Floats go as integers of the same order: -0.0 must not come before 0.0, and libcudf turns equal NaNs round when it sorts floats
+    in descending order.
+    """
+    if not is_float(column):
+        return column
+    bits = as_integers(plc.replace.normalize_nans_and_zeros(column))
+    width = bits.type()
+    largest = (1 << (31 if width.id() == plc.TypeId.INT32 else 63)) - 1
+    # Of a negative number all bits but the sign are turned round, since larger ones mean smaller values.
+    sign = binary(bits, scalar(largest.bit_length(), width), Op.SHIFT_RIGHT, width)
+    turned = binary(sign, scalar(largest, width), Op.BITWISE_AND, width)
+    return binary(bits, turned, Op.BITWISE_XOR, width)
 
 
 def _candidates(table: Table, key: p.Order, count: int) -> plc.Column | None:
@@ -76,12 +88,10 @@ def _candidates(table: Table, key: p.Order, count: int) -> plc.Column | None:
     They are those up to the `count`-th value of that key, equal ones included, so that the other keys can decide.
     """
     column = table[key.column]
-    if is_float(column) or column.null_count():
+    if column.null_count() or table.num_rows < TOP_K_ROWS or count * TOP_K_SHARE > table.num_rows:
         return None
-    column = as_integers(column)
+    column = as_integers(_sortable(column))
     if column.type().id() not in (plc.TypeId.INT64, plc.TypeId.INT32, plc.TypeId.DECIMAL128):
-        return None
-    if table.num_rows < TOP_K_ROWS or count * TOP_K_SHARE > table.num_rows:
         return None
     order = plc.types.Order.DESCENDING if key.descending else plc.types.Order.ASCENDING
     best = plc.sorting.top_k(column, count, order)

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import pylibcudf as plc
 
 from ...plan.expr import Expr, Literal
-from ...plan.types import DataType
+from ...plan.types import DataType, Kind
 from . import columns
 from .columns import BOOL, HUGE, INT64, as_integers, both, cast, reinterpret, scalar, true_mask
 from .table import Table, count_true, device_type
@@ -76,6 +76,9 @@ class Scope:
 
 
 def literal(expr: Literal) -> Constant:
+    """Return a literal as a constant; an INTERVAL has no device type, and its kernel reads the literal itself."""
+    if expr.type.kind is Kind.INTERVAL:
+        return Constant(expr.value, INT64)
     return Constant(_physical(expr.value, expr.type), device_type(expr.type))
 
 
