@@ -80,7 +80,12 @@ def _check(
 
 
 def _check_expression(
-    expr: Expr, step: str, where: str, visible: frozenset[Column], subqueries: bool, made: set[Column]
+    expr: Expr,
+    step: str,
+    where: str,
+    visible: frozenset[Column],
+    subqueries: bool,
+    made: set[Column],
 ) -> None:
     for e in walk(expr):
         if isinstance(e, ColumnRef) and e.column not in visible:
@@ -205,5 +210,3 @@ def _name(column: Column) -> str:
 
 def _names(columns: Iterable[Column]) -> str:
     return "(" + ", ".join(f"{_name(c)} {c.type}" for c in columns) + ")"
-
-

@@ -33,7 +33,9 @@ from .facts import at_most_one_row
 from .selectivity import ColumnEstimate, narrowed, number, selectivity
 
 UNKNOWN_ROWS = 100_000.0  # a table that does not know its size
-TEXT_DISTINCT = 25.0  # values of a text column of which only bounds are known: flags, brands, nations, segments
+TEXT_DISTINCT = (
+    25.0  # values of a text column of which only bounds are known: flags, brands, nations, segments
+)
 SMALL_TABLE = 1000  # rows up to which a column of unknown values is taken for a key
 GROUP_SHRINK = 0.1  # groups among rows when nothing is known of the keys
 
@@ -134,7 +136,11 @@ class Estimates:
     @_estimate.register
     def _(self, node: Distinct) -> Relation:
         below = self.relation(node.input)
-        keys = below.columns if node.on is None else dict(enumerate(expected(e, below) for e in node.on))
+        keys = (
+            below.columns
+            if node.on is None
+            else dict(enumerate(expected(e, below) for e in node.on))
+        )
         return below.scaled(group_count(keys.values(), below.rows))
 
     @_estimate.register
@@ -170,7 +176,9 @@ class Estimates:
     def _(self, node: Join) -> Relation:
         left, right = self.relation(node.left), self.relation(node.right)
         both = {**left.columns, **right.columns}
-        keys, rest = equalities(node.condition, frozenset(node.left.columns), frozenset(node.right.columns))
+        keys, rest = equalities(
+            node.condition, frozenset(node.left.columns), frozenset(node.right.columns)
+        )
         pairs = [(expected(a, left), expected(b, right)) for a, b in keys]
         residual = selectivity(rest, both)
         matches = join_rows(left.rows, right.rows, pairs) * residual
@@ -180,7 +188,9 @@ class Estimates:
                 return left.scaled(left.rows * fraction)
             case "mark":
                 assert node.mark is not None
-                return Relation(left.rows, {**left.columns, node.mark: ColumnEstimate(2.0, 2.0, False)})
+                return Relation(
+                    left.rows, {**left.columns, node.mark: ColumnEstimate(2.0, 2.0, False)}
+                )
             case "inner":
                 if at_most_one_row(node.right) and not keys:
                     matches = max(1.0, left.rows * residual)
@@ -206,7 +216,7 @@ def scan_relation(scan: Scan) -> Relation:
         if known is not None:
             low, high = number(known.low), number(known.high)
             nulls = known.nulls
-            distinct = rows if known.unique else known.distinct
+            distinct = rows if known.unique else known.distinct or known.likely_distinct
         if distinct is None:
             distinct = _guess_distinct(column.type, rows, low, high)
         domain = max(1.0, min(float(distinct), rows))
@@ -216,7 +226,9 @@ def scan_relation(scan: Scan) -> Relation:
     return Relation(rows, made)
 
 
-def _guess_distinct(data_type: DataType, rows: float, low: float | None, high: float | None) -> float:
+def _guess_distinct(
+    data_type: DataType, rows: float, low: float | None, high: float | None
+) -> float:
     if data_type.kind is Kind.BOOLEAN:
         return 2.0
     if low is not None and high is not None:
@@ -246,7 +258,9 @@ def key_domain(a: ColumnEstimate, b: ColumnEstimate) -> float:
     return max(a.distinct, b.distinct)
 
 
-def join_rows(left: float, right: float, keys: list[tuple[ColumnEstimate, ColumnEstimate]]) -> float:
+def join_rows(
+    left: float, right: float, keys: list[tuple[ColumnEstimate, ColumnEstimate]]
+) -> float:
     """Expected pairs with equal keys.
 
     Several keys together have at most as many combinations as the smaller side once had rows, or a join over a composite
@@ -256,9 +270,11 @@ def join_rows(left: float, right: float, keys: list[tuple[ColumnEstimate, Column
         return left * right
     domain = math.prod(key_domain(a, b) for a, b in keys)
     if len(keys) > 1:
+        sides = list(zip(*keys, strict=True))
         combinations = min(
-            min(math.prod(a.domain for a, _ in keys), max(a.source_rows for a, _ in keys)),
-            min(math.prod(b.domain for _, b in keys), max(b.source_rows for _, b in keys)),
+            bound
+            for side in sides
+            for bound in (math.prod(k.domain for k in side), max(k.source_rows for k in side))
         )
         domain = min(domain, max(combinations, 1.0))
     return left * right / max(domain, 1.0)

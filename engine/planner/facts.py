@@ -97,7 +97,9 @@ def _scan_keys(scan: Scan) -> list[Key]:
     return found
 
 
-def _renamed_keys(plan: Project, below: list[Key], items: tuple[tuple[Column, Expr], ...]) -> list[Key]:
+def _renamed_keys(
+    plan: Project, below: list[Key], items: tuple[tuple[Column, Expr], ...]
+) -> list[Key]:
     new_name = {e.column: c for c, e in items if isinstance(e, ColumnRef)}
     return [frozenset(new_name[c] for c in key) for key in below if all(c in new_name for c in key)]
 
@@ -109,7 +111,9 @@ def _join_keys(join: Join) -> list[Key]:
     if join.kind == "full":
         return []
     right = unique_keys(join.right)
-    pairs, _ = equalities(join.condition, frozenset(join.left.columns), frozenset(join.right.columns))
+    pairs, _ = equalities(
+        join.condition, frozenset(join.left.columns), frozenset(join.right.columns)
+    )
     left_read = {a.column for a, _ in pairs if isinstance(a, ColumnRef)}
     right_read = {b.column for _, b in pairs if isinstance(b, ColumnRef)}
     found: list[Key] = []

@@ -33,7 +33,7 @@ from ..plan.logical import (
 from ..plan.types import BIGINT, BOOLEAN
 from .facts import COUNTS, at_most_one_row
 from .rewrite import map_expressions, narrow, pass_on, replace_columns, swapped
-from .rules.simplify import simplified
+from .simplification import simplified
 from .unnest import Bound, Outer, absorb, bind, materialized, without_nulls
 
 
@@ -140,7 +140,9 @@ def _one_by_one(node: Aggregate) -> Logical:
             items.append((new_column(column.name, column.type), value))
         items += [(new_column(c.name, c.type), ColumnRef(renamed[c])) for c, _ in node.aggregates]
         if node.grouping_id is not None:
-            away = sum(1 << (len(node.keys) - 1 - i) for i in range(len(node.keys)) if i not in chosen)
+            away = sum(
+                1 << (len(node.keys) - 1 - i) for i in range(len(node.keys)) if i not in chosen
+            )
             items.append((new_column(node.grouping_id.name, BIGINT), Literal(away, BIGINT)))
         branches.append(Project(grouped, tuple(items)))
     return _union(branches, node.columns)
@@ -249,7 +251,7 @@ def not_false(comparison: Call) -> Expr:
 def marked(
     left: Logical, right: Logical, parts: list[Expr], comparison: Expr, mark: Column
 ) -> Logical:
-    """Return `left` with the three-valued answer to: is `comparison` TRUE for a row of `right` under `parts`?
+    """Return `left` with a three-valued mark: whether `comparison` is TRUE for a row of `right` under `parts`.
 
     One mark says whether it is TRUE for any row, another whether it is NULL for any.
     """
@@ -344,9 +346,10 @@ def _as_projections(node: Values) -> Logical:
     """Return VALUES as projections of a single row, which can read outer columns."""
     unit = Values((), ((),))
     branches: list[Logical] = [
-        Project(unit, tuple((new_column(c.name, c.type), e) for c, e in zip(node.made, row, strict=True)))
+        Project(
+            unit,
+            tuple((new_column(c.name, c.type), e) for c, e in zip(node.made, row, strict=True)),
+        )
         for row in node.rows
     ]
     return _union(branches, node.made)
-
-

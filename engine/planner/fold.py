@@ -6,14 +6,16 @@ What would raise, and what depends on more than plain arithmetic, is left for ru
 from __future__ import annotations
 
 import calendar
-import re
+import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal, localcontext
 from typing import Any
 
+from ..errors import FuselineError
 from ..plan.expr import Call, Cast, Expr, InList, Interval, Literal, Value
 from ..plan.functions import SCALAR
+from ..plan.literals import convert
 from ..plan.types import BOOLEAN, DataType, Kind
 
 EXACT_IN_DOUBLE = 1 << 53
@@ -38,7 +40,7 @@ def folded(expr: Expr) -> Literal | None:
                     return Literal(converted(value, source, expr.type), expr.type)
                 case InList(operand=Literal(value=value), values=values):
                     return _in_list(value, [v.value for v in values])
-    except (_LeftForRunTime, ArithmeticError, ValueError, OverflowError):
+    except (_LeftForRunTime, FuselineError, ArithmeticError, ValueError):
         pass
     return None
 
@@ -51,7 +53,9 @@ def _call(function: str, args: Sequence[Expr], result: DataType) -> Literal | No
     literals = [a for a in args if isinstance(a, Literal)]
     if function not in _FUNCTIONS or len(literals) != len(args):
         return None
-    if any(a.type.kind in (Kind.FLOAT, Kind.INTERVAL) and function in _ARITHMETIC for a in literals):
+    if any(
+        a.type.kind in (Kind.FLOAT, Kind.INTERVAL) and function in _ARITHMETIC for a in literals
+    ):
         return None  # 32-bit arithmetic is the backend's; intervals compare by rules of their own
     return Literal(_fitted(_FUNCTIONS[function](*(a.value for a in literals)), result), result)
 
@@ -66,9 +70,13 @@ def _in_list(value: Value, values: list[Value]) -> Literal:
 
 def compare(a: Any, b: Any) -> int:
     """Order two values of one type, as SQL does; floats that are NaN are left for run time."""
-    if a != a or b != b or isinstance(a, Interval):
+    if isinstance(a, Interval) or is_nan(a) or is_nan(b):
         raise _LeftForRunTime
     return (a > b) - (a < b)
+
+
+def is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
 
 
 def _fitted(value: Any, data_type: DataType) -> Value:
@@ -82,7 +90,7 @@ def _fitted(value: Any, data_type: DataType) -> Value:
         return int(value)
     if data_type.is_decimal:
         return fit_decimal(Decimal(value), data_type)
-    if data_type.kind is Kind.DOUBLE and (value != value or abs(value) == float("inf")):
+    if data_type.kind is Kind.DOUBLE and not math.isfinite(value):
         raise _LeftForRunTime
     return value
 
@@ -95,50 +103,15 @@ def fit_decimal(value: Decimal, data_type: DataType) -> Decimal:
     return rounded
 
 
-def converted(value: Any, source: DataType, target: DataType) -> Value:
-    """Return the value of a cast that neither fails nor loses anything that SQL would keep."""
-    if source == target:
-        return value
-    kinds = (source.kind, target.kind)
-    if source.is_integer or source.is_decimal:
-        return _from_exact(value, source, target)
-    if source.kind is Kind.BOOLEAN and target.is_integer:
-        return int(value)
-    if kinds == (Kind.DATE, Kind.TIMESTAMP):
-        return datetime(value.year, value.month, value.day)
-    if kinds == (Kind.TIMESTAMP, Kind.DATE):
-        return value.date()
-    if source.kind is Kind.VARCHAR:
-        return _from_text(value, target)
-    raise _LeftForRunTime
-
-
-def _from_exact(value: Any, source: DataType, target: DataType) -> Value:
-    if target.is_integer and source.is_integer:
-        return _fitted(value, target)
-    if target.is_decimal:
-        return fit_decimal(Decimal(value), target)
-    if target.kind is Kind.DOUBLE:
+def converted(value: Value, source: DataType, target: DataType) -> Value:
+    """Return the value of a cast that does not fail."""
+    if target.is_float and (source.is_integer or source.is_decimal):
+        assert isinstance(value, int | Decimal)
+        # A backend divides the unscaled value by a power of ten: the nearest double as long as both are exact.
         unscaled = Decimal(value).scaleb(source.scale, WIDE)
-        if abs(unscaled) < EXACT_IN_DOUBLE and source.scale <= EXACT_POWERS_IN_DOUBLE:
-            return float(value)
-    if target.kind is Kind.VARCHAR and source.is_integer:
-        return str(value)
-    raise _LeftForRunTime
-
-
-def _from_text(text: str, target: DataType) -> Value:
-    if target.kind is Kind.DATE and re.fullmatch(r"\d{4}-\d{2}-\d{2}", text, re.ASCII):
-        return date.fromisoformat(text)
-    if target.kind is Kind.TIMESTAMP and re.fullmatch(
-        r"\d{4}-\d{2}-\d{2}( \d{2}:\d{2}:\d{2})?", text, re.ASCII
-    ):
-        return datetime.fromisoformat(text)
-    if target.is_integer and re.fullmatch(r"-?\d{1,20}", text, re.ASCII):
-        return _fitted(int(text), target)
-    if target.is_decimal and re.fullmatch(r"-?\d{1,38}(\.\d{1,38})?", text, re.ASCII):
-        return fit_decimal(Decimal(text), target)
-    raise _LeftForRunTime
+        if abs(unscaled) >= EXACT_IN_DOUBLE or source.scale > EXACT_POWERS_IN_DOUBLE:
+            raise _LeftForRunTime
+    return convert(value, source, target)
 
 
 def _add_interval(start: Any, interval: Interval, sign: int = 1) -> datetime:

@@ -22,7 +22,7 @@ SMALL_INPUT = 100_000
 
 
 def fuse(plan: Physical, choice: FuseChoice) -> Physical:
-    """HashAggregate(FilterRows | ComputeColumns ... (scan)) -> Pipeline of the same.
+    """HashAggregate(FilterRows | ComputeColumns ... (scan)), FilterRows ... (scan) -> Pipeline of the same.
 
     As in HyPer (Neumann 2011), data flows from the scan to the sink without being stored.  An operator reached over two
     paths stays one object and is not fused, since its rows are needed as rows.
@@ -34,7 +34,7 @@ def fuse(plan: Physical, choice: FuseChoice) -> Physical:
 
     def visit(node: Physical) -> Physical:
         if id(node) not in rebuilt:
-            if isinstance(node, HashAggregate) and _is_chain(node.input, readers, choice):
+            if _is_sink(node, readers, choice):
                 done: Physical = Pipeline(
                     node, device=node.device, reason=node.reason, estimate=node.estimate
                 )
@@ -44,6 +44,18 @@ def fuse(plan: Physical, choice: FuseChoice) -> Physical:
         return rebuilt[id(node)]
 
     return visit(plan)
+
+
+def _is_sink(node: Physical, readers: dict[int, int], choice: FuseChoice) -> bool:
+    """Whether a kernel may end here: in an aggregate, or on the CPU in the rows that filters above a scan select."""
+    if isinstance(node, HashAggregate):
+        return _is_chain(node.input, readers, choice)
+    if not isinstance(node, FilterRows) or node.device != "cpu":
+        return False
+    below: Physical = node
+    while isinstance(below, FilterRows):
+        below = below.input
+    return isinstance(below, ParquetScan | MemoryScan) and _is_chain(node.input, readers, choice)
 
 
 def _is_chain(node: Physical, readers: dict[int, int], choice: FuseChoice) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ..plan.expr import Call, Column, ColumnRef, Expr, InList, Literal, columns_of, conjunction
 from .logic import combine, terms
 from .rewrite import reads_only, replace_columns
-from .rules.simplify import simplified
+from .simplification import simplified
 
 BOUNDS = frozenset(("eq", "lt", "le", "gt", "ge"))
 
@@ -69,7 +69,9 @@ def _column_pairs(parts: Iterable[Expr]) -> Iterable[tuple[Column, Column]]:
 def _bounded(part: Expr) -> Column | None:
     """Return the column that a part compares with constants."""
     match part:
-        case Call(function=function, args=(ColumnRef(column=column), Literal())) if function in BOUNDS:
+        case Call(function=function, args=(ColumnRef(column=column), Literal())) if (
+            function in BOUNDS
+        ):
             return column
         case InList(operand=ColumnRef(column=column)):
             return column

@@ -125,7 +125,9 @@ def _greedy(graph: JoinGraph) -> Step:
             for i, a in enumerate(steps)
             for b in steps[i + 1 :]
         ]
-        _, joined, a, b = min(candidates, key=lambda c: (c[0], c[1].rows + c[1].cost - c[2].cost - c[3].cost))
+        _, joined, a, b = min(
+            candidates, key=lambda c: (c[0], c[1].rows + c[1].cost - c[2].cost - c[3].cost)
+        )
         steps = [s for s in steps if s is not a and s is not b]
         steps.append(joined)
 

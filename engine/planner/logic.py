@@ -109,7 +109,10 @@ def _as_lists(branches: list[Expr]) -> list[Expr]:
                 values.setdefault(operand, []).extend(listed)
                 members.setdefault(operand, []).append(branch)
     joined = {
-        id(branch): operand for operand, found in members.items() if len(found) > 1 for branch in found
+        id(branch): operand
+        for operand, found in members.items()
+        if len(found) > 1
+        for branch in found
     }
     result: list[Expr] = []
     for branch in branches:

@@ -166,7 +166,10 @@ def _lower_grouped_limit(node: Limit, needed: Needed, to: Lowering) -> Physical:
 
 def _lower_set_operation(node: SetOperation, to: Lowering) -> Physical:
     if node.kind != "union":
-        left, right = to.exact(node.left, node.left.columns), to.exact(node.right, node.right.columns)
+        left, right = (
+            to.exact(node.left, node.left.columns),
+            to.exact(node.right, node.right.columns),
+        )
         return HashSetOperation(left, right, node.kind, node.all, node.made)
     inputs = tuple(to.exact(branch, branch.columns) for branch in _branches(node))
     concatenated = ConcatRows(inputs, node.made)
@@ -187,5 +190,3 @@ def _branches(node: SetOperation) -> list[Logical]:
         else:
             found.append(side)
     return found
-
-

@@ -9,8 +9,35 @@ from ..plan.functions import SCALAR
 
 # Calls that have a value whenever their arguments have: others may make a NULL of their own
 TOTAL = frozenset(
-    ("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not", "add", "sub", "mul", "div", "neg", "like", "ilike")
-    + ("greatest", "least", "concat", "length", "lower", "upper", "substring", "year", "month", "day", "abs")
+    [
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "and",
+        "or",
+        "not",
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "neg",
+        "abs",
+        "like",
+        "ilike",
+        "greatest",
+        "least",
+        "concat",
+        "length",
+        "lower",
+        "upper",
+        "substring",
+        "year",
+        "month",
+        "day",
+    ]
 )
 NEVER_NULL = frozenset(("is_null", "is_not_null", "is_distinct", "is_not_distinct"))
 COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))

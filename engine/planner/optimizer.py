@@ -44,7 +44,10 @@ class Fixpoint:
 
 
 RULES: tuple[Rule | Fixpoint, ...] = (
-    Rule(simplify, "first: folded constants and shared factors show decorrelate the equalities it looks for"),
+    Rule(
+        simplify,
+        "first: folded constants and shared factors show decorrelate the equalities it looks for",
+    ),
     Rule(decorrelate, "before all others: they know no subqueries"),
     Fixpoint(
         (
@@ -54,9 +57,16 @@ RULES: tuple[Rule | Fixpoint, ...] = (
             Rule(eliminate, "what is empty, already distinct or sorted in vain disappears"),
         )
     ),
-    Rule(reorder_joins, "needs every filter where it belongs, to estimate what remains of each relation"),
-    Rule(reduce_aggregates, "needs the final order: it copies what filters the other side of a join"),
-    Rule(push_filters, "join conditions that the new order brought together, and the copies' filters"),
+    Rule(
+        reorder_joins,
+        "needs every filter where it belongs, to estimate what remains of each relation",
+    ),
+    Rule(
+        reduce_aggregates, "needs the final order: it copies what filters the other side of a join"
+    ),
+    Rule(
+        push_filters, "join conditions that the new order brought together, and the copies' filters"
+    ),
     Rule(merge_projects, "reordering leaves projections that restore an order nobody asked for"),
     Rule(prune_columns, "last but one: columns that only removed nodes read are gone by now"),
     Rule(push_limits, "last, so that no rule parts a limit from the sort below it"),

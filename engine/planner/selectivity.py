@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
@@ -48,9 +49,11 @@ def number(value: Value) -> float | None:
     match value:
         case bool() | int() | float() | Decimal():
             found = float(value)
-            return None if found != found else found
+            return None if math.isnan(found) else found
         case datetime():
-            return value.toordinal() * 86400.0 + value.hour * 3600 + value.minute * 60 + value.second
+            return (
+                value.toordinal() * 86400.0 + value.hour * 3600 + value.minute * 60 + value.second
+            )
         case date():
             return float(value.toordinal())
     return None
@@ -82,14 +85,20 @@ def narrowed(columns: Columns, predicate: Expr) -> dict[Column, ColumnEstimate]:
             known,
             distinct=max(1.0, known.distinct * share),
             low=known.low if low is None else max(low, low if known.low is None else known.low),
-            high=known.high if high is None else min(high, high if known.high is None else known.high),
+            high=known.high
+            if high is None
+            else min(high, high if known.high is None else known.high),
             null_share=0.0,
         )
     for part in rest:
         match part:
-            case Call(function="eq", args=(ColumnRef(column=column), Literal() as value)) if column in found:
+            case Call(function="eq", args=(ColumnRef(column=column), Literal() as value)) if (
+                column in found
+            ):
                 at = number(value.value)
-                found[column] = replace(found[column], distinct=1.0, low=at, high=at, null_share=0.0)
+                found[column] = replace(
+                    found[column], distinct=1.0, low=at, high=at, null_share=0.0
+                )
             case InList(operand=ColumnRef(column=column), values=values) if column in found:
                 few = min(found[column].distinct, float(len(values)))
                 found[column] = replace(found[column], distinct=few, null_share=0.0)

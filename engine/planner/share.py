@@ -246,5 +246,3 @@ def _merged_aggregates(
 
 def _renamed(expr: Expr, renamed: Mapping) -> Expr:
     return substitute(expr, lambda c: ColumnRef(renamed[c]) if c in renamed else None)
-
-

@@ -115,9 +115,16 @@ class Attachment:
     def _by_extremes(self, op: str, operand: Expr, plan: Logical) -> Expr:
         """X < ANY (plan) is x < max(plan) where that is TRUE; FALSE or NULL follow from the counts."""
         value = ColumnRef(plan.columns[0])
-        functions = {"lt": ("max",), "le": ("max",), "gt": ("min",), "ge": ("min",), "ne": ("min", "max")}
+        functions = {
+            "lt": ("max",),
+            "le": ("max",),
+            "gt": ("min",),
+            "ge": ("min",),
+            "ne": ("min", "max"),
+        }
         extremes = [
-            (new_column(f, value.type), AggregateCall(f, (value,), value.type)) for f in functions[op]
+            (new_column(f, value.type), AggregateCall(f, (value,), value.type))
+            for f in functions[op]
         ]
         rows, values = new_column("rows", BIGINT), new_column("values", BIGINT)
         calls = (
@@ -191,7 +198,9 @@ def _by_comparison(plan: Logical, expr: Quantified, kind: JoinKind, take: Take) 
 
 
 def is_by_extremes(expr: Quantified) -> bool:
-    return expr.op != "eq" and len(expr.operands) == 1 and expr.operands[0].type.kind not in UNORDERED
+    return (
+        expr.op != "eq" and len(expr.operands) == 1 and expr.operands[0].type.kind not in UNORDERED
+    )
 
 
 def as_any(expr: Quantified) -> tuple[Quantified, bool]:

@@ -163,10 +163,12 @@ def with_defaults(
 def absorb(bound: Bound, outer: Outer, parts: Iterable[Expr]) -> Bound:
     """Apply parts of a predicate: those that equate an outer column bind it, others that read unbound ones wait."""
     where, strict = dict(bound.where), set(bound.strict)
+    own = frozenset(bound.plan.columns)
     computed: list[tuple[Column, Expr]] = []
     rest = []
+    own = frozenset(bound.plan.columns)
     for part in parts:
-        binding = _binding(part, outer)
+        binding = _binding(part, outer, own)
         if binding is None or binding[0] in where:
             rest.append(part)
             continue
@@ -189,14 +191,15 @@ def absorb(bound: Bound, outer: Outer, parts: Iterable[Expr]) -> Bound:
     return Bound(plan, where, frozenset(strict), (*bound.pending, *pending), bound.default)
 
 
-def _binding(part: Expr, outer: Outer) -> tuple[Column, Expr] | None:
-    """Return the outer column and the inner expression that an equality makes equal."""
+def _binding(part: Expr, outer: Outer, own: frozenset[Column]) -> tuple[Column, Expr] | None:
+    """Return the outer column and the expression over `own` columns that an equality makes equal."""
     if not isinstance(part, Call) or part.function not in ("eq", "is_not_distinct"):
         return None
     for a, b in (part.args, part.args[::-1]):
-        if isinstance(a, ColumnRef) and a.column in outer.columns:
-            if not outer.reads(b) and columns_of(b):
-                return a.column, b
+        is_outer = isinstance(a, ColumnRef) and a.column in outer.columns
+        if is_outer and columns_of(b) and reads_only(b, own):
+            assert isinstance(a, ColumnRef)
+            return a.column, b
     return None
 
 
@@ -207,4 +210,6 @@ def without_nulls(bound: Bound) -> Bound:
     ]
     if not tests:
         return bound
-    return dataclasses.replace(bound, plan=Filter(bound.plan, conjunction(tests)), strict=frozenset())
+    return dataclasses.replace(
+        bound, plan=Filter(bound.plan, conjunction(tests)), strict=frozenset()
+    )

@@ -6,6 +6,7 @@ statistics that apply.  Holds for casts that keep all values apart and in order.
 
 from __future__ import annotations
 
+import math
 from datetime import date, datetime, timedelta
 from decimal import ROUND_FLOOR, Decimal
 
@@ -119,7 +120,7 @@ def _floor(value: Value, target: DataType) -> tuple[Value, bool] | None:
         midnight = value - datetime(day.year, day.month, day.day) == timedelta(0)
         return day, midnight
     if isinstance(value, float):
-        if value != value or abs(value) == float("inf"):
+        if not math.isfinite(value):
             return None
         value = Decimal(value)
     if not isinstance(value, int | Decimal) or isinstance(value, bool):
@@ -137,7 +138,9 @@ def _limits(data_type: DataType) -> tuple[Value, Value]:
         return data_type.integer_range
     if data_type.is_decimal:
         low, high = data_type.integer_range
-        return Decimal(low).scaleb(-data_type.scale, WIDE), Decimal(high).scaleb(-data_type.scale, WIDE)
+        return Decimal(low).scaleb(-data_type.scale, WIDE), Decimal(high).scaleb(
+            -data_type.scale, WIDE
+        )
     return None, None
 
 
@@ -149,5 +152,3 @@ def _false_for_values(operand: Expr) -> Expr:
 def _true_for_values(operand: Expr) -> Expr:
     """TRUE for a value, NULL for NULL."""
     return Call("or", (Call("is_not_null", (operand,), BOOLEAN), Literal(None, BOOLEAN)), BOOLEAN)
-
-

@@ -1,0 +1,1 @@
+"""Rules, estimates and plans, mostly without running anything."""

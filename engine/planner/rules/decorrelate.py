@@ -105,9 +105,7 @@ class _Decorrelation:
         plain = [p for p in parts if not has_subquery(p)]
         right = Filter(node.right, conjunction(nested))
         condition = conjunction(plain) if plain else None
-        return unnested(
-            dataclasses.replace(node, right=self.visit(right), condition=condition)
-        )
+        return unnested(dataclasses.replace(node, right=self.visit(right), condition=condition))
 
     def visit_filter(self, plan: Logical, parts: list[Expr]) -> Logical:
         return filter_by(plan, conjunction(parts), self.take)
@@ -147,5 +145,3 @@ def _full_as_union(node: Join) -> Logical:
         for c in node.columns
     )
     return SetOperation(matched, Project(rest, items), "union", True, node.columns)
-
-

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from ...plan.expr import FALSE, Column, ColumnRef, Literal
+from ...plan.expr import FALSE, Column, ColumnRef, Expr, Literal
 from ...plan.logical import (
     Aggregate,
     Distinct,
@@ -34,6 +34,7 @@ def eliminate(plan: Logical) -> Logical | None:
         Distinct(x), x unique                 -> x
         Join(x, Distinct(y), semi, p)         -> Join(x, y, semi, p)
         Aggregate(Sort(x)), Join(Sort(x), y)  -> without the Sort
+        Sort(constant, x)                     -> x
         Join(x, Values(one row, no columns))  -> x
         Limit(1, x), x at most one row        -> x
 
@@ -49,21 +50,34 @@ def _eliminate(node: Logical) -> Logical | None:
     match node:
         case Distinct(input=x, on=None) if any(key <= set(x.columns) for key in unique_keys(x)):
             return x
-        case Limit(input=x, count=count, offset=0) if (count is None or count > 0) and at_most_one_row(x):
+        case Limit(input=x, count=count, offset=0) if (
+            count is None or count > 0
+        ) and at_most_one_row(x):
             return x
         case Limit(input=x, count=None, offset=0):
             return x
-        case Sort(input=x) if not node.keys or at_most_one_row(x):
+        case Sort(input=x) if at_most_one_row(x):
             return x
-        case Sort(input=x):
+        case Sort(input=x, keys=keys):
+            kept = tuple(k for k in keys if not _is_constant(k.expr, x))
+            if len(kept) < len(keys):
+                return dataclasses.replace(node, keys=kept) if kept else x
             return _replace_if_new(node, "input", _unordered(x))
-        case Aggregate(input=x, aggregates=calls) if not any(a.function in ORDERED for _, a in calls):
+        case Aggregate(input=x, aggregates=calls) if not any(
+            a.function in ORDERED for _, a in calls
+        ):
             return _replace_if_new(node, "input", _unordered(x))
         case Join():
             return _eliminate_join(node)
         case SetOperation():
             return _eliminate_set_operation(node)
     return None
+
+
+def _is_constant(expr: Expr, below: Logical) -> bool:
+    if isinstance(expr, ColumnRef) and isinstance(below, Project):
+        return isinstance(dict(below.items)[expr.column], Literal)
+    return isinstance(expr, Literal)
 
 
 def _replace_if_new(node: Logical, name: str, child: Logical) -> Logical | None:

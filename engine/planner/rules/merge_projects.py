@@ -33,14 +33,13 @@ def _merge(node: Logical) -> Logical | None:
         case Project(input=x, items=items) if _is_identity(items, x.columns):
             return x
         case Project(input=Project() as below) if _worth_merging(node, below):
-            inlined = _inlined(node, below)
-            assert isinstance(inlined, Project)
-            return _merge(dataclasses.replace(inlined, input=below.input))
+            merged = _inlined(node, below)
+            return _merge(merged) or merged
         case Aggregate(input=Project() as below) if _worth_merging(node, below):
-            return _merge(dataclasses.replace(_inlined(node, below), input=below.input))  # type: ignore[type-var]
+            merged = _inlined(node, below)
+            return _merge(merged) or merged
         case Sort(input=Project() as below) if _is_renaming(below.items):
-            inlined = dataclasses.replace(_inlined(node, below), input=below.input)  # type: ignore[type-var]
-            return dataclasses.replace(below, input=inlined)
+            return dataclasses.replace(below, input=_inlined(node, below))
         case Join():
             return _lifted(node)
     return None
@@ -58,8 +57,10 @@ def _is_renaming(items: tuple[Item, ...]) -> bool:
 
 
 def _inlined(node: Logical, below: Project) -> Logical:
+    """Return `node` over the projection's input, reading expressions instead of the projection's columns."""
     replacement = dict(below.items)
-    return map_expressions(node, lambda e: replace_columns(e, replacement))
+    inlined = map_expressions(node, lambda e: replace_columns(e, replacement))
+    return inlined.with_children([below.input])
 
 
 def _worth_merging(node: Logical, below: Project) -> bool:

@@ -93,7 +93,12 @@ def _prune_join(node: Join, needed: Needed) -> Logical:
         return _prune(node.left, needed)
     if node.kind != "mark" and not needed & right and _adds_no_row(node):
         return _prune(node.left, needed)
-    if node.kind == "inner" and node.condition is None and not needed & left and exactly_one_row(node.left):
+    if (
+        node.kind == "inner"
+        and node.condition is None
+        and not needed & left
+        and exactly_one_row(node.left)
+    ):
         return _prune(node.right, needed)
     read = needed | (frozenset() if node.condition is None else columns_of(node.condition))
     return node.with_children([_prune(node.left, read & left), _prune(node.right, read & right)])
@@ -105,7 +110,9 @@ def _adds_no_row(node: Join) -> bool:
         return node.condition is None and exactly_one_row(node.right)
     if node.kind not in ("left", "single"):
         return False
-    pairs, _ = equalities(node.condition, frozenset(node.left.columns), frozenset(node.right.columns))
+    pairs, _ = equalities(
+        node.condition, frozenset(node.left.columns), frozenset(node.right.columns)
+    )
     read = {b.column for _, b in pairs if isinstance(b, ColumnRef)}
     return any(key <= read for key in unique_keys(node.right))
 

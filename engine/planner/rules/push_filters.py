@@ -30,7 +30,7 @@ from ...plan.logical import (
 from ..implied import implied, implied_across
 from ..nullness import rejects_nulls
 from ..rewrite import pass_on, reads_only, replace_columns, swapped
-from .simplify import simplified
+from ..simplification import simplified
 
 Parts = list[Expr]
 
@@ -139,12 +139,9 @@ def _push_inner(node: Join, parts: Parts) -> Logical:
                 found.extend(conjuncts(condition))
                 gather(left)
                 gather(right)
-            case Filter(input=x, predicate=predicate) if _is_inner(x):
+            case Filter(input=x, predicate=predicate):
                 found.extend(conjuncts(predicate))
                 gather(x)
-            case Filter(predicate=predicate):
-                found.extend(conjuncts(predicate))
-                leaves.append(inner)
             case _:
                 leaves.append(inner)
 
@@ -163,12 +160,6 @@ def _push_inner(node: Join, parts: Parts) -> Logical:
     found = _distinct(found)
     everything = found + implied(found, [frozenset(leaf.columns) for leaf in leaves])
     return deal(node, everything)
-
-
-def _is_inner(node: Logical) -> bool:
-    return (isinstance(node, Join) and node.kind == "inner") or (
-        isinstance(node, Filter) and _is_inner(node.input)
-    )
 
 
 def _push_left(node: Join, parts: Parts) -> Logical:

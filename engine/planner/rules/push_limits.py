@@ -34,7 +34,9 @@ def _push(node: Logical) -> Logical | None:
         case SetOperation(kind="union", all=True, left=left, right=right) if node.count is not None:
             rows = node.count + node.offset
             return _over(node, [_limited(left, rows), _limited(right, rows)])
-        case Join(kind="left" | "single" | "mark", left=left, right=right) if node.count is not None:
+        case Join(kind="left" | "single" | "mark", left=left, right=right) if (
+            node.count is not None
+        ):
             return _over(node, [_limited(left, node.count + node.offset), right])
     return None
 

@@ -123,11 +123,8 @@ def _key_expression(node: Logical, column: Column) -> Expr | None:
 
 def _is_reduced(node: Logical, column: Column) -> bool:
     """Whether a semi join on this column is there already."""
-    for below in walk(node):
-        if isinstance(below, Join) and below.kind == "semi" and column in below.left.columns:
-            if any(a == column for _, a, _ in _equal_columns(below)):
-                return True
-    return False
+    semi_joins = (n for n in walk(node) if isinstance(n, Join) and n.kind == "semi")
+    return any(a == column for join in semi_joins for _, a, _ in _equal_columns(join))
 
 
 def _sources(node: Logical, column: Column) -> Iterator[Source]:

@@ -38,7 +38,8 @@ def _visit(node: Logical, estimates: Estimates) -> Logical:
     _gather(node, relations, parts, reducers)
     relations = [_visit(r, estimates) for r in relations]
     reducers = [
-        Join(j.left, _visit(j.right, estimates), j.kind, j.condition, j.null_aware) for j in reducers
+        Join(j.left, _visit(j.right, estimates), j.kind, j.condition, j.null_aware)
+        for j in reducers
     ]
     relations = _with_own_equalities(relations, parts)
     graph = build_graph(relations, parts, reducers, estimates)

@@ -1,0 +1,112 @@
+"""Tables that are nothing but statistics, and plans over them: planning reads no data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+from fuseline.plan.logical import Logical
+from fuseline.plan.node import Node
+from fuseline.plan.physical import Physical
+from fuseline.plan.statements import Query
+from fuseline.plan.statistics import ColumnStatistics, TableStatistics
+from fuseline.plan.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, VARCHAR, DataType, decimal
+from fuseline.planner import plan_query
+from fuseline.planner.optimizer import RULES, Fixpoint, Rule, optimize
+from fuseline.sql import plan_sql
+
+PRICE = decimal(15, 2)
+
+
+@dataclass(frozen=True, eq=False)
+class StatisticsTable:
+    """A table of which only the schema and the statistics exist."""
+
+    name: str
+    fields: tuple[tuple[str, DataType], ...]
+    known: TableStatistics
+
+    def statistics(self) -> TableStatistics:
+        return self.known
+
+
+def table(name: str, rows: int | None, **columns: Any) -> StatisticsTable:
+    """Describe a table: a column is a type, or (type, low, high), in which case it has no NULLs."""
+    fields, known = [], {}
+    for column, spec in columns.items():
+        data_type, *bounds = spec if isinstance(spec, tuple) else (spec,)
+        fields.append((column, data_type))
+        if bounds:
+            known[column] = ColumnStatistics(low=bounds[0], high=bounds[1], nulls=0)
+    return StatisticsTable(name, tuple(fields), TableStatistics(rows, known))
+
+
+TABLES = (
+    table("t", 1_000, a=INTEGER, b=INTEGER, c=DOUBLE, s=VARCHAR, f=BOOLEAN),
+    table("u", 10_000, k=INTEGER, x=INTEGER, y=INTEGER),
+    table("w", 100, p=INTEGER, q=INTEGER),
+    table("days", 365, d=(DATE, date(2024, 1, 1), date(2024, 12, 31)), n=(INTEGER, 1, 366)),
+    table("nation", 25, n_nationkey=(INTEGER, 0, 24), n_name=VARCHAR, n_regionkey=(INTEGER, 0, 4)),
+    table("customer", 150_000, c_custkey=(BIGINT, 1, 150_000), c_nationkey=(INTEGER, 0, 24), c_mktsegment=VARCHAR),
+    table("orders", 1_500_000, o_orderkey=(BIGINT, 1, 6_000_000), o_custkey=(BIGINT, 1, 149_999), o_orderdate=(DATE, date(1992, 1, 1), date(1998, 8, 2))),
+    table("lineitem", 6_000_000, l_orderkey=(BIGINT, 1, 6_000_000), l_partkey=(BIGINT, 1, 200_000), l_quantity=(PRICE, 1, 50), l_shipdate=(DATE, date(1992, 1, 2), date(1998, 12, 1))),
+    table("part", 200_000, p_partkey=(BIGINT, 1, 200_000), p_brand=VARCHAR, p_size=(INTEGER, 1, 50)),
+)  # fmt: skip
+
+
+@dataclass
+class Tables:
+    """A catalog of tables by name, without views and files."""
+
+    by_name: dict[str, StatisticsTable] = field(default_factory=lambda: {t.name: t for t in TABLES})
+
+    def table(self, name: str) -> StatisticsTable | None:
+        return self.by_name.get(name.lower())
+
+    def view(self, name: str) -> None:
+        return None
+
+    def names(self) -> list[str]:
+        return list(self.by_name)
+
+    def read_parquet(self, paths: list[str], options: dict[str, Any]) -> StatisticsTable:
+        raise AssertionError(f"no test here reads {paths}")
+
+
+def bound(query: str, tables: Tables | None = None) -> Logical:
+    """Return the plan of a query as the SQL front end made it."""
+    (statement,) = plan_sql(query, tables or Tables())
+    assert isinstance(statement, Query)
+    return statement.plan
+
+
+def steps(query: str) -> list[tuple[str, Node]]:
+    """Return the bound plan and what each rule that changed it made of it."""
+    plan = bound(query)
+    found: list[tuple[str, Node]] = [("bind", plan)]
+    optimize(plan, observer=lambda name, node: found.append((name, node)), check=True)
+    return found
+
+
+def optimized(query: str, tables: Tables | None = None) -> Logical:
+    return optimize(bound(query, tables), check=True)
+
+
+def physical(
+    query: str,
+    device: Any = "cpu",
+    unsupported: Callable[[Physical], str | None] = lambda node: None,
+    tables: Tables | None = None,
+) -> Physical:
+    return plan_query(bound(query, tables), device=device, unsupported=unsupported, check=True)
+
+
+def rules() -> list[Rule]:
+    """Return each rule of the optimizer once, in order."""
+    found: dict[str, Rule] = {}
+    for entry in RULES:
+        for rule in entry.rules if isinstance(entry, Fixpoint) else (entry,):
+            found.setdefault(rule.name, rule)
+    return list(found.values())

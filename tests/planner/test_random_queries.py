@@ -1,0 +1,36 @@
+"""Random queries give DuckDB's answers, as they are planned and with every rule pushed to its limits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fuseline.planner import join_order
+from fuseline.planner.rules import reduce_aggregates
+from tests.compare import assert_same_as_duckdb
+from tests.planner.random_queries import random_query
+from tests.planner.subquery_tables import TABLES
+
+QUERIES_A_TEST = 20
+
+
+def check(start: int, connection: Any, backend: str) -> None:
+    for seed in range(start, start + QUERIES_A_TEST):
+        query = random_query(seed)
+        assert_same_as_duckdb(query, TABLES, backend=backend, connection=connection, ordered=False)
+
+
+@pytest.mark.parametrize("start", range(0, 160, QUERIES_A_TEST))
+def test_same_as_duckdb(start: int, connection: Any, backend: str) -> None:
+    check(start, connection, backend)
+
+
+@pytest.mark.parametrize("start", range(1000, 1000 + 80, QUERIES_A_TEST))
+def test_greedy_order_and_reduction_of_every_aggregate(
+    start: int, connection: Any, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(join_order, "MAX_UNITS", 0)
+    monkeypatch.setattr(reduce_aggregates, "MAX_SHARE", float("inf"))
+    monkeypatch.setattr(reduce_aggregates, "MIN_RATIO", 0.0)
+    check(start, connection, backend)
