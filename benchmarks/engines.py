@@ -50,8 +50,8 @@ class Engine(ABC):
 class Fuseline(Engine):
     """Fuseline over Parquet; it keeps the columns that queries have touched."""
 
-    def __init__(self, device: str) -> None:
-        self._asked = device
+    def __init__(self, **settings: str) -> None:
+        self._settings = settings
         self._tables: Tables = {}
         self._connection: Any = None
         self._frame: Any = None
@@ -63,7 +63,7 @@ class Fuseline(Engine):
     def _connect(self) -> None:
         import fuseline
 
-        self._connection = fuseline.connect(device=self._asked)
+        self._connection = fuseline.connect(**self._settings)
         for name, path in self._tables.items():
             self._connection.read_parquet(path, name)
 
@@ -137,9 +137,10 @@ class Polars(Engine):
 
 
 ENGINES: dict[str, Callable[[], Engine]] = {
-    "fuseline": lambda: Fuseline("auto"),
-    "fuseline-gpu": lambda: Fuseline("gpu"),
-    "fuseline-cpu": lambda: Fuseline("cpu"),
+    "fuseline": Fuseline,
+    "fuseline-unfused": lambda: Fuseline(fuse="never"),
+    "fuseline-gpu": lambda: Fuseline(device="gpu"),
+    "fuseline-cpu": lambda: Fuseline(device="cpu"),
     "duckdb": lambda: DuckDB(own_tables=True),
     "duckdb-parquet": lambda: DuckDB(own_tables=False),
     "polars": lambda: Polars("cpu"),
