@@ -43,6 +43,14 @@ class Engine(ABC):
         """The plan nodes of the last run with device, seconds, rows and bytes, where the engine tells."""
         return []
 
+    def pipelines(self) -> list[dict[str, Any]]:
+        """What each generated kernel of the last query reads and takes, in one more run, where the engine has such."""
+        return []
+
+    def bandwidth(self) -> dict[str, float]:
+        """The copy bandwidth of each device that ran a kernel, bytes a second."""
+        return {}
+
     def close(self) -> None:  # noqa: B027 - most engines hold nothing
         """Give back memory and files."""
 
@@ -55,6 +63,7 @@ class Fuseline(Engine):
         self._tables: Tables = {}
         self._connection: Any = None
         self._frame: Any = None
+        self._bandwidth: dict[str, float] = {}
 
     def load(self, tables: Tables) -> None:
         self._tables = tables
@@ -78,6 +87,22 @@ class Fuseline(Engine):
     def placement(self) -> list[dict[str, Any]]:
         kept = ("name", "device", "seconds", "rows", "bytes")
         return [{key: getattr(node, key) for key in kept} for node in self._frame.profile.nodes]
+
+    def pipelines(self) -> list[dict[str, Any]]:
+        plan = self._frame.plan
+        self._connection.run(plan, timed=True)  # finds the kernels
+        profile = self._connection.run(plan, timed=True).profile
+        self._bandwidth |= profile.bandwidth
+        found = []
+        for node in profile.pipelines:
+            kept = ("rows", "bytes", "seconds", "operations", "reason")
+            kernel = node.receipt.kernel
+            row = {key: getattr(node.receipt, key) for key in kept}
+            found.append({"device": node.device, "kernel": kernel and kernel.stem, **row})
+        return found
+
+    def bandwidth(self) -> dict[str, float]:
+        return dict(self._bandwidth)
 
     def close(self) -> None:
         self._frame = None

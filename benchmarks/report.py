@@ -86,6 +86,54 @@ def chart(result: dict[str, Any], path: Path) -> None:
     plt.close(figure)
 
 
+def roofline(result: dict[str, Any], path: Path) -> None:
+    """Operations a byte against achieved bandwidth, one point a kernel, below what a copy reaches on its device."""
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
+    for number, (name, engine) in enumerate(result["engines"].items()):
+        points = kernels(result, name)
+        color = f"C{number}"
+        if points:
+            _, intensities, rates = zip(*points, strict=True)
+            axes.scatter(intensities, rates, color=color, label=name, s=18, zorder=3)
+        for label, intensity, rate in points:
+            axes.annotate(label, (intensity, rate), (3, 3), fontsize=7, textcoords="offset points")
+        for device, bandwidth in engine.get("bandwidth", {}).items():
+            label = f"{name}: copy on the {device}, {bandwidth / 1e9:,.1f} GB/s"
+            axes.axhline(bandwidth / 1e9, color=color, linestyle="--", linewidth=1, label=label)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("arithmetic intensity: operations a byte of encoded columns")
+    axes.set_ylabel("achieved bandwidth, GB/s")
+    axes.set_title(f"{_title(result)}\n{_caption(result)}", fontsize=9)
+    axes.set_xlim(0.1, 100)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_formatter("")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.3, which="both")
+    if axes.get_legend_handles_labels()[0]:
+        figure.legend(loc="outside lower center", ncols=2, frameon=False)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+
+
+def kernels(result: dict[str, Any], engine: str) -> list[tuple[str, float, float]]:
+    """Query, operations a byte and GB/s of each kernel of an engine; those that read no column have no place here."""
+    found = []
+    for query, row in result["queries"].items():
+        for pipeline in row["engines"][engine].get("pipelines", ()):
+            size, seconds = pipeline["bytes"], pipeline["seconds"]
+            if pipeline["reason"] is None and size and seconds:
+                intensity = pipeline["operations"] * pipeline["rows"] / size
+                found.append((query, intensity, size / seconds / 1e9))
+    return found
+
+
 def placement(result: dict[str, Any]) -> dict[str, Counter[str]]:
     """For each engine that tells, how many plan nodes ran on which device, over all queries."""
     counts: dict[str, Counter[str]] = {}
@@ -150,15 +198,18 @@ def _caption(result: dict[str, Any]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print a stored result, and draw it where a second path is given."""
+    """Print a stored result, and draw it where paths are given."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.report", description=__doc__)
     parser.add_argument("result", type=Path)
     parser.add_argument("chart", type=Path, nargs="?")
+    parser.add_argument("--roofline", type=Path, help="draw what each kernel reached here")
     options = parser.parse_args(arguments)
     result = json.loads(options.result.read_text())
     print_table(result)
     if options.chart:
         chart(result, options.chart)
+    if options.roofline:
+        roofline(result, options.roofline)
 
 
 if __name__ == "__main__":

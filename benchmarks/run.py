@@ -23,7 +23,7 @@ import pyarrow as pa
 from benchmarks import engines, tpch
 from benchmarks.data import Tables, tpch_tables
 from benchmarks.machine import machine, versions
-from benchmarks.report import chart, print_table
+from benchmarks.report import chart, print_table, roofline
 from tests.compare import Ordering, difference, ordering
 
 T = TypeVar("T")
@@ -41,6 +41,7 @@ class Measurement:
     hot: float | None = None
     runs: list[float] = field(default_factory=list)
     placement: list[dict[str, Any]] = field(default_factory=list)
+    pipelines: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass
@@ -59,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     texts = _chosen(tpch.queries(options.sf), options.queries)
     tables = tpch_tables(options.sf, options.data)
     contestants = [_load(name, tables) for name in names]
-    result = {
+    result: dict[str, Any] = {
         "suite": options.suite,
         "scale": options.sf,
         "repeat": options.repeat,
@@ -71,16 +72,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "queries": _measure_all(texts, contestants, tables, options),
     }
     for contestant in contestants:
+        result["engines"][contestant.name]["bandwidth"] = contestant.engine.bandwidth()
+    for contestant in contestants:
         contestant.engine.close()
     print_table(result)
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(result, indent=1) + "\n")
         print(f"The result is in {options.json}.")
-    if options.chart:
-        options.chart.parent.mkdir(parents=True, exist_ok=True)
-        chart(result, options.chart)
-        print(f"The chart is in {options.chart}.")
+    for path, draw in ((options.chart, chart), (options.roofline, roofline)):
+        if path:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            draw(result, path)
+            print(f"The chart is in {path}.")
     return _exit_status(result, contestants)
 
 
@@ -97,6 +101,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--data", type=Path, help="a folder with the Parquet files of that scale")
     parser.add_argument("--json", type=Path, help="write the result here")
     parser.add_argument("--chart", type=Path, help="write a bar chart here, as PNG")
+    parser.add_argument("--roofline", type=Path, help="draw what each kernel reached here, as PNG")
     return parser.parse_args(arguments)
 
 
@@ -164,12 +169,13 @@ def _measure(
         problem = _problem(engine, expected, answer, order)
         if problem:
             return Measurement("differs", f"a later run: {problem}")
-        placement = engine.placement()
+        placement, pipelines = engine.placement(), engine.pipelines()
     except engines.NotSupported as error:
         return Measurement("unsupported", _first_line(error))
     except Exception as error:  # whatever an engine raises is its result
         return Measurement("error", f"{type(error).__name__}: {_first_line(error)}")
-    return Measurement("ok", cold=cold, hot=statistics.median(runs), runs=runs, placement=placement)
+    hot = statistics.median(runs)
+    return Measurement("ok", "", cold, hot, runs, placement, pipelines)
 
 
 def _problem(

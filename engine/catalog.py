@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from typing import Literal as OneOf
 
 from .errors import CatalogError, UnknownName, nearest
@@ -38,8 +38,9 @@ class Catalog:
     Every change is atomic: a table is replaced, never altered, and a query keeps the tables it was planned with.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, functions: Mapping[str, Callable[[], Table]] | None = None) -> None:
         self.version = 0
+        self._functions = functions or {}
         self._objects: dict[str, Table | View] = {}
         self._files: OrderedDict[FilesKey, ParquetTable] = OrderedDict()
         self._lock = threading.RLock()
@@ -95,6 +96,21 @@ class Catalog:
             if known is not None:
                 self.version += 1
         return table
+
+    def table_function(self, name: str) -> Table | None:
+        """Return the table that a function without arguments gives now."""
+        made = self._functions.get(name.lower())
+        return None if made is None else made()
+
+    def table_functions(self) -> list[str]:
+        """Return the names of those functions."""
+        return sorted(self._functions)
+
+    def identities(self) -> dict[Hashable, str]:
+        """Return the names of all tables, and of files that were read, by what their columns are cached under."""
+        with self._lock:
+            named: list[Any] = [o for o in self._objects.values() if not isinstance(o, View)]
+            return {t.identity: t.name for t in (*self._files.values(), *named)}
 
     # What statements change
 
@@ -162,6 +178,8 @@ class Catalog:
         from .storage.parquet import ParquetTable
 
         with self._lock:
+            if all(known is not old for known in (*self._objects.values(), *self._files.values())):
+                return
             self._objects = {k: new if o is old else o for k, o in self._objects.items()}
             if isinstance(new, ParquetTable):
                 for key, table in self._files.items():

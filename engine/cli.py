@@ -1,14 +1,15 @@
-"""The command `fuseline`: sql, shell, explain, doctor."""
+"""The command `fuseline`: sql, shell, explain, warmup, doctor."""
 
 from __future__ import annotations
 
 import sys
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from .errors import FuselineError
+from .errors import DataError, FuselineError, InvalidQuery
 
 if TYPE_CHECKING:
     from .connection import Connection
@@ -90,6 +91,40 @@ def shell(device: DeviceOption = Device.auto) -> None:
 
 
 @app.command()
+def warmup(
+    file: Annotated[
+        Path,
+        typer.Argument(help="SQL, with ';' between statements; CREATE VIEW may name the files"),
+    ],
+    table: Annotated[
+        list[str] | None, typer.Option(help="a table as name=path of Parquet; may be repeated")
+    ] = None,
+    device: DeviceOption = Device.auto,
+) -> None:
+    """Compile the kernels of queries ahead, a line a query; they are kept in FUSELINE_CACHE_DIR.
+
+    Kernels depend on the ranges and encodings of the columns: each query runs once, so the tables have to be those of later runs.
+    """
+    from .warmup import warm_up
+
+    with _connect(device, fuse="always") as connection:
+        failed = False
+        try:
+            for definition in table or ():
+                name, separator, path = definition.partition("=")
+                if not (name and separator and path):
+                    raise InvalidQuery(f"--table takes name=path, not {definition!r}.")
+                connection.read_parquet(path, name)
+            for warmed in warm_up(connection, _read_text(file)):
+                print(warmed, flush=True)
+                failed |= warmed.error is not None
+        except FuselineError as error:
+            _fail(error)
+    if failed:
+        raise typer.Exit(1)
+
+
+@app.command()
 def doctor() -> None:
     """Check driver, GPU, versions and memory, run a query on each device, and say what to install."""
     from .doctor import examine
@@ -98,11 +133,18 @@ def doctor() -> None:
         raise typer.Exit(1)
 
 
-def _connect(device: Device) -> Connection:
+def _read_text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{file} cannot be read: {error}.") from error
+
+
+def _connect(device: Device, **settings: object) -> Connection:
     from .connection import connect
 
     try:
-        return connect(device=device.value)
+        return connect(device=device.value, **settings)
     except FuselineError as error:
         _fail(error)
 

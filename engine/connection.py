@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
-from .backends import cache_limits, check_placement, load_backends, resolve_device
+from .backends import cache_limits, check_placement, load_backends, resolve_device, table_scan
 from .catalog import Catalog
 from .errors import ConnectionClosed, FuselineError, InvalidQuery
 from .operators.context import Context
@@ -21,7 +21,7 @@ from .plan.node import Node
 from .plan.physical import Physical
 from .plan.statements import Query
 from .prepared import Parameters, PlanCache, Prepared
-from .runtime.executor import Result, execute
+from .runtime.executor import Result, execute, load_columns
 from .settings import Settings
 from .storage.cache import ColumnCache
 
@@ -59,7 +59,7 @@ class Connection:
     """
 
     def __init__(self, settings: Settings | None = None) -> None:
-        self.catalog = Catalog()
+        self.catalog = Catalog({"fuseline_columns": self._cached_columns})
         self._settings = self._initial = settings or Settings.from_environment()
         self._device = resolve_device(self._settings)
         self._backends = load_backends(self._device, self._settings)
@@ -177,14 +177,8 @@ class Connection:
         start = time.perf_counter()
         prepared = self._prepared(plan, key)
         settings = self._settings
-        stopped = threading.Event()
-        with self._lock:
-            self._running.add(stopped)
-        try:
+        with self._query(prepared.text) as context:
             physical, cached = self._planned(prepared)
-            context = Context(
-                self.cache, _stop_check(stopped), settings.threads, settings.cache_dir
-            )
             seconds = prepared.take_spent() + time.perf_counter() - start
             result = execute(
                 physical,
@@ -193,18 +187,11 @@ class Connection:
                 timed=timed or settings.debug > 0,
                 memory_limit=settings.memory_limit,
             )
-        except FuselineError as error:
-            if prepared.text is not None:
-                error.with_text(prepared.text)
-            raise
-        except RecursionError:
-            raise InvalidQuery(TOO_DEEP) from None
-        finally:
-            with self._lock:
-                self._running.discard(stopped)
         result = result.with_profile(plan_seconds=seconds, cached_plan=cached)
         if settings.debug > 0:
-            _show_run(physical, result, settings.debug)
+            from .trace import show_run
+
+            show_run(physical, result.profile, settings.debug)
         return result
 
     def physical(self, plan: Logical, observer: Observer | None = None) -> Physical:
@@ -213,6 +200,15 @@ class Connection:
         prepared = self._prepared(plan, None)
         self._refresh(prepared)
         return self._plan(prepared.plan, observer)
+
+    def load(self, plan: Logical) -> None:
+        """Bring a table's columns into the column cache; raises `InvalidQuery` for a plan that is more than that."""
+        scan = table_scan(self.physical(plan))
+        if self._settings.fuse == "never":
+            self.run(plan)
+            return
+        with self._query(None) as context:
+            load_columns(scan, self._backends, context)
 
     def interrupt(self) -> None:
         """Stop what other threads run on this connection: there it raises `KeyboardInterrupt`."""
@@ -247,6 +243,31 @@ class Connection:
 
     # Inside
 
+    @contextmanager
+    def _query(self, text: str | None) -> Iterator[Context]:
+        """What a query gets to run in; others may interrupt it, and its errors point into its text."""
+        settings, stopped = self._settings, threading.Event()
+        with self._lock:
+            self._running.add(stopped)
+        try:
+            yield Context(
+                self.cache,
+                _stop_check(stopped),
+                settings.threads,
+                settings.cache_dir,
+                settings.fuse,
+                settings.deterministic,
+            )
+        except FuselineError as error:
+            if text is not None:
+                error.with_text(text)
+            raise
+        except RecursionError:
+            raise InvalidQuery(TOO_DEEP) from None
+        finally:
+            with self._lock:
+                self._running.discard(stopped)
+
     def _check_open(self) -> None:
         if self._closed:
             raise ConnectionClosed(
@@ -260,6 +281,11 @@ class Connection:
             self._backends = load_backends(device, new)
             self._device, self._settings = device, new
             self.cache.set_limits(cache_limits(device, new))
+
+    def _cached_columns(self) -> Table:
+        from .storage.cached_columns import CachedColumnsTable
+
+        return CachedColumnsTable("fuseline_columns", self.cache, self.catalog.identities)
 
     def _scan(self, table: Table) -> Frame:
         from .frame import Frame
@@ -323,8 +349,7 @@ class Connection:
         settings = self._settings
         if prepared.physical is not None and prepared.settings == settings:
             return prepared.physical, True
-        observer = _show_step if settings.debug > 2 else None
-        prepared.physical = self._plan(prepared.plan, observer)
+        prepared.physical = self._plan(prepared.plan, _observer(settings.debug))
         prepared.settings = settings
         return prepared.physical, False
 
@@ -337,7 +362,7 @@ class Connection:
             unsupported=self._backends[self._device].unsupported,
             observer=observer,
             check=self._settings.check,
-            fuse=self._settings.fuse if self._device == "cpu" else "never",
+            fuse=self._settings.fuse,
         )
         check_placement(physical, self._backends, self._settings)
         return physical
@@ -353,26 +378,17 @@ def _warn_of_columns(name: str, unsupported: Mapping[str, str]) -> None:
         )
 
 
+def _observer(debug: int) -> Observer | None:
+    if debug < 3:
+        return None
+    from .trace import show_step
+
+    return show_step
+
+
 def _stop_check(stopped: threading.Event) -> Callable[[], None]:
     def check() -> None:
         if stopped.is_set():
             raise KeyboardInterrupt
 
     return check
-
-
-def _show_step(name: str, tree: Node) -> None:
-    """FUSELINE_DEBUG=3: the plan after each rule that changed it."""
-    from .plan.text import tree as rendered
-
-    print(f"-- {name}\n{rendered(tree)}\n", file=sys.stderr)
-
-
-def _show_run(plan: Physical, result: Result, debug: int) -> None:
-    """FUSELINE_DEBUG=1: time, rows and bytes of each node; from 2 on, the physical plan before them."""
-    from .explain import analyzed
-    from .plan.text import tree as rendered
-
-    if debug > 1:
-        print(rendered(plan), file=sys.stderr)
-    print(analyzed(result.profile), file=sys.stderr)

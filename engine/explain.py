@@ -7,12 +7,18 @@ from typing import Literal as OneOf
 
 from .errors import UnknownName, nearest
 from .plan.node import Node
-from .plan.text import tree
+from .plan.physical import Physical, Pipeline
+from .plan.text import describe, tree
+from .runtime.roofline import bound
 
 if TYPE_CHECKING:
     from .connection import Connection
+    from .operators.context import PipelineReceipt
     from .plan.logical import Logical
-    from .runtime.profile import Profile
+    from .runtime.profile import NodeProfile, Profile
+
+LINE_WIDTH = 160
+NUMBERS_WIDTH = 44  # of the columns before a node's text
 
 Stage = OneOf["logical", "rules", "optimized", "physical", "analyze", "all"]
 
@@ -24,7 +30,8 @@ def explain(connection: Connection, plan: Logical, stage: Stage = "physical") ->
     rules      the tree after each rule that changed it
     optimized  after the last rule
     physical   algorithms, build sides, devices, and the reason where the device is not the GPU
-    analyze    runs the query: the physical plan with time, rows and bytes of each node
+    analyze    runs the query: the physical plan with time, rows and bytes of each node, and for each pipeline what its kernel
+               read, how fast, against the bandwidth of the device, and what bounds it
     all        everything but `analyze`
 
     Raises `UnknownName` for another word.
@@ -60,20 +67,86 @@ def optimized(plan: Logical, steps: list[tuple[str, Node]]) -> Node:
 
 
 def analyzed(profile: Profile) -> str:
-    """Return the profile as an indented table, one line a node, the root first."""
+    """Return the profile as an indented table, one line a node, the root first, and what each pipeline's kernel reached."""
     lines = [
         f"{'ms':>9}  {'rows':>12}  {'MB':>9}  device  node",
     ]
+    pipelines = [node for node in profile.nodes if node.receipt is not None]
     for node in profile.nodes:
         where = node.device if node.reason is None else f"{node.device}*"
+        number = f" {pipelines.index(node) + 1}" if node.receipt is not None else ""
         lines.append(
             f"{node.seconds * 1e3:9.2f}  {node.rows:12,d}  {node.bytes / 1e6:9.1f}  "
-            f"{where:6s}  {'  ' * node.depth}{node.text}"
+            f"{where:6s}  {'  ' * node.depth}{node.text}{number}"
         )
-    lines.extend(f"{n.name}: {n.note}" for n in profile.nodes if n.note is not None)
+        if isinstance(node.node, Pipeline):
+            margin = " " * NUMBERS_WIDTH
+            lines += [f"{margin}{'  ' * (node.depth + 1)}{text}" for text in _chain(node.node)]
+    for i, node in enumerate(pipelines, 1):
+        lines += [
+            f"Pipeline {i}: {text}" if text[0] != " " else text for text in _kernel(node, profile)
+        ]
     reasons = {n.reason: n.name for n in profile.nodes if n.reason is not None}
     lines.extend(f"* {name}: {reason}" for reason, name in reasons.items())
     lines.append(
         f"planning {profile.plan_seconds * 1e3:.2f} ms, execution {profile.run_seconds * 1e3:.2f} ms"
     )
-    return "\n".join(lines)
+    return "\n".join(_shortened(line) for line in lines)
+
+
+def _chain(pipeline: Pipeline) -> list[str]:
+    """The operators that a pipeline stands for, which have no time of their own."""
+    lines: list[str] = []
+    node: Physical = pipeline.body
+    while True:
+        lines.append("  " * len(lines) + describe(node))
+        if not node.children:
+            return lines
+        node = node.children[0]
+
+
+def _kernel(node: NodeProfile, profile: Profile) -> list[str]:
+    """What a pipeline's kernel read, how fast, and what it waited for."""
+    receipt = node.receipt
+    assert receipt is not None
+    if not receipt.fused or receipt.kernel is None:
+        return [receipt.summary]
+    roof = profile.bandwidth.get(node.device)
+    share = ""
+    if roof:
+        percent = 100 * receipt.bandwidth / roof
+        share = f", {percent:.0f} % of the {node.device}'s {_rate(roof)}, bound by {bound(receipt, roof, node.device)}"
+    return [
+        f"{receipt.rows:,} rows, {receipt.bytes / 1e6:,.1f} MB encoded in {_milliseconds(receipt.seconds)}: "
+        f"{_rate(receipt.bandwidth)}{share}",
+        f"  {_preparation(receipt)}",
+        f"  kernel {receipt.kernel}",
+    ]
+
+
+def _preparation(receipt: PipelineReceipt) -> str:
+    """What came before the kernel ran."""
+    if receipt.warm:
+        return "warm: columns and kernel were in memory"
+    parts = []
+    if receipt.load_seconds:
+        parts.append(f"columns loaded in {_milliseconds(receipt.load_seconds)}")
+    origin = {"memory": "in memory", "disk": "read from disk", "compiler": "compiled"}[
+        receipt.origin
+    ]
+    parts.append(f"kernel {origin} in {_milliseconds(receipt.compile_seconds)}")
+    return f"cold: {', '.join(parts)}"
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1e3:,.2f} ms"
+
+
+def _rate(bandwidth: float) -> str:
+    return f"{bandwidth / 1e9:,.1f} GB/s" if bandwidth < 1e12 else f"{bandwidth / 1e12:.2f} TB/s"
+
+
+def _shortened(line: str) -> str:
+    """A line that fits a wide terminal; paths stay whole."""
+    fits = len(line) <= LINE_WIDTH or line.startswith("  kernel ")
+    return line if fits else f"{line[: LINE_WIDTH - 3]}..."

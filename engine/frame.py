@@ -153,7 +153,7 @@ class Frame:
             raise InvalidQuery(
                 "A join takes `on`: a column name, a list of them or a condition; a cross join none."
             )
-        right, renamed = other._plan, {}
+        right, renamed = other.plan, dict[Column, Column]()
         if {c.id for n in walk(self._plan) for c in n.columns} & {
             c.id for n in walk(right) for c in n.columns
         }:
@@ -164,8 +164,8 @@ class Frame:
         names = [on] if isinstance(on, str) else list(on or ())
         pairs = {self._column(n): find_column(right.columns, n) for n in names}
         parts = [infer.call("eq", [ColumnRef(a), ColumnRef(b)]) for a, b in pairs.items()]
-        condition = conjunction(parts) if parts else None
-        return self._joined(right, JOIN_KINDS[how], condition, pairs, suffix)
+        using = conjunction(parts) if parts else None
+        return self._joined(right, JOIN_KINDS[how], using, pairs, suffix)
 
     def group_by(self, *keys: str | Expression, **named: Any) -> GroupBy:
         """Group rows of equal keys; follow with `.agg(...)`."""
@@ -235,6 +235,15 @@ class Frame:
         """Run and return the rows as tuples of Python values."""
         table = self.to_arrow()
         return list(zip(*(c.to_pylist() for c in table.columns), strict=True))
+
+    def cache(self) -> Frame:
+        """Load the columns of this table ahead, in the encoded form that kernels read, and return the frame.
+
+        They lie on the connection's device, within `column_cache_limit`; `SELECT * FROM fuseline_columns()` shows them.
+        Raises `InvalidQuery` for a frame that is more than a table or some of its columns.
+        """
+        self._connection.load(self._plan)
+        return self
 
     def show(self, rows: int = SHOWN_ROWS) -> None:
         """Print the first rows as a table."""
@@ -350,7 +359,7 @@ class Frame:
     def _set_operation(
         self, other: Frame, kind: OneOf["union", "intersect", "except"], all_: bool
     ) -> Frame:
-        left, (right, _) = self._plan, fresh(other._plan)
+        left, (right, _) = self._plan, fresh(other.plan)
         if len(left.columns) != len(right.columns):
             raise InvalidQuery(
                 f"{kind} needs as many columns on both sides: {len(left.columns)} and {len(right.columns)} given."

@@ -201,8 +201,8 @@ def _bind_function(node: exp.Table, function: exp.Expr, around: Scope) -> Source
         table = _read_parquet(around, paths, options, function)
         return _of_table(table, node, name)
     catalog = around.session.catalog
-    table = catalog.table_function(name)
-    if table is None:
+    made = catalog.table_function(name)
+    if made is None:
         known = ", ".join(["read_parquet", "range", "generate_series", *catalog.table_functions()])
         raise Unsupported(
             f"The table function {name.lower()} is not supported; there are {known}.",
@@ -210,7 +210,7 @@ def _bind_function(node: exp.Table, function: exp.Expr, around: Scope) -> Source
         )
     if function.expressions:
         raise InvalidQuery(f"{name.lower()}() takes no arguments.", span_of(function))
-    return _of_table(table, node, name)
+    return _of_table(made, node, name)
 
 
 def _function_name(function: exp.Expr) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import importlib.util
 import json
@@ -9,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import zip_longest
+from itertools import product, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -56,13 +57,15 @@ def assert_same_as_duckdb(
     backend: str | None = None,
     connection: Any = None,
     ordered: bool | None = None,
+    fuse: Sequence[str] = ("auto",),
 ) -> pa.Table:
     """Run `query` on DuckDB and on Fuseline; names, types, NULLs, values and order must be the same.
 
     `tables` maps names to Arrow tables, dictionaries of lists, or paths of Parquet files. `setup` holds
     statements that both run first. `backend` is one of `backends_at_hand()`, by default each in turn;
     `connection` is a Fuseline connection that already has the tables, and is used instead of new ones.
-    `ordered=None` looks whether the query itself ends in an ORDER BY. Returns DuckDB's answer.
+    `ordered=None` looks whether the query itself ends in an ORDER BY; `fuse` holds the values of that
+    setting to run with. Returns DuckDB's answer.
     """
     import fuseline
 
@@ -73,13 +76,15 @@ def assert_same_as_duckdb(
         actual = connection.sql(query, params).to_arrow()
         _check(query, f"the {backend or 'given'} connection", expected, actual, order)
         return expected
-    for device in [backend] if backend else backends_at_hand():
-        with fuseline.connect(device=device) as fresh:
+    for device, mode in product([backend] if backend else backends_at_hand(), fuse):
+        with fuseline.connect(device=device, fuse=mode) as fresh:
             _register(fresh, given)
             for statement in setup:
                 fresh.execute(statement)
             actual = fresh.sql(query, params).to_arrow()
-        _check(query, device, expected, actual, order)
+        _check(
+            query, device if len(fuse) == 1 else f"{device}, fuse {mode}", expected, actual, order
+        )
     return expected
 
 
@@ -91,16 +96,25 @@ def run_duckdb(
     setup: Sequence[str] = (),
 ) -> pa.Table:
     """DuckDB's answer as an Arrow table."""
-    with duckdb.connect(config={"threads": 2}) as connection:
+    # A new database costs far more than a query, so only statements that may change one get their own.
+    with duckdb.connect() if setup else _database().cursor() as connection:
         for name, source in (tables or {}).items():
             if isinstance(source, Path):
                 text = str(source).replace("'", "''")
-                connection.execute(f"""create view "{name}" as from read_parquet('{text}')""")
+                view = f"""create temp view "{name}" as from read_parquet('{text}')"""
+                connection.execute(view)
             else:
                 connection.register(name, source)
         for statement in setup:
             connection.execute(statement)
         return connection.sql(query, params=params).to_arrow_table()
+
+
+@cache
+def _database() -> duckdb.DuckDBPyConnection:
+    """An empty database; views and registered tables live in the cursor that made them."""
+    atexit.register(_database.cache_clear)  # DuckDB reports what is still open when Python ends
+    return duckdb.connect()
 
 
 def _as_source(value: Any) -> pa.Table | Path:
@@ -142,8 +156,8 @@ class Ordering:
 
 def ordering(query: str, names: Sequence[str]) -> Ordering:
     """What the outermost ORDER BY asks for, by DuckDB's own parser."""
-    with duckdb.connect() as connection:
-        found = connection.execute("select json_serialize_sql(?)", [query]).fetchone()
+    with _database().cursor() as cursor:
+        found = cursor.execute("select json_serialize_sql(?)", [query]).fetchone()
     tree = json.loads(found[0]) if found else {"error": True}
     if tree["error"]:
         return Ordering(ordered=False)

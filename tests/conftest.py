@@ -57,12 +57,14 @@ def tpch_dir(tpch_tables: dict[str, Path]) -> Path:
     return tpch_tables["lineitem"].parent
 
 
-@pytest.fixture(scope="session")
-def tpch(backend: str, tpch_tables: dict[str, Path]) -> Iterator[Any]:
-    """A connection to the TPC-H tables on this backend; do not change its catalog."""
+@pytest.fixture(scope="session", params=["never", "always"], ids=["unfused", "fused"])
+def tpch(
+    backend: str, tpch_tables: dict[str, Path], request: pytest.FixtureRequest
+) -> Iterator[Any]:
+    """A connection to the TPC-H tables on this backend, with and without fused pipelines; keep its catalog as it is."""
     import fuseline
 
-    with fuseline.connect(device=backend) as connection:
+    with fuseline.connect(device=backend, fuse=request.param) as connection:
         for name, path in tpch_tables.items():
             connection.read_parquet(str(path), name)
         yield connection

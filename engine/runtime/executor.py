@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import ExecutionError, FuselineError, Unsupported
 from ..operators.context import Context
 from ..plan.expr import Column
-from ..plan.physical import Device, Physical, Transfer
+from ..plan.physical import Device, MemoryScan, ParquetScan, Physical, Transfer
 from .memory import MemoryBudget, out_of_memory
 from .profile import NodeProfile, Profile
+from .roofline import remembered
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,6 +42,12 @@ class Backend(Protocol):
     def num_bytes(self, table: Any) -> int: ...
 
     def synchronize(self) -> None: ...
+
+    def load_columns(self, scan: ParquetScan | MemoryScan, context: Context) -> None: ...
+
+    def device_name(self, threads: int) -> str: ...
+
+    def copy_bandwidth(self, threads: int) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -104,8 +113,20 @@ def execute(
     if plan.device == "gpu":
         backend.synchronize()
     seconds = time.perf_counter() - start
-    profile = Profile(_node_profiles(plan, run), seconds, context.bytes_read, timed=timed)
+    nodes = _node_profiles(plan, run)
+    bandwidth = _bandwidths(nodes, run) if timed else {}
+    profile = Profile(nodes, seconds, context.bytes_read, timed=timed, bandwidth=bandwidth)
     return Result(run.tables[id(plan)], plan.columns, plan.device, profile, backend)
+
+
+def load_columns(
+    scan: ParquetScan | MemoryScan, backends: Mapping[Device, Backend], context: Context
+) -> None:
+    """Bring a scan's columns into the cache; raises `MemoryLimitError` when the device has no room for one of them."""
+    try:
+        backends[scan.device].load_columns(scan, context)
+    except MemoryError as error:
+        raise out_of_memory(scan, MemoryBudget(None), error) from error
 
 
 def _inputs_first(plan: Physical) -> list[Physical]:
@@ -191,10 +212,23 @@ def _node_profiles(plan: Physical, run: _Run) -> tuple[NodeProfile, ...]:
     def visit(node: Physical, depth: int) -> None:
         if id(node) not in profiles:
             profiles[id(node)] = NodeProfile(
-                node, depth, *run.measured[id(node)], run.context.notes.get(id(node))
+                node, depth, *run.measured[id(node)], run.context.receipts.get(id(node))
             )
             for child in node.children:
                 visit(child, depth + 1)
 
     visit(plan, 0)
     return tuple(profiles.values())
+
+
+def _bandwidths(nodes: tuple[NodeProfile, ...], run: _Run) -> dict[Device, float]:
+    """Return what a copy reaches on each device that ran a kernel, unless it has no room for one."""
+    directory, threads = run.context.kernel_directory, run.context.threads
+    found: dict[Device, float] = {}
+    for device in {n.device for n in nodes if n.receipt is not None and n.receipt.fused}:
+        backend = run.backends[device]
+        with suppress(MemoryError):
+            found[device] = remembered(
+                directory, backend.device_name(threads), partial(backend.copy_bandwidth, threads)
+            )
+    return found

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from ..operators.context import PipelineReceipt
 from ..plan.physical import Device, Physical
 
 
@@ -12,7 +14,8 @@ from ..plan.physical import Device, Physical
 class NodeProfile:
     """One operator: where it ran (`reason`: why not on the GPU), how long without its inputs, and its output.
 
-    `note` is what the operator itself says about the run: the kernel of a pipeline, or why there is none.  Without `Profile.timed` the GPU may still be working when an operator returns, so its seconds count the launch alone.
+    `receipt` is what a pipeline says of its run: the kernel, the bytes that it read, or why there is none.  Without
+    `Profile.timed` the GPU may still be working when an operator returns, so its seconds count the launch alone.
     """
 
     node: Physical = field(repr=False)
@@ -20,7 +23,7 @@ class NodeProfile:
     seconds: float
     rows: int
     bytes: int
-    note: str | None = None
+    receipt: PipelineReceipt | None = None
 
     @property
     def name(self) -> str:
@@ -33,6 +36,11 @@ class NodeProfile:
     @property
     def reason(self) -> str | None:
         return self.node.reason
+
+    @property
+    def note(self) -> str | None:
+        """The kernel of a pipeline, or why there is none."""
+        return None if self.receipt is None else self.receipt.summary
 
     @cached_property
     def text(self) -> str:
@@ -47,7 +55,8 @@ class Profile:
     """All operators, the root first and each before its inputs; a shared one stands where it was first met.
 
     `plan_seconds` is the time before the first operator: parsing, binding, optimizing, or finding the plan in the cache
-    (`cached_plan`).  `run_seconds` is the time of the run.  `bytes_read` counts what scans read.
+    (`cached_plan`).  `run_seconds` is the time of the run.  `bytes_read` counts what scans read.  `bandwidth` is what a copy
+    reaches on each device that ran a kernel, bytes read and written a second; it is measured for timed runs.
     """
 
     nodes: tuple[NodeProfile, ...]
@@ -56,6 +65,11 @@ class Profile:
     plan_seconds: float = 0.0
     cached_plan: bool = False
     timed: bool = False
+    bandwidth: Mapping[Device, float] = field(default_factory=dict)
+
+    @property
+    def pipelines(self) -> tuple[NodeProfile, ...]:
+        return tuple(n for n in self.nodes if n.receipt is not None)
 
     @property
     def devices(self) -> set[Device]:

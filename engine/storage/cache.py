@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 class CacheKey(NamedTuple):
     """What a cached value holds.
 
-    `source` is the identity of the file or table version: a changed file has another and so misses.  `rows` says which
-    part of it: None for all, else something that names the row groups.
+    `source` is the identity of the file or table version: a changed file has another and so misses; a table with the
+    identity None is never kept.  `rows` says which part of it: None for all, else something that names the row groups.
     """
 
     source: Hashable
@@ -34,6 +34,7 @@ class CachedColumn(NamedTuple):
     device: str
     bytes: int
     hits: int
+    value: Any
 
 
 @dataclass(slots=True)
@@ -74,7 +75,7 @@ class ColumnCache:
             entries = self._entries.setdefault(device, OrderedDict())
             self._remove(device, key)
             limit = self._limit(device)
-            if nbytes > limit:
+            if nbytes > limit or key.source is None:
                 return
             self._shrink(device, limit - nbytes)
             entries[key] = _Entry(value, nbytes)
@@ -115,7 +116,15 @@ class ColumnCache:
         """Return what is cached, for each device from the least to the most recently read."""
         with self._lock:
             return [
-                CachedColumn(key.source, key.rows, key.column, key.device, entry.bytes, entry.hits)
+                CachedColumn(
+                    key.source,
+                    key.rows,
+                    key.column,
+                    key.device,
+                    entry.bytes,
+                    entry.hits,
+                    entry.value,
+                )
                 for entries in self._entries.values()
                 for key, entry in entries.items()
             ]

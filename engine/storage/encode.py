@@ -1,7 +1,13 @@
-"""Host columns, in the CPU backend's physical form, into their narrowest encoding."""
+"""Host columns, in the CPU backend's physical form, into their narrowest encoding.
+
+Columns are taken in blocks that stay in a core's cache, since several passes go over each value; blocks run on threads.
+"""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -11,28 +17,31 @@ import pyarrow.compute as pc
 from ..plan.types import DataType, Kind
 from .encodings import PADDING, Dictionary, EncodedColumn, Narrow, Plain, code_width, narrow_for
 
+BLOCK = 1 << 15  # rows, a multiple of 8: 256 kB of int64
 SAMPLE = 4096  # values from which the greatest common step is guessed before all are checked
 # Strings that are not a dictionary yet are made one when so few rows or so small a share of them differ
 DISTINCT_SAMPLE = 1 << 16
 DISTINCT_SHARE = 0.1
-UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32}
+UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
-def encode(array: pa.Array, data_type: DataType) -> EncodedColumn | None:
+def encode(array: pa.Array, data_type: DataType, threads: int = 1) -> EncodedColumn | None:
     """Return a column encoded, or None for what no kernel reads: long strings, intervals, decimals beyond 64 bits."""
     if data_type.kind in (Kind.INTERVAL, Kind.NULL):
         return None
     if data_type.kind is Kind.VARCHAR:
-        return _strings(array, data_type)
+        return _strings(array, data_type, threads)
+    mask = np.asarray(array.is_valid()) if array.null_count else None
     if data_type.is_float:
         values = _values(array, np.float32 if data_type.kind is Kind.FLOAT else np.float64)
-        codes = _padded(np.where(_mask(array), values, 0) if array.null_count else values)
-        return _column(data_type, Plain(codes.itemsize), array, codes)
-    integers = _integers(array, data_type)
-    return None if integers is None else _narrow(array, integers, data_type)
+        codes = _blank(len(values), values.dtype)
+        _each_block(len(values), threads, lambda rows: _copy(values, codes, rows, mask))
+        return _column(data_type, Plain(codes.itemsize), array, codes, mask)
+    integers = _integers(array, data_type, mask)
+    return None if integers is None else _narrow(array, integers, data_type, mask, threads)
 
 
-def _integers(array: pa.Array, data_type: DataType) -> Any:
+def _integers(array: pa.Array, data_type: DataType, mask: Any) -> Any:
     """The register form of values: unscaled decimals, day numbers, microseconds; None beyond 64 bits."""
     if data_type.kind is Kind.BOOLEAN:
         return _values(pc.fill_null(array, False).cast(pa.uint8()), np.uint8)
@@ -40,13 +49,15 @@ def _integers(array: pa.Array, data_type: DataType) -> Any:
         limbs = np.frombuffer(array.buffers()[1], np.int64)[2 * array.offset :][: 2 * len(array)]
         low, high = limbs[0::2], limbs[1::2]
         fits = high == low >> 63
-        if array.null_count:
-            fits |= ~_mask(array)
+        if mask is not None:
+            fits |= ~mask
         return low if bool(fits.all()) else None
     if data_type.kind is Kind.UBIGINT:
         values = _values(array, np.uint64)
-        low_half = values <= np.uint64(2**63 - 1)
-        return values.view(np.int64) if bool(low_half.all()) else None
+        small = values <= np.uint64(2**63 - 1)
+        if mask is not None:
+            small |= ~mask
+        return values.view(np.int64) if bool(small.all()) else None
     kinds = {Kind.DATE: np.int32, Kind.TIMESTAMP: np.int64}
     numpy_type = kinds.get(data_type.kind) or (
         np.int64 if data_type.is_decimal else array.type.to_pandas_dtype()
@@ -54,60 +65,140 @@ def _integers(array: pa.Array, data_type: DataType) -> Any:
     return _values(array, numpy_type)
 
 
-def _narrow(array: pa.Array, integers: Any, data_type: DataType) -> EncodedColumn:
-    mask = _mask(array) if array.null_count else None
-    valid = integers if mask is None else integers[mask]
-    if len(valid) == 0:
-        codes = _padded(np.zeros(len(array), np.uint8))
-        return _column(data_type, Narrow(0, 1, 1), array, codes)
-    low, high = int(valid.min()), int(valid.max())
-    step = _step(valid, low, high)
-    encoding = narrow_for(low, high, step)
-    if encoding.width == 8:
-        wide = integers.astype(np.int64)
-        codes = wide if mask is None else np.where(mask, wide, 0)
-    else:
-        # Differences of int64 values may pass 2**63 and come back to the right code modulo 2**64
-        offset = integers.astype(np.int64).view(np.uint64) - np.uint64(low % 2**64)
-        scaled = offset if step == 1 else offset // np.uint64(step)
-        codes = scaled.astype(UNSIGNED[encoding.width])
-        if mask is not None:
-            codes[~mask] = 0
-    return _column(data_type, encoding, array, _padded(codes), low, high)
+# Integers
 
 
-def _step(valid: Any, low: int, high: int) -> int:
-    """The greatest number that divides all differences; guessed from a sample, then checked."""
+def _narrow(
+    array: pa.Array, integers: Any, data_type: DataType, mask: Any, threads: int
+) -> EncodedColumn:
+    rows = len(array)
+    if rows == array.null_count:
+        return _column(data_type, Narrow(0, 1, 1), array, _blank(rows, np.uint8), mask)
+    low, high = _extremes(integers, mask, threads)
+    step = _likely_step(integers, mask, low, high)
+    while (encoding := narrow_for(low, high, step)).width < 8:
+        codes, divides = _codes(integers, low, high, encoding, mask, threads)
+        if divides == step:
+            return _column(data_type, encoding, array, codes, mask, low, high)
+        step = divides
+    codes = _blank(rows, np.int64)
+    _each_block(rows, threads, lambda part: _copy(integers, codes, part, mask))
+    return _column(data_type, encoding, array, codes, mask, low, high)
+
+
+def _extremes(integers: Any, mask: Any, threads: int) -> tuple[int, int]:
+    some = integers[0] if mask is None else integers[int(np.argmax(mask))]
+
+    def of_block(rows: slice) -> tuple[int, int]:
+        values = integers[rows] if mask is None else np.where(mask[rows], integers[rows], some)
+        return int(values.min()), int(values.max())
+
+    found = _each_block(len(integers), threads, of_block)
+    return min(low for low, _ in found), max(high for _, high in found)
+
+
+def _likely_step(integers: Any, mask: Any, low: int, high: int) -> int:
+    """The greatest number that divides the differences of a sample."""
     if high == low or high - low >= 2**63:
         return 1
-    sample = valid[:: max(1, len(valid) // SAMPLE)].astype(np.int64) - low
-    step = int(np.gcd.reduce(sample)) or high - low
-    while step > 1:
-        rest = (valid.astype(np.int64) - low) % step
-        worst = int(rest.max())
-        if worst == 0:
+    picked = slice(None, None, max(1, len(integers) // SAMPLE))
+    sample = integers[picked] if mask is None else integers[picked][mask[picked]]
+    return int(np.gcd.reduce(sample.astype(np.int64) - low, initial=0)) or high - low
+
+
+def _codes(
+    integers: Any, low: int, high: int, encoding: Narrow, mask: Any, threads: int
+) -> tuple[Any, int]:
+    """Return codes and the step; a smaller step, and useless codes, when a difference is no multiple of the encoding's."""
+    step = encoding.step
+    # Differences are right modulo the type's size, whatever the sign
+    unsigned = UNSIGNED[integers.itemsize]
+    offset = np.array(low % 2 ** (8 * integers.itemsize), np.uint64).astype(unsigned)
+    codes = _blank(len(integers), UNSIGNED[encoding.width])
+    shorter = np.uint32 if integers.itemsize == 8 and high - low < 2**32 else unsigned
+    divisor = shorter(step) if step > 1 else None
+
+    def of_block(rows: slice) -> int:
+        difference = integers[rows].view(unsigned) - offset
+        if mask is not None:
+            difference *= mask[rows]
+        if divisor is None:
+            codes[rows] = difference
             return step
-        step = int(np.gcd(step, np.gcd.reduce(rest)))
-    return 1
+        difference = difference.astype(shorter, copy=False)
+        quotient = difference // divisor
+        codes[rows] = quotient
+        quotient *= divisor
+        if np.array_equal(quotient, difference):
+            return step
+        return int(np.gcd(step, int(np.gcd.reduce(difference - quotient))))
+
+    found = _each_block(len(integers), threads, of_block)
+    return codes, int(np.gcd.reduce(found))
 
 
-def _strings(array: pa.Array, data_type: DataType) -> EncodedColumn | None:
+# Strings
+
+
+def _strings(array: pa.Array, data_type: DataType, threads: int) -> EncodedColumn | None:
     if not pa.types.is_dictionary(array.type):
         sample = array.slice(0, DISTINCT_SAMPLE)
         limit = max(DISTINCT_SAMPLE // 16, int(DISTINCT_SHARE * len(sample)))
         if pc.count_distinct(sample).as_py() > limit:
             return None
         array = array.dictionary_encode()
-    indices, values = array.indices, array.dictionary
-    order = pc.sort_indices(values)
-    rank = np.empty(len(values), np.int64)
-    rank[np.asarray(order)] = np.arange(len(values))
+        if len(array.dictionary) > max(limit, DISTINCT_SHARE * len(array)):
+            return None
+    order = pc.sort_indices(array.dictionary)
+    values = array.dictionary.take(order)
+    if values.null_count or (len(values) > 1 and pc.any(pc.equal(values[1:], values[:-1])).as_py()):
+        return _strings(array.dictionary_decode().dictionary_encode(), data_type, threads)
+    indices = array.indices
+    mask = np.asarray(indices.is_valid()) if indices.null_count else None
     width = code_width(len(values))
-    raw = np.asarray(pc.fill_null(indices, 0)) if indices.null_count else np.asarray(indices)
-    codes = rank.astype(UNSIGNED[width])[raw] if len(values) else np.zeros(len(raw), np.uint8)
-    if indices.null_count:
-        codes[np.asarray(indices.is_null())] = 0
-    return _column(data_type, Dictionary(values.take(order), width), indices, _padded(codes))
+    rank = np.zeros(max(len(values), 1), UNSIGNED[width])
+    rank[np.asarray(order)] = np.arange(len(values))
+    raw = _values(indices, indices.type.to_pandas_dtype())
+    codes = _blank(len(raw), rank.dtype)
+
+    def of_block(rows: slice) -> None:
+        # What lies under a NULL may point anywhere
+        np.take(rank, raw[rows], out=codes[rows], mode="clip")
+        if mask is not None:
+            codes[rows] *= mask[rows]
+
+    _each_block(len(raw), threads, of_block)
+    return _column(data_type, Dictionary(values, width), indices, codes, mask)
+
+
+# Buffers
+
+
+def _each_block(rows: int, threads: int, work: Callable[[slice], Any]) -> list[Any]:
+    """Return what `work` makes of each block of rows."""
+    blocks = [slice(at, min(at + BLOCK, rows)) for at in range(0, rows, BLOCK)]
+    if threads < 2 or len(blocks) < 2 * threads:
+        return [work(block) for block in blocks]
+    shared: Iterator[tuple[int, slice]] = iter(list(enumerate(blocks)))
+    results: list[Any] = [None] * len(blocks)
+    lock = threading.Lock()
+
+    def drain() -> None:
+        while True:
+            with lock:
+                found = next(shared, None)
+            if found is None:
+                return
+            results[found[0]] = work(found[1])
+
+    with ThreadPoolExecutor(threads) as pool:
+        for future in [pool.submit(drain) for _ in range(threads)]:
+            future.result()
+    return results
+
+
+def _copy(values: Any, codes: Any, rows: slice, mask: Any) -> None:
+    codes[rows] = values[rows] if mask is None else np.where(mask[rows], values[rows], 0)
 
 
 def _column(
@@ -115,21 +206,21 @@ def _column(
     encoding: Narrow | Dictionary | Plain,
     array: pa.Array,
     codes: Any,
+    mask: Any,
     low: int | None = None,
     high: int | None = None,
 ) -> EncodedColumn:
+    """`codes` lie at the start of a padded buffer (`_blank`)."""
     validity = None
-    if array.null_count:
-        validity = _padded(np.packbits(_mask(array), bitorder="little"))
-    size = codes.nbytes + (0 if validity is None else validity.nbytes)
-    rows = len(array)
+    size = codes.nbytes
+    if mask is not None:
+        packed = np.packbits(mask, bitorder="little")
+        validity = _blank(len(packed), np.uint8)
+        validity[:] = packed
+        size += validity.nbytes
     return EncodedColumn(
-        data_type, encoding, rows, codes[:rows], validity, array.null_count, low, high, size
+        data_type, encoding, len(array), codes, validity, array.null_count, low, high, size
     )
-
-
-def _mask(array: pa.Array) -> Any:
-    return np.asarray(array.is_valid())
 
 
 def _values(array: pa.Array, numpy_type: Any) -> Any:
@@ -140,9 +231,8 @@ def _values(array: pa.Array, numpy_type: Any) -> Any:
     return np.frombuffer(array.buffers()[1], item, len(array), array.offset * item.itemsize)
 
 
-def _padded(values: Any) -> Any:
-    """The same values at the start of a buffer of a multiple of `PADDING` bytes."""
-    count = -(-values.nbytes // PADDING) * PADDING // values.itemsize
-    padded = np.zeros(count, values.dtype)
-    padded[: len(values)] = values
-    return padded
+def _blank(rows: int, numpy_type: Any) -> Any:
+    """An array of zeros at the start of a buffer of a multiple of `PADDING` bytes."""
+    item = np.dtype(numpy_type).itemsize
+    count = -(-rows * item // PADDING) * PADDING // item
+    return np.zeros(count, numpy_type)[:rows]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -30,7 +30,7 @@ class MemoryTable:
     def __init__(self, name: str, data: pa.Table) -> None:
         self.name = name
         self.data = data.rename_columns(distinct_names(data.column_names))
-        self.identity = ("memory", next(_versions))
+        self.identity: Hashable = ("memory", next(_versions))
         self.unsupported: dict[str, str] = {}
         fields: list[tuple[str, DataType]] = []
         for column in self.data.schema:

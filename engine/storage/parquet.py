@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +19,14 @@ from .bounds import UNKNOWN, Bounds, excluded
 from .files import FileIdentity, find_files
 from .footers import read_footers, unreadable
 from .hive import FileConstant, partition_columns
-from .statistics import LazyColumns, column_positions, constant_bounds, group_bounds, merge
+from .statistics import (
+    LazyColumns,
+    column_positions,
+    constant_bounds,
+    group_bounds,
+    likely_distinct,
+    merge,
+)
 
 OPTIONS = ("hive_partitioning", "hive_types_autocast", "filename")
 # A dictionary page with small codes behind it: few values.  What overflowed its dictionary takes more bytes a value.
@@ -114,6 +121,10 @@ class ParquetTable:
             for footer in self.footers
         )
 
+    @cached_property
+    def _positions(self) -> list[dict[str, int]]:
+        return [column_positions(footer) for footer in self.footers]
+
     def is_current(self) -> bool:
         """Whether the files are still the ones that were read; a look at each, and at globs and folders anew."""
         try:
@@ -141,7 +152,12 @@ class ParquetTable:
         return TableStatistics(self.num_rows, LazyColumns(names, self._column_statistics))
 
     def _column_statistics(self, name: str) -> ColumnStatistics:
-        return merge([b for groups in self.bounds(name) for b in groups])
+        known = merge([b for groups in self.bounds(name) for b in groups])
+        if name in self.constants:
+            return known
+        return replace(
+            known, likely_distinct=likely_distinct(self.footers, self.parquet_names[name])
+        )
 
     def bounds(self, name: str) -> list[list[Bounds]]:
         """Return what is known of a column in each row group of each file."""
@@ -154,12 +170,13 @@ class ParquetTable:
                     for value, groups in zip(constant.values, self.group_rows, strict=True)
                 ]
             else:
-                found = [self._file_bounds(footer, name, data_type) for footer in self.footers]
+                files = range(len(self.files))
+                found = [self._file_bounds(file, name, data_type) for file in files]
             self._bounds[name] = found
         return self._bounds[name]
 
-    def _file_bounds(self, footer: Any, name: str, data_type: DataType) -> list[Bounds]:
-        position = column_positions(footer).get(self.parquet_names[name])
+    def _file_bounds(self, file: int, name: str, data_type: DataType) -> list[Bounds]:
+        footer, position = self.footers[file], self._positions[file].get(self.parquet_names[name])
         if position is None:
             return [UNKNOWN] * int(footer.num_row_groups)
         return [
@@ -196,8 +213,8 @@ class ParquetTable:
         if self.types[name].kind is not Kind.VARCHAR or name in self.constants:
             return False
         size = values = 0
-        for footer in self.footers:
-            position = column_positions(footer)[self.parquet_names[name]]
+        for footer, positions in zip(self.footers, self._positions, strict=True):
+            position = positions[self.parquet_names[name]]
             for group in range(footer.num_row_groups):
                 chunk = footer.row_group(group).column(position)
                 if not chunk.has_dictionary_page:

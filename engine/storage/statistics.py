@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..plan.statistics import ColumnStatistics
 from ..plan.types import DataType, Kind
 from .bounds import UNKNOWN, Bounds, trusted
+
+MAX_CODE_BITS = 12  # above, the dictionary itself is too large a part of the column to guess from
 
 
 class LazyColumns(Mapping[str, ColumnStatistics]):
@@ -62,6 +64,23 @@ def _is_nanoseconds(found: Any) -> bool:
     return getattr(found.logical_type, "type", "") == "TIMESTAMP" and "nano" in str(
         found.logical_type
     )
+
+
+def likely_distinct(footers: Sequence[Any], path: str) -> int | None:
+    """Guess how many values a dictionary-encoded column has from the bits that a code takes; None for other columns."""
+    size = rows = 0
+    for footer in footers:
+        position = column_positions(footer).get(path)
+        if position is None:
+            return None
+        for group in range(footer.num_row_groups):
+            chunk = footer.row_group(group).column(position)
+            if not chunk.has_dictionary_page:
+                return None
+            size += chunk.total_uncompressed_size
+            rows += chunk.num_values
+    bits = 8 * size / rows if rows else MAX_CODE_BITS + 1
+    return 1 << max(1, round(bits)) if bits <= MAX_CODE_BITS else None
 
 
 def merge(parts: list[Bounds]) -> ColumnStatistics:

@@ -1,0 +1,1 @@
+"""Single mechanisms measured on their own, on a GPU."""

@@ -1,0 +1,5 @@
+"""`python -m fuseline` is the command `fuseline`."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,69 @@
+"""What a kernel reached, against what its device can: the bandwidth of a copy, measured once and remembered."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal as OneOf
+
+from ..operators.context import PipelineReceipt
+from ..plan.physical import Device
+
+FILE = "bandwidth.json"  # device name -> bytes a second, in the kernel cache's directory
+# Seconds of a run that does nothing: launches, threads, the way back of the result
+FIXED_SECONDS: dict[Device, float] = {"gpu": 20e-6, "cpu": 100e-6}
+MEMORY_SHARE = 0.5  # of the bandwidth, from which on memory is what a kernel waits for
+
+Bound = OneOf["transfer", "compile", "latency", "memory", "compute"]
+
+
+def bound(receipt: PipelineReceipt, bandwidth: float, device: Device) -> Bound:
+    """Return what took the time of a pipeline that ran as a kernel.
+
+    transfer  reading and encoding columns that were not in the cache took longest
+    compile   generating and finding or compiling the kernel took longest
+    latency   the kernel's bytes pass in less time than a run costs that does nothing
+    memory    it moved at least half of the bandwidth
+    compute   none of these
+    """
+    longest = max(receipt.load_seconds, receipt.compile_seconds, receipt.seconds)
+    if longest == receipt.load_seconds:
+        return "transfer"
+    if longest == receipt.compile_seconds:
+        return "compile"
+    if receipt.bytes < bandwidth * FIXED_SECONDS[device]:
+        return "latency"
+    return "memory" if receipt.bandwidth >= MEMORY_SHARE * bandwidth else "compute"
+
+
+def remembered(directory: Path, name: str, measure: Callable[[], float]) -> float:
+    """Return the bandwidth of a device as it was measured first; a file that cannot be read or written is done without."""
+    known = _read(directory / FILE)
+    found = known.get(name)
+    if isinstance(found, int | float) and found > 0:
+        return float(found)
+    value = measure()
+    with suppress(OSError):
+        _write(directory / FILE, {**known, name: round(value)})
+    return value
+
+
+def _read(path: Path) -> dict[str, object]:
+    with suppress(OSError, ValueError):
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(stored, dict):
+            return stored
+    return {}
+
+
+def _write(path: Path, content: dict[str, object]) -> None:
+    """Write in one step, so that another process never reads half a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        json.dump(content, file, indent=1)
+    Path(temporary).replace(path)
