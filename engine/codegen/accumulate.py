@@ -7,12 +7,12 @@ interval and the row count prove that it suffices, else two (the low 32 bits and
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ..plan.expr import AggregateCall, Column
+from ..plan.expr import AggregateCall, Column, Expr
 from .arithmetic import convert
 from .loop import Apply, Convert, Function, Machine, Number, Select, Term, true_and
 from .ranges import I64_MAX, sum_fits_i64
@@ -31,16 +31,29 @@ IDENTITY: dict[tuple[str, Machine], int | float] = {
     ("xor", Machine.I64): 0,
     ("and", Machine.I64): -1,
 }
+FOLDS: dict[str, Any] = {
+    "add": np.add,
+    "min": np.minimum,
+    "max": np.maximum,
+    "or": np.bitwise_or,
+    "and": np.bitwise_and,
+    "xor": np.bitwise_xor,
+}
+REPEATABLE = ("min", "max", "bool_and", "bool_or", "bit_and", "bit_or")  # DISTINCT changes nothing
 
 
 @dataclass(frozen=True, slots=True)
 class Accumulator:
-    """One array of the kernel, one element a group: `fold` of `term` over the rows where `condition` holds."""
+    """One array of the kernel, one element a group: `fold` of `term` over the rows where `condition` holds.
+
+    `magnitude` is the largest absolute value of an integer term, where it is known.
+    """
 
     fold: str
     machine: Machine
     term: Term
     condition: Term | None = None
+    magnitude: int | None = field(default=None, compare=False)
 
     @property
     def identity(self) -> int | float:
@@ -55,6 +68,7 @@ class Folded:
     accumulators: tuple[int, ...]
     finish: Finish
     values: Any = None  # the dictionary of a string result
+    distinct: int | None = None  # counts the values of this component of the grouping
 
 
 class Accumulators:
@@ -70,10 +84,19 @@ class Accumulators:
 
 
 def fold_call(
-    column: Column, call: AggregateCall, kernel: Kernel, accumulators: Accumulators, rows: int
+    column: Column,
+    call: AggregateCall,
+    kernel: Kernel,
+    accumulators: Accumulators,
+    rows: int,
+    distinct: Sequence[Expr] = (),
 ) -> Folded:
-    """Return an aggregate call as accumulators; raises `NotFusable` for what needs more than one pass or its rows."""
-    if call.distinct and call.function not in ("min", "max", "bool_and", "bool_or"):
+    """Return an aggregate call as accumulators; raises `NotFusable` for what needs more than one pass or its rows.
+
+    `distinct` are the arguments of DISTINCT aggregates, which the kernel groups by.
+    """
+    counted = call.distinct and call.function == "count"
+    if call.distinct and not counted and call.function not in REPEATABLE:
         raise NotFusable(f"{call.function}(DISTINCT ...) keeps its values")
     chosen = None if call.filter is None else translate(call.filter, kernel).term
     if call.function == "count_star":
@@ -83,11 +106,16 @@ def fold_call(
         raise NotFusable(f"{call.function} is no fold of single rows")
     value = translate(call.args[0], kernel)
     present = true_and([t for t in (value.valid, chosen) if t is not None])
-    return rule(_Call(column, call, value, present, accumulators, rows))
+    if counted:
+        count = accumulators.add(_count(present))
+        return Folded(column, (count,), _first, distinct=distinct.index(call.args[0]))
+    return rule(Argument(column, call, value, present, accumulators, rows))
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
+class Argument:
+    """An aggregate call with its argument translated, and where its accumulators go."""
+
     column: Column
     call: AggregateCall
     value: Value
@@ -95,8 +123,8 @@ class _Call:
     accumulators: Accumulators
     rows: int
 
-    def fold(self, fold: str, machine: Machine, term: Term) -> int:
-        return self.accumulators.add(Accumulator(fold, machine, term, self.present))
+    def fold(self, fold: str, machine: Machine, term: Term, magnitude: int | None = None) -> int:
+        return self.accumulators.add(Accumulator(fold, machine, term, self.present, magnitude))
 
     @property
     def count(self) -> int:
@@ -111,20 +139,21 @@ def _first(arrays: Sequence[Any]) -> tuple[Any, Any]:
     return arrays[0], None
 
 
-def _count_values(c: _Call) -> Folded:
+def _count_values(c: Argument) -> Folded:
     return Folded(c.column, (c.count,), _first)
 
 
-def _sum_parts(c: _Call) -> tuple[int, ...]:
+def _sum_parts(c: Argument, value: Value) -> tuple[int, ...]:
     """Accumulators of an exact integer sum: one, or the low 32 bits and the rest."""
-    interval = c.value.interval
+    interval = value.interval
     assert interval is not None
-    wide = convert(c.value.term, Machine.I64)
+    wide = convert(value.term, Machine.I64)
     if sum_fits_i64(interval, c.rows):
-        return (c.fold("add", Machine.I64, wide),)
+        return (c.fold("add", Machine.I64, wide, interval.magnitude),)
     low: Term = Apply("&", (wide, Number(0xFFFFFFFF, Machine.I64)), Machine.I64)
     high: Term = Apply(">>", (wide, Number(32, Machine.I64)), Machine.I64)
-    return c.fold("add", Machine.I64, low), c.fold("add", Machine.I64, high)
+    rest = (interval.magnitude >> 32) + 1
+    return c.fold("add", Machine.I64, low, 0xFFFFFFFF), c.fold("add", Machine.I64, high, rest)
 
 
 def whole(parts: Sequence[Any]) -> Any:
@@ -134,20 +163,20 @@ def whole(parts: Sequence[Any]) -> Any:
     return parts[0].astype(object) + parts[1].astype(object) * (1 << 32)
 
 
-def _sum(c: _Call) -> Folded:
+def _sum(c: Argument) -> Folded:
     if c.value.interval is None:
         total = c.fold("add", Machine.F64, convert(c.value.term, Machine.F64))
         return Folded(c.column, (total, c.count), lambda a: (a[0], a[1] > 0))
-    parts = _sum_parts(c)
+    parts = _sum_parts(c, c.value)
     return Folded(c.column, (*parts, c.count), lambda a: (whole(a[:-1]), a[-1] > 0))
 
 
-def _average(c: _Call) -> Folded:
+def _average(c: Argument) -> Folded:
     argument = c.call.args[0].type
     if c.value.interval is None:
         total = c.fold("add", Machine.F64, convert(c.value.term, Machine.F64))
         return Folded(c.column, (total, c.count), lambda a: (a[0] / np.maximum(a[1], 1), a[1] > 0))
-    parts = _sum_parts(c)
+    parts = _sum_parts(c, c.value)
 
     def finish(arrays: Sequence[Any]) -> tuple[Any, Any]:
         *sums, count = arrays
@@ -165,17 +194,42 @@ def _quotient(parts: Sequence[Any], count: Any, scale: int) -> Any:
     return (total / divisor).astype(np.float64)
 
 
-def _extreme(c: _Call) -> Folded:
+def _variance(c: Argument) -> Folded:
+    """VAR and STDDEV of integers and decimals, exactly: (n * sum(x * x) - sum(x) ** 2) / (n * n or n * (n - 1))."""
+    exact, name = c.value.exact, c.call.function
+    if exact is None or exact.interval is None:
+        raise NotFusable(f"{name} of a {c.call.args[0].type} takes two passes")
+    square = exact.interval * exact.interval
+    if not square.fits_i64:
+        raise NotFusable(f"the squares that {name} adds may need more than 64 bits")
+    wide = convert(exact.term, Machine.I64)
+    product = Value(Apply("*", (wide, wide), Machine.I64), None, square)
+    sums, squares = _sum_parts(c, exact), _sum_parts(c, product)
+    least = 2 if name.endswith("_samp") else 1
+    unit = 100**c.value.scale
+
+    def finish(arrays: Sequence[Any]) -> tuple[Any, Any]:
+        count = arrays[-1].astype(object)
+        total = whole(arrays[: len(sums)]).astype(object)
+        above = count * whole(arrays[len(sums) : -1]).astype(object) - total * total
+        some = arrays[-1] >= least
+        below = np.where(some, count * (count - (least - 1)), 1) * unit
+        variance = (above / below).astype(np.float64)
+        return (np.sqrt(variance) if name.startswith("stddev") else variance), some
+
+    return Folded(c.column, (*sums, *squares, c.count), finish)
+
+
+def _extreme(c: Argument) -> Folded:
     fold, value = c.call.function, c.value
     if value.interval is not None:
-        best = c.fold(fold, Machine.I64, convert(value.term, Machine.I64))
+        wide = convert(value.term, Machine.I64)
+        best = c.fold(fold, Machine.I64, wide, value.interval.magnitude)
         return Folded(c.column, (best, c.count), lambda a: (a[0], a[1] > 0), value.values)
     if value.term.type is Machine.BOOL:
         best = c.fold(fold, Machine.I64, Convert(value.term, Machine.I64))
         return Folded(c.column, (best, c.count), lambda a: (a[0] != 0, a[1] > 0))
-    order: Term = Function(
-        "order_of_double", (convert(value.term, Machine.F64),), Machine.I64
-    )
+    order: Term = Function("order_of_double", (convert(value.term, Machine.F64),), Machine.I64)
     best = c.fold(fold, Machine.I64, order)
     return Folded(c.column, (best, c.count), lambda a: (_double_of_order(a[0]), a[1] > 0))
 
@@ -186,26 +240,25 @@ def _double_of_order(order: Any) -> Any:
     return bits.view(np.float64)
 
 
-def _truth(c: _Call) -> Folded:
+def _truth(c: Argument) -> Folded:
     fold = "min" if c.call.function == "bool_and" else "max"
     best = c.fold(fold, Machine.I64, Convert(c.value.term, Machine.I64))
     return Folded(c.column, (best, c.count), lambda a: (a[0] != 0, a[1] > 0))
 
 
-def _bits(c: _Call) -> Folded:
+def _bits(c: Argument) -> Folded:
     fold = c.call.function.removeprefix("bit_")
     bits = c.fold(fold, Machine.I64, convert(c.value.term, Machine.I64))
     return Folded(c.column, (bits, c.count), lambda a: (a[0], a[1] > 0))
 
 
-def _count_true(c: _Call) -> Folded:
-    one: Term = Select(
-        c.value.term, Number(1, Machine.I64), Number(0, Machine.I64), Machine.I64
-    )
-    return Folded(c.column, (c.fold("add", Machine.I64, one),), _first)
+def _count_true(c: Argument) -> Folded:
+    one: Term = Select(c.value.term, Number(1, Machine.I64), Number(0, Machine.I64), Machine.I64)
+    total = c.fold("add", Machine.I64, one)
+    return Folded(c.column, (total, c.count), lambda a: (a[0], a[1] > 0))
 
 
-RULES: dict[str, Callable[[_Call], Folded]] = {
+RULES: dict[str, Callable[[Argument], Folded]] = {
     "count": _count_values,
     "count_if": _count_true,
     "sum": _sum,
@@ -217,4 +270,8 @@ RULES: dict[str, Callable[[_Call], Folded]] = {
     "bit_and": _bits,
     "bit_or": _bits,
     "bit_xor": _bits,
+    "var_samp": _variance,
+    "var_pop": _variance,
+    "stddev_samp": _variance,
+    "stddev_pop": _variance,
 }

@@ -46,7 +46,11 @@ def checked(value: Value, data_type: DataType, kernel: Kernel) -> Value:
     """Put in doubt what `data_type` cannot hold, unless the interval proves that it holds everything."""
     interval = value.interval
     bounds = type_bounds(data_type)
-    if interval is None or bounds is None or (bounds.low <= interval.low and interval.high <= bounds.high):
+    if (
+        interval is None
+        or bounds is None
+        or (bounds.low <= interval.low and interval.high <= bounds.high)
+    ):
         return value
     parts: list[Term] = []
     for operator, bound, crosses in (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import tempfile
 import warnings
 from collections.abc import Callable
@@ -19,12 +20,21 @@ DIGEST_BYTES = 32
 
 
 def kernel_key(source: str, *depends_on: str) -> str:
-    """The hash that names a kernel: of its source and of the toolchain and target it is compiled for."""
-    return hashlib.sha256("\0".join([source, *depends_on]).encode()).hexdigest()[:16]
+    """The hash that names a kernel: of its statements and of the toolchain and target it is compiled for.
+
+    The plan in the docstring and the comments are no part of it: they show the query's constants, which are arguments.
+    """
+    return hashlib.sha256("\0".join([_statements(source), *depends_on]).encode()).hexdigest()[:16]
+
+
+def _statements(source: str) -> str:
+    """A source without its docstring and its comments; generated sources have no other strings."""
+    *_, code = source.split('"""')
+    return re.sub(r"  # .*", "", code)
 
 
 def source_file(directory: Path, name: str, key: str, source: str) -> Path:
-    """Write a kernel's source, unless it is there, and return its path.
+    """Write a kernel's source, unless one of the same statements is there, and return its path.
 
     Falls back to a temporary directory, with one warning, when `directory` cannot be written.
     """
@@ -36,8 +46,9 @@ def source_file(directory: Path, name: str, key: str, source: str) -> Path:
 
 
 def _written(path: Path, source: str) -> Path:
-    with suppress(FileNotFoundError):
-        if path.read_text(encoding="utf-8") == source:
+    with suppress(FileNotFoundError, UnicodeDecodeError):
+        # A file left as it is keeps its time, by which Numba knows its machine code
+        if _statements(path.read_text(encoding="utf-8")) == _statements(source):
             return path
     _replace(path, source.encode())
     return path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .arithmetic import convert
 from .loop import Apply, Function, Machine, Name, Number, Term, negated, true_and
+from .ranges import I32_MAX
 from .values import Input, Kernel, NotFusable, Value
 
 SIGNS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
@@ -57,7 +58,7 @@ def _distinct(name: str, left: Value, right: Value) -> Value:
 def compare_with_constant(
     name: str, code: Name, source: Input, value: int, valid: Term | None, kernel: Kernel
 ) -> Value:
-    """column <op> value as code <op> constant: base + step * code < value is code < ceil((value - base) / step)."""
+    """Column <op> value as code <op> constant: base + step * code < value is code < ceil((value - base) / step)."""
     base, step = source.base, source.step
     floor, exact = (value - base) // step, (value - base) % step == 0
     ceiling = floor if exact else floor + 1
@@ -72,11 +73,11 @@ def compare_with_constant(
         "is_not_distinct": ("==", floor if exact else -1),
         "is_distinct": ("!=", floor if exact else -1),
     }[name]
-    # A bound outside of the codes keeps its meaning when it is moved next to them, and then it fits the register
+    # A bound outside of the codes keeps its meaning when it is moved next to them
     limited = min(max(bound, -1), last + 1)
-    term: Term = Apply(
-        sign, (code, Name(kernel.parameter(limited, code.type), code.type)), Machine.BOOL
-    )
+    machine = Machine.I64 if last + 1 > I32_MAX else code.type
+    constant = Name(kernel.parameter(limited, machine), machine)
+    term: Term = Apply(sign, (convert(code, machine), constant), Machine.BOOL)
     if name == "is_not_distinct":
         return Value(term if valid is None else Apply("&", (term, valid), Machine.BOOL))
     if name == "is_distinct":

@@ -6,16 +6,19 @@ Numba compiles to PTX and nvJitLink links that for one architecture, since an ol
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+from typing import Literal as OneOf
 
 from . import emit_cuda
 from .cache import binary, kernel_key, source_file
 from .steps import Program
 
 Architecture = tuple[int, int]  # compute capability: (9, 0) is Hopper
+Signature = list[tuple[str, str]]
 
 
 @cache
@@ -33,37 +36,64 @@ def _version(package: str) -> str:
     return "unknown"
 
 
-def cubin(
+@dataclass(frozen=True)
+class KernelFile:
+    """A kernel's source on disk, and the place beside it for its machine code."""
+
+    path: Path
+    name: str
+    source: str
+    signature: Signature
+    architecture: Architecture
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the machine code is there."""
+        return self.path.with_suffix(".cubin").exists()
+
+    def cubin(self) -> tuple[bytes, OneOf["disk", "compiler"]]:
+        """Return the machine code, and whether it was there or was compiled now."""
+        made: list[bytes] = []
+
+        def build() -> bytes:
+            made.append(compile_kernel(self.source, self.name, self.signature, self.architecture))
+            return made[0]
+
+        code = binary(self.path.with_suffix(".cubin"), build)
+        return code, "compiler" if made else "disk"
+
+
+def kernel_file(
     program: Program, description: str, directory: Path, architecture: Architecture
-) -> tuple[bytes, Path]:
-    """Return the machine code of a program, from the directory or compiled now, and the kernel's file."""
+) -> KernelFile:
+    """Write the source of a program's kernel, unless it is there."""
     source = emit_cuda.source(program, description)
-    signature = repr(emit_cuda.signature(program))
-    target = f"sm_{architecture[0]}{architecture[1]}"
-    key = kernel_key(source, signature, target, toolchain())
+    signature = emit_cuda.signature(program)
+    key = kernel_key(source, repr(signature), _target(architecture), toolchain())
     path = source_file(directory, program.name, key, source)
-    code = binary(
-        path.with_suffix(".cubin"),
-        lambda: compile_kernel(source, program.name, emit_cuda.signature(program), architecture),
-    )
-    return code, path
+    return KernelFile(path, program.name, source, signature, architecture)
 
 
 def compile_kernel(
-    source: str, name: str, signature: list[tuple[str, str]], architecture: Architecture
+    source: str, name: str, signature: Signature, architecture: Architecture
 ) -> bytes:
     """Compile a kernel's source to a cubin whose entry is `name`."""
+    return link(ptx(source, name, signature, architecture), name, architecture)
+
+
+def ptx(source: str, name: str, signature: Signature, architecture: Architecture) -> str:
+    """Compile a kernel's source to PTX whose entry is `name`."""
     from numba import cuda, types
 
     namespace: dict[str, Any] = {}
     exec(compile(source, f"<kernel {name}>", "exec"), namespace)
     arguments = types.void(*(_numba_type(text) for _, text in signature))
-    ptx, _ = cuda.compile(
+    text, _ = cuda.compile(
         namespace[name], arguments, device=False, abi="numba", cc=architecture, output="ptx"
     )
-    entry = re.search(r"\.visible \.entry (\w+)\(", ptx)
+    entry = re.search(r"\.visible \.entry (\w+)\(", text)
     assert entry is not None
-    return _link(ptx.replace(entry.group(1), name), name, architecture)
+    return str(text).replace(entry.group(1), name)
 
 
 def _numba_type(text: str) -> Any:
@@ -76,13 +106,18 @@ def _numba_type(text: str) -> Any:
     return getattr(types, text)
 
 
-def _link(ptx: str, name: str, architecture: Architecture) -> bytes:
+def _target(architecture: Architecture) -> str:
+    return f"sm_{architecture[0]}{architecture[1]}"
+
+
+def link(text: str, name: str, architecture: Architecture) -> bytes:
+    """Link PTX to a cubin."""
     from cuda.bindings import nvjitlink
 
-    handle = nvjitlink.create(2, [f"-arch=sm_{architecture[0]}{architecture[1]}", "-O3"])
+    handle = nvjitlink.create(2, [f"-arch={_target(architecture)}", "-O3"])
     try:
-        text = ptx.encode() + b"\0"
-        nvjitlink.add_data(handle, nvjitlink.InputType.PTX, text, len(text), name)
+        data = text.encode() + b"\0"
+        nvjitlink.add_data(handle, nvjitlink.InputType.PTX, data, len(data), name)
         nvjitlink.complete(handle)
         code = bytearray(nvjitlink.get_linked_cubin_size(handle))
         nvjitlink.get_linked_cubin(handle, code)

@@ -11,7 +11,16 @@ from collections.abc import Callable
 from .loop import Apply, Convert, Function, Lookup, Machine, Name, Number, Select, Term
 from .steps import Program
 
-WRAPPED = {"+", "-", "*", "&", "|", "^", ">>", "<<"}  # Numba widens these on 32 bits; the compiler narrows them again
+WRAPPED = {
+    "+",
+    "-",
+    "*",
+    "&",
+    "|",
+    "^",
+    ">>",
+    "<<",
+}  # Numba widens these on 32 bits; the compiler narrows them again
 
 
 def text(term: Term, select: Callable[[str, str, str], str]) -> str:
@@ -65,8 +74,14 @@ def row_statements(program: Program, select: Callable[[str, str, str], str]) -> 
 
 
 def _commented(line: str, comment: str) -> str:
-    flat = " ".join(comment.split())
+    flat = printable(" ".join(comment.split()))
     return f"{line}  # {flat[:100]}" if flat else line
+
+
+def printable(words: str) -> str:
+    """Text of a query as a kernel's file may hold it: nothing in it ends a comment or a docstring."""
+    shown = "".join(c if c.isprintable() or c == "\n" else "?" for c in words)
+    return shown.replace("\\", "/").replace('"', "'")
 
 
 def folded(fold: str, old: str, value: str) -> str:
@@ -87,7 +102,7 @@ def indent(lines: list[str], depth: int) -> list[str]:
 def header(program: Program, imports: list[str], steps: str) -> list[str]:
     """The top of a kernel file."""
     quoted = '"""'
-    return [f"{quoted}{steps}{quoted}", "", *imports, "", ""]
+    return [f"{quoted}{printable(steps)}{quoted}", "", *imports, "", ""]
 
 
 def accumulator_slots(program: Program) -> list[tuple[str, int]]:

@@ -6,7 +6,6 @@ Ranges run on a thread pool and their accumulators are merged by `host`.
 from __future__ import annotations
 
 from .emit import accumulator_slots, folded, header, indent, row_statements, text
-from .loop import Machine
 from .steps import Program
 from .values import Input
 
@@ -20,26 +19,38 @@ def source(program: Program, description: str) -> str:
     """Return the kernel's file.
 
     The function takes start, end, the code arrays, validity bitmaps, scalars, tables, then out_i and out_f of shape
-    (accumulators, groups); it returns whether the answer is in doubt.
+    (accumulators, groups); it returns whether the answer is in doubt.  With hashed groups it takes a table (`hash_groups`)
+    before these and returns the row that it stopped at, which is `end` unless the table is full.  A selection takes an array
+    of truth values instead, one a row.
     """
     lines = header(
-        program, ["import numpy as np", "", "from fuseline.codegen.functions_cpu import *"], description
+        program,
+        ["import numpy as np", "", "from fuseline.codegen.functions_cpu import *"],
+        description,
     )
     lines.append(f"def {program.name}({', '.join(parameters(program))}):")
     body = ["doubt = False"]
-    registers = program.grouping is None
+    registers = program.grouping is None and bool(program.accumulators)
     if registers:
         body += [f"a{i} = {_identity(program, i)}" for i in range(len(program.accumulators))]
-    body.append("for row in range(start, end):")
+    # An unsigned index is never negative, which would count from the end: only then is the loop vectorized
+    body.append("for row in range(np.uint64(start), np.uint64(end)):")
     row = [line for i in program.inputs for line in load(i, program)]
     row += row_statements(program, select)
-    row += _fold_registers(program) if registers else _fold_groups(program)
+    row += _sink(program)
     body += indent(row, 1)
     if registers:
         slots = accumulator_slots(program)
         body += [f"{array}[{at}, 0] = a{i}" for i, (array, at) in enumerate(slots)]
-    body.append("return doubt")
+    body += leave("end") if hashed(program) else ["return doubt"]
     return "\n".join(lines + indent(body, 1)) + "\n"
+
+
+def _sink(program: Program) -> list[str]:
+    """What becomes of a row."""
+    if not program.accumulators:
+        return ["selected[row] = keep"]
+    return _fold_registers(program) if program.grouping is None else _fold_groups(program)
 
 
 def parameters(program: Program) -> list[str]:
@@ -50,7 +61,20 @@ def parameters(program: Program) -> list[str]:
         names += [name, f"{name}_bits"] if i.nullable else [name]
     names += [p.name for p in program.kernel.parameters]
     names += [t.name for t in program.kernel.tables]
+    if not program.accumulators:
+        return [*names, "selected"]
+    if hashed(program):
+        names += ["keys", "state"]
     return [*names, "out_i", "out_f"]
+
+
+def hashed(program: Program) -> bool:
+    return program.grouping is not None and program.grouping.hashed
+
+
+def leave(row: str) -> list[str]:
+    """Return from a kernel with hashed groups."""
+    return ["if doubt:", "    state[1] = 1", f"return {row}"]
 
 
 def load(source: Input, program: Program) -> list[str]:
@@ -58,7 +82,8 @@ def load(source: Input, program: Program) -> list[str]:
     name = program.names[source.column]
     lines = [f"{name}_code = np.{source.register.value}({name}[row])"]
     if source.nullable:
-        lines.append(f"{name}_valid = ({name}_bits[row >> 3] >> (row & 7)) & 1 != 0")
+        byte = f"np.int32({name}_bits[row >> np.uint64(3)])"
+        lines.append(f"{name}_valid = ({byte} >> np.int32(row & np.uint64(7))) & 1 != 0")
     return lines
 
 
@@ -87,7 +112,10 @@ def _condition(program: Program, condition: object) -> str:
 
 def _fold_groups(program: Program) -> list[str]:
     assert program.grouping is not None
-    lines = [f"slot = {text(program.grouping.slot, select)}"]
+    lines = [f"slot = np.uint64({text(program.grouping.slot, select)})"]
+    if hashed(program):
+        lines = [f"slot = group_slot(keys, state, {text(program.grouping.slot, select)})"]
+        lines += ["if slot < 0:", *indent(leave("np.int64(row)"), 1)]
     slots = accumulator_slots(program)
     for i, accumulator in enumerate(program.accumulators):
         array, at = slots[i]

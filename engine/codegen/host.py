@@ -5,30 +5,48 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
+from typing import Literal as OneOf
 
 import numpy as np
 
 from . import emit_cpu
+from .accumulate import FOLDS
 from .cache import kernel_key, source_file
 from .emit import accumulator_slots
+from .hash_groups import PLACE_KEYS, HashTable, fill, merge
 from .loop import Machine
 from .steps import Program
 
 ROWS_A_RANGE = 1 << 17  # below this a second thread costs more than it saves
-FOLDS: dict[str, Any] = {
-    "add": np.add,
-    "min": np.minimum,
-    "max": np.maximum,
-    "or": np.bitwise_or,
-    "and": np.bitwise_and,
-    "xor": np.bitwise_xor,
-}
+DETERMINISTIC_ROWS = 1 << 20
+WIDE_GROUPS = (
+    1 << 12
+)  # groups from which a group's accumulators lie side by side: they no longer fit a core's cache
+SPARSE_GROUPS = 1 << 16  # groups from which a range leaves out those that it does not meet
+NUMBERED_ROWS = 1 << 15  # rows whose numbers fit a core's cache
+KERNELS_KEPT = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One array an accumulator, one element a group; `numbers` are the groups' where they are hashed.
+
+    `doubt`: the kernel cannot vouch for the answer.
+    """
+
+    arrays: list[Any]
+    doubt: bool
+    numbers: Any = None
 
 
 @cache
@@ -37,7 +55,9 @@ def toolchain() -> str:
     return f"numba {version('numba')} llvmlite {version('llvmlite')} numpy {np.__version__}"
 
 
-def compiled(program: Program, description: str, directory: Path) -> tuple[Callable[..., bool], Path]:
+def compiled(
+    program: Program, description: str, directory: Path
+) -> tuple[Callable[..., Any], Path]:
     """Return the kernel of a program as a function that lets go of the GIL, and its file.
 
     Numba keeps the machine code beside the file, keyed by argument types.
@@ -47,8 +67,23 @@ def compiled(program: Program, description: str, directory: Path) -> tuple[Calla
     return _function(path, program.name), path
 
 
-@cache
-def _function(path: Path, name: str) -> Callable[..., bool]:
+_kernels: OrderedDict[Path, Callable[..., Any]] = OrderedDict()
+_lock = threading.Lock()
+
+
+def _function(path: Path, name: str) -> Callable[..., Any]:
+    """Return a file's function, ready to be compiled; those not used for long are let go."""
+    with _lock:
+        if path not in _kernels:
+            _kernels[path] = _loaded(path, name)
+            while len(_kernels) > KERNELS_KEPT:
+                old, _ = _kernels.popitem(last=False)
+                sys.modules.pop(old.stem, None)
+        _kernels.move_to_end(path)
+        return _kernels[path]
+
+
+def _loaded(path: Path, name: str) -> Callable[..., Any]:
     from numba import njit
 
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -57,10 +92,41 @@ def _function(path: Path, name: str) -> Callable[..., bool]:
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module  # where Numba's stored machine code looks for it
     spec.loader.exec_module(module)
-    kernel: Callable[..., bool] = njit(nogil=True, cache=True, error_model="numpy")(
+    kernel: Callable[..., Any] = njit(nogil=True, cache=True, error_model="numpy")(
         getattr(module, name)
     )
     return kernel
+
+
+def is_stored(kernel: Any, path: Path) -> bool:
+    """Whether a kernel's machine code need not be compiled."""
+    stored = path.parent / "__pycache__"
+    return bool(kernel.signatures) or any(stored.glob(f"{path.stem}*.nbi"))
+
+
+def load(
+    kernel: Any, program: Program, columns: Sequence[Any]
+) -> OneOf["memory", "disk", "compiler"]:
+    """Make a kernel ready by running it over no rows; return where its machine code came from.
+
+    Stored machine code that cannot be read is dropped, and compiled again.
+    """
+    before = kernel.stats
+    hits, misses = sum(before.cache_hits.values()), sum(before.cache_misses.values())
+    launch = run if program.accumulators else select_rows
+    try:
+        launch(kernel, program, columns, 0, 1)
+    except Exception:  # whatever unpickling of damaged bytes raises
+        path = Path(kernel.py_func.__code__.co_filename)
+        stored = list((path.parent / "__pycache__").glob(f"{path.stem}*.nb?"))
+        if not stored:
+            raise
+        for file in stored:
+            file.unlink(missing_ok=True)
+        launch(kernel, program, columns, 0, 1)
+    if sum(kernel.stats.cache_misses.values()) > misses:
+        return "compiler"
+    return "disk" if sum(kernel.stats.cache_hits.values()) > hits else "memory"
 
 
 def scalars(program: Program) -> list[Any]:
@@ -73,43 +139,159 @@ def tables(program: Program) -> list[Any]:
 
 
 def run(
-    kernel: Callable[..., bool],
+    kernel: Callable[..., Any],
     program: Program,
     columns: Sequence[Any],
     rows: int,
     threads: int,
-) -> tuple[list[Any], bool]:
-    """Run a kernel over all rows; return one array a accumulator, one element a group, and whether to doubt it.
+    deterministic: bool = False,
+) -> Outcome:
+    """Run a kernel over all rows.
 
     `columns` are the code arrays of the program's inputs, each followed by its bitmap where the column has NULLs.
+    `deterministic` cuts the rows into ranges that do not depend on the number of threads, so that float sums repeat.
     """
     arguments = [*columns, *scalars(program), *tables(program)]
+    bounds = _bounds(rows, threads, deterministic)
+    ranges = list(pairwise(bounds))
+    if program.grouping is not None and program.grouping.hashed:
+        return _run_hashed(kernel, program, arguments, ranges)
     groups = 1 if program.grouping is None else program.grouping.groups
-    parts = max(min(threads, rows // ROWS_A_RANGE), 1)
-    # Multiples of 8 rows, so that no two ranges share a byte of a bitmap
-    bounds = [rows * i // parts // 8 * 8 for i in range(parts)] + [rows]
+    if groups >= SPARSE_GROUPS and program.grouping is not None and not program.grouping.distinct:
+        return _run_sparse(kernel, program, arguments, ranges)
+    slots = accumulator_slots(program)
 
-    def part(i: int) -> tuple[list[Any], bool]:
+    def part(bounds: tuple[int, int]) -> tuple[list[Any], bool]:
         out_i, out_f = _blank(program, groups)
-        doubt = kernel(bounds[i], bounds[i + 1], *arguments, out_i, out_f)
+        doubt = kernel(*bounds, *arguments, out_i, out_f)
         arrays = {"out_i": out_i, "out_f": out_f}
-        return [arrays[a][at] for a, at in accumulator_slots(program)], bool(doubt)
+        return [arrays[a][at] for a, at in slots], bool(doubt)
 
-    results = [part(0)] if parts == 1 else list(_pool().map(part, range(parts)))
-    merged = [
-        FOLDS[accumulator.fold].reduce([arrays[i] for arrays, _ in results])
-        for i, accumulator in enumerate(program.accumulators)
-    ]
-    return merged, any(doubt for _, doubt in results)
+    first, *rest = _each(part, ranges)
+    merged, doubt = first
+    for arrays, another in rest:
+        doubt |= another
+        merged = [
+            FOLDS[a.fold](old, new)
+            for a, old, new in zip(program.accumulators, merged, arrays, strict=True)
+        ]
+    return Outcome(merged, doubt)
+
+
+def _run_sparse(
+    kernel: Callable[..., Any],
+    program: Program,
+    arguments: Sequence[Any],
+    ranges: list[tuple[int, int]],
+) -> Outcome:
+    """Address groups directly, of which each range may meet few: rows in the order of a key meet a stretch of them."""
+    assert program.grouping is not None
+    groups, count = program.grouping.groups, program.grouping.rows
+    slots = accumulator_slots(program)
+
+    def part(bounds: tuple[int, int]) -> tuple[Any, list[Any], bool]:
+        out_i, out_f = _blank(program, groups)
+        doubt = kernel(*bounds, *arguments, out_i, out_f)
+        arrays = {"out_i": out_i, "out_f": out_f}
+        met = np.flatnonzero(arrays[slots[count][0]][slots[count][1]])
+        return met, [arrays[a][at][met] for a, at in slots], bool(doubt)
+
+    found = _each(part, ranges)
+    doubt = any(d for _, _, d in found)
+    numbers = np.concatenate([met for met, _, _ in found])
+    arrays = [np.concatenate(parts) for parts in zip(*(a for _, a, _ in found), strict=True)]
+    if len(found) > 1:
+        # A stable sort merges runs that ascend
+        order = np.argsort(numbers, kind="stable")
+        numbers = numbers[order]
+        starts = np.flatnonzero(np.diff(numbers, prepend=-1))
+        numbers = numbers[starts]
+        if len(numbers):
+            arrays = [
+                FOLDS[a.fold].reduceat(array[order], starts)
+                for a, array in zip(program.accumulators, arrays, strict=True)
+            ]
+    return Outcome(arrays, doubt, numbers)
+
+
+def select_rows(
+    kernel: Callable[..., Any], program: Program, columns: Sequence[Any], rows: int, threads: int
+) -> Any:
+    """Return the numbers of the rows that a selection keeps, ascending, or None when they are in doubt."""
+    arguments = [*columns, *scalars(program), *tables(program)]
+    ranges = list(pairwise(_bounds(rows, threads, deterministic=False)))
+    selected = np.empty(rows, np.bool_)
+
+    def choose(bounds: tuple[int, int]) -> int:
+        doubt = kernel(*bounds, *arguments, selected)
+        return -1 if doubt else int(np.count_nonzero(selected[slice(*bounds)]))
+
+    counts = _each(choose, ranges)
+    if min(counts) < 0:
+        return None
+    places = [0, *accumulate(counts)]
+    found = np.empty(places[-1], np.int64)
+
+    def number(part: tuple[tuple[int, int], int]) -> None:
+        (start, end), at = part
+        for block in range(start, end, NUMBERED_ROWS):
+            chosen = np.flatnonzero(selected[block : min(block + NUMBERED_ROWS, end)])
+            np.add(chosen, block, out=found[at : at + len(chosen)])
+            at += len(chosen)
+
+    _each(number, list(zip(ranges, places, strict=False)))
+    return found
+
+
+def _run_hashed(
+    kernel: Callable[..., Any],
+    program: Program,
+    arguments: Sequence[Any],
+    ranges: list[tuple[int, int]],
+) -> Outcome:
+    directory = Path(kernel.py_func.__code__.co_filename).parent  # type: ignore[attr-defined]
+    key = kernel_key(PLACE_KEYS, toolchain())
+    place = _function(source_file(directory, "place_keys", key, PLACE_KEYS), "place_keys")
+
+    def blank(groups: int) -> tuple[Any, Any]:
+        return _blank(program, groups)
+
+    def part(bounds: tuple[int, int]) -> HashTable:
+        return fill(kernel, *bounds, arguments, blank, place)
+
+    found = _each(part, ranges)
+    arrays, numbers = merge(found, program, blank, place)
+    return Outcome(arrays, any(t.state[1] for t in found), numbers)
+
+
+def _bounds(rows: int, threads: int, deterministic: bool) -> list[int]:
+    """Where ranges of rows begin and end: at multiples of 8, so that no two share a byte of a bitmap."""
+    parts = rows // DETERMINISTIC_ROWS if deterministic else min(threads, rows // ROWS_A_RANGE)
+    parts = max(parts, 1)
+    return [rows * i // parts // 8 * 8 for i in range(parts)] + [rows]
+
+
+def _each(work: Callable[[Any], Any], ranges: list[Any]) -> list[Any]:
+    return [work(ranges[0])] if len(ranges) == 1 else list(_pool().map(work, ranges))
 
 
 def _blank(program: Program, groups: int) -> tuple[Any, Any]:
     """Accumulators set to the identities of their folds; at least one row each, since Numba needs the shape."""
     integers = [a.identity for a in program.accumulators if a.machine is Machine.I64] or [0]
     floats = [a.identity for a in program.accumulators if a.machine is Machine.F64] or [0.0]
-    out_i = np.repeat(np.array(integers, np.int64)[:, None], groups, axis=1)
-    out_f = np.repeat(np.array(floats, np.float64)[:, None], groups, axis=1)
-    return out_i, out_f
+    wide = groups >= WIDE_GROUPS
+    return _filled(np.array(integers, np.int64), groups, wide), _filled(
+        np.array(floats, np.float64), groups, wide
+    )
+
+
+def _filled(identities: Any, groups: int, wide: bool) -> Any:
+    shape = (groups, len(identities)) if wide else (len(identities), groups)
+    made = np.zeros(shape, identities.dtype)  # memory that is not touched costs nothing
+    filled = made.T if wide else made
+    if identities.any():
+        filled[:] = identities[:, None]
+    return filled
 
 
 @cache

@@ -88,5 +88,3 @@ def _shown(expr: Expr) -> str:
     from ..plan.text import expression
 
     return expression(expr)
-
-

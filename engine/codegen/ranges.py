@@ -26,11 +26,11 @@ class Interval:
 
     @property
     def fits_i32(self) -> bool:
-        return -I32_MAX - 1 <= self.low and self.high <= I32_MAX
+        return self.low >= -I32_MAX - 1 and self.high <= I32_MAX
 
     @property
     def fits_i64(self) -> bool:
-        return -I64_MAX - 1 <= self.low and self.high <= I64_MAX
+        return self.low >= -I64_MAX - 1 and self.high <= I64_MAX
 
     @property
     def size(self) -> int:

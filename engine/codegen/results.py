@@ -11,27 +11,60 @@ import pyarrow as pa
 from ..errors import OutOfRange
 from ..plan.expr import Column
 from ..plan.types import DataType, Kind, to_arrow
-from .steps import Key, Program
+from .accumulate import FOLDS, Accumulator
+from .grouping import Grouping, Key
+from .steps import Program
 from .values import Input
 
 DECIMAL_LIMIT = 10**38
 
 
-def result_columns(made: Program, arrays: Sequence[Any]) -> tuple[dict[Column, pa.Array], int]:
+def result_columns(
+    made: Program, arrays: Sequence[Any], numbers: Any = None
+) -> tuple[dict[Column, pa.Array], int]:
     """Return the columns of an aggregate, keys and calls, and their length; `arrays` holds one array an accumulator.
 
-    Groups that no row fell into are left out.  Raises `OutOfRange` for a sum beyond 38 digits.
+    `numbers` are the group numbers of a hashed grouping, in the order of the arrays.  Groups that no row fell into are left
+    out.  Raises `OutOfRange` for a sum beyond 38 digits.
     """
     results: dict[Column, pa.Array] = {}
+    grouping = made.grouping
+    counts: dict[int, Any] = {}
     kept = np.zeros(1, np.int64)
-    if made.grouping is not None:
-        kept = np.flatnonzero(arrays[made.grouping.rows] > 0)
-        for key in made.grouping.keys:
-            results[key.column] = _key_values(key, kept)
-    for folded in made.folded:
-        values, valid = folded.finish([arrays[i][kept] for i in folded.accumulators])
+    if grouping is not None:
+        if grouping.distinct:
+            counts = _distinct_counts(made, grouping, arrays)
+            arrays = [
+                _joined(a, array, grouping)
+                for a, array in zip(made.accumulators, arrays, strict=True)
+            ]
+        if grouping.keys:
+            kept = np.flatnonzero(arrays[grouping.rows] > 0)
+        slots = kept * grouping.inner if numbers is None else numbers[kept]
+        for key in grouping.keys:
+            results[key.column] = _key_values(key, slots)
+    for i, folded in enumerate(made.folded):
+        given = [counts[i]] if i in counts else [arrays[at] for at in folded.accumulators]
+        values, valid = folded.finish([array[kept] for array in given])
         results[folded.column] = arrow_array(values, valid, folded.column.type, folded.values)
     return results, len(kept)
+
+
+def _joined(accumulator: Accumulator, array: Any, grouping: Grouping) -> Any:
+    """Join the groups that differ in arguments of DISTINCT alone."""
+    return FOLDS[accumulator.fold].reduce(array.reshape(-1, grouping.inner), axis=1)
+
+
+def _distinct_counts(made: Program, grouping: Grouping, arrays: Sequence[Any]) -> dict[int, Any]:
+    """For each COUNT(DISTINCT x), by its place among the calls: how many values of x each group has."""
+    shape = [key.size for key in grouping.distinct]
+    counts = {}
+    for i, folded in enumerate(made.folded):
+        if folded.distinct is not None:
+            met = arrays[folded.accumulators[0]].reshape(-1, *shape) > 0
+            others = tuple(1 + k for k in range(len(shape)) if k != folded.distinct)
+            counts[i] = met.any(axis=others).sum(axis=1)
+    return counts
 
 
 def _key_values(key: Key, slots: Any) -> pa.Array:

@@ -5,48 +5,52 @@ The chain is FilterRows and ComputeColumns over a scan, below a HashAggregate or
 
 from __future__ import annotations
 
+import builtins
+import keyword
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..plan.expr import Column, ColumnRef, Expr
 from ..plan.physical import ComputeColumns, FilterRows, HashAggregate, Physical
 from ..plan.text import expression
 from .accumulate import Accumulator, Accumulators, Folded, fold_call
-from .loop import Apply, Convert, Let, Machine, Name, Number, Select, Term
-from .ranges import Interval
+from .grouping import Grouping, grouping_of
+from .loop import Apply, Let, Machine, Name, Number, Term
 from .translate import translate
-from .values import Input, Kernel, NotFusable, Value
+from .values import Input, Kernel, Value
 
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A group key as a component of the dense group number: (value - low), times `stride`; NULL is `size - 1`."""
-
-    column: Column
-    low: int
-    size: int
-    stride: int
-    nullable: bool
-    values: Any = None
-
-
-@dataclass(frozen=True, slots=True)
-class Grouping:
-    """How a row finds its group: the term of its number below `groups`, and the way back to key values.
-
-    `rows` is the accumulator that counts a group's rows, which says whether the group exists.
-    """
-
-    keys: tuple[Key, ...]
-    slot: Term
-    groups: int
-    rows: int
+# Words that a target uses in its kernels, besides those with digits at the end or of at most two letters
+RESERVED = {
+    *keyword.kwlist,
+    *dir(builtins),
+    *("start", "end", "row", "rows", "keep", "kept", "doubt", "slot", "table", "cuda", "block"),
+    *(
+        "thread",
+        "lane",
+        "grid",
+        "tail",
+        "word",
+        "words",
+        "stride",
+        "first",
+        "last",
+        "value",
+        "cell",
+    ),
+    *("other", "held", "offset", "shared_i", "shared_f", "out_i", "out_f", "array", "absolute"),
+    *("order_of_double", "insert", "key", "keys", "hash", "filled"),
+    *("threads", "copy", "copies", "step", "shared_n", "double_of_bits", "float_of_bits"),
+}
+ENDINGS = re.compile(
+    r"_(code|valid|bits|mask|word\d*)$"
+)  # which targets append to names of columns
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A pipeline that aggregates, ready to be printed.
+    """A pipeline, ready to be printed: one that aggregates, or without accumulators one that selects rows.
 
     `body` names values and filters, in the chain's order; `keep` is the variable that says whether the row is still in.
     `doubt` is the term that makes the kernel give up its answer.
@@ -70,24 +74,32 @@ def program(
     fold: Callable[[Expr, Input], Any],
     rows: int,
     group_limit: int,
+    may_hash: bool = False,
 ) -> Program:
     """Return an aggregating chain as a program; raises `NotFusable` with the reason.
 
-    `rows` is an upper bound of the input's rows, `group_limit` of the groups that may be addressed directly.
+    `rows` is an upper bound of the input's rows, `group_limit` of the groups that may be addressed directly; `may_hash`
+    says whether the target has hash tables for more.
     """
     kernel = Kernel(inputs, fold, names=_readable_names(inputs))
     chain = _Chain(kernel)
     for node in _chain_below(root.input):
         chain.step(node)
     accumulators = Accumulators()
-    grouping = _grouping(root.keys, kernel, group_limit, accumulators) if root.keys else None
-    folded = tuple(fold_call(c, call, kernel, accumulators, rows) for c, call in root.aggregates)
+    distinct = distinct_arguments(root)
+    grouping = None
+    if root.keys or distinct:
+        count = accumulators.add(Accumulator("add", Machine.I64, Number(1, Machine.I64)))
+        grouping = grouping_of(root.keys, distinct, kernel, group_limit, count, may_hash)
+    folded = tuple(
+        fold_call(c, call, kernel, accumulators, rows, distinct) for c, call in root.aggregates
+    )
     chain.settle_doubts()
     used = tuple(inputs[c] for c in kernel.used)
-    parts = ["scan"] + sorted({"filter" for n in [chain.keep] if n is not None})
-    parts.append("group" if root.keys else "aggregate")
+    filters = ["filter"] if chain.keep is not None else []
+    name = "_".join(["scan", *filters, "group" if root.keys else "aggregate"])
     return Program(
-        "_".join(parts),
+        name,
         used,
         kernel.names,
         kernel,
@@ -98,6 +110,27 @@ def program(
         tuple(accumulators.items),
         folded,
     )
+
+
+def selection(
+    root: FilterRows, inputs: dict[Column, Input], fold: Callable[[Expr, Input], Any]
+) -> Program:
+    """Return filters above a scan as a program that says of each row whether it is in; raises `NotFusable`."""
+    kernel = Kernel(inputs, fold, names=_readable_names(inputs))
+    chain = _Chain(kernel)
+    for node in _chain_below(root):
+        chain.step(node)
+    used = tuple(inputs[c] for c in kernel.used)
+    body = tuple(chain.body)
+    return Program(
+        "scan_filter", used, kernel.names, kernel, body, chain.keep, chain.doubt, None, (), ()
+    )
+
+
+def distinct_arguments(root: HashAggregate) -> tuple[Expr, ...]:
+    """What the aggregates count each value of once, without repetition."""
+    calls = [call for _, call in root.aggregates]
+    return tuple(dict.fromkeys(c.args[0] for c in calls if c.distinct and c.function == "count"))
 
 
 def _chain_below(node: Physical) -> list[Physical]:
@@ -149,54 +182,16 @@ class _Chain:
         self.kernel.names[column] = name
         term = Name(name, value.term.type)
         self.body.append(Let(term, value.term, f"{column.name} = {expression(expr)}"))
-        return Value(term, value.valid, value.interval, value.values)
+        return replace(value, term=term)
 
     def settle_doubts(self) -> None:
         """Doubts that came up so far count for rows that are still in."""
         for doubt in self.kernel.doubts[self._settled :]:
             term = doubt if self.keep is None else Apply("&", (self.keep, doubt), Machine.BOOL)
-            self.doubt = term if self.doubt is None else Apply("|", (self.doubt, term), Machine.BOOL)
+            self.doubt = (
+                term if self.doubt is None else Apply("|", (self.doubt, term), Machine.BOOL)
+            )
         self._settled = len(self.kernel.doubts)
-
-
-def _grouping(
-    keys: tuple[Column, ...], kernel: Kernel, limit: int, accumulators: Accumulators
-) -> Grouping:
-    """Number the groups densely by the product of the keys' intervals."""
-    found: list[tuple[Key, Term]] = []
-    stride = 1
-    for column in reversed(keys):
-        value = translate(ColumnRef(column), kernel)
-        interval = Interval(0, 1) if value.term.type is Machine.BOOL else value.interval
-        if interval is None:
-            raise NotFusable(f'the group key "{column.name}" is a {column.type}')
-        size = interval.size + (value.valid is not None)
-        found.append((Key(column, interval.low, size, stride, value.valid is not None, value.values), _part(value, interval, size)))
-        stride *= size
-        if stride > limit:
-            raise NotFusable(f"the group keys have a domain of more than {limit} values")
-    machine = Machine.I32
-    slot: Term | None = None
-    for key, part in found:
-        scaled = part if key.stride == 1 else Apply("*", (part, Number(key.stride, machine)), machine)
-        slot = scaled if slot is None else Apply("+", (slot, scaled), machine)
-    assert slot is not None
-    count = accumulators.add(Accumulator("add", Machine.I64, Number(1, Machine.I64)))
-    return Grouping(tuple(k for k, _ in reversed(found)), slot, stride, count)
-
-
-def _part(value: Value, interval: Interval, size: int) -> Term:
-    term = value.term
-    if term.type is not Machine.I32:
-        if term.type is Machine.I64 and interval.low != 0:
-            term = Apply("-", (term, Number(interval.low, Machine.I64)), Machine.I64)
-            interval = Interval(0, interval.size - 1)
-        term = Convert(term, Machine.I32)
-    if interval.low != 0:
-        term = Apply("-", (term, Number(interval.low, Machine.I32)), Machine.I32)
-    if value.valid is None:
-        return term
-    return Select(value.valid, term, Number(size - 1, Machine.I32), Machine.I32)
 
 
 def _readable_names(inputs: dict[Column, Input]) -> dict[Column, str]:
@@ -221,4 +216,7 @@ def _free(name: str, taken: set[str]) -> str:
 def _identifier(name: str) -> str:
     """A variable name that shows the column's; v_ keeps it apart from the generator's own words."""
     cleaned = "".join(c if c.isascii() and c.isalnum() else "_" for c in name.lower()).strip("_")
-    return cleaned if cleaned and cleaned[0].isalpha() and len(cleaned) > 2 else f"v_{cleaned or 'x'}"
+    if ENDINGS.search(cleaned):
+        cleaned += "_x"
+    plain = len(cleaned) > 2 and cleaned[0].isalpha() and cleaned[-1].isalpha()
+    return cleaned if plain and cleaned not in RESERVED else f"v_{cleaned or 'x'}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date, datetime
-from decimal import Decimal
+from decimal import Context, Decimal
 
 from ..plan.expr import Call, Case, Cast, ColumnRef, Expr, InList, Literal
 from ..plan.types import DataType, Kind
@@ -17,11 +17,12 @@ from .arithmetic import add, checked, convert, multiply, negate, subtract
 from .compare import compare, compare_with_constant
 from .lookup import through_table
 from .loop import Apply, Convert, Machine, Name, Number, Select, Term, negated, true_and
-from .ranges import Interval
+from .ranges import I32_MAX, Interval
 from .values import Input, Kernel, NotFusable, Value, machine_of
 
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct")
 EPOCH = date(1970, 1, 1)
+DIGITS = Context(prec=80)  # Python's own 28 would round a DECIMAL(38)
 
 
 def translate(expr: Expr, kernel: Kernel) -> Value:
@@ -88,11 +89,15 @@ def load(source: Input, kernel: Kernel) -> Value:
         return Value(raw, valid, source.raw)
     if source.column.type.kind is Kind.BOOLEAN:
         truth: Term = Apply("!=", (raw, Number(0, raw.type)), Machine.BOOL)
+        if source.base:  # TRUE alone, as code 0
+            truth = Number(True, Machine.BOOL)
         return Value(truth if valid is None else Apply("&", (truth, valid), Machine.BOOL), valid)
     if source.values is not None:
         return Value(raw, valid, source.interval, source.values)
     interval = source.interval
     machine = machine_of(interval, source.column.type)
+    if source.step > I32_MAX:  # as between -2**31 and 0
+        machine = Machine.I64
     term: Term = raw if raw.type is machine else Convert(raw, machine)
     if source.step != 1:
         step = Name(kernel.parameter(source.step, machine), machine)
@@ -113,7 +118,7 @@ def constant(value: object, data_type: DataType) -> int | float | None:
         case float():
             return value
         case Decimal():
-            return int(value.scaleb(data_type.scale))
+            return int(value.scaleb(data_type.scale, DIGITS))
         case datetime():
             delta = value - datetime(1970, 1, 1)
             return (delta.days * 86400 + delta.seconds) * 1_000_000 + delta.microseconds
@@ -242,7 +247,11 @@ def _abs(expr: Call, args: list[Value], kernel: Kernel) -> Value:
         below: Term = Apply("<", (value.term, zero), Machine.BOOL)
         return Value(Select(below, minus.term, value.term, value.term.type), value.valid)
     interval = value.interval.absolute()
-    machine = machine_of(minus.interval.union(value.interval), expr.type) if minus.interval else Machine.I64
+    machine = (
+        machine_of(minus.interval.union(value.interval), expr.type)
+        if minus.interval
+        else Machine.I64
+    )
     below = Apply("<", (value.term, zero), Machine.BOOL)
     term = Select(below, convert(minus.term, machine), convert(value.term, machine), machine)
     return checked(Value(term, value.valid, interval), expr.type, kernel)
@@ -319,7 +328,8 @@ def _to_float(value: Value, source: DataType, target: DataType) -> Value:
     if source.scale:
         # 10**scale is exact in a double up to 22 digits, so one rounding remains, as in DuckDB
         term = Apply("/", (term, Number(float(10**source.scale), Machine.F64)), Machine.F64)
-    return Value(convert(term, machine), value.valid)
+    exact = value if value.interval is not None else None
+    return Value(convert(term, machine), value.valid, exact=exact, scale=source.scale)
 
 
 def _scaled(value: Value, factor: int, expr: Cast, kernel: Kernel) -> Value:
@@ -352,4 +362,3 @@ RULES: dict[str, Rule] = {
     "sub_days": _arithmetic(subtract),
     "date_minus_date": _arithmetic(subtract),
 }
-

@@ -47,7 +47,6 @@ class Input:
         last = max(self.codes - 1, 0)
         return Interval(self.base, self.base + self.step * last)
 
-
     @property
     def register(self) -> Machine:
         """The register type of a code."""
@@ -62,13 +61,15 @@ class Value:
 
     `valid` None means never NULL.  A BOOLEAN's term is False where it is NULL, so that it can filter as it is; other terms
     hold anything there.  `interval` is set for everything that is an integer in a register; `values` is the dictionary
-    that a string's code points into.
+    that a string's code points into.  A float that an integer or decimal was cast to is `exact` / 10**`scale`.
     """
 
     term: Term
     valid: Term | None = None
     interval: Interval | None = None
     values: Any = None
+    exact: Value | None = None
+    scale: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +98,16 @@ class Kernel:
     """What grows while a pipeline is translated."""
 
     inputs: dict[Column, Input]
-    fold: Callable[[Expr, Input], Any]  # evaluates an expression on the values of one column, NULL last
+    fold: Callable[
+        [Expr, Input], Any
+    ]  # evaluates an expression on the values of one column, NULL last
     values: dict[Column, Value] = field(default_factory=dict)
     names: dict[Column, str] = field(default_factory=dict)
     parameters: list[Parameter] = field(default_factory=list)
     tables: list[TableParameter] = field(default_factory=list)
-    doubts: list[Term] = field(default_factory=list)  # any of them true: the kernel cannot vouch for its answer
+    doubts: list[Term] = field(
+        default_factory=list
+    )  # any of them true: the kernel cannot vouch for its answer
     used: dict[Column, None] = field(default_factory=dict)  # inputs that some term reads, in order
     memo: dict[Expr, Value] = field(default_factory=dict)
 

@@ -2,8 +2,12 @@
 
     optimize   logical -> logical     `optimizer.RULES`, in their order
     lower      logical -> physical    which algorithm, which build side
+    share      equal parts become one object, which runs once
     place      + device, + the reason when it is not the GPU
     fuse       chains of row-wise operators -> Pipeline
+
+Rules that turn subqueries into joins are in `subqueries`, `flatten` and `unnest`; join orders in `join_graph` and `join_order`;
+expressions in `simplification`, `fold`, `logic`, `unwrap` and `nullness`; row counts in `estimate` and `selectivity`.
 
 May import plan and catalog; never operators or a GPU library.  Start reading at `optimizer.py`.
 """

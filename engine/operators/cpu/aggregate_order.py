@@ -131,6 +131,10 @@ def _between_integers(
         mixed += (rest > 0.5) | ((rest == 0.5) & (mixed >= 0))
     else:
         mixed += (mixed < 0) & (rest > 0)
+        # DuckDB rounds low + (high - low) * weight to a double once, so that 6 + 15 * 0.19999999999999996 is 9; beyond
+        # 2^53 that would lose digits.
+        total = (a + (b - a).astype(np.longdouble) * weight).astype(np.float64)
+        mixed = np.where(np.abs(total) < 2.0**53, np.trunc(total).astype(np.int64), mixed)
     return from_numpy(mixed, validity(low), low.type)
 
 

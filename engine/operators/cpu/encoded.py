@@ -31,9 +31,7 @@ def encoded_columns(
     if selection is not None and len(found) < len(scan.made):
         whole = _cached(scan, identity, None, context)
         found = whole if len(whole) == len(scan.made) else found
-    missing = [
-        pair for pair in zip(scan.made, scan.sources, strict=True) if pair[0] not in found
-    ]
+    missing = [pair for pair in zip(scan.made, scan.sources, strict=True) if pair[0] not in found]
     if missing or not scan.made:
         from . import OPERATORS
 

@@ -21,6 +21,11 @@ def load_columns(scan: p.ParquetScan | p.MemoryScan, context: Context) -> None:
             try:
                 encoded_columns(alone, context)
             except NotFusable:
-                (parquet_scan if isinstance(alone, p.ParquetScan) else memory_scan)(
-                    alone, (), context
-                )
+                _load_plain(alone, context)
+
+
+def _load_plain(scan: p.ParquetScan | p.MemoryScan, context: Context) -> None:
+    if isinstance(scan, p.ParquetScan):
+        parquet_scan(scan, (), context)
+    else:
+        memory_scan(scan, (), context)

@@ -28,7 +28,7 @@ from .expressions import evaluate
 from .table import Table, filter, to_physical
 
 GROUP_LIMIT = 1 << 16  # groups that each thread addresses directly, whatever the number of rows
-LARGEST_GROUP_LIMIT = 1 << 24  # 128 MB for each accumulator of each thread
+ROWS_A_GROUP = 8  # at least, of more groups: their memory must be worth it
 # Rows that operators get through while a kernel of some steps compiles
 UNFUSED_FIRST_ROWS = 10_000_000
 
@@ -37,7 +37,7 @@ UNFUSED_FIRST_ROWS = 10_000_000
 class _Prepared:
     """A kernel made for these very columns; other columns, after a file has changed, need another.
 
-    `origin` is None until its machine code is there.
+    `origin` is None until its machine code is there, or `error` says why it will never be.
     """
 
     columns: tuple[EncodedColumn, ...]
@@ -47,6 +47,7 @@ class _Prepared:
     arguments: list[Any]
     operations: int
     origin: Origin | None = None
+    error: Exception | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -193,17 +194,19 @@ def _prepare(
     held = node.prepared.get("cpu")
     given = tuple(columns.values())
     if isinstance(held, _Prepared) and list(map(id, held.columns)) == list(map(id, given)):
+        if held.error is not None:
+            raise held.error
         return held, None if held.origin is None else "memory"
     inputs = {column: input_of(column, encoded) for column, encoded in columns.items()}
-    made = _program(node.body, inputs, rows)
+    made = _program(node.body, inputs, rows, context)
     kernel, path = host.compiled(made, tree(node.body), context.kernel_directory)
     arguments = [part for i in made.inputs for part in _buffers(columns[i.column])]
     prepared = _Prepared(given, made, kernel, path, arguments, operations(made))
     node.prepared["cpu"] = prepared
     if context.fuse == "auto" and rows < UNFUSED_FIRST_ROWS and not host.is_stored(kernel, path):
-        threading.Thread(target=_load, args=(prepared,), daemon=True).start()
-    else:
-        _load(prepared)
+        threading.Thread(target=_load_later, args=(prepared,)).start()
+        return prepared, None
+    _load(prepared)
     return prepared, prepared.origin
 
 
@@ -211,12 +214,22 @@ def _load(prepared: _Prepared) -> None:
     prepared.origin = host.load(prepared.kernel, prepared.program, prepared.arguments)
 
 
-def _program(body: p.Physical, inputs: dict[Column, Input], rows: int) -> Program:
+def _load_later(prepared: _Prepared) -> None:
+    """Compile in a thread of its own; the next run raises what went wrong."""
+    try:
+        _load(prepared)
+    except Exception as error:
+        prepared.error = error
+
+
+def _program(body: p.Physical, inputs: dict[Column, Input], rows: int, context: Context) -> Program:
     if isinstance(body, p.FilterRows):
         return selection(body, inputs, _fold_column)
     assert isinstance(body, p.HashAggregate)
-    limit = min(max(GROUP_LIMIT, rows), LARGEST_GROUP_LIMIT)
-    return program(body, inputs, _fold_column, rows, limit, may_hash=True)
+    limit = max(GROUP_LIMIT, rows // ROWS_A_GROUP)
+    # The operators' grouping takes as long as hash tables do (SF1, 6 M rows, 0.8 M groups: 0.48 s of CPU time to 0.57 s)
+    may_hash = context.fuse == "always"
+    return program(body, inputs, _fold_column, rows, limit, may_hash)
 
 
 def _buffers(column: EncodedColumn) -> list[Any]:

@@ -1,0 +1,50 @@
+"""`auto`: what is small runs unfused, and so does the first run while its kernel compiles."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+import fuseline
+from fuseline.planner.fuse import SMALL_INPUT
+
+QUERY = "select sum(v), count(*) from t where v > 100"
+
+
+def test_a_small_input_is_not_fused(tmp_path: Path) -> None:
+    with fuseline.connect(device="cpu", fuse="auto", cache_dir=tmp_path) as connection:
+        connection.register("t", pa.table({"v": np.arange(SMALL_INPUT - 1)}))
+        frame = connection.sql(QUERY)
+        frame.to_arrow()
+        assert "Pipeline" not in [node.name for node in frame.profile.nodes]
+    assert not list(tmp_path.iterdir())
+
+
+def test_operators_answer_while_the_kernel_compiles(tmp_path: Path) -> None:
+    table = pa.table({"v": np.arange(3 * SMALL_INPUT)})
+    with fuseline.connect(device="cpu", fuse="auto", cache_dir=tmp_path) as connection:
+        connection.register("t", table)
+        answers, notes = [], []
+        deadline = time.monotonic() + 60
+        while not (notes and notes[-1].startswith("kernel ")) and time.monotonic() < deadline:
+            frame = connection.sql(QUERY)
+            answers.append(frame.to_arrow())
+            notes += [n.note for n in frame.profile.nodes if n.name == "Pipeline"]
+            time.sleep(0.05)
+    assert "being compiled" in notes[0]
+    assert notes[-1].startswith("kernel ")
+    assert all(answer.equals(answers[0]) for answer in answers)
+
+
+def test_a_kernel_that_is_on_disk_is_used_at_once(tmp_path: Path) -> None:
+    table = pa.table({"v": np.arange(3 * SMALL_INPUT)})
+    for mode in ("always", "auto"):
+        with fuseline.connect(device="cpu", fuse=mode, cache_dir=tmp_path) as connection:
+            connection.register("t", table)
+            frame = connection.sql(QUERY)
+            frame.to_arrow()
+            (note,) = [n.note for n in frame.profile.nodes if n.name == "Pipeline"]
+            assert note.startswith("kernel ")

@@ -1,0 +1,93 @@
+"""Every kernel becomes machine code for Hopper, without a GPU: those of TPC-H Q1 and Q6, and those of the query shapes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fuseline
+from fuseline.codegen import device, emit_cuda, host
+from fuseline.codegen.steps import Program
+from tests.codegen.test_pipelines import FUSED, TABLES
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed: pip install 'fuseline[dev]'")
+
+HOPPER = (9, 0)
+QUERIES = Path(__file__).parent.parent.parent / "benchmarks" / "tpch"
+DYNAMIC_SHIFT = re.compile(r"shr\.[us]\d+\s+%\w+, %\w+, %")
+
+
+def programs(
+    query: str, tables: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> list[Program]:
+    """The programs that a query runs, less those with hashed groups, which have no form for CUDA."""
+    found: list[Program] = []
+    compiled = host.compiled
+
+    def keep(program: Program, *rest: Any) -> Any:
+        found.append(program)
+        return compiled(program, *rest)
+
+    monkeypatch.setattr(host, "compiled", keep)
+    with fuseline.connect(device="cpu", fuse="always") as connection:
+        for name, table in tables.items():
+            if isinstance(table, Path):
+                connection.read_parquet(table, name)
+            else:
+                connection.register(name, table)
+        connection.sql(query).to_arrow()
+    return [p for p in found if p.grouping is None or not p.grouping.hashed]
+
+
+def assembly(program: Program) -> str:
+    source, signature = emit_cuda.source(program, "a plan"), emit_cuda.signature(program)
+    return device.ptx(source, program.name, signature, HOPPER)
+
+
+def assert_compiles(program: Program) -> str:
+    """Link to a cubin; return the PTX."""
+    text = assembly(program)
+    assert ".local" not in text, "registers spill, or an array is indexed at run time"
+    code = device.link(text, program.name, HOPPER)
+    assert code.startswith(b"\x7fELF")
+    assert program.name.encode() in code
+    return text
+
+
+@pytest.mark.parametrize("query", FUSED)
+def test_a_query_shape(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = programs(query, TABLES, monkeypatch)
+    assert made
+    for program in made:
+        assert_compiles(program)
+
+
+@pytest.mark.parametrize("number", ["01", "06"])
+def test_tpch(
+    number: str, tpch_tables: Mapping[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loop over a word is unrolled: only the rows after the last word look for their code at run time."""
+    query = (QUERIES / f"q{number}.sql").read_text()
+    (program,) = programs(query, {"lineitem": tpch_tables["lineitem"]}, monkeypatch)
+    text = assert_compiles(program)
+    assert len(DYNAMIC_SHIFT.findall(text)) <= len(program.inputs)
+    assert text.count("ld.global") >= 2 * len(program.inputs)
+
+
+def test_a_cubin_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second time it is read; a damaged file is dropped and made anew."""
+    (program,) = programs("select count(*), sum(i) from t where i > 1", TABLES, monkeypatch)
+    file = device.kernel_file(program, "a plan", tmp_path, HOPPER)
+    assert not file.is_compiled
+    code, origin = file.cubin()
+    assert origin == "compiler"
+    again = device.kernel_file(program, "the same with other constants", tmp_path, HOPPER)
+    assert again.path == file.path
+    assert again.cubin() == (code, "disk")
+    file.path.with_suffix(".cubin").write_bytes(b"not a cubin")
+    mended, origin = file.cubin()
+    assert (len(mended), origin) == (len(code), "compiler")

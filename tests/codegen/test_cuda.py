@@ -1,0 +1,99 @@
+"""CUDA kernels, simulated: their accumulators end with the same values as those of the CPU's kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import fuseline
+from fuseline.codegen import host, places
+from fuseline.codegen.places import Place, layout
+from fuseline.codegen.steps import Program
+from tests.codegen import simulator
+from tests.codegen.test_pipelines import FUSED, TABLES
+
+Runs = list[tuple[Program, list[Any], int, list[Any], bool]]
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
+    """Every run of a CPU kernel that has a form for CUDA: program, columns, rows, accumulators and doubt."""
+    kept: Runs = []
+    original = host.run
+
+    def run(kernel: Any, program: Program, columns: Any, rows: int, *rest: Any, **more: Any) -> Any:
+        outcome = original(kernel, program, columns, rows, *rest, **more)
+        if program.grouping is None or not program.grouping.hashed:
+            kept.append((program, list(columns), rows, outcome.arrays, outcome.doubt))
+        return outcome
+
+    monkeypatch.setattr(host, "run", run)
+    # Blocks of two warps, so that a test has hundreds of Python threads and not thousands
+    monkeypatch.setattr(places, "BLOCK_THREADS", 64)
+    monkeypatch.setattr(places, "PRIVATE_THREADS", 64)
+    return kept
+
+
+def simulate(query: str, tables: Mapping[str, Any], runs: Runs) -> set[Place]:
+    """Run a query on the CPU and its kernels in the simulator; return where the accumulators were."""
+    with fuseline.connect(device="cpu", fuse="always") as connection:
+        for name, table in tables.items():
+            connection.register(name, table)
+        connection.sql(query).to_arrow()
+    assert runs, "no kernel ran"
+    found = set()
+    for program, columns, rows, arrays, doubt in runs:
+        simulated, doubted = simulator.run(program, columns, rows)
+        assert doubted == doubt
+        for expected, array in zip(arrays, simulated, strict=True):
+            if array.dtype == np.float64:
+                np.testing.assert_allclose(array, expected, rtol=1e-12)
+            else:
+                np.testing.assert_array_equal(array, expected)
+        found.add(layout(program).place)
+    return found
+
+
+@pytest.mark.parametrize("query", FUSED)
+def test_a_kernel_folds_as_the_cpu_does(query: str, runs: Runs) -> None:
+    simulate(query, {"t": TABLES["t"].slice(0, 301)}, runs)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3, 4, 15, 16, 17, 64 * 16 * 2])
+def test_the_rows_after_the_last_word(rows: int, runs: Runs) -> None:
+    values = np.arange(rows)
+    table = pa.table({"v": values % 100, "w": pa.array(values % 7, mask=values % 3 == 0)})
+    simulate("select count(*), sum(v), sum(w), max(w) from t where v < 90", {"t": table}, runs)
+
+
+@pytest.mark.parametrize(
+    ("groups", "place"),
+    [(3, Place.PRIVATE), (500, Place.BLOCK), (1500, Place.BLOCK), (40_000, Place.GLOBAL)],
+)
+def test_groups_in_each_place(groups: int, place: Place, runs: Runs) -> None:
+    random = np.random.default_rng(groups)
+    keys = np.concatenate([random.integers(0, groups, 200), [0, groups - 1]])
+    table = pa.table(
+        {"k": keys, "v": random.integers(-(10**6), 10**6, 202), "f": random.random(202)}
+    )
+    query = "select k, count(*), sum(v), min(v), max(v), sum(f), bit_xor(v) from t where v > -900000 group by k"
+    assert simulate(query, {"t": table}, runs) == {place}
+
+
+def test_small_values_take_32_bits() -> None:
+    from fuseline.codegen.accumulate import Accumulator
+    from fuseline.codegen.loop import Machine, Name
+    from fuseline.codegen.places import ROWS_A_THREAD, cell_machine
+
+    term = Name("v", Machine.I64)
+    limit = (2**31 - 2) // ROWS_A_THREAD
+    for magnitude, machine in ((limit, Machine.I32), (limit + 1, Machine.I64)):
+        accumulator = Accumulator("add", Machine.I64, term, magnitude=magnitude)
+        assert cell_machine(accumulator, ROWS_A_THREAD) is machine
+    for magnitude, machine in ((2**31 - 2, Machine.I32), (2**31 - 1, Machine.I64)):
+        accumulator = Accumulator("min", Machine.I64, term, magnitude=magnitude)
+        assert cell_machine(accumulator, ROWS_A_THREAD) is machine

@@ -1,0 +1,115 @@
+"""The ways to find a row's group: dense, sparse and hashed, each against DuckDB; and aggregates that group further."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import fuseline
+from fuseline.codegen import hash_groups, host
+from tests.codegen.fused import assert_fused, assert_not_fused
+
+CALLS = "count(*), sum(v), min(v), max(v), avg(f), count(n)"
+
+
+def _table(keys: object, rows: int) -> pa.Table:
+    random = np.random.default_rng(7)
+    values = random.integers(-1000, 1000, rows)
+    return pa.table(
+        {
+            "k": pa.array(keys),
+            "k2": random.integers(0, 5, rows),
+            "v": values,
+            "f": values * 0.5,
+            "n": pa.array(values, mask=values % 2 == 0),
+        }
+    )
+
+
+@pytest.mark.parametrize("order", ["ascending", "random"])
+@pytest.mark.parametrize("domain", [10, 70_000, 100_000_000])
+def test_group_keys_of_any_domain(domain: int, order: str) -> None:
+    rows = 300_000  # two ranges
+    keys = np.random.default_rng(3).integers(0, domain, rows) * 3 - 5
+    table = _table(np.sort(keys) if order == "ascending" else keys, rows)
+    assert_fused(f"select k, {CALLS} from t where v > -900 group by k", {"t": table})
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3])
+def test_hashed_groups_of_few_rows(rows: int) -> None:
+    keys = pa.array([2**40, None, -(2**40)][:rows], pa.int64())
+    assert_fused(f"select k, k2, {CALLS} from t group by k, k2", {"t": _table(keys, rows)})
+
+
+def test_hashed_groups_with_null_and_extremes() -> None:
+    keys = [2**61, -(2**61), None, 0, 2**61, None, 7, 0]
+    assert_fused(f"select k, {CALLS} from t group by k", {"t": _table(keys, 8)})
+
+
+def test_keys_beyond_63_bits_are_not_fused() -> None:
+    table = _table([2**63 - 1, -(2**63)], 2)
+    assert_not_fused("select k, count(*) from t group by k", {"t": table}, "63 bits")
+
+
+def test_a_table_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hash_groups, "SLOTS", 4)
+    monkeypatch.setattr(hash_groups, "GROWTH", 2)
+    monkeypatch.setattr(host, "ROWS_A_RANGE", 64)
+    keys = np.random.default_rng(5).integers(-(2**50), 2**50, 500).repeat(2)
+    assert_fused(f"select k, {CALLS} from t group by k", {"t": _table(keys, 1000)})
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select count(distinct k2) from t",
+        "select count(distinct n) from t where v > 500",
+        "select k2, count(distinct k) from t group by k2",
+        "select k2, count(distinct k), count(distinct n), sum(v), count(*) from t group by k2",
+        "select count(distinct k) filter (where v > 0), count(distinct k), count(k) from t",
+        "select k, min(distinct v), count(distinct k2) from t group by k",
+        "select count(distinct k2), sum(v) from t where v > 10000",
+        "select count(distinct v > 0) from t",
+    ],
+)
+def test_counting_different_values(query: str) -> None:
+    keys = [None, 1, 2, 3, 3, 1, 2] * 20
+    assert_fused(query, {"t": _table(keys, 140)})
+
+
+def test_counting_values_of_a_large_domain_is_not_fused() -> None:
+    table = _table(np.arange(1000) * 10**6, 1000)
+    assert_not_fused("select count(distinct k * v) from t", {"t": table}, "domain of more than")
+
+
+@pytest.mark.parametrize("name", ["var_samp", "var_pop", "stddev_samp", "stddev_pop"])
+@pytest.mark.parametrize("rows", [0, 1, 2, 100])
+def test_variances(name: str, rows: int) -> None:
+    table = _table(np.arange(rows) % 3, rows)
+    assert_fused(f"select {name}(v), {name}(n), {name}(v * 0.01) from t", {"t": table})
+    assert_fused(f"select k, {name}(n) filter (where v > 0) from t group by k", {"t": table})
+
+
+def test_variances_of_floats_and_of_large_values_are_not_fused() -> None:
+    table = {"t": _table([2**40, 5], 2)}
+    assert_not_fused("select var_samp(f) from t", table, "two passes")
+    assert_not_fused("select var_samp(k) from t", table, "more than 64 bits")
+
+
+def test_a_variance_far_from_zero_is_exact() -> None:
+    values = pa.table({"v": pa.array([10**9, 10**9 + 1, 10**9 + 2])})
+    with fuseline.connect(device="cpu", fuse="always") as connection:
+        connection.register("t", values)
+        assert connection.execute("select var_samp(v) from t").fetchall() == [(1.0,)]
+
+
+def test_deterministic_sums_do_not_depend_on_threads() -> None:
+    table = pa.table({"f": np.random.default_rng(1).random(3_000_000) * 10.0**9})
+    answers = set()
+    for threads in (1, 2, 3):
+        settings = {"fuse": "always", "deterministic": True, "threads": threads}
+        with fuseline.connect(device="cpu", **settings) as connection:
+            connection.register("t", table)
+            answers.add(connection.execute("select sum(f), avg(f) from t").fetchone())
+    assert len(answers) == 1
