@@ -1,12 +1,13 @@
-"""Which device a connection runs on, the backends that it needs, and what part of their memory the column cache may fill."""
+"""Which device a connection runs on, the backends that it needs, and how they and the column cache are used."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .errors import DeviceError, Unsupported
-from .plan.physical import Device, Physical, Transfer
+from .errors import DeviceError, InvalidQuery, Unsupported
+from .plan.expr import ColumnRef
+from .plan.physical import ComputeColumns, Device, MemoryScan, ParquetScan, Physical, Transfer
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -73,6 +74,17 @@ def check_placement(plan: Physical, backends: Mapping[Device, Any], settings: Se
             + "; ".join(reasons)
             + "): change the query, or SET require_gpu = false."
         )
+
+
+def table_scan(plan: Physical) -> ParquetScan | MemoryScan:
+    """Return the scan of a plan that is a table or some of its columns; raises `InvalidQuery` for any other."""
+    while isinstance(plan, ComputeColumns) and all(isinstance(e, ColumnRef) for _, e in plan.items):
+        plan = plan.input
+    if not isinstance(plan, ParquetScan | MemoryScan):
+        raise InvalidQuery(
+            "cache() takes a table or some of its columns: call it on table(...) or read_parquet(...)."
+        )
+    return plan
 
 
 def _each(plan: Physical) -> Iterator[Physical]:

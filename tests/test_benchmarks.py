@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from benchmarks import compare, engines, run, tpch
+from benchmarks import compare, engines, report, run, tpch
 from tests.conftest import SCALE
 
 
@@ -42,6 +42,25 @@ def test_result_has_times_machine_and_versions(tmp_path: Path, tpch_dir: Path) -
     assert {"cpu", "cores", "gpus"} <= result["machine"].keys()
     assert "duckdb" in result["versions"]
     assert (tmp_path / "out.png").stat().st_size > 10_000
+
+
+def test_each_kernel_is_a_point_below_the_roof(
+    tmp_path: Path, tpch_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FUSELINE_CACHE_DIR", str(tmp_path))
+    fused = lambda: engines.Fuseline(device="cpu", fuse="always")  # noqa: E731
+    monkeypatch.setitem(engines.ENGINES, "fused", fused)
+    chosen = ["--engines", "fused,duckdb", "--queries", "q01,q06"]
+    status, result = measured(tmp_path, tpch_dir, *chosen, "--roofline", str(tmp_path / "r.png"))
+    assert status == 0
+    first, second = report.kernels(result, "fused")
+    assert (first[0], second[0]) == ("q01", "q06")
+    assert min(*first[1:], *second[1:]) > 0
+    assert result["engines"]["fused"]["bandwidth"].keys() == {"cpu"}
+    assert report.kernels(result, "duckdb") == []
+    assert (tmp_path / "r.png").stat().st_size > 10_000
+    report.main([str(tmp_path / "out.json"), "--roofline", str(tmp_path / "again.png")])
+    assert (tmp_path / "again.png").exists()
 
 
 def test_what_fails_or_differs_is_not_timed(

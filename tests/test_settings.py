@@ -1,4 +1,5 @@
 import os
+from pathlib import Path
 
 import pytest
 
@@ -29,21 +30,26 @@ def test_bytes_that_are_none(text):
         parse_bytes("memory_limit", text)
 
 
+GIVEN = {
+    "device": ("cpu", "cpu"),
+    "memory_limit": ("1GB", 10**9),
+    "column_cache_limit": ("2GB", 2 * 10**9),
+    "threads": ("3", 3),
+    "require_gpu": ("on", True),
+    "fuse": ("never", "never"),
+    "cache_dir": ("/somewhere/else", Path("/somewhere/else")),
+    "debug": ("4", 4),
+    "check": ("1", True),
+    "deterministic": ("true", True),
+}
+
+
 def test_the_environment_sets_every_field():
-    values = {
-        "device": "cpu",
-        "memory_limit": "1GB",
-        "column_cache_limit": "2GB",
-        "threads": "3",
-        "require_gpu": "on",
-        "fuse": "never",
-        "debug": "4",
-        "check": "1",
-        "deterministic": "true",
+    variables = {f"FUSELINE_{name.upper()}": text for name, (text, _) in GIVEN.items()}
+    settings = Settings.from_environment(variables)
+    assert {n: getattr(settings, n) for n in Settings.names()} == {
+        n: v for n, (_, v) in GIVEN.items()
     }
-    settings = Settings.from_environment({f"FUSELINE_{k.upper()}": v for k, v in values.items()})
-    assert settings == Settings("cpu", 10**9, 2 * 10**9, 3, True, "never", 4, True, True)
-    assert list(values) == Settings.names()
 
 
 def test_threads_default_to_the_cores_of_the_process():

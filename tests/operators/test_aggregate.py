@@ -260,6 +260,8 @@ QUANTILES = ["DOUBLE", "DECIMAL", "WIDE", "TIMESTAMP"]
 @settings(max_examples=40)
 @given(data=st.data())
 def test_quantiles(backend: str, name: str, data: st.DataObject) -> None:
+    if backend == "gpu" and name == "WIDE":
+        pytest.skip("128-bit decimals are interpolated on the CPU")
     source = small_numbers(name, data.draw(st.lists(st.one_of(st.none(), st.integers(-99, 99)))))
     fraction = data.draw(st.sampled_from([0.0, 0.3, 0.5, 1.0]))
     x, literal = source["x"], Literal(fraction, DOUBLE)

@@ -75,7 +75,7 @@ def test_stats_show_bytes_and_hits():
     cache.put(key("a"), "A", 60)
     cache.get(key("a"))
     (entry,) = cache.stats()
-    assert entry == ("file", None, "a", "cpu", 60, 1)
+    assert entry == ("file", None, "a", "cpu", 60, 1, "A")
     cache.clear()
     assert cache.stats() == []
     assert cache.used("cpu") == 0
@@ -95,3 +95,10 @@ def test_many_threads_keep_the_count_right():
     for thread in threads:
         thread.join()
     assert cache.used("cpu") == sum(s.bytes for s in cache.stats()) <= 1000
+
+
+def test_a_table_without_an_identity_is_not_kept():
+    cache = ColumnCache(100)
+    cache.put(key("a", source=None), "A", 1)
+    assert cache.get(key("a", source=None)) is None
+    assert cache.used("cpu") == 0

@@ -22,6 +22,7 @@ __all__ = [
     "device_description",
     "device_name",
     "from_arrow",
+    "load_columns",
     "memory",
     "name",
     "num_bytes",
@@ -38,6 +39,7 @@ if find_spec("pylibcudf") is not None:
     from .aggregate import distinct_on, hash_aggregate
     from .bandwidth import copy_bandwidth, device_name
     from .join import hash_join, nested_loop_join
+    from .load import load_columns
     from .pipeline import pipeline
     from .rows import (
         compute_columns,

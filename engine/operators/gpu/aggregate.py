@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 
 import pylibcudf as plc
 
 from ...plan import physical as p
-from ...plan.expr import AggregateCall, ColumnRef
+from ...plan.expr import AggregateCall, Column, ColumnRef
 from ..context import Context
 from . import aggregate_moments as moments
 from . import aggregate_order as ordered
@@ -17,12 +17,15 @@ from . import aggregate_values as values
 from . import table as tables
 from .columns import as_key, empty, where_true
 from .device import on_device
-from .groups import Answer, Argument, Groups, matching_order, pick, restore
+from .dictionaries import Coded, Held
+from .groups import Answer, Argument, Groups, matching_order, pick, pick_held, restore
 from .set_operations import first_of_each
 from .sort import sorted_rows
 from .table import Table, device_type
 
 Aggregate = Callable[[AggregateCall, list[Argument], Groups], Answer]
+# As `Answer`, or strings as codes.
+HeldAnswer = Callable[[], Held]
 
 AGGREGATES: dict[str, Aggregate] = {
     "count_star": values.count_star,
@@ -62,29 +65,29 @@ _BLIND_TO_DUPLICATES = (
     "min", "max", "arg_min", "arg_max", "first", "last", "any_value",
     "bool_and", "bool_or", "bit_and", "bit_or",
 )  # fmt: skip
-_FLOATS_ALONE = ("median", "quantile_cont")
+_INTERPOLATED = ("median", "quantile_cont")
 
 
 def unsupported_call(call: AggregateCall) -> str | None:
     """Return why the GPU does not compute an aggregate, or None."""
     if call.function not in AGGREGATES:
         return f"the aggregate {call.function}()"
-    if call.function in _FLOATS_ALONE and not call.type.is_float:
-        return f"{call.function}() of {call.type}, which needs exact interpolation"
+    if call.function in _INTERPOLATED and call.type.is_wide_decimal:
+        return f"{call.function}() of {call.type}, which it would not interpolate exactly"
     return None
 
 
 @on_device
 def hash_aggregate(node: p.HashAggregate, inputs: tuple[Table, ...], context: Context) -> Table:
     (table,) = inputs
-    keys = [as_key(table[c]) for c in node.keys]
+    keys = [_group_key(table.columns[c.id]) for c in node.keys]
     if keys and not table.num_rows:
         return Table({c.id: empty(device_type(c.type)) for c in node.columns}, 0)
     if not node.aggregates:
         return _distinct(node, keys, table)
     groups = Groups(keys, table.num_rows, table.columns, context.deterministic)
     variants: dict[Hashable, Groups] = {}
-    answers: list[tuple[Groups, Answer]] = []
+    answers: list[tuple[Groups, HeldAnswer]] = []
     for _, call in node.aggregates:
         answers.append(_ask(call, groups, variants))
         context.check()
@@ -93,13 +96,27 @@ def hash_aggregate(node: p.HashAggregate, inputs: tuple[Table, ...], context: Co
     for members in {id(g): g for g in (lead, *variants.values())}.values():
         members.run()
         context.check()
-    columns = {
-        c.id: restore(key, device_type(c.type))
-        for c, key in zip(node.keys, lead.group_keys, strict=True)
-    }
+    columns = _keys_again(node, lead.group_keys, table)
     for (column, _), (members, answer) in zip(node.aggregates, answers, strict=True):
         columns[column.id] = _aligned(answer(), members, lead)
     return Table(columns, lead.count)
+
+
+def _group_key(held: Held) -> plc.Column:
+    return held.codes if isinstance(held, Coded) else as_key(held)
+
+
+def _keys_again(node: p.HashAggregate, keys: Sequence[plc.Column], table: Table) -> dict[int, Held]:
+    """Undo `_group_key`."""
+    columns: dict[int, Held] = {}
+    for column, key in zip(node.keys, keys, strict=True):
+        held = table.columns[column.id]
+        columns[column.id] = (
+            Coded(key, held.keys)
+            if isinstance(held, Coded)
+            else restore(key, device_type(column.type))
+        )
+    return columns
 
 
 @on_device
@@ -109,7 +126,7 @@ def distinct_on(node: p.DistinctOn, inputs: tuple[Table, ...], context: Context)
         return tables.slice_rows(table, 0, 1)
     if not table.num_rows:
         return table
-    first = first_of_each(plc.Table([as_key(table[c]) for c in node.keys]))
+    first = first_of_each(plc.Table([_group_key(table.columns[c.id]) for c in node.keys]))
     return tables.gather(table, pick(first, sorted_rows([first], [(False, False)])), node.columns)
 
 
@@ -123,16 +140,18 @@ def _distinct(node: p.HashAggregate, keys: list[plc.Column], table: Table) -> Ta
         plc.types.NullEquality.EQUAL,
         plc.types.NanEquality.ALL_EQUAL,
     )
-    restored = [
-        restore(k, device_type(c.type)) for c, k in zip(node.keys, rows.columns(), strict=True)
-    ]
-    return Table({c.id: k for c, k in zip(node.keys, restored, strict=True)}, rows.num_rows())
+    return Table(_keys_again(node, rows.columns(), table), rows.num_rows())
 
 
 def _ask(
     call: AggregateCall, groups: Groups, variants: dict[Hashable, Groups]
-) -> tuple[Groups, Answer]:
+) -> tuple[Groups, HeldAnswer]:
     """Let a call ask the groups of the rows that it sees, in its order."""
+    coded = _coded_argument(call, groups)
+    if coded is not None:
+        argument, held = coded
+        codes = AGGREGATES[call.function](call, [argument], groups)
+        return groups, lambda: Coded(codes(), held.keys)
     args = _arguments(call, groups)
     is_distinct = call.distinct or call.function == "approx_count_distinct"
     if is_distinct and call.args and call.function not in _BLIND_TO_DUPLICATES:
@@ -153,14 +172,36 @@ def _ask(
     return groups, AGGREGATES[call.function](call, args, groups)
 
 
+def _coded_argument(call: AggregateCall, groups: Groups) -> tuple[Argument, Coded] | None:
+    """Return the codes of which the extreme stands for that of the strings."""
+    arg = call.args[0] if call.args else None
+    if call.function not in ("min", "max") or not isinstance(arg, ColumnRef):
+        return None
+    found = groups.codes(arg.column)
+    if found is None or not isinstance(call.filter, ColumnRef):
+        return found
+    return _kept(found[0], groups.source(call.filter.column), groups), found[1]
+
+
 def _arguments(call: AggregateCall, groups: Groups) -> list[Argument]:
     """Return the columns of a call, NULL in the rows that its FILTER leaves out."""
-    args = [groups.source(a.column) for a in call.args if isinstance(a, ColumnRef)]
+    counts = call.function in ("count", "approx_count_distinct")
+    args = [
+        _counted(a.column, groups) if counts else groups.source(a.column)
+        for a in call.args
+        if isinstance(a, ColumnRef)
+    ]
     if not isinstance(call.filter, ColumnRef):
         return args
     keep = groups.source(call.filter.column)
     # count(*) has no argument: the filter itself, NULL where it is not TRUE, counts.
     return [_kept(a, keep, groups) for a in args or [keep]]
+
+
+def _counted(column: Column, groups: Groups) -> Argument:
+    """Return what stands for values of which only equality and NULL matter."""
+    coded = groups.codes(column)
+    return groups.source(column) if coded is None else coded[0]
 
 
 def _kept(argument: Argument, keep: Argument, groups: Groups) -> Argument:
@@ -171,7 +212,7 @@ def _kept(argument: Argument, keep: Argument, groups: Groups) -> Argument:
 def _distinct_rows(args: list[Argument], groups: Groups, call: AggregateCall) -> Groups:
     """Return the groups of the first row for each combination of keys and arguments."""
     rows = first_of_each(plc.Table([*groups.keys, *(as_key(a.column) for a in args)]))
-    columns = {
+    columns: dict[int, Held] = {
         a.column.id: arg.column
         for a, arg in zip([a for a in call.args if isinstance(a, ColumnRef)], args, strict=True)
     }
@@ -189,16 +230,16 @@ def _ordered_rows(call: AggregateCall, groups: Groups) -> Groups:
     return result
 
 
-def _subset(groups: Groups, rows: plc.Column, columns: Mapping[int, plc.Column]) -> Groups:
+def _subset(groups: Groups, rows: plc.Column, columns: Mapping[int, Held]) -> Groups:
     """Return the groups of some rows, in another order."""
     keys = [pick(k, rows) for k in groups.keys]
-    picked = {i: pick(c, rows) for i, c in columns.items()}
+    picked = {i: pick_held(c, rows) for i, c in columns.items()}
     return Groups(keys, rows.size(), picked, groups.deterministic)
 
 
-def _aligned(column: plc.Column, members: Groups, lead: Groups) -> plc.Column:
+def _aligned(held: Held, members: Groups, lead: Groups) -> Held:
     """Bring an answer from the order of its own groups into that of the result."""
     if members is lead or not lead.keys:
-        return column
+        return held
     order = members.once("aligned", lambda: matching_order(lead.group_keys, members.group_keys))
-    return pick(column, order)
+    return pick_held(held, order)

@@ -16,7 +16,6 @@ from .columns import (
     FLOAT64,
     INT64,
     binary,
-    cast,
     null_column,
     scalar,
     select,

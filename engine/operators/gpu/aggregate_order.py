@@ -12,11 +12,14 @@ from .columns import (
     BOOL,
     FLOAT64,
     INT32,
+    INT64,
+    as_integers,
     as_key,
     binary,
     cast,
     constant,
     null_column,
+    reinterpret,
     scalar,
     select,
     without_nulls,
@@ -191,12 +194,32 @@ def _continuous(call: AggregateCall, argument: Argument, groups: Groups, fractio
         if values.keys:
             order = matching_order(groups.group_keys, values.keys)
             weight = without_nulls(pick(weight, order, nullify=True), 0.0)
-        return _between(values.at(below), values.at(above), weight)
+        mix = _between_floats if call.type.is_float else _between_integers
+        return mix(values.at(below), values.at(above), weight)
 
     return interpolate
 
 
-def _between(low: plc.Column, high: plc.Column, weight: plc.Column) -> plc.Column:
+def _between_integers(low: plc.Column, high: plc.Column, weight: plc.Column) -> plc.Column:
+    """Timestamps, rounded to the nearest, halves away from zero, or unscaled decimals, rounded towards zero."""
+    a, b = as_integers(low), as_integers(high)
+    difference = cast(binary(b, a, Op.SUB, INT64), FLOAT64)
+    step = binary(difference, weight, Op.MUL, FLOAT64)
+    whole = _floor(step)
+    rest = binary(step, whole, Op.SUB, FLOAT64)
+    mixed = binary(a, cast(whole, INT64), Op.ADD, INT64)
+    zero, none, half = scalar(0, INT64), scalar(0.0, FLOAT64), scalar(0.5, FLOAT64)
+    if low.type().id() == plc.TypeId.TIMESTAMP_MICROSECONDS:
+        tie = binary(rest, half, Op.EQUAL, BOOL)
+        up = binary(tie, binary(mixed, zero, Op.GREATER_EQUAL, BOOL), Op.LOGICAL_AND, BOOL)
+        up = binary(binary(rest, half, Op.GREATER, BOOL), up, Op.LOGICAL_OR, BOOL)
+    else:
+        negative = binary(mixed, zero, Op.LESS, BOOL)
+        up = binary(negative, binary(rest, none, Op.GREATER, BOOL), Op.LOGICAL_AND, BOOL)
+    return reinterpret(binary(mixed, cast(up, INT64), Op.ADD, INT64), low.type())
+
+
+def _between_floats(low: plc.Column, high: plc.Column, weight: plc.Column) -> plc.Column:
     """A neighbour that is not needed must not turn the value into NaN."""
     data_type = low.type()
     step = binary(binary(high, low, Op.SUB, data_type), weight, Op.MUL, FLOAT64)

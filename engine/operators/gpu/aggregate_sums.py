@@ -197,7 +197,9 @@ def float_sum(argument: Argument, groups: Groups) -> Answer:
     values = as_double(argument, groups)
     if not groups.deterministic:
         return groups.ask(values, "sum")
-    finite, others = groups.once(("finite", values.key), lambda: _split_off_infinities(values.column))
+    finite, others = groups.once(
+        ("finite", values.key), lambda: _split_off_infinities(values.column)
+    )
     total = _sum_of_float_limbs(values.derive("finite", finite), groups)
     if others is None:
         return total

@@ -7,7 +7,8 @@ import time
 import rmm
 from cuda.bindings import runtime
 
-COPY_BYTES = 1 << 30  # far beyond the second-level cache
+COPY_BYTES = 1 << 30
+LEAST_BYTES = 1 << 28  # several times the second-level cache
 REPEATS = 20
 
 
@@ -19,7 +20,7 @@ def device_name(threads: int) -> str:
 
 
 def copy_bandwidth(threads: int) -> float:
-    """Return bytes a second, read and written, of copies within the device."""
+    """Return bytes a second, read and written, of copies within the device; raises `MemoryError` where it is full."""
     source, target = _two_buffers()
     size = source.size
     kind = runtime.cudaMemcpyKind.cudaMemcpyDeviceToDevice
@@ -35,12 +36,12 @@ def copy_bandwidth(threads: int) -> float:
 
 
 def _two_buffers() -> tuple[rmm.DeviceBuffer, rmm.DeviceBuffer]:
-    """Two buffers of `COPY_BYTES`, or of as much as there is."""
+    """Two buffers of `COPY_BYTES`, or of half or a quarter of that."""
     size = COPY_BYTES
     while True:
         try:
             return rmm.DeviceBuffer(size=size), rmm.DeviceBuffer(size=size)
         except MemoryError:
-            if size < 1 << 20:
+            if size <= LEAST_BYTES:
                 raise
             size //= 2

@@ -1,7 +1,8 @@
 """Expressions over a table: `evaluate` gives a device column, `selection` a BOOL8 column that is TRUE in the selected rows.
 
-Each function runs as one or a few libcudf kernels over all rows; constants stay scalars, equal parts are computed once.  What a
-row that CASE or COALESCE does not reach would raise is ignored: checks look at the rows in `Scope.active` alone.
+Each function runs as one or a few libcudf kernels over all rows; constants stay scalars, equal parts are computed once, and what
+reads nothing but one column of codes is computed once for each key.  What a row that CASE or COALESCE does not reach would raise
+is ignored: checks look at the rows in `Scope.active` alone.
 """
 
 from __future__ import annotations
@@ -10,10 +11,22 @@ from collections.abc import Sequence
 
 import pylibcudf as plc
 
-from ...plan.expr import Call, Case, Cast, ColumnRef, Expr, InList, Literal
+from ...errors import FuselineError
+from ...plan.expr import (
+    Call,
+    Case,
+    Cast,
+    Column,
+    ColumnRef,
+    Expr,
+    InList,
+    Literal,
+    columns_of,
+)
 from ...plan.functions import SCALAR
 from ...plan.types import Kind
 from .columns import negate, select, true_mask
+from .dictionaries import Coded, Held, recoded
 from .expressions_kernels import KERNELS, refusal
 from .kernels_casts import cast, cast_refusal
 from .kernels_logic import in_list
@@ -25,13 +38,24 @@ __all__ = ["evaluate", "evaluate_all", "selection", "unsupported"]
 
 def evaluate(expr: Expr, table: Table) -> plc.Column:
     """Return the value of `expr` in each row of `table`, in physical form."""
-    return evaluate_all((expr,), table)[0]
+    return as_column(value(expr, Scope(table)), table.num_rows)
 
 
-def evaluate_all(exprs: Sequence[Expr], table: Table) -> list[plc.Column]:
-    """Return the values of several expressions; what they have in common is computed once."""
+def evaluate_all(exprs: Sequence[Expr], table: Table) -> list[Held]:
+    """Return the values of several expressions; what they have in common is computed once, and codes stay codes."""
     scope = Scope(table)
-    return [as_column(value(expr, scope), table.num_rows) for expr in exprs]
+    return [_held(expr, scope) for expr in exprs]
+
+
+def _held(expr: Expr, scope: Scope) -> Held:
+    if isinstance(expr, ColumnRef):
+        return scope.table.columns[expr.column.id]
+    if expr.type.kind is Kind.VARCHAR:
+        coded = _only_codes(expr, scope)
+        values = None if coded is None else _of_each_key(expr, coded)
+        if coded is not None and values is not None:
+            return recoded(coded[1], values)
+    return as_column(value(expr, scope), scope.rows)
 
 
 def selection(predicate: Expr, table: Table) -> plc.Column:
@@ -79,20 +103,50 @@ def _moves_by_literal(expr: Expr) -> bool:
 
 def value(expr: Expr, scope: Scope) -> Value:
     """Return the value of an expression in the rows of a scope; arbitrary in rows that are not active."""
-    match expr:
-        case ColumnRef(column=column):
-            return scope.table[column]
-        case Literal():
-            return literal(expr)
+    if isinstance(expr, Literal):
+        return literal(expr)
     found = scope.find(expr)
     if found is None:
-        found = _computed(expr, scope)
+        found = _of_codes(expr, scope)
+        if found is None:
+            found = _computed(expr, scope)
         scope.known[expr] = found
     return found
 
 
+def _of_codes(expr: Expr, scope: Scope) -> plc.Column | None:
+    """Return the value of an expression over one column of codes, computed for each key."""
+    coded = _only_codes(expr, scope)
+    values = None if coded is None else _of_each_key(expr, coded)
+    return None if coded is None or values is None else coded[1].spread(values)
+
+
+def _only_codes(expr: Expr, scope: Scope) -> tuple[Column, Coded] | None:
+    """Return the one column that an expression reads, if it has codes with fewer keys than rows."""
+    if not scope.has_codes or isinstance(expr, ColumnRef):
+        return None
+    read = columns_of(expr)
+    if len(read) != 1:
+        return None
+    (column,) = read
+    held = scope.table.columns[column.id]
+    return (column, held) if isinstance(held, Coded) and held.keys.size() < held.size() else None
+
+
+def _of_each_key(expr: Expr, coded: tuple[Column, Coded]) -> plc.Column | None:
+    """Return an expression's values in the codes' domain; None when it raises for one, which no row may have."""
+    column, codes = coded
+    domain = codes.domain()
+    try:
+        return evaluate(expr, Table({column.id: domain}, domain.size()))
+    except FuselineError:
+        return None
+
+
 def _computed(expr: Expr, scope: Scope) -> Value:
     match expr:
+        case ColumnRef(column=column):
+            return scope.table[column]
         case Call(function="coalesce"):
             return _coalesce(expr, scope)
         case Call():

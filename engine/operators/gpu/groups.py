@@ -14,7 +14,18 @@ from typing import Any
 import pylibcudf as plc
 
 from ...plan.expr import Column
-from .columns import FLOAT64, INT32, INT64, constant, empty, null_column, reinterpret, sequence
+from .columns import (
+    FLOAT64,
+    INT32,
+    INT64,
+    cast,
+    constant,
+    empty,
+    null_column,
+    reinterpret,
+    sequence,
+)
+from .dictionaries import Coded, Held, plain
 
 EQUAL = plc.types.NullEquality.EQUAL
 EXCLUDE = plc.types.NullPolicy.EXCLUDE
@@ -86,7 +97,7 @@ class Groups:
         self,
         keys: list[plc.Column],
         rows: int,
-        columns: Mapping[int, plc.Column],
+        columns: Mapping[int, Held],
         deterministic: bool = False,
     ) -> None:
         self.keys = keys
@@ -111,7 +122,17 @@ class Groups:
 
     def source(self, column: Column) -> Argument:
         """Return a column of the rows as an argument."""
-        return Argument(column.id, self.columns[column.id])
+        held = self.columns[column.id]
+        return self.once(("source", column.id), lambda: Argument(column.id, plain(held)))
+
+    def codes(self, column: Column) -> tuple[Argument, Coded] | None:
+        """Return the codes of a column of strings as an argument, if it has any."""
+        held = self.columns[column.id]
+        if not isinstance(held, Coded):
+            return None
+        # Extremes of less than 32 bits have no atomic instruction.
+        codes = self.once(("codes", column.id), lambda: cast(held.codes, INT32))
+        return Argument(("codes", column.id), codes), held
 
     def row_numbers(self) -> plc.Column:
         return self.once("row numbers", lambda: sequence(self.rows))
@@ -228,6 +249,11 @@ def pick(column: plc.Column, rows: plc.Column, nullify: bool = False) -> plc.Col
         return null_column(rows.size(), column.type())
     how = policy.NULLIFY if nullify else policy.DONT_CHECK
     return plc.copying.gather(plc.Table([column]), rows, how).columns()[0]
+
+
+def pick_held(held: Held, rows: plc.Column) -> Held:
+    """Return the values at `rows`, codes as codes."""
+    return Coded(pick(held.codes, rows), held.keys) if isinstance(held, Coded) else pick(held, rows)
 
 
 def restore(key: plc.Column, data_type: plc.DataType) -> plc.Column:

@@ -12,11 +12,11 @@ import pylibcudf as plc
 
 from ...errors import ExecutionError
 from ...plan import physical as p
-from ...plan.types import Kind
 from ..context import Context
 from . import table as tables
 from .columns import BOOL, as_key, constant, empty, scalar, select, without_nulls
 from .device import is_out_of_memory, on_device
+from .dictionaries import Coded, Held, joint_codes, plain
 from .expressions import selection
 from .join_pairs import (
     Pairs,
@@ -87,8 +87,9 @@ def hash_join(node: p.HashJoin, inputs: tuple[Table, ...], context: Context) -> 
 
 def join_keys(node: p.HashJoin, left: Table, right: Table) -> Keys:
     """Return the keys, with NULL coded as a column of its own where keys differ in how they treat it."""
-    lefts = [as_key(left[c]) for c in node.left_keys]
-    rights = [as_key(right[c]) for c in node.right_keys]
+    columns = zip(node.left_keys, node.right_keys, strict=True)
+    pairs = [_comparable(left.columns[a.id], right.columns[b.id]) for a, b in columns]
+    lefts, rights = [a for a, _ in pairs], [b for _, b in pairs]
     # NULL only ever equals NULL: where one side has none, both rules mean the same.
     nullable = [bool(a.null_count() and b.null_count()) for a, b in zip(lefts, rights, strict=True)]
     asked = [equal for equal, both in zip(node.null_equal, nullable, strict=True) if both]
@@ -96,11 +97,19 @@ def join_keys(node: p.HashJoin, left: Table, right: Table) -> Keys:
         return Keys(plc.Table(lefts), plc.Table(rights), EQUAL if asked else UNEQUAL)
     for i, equal in enumerate(node.null_equal):
         if equal and nullable[i]:
-            filler = "" if node.left_keys[i].type.kind is Kind.VARCHAR else 0
+            filler = "" if lefts[i].type().id() == plc.TypeId.STRING else 0
             for side in (lefts, rights):
                 side.append(plc.unary.is_null(side[i]))
                 side[i] = without_nulls(side[i], filler)
     return Keys(plc.Table(lefts), plc.Table(rights), UNEQUAL)
+
+
+def _comparable(left: Held, right: Held) -> tuple[plc.Column, plc.Column]:
+    """Return two key columns in a form in which equal values have equal bits."""
+    coded = joint_codes([left, right])
+    if coded is not None:
+        return coded[0].codes, coded[1].codes
+    return as_key(plain(left)), as_key(plain(right))
 
 
 def inner_pairs(keys: Keys) -> Pairs:
@@ -215,7 +224,7 @@ def _cross(node: p.NestedLoopJoin, left: Table, right: Table, context: Context) 
         check_single(right.num_rows, 1)
     if 1 in (left.num_rows, right.num_rows):
         both = _side_by_side(left, right)
-        return Table({c.id: both[c] for c in node.columns}, both.num_rows)
+        return Table({c.id: both.columns[c.id] for c in node.columns}, both.num_rows)
     pairs = concat_pairs(list(all_pairs(left.num_rows, right.num_rows, count, context)))
     return joined(node, left, right, pairs)
 
@@ -231,7 +240,10 @@ def _side_by_side(left: Table, right: Table) -> Table:
     return Table(columns, count)
 
 
-def _repeated(column: plc.Column, count: int) -> plc.Column:
+def _repeated(held: Held, count: int) -> Held:
+    if isinstance(held, Coded):
+        return Coded(_repeated(held.codes, count), held.keys)
+    column = held
     if not count:
         return empty(column.type())
     return plc.Column.from_scalar(column.to_scalar(), count)

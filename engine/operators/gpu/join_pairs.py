@@ -17,6 +17,7 @@ from ...plan.expr import Expr, columns_of
 from ..context import Context
 from . import table as tables
 from .columns import BOOL, INT32, constant, empty, negate, scalar, sequence
+from .dictionaries import Held
 from .expressions import selection
 from .table import Table, check_rows, concat_columns
 
@@ -159,5 +160,5 @@ def marked(node: Join, left: Table, mark: plc.Column) -> Table:
     if node.kind == "anti":
         return tables.keep_rows(left, negate(mark), node.columns)
     assert node.mark is not None
-    every = {**left.columns, node.mark.id: mark}
+    every: dict[int, Held] = {**left.columns, node.mark.id: mark}
     return Table({c.id: every[c.id] for c in node.columns}, left.num_rows)

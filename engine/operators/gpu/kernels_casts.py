@@ -1,6 +1,6 @@
 """CAST and TRY_CAST between numbers, truth values, dates and timestamps, by DuckDB's rules of rounding and of what fits.
 
-Casts from text, and of floats, decimals and dates to text, are the CPU's.
+Text is read in `kernels_parse` and written in `kernels_print`; that of floats is the CPU's.
 """
 
 from __future__ import annotations
@@ -20,22 +20,20 @@ from .columns import (
     negate,
     null_column,
     reinterpret,
-    scalar,
     select,
     true_mask,
     where_true,
 )
 from .kernels_arithmetic import bounds, extremes, inside
+from .kernels_parse import parsed
+from .kernels_print import MICROS_A_DAY, printed
 from .table import device_type
 from .values import Constant, Scope, binary, integer_type, integers
 
 Op = plc.binaryop.BinaryOperator
 Unary = plc.unary.UnaryOperator
-TEXT = plc.DataType(plc.TypeId.STRING)
 
-MICROS_A_DAY = 86_400_000_000
 _LARGEST_DAY = (2**63 - 1) // MICROS_A_DAY
-_TEXTABLE = (Kind.BOOLEAN, Kind.VARCHAR, Kind.NULL)
 
 
 def cast_refusal(source: DataType, target: DataType) -> str | None:
@@ -43,10 +41,14 @@ def cast_refusal(source: DataType, target: DataType) -> str | None:
     if source == target or Kind.NULL in (source.kind, target.kind):
         return None
     words = f"CAST of {source} to {target}"
-    if Kind.INTERVAL in (source.kind, target.kind) or source.kind is Kind.VARCHAR:
+    if Kind.INTERVAL in (source.kind, target.kind):
         return words
+    if source.kind is Kind.VARCHAR:
+        return None
     if target.kind is Kind.VARCHAR:
-        return None if source.is_integer or source.kind in _TEXTABLE else words
+        # DuckDB writes no 0 before the point of a decimal that has no digits there.
+        only_fraction = source.is_decimal and source.precision == source.scale
+        return words if source.is_float or only_fraction else None
     if source.is_temporal != target.is_temporal or (source.is_float and target.is_wide_decimal):
         return words
     return None
@@ -59,8 +61,10 @@ def cast(expr: Cast, scope: Scope, column: plc.Column) -> plc.Column:
         return column
     if Kind.NULL in (source.kind, target.kind):
         return null_column(column.size(), device_type(target))
+    if source.kind is Kind.VARCHAR:
+        return parsed(expr, scope, column)
     if target.kind is Kind.VARCHAR:
-        return _text(column, source)
+        return printed(expr, scope, column)
     if target.kind is Kind.BOOLEAN:
         return _truth(column)
     if target.is_temporal:
@@ -72,13 +76,6 @@ def cast(expr: Cast, scope: Scope, column: plc.Column) -> plc.Column:
     if target.is_float:
         return _to_float(column, source, target)
     return _exact(expr, scope, column)
-
-
-def _text(column: plc.Column, source: DataType) -> plc.Column:
-    if source.kind is Kind.BOOLEAN:
-        words = select(true_mask(column), scalar("true", TEXT), scalar("false", TEXT))
-        return where_true(words, plc.unary.is_valid(column)) if column.null_count() else words
-    return plc.strings.convert.convert_integers.from_integers(column)
 
 
 def _truth(column: plc.Column) -> plc.Column:

@@ -8,7 +8,7 @@ import pylibcudf as plc
 
 from ...errors import ExecutionError
 from ...plan.expr import Call, Literal
-from .columns import BOOL, constant
+from .columns import BOOL, constant, scalar, where_true
 from .values import Constant, Scope, Value, as_column, binary, operand
 
 Op = plc.binaryop.BinaryOperator
@@ -108,6 +108,34 @@ def regexp_full_match(call: Call, scope: Scope, args: tuple[Value, ...]) -> Valu
     return _search(as_column(args[0], scope.rows), f"^(?:{pattern})$")
 
 
+def regexp_replace(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    """The first match, or with the option g all of them."""
+    pattern, options = text_argument(call, 1), text_argument(call, 3)
+    assert pattern is not None
+    column = as_column(args[0], scope.rows)
+    count = -1 if "g" in (options or "") else 1
+    return plc.strings.replace_re.replace_re(column, _program(pattern), operand(args[2]), count)
+
+
+def regexp_extract(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    """A group of the first match, 0 for all of it; '' where nothing matches."""
+    pattern = text_argument(call, 1)
+    column = as_column(args[0], scope.rows)
+    # libcudf counts the groups from 0, and the whole is a group of its own here.
+    program = _program(f"({pattern})")
+    found = plc.strings.extract.extract_single(column, program, _group(call))
+    filled = plc.replace.replace_nulls(found, scalar("", TEXT)) if found.null_count() else found
+    return where_true(filled, plc.unary.is_valid(column)) if column.null_count() else filled
+
+
+def _group(call: Call) -> int:
+    if len(call.args) < 3:
+        return 0
+    literal = call.args[2]
+    assert isinstance(literal, Literal)
+    return int(str(literal.value or 0))
+
+
 def _search(column: plc.Column, pattern: str) -> plc.Column:
     return plc.strings.contains.contains_re(column, _program(pattern))
 
@@ -135,24 +163,58 @@ def literal_refusal(call: Call) -> str | None:
 
 def _regex_refusal(call: Call) -> str | None:
     """Only expressions whose every construct means the same to libcudf as to RE2."""
+    options = text_argument(call, 2)
+    return _pattern_refusal(call) or (f"{call.function}() with options" if options else None)
+
+
+def _pattern_refusal(call: Call) -> str | None:
     reason = literal_refusal(call)
     if reason is not None:
         return reason
     pattern = text_argument(call, 1)
-    options = text_argument(call, 2, "")
-    if options or pattern is None:
-        return f"{call.function}() with options"
+    if pattern is None:
+        return f"{call.function}() with NULL as its pattern"
+    words = f"{call.function}() with the pattern '{pattern}'"
     # Plain characters, classes of them, groups, alternatives and repetitions of ASCII text.
     if not re.fullmatch(
-        r"(?:[A-Za-z0-9 _@/:;,<>=!~%&-]|\[[A-Za-z0-9 _-]+\]|[()|*+]|\\[.])*", pattern
+        r"\^?(?:[A-Za-z0-9 _@/:;,<>=!~%&.-]|\[[A-Za-z0-9 _-]+\]|[()|*+]|\\[.])*", pattern
     ):
-        return f"{call.function}() with the pattern '{pattern}'"
-    if re.search(r"\(\*|\(\+|\(\||\|\*|\|\+|[*+]{2}|\(\)|^[*+]", pattern):
-        return f"{call.function}() with the pattern '{pattern}'"
+        return words
+    if re.search(r"\(\*|\(\+|\(\||\|\*|\|\+|[*+]{2}|\(\)|^\^?[*+]", pattern):
+        return words
     try:
         _program(pattern)
     except (RuntimeError, ValueError):
+        return words
+    return None
+
+
+def _extent_refusal(call: Call) -> str | None:
+    """Where it matters what is matched, and not only whether: no two ways to match the same text, and no empty match."""
+    reason = _pattern_refusal(call)
+    if reason is not None:
+        return reason
+    pattern = text_argument(call, 1) or ""
+    if re.search(r"\||\)[*+]", pattern) or re.match(pattern, ""):
         return f"{call.function}() with the pattern '{pattern}'"
+    if text_argument(call, 3) not in ("", "g"):
+        return f"{call.function}() with options"
+    return None
+
+
+def _replace_refusal(call: Call) -> str | None:
+    reason = _extent_refusal(call)
+    if reason is None and "\\" in (text_argument(call, 2) or ""):
+        return f"{call.function}() with a reference to a group"
+    return reason
+
+
+def _extract_refusal(call: Call) -> str | None:
+    reason = _extent_refusal(call)
+    if reason is not None:
+        return reason
+    if not 0 <= _group(call) <= re.compile(text_argument(call, 1) or "").groups:
+        return f"{call.function}() of a group that the pattern does not have"
     return None
 
 
@@ -172,10 +234,14 @@ KERNELS = {
     "ends_with": ends_with,
     "regexp_matches": regexp_matches,
     "regexp_full_match": regexp_full_match,
+    "regexp_replace": regexp_replace,
+    "regexp_extract": regexp_extract,
 }
 REFUSALS = {
     "like": _like_refusal,
     "ilike": _like_refusal,
     "regexp_matches": _regex_refusal,
     "regexp_full_match": _regex_refusal,
+    "regexp_replace": _replace_refusal,
+    "regexp_extract": _extract_refusal,
 }

@@ -8,10 +8,30 @@ import pylibcudf as plc
 
 from ...errors import ExecutionError
 from ...plan.expr import Call, Literal
-from .columns import BOOL, INT32, INT64, cast, constant, reinterpret, scalar, select, true_mask
+from .columns import (
+    BOOL,
+    INT32,
+    INT64,
+    cast,
+    constant,
+    reinterpret,
+    scalar,
+    select,
+    true_mask,
+    where_true,
+)
 from .kernels_arithmetic import extremes
 from .kernels_patterns import TEXT, literal_refusal, text_argument
-from .values import Constant, Scope, Value, as_column, binary, operand
+from .values import (
+    Constant,
+    Scope,
+    Value,
+    as_column,
+    binary,
+    is_null_constant,
+    null,
+    operand,
+)
 
 Op = plc.binaryop.BinaryOperator
 Side = plc.strings.side_type.SideType
@@ -27,6 +47,19 @@ def concat(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
     table = plc.Table([as_column(a, scope.rows) for a in args])
     # Without a third argument a NULL would count as an empty string.
     return plc.strings.combine.concatenate(table, scalar("", TEXT), scalar(None, TEXT))
+
+
+def concat_ws(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    """NULLs are left out with their separator; a separator that is NULL makes all NULL."""
+    separator, *texts = args
+    if is_null_constant(separator):
+        return null(call.type)
+    table = plc.Table([as_column(t, scope.rows) for t in texts])
+    combine = plc.strings.combine
+    without, nothing, none = combine.SeparatorOnNulls.NO, scalar("", TEXT), scalar(None, TEXT)
+    if isinstance(separator, Constant):
+        return combine.concatenate(table, operand(separator), nothing, None, without)
+    return combine.concatenate(table, separator, none, nothing, without)
 
 
 def lower(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
@@ -141,6 +174,27 @@ def reverse(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
     return plc.strings.reverse.reverse(as_column(args[0], scope.rows))
 
 
+def split_part(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    """The part with a number, from 1; '' where there are fewer."""
+    column = as_column(args[0], scope.rows)
+    place = _number(call, 2) - 1
+    if place >= _LONGEST:
+        return _slice(column, 0, 0)
+    parts = plc.strings.split.split.split_part(column, operand(args[1]), place)
+    found = plc.replace.replace_nulls(parts, scalar("", TEXT)) if parts.null_count() else parts
+    return where_true(found, plc.unary.is_valid(column)) if column.null_count() else found
+
+
+def translate(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    """Characters one by one; the first of equal ones to replace counts, and those without a replacement go."""
+    old, new = text_argument(call, 1) or "", text_argument(call, 2) or ""
+    table: dict[str, str | int] = {}
+    for place, letter in enumerate(old):
+        table.setdefault(letter, new[place] if place < len(new) else 0)
+    column = as_column(args[0], scope.rows)
+    return plc.strings.translate.translate(column, table) if table else column
+
+
 def position(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
     """The place of the first occurrence, from 1; 0 for none and 1 for an empty needle."""
     column = as_column(args[0], scope.rows)
@@ -209,12 +263,30 @@ def _pad_refusal(call: Call) -> str | None:
     return reason
 
 
+def _split_refusal(call: Call) -> str | None:
+    reason = literal_refusal(call)
+    if reason is None and text_argument(call, 1) == "":
+        return f"{call.function}() by an empty string"
+    if reason is None and _number_or(call, 2, 1) < 1:
+        return f"{call.function}() from the end"
+    return reason
+
+
+def _number_or(call: Call, place: int, default: int) -> int:
+    """A literal number, or what stands for NULL."""
+    argument = call.args[place]
+    assert isinstance(argument, Literal)
+    return default if argument.value is None else _number(call, place)
+
+
 _LITERAL = (
     "substring", "left", "right", "trim", "ltrim", "rtrim", "repeat", "replace", "position",
+    "translate",
 )  # fmt: skip
 
 KERNELS: dict[str, Any] = {
     "concat": concat,
+    "concat_ws": concat_ws,
     "lower": lower,
     "upper": upper,
     "length": length,
@@ -229,10 +301,13 @@ KERNELS: dict[str, Any] = {
     "replace": replace,
     "reverse": reverse,
     "position": position,
+    "split_part": split_part,
+    "translate": translate,
     "ascii": code_point,
 }
 REFUSALS = {
     **dict.fromkeys(_LITERAL, literal_refusal),
     "lpad": _pad_refusal,
     "rpad": _pad_refusal,
+    "split_part": _split_refusal,
 }

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pylibcudf as plc
 from cuda.bindings import driver, runtime
-from cuda.core import Device, Kernel, LaunchConfig, ObjectCode, launch
+from cuda.core import Device, Kernel, LaunchConfig, ObjectCode, Stream, launch
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
 from ...codegen.device import Architecture
@@ -83,7 +83,7 @@ def run(prepared: Launch) -> tuple[list[Any], bool]:
     _check(error)
     out_i = _array(out.ptr, integers)
     out_f = _array(out.ptr + 8 * integers, size // 8 - integers)
-    launch(stream, prepared.config, prepared.kernel, *prepared.arguments, *out_i, *out_f)
+    launch(_stream(), prepared.config, prepared.kernel, *prepared.arguments, *out_i, *out_f)
     host = np.empty(size, np.uint8)
     out.copy_to_host(host, stream=stream)
     stream.synchronize()
@@ -94,6 +94,14 @@ def run(prepared: Launch) -> tuple[list[Any], bool]:
     count = prepared.where.groups
     found = [arrays[c.array][c.out * count : (c.out + 1) * count] for c in prepared.where.cells]
     return found, bool(arrays["out_i"][-1])
+
+
+@cache
+def _stream() -> Stream:
+    """The stream on which libcudf works, as cuda.core wants it."""
+    device = Device()
+    device.set_current()
+    return device.create_stream(plc.utils.CUDF_DEFAULT_STREAM)
 
 
 def _array(pointer: int, length: int) -> tuple[int, ...]:

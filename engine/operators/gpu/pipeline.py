@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 import time
 import weakref
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -14,42 +16,51 @@ import pyarrow as pa
 from ...codegen import device
 from ...codegen.inputs import input_of
 from ...codegen.listing import operations
+from ...codegen.loop import Machine
 from ...codegen.results import domain, result_columns
 from ...codegen.steps import Program, program
 from ...codegen.values import Input, NotFusable
 from ...plan import physical as p
 from ...plan.expr import Column, Expr
 from ...plan.text import tree
-from ...storage.cache import CacheKey
-from ...storage.device_encode import encode_on_device
 from ...storage.encodings import EncodedColumn
 from ..context import Context, Origin, PipelineReceipt
 from . import launch
 from .columns import INT64, reinterpret
 from .device import on_device
+from .encoded import DEVICE, encoded_columns
 from .expressions import evaluate
 from .table import Table, to_device
 from .upload import upload
 
-DEVICE = "gpu"
-ENCODED = "encoded"  # beside the row groups in cache keys
 GROUP_LIMIT = 1 << 16  # groups that are addressed directly; their accumulators travel to the host
+
+MachineCode = tuple[bytes, Origin]
 
 
 @dataclasses.dataclass(frozen=True)
-class _Prepared:
-    """What became of a pipeline over these very columns: a launch, or the reason why there is none.
+class _Refused:
+    """Why no kernel holds the pipeline over the table version of this identity."""
 
-    The columns are not held, so that the cache may let them go; a launch knows their addresses and is used only while they are
-    the columns of the run.
+    identity: Any
+    reason: str
+
+
+@dataclasses.dataclass
+class _Prepared:
+    """A kernel made for these very columns; other columns, after a file has changed, need another.
+
+    The columns are not held, so that the cache may let them go: a launch knows their addresses and is used only while they are
+    the columns of the run.  It is None until the machine code is there.
     """
 
     columns: tuple[weakref.ref[EncodedColumn], ...]
-    program: Program | None = None
+    program: Program
+    path: Path
+    code: Future[MachineCode]
+    pointers: list[int]
+    operations: int
     launch: launch.Launch | None = None
-    path: Path | None = None
-    operations: int = 0
-    refused: str | None = None
 
     def fits(self, columns: Sequence[EncodedColumn]) -> bool:
         held = [ref() for ref in self.columns]
@@ -60,22 +71,26 @@ class _Prepared:
 def pipeline(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> Table:
     """Run a pipeline fused when a kernel holds it, else one operator at a time; the result is the same."""
     scan = _scan_of(node.body)
+    identity = getattr(scan.table, "identity", None)
+    held = node.prepared.get(DEVICE)
+    if isinstance(held, _Refused) and held.identity == identity is not None:
+        return _unfused(node, held.reason, context)
     start = time.perf_counter()
     try:
-        columns, rows, loaded = _encoded(node, scan, context)
+        columns, rows, loaded = encoded_columns(scan, context)
         columns_there = time.perf_counter()
         prepared, origin = _prepare(node, columns, rows, context)
     except NotFusable as reason:
-        context.receipts[id(node)] = PipelineReceipt(reason.message)
-        return _unfused(node.body, context)
-    assert prepared.program is not None
-    assert prepared.launch is not None
+        node.prepared[DEVICE] = _Refused(identity, reason.message)
+        return _unfused(node, reason.message, context)
+    if prepared.launch is None:
+        return _unfused(node, "the kernel is being compiled", context)
     kernel_there = time.perf_counter()
     arrays, doubt = launch.run(prepared.launch)
     size = sum(columns[i.column].nbytes for i in prepared.program.inputs)
     context.bytes_read += size
-    context.receipts[id(node)] = PipelineReceipt(
-        "a value was close to 64 bits" if doubt else None,
+    receipt = PipelineReceipt(
+        None,
         prepared.path,
         origin,
         rows,
@@ -87,7 +102,8 @@ def pipeline(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> T
         prepared.program,
     )
     if doubt:
-        return _unfused(node.body, context)
+        return _unfused(node, "a value was close to 64 bits", context, receipt)
+    context.receipts[id(node)] = receipt
     return upload(*result_columns(prepared.program, arrays))
 
 
@@ -98,56 +114,21 @@ def _scan_of(node: p.Physical) -> p.ParquetScan | p.MemoryScan:
     return node
 
 
-def _unfused(node: p.Physical, context: Context) -> Table:
+def _unfused(
+    node: p.Pipeline, reason: str, context: Context, receipt: PipelineReceipt | None = None
+) -> Table:
     """Run a chain one operator at a time."""
+    context.receipts[id(node)] = (
+        PipelineReceipt(reason) if receipt is None else dataclasses.replace(receipt, reason=reason)
+    )
+    return _operators(node.body, context)
+
+
+def _operators(node: p.Physical, context: Context) -> Table:
     from . import OPERATORS  # which lists this module's operator too
 
-    inputs = tuple(_unfused(child, context) for child in node.children)
+    inputs = tuple(_operators(child, context) for child in node.children)
     return OPERATORS[type(node)](node, inputs, context)
-
-
-# Columns
-
-
-def _encoded(
-    node: p.Pipeline, scan: p.ParquetScan | p.MemoryScan, context: Context
-) -> tuple[dict[Column, EncodedColumn], int, bool]:
-    """Return the scan's columns encoded, from the cache where they are there; their rows; whether any had to be loaded."""
-    selection = scan.selection if isinstance(scan, p.ParquetScan) else None
-    identity: Any = getattr(scan.table, "identity")  # noqa: B009 - the catalog's tables have one
-    _check_known(node, (identity, selection))
-    keys = [CacheKey(identity, (ENCODED, selection), source, DEVICE) for source in scan.sources]
-    found: dict[Column, EncodedColumn] = {}
-    for column, key in zip(scan.made, keys, strict=True):
-        held = context.cache.get(key)
-        if held is not None:
-            found[column] = held
-    missing = [(c, k) for c, k in zip(scan.made, keys, strict=True) if c not in found]
-    if not missing and found:
-        return found, next(iter(found.values())).rows, False
-    from . import OPERATORS
-
-    rest = dataclasses.replace(
-        scan, made=tuple(c for c, _ in missing), sources=tuple(k.column for _, k in missing)
-    )
-    table = OPERATORS[type(rest)](rest, (), context)
-    for column, key in missing:
-        encoded = encode_on_device(table[column], column.type)
-        if encoded is None:
-            reason = f'"{column.name}" ({column.type}) has no narrow encoding'
-            node.prepared[f"{DEVICE} refused"] = ((identity, selection), reason)
-            raise NotFusable(reason)
-        context.cache.put(key, encoded, encoded.nbytes)
-        found[column] = encoded
-        context.check()
-    return {c: found[c] for c in scan.made}, table.num_rows, bool(missing)
-
-
-def _check_known(node: p.Pipeline, version: Hashable) -> None:
-    """Raise again what kept a column from being encoded, while the table is the same."""
-    known = node.prepared.get(f"{DEVICE} refused")
-    if known is not None and known[0] == version:
-        raise NotFusable(known[1])
 
 
 def _fold_column(expr: Expr, source: Input) -> pa.Array:
@@ -165,34 +146,62 @@ def _fold_column(expr: Expr, source: Input) -> pa.Array:
 def _prepare(
     node: p.Pipeline, columns: dict[Column, EncodedColumn], rows: int, context: Context
 ) -> tuple[_Prepared, Origin]:
-    """Return the launch for these columns, that of the last run if they are the same; raises `NotFusable`."""
-    given = tuple(columns.values())
-    held: _Prepared | None = node.prepared.get(DEVICE)
-    origin: Origin = "memory"
-    if held is None or not held.fits(given):
-        held, origin = _made(node, columns, rows, context)
-        node.prepared[DEVICE] = held
-    if held.refused is not None:
-        raise NotFusable(held.refused)
-    return held, origin
-
-
-def _made(
-    node: p.Pipeline, columns: dict[Column, EncodedColumn], rows: int, context: Context
-) -> tuple[_Prepared, Origin]:
-    assert isinstance(node.body, p.HashAggregate)
+    """Return the kernel for these columns, that of the last run if they are the same, and where its code came from."""
+    held = node.prepared.get(DEVICE)
+    if isinstance(held, _Prepared) and held.fits(tuple(columns.values())):
+        if held.launch is None and held.code.done():
+            held.launch = _launch(held, rows)
+        return held, "memory"
+    made = _program(node, columns, rows, context)
+    pointers = [pointer for i in made.inputs for pointer in _pointers(columns[i.column])]
     refs = tuple(weakref.ref(c) for c in columns.values())
-    try:
-        inputs = {column: input_of(column, encoded) for column, encoded in columns.items()}
-        made = program(node.body, inputs, _fold_column, rows, GROUP_LIMIT)
-    except NotFusable as reason:
-        return _Prepared(refs, refused=reason.message), "memory"
-    code, path, origin = device.cubin(
+    file = device.kernel_file(
         made, tree(node.body), context.kernel_directory, launch.architecture()
     )
-    pointers = [pointer for i in made.inputs for pointer in _pointers(columns[i.column])]
-    prepared = launch.prepare(made, code, pointers, rows)
-    return _Prepared(refs, made, prepared, path, operations(made)), origin
+    code = _compiled(file, context.fuse)
+    held = _Prepared(refs, made, file.path, code, pointers, operations(made))
+    node.prepared[DEVICE] = held
+    if not held.code.done():
+        return held, "compiler"
+    held.launch = _launch(held, rows)
+    return held, held.code.result()[1]
+
+
+def _program(
+    node: p.Pipeline, columns: dict[Column, EncodedColumn], rows: int, context: Context
+) -> Program:
+    assert isinstance(node.body, p.HashAggregate)
+    inputs = {column: input_of(column, encoded) for column, encoded in columns.items()}
+    made = program(node.body, inputs, _fold_column, rows, GROUP_LIMIT)
+    if context.deterministic and any(a.machine is Machine.F64 for a in made.accumulators):
+        raise NotFusable("float sums would depend on the order in which threads finish")
+    return made
+
+
+def _compiled(file: device.KernelFile, fuse: str) -> Future[MachineCode]:
+    """Find the machine code or compile it; with `auto` a thread compiles, and operators run meanwhile."""
+    found: Future[MachineCode] = Future()
+
+    def compile_now() -> None:
+        try:
+            found.set_result(file.cubin())
+        except Exception as error:
+            found.set_exception(error)
+
+    if fuse == "auto" and not file.is_compiled:
+        threading.Thread(target=compile_now, daemon=True).start()
+    else:
+        compile_now()
+    return found
+
+
+def _launch(prepared: _Prepared, rows: int) -> launch.Launch:
+    """Load the machine code; a kernel that could not be compiled leaves the work to the operators."""
+    error = prepared.code.exception()
+    if error is not None:
+        raise NotFusable(f"the kernel could not be compiled: {error}") from error
+    code, _ = prepared.code.result()
+    return launch.prepare(prepared.program, code, prepared.pointers, rows)
 
 
 def _pointers(column: EncodedColumn) -> list[int]:

@@ -9,14 +9,16 @@ import pylibcudf as plc
 
 from ...plan import physical as p
 from ...plan.expr import Expr, Literal, columns_of, conjunction, conjuncts
-from ...plan.types import DataType, Kind, to_arrow
+from ...plan.types import DataType, to_arrow
 from ..context import Context
 from . import table as tables
 from .columns import INT64, sequence
 from .device import on_device
+from .dictionaries import Coded
 from .expressions import evaluate, evaluate_all, selection
-from .table import Table, check_rows, concat_columns, to_device
+from .table import Table, check_rows, concat_columns, concat_held, to_device
 
+STRING = plc.TypeId.STRING
 # Below this many rows a second filter costs more in fixed overhead (about 0.1 ms) than it saves.
 STAGED_FILTER_ROWS = 100_000
 
@@ -26,7 +28,7 @@ def filter_rows(node: p.FilterRows, inputs: tuple[Table, ...], context: Context)
     """Test numbers and dates before the text of the rows that are left, which costs most."""
     (table,) = inputs
     columns = node.columns
-    first, last = _by_cost(node.predicate)
+    first, last = _by_cost(node.predicate, table)
     if not first or not last or table.num_rows < STAGED_FILTER_ROWS:
         return tables.keep_rows(table, selection(node.predicate, table), columns)
     rest = conjunction(last)
@@ -36,12 +38,15 @@ def filter_rows(node: p.FilterRows, inputs: tuple[Table, ...], context: Context)
     return tables.keep_rows(survivors, selection(rest, survivors), columns)
 
 
-def _by_cost(predicate: Expr) -> tuple[list[Expr], list[Expr]]:
-    """Split the parts of a condition into those that read no text and those that do."""
+def _by_cost(predicate: Expr, table: Table) -> tuple[list[Expr], list[Expr]]:
+    """Split the parts of a condition into those that read no text and those that do; codes are no text."""
     cheap: list[Expr] = []
     dear: list[Expr] = []
+    text = {
+        i for i, c in table.columns.items() if not isinstance(c, Coded) and c.type().id() == STRING
+    }
     for part in conjuncts(predicate):
-        reads_text = any(c.type.kind is Kind.VARCHAR for c in columns_of(part))
+        reads_text = any(c.id in text for c in columns_of(part))
         (dear if reads_text else cheap).append(part)
     return cheap, dear
 
@@ -81,8 +86,8 @@ def concat_rows(node: p.ConcatRows, inputs: tuple[Table, ...], context: Context)
     count = check_rows(sum(t.num_rows for t in inputs), "UNION ALL")
     columns = {}
     for i, made in enumerate(node.made):
-        parts = [t[child.columns[i]] for child, t in zip(node.inputs, inputs, strict=True)]
-        columns[made.id] = concat_columns(parts)
+        pairs = zip(node.inputs, inputs, strict=True)
+        columns[made.id] = concat_held([t.columns[child.columns[i].id] for child, t in pairs])
         context.check()
     return Table(columns, count)
 

@@ -1,7 +1,8 @@
 """Scans: columns of files and of tables in memory, in physical form, through the column cache.
 
 A column that is read in full is kept as one device column, so that the next query copies nothing.  A selection of row
-groups is cut out of that column when it is there, and read and kept on its own when it is not.
+groups is cut out of that column when it is there, and read and kept on its own when it is not.  Strings of which few
+differ are kept as codes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from ...storage.parquet import ParquetTable
 from ..context import Context
 from .columns import cast, empty, null_column
 from .device import is_out_of_memory, on_device
-from .table import Table, check_rows, concat_columns, device_type, to_device
+from .dictionaries import Held, encoded, slices
+from .table import Table, check_rows, concat_columns, concat_held, device_type, to_device
 
 DEVICE = "gpu"
 # Uncompressed bytes that one call of the reader takes: decoding needs a few times as much beside the result.
@@ -45,7 +47,7 @@ def memory_scan(node: p.MemoryScan, inputs: tuple[Table, ...], context: Context)
         key = CacheKey(table.identity, None, source, DEVICE)
         found = context.cache.get(key)
         if found is None:
-            found = to_device(table.column(source), column.type)
+            found = encoded(to_device(table.column(source), column.type))
             context.cache.put(key, found, found.device_buffer_size())
             context.check()
         columns[column.id] = found
@@ -61,7 +63,7 @@ def parquet_scan(node: p.ParquetScan, inputs: tuple[Table, ...], context: Contex
     chosen = table.all_row_groups if selection is None else selection
     rows = check_rows(sum(_rows(table, part) for part in chosen), f'Reading "{table.name}"')
     sources = list(dict.fromkeys(node.sources))
-    found = {}
+    found: dict[str, Held] = {}
     for source in sources:
         column = _cached(table, source, selection, context)
         if column is not None:
@@ -81,21 +83,19 @@ def _rows(table: ParquetTable, part: RowGroups) -> int:
 
 def _cached(
     table: ParquetTable, source: str, selection: Selection, context: Context
-) -> plc.Column | None:
+) -> Held | None:
     """Return a column from the cache: as it is asked for, or cut out of the whole column."""
-    column = context.cache.get(CacheKey(table.identity, selection, source, DEVICE))
+    column: Held | None = context.cache.get(CacheKey(table.identity, selection, source, DEVICE))
     if column is not None or selection is None:
         return column
-    whole = context.cache.get(CacheKey(table.identity, None, source, DEVICE))
+    whole: Held | None = context.cache.get(CacheKey(table.identity, None, source, DEVICE))
     return None if whole is None else _cut(whole, table, selection)
 
 
-def _cut(whole: plc.Column, table: ParquetTable, selection: tuple[RowGroups, ...]) -> plc.Column:
+def _cut(whole: Held, table: ParquetTable, selection: tuple[RowGroups, ...]) -> Held:
     """Return the rows of some row groups; without a copy when they lie side by side."""
     bounds = [i for pair in _ranges(table, selection) for i in pair]
-    if not bounds:
-        return empty(whole.type())
-    return concat_columns(plc.copying.slice(whole, bounds))
+    return concat_held(slices(whole, bounds or [0, 0]))
 
 
 def _ranges(table: ParquetTable, selection: tuple[RowGroups, ...]) -> Iterator[tuple[int, int]]:
@@ -115,7 +115,7 @@ def _ranges(table: ParquetTable, selection: tuple[RowGroups, ...]) -> Iterator[t
 
 def _read(
     table: ParquetTable, sources: Sequence[str], chosen: Sequence[RowGroups], context: Context
-) -> Iterator[tuple[str, plc.Column]]:
+) -> Iterator[tuple[str, Held]]:
     """Yield columns of some row groups; those of the files are read together, in as few calls as memory allows."""
     from_files = [s for s in sources if s not in table.constants]
     if from_files:
@@ -128,11 +128,11 @@ def _read(
             context.check()
         for source, columns in parts.items():
             whole = columns or [empty(device_type(table.types[source]))]
-            yield source, concat_columns(whole)
+            yield source, encoded(concat_columns(whole))
             columns.clear()
     for source in sources:
         if source in table.constants:
-            yield source, _constant(table, source, chosen)
+            yield source, encoded(_constant(table, source, chosen))
 
 
 def _shares(

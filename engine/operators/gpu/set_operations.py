@@ -19,7 +19,7 @@ def hash_set_operation(
     node: p.HashSetOperation, inputs: tuple[Table, ...], context: Context
 ) -> Table:
     left, right = inputs
-    renamed = {m.id: left[c] for m, c in zip(node.made, node.left.columns, strict=True)}
+    renamed = {m.id: left.columns[c.id] for m, c in zip(node.made, node.left.columns, strict=True)}
     result = Table(renamed, left.num_rows)
     if not left.num_rows:
         return result

@@ -11,6 +11,7 @@ from ..context import Context
 from . import table as tables
 from .columns import BOOL, INT32, as_integers, binary, empty, is_float, scalar, sequence
 from .device import on_device
+from .dictionaries import Coded, Held
 from .table import Table
 
 Op = plc.binaryop.BinaryOperator
@@ -62,7 +63,12 @@ def sorted_rows(keys: Sequence[plc.Column], directions: Sequence[Direction]) -> 
 
 def _order(table: Table, keys: tuple[p.Order, ...]) -> plc.Column:
     directions = [(k.descending, k.nulls_first) for k in keys]
-    return sorted_rows([table[k.column] for k in keys], directions)
+    return sorted_rows([_key(table.columns[k.column.id]) for k in keys], directions)
+
+
+def _key(held: Held) -> plc.Column:
+    """Codes are in the order of their strings."""
+    return held.codes if isinstance(held, Coded) else held
 
 
 def _sortable(column: plc.Column) -> plc.Column:
@@ -87,7 +93,7 @@ def _candidates(table: Table, key: p.Order, count: int) -> plc.Column | None:
 
     They are those up to the `count`-th value of that key, equal ones included, so that the other keys can decide.
     """
-    column = table[key.column]
+    column = _key(table.columns[key.column.id])
     if column.null_count() or table.num_rows < TOP_K_ROWS or count * TOP_K_SHARE > table.num_rows:
         return None
     column = as_integers(_sortable(column))

@@ -13,8 +13,16 @@ from .table import MAX_ROWS, unsupported_type
 
 
 def unsupported(node: p.Physical) -> str | None:
-    """Return the first reason why this backend cannot run a node, or None."""
+    """Return the first reason why this backend cannot run a node, or None; for a pipeline, any operator of its body."""
+    if isinstance(node, p.Pipeline):
+        return next((r for part in _chain(node.body) for r in _reasons(part)), None)
     return next(_reasons(node), None)
+
+
+def _chain(node: p.Physical) -> Iterator[p.Physical]:
+    yield node
+    for child in node.children:
+        yield from _chain(child)
 
 
 def _reasons(node: p.Physical) -> Iterator[str]:

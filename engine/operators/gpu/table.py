@@ -1,8 +1,9 @@
 """The GPU backend's table: pylibcudf columns by column id, in physical form, and how rows are picked from it.
 
 Physical forms: DECIMAL of up to 18 digits is DECIMAL64, a wider one DECIMAL128; DATE is TIMESTAMP_DAYS, TIMESTAMP is
-TIMESTAMP_MICROSECONDS, VARCHAR is STRING; NULL is an all-null BOOL8.  INTERVAL has no column.  libcudf counts rows in
-int32 and knows no precision, only a scale, which is the negative of ours.
+TIMESTAMP_MICROSECONDS, VARCHAR is STRING, or `dictionaries.Coded` where scans found few different strings; NULL is an
+all-null BOOL8.  INTERVAL has no column.  libcudf counts rows in int32 and knows no precision, only a scale, which is the
+negative of ours.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from ...plan.expr import Column
 from ...plan.types import DataType, Kind
 from ...plan.types import to_arrow as arrow_type
 from .columns import INT64, cast, empty, null_column
+from .dictionaries import Coded, Held, joint_codes, plain
 
 MAX_ROWS = (1 << 31) - 1
 NULLIFY = plc.copying.OutOfBoundsPolicy.NULLIFY
@@ -46,13 +48,16 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of equal length by `Column.id`; `num_rows` counts rows of a table without columns too."""
+    """Columns of equal length by `Column.id`; `num_rows` counts rows of a table without columns too.
 
-    columns: Mapping[int, plc.Column] = field(repr=False)
+    `table[column]` is a column of libcudf, which costs a gather for strings that lie as codes; `columns` holds them as they lie.
+    """
+
+    columns: Mapping[int, Held] = field(repr=False)
     num_rows: int
 
     def __getitem__(self, column: Column) -> plc.Column:
-        return self.columns[column.id]
+        return plain(self.columns[column.id])
 
 
 @functools.cache
@@ -72,7 +77,7 @@ def unsupported_type(data_type: DataType) -> str | None:
 
 def plc_table(table: Table, columns: Iterable[Column]) -> plc.Table:
     """Return some columns of a table as libcudf wants them."""
-    return plc.Table([table.columns[c.id] for c in columns], num_rows=table.num_rows)
+    return plc.Table([table[c] for c in columns], num_rows=table.num_rows)
 
 
 def from_plc(columns: Sequence[Column], table: plc.Table) -> Table:
@@ -96,13 +101,12 @@ def gather(
     ids = list(table.columns) if columns is None else [c.id for c in columns]
     if not ids:
         return Table({}, rows.size())
+    source = _lying(table, ids)
     if nullify and not table.num_rows:
-        return Table(
-            {i: null_column(rows.size(), table.columns[i].type()) for i in ids}, rows.size()
-        )
-    source = plc.Table([table.columns[i] for i in ids])
+        none = [null_column(rows.size(), c.type()) for c in source.columns()]
+        return Table(_like(table, ids, none), rows.size())
     picked = plc.copying.gather(source, rows, NULLIFY if nullify else DONT_CHECK)
-    return Table(dict(zip(ids, picked.columns(), strict=True)), rows.size())
+    return Table(_like(table, ids, picked.columns()), rows.size())
 
 
 def keep_rows(table: Table, mask: plc.Column, columns: Iterable[Column] | None = None) -> Table:
@@ -110,9 +114,23 @@ def keep_rows(table: Table, mask: plc.Column, columns: Iterable[Column] | None =
     ids = list(table.columns) if columns is None else [c.id for c in columns]
     if not ids:
         return Table({}, count_true(mask))
-    source = plc.Table([table.columns[i] for i in ids])
-    kept = plc.stream_compaction.apply_retention_mask(source, mask)
-    return Table(dict(zip(ids, kept.columns(), strict=True)), kept.num_rows())
+    kept = plc.stream_compaction.apply_retention_mask(_lying(table, ids), mask)
+    return Table(_like(table, ids, kept.columns()), kept.num_rows())
+
+
+def _lying(table: Table, ids: Sequence[int]) -> plc.Table:
+    """Return columns as they lie, codes for strings that have them."""
+    held = [table.columns[i] for i in ids]
+    return plc.Table([h.codes if isinstance(h, Coded) else h for h in held])
+
+
+def _like(table: Table, ids: Sequence[int], columns: Sequence[plc.Column]) -> dict[int, Held]:
+    """Return rows of what `_lying` gave as columns of a table."""
+    made: dict[int, Held] = {}
+    for i, column in zip(ids, columns, strict=True):
+        source = table.columns[i]
+        made[i] = Coded(column, source.keys) if isinstance(source, Coded) else column
+    return made
 
 
 def count_true(mask: plc.Column) -> int:
@@ -129,8 +147,9 @@ def slice_rows(table: Table, offset: int, count: int | None = None) -> Table:
     length = table.num_rows - start if count is None else min(count, table.num_rows - start)
     if length == table.num_rows or not table.columns:
         return Table(table.columns, length)
-    (part,) = plc.copying.slice(plc.Table(list(table.columns.values())), [start, start + length])
-    return Table(dict(zip(table.columns, part.columns(), strict=True)), length)
+    ids = list(table.columns)
+    (part,) = plc.copying.slice(_lying(table, ids), [start, start + length])
+    return Table(_like(table, ids, part.columns()), length)
 
 
 def concat_columns(columns: Sequence[plc.Column]) -> plc.Column:
@@ -142,11 +161,19 @@ def concat_columns(columns: Sequence[plc.Column]) -> plc.Column:
     return plc.concatenate.concatenate(filled)
 
 
+def concat_held(parts: Sequence[Held]) -> Held:
+    """Return columns one after the other; codes into the same keys stay codes."""
+    coded = joint_codes(parts)
+    if coded is None:
+        return concat_columns([plain(part) for part in parts])
+    return Coded(concat_columns([c.codes for c in coded]), coded[0].keys)
+
+
 def to_arrow(table: Table, columns: Sequence[Column]) -> pa.Table:
     """Return `columns` on the host, in the Arrow types of `plan.types.to_arrow`."""
     if not columns:
         return _without_columns(table.num_rows)
-    moved = [_for_host(table.columns[c.id], c.type) for c in columns]
+    moved = [_for_host(table[c], c.type) for c in columns]
     metadata = [ColumnMetadata(c.name, precision=c.type.precision or None) for c in columns]
     host = plc.Table(moved, num_rows=table.num_rows).to_arrow(metadata)
     chunks = [

@@ -44,7 +44,9 @@ def upload(arrays: Mapping[Column, pa.Array], rows: int) -> Table:
         return Table({c.id: empty(device_type(c.type)) for c in arrays}, 0)
     staging = _Staging()
     places = {
-        c: _staged(array, c.type, staging) for c, array in arrays.items() if c.type.kind is not Kind.NULL
+        c: _staged(array, c.type, staging)
+        for c, array in arrays.items()
+        if c.type.kind is not Kind.NULL
     }
     memory = staging.copied() if staging.size else None
     columns = {}

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import pylibcudf as plc
@@ -14,6 +15,7 @@ from ...plan.expr import Expr, Literal
 from ...plan.types import DataType, Kind
 from . import columns
 from .columns import BOOL, HUGE, INT64, as_integers, both, cast, reinterpret, scalar, true_mask
+from .dictionaries import Coded
 from .table import Table, count_true, device_type
 
 _EPOCH = date(1970, 1, 1)
@@ -48,6 +50,11 @@ class Scope:
     @property
     def rows(self) -> int:
         return self.table.num_rows
+
+    @cached_property
+    def has_codes(self) -> bool:
+        """Whether any strings of the table lie as codes."""
+        return any(isinstance(c, Coded) for c in self.table.columns.values())
 
     def where(self, condition: Callable[[], plc.Column]) -> Scope:
         """Return the scope of the rows, among these, for which a BOOL8 column is TRUE."""

@@ -1,0 +1,125 @@
+"""Strings as numbers: columns of few different values, as scans bring them.
+
+Filters and joins then move a byte or two for each row instead of an offset and characters, groups and sorts compare integers, and
+a function of the column is computed once for each value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pylibcudf as plc
+
+from .columns import cast, null_column, where_true, without_nulls
+
+INT8 = plc.DataType(plc.TypeId.INT8)
+INT16 = plc.DataType(plc.TypeId.INT16)
+
+# One code more than there are keys must fit, for NULL.
+_FEW_KEYS = (1 << 7) - 2
+_MOST_KEYS = (1 << 15) - 2
+# A column of more rows is looked at from its first ones: with this share of different strings among them it is left as it is.
+SAMPLE_ROWS = 1 << 16
+_SAMPLE_SHARE = 4
+
+_SMALLEST = {plc.TypeId.INT8: -(1 << 7), plc.TypeId.INT16: -(1 << 15), plc.TypeId.INT32: -(1 << 31)}
+
+
+@dataclass(frozen=True)
+class Coded:
+    """A column of strings: `codes` are places in `keys`, NULL where the string is.
+
+    `keys` are different strings in ascending order without NULL, so that codes compare as their strings do.
+    """
+
+    codes: plc.Column
+    keys: plc.Column
+
+    def size(self) -> int:
+        return int(self.codes.size())
+
+    def null_count(self) -> int:
+        return int(self.codes.null_count())
+
+    def device_buffer_size(self) -> int:
+        return int(self.codes.device_buffer_size() + self.keys.device_buffer_size())
+
+    def plain(self) -> plc.Column:
+        """Return the strings."""
+        if not self.null_count():
+            return self.spread(self.keys)
+        # A negative number that is out of bounds, even when libcudf counts it from the end, gives NULL.
+        places = without_nulls(self.codes, _SMALLEST[self.codes.type().id()])
+        nullify = plc.copying.OutOfBoundsPolicy.NULLIFY
+        return plc.copying.gather(plc.Table([self.keys]), places, nullify).columns()[0]
+
+    def domain(self) -> plc.Column:
+        """Return the keys, and after them a NULL if the column has any."""
+        if not self.null_count():
+            return self.keys
+        return plc.concatenate.concatenate([self.keys, null_column(1, self.keys.type())])
+
+    def spread(self, values: plc.Column) -> plc.Column:
+        """Return for each row the value that belongs to its place in `domain`."""
+        places = without_nulls(self.codes, self.keys.size())
+        unchecked = plc.copying.OutOfBoundsPolicy.DONT_CHECK
+        return plc.copying.gather(plc.Table([values]), places, unchecked).columns()[0]
+
+
+Held: TypeAlias = "plc.Column | Coded"
+
+
+def plain(held: Held) -> plc.Column:
+    """Return a column whose strings are strings."""
+    return held.plain() if isinstance(held, Coded) else held
+
+
+def encoded(column: plc.Column) -> Held:
+    """Return a column with its strings numbered when they are few, else as it is."""
+    if column.type().id() != plc.TypeId.STRING or column.null_count() == column.size():
+        return column
+    if column.size() > SAMPLE_ROWS:
+        head = plc.copying.slice(plc.Table([column]), [0, SAMPLE_ROWS])[0]
+        if _distinct(head).num_rows() > SAMPLE_ROWS // _SAMPLE_SHARE:
+            return column
+    distinct = plc.stream_compaction.drop_nulls(_distinct(plc.Table([column])), [0], 1)
+    if distinct.num_rows() > _MOST_KEYS:
+        return column
+    order, nulls = [plc.types.Order.ASCENDING], [plc.types.NullOrder.AFTER]
+    keys = plc.sorting.sort(distinct, order, nulls)
+    places = plc.search.lower_bound(keys, plc.Table([column]), order, nulls)
+    codes = cast(places, INT8 if keys.num_rows() <= _FEW_KEYS else INT16)
+    if column.null_count():
+        codes = where_true(codes, plc.unary.is_valid(column))
+    return Coded(codes, keys.columns()[0])
+
+
+def _distinct(strings: plc.Table) -> plc.Table:
+    keep = plc.stream_compaction.DuplicateKeepOption.KEEP_ANY
+    equal, nan = plc.types.NullEquality.EQUAL, plc.types.NanEquality.ALL_EQUAL
+    return plc.stream_compaction.distinct(strings, [0], keep, equal, nan)
+
+
+def recoded(coded: Coded, values: plc.Column) -> Held:
+    """Return other strings for the places in `domain`; few strings stay few."""
+    numbered = encoded(values)
+    if not isinstance(numbered, Coded):
+        return coded.spread(values)
+    return Coded(coded.spread(numbered.codes), numbered.keys)
+
+
+def slices(held: Held, bounds: list[int]) -> list[Held]:
+    """Return the rows between each pair of bounds, without copying."""
+    if isinstance(held, Coded):
+        return [Coded(part, held.keys) for part in plc.copying.slice(held.codes, bounds)]
+    return list(plc.copying.slice(held, bounds))
+
+
+def joint_codes(parts: Sequence[Held]) -> list[Coded] | None:
+    """Return columns as they are when all have codes into the same keys."""
+    coded = [part for part in parts if isinstance(part, Coded)]
+    if len(coded) == len(parts) and all(c.keys is coded[0].keys for c in coded):
+        return coded
+    return None

@@ -1,0 +1,140 @@
+"""Columns encoded on the device are those encoded on the host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from fuseline.plan.expr import new_column
+from fuseline.plan.types import VARCHAR, from_arrow, to_arrow
+from fuseline.storage.encodings import Dictionary, EncodedColumn
+
+from .plans import TYPES, value
+
+pytestmark = pytest.mark.gpu
+
+
+def both(array: pa.Array) -> tuple[EncodedColumn | None, EncodedColumn | None]:
+    """Encode an array on the host and on the device."""
+    from fuseline.operators.cpu.table import to_physical
+    from fuseline.operators.gpu.table import to_device
+    from fuseline.storage.device_encode import encode_on_device
+    from fuseline.storage.encode import encode
+
+    data_type = from_arrow(array.type)
+    return encode(to_physical(array, data_type), data_type), encode_on_device(
+        to_device(array, data_type), data_type
+    )
+
+
+def assert_same(array: pa.Array) -> EncodedColumn:
+    host, device = both(array)
+    assert host is not None
+    assert device is not None
+    for name in ("type", "rows", "nulls", "low", "high"):
+        assert getattr(device, name) == getattr(host, name), name
+    _same_encoding(host, device)
+    valid = np.asarray(array.is_valid())
+    if len(array):
+        codes = np.asarray(device.codes.to_arrow().fill_null(0)).astype(host.codes.dtype)
+        np.testing.assert_array_equal(codes[valid], np.asarray(host.codes)[valid])
+    assert (device.validity is None) == (array.null_count == 0)
+    return device
+
+
+def _same_encoding(host: EncodedColumn, device: EncodedColumn) -> None:
+    if isinstance(host.encoding, Dictionary):
+        assert isinstance(device.encoding, Dictionary)
+        assert device.encoding.width == host.encoding.width
+        assert device.encoding.values.to_pylist() == host.encoding.values.to_pylist()
+    else:
+        assert device.encoding == host.encoding
+
+
+@pytest.mark.parametrize("rows", [0, 1, 7, 1000])
+@pytest.mark.parametrize("nulls", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize(
+    "kind", [k for k in TYPES if k not in ("hugeint", "wide", "ubigint", "boolean")]
+)
+def test_each_type(kind: str, nulls: float, rows: int) -> None:
+    random = np.random.default_rng(rows)
+    pool = [value(random, TYPES[kind]) for _ in range(20)]
+    values = [None if random.random() < nulls else pool[random.integers(20)] for _ in range(rows)]
+    assert_same(pa.array(values, to_arrow(TYPES[kind])))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [0, 255],
+        [0, 256],
+        [-(2**63), 2**63 - 1],
+        [2**63 - 256, 2**63 - 1],
+        [-(2**63), -(2**63) + 65535],
+        [0, 2**32 - 1],
+        [0, 2**32],
+        [100, 5000, 300, 2600],
+        [5, 5, 5],
+        [-7, 14, 0, 700],
+        [0, 3 * 2**60],
+        [None, 4, None, 4_000_000_000_000],
+    ],
+)
+def test_widths_and_steps(values: list[Any]) -> None:
+    assert_same(pa.array(values, pa.int64()))
+
+
+def test_a_step_that_a_sample_does_not_see() -> None:
+    values = np.zeros(1_000_000, np.int64)
+    values[::7] = 1000
+    values[999_999] = 10
+    encoded = assert_same(pa.array(values))
+    assert encoded.encoding.width == 1
+
+
+def test_wide_decimals_that_fit_64_bits() -> None:
+    from decimal import Decimal
+
+    fits = pa.array([Decimal("-1.50"), None, Decimal("92233720368547758.07")], pa.decimal128(38, 2))
+    assert_same(fits)
+    beyond = pa.array([Decimal("92233720368547758.08")], pa.decimal128(38, 2))
+    assert both(beyond) == (None, None)
+
+
+def test_unsigned_beyond_63_bits() -> None:
+    assert both(pa.array([2**63], pa.uint64())) == (None, None)
+    assert_same(pa.array([2**63 - 1, None, 0], pa.uint64()))
+
+
+@pytest.mark.parametrize("values", [[True, False], [True], [False], [None, True], [None]])
+def test_booleans(values: list[Any]) -> None:
+    _, device = both(pa.array(values, pa.bool_()))
+    assert device is not None
+    assert device.encoding.width == 1
+    codes = device.codes.to_arrow().to_pylist()
+    assert codes == [int(v or 0) for v in values]
+
+
+def test_strings_that_mostly_differ_stay_as_they_are() -> None:
+    assert both(pa.array([f"customer {i}" for i in range(100_000)])) == (None, None)
+
+
+def test_results_go_to_the_device_in_one_copy() -> None:
+    from fuseline.operators.gpu.table import to_arrow as to_host
+    from fuseline.operators.gpu.upload import upload
+
+    random = np.random.default_rng(5)
+    columns = [new_column(kind, data_type) for kind, data_type in TYPES.items()]
+    columns.append(new_column("empty strings", VARCHAR))
+    for rows in (0, 1, 100):
+        arrays = {}
+        for c in columns:
+            values = [None if random.random() < 0.3 else value(random, c.type) for _ in range(rows)]
+            arrays[c] = pa.array(values, to_arrow(c.type))
+        arrays[columns[-1]] = pa.array([""] * rows)
+        back = to_host(upload(arrays, rows), columns)
+        for c, found in zip(columns, back.columns, strict=True):
+            assert repr(found.to_pylist()) == repr(arrays[c].to_pylist()), c.type
