@@ -218,7 +218,7 @@ def _flush(run: list[Cell], where: Layout) -> list[str]:
     other = f"np.uint32({start}) + cell * copies + ((step + lane) & (copies - np.uint32(1)))"
     held = f"np.{wide}({SHARED[first.machine]}[{other}])"
     fold = first.accumulator.fold
-    return [
+    lines = [
         "cell = lane",
         f"while cell < np.uint32({length}):",
         f"    value = np.{wide}({first.identity!r})",
@@ -227,7 +227,9 @@ def _flush(run: list[Cell], where: Layout) -> list[str]:
         f"        value = {folded(fold, 'value', held)}",
         "        step += np.uint32(1)",
         f"    if value != np.{wide}({first.identity!r}):",
-        f"        cuda.atomic.{_atomic(first)}"
-        f"({first.array}, np.uint32({first.out * where.groups}) + cell, value)",
-        "    cell += np.uint32(cuda.blockDim.x)",
     ]
+    parts = ["value"] if len(first.outs) == 1 else ["value & 0xFFFFFFFF", "value >> 32"]
+    for part, row in zip(parts, first.outs, strict=True):
+        at = f"np.uint32({row * where.groups}) + cell"
+        lines.append(f"        cuda.atomic.{_atomic(first)}({first.array}, {at}, {part})")
+    return [*lines, "    cell += np.uint32(cuda.blockDim.x)"]

@@ -144,16 +144,19 @@ def run(
     )
     arrays = {"out_i": out_i, "out_f": out_f}
     count = where.groups
-    found = [arrays[c.array][c.out * count : (c.out + 1) * count] for c in where.cells]
+    places = where.results()
+    found = []
+    for number in range(len(program.accumulators)):
+        array, row = places[number]
+        found.append(arrays[array][row * count : (row + 1) * count])
     return found, bool(out_i[-1])
 
 
 def blank(where: Any) -> tuple[Any, Any]:
     """Result arrays of identities, one element a group and accumulator, and the doubts after the integers."""
-    arrays: dict[str, list[Any]] = {"out_i": [], "out_f": []}
-    for cell in sorted(where.cells, key=lambda c: c.out):
-        arrays[cell.array] += [cell.accumulator.identity] * where.groups
-    return np.array([*arrays["out_i"], 0], np.int64), np.array([*arrays["out_f"], 0.0])
+    integers = np.repeat(np.array(where.identities("out_i"), np.int64), where.groups)
+    doubles = np.repeat(np.array(where.identities("out_f"), np.float64), where.groups)
+    return np.append(integers, 0), np.append(doubles, 0.0)
 
 
 def _pointers(program: Program, columns: Sequence[Any]) -> list[Any]:

@@ -8,6 +8,7 @@ from ...plan.expr import Call
 from . import (
     kernels_arithmetic,
     kernels_dates,
+    kernels_formats,
     kernels_logic,
     kernels_numeric,
     kernels_patterns,
@@ -24,6 +25,7 @@ KERNELS: dict[str, Kernel] = {
     **kernels_strings.KERNELS,
     **kernels_patterns.KERNELS,
     **kernels_dates.KERNELS,
+    **kernels_formats.KERNELS,
 }
 # Function -> why a call of it is refused, or None.
 REFUSALS: dict[str, Callable[[Call], str | None]] = {
@@ -31,6 +33,7 @@ REFUSALS: dict[str, Callable[[Call], str | None]] = {
     **kernels_strings.REFUSALS,
     **kernels_patterns.REFUSALS,
     **kernels_dates.REFUSALS,
+    **kernels_formats.REFUSALS,
 }
 
 

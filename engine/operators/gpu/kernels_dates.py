@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pylibcudf as plc
 
 from ...errors import OutOfRange
 from ...plan.expr import Call, Interval, Literal
 from ...plan.types import Kind
-from .columns import BOOL, INT32, INT64, cast, reinterpret, scalar
+from ..cpu.kernels_dates import DAY_NAMES, MONTH_NAMES
+from .columns import (
+    BOOL,
+    INT32,
+    INT64,
+    cast,
+    reinterpret,
+    scalar,
+    select,
+    true_mask,
+    without_nulls,
+)
 from .kernels_arithmetic import extremes, inside
-from .kernels_casts import MICROS_A_DAY
+from .kernels_host import settled
+from .kernels_print import MICROS_A_DAY, in_days
 from .table import device_type
 from .values import Constant, Scope, Value, as_column, binary, integers
 
@@ -38,6 +51,10 @@ _COMPONENTS = {
     "minute": Component.MINUTE,
     "second": Component.SECOND,
 }
+_CLOCK = ("hour", "minute", "second", "millisecond", "microsecond")
+_YEARS = {"century": 100, "millennium": 1000}
+_SHORT_YEARS = (-12_687_428, 11_248_737)  # days from 1970 to the years -32767 and 32767
+UNKNOWN_NAME = -(1 << 31)  # a place of no name, which NULL has
 _TRUNCATED = ("week", "month", "quarter", "year")
 _COUNTED = ("month", "quarter", "year")
 _INT64_RANGE = (-(1 << 63), (1 << 63) - 1)
@@ -46,17 +63,75 @@ _INT64_RANGE = (-(1 << 63), (1 << 63) - 1)
 def part(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
     """One part of EXTRACT."""
     column = as_column(args[0], scope.rows)
-    match call.function:
+    found = _part(call.function, column)
+    if call.function in _CLOCK:
+        return found
+    return settled(call, scope, column, found, _in_short_years(column))
+
+
+def _part(function: str, column: plc.Column) -> plc.Column:
+    match function:
         case "quarter":
             return cast(plc.datetime.extract_quarter(column), INT64)
         case "dayofyear":
             return cast(plc.datetime.day_of_year(column), INT64)
         case "millisecond" | "microsecond":
-            return _fraction(column, _LENGTHS[call.function])
-    found = _component(column, _COMPONENTS[call.function])
-    if call.function == "dayofweek":  # Sunday is 7 to libcudf and 0 to DuckDB
+            return _fraction(column, _LENGTHS[function])
+        case "week" | "isoyear":
+            thursday = _thursday(column)
+            if function == "isoyear":
+                return _component(thursday, Component.YEAR)
+            gone = cast(plc.datetime.day_of_year(thursday), INT64)
+            full = binary(
+                binary(gone, Constant(1, INT64), Op.SUB, INT64), Constant(7, INT64), Op.DIV, INT64
+            )
+            return binary(full, Constant(1, INT64), Op.ADD, INT64)
+        case "decade":
+            year = _component(column, Component.YEAR)
+            return binary(year, Constant(10, INT64), Op.DIV, INT64)
+        case "century" | "millennium":
+            return _period(_component(column, Component.YEAR), _YEARS[function])
+    found = _component(column, _COMPONENTS[function])
+    if function == "dayofweek":  # Sunday is 7 to libcudf and 0 to DuckDB
         return binary(found, Constant(7, INT64), Op.MOD, INT64)
     return found
+
+
+def _thursday(column: plc.Column) -> plc.Column:
+    """Return the Thursday of each ISO week, whose year is the week's."""
+    days = _days(column)
+    number = as_column(integers(days), days.size())
+    behind = binary(Constant(4, INT64), _component(days, Component.WEEKDAY), Op.SUB, INT64)
+    return reinterpret(binary(number, cast(behind, INT32), Op.ADD, INT32), DAYS)
+
+
+def _period(year: plc.Column, length: int) -> plc.Column:
+    """Centuries and millennia count from 1, and from -1 downwards."""
+    unit, one = Constant(length, INT64), Constant(1, INT64)
+    after = binary(binary(year, one, Op.SUB, INT64), unit, Op.DIV, INT64)
+    after = binary(after, one, Op.ADD, INT64)
+    before = binary(binary(year, unit, Op.DIV, INT64), one, Op.SUB, INT64)
+    positive = binary(year, Constant(0, INT64), Op.GREATER, BOOL)
+    return select(true_mask(positive), after, before)
+
+
+def _in_short_years(column: plc.Column) -> plc.Column | None:
+    """Return for each date or timestamp whether its year fits the 16 bits that libcudf gives it; None where all do."""
+    return in_days(column, *_SHORT_YEARS)
+
+
+def name(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    """The English name of the month or the weekday."""
+    column = as_column(args[0], scope.rows)
+    if call.function == "monthname":
+        places, names = _component(column, Component.MONTH), MONTH_NAMES
+    else:
+        places, names = _component(column, Component.WEEKDAY), (*DAY_NAMES[1:], DAY_NAMES[0])
+    texts = plc.Table([plc.Column.from_arrow(pa.array(names))])
+    rows = cast(binary(places, Constant(1, INT64), Op.SUB, INT64), INT32)
+    policy = plc.copying.OutOfBoundsPolicy.NULLIFY
+    found = plc.copying.gather(texts, without_nulls(rows, UNKNOWN_NAME), policy).columns()[0]
+    return settled(call, scope, column, found, _in_short_years(column))
 
 
 def _component(column: plc.Column, component: Any) -> plc.Column:
@@ -141,6 +216,13 @@ def _place(column: plc.Column, unit: str) -> plc.Column:
     return months if unit == "month" else binary(months, Constant(3, INT64), Op.DIV, INT64)
 
 
+def date_sub(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    """Whole units of a fixed length between two timestamps."""
+    first, last = (as_column(integers(as_column(a, scope.rows)), scope.rows) for a in args[1:])
+    length = Constant(_LENGTHS[_unit(call)], INT64)
+    return binary(binary(last, first, Op.SUB, INT64), length, Op.DIV, INT64)
+
+
 def last_day(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
     days = _days(as_column(args[0], scope.rows))
     return cast(plc.datetime.last_day_of_month(days), DAYS)
@@ -218,6 +300,10 @@ def _unit_refusal(units: tuple[str, ...]) -> Any:
 KERNELS: dict[str, Any] = {
     **dict.fromkeys(_COMPONENTS, part),
     **dict.fromkeys(("quarter", "dayofyear", "millisecond", "microsecond"), part),
+    **dict.fromkeys(("week", "isoyear", "decade", "century", "millennium"), part),
+    "monthname": name,
+    "dayname": name,
+    "date_sub": date_sub,
     "epoch": epoch,
     "date_trunc": date_trunc,
     "date_diff": date_diff,
@@ -230,8 +316,10 @@ KERNELS: dict[str, Any] = {
 }
 REFUSALS = {
     **dict.fromkeys(
-        (*_COMPONENTS, "quarter", "epoch", "millisecond", "microsecond"), _part_refusal
+        (*_COMPONENTS, *_YEARS, "quarter", "decade", "epoch", "millisecond", "microsecond"),
+        _part_refusal,
     ),
+    "date_sub": _unit_refusal(()),
     "date_trunc": _unit_refusal(_TRUNCATED),
     "date_diff": _unit_refusal(_COUNTED),
 }

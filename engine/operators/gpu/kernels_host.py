@@ -17,13 +17,15 @@ from .values import Scope
 
 
 def settled(
-    expr: Expr, scope: Scope, column: plc.Column, result: plc.Column, usual: plc.Column
+    expr: Expr, scope: Scope, column: plc.Column, result: plc.Column, usual: plc.Column | None
 ) -> plc.Column:
-    """Return `result` with the values that are not NULL and not `usual` computed on the host.
+    """Return `result` with the values that are not NULL and not `usual` computed on the host; None stands for all.
 
     `expr` is a function or cast whose first argument is `column` and whose others are literals.  Rows that are not active are
     left alone, so that they cannot fail.
     """
+    if usual is None:
+        return result
     odd = negate(true_mask(usual))
     if column.null_count():
         odd = both(odd, plc.unary.is_valid(column))

@@ -8,12 +8,17 @@ import pylibcudf as plc
 
 from ...errors import ExecutionError
 from ...plan.expr import Call, Literal
-from .columns import BOOL, constant, scalar, where_true
+from .columns import BOOL, constant, scalar, select, sequence
+from .table import count_true
 from .values import Constant, Scope, Value, as_column, binary, operand
 
 Op = plc.binaryop.BinaryOperator
 TEXT = plc.DataType(plc.TypeId.STRING)
 _ESCAPE = "\\"
+# From so many rows on, strings are first searched for the longest part of a pattern; the pattern itself is then tried on the
+# strings that have it, unless these are more than one in a few.
+NEEDLE_ROWS = 100_000
+NEEDLE_SHARE = 4
 
 Part = tuple[str, str]  # ("text", characters), ("one", ""), ("run", "")
 
@@ -47,7 +52,21 @@ def _like(call: Call, scope: Scope, text: Value, fold: bool) -> plc.Column:
             return find.ends_with(column, operand(Constant(literal[0], TEXT)))
         case ["run", "text", "run"]:
             return find.contains(column, operand(Constant(literal[0], TEXT)))
-    return plc.strings.contains.like(column, _written(parts), _ESCAPE)
+    return _searched(column, _written(parts), max(literal, key=len, default=""))
+
+
+def _searched(column: plc.Column, pattern: str, needle: str) -> plc.Column:
+    """LIKE with a pattern that contains `needle`: few long strings have that, and it is found faster than a pattern."""
+    like_ = plc.strings.contains.like
+    if not needle or column.size() < NEEDLE_ROWS:
+        return like_(column, pattern, _ESCAPE)
+    possible = plc.strings.find.contains(column, operand(Constant(needle, TEXT)))
+    if count_true(possible) * NEEDLE_SHARE > column.size():
+        return like_(column, pattern, _ESCAPE)
+    table = plc.Table([sequence(column.size()), column])
+    rows, strings = plc.stream_compaction.apply_retention_mask(table, possible).columns()
+    found = plc.Table([like_(strings, pattern, _ESCAPE)])
+    return plc.copying.scatter(found, rows, plc.Table([possible])).columns()[0]
 
 
 def pattern_parts(pattern: str, escape: str) -> list[Part]:
@@ -123,9 +142,17 @@ def regexp_extract(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
     column = as_column(args[0], scope.rows)
     # libcudf counts the groups from 0, and the whole is a group of its own here.
     program = _program(f"({pattern})")
-    found = plc.strings.extract.extract_single(column, program, _group(call))
-    filled = plc.replace.replace_nulls(found, scalar("", TEXT)) if found.null_count() else found
-    return where_true(filled, plc.unary.is_valid(column)) if column.null_count() else filled
+    return filled(plc.strings.extract.extract_single(column, program, _group(call)), column)
+
+
+def filled(parts: plc.Column, column: plc.Column) -> plc.Column:
+    """Return parts of strings, '' for one that is not there and NULL for NULL alone."""
+    if not parts.null_count():
+        return parts
+    found = plc.replace.replace_nulls(parts, scalar("", TEXT))
+    if not column.null_count():
+        return found
+    return select(plc.unary.is_valid(column), found, scalar(None, TEXT))
 
 
 def _group(call: Call) -> int:

@@ -13,7 +13,6 @@ from .columns import (
     as_integers,
     binary,
     both,
-    constant,
     empty,
     scalar,
     select,
@@ -28,7 +27,10 @@ Op = plc.binaryop.BinaryOperator
 
 TEXT = plc.DataType(plc.TypeId.STRING)
 MICROS_A_DAY = 86_400_000_000
-_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # of the years 1 and 9999, from 1970
+_FOUR_DIGITS = (
+    -719_162,
+    2_932_896,
+)  # days from 1970 to the first of the year 1 and the last of 9999
 
 
 def printed(expr: Expr, scope: Scope, column: plc.Column) -> plc.Column:
@@ -54,14 +56,19 @@ def _moments(column: plc.Column, source: DataType) -> plc.Column:
     return strip(strip(text, right, scalar("0", TEXT)), right, scalar(".", TEXT))
 
 
-def in_four_digit_years(column: plc.Column) -> plc.Column:
-    """Return for each date or timestamp whether libcudf writes its year as everyone does."""
-    first, last, width = _FIRST_DAY, _LAST_DAY, INT32
+def in_four_digit_years(column: plc.Column) -> plc.Column | None:
+    """Return for each date or timestamp whether libcudf writes its year as everyone does; None where all are so."""
+    return in_days(column, *_FOUR_DIGITS)
+
+
+def in_days(column: plc.Column, first: int, last: int) -> plc.Column | None:
+    """Return for each date or timestamp whether it is on one of some days, counted from 1970; None where all are."""
+    width = INT32
     if column.type().id() == plc.TypeId.TIMESTAMP_MICROSECONDS:
         first, last, width = first * MICROS_A_DAY, (last + 1) * MICROS_A_DAY - 1, INT64
     low, high = extremes(column)
     if first <= low and high <= last:
-        return constant(True, BOOL, column.size())
+        return None
     numbers = as_integers(column)
     late = binary(numbers, scalar(last, width), Op.LESS_EQUAL, BOOL)
     early = binary(numbers, scalar(first, width), Op.GREATER_EQUAL, BOOL)

@@ -18,10 +18,9 @@ from .columns import (
     scalar,
     select,
     true_mask,
-    where_true,
 )
 from .kernels_arithmetic import extremes
-from .kernels_patterns import TEXT, literal_refusal, text_argument
+from .kernels_patterns import TEXT, filled, literal_refusal, text_argument
 from .values import (
     Constant,
     Scope,
@@ -181,8 +180,7 @@ def split_part(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
     if place >= _LONGEST:
         return _slice(column, 0, 0)
     parts = plc.strings.split.split.split_part(column, operand(args[1]), place)
-    found = plc.replace.replace_nulls(parts, scalar("", TEXT)) if parts.null_count() else parts
-    return where_true(found, plc.unary.is_valid(column)) if column.null_count() else found
+    return filled(parts, column)
 
 
 def translate(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:

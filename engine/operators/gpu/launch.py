@@ -32,14 +32,15 @@ TO_DEVICE = runtime.cudaMemcpyKind.cudaMemcpyDeviceToDevice
 class Launch:
     """A kernel with all that a launch needs but the memory of its results.
 
-    `blank` holds the identities of the results: `integers` int64 values, the doubts last, then doubles.  `held` keeps the
+    `results` says for each accumulator in which array and row of `groups` elements it ends.  `blank` holds the identities of the results: `integers` int64 values, the doubts last, then doubles.  `held` keeps the
     memory of tables alive; that of columns the caller keeps.
     """
 
     kernel: Kernel
     config: LaunchConfig
     arguments: tuple[Any, ...]
-    where: Layout
+    results: tuple[tuple[str, int], ...]
+    groups: int
     blank: DeviceBuffer
     integers: int
     held: DeviceBuffer | None
@@ -68,7 +69,9 @@ def prepare(program: Program, code: bytes, pointers: Sequence[int], rows: int) -
     blank, integers = _blank(where)
     arguments = (rows, *pointers, *_scalars(program), *tables)
     config = _config(kernel, where, rows, rows_a_thread(program))
-    return Launch(kernel, config, arguments, where, blank, integers, held)
+    places = where.results()
+    results = tuple(places[i] for i in range(len(program.accumulators)))
+    return Launch(kernel, config, arguments, results, where.groups, blank, integers, held)
 
 
 def run(prepared: Launch) -> tuple[list[Any], bool]:
@@ -91,8 +94,8 @@ def run(prepared: Launch) -> tuple[list[Any], bool]:
         "out_i": host[: 8 * integers].view(np.int64),
         "out_f": host[8 * integers :].view(np.float64),
     }
-    count = prepared.where.groups
-    found = [arrays[c.array][c.out * count : (c.out + 1) * count] for c in prepared.where.cells]
+    count = prepared.groups
+    found = [arrays[a][row * count : (row + 1) * count] for a, row in prepared.results]
     return found, bool(arrays["out_i"][-1])
 
 
@@ -143,12 +146,10 @@ def _config(kernel: Kernel, where: Layout, rows: int, rows_at_a_time: int) -> La
 
 
 def _blank(where: Layout) -> tuple[DeviceBuffer, int]:
-    """The identities of all accumulators on the device, and how many of them are integers."""
-    values: dict[str, list[Any]] = {"out_i": [], "out_f": []}
-    for cell in sorted(where.cells, key=lambda c: c.out):
-        values[cell.array].append(np.repeat(cell.accumulator.identity, where.groups))
-    integers = np.concatenate([*values["out_i"], [0]]).astype(np.int64)
-    doubles = np.concatenate([*values["out_f"], []]).astype(np.float64)
+    """The identities of all results on the device, and how many of them are integers."""
+    integers = np.repeat(np.array(where.identities("out_i"), np.int64), where.groups)
+    doubles = np.repeat(np.array(where.identities("out_f"), np.float64), where.groups)
+    integers = np.append(integers, 0)
     host = np.concatenate([integers.view(np.uint8), doubles.view(np.uint8)])
     return DeviceBuffer.to_device(host), len(integers)
 
