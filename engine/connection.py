@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from .backends import cache_limits, check_placement, load_backends, resolve_device, table_scan
 from .catalog import Catalog
-from .errors import ConnectionClosed, FuselineError, InvalidQuery
-from .operators.context import Context
+from .errors import ConnectionClosed, DataError, FuselineError, InvalidQuery
+from .operators.context import Context, stop_check
 from .plan.expr import new_column
 from .plan.logical import Logical, Scan, Table
 from .plan.node import Node
@@ -176,23 +176,14 @@ class Connection:
         self._check_open()
         start = time.perf_counter()
         prepared = self._prepared(plan, key)
-        settings = self._settings
         with self._query(prepared.text) as context:
-            physical, cached = self._planned(prepared)
-            seconds = prepared.take_spent() + time.perf_counter() - start
-            result = execute(
-                physical,
-                self._backends,
-                context,
-                timed=timed or settings.debug > 0,
-                memory_limit=settings.memory_limit,
-            )
-        result = result.with_profile(plan_seconds=seconds, cached_plan=cached)
-        if settings.debug > 0:
-            from .trace import show_run
-
-            show_run(physical, result.profile, settings.debug)
-        return result
+            try:
+                return self._executed(prepared, context, timed, start)
+            except DataError:
+                if not prepared.stale_tables():
+                    raise
+                # A file has been written while it was read: nothing of that was kept
+                return self._executed(prepared, context, timed, start)
 
     def physical(self, plan: Logical, observer: Observer | None = None) -> Physical:
         """Return the placed physical plan of a query; `observer` gets each step that changed something."""
@@ -252,11 +243,12 @@ class Connection:
         try:
             yield Context(
                 self.cache,
-                _stop_check(stopped),
+                stop_check(stopped),
                 settings.threads,
                 settings.cache_dir,
                 settings.fuse,
                 settings.deterministic,
+                settings.memory_limit,
             )
         except FuselineError as error:
             if text is not None:
@@ -343,6 +335,24 @@ class Connection:
                 self.forget(old)
             prepared.replace_tables(renewed)
 
+    def _executed(self, prepared: Prepared, context: Context, timed: bool, start: float) -> Result:
+        """Plan a query for the files as they are now, where that is to be done, and run it."""
+        settings = self._settings
+        physical, cached = self._planned(prepared)
+        seconds = prepared.take_spent() + time.perf_counter() - start
+        result = execute(
+            physical,
+            self._backends,
+            context,
+            timed=timed or settings.debug > 0,
+            memory_limit=settings.memory_limit,
+        ).with_profile(plan_seconds=seconds, cached_plan=cached)
+        if settings.debug > 0:
+            from .trace import show_run
+
+            show_run(physical, result.profile, settings.debug)
+        return result
+
     def _planned(self, prepared: Prepared) -> tuple[Physical, bool]:
         """Return the physical plan under the settings of now, and whether it was known."""
         self._refresh(prepared)
@@ -384,11 +394,3 @@ def _observer(debug: int) -> Observer | None:
     from .trace import show_step
 
     return show_step
-
-
-def _stop_check(stopped: threading.Event) -> Callable[[], None]:
-    def check() -> None:
-        if stopped.is_set():
-            raise KeyboardInterrupt
-
-    return check

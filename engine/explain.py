@@ -128,7 +128,7 @@ def _preparation(receipt: PipelineReceipt) -> str:
     """What came before the kernel ran."""
     if receipt.warm:
         return "warm: columns and kernel were in memory"
-    parts = []
+    parts = [f"streamed in {receipt.chunks} chunks"] if receipt.chunks else []
     if receipt.load_seconds:
         parts.append(f"columns loaded in {_milliseconds(receipt.load_seconds)}")
     origin = {"memory": "in memory", "disk": "read from disk", "compiler": "compiled"}[

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,10 +69,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "versions": versions(),
         "copy_bandwidth": 0.0,
         "queries": [],
+        "rows_a_thread": {},
     }
     result["copy_bandwidth"] = _attempt("copy bandwidth", copy_bandwidth) or 0.0
     found: list[Measured] = []
-    _attempt("large", lambda: _measure_large(options, found))
+    _attempt("large", lambda: _measure_large(options, found, result["rows_a_thread"]))
     if not options.data:
         _attempt("small", lambda: _measure_small(options, found))
     for measured in found:
@@ -93,6 +95,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--unfused-repeat", type=int, default=3)
     parser.add_argument("--skip-unfused", action="store_true", help="compares no answers either")
+    parser.add_argument("--tune", action="store_true", help="try other numbers of rows a thread")
     parser.add_argument("--json", type=Path)
     return parser.parse_args(arguments)
 
@@ -112,13 +115,38 @@ def _queries(options: argparse.Namespace) -> dict[str, str]:
     return named | {f"R{i + 1}": text for i, text in enumerate(texts)}
 
 
-def _measure_large(options: argparse.Namespace, found: list[Measured]) -> None:
+def _measure_large(
+    options: argparse.Namespace, found: list[Measured], tuned: dict[str, dict[int, float]]
+) -> None:
     start = time.perf_counter()
     with _connected(options.rows, options) as connection:
         print(f"lineitem is there after {time.perf_counter() - start:.1f} s", flush=True)
         for name, sql in _queries(options).items():
             found.append(_measure(connection, name, sql, options))
             print(_line(found[-1], 0.0), flush=True)
+        for name, sql in _queries(options).items() if options.tune else ():
+            work = partial(_tuned, connection, sql, options)
+            tuned[name] = _attempt(f"tuning {name}", work) or {}
+            print(f"{name:10}rows a thread -> kernel ms: {tuned[name]}", flush=True)
+
+
+def _tuned(connection: Any, sql: str, options: argparse.Namespace) -> dict[int, float]:
+    """Kernel milliseconds with other numbers of rows that a thread takes at a time."""
+    from fuseline.codegen import emit_cuda
+    from fuseline.operators.gpu import launch as kernels
+
+    original = emit_cuda.rows_a_thread
+    found = {}
+    try:
+        for rows in (4, 8, 16):
+            # Both modules know it by name; another text has a plan, and so a kernel, of its own
+            emit_cuda.rows_a_thread = kernels.rows_a_thread = lambda _, rows=rows: rows
+            text = f"{sql} -- {rows} rows a thread"
+            _run(connection, text)
+            found[rows] = statistics.median(_kernel_times(connection, text, options.repeat))
+    finally:
+        emit_cuda.rows_a_thread = kernels.rows_a_thread = original
+    return found
 
 
 def _measure_small(options: argparse.Namespace, found: list[Measured]) -> None:

@@ -124,6 +124,7 @@ def _fold_groups(program: Program) -> list[str]:
         if accumulator.condition is not None:
             value = select(text(accumulator.condition, select), value, _identity(program, i))
         lines.append(f"{place} = {folded(accumulator.fold, place, value)}")
-    if program.keep is None:
-        return lines
-    return ["if keep:", *indent(lines, 1)]
+    # A value that its type cannot hold may have no group: once in doubt, nothing is folded any more
+    guards = ["keep"] if program.keep is not None else []
+    guards += ["not doubt"] if program.doubt is not None else []
+    return [f"if {' and '.join(guards)}:", *indent(lines, 1)] if guards else lines

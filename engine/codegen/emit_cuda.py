@@ -101,9 +101,12 @@ def load_words(source: Input, program: Program, rows: int) -> list[str]:
     name = program.names[source.column]
     count = max(source.width * rows // 8, 1)
     lines = []
-    for w in range(count):
-        at = "word" if count == 1 else f"word * {count} + {w}"
-        lines.append(f"{name}_word{w} = {name}[{at}]")
+    for pair in range(count // 2):
+        at = "word" if count == 2 else f"word * {count // 2} + {pair}"
+        words = f"{name}_word{2 * pair}, {name}_word{2 * pair + 1}"
+        lines.append(f"{words} = load_pair({name}, {at})")
+    if count == 1:
+        lines.append(f"{name}_word0 = {name}[word]")
     if source.nullable and rows >= 8:
         lines.append(f"{name}_mask = {name}_bits[word]")
     elif source.nullable:

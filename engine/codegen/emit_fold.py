@@ -123,7 +123,10 @@ def fold_row(program: Program, where: Layout, rows: int) -> list[str]:
         lines.append(f"cell = np.uint32(slot * np.int32({where.copies}) + copy)")
     for cell in where.cells:
         lines += _fold_group(where, cell)
-    return lines if program.keep is None else [f"if {program.keep.text}:", *indent(lines, 1)]
+    # A value that its type cannot hold may have no group: once in doubt, a thread folds nothing any more
+    guards = [program.keep.text] if program.keep is not None else []
+    guards += ["(not doubt)"] if program.doubt is not None else []
+    return [f"if {' & '.join(guards)}:", *indent(lines, 1)] if guards else lines
 
 
 def _fold_registers(program: Program, where: Layout, rows: int) -> list[str]:

@@ -116,7 +116,9 @@ def layout(program: Program) -> Layout:
     groups = 1 if program.grouping is None else program.grouping.groups
     many = ROWS_A_THREAD * BLOCK_THREADS
     if program.grouping is None:
-        cells = _numbered([replace(c, machine=c.accumulator.machine) for c in _cells(program, many)])
+        cells = _numbered(
+            [replace(c, machine=c.accumulator.machine) for c in _cells(program, many)]
+        )
         return Layout(Place.REGISTERS, 1, BLOCK_THREADS // WARP, cells)
     private = _narrowed(_cells(program, many), ROWS_A_THREAD)
     if _bytes(private) * groups * PRIVATE_THREADS <= PRIVATE_BYTES:
@@ -128,8 +130,8 @@ def layout(program: Program) -> Layout:
         while copies < WARP and 2 * copies * size <= COPIES_BYTES:
             copies *= 2
         return Layout(Place.BLOCK, groups, copies, block)
-    cells = [Cell(a, a.machine, (i,)) for i, a in enumerate(program.accumulators)]
-    return Layout(Place.GLOBAL, groups, 1, _numbered(cells))
+    apart = [Cell(a, a.machine, (i,)) for i, a in enumerate(program.accumulators)]
+    return Layout(Place.GLOBAL, groups, 1, _numbered(apart))
 
 
 def _cells(program: Program, rows: int) -> list[Cell]:

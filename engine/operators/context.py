@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 from typing import Any
 from typing import Literal as OneOf
 
@@ -20,7 +21,7 @@ class PipelineReceipt:
 
     The kernel read `rows` rows and `bytes` encoded bytes in `seconds`, from its launch until its result was there; before that,
     columns that were not in the cache took `load_seconds` to read and encode, and the kernel `compile_seconds` to be generated
-    and found or compiled.  `operations` are the arithmetic operations of a row.  `program` is a `codegen.steps.Program`.
+    and found or compiled.  `chunks` counts the shares of a table that did not fit into memory.  `operations` are the arithmetic operations of a row.  `program` is a `codegen.steps.Program`.
     """
 
     reason: str | None = None
@@ -33,6 +34,7 @@ class PipelineReceipt:
     compile_seconds: float = 0.0
     operations: int = 0
     program: Any = field(default=None, repr=False, compare=False)
+    chunks: int = 0
 
     @property
     def fused(self) -> bool:
@@ -51,10 +53,11 @@ class PipelineReceipt:
 
     @property
     def summary(self) -> str:
-        """The kernel's file, or why there is none."""
+        """The kernel's file, or why there is none, and in how many chunks the table came."""
+        chunks = f"streamed in {self.chunks} chunks, " if self.chunks else ""
         if self.reason is not None or self.kernel is None:
-            return f"one operator at a time: {self.reason}"
-        return f"kernel {self.kernel.name}"
+            return f"{chunks}one operator at a time: {self.reason}"
+        return f"{chunks}kernel {self.kernel.name}"
 
 
 @dataclass
@@ -63,7 +66,7 @@ class Context:
 
     `check` raises `KeyboardInterrupt` when the user asked to stop; operators call it between chunks.
     `bytes_read` counts what scans read from memory or files, for the profile.  `receipts` holds, by the identity of a node,
-    what a pipeline did.  `fuse` and `deterministic` are the settings of these names.
+    what a pipeline did.  `fuse`, `deterministic` and `memory_limit` are the settings of these names.
     """
 
     cache: ColumnCache
@@ -72,5 +75,16 @@ class Context:
     kernel_directory: Path = Path()
     fuse: str = "always"
     deterministic: bool = False
+    memory_limit: int | None = None
     bytes_read: int = 0
     receipts: dict[int, PipelineReceipt] = field(default_factory=dict)
+
+
+def stop_check(stopped: Event) -> Callable[[], None]:
+    """Return the check of a query that other threads may stop by setting an event."""
+
+    def check() -> None:
+        if stopped.is_set():
+            raise KeyboardInterrupt
+
+    return check

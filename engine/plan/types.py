@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import cache
 from typing import TYPE_CHECKING
 
 from ..errors import TypeMismatch
@@ -143,6 +144,7 @@ def decimal(precision: int, scale: int) -> DataType:
     return DataType(Kind.DECIMAL, precision, scale)
 
 
+@cache
 def to_arrow(data_type: DataType) -> pa.DataType:
     """Return the Arrow type in which results of `data_type` leave the engine."""
     import pyarrow as pa

@@ -14,8 +14,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import ExecutionError, FuselineError, Unsupported
 from ..operators.context import Context
+from ..operators.streaming import chunks_of, scan_below
 from ..plan.expr import Column
-from ..plan.physical import Device, MemoryScan, ParquetScan, Physical, Transfer
+from ..plan.physical import (
+    Device,
+    FilterRows,
+    HashAggregate,
+    MemoryScan,
+    ParquetScan,
+    Physical,
+    Pipeline,
+    Transfer,
+)
 from .memory import MemoryBudget, out_of_memory
 from .profile import NodeProfile, Profile
 from .roofline import remembered
@@ -78,13 +88,17 @@ class Result:
 
 @dataclass
 class _Run:
-    """The state of one execution; tables and counts are by node identity, not equality."""
+    """The state of one execution; tables and counts are by node identity, not equality.
+
+    `streamed` has a pipeline for each node that runs in chunks together with the chain below it.
+    """
 
     backends: Mapping[Device, Backend]
     context: Context
     budget: MemoryBudget
     timed: bool
     readers: dict[int, int]
+    streamed: dict[int, Pipeline]
     tables: dict[int, Any] = field(default_factory=dict)
     sizes: dict[int, int] = field(default_factory=dict)
     measured: dict[int, tuple[float, int, int]] = field(default_factory=dict)
@@ -104,7 +118,11 @@ def execute(
     held at one time pass `memory_limit` bytes or the device has no more.
     """
     order = _inputs_first(plan)
-    run = _Run(backends, context, MemoryBudget(memory_limit), timed, _count_readers(order))
+    streamed = _streamed(order, context)
+    if streamed:
+        order = _inputs_first(plan, streamed)
+    readers = _count_readers(order, streamed)
+    run = _Run(backends, context, MemoryBudget(memory_limit), timed, readers, streamed)
     start = time.perf_counter()
     for node in order:
         context.check()
@@ -129,15 +147,37 @@ def load_columns(
         raise out_of_memory(scan, MemoryBudget(None), error) from error
 
 
-def _inputs_first(plan: Physical) -> list[Physical]:
-    """Return each node object once, after its inputs."""
+def _streamed(order: list[Physical], context: Context) -> dict[int, Pipeline]:
+    """Return the chains that run in chunks, since the columns of their scans do not fit, by the identity of their ends.
+
+    The planner has made pipelines of most chains; of the others each ends where the last operator does that can be divided.
+    """
+    found: dict[int, Pipeline] = {}
+    inner: set[int] = set()
+    readers: dict[int, int] = {}
+    plain = replace(context, fuse="never")
+    for node in reversed(order):
+        if not isinstance(node, HashAggregate | FilterRows) or id(node) in inner:
+            continue
+        if scan_below(node) is None or chunks_of(node, plain) is None:
+            continue
+        readers = readers or _count_readers(order)
+        chain = _inputs_first(node)[:-1]
+        if all(readers[id(below)] == 1 for below in chain):
+            found[id(node)] = Pipeline(node, device=node.device)
+            inner.update(map(id, chain))
+    return found
+
+
+def _inputs_first(plan: Physical, leaves: Mapping[int, object] | None = None) -> list[Physical]:
+    """Return each node object once, after its inputs; `leaves` take theirs from nobody."""
     order: list[Physical] = []
     met: set[int] = set()
 
     def visit(node: Physical) -> None:
         if id(node) not in met:
             met.add(id(node))
-            for child in node.children:
+            for child in _inputs(node, leaves or {}):
                 visit(child)
             order.append(node)
 
@@ -145,16 +185,22 @@ def _inputs_first(plan: Physical) -> list[Physical]:
     return order
 
 
-def _count_readers(order: list[Physical]) -> dict[int, int]:
+def _count_readers(
+    order: list[Physical], leaves: Mapping[int, object] | None = None
+) -> dict[int, int]:
     readers = dict.fromkeys(map(id, order), 0)
     for node in order:
-        for child in node.children:
+        for child in _inputs(node, leaves or {}):
             readers[id(child)] += 1
     return readers
 
 
+def _inputs(node: Physical, leaves: Mapping[int, object]) -> tuple[Physical, ...]:
+    return () if id(node) in leaves else node.children
+
+
 def _run_node(node: Physical, run: _Run) -> None:
-    inputs = tuple(run.tables[id(child)] for child in node.children)
+    inputs = tuple(run.tables[id(child)] for child in _inputs(node, run.streamed))
     backend = run.backends[node.device]
     start = time.perf_counter()
     try:
@@ -180,7 +226,7 @@ def _run_node(node: Physical, run: _Run) -> None:
     run.tables[id(node)] = table
     run.sizes[id(node)] = size
     # Inputs go first: an operator may pass their arrays on, which would count twice
-    for child in node.children:
+    for child in _inputs(node, run.streamed):
         _release(child, run)
     run.budget.add(node, size)
 
@@ -192,10 +238,22 @@ def _output(node: Physical, inputs: tuple[Any, ...], run: _Run) -> Any:
             return inputs[0]
         arrow = run.backends[source].to_arrow(inputs[0], node.columns)
         return run.backends[node.device].from_arrow(arrow, node.columns)
+    chain = run.streamed.get(id(node))
+    if chain is not None:
+        return _stream(node, chain, run)
     operator = run.backends[node.device].OPERATORS.get(type(node))
     if operator is None:
         raise Unsupported(f"The {node.device} backend has no operator {type(node).__name__}.")
     return operator(node, inputs, run.context)
+
+
+def _stream(node: Physical, chain: Pipeline, run: _Run) -> Any:
+    """Run a chain that the planner has not made a pipeline, one operator at a time for each chunk."""
+    context = replace(run.context, fuse="never")
+    table = run.backends[node.device].OPERATORS[Pipeline](chain, (), context)
+    run.context.bytes_read = context.bytes_read
+    run.context.receipts[id(node)] = context.receipts.pop(id(chain))
+    return table
 
 
 def _release(child: Physical, run: _Run) -> None:
@@ -214,7 +272,7 @@ def _node_profiles(plan: Physical, run: _Run) -> tuple[NodeProfile, ...]:
             profiles[id(node)] = NodeProfile(
                 node, depth, *run.measured[id(node)], run.context.receipts.get(id(node))
             )
-            for child in node.children:
+            for child in _inputs(node, run.streamed):
                 visit(child, depth + 1)
 
     visit(plan, 0)

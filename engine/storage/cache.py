@@ -68,6 +68,11 @@ class ColumnCache:
             entry.hits += 1
             return entry.value
 
+    def holds(self, key: CacheKey) -> bool:
+        """Whether the value is there, without marking it as read."""
+        with self._lock:
+            return key in self._entries.get(key.device, ())
+
     def put(self, key: CacheKey, value: Any, nbytes: int) -> None:
         """Keep `value`, which takes `nbytes` on its device, in the place of what the key held before."""
         device = key.device
@@ -106,6 +111,11 @@ class ColumnCache:
         with self._lock:
             self._entries.clear()
             self._used.clear()
+
+    def limit(self, device: str) -> int:
+        """Return how many bytes the cache may hold on a device."""
+        with self._lock:
+            return self._limit(device)
 
     def used(self, device: str) -> int:
         """Return the bytes that the cache holds on a device."""

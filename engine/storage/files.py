@@ -16,11 +16,15 @@ SUFFIX = ".parquet"
 
 
 class FileIdentity(NamedTuple):
-    """A file as it was when it was looked at; one that has been written since has another identity."""
+    """A file as it was when it was looked at; one that has been written since has another identity.
+
+    A program may set the time of the last write back; that of the last change, `ctime_ns`, it may not.
+    """
 
     path: str
     size: int
     mtime_ns: int
+    ctime_ns: int
 
 
 class FoundFile(NamedTuple):
@@ -64,6 +68,16 @@ def _find(pattern: str) -> list[FoundFile]:
     return _nothing(f'no file "{pattern}"{_near(path)}')
 
 
+def check_unchanged(file: FileIdentity) -> None:
+    """Raise `DataError` for a file that has been written or replaced since it was looked at."""
+    now = _look(file.path)
+    if not isinstance(now, FoundFile) or now.identity != file:
+        gone = "is gone" if now is None else "has changed"
+        raise DataError(
+            f'The file "{file.path}" {gone} while it was read: run the query again when it is complete.'
+        )
+
+
 def _look(path: str) -> FoundFile | int | None:
     """Return a file's identity, the mode of what is not a file, or None for nothing.
 
@@ -76,7 +90,8 @@ def _look(path: str) -> FoundFile | int | None:
     if not stat.S_ISREG(found.st_mode):
         return found.st_mode
     absolute = os.path.abspath(path)  # noqa: PTH100
-    return FoundFile(path, FileIdentity(absolute, found.st_size, found.st_mtime_ns))
+    identity = FileIdentity(absolute, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    return FoundFile(path, identity)
 
 
 def _matching(pattern: str) -> list[FoundFile]:

@@ -16,9 +16,10 @@ from ..plan.physical import RowGroups
 from ..plan.statistics import ColumnStatistics, TableStatistics
 from ..plan.types import VARCHAR, DataType, Kind, from_arrow
 from .bounds import UNKNOWN, Bounds, excluded
-from .files import FileIdentity, find_files
+from .files import FileIdentity, check_unchanged, find_files
 from .footers import read_footers, unreadable
 from .hive import FileConstant, partition_columns
+from .sizes import ColumnSizes
 from .statistics import (
     LazyColumns,
     column_positions,
@@ -132,6 +133,11 @@ class ParquetTable:
         except DataError:
             return False
 
+    def check_unchanged(self, parts: Iterable[RowGroups]) -> None:
+        """Raise `DataError` when a file has changed, of which row groups have been read: they may be a mix of old and new."""
+        for file in {part.file for part in parts}:
+            check_unchanged(self.files[file])
+
     def reopened(self) -> ParquetTable:
         """Return the table of the files as they are now; raises `DataError` when they no longer fit the columns."""
         new = ParquetTable.open(self.patterns, self.options, self.name)
@@ -142,6 +148,11 @@ class ParquetTable:
                     "make the query anew."
                 )
         return new
+
+    @cached_property
+    def sizes(self) -> ColumnSizes:
+        """What columns take in memory."""
+        return ColumnSizes(self)
 
     def statistics(self) -> TableStatistics:
         return self._statistics

@@ -191,9 +191,10 @@ def _order_of_double(x: Any) -> Any:
     return bits ^ I64_MAX if bits < 0 else bits
 
 
-FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+FUNCTIONS: dict[str, Callable[..., Any]] = {
     "absolute": _absolute,
     "order_of_double": _order_of_double,
+    "load_pair": lambda words, pair: (words[2 * int(pair)], words[2 * int(pair) + 1]),
     "double_of_bits": lambda bits: np.float64(struct.unpack("d", struct.pack("Q", int(bits)))[0]),
     "float_of_bits": lambda bits: np.float32(
         struct.unpack("f", struct.pack("I", int(bits) & 0xFFFFFFFF))[0]

@@ -14,6 +14,7 @@ from fuseline.codegen import host, places
 from fuseline.codegen.accumulate import whole
 from fuseline.codegen.places import Place, layout
 from fuseline.codegen.steps import Program
+from fuseline.errors import OutOfRange
 from tests.codegen import simulator
 from tests.codegen.test_pipelines import FUSED, TABLES
 
@@ -104,7 +105,7 @@ def test_small_values_take_32_bits() -> None:
 @pytest.mark.parametrize("keys", ["", " group by k"])
 def test_a_sum_beyond_64_bits_is_one_cell_until_it_ends(keys: str, runs: Runs) -> None:
     """A column's bounds and the number of rows leave no proof, though no block's own sum passes 64 bits."""
-    import fuseline.codegen.accumulate as accumulate
+    from fuseline.codegen import accumulate
 
     table = pa.table({"k": np.arange(200) % 3, "v": np.arange(200) * 10**9 - 10**10})
     query = f"select sum(v), avg(v), count(*) from t{keys}"
@@ -115,3 +116,13 @@ def test_a_sum_beyond_64_bits_is_one_cell_until_it_ends(keys: str, runs: Runs) -
         cells = layout(program).cells
         assert [c.numbers for c in cells if len(c.numbers) > 1]
         assert len(cells) == len(program.accumulators) - 1
+
+
+def test_a_value_beyond_its_type_has_no_group(runs: Runs) -> None:
+    """Its number would lie outside of the accumulators; the kernel doubts and folds nothing more."""
+    table = pa.table({"v": pa.array([127, *range(40)], pa.int8())})
+    with pytest.raises(OutOfRange):
+        simulate("select v + 1::tinyint as k, count(*) from t group by k", {"t": table}, runs)
+    program, columns, rows, _, doubt = runs[-1]
+    assert doubt
+    assert simulator.run(program, columns, rows)[1]

@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from fuseline.operators.context import Context
 from fuseline.plan import physical as p
-from fuseline.plan.expr import Column, ColumnRef, Expr, Literal, new_column
+from fuseline.plan.expr import AggregateCall, Column, ColumnRef, Expr, Literal, new_column
+from fuseline.plan.functions import AGGREGATE
 from fuseline.plan.types import (
     BIGINT,
     BOOLEAN,
@@ -111,9 +112,9 @@ def value(rng: np.random.Generator, data_type: DataType) -> Any:
             return _WORDS[rng.integers(len(_WORDS))]
 
 
-def run(node: p.Physical, backend: Any) -> pa.Table:
+def run(node: p.Physical, backend: Any, deterministic: bool = False) -> pa.Table:
     """Run a plan on one backend."""
-    context = Context(ColumnCache(1 << 30), lambda: None, 1)
+    context = Context(ColumnCache(1 << 30), lambda: None, 1, deterministic=deterministic)
     return backend.to_arrow(_run(node, backend, context), node.columns)
 
 
@@ -151,6 +152,15 @@ def computed(expr: Expr, child: Any) -> p.ComputeColumns:
     return p.ComputeColumns(child, ((new_column("x", expr.type), expr),))
 
 
+def call(function: str, *args: Any, **options: Any) -> tuple[Column, AggregateCall]:
+    """An aggregate of columns and literals, with the result type that the function table gives."""
+    resolved = AGGREGATE[function].resolve([a.type for a in args])
+    assert resolved is not None
+    exprs = tuple(a if isinstance(a, Literal) else ColumnRef(a) for a in args)
+    made = AggregateCall(function, exprs, resolved[1], **options)
+    return new_column(function, made.type), made
+
+
 def check(
     make: Callable[..., Expr], *kinds: str, seed: int = 1, rows: int = 120, **options: Any
 ) -> None:
@@ -177,7 +187,16 @@ def both_raise(node: p.Physical, error: type[Exception]) -> None:
 
 
 def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
-    return list(zip(*(c.to_pylist() for c in table.columns), strict=True)) if table.columns else []
+    return list(zip(*map(_values, table.columns), strict=True)) if table.columns else []
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """Dates and timestamps as numbers: Python's end with the year 9999."""
+    if pa.types.is_date32(column.type):
+        return column.cast(pa.int32()).to_pylist()
+    if pa.types.is_timestamp(column.type):
+        return column.cast(pa.int64()).to_pylist()
+    return column.to_pylist()
 
 
 def _sort_key(row: tuple[Any, ...]) -> list[tuple[bool, str]]:

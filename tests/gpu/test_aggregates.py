@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+pytest.importorskip("pylibcudf", reason="the cuda13 extra is not installed")
+
 from fuseline.errors import OutOfRange
+from fuseline.operators import cpu, gpu
 from fuseline.plan import physical as p
 from fuseline.plan.expr import AggregateCall, Column, ColumnRef, Literal, SortKey, new_column
-from fuseline.plan.functions import AGGREGATE
-from fuseline.plan.types import DOUBLE, VARCHAR, decimal
+from fuseline.plan.types import DOUBLE, VARCHAR, decimal, to_arrow
 
-from .plans import TYPES, assert_same, both_raise, column, scan, scan_of
+from .plans import TYPES, assert_same, both_raise, call, column, run, scan, scan_of
 
 pytestmark = pytest.mark.gpu
 
 
-def call(function: str, *args: Any, **options: Any) -> tuple[Column, AggregateCall]:
-    """An aggregate of columns and literals, with the result type that the function table gives."""
-    resolved = AGGREGATE[function].resolve([a.type for a in args])
-    assert resolved is not None
-    exprs = tuple(a if isinstance(a, Literal) else ColumnRef(a) for a in args)
-    made = AggregateCall(function, exprs, resolved[1], **options)
-    return new_column(function, made.type), made
-
-
-def both_ways(child: Any, keys: tuple[Column, ...], *calls: tuple[Column, AggregateCall]) -> None:
+def both_ways(child: Any, keys: Sequence[Column], *calls: tuple[Column, AggregateCall]) -> None:
     """With keys, without keys, and over no rows."""
     empty = p.LimitRows(child, 0)
     for source in (child, empty):
-        assert_same(p.HashAggregate(source, keys, calls))
+        assert_same(p.HashAggregate(source, tuple(keys), calls))
         assert_same(p.HashAggregate(source, (), calls))
 
 
@@ -169,6 +165,131 @@ def test_moments(function: str) -> None:
     values = pa.array([None if rng.random() < 0.3 else float(rng.normal()) for _ in range(80)])
     keys = pa.array([int(rng.integers(0, 30)) for _ in range(80)], pa.int32())
     both_ways(scan_of({"k": keys, "n": values}, [key, number]), (key,), call(function, number))
+
+
+@pytest.mark.parametrize("nulls", [0.0, 0.3])
+@pytest.mark.parametrize("function", ["covar_samp", "covar_pop", "corr"])
+def test_pairs(function: str, nulls: float) -> None:
+    rng = np.random.default_rng(16)
+    columns = [column("k", "varchar"), column("x", "double"), column("y", "double")]
+    sides = [
+        pa.array([None if rng.random() < nulls else 1e6 + float(rng.normal()) for _ in range(80)])
+        for _ in range(2)
+    ]
+    keys = pa.array([[None, "a", "b", "cd"][rng.integers(4)] for _ in range(80)])
+    child = scan_of({"k": keys, "x": sides[0], "y": sides[1]}, columns)
+    both_ways(child, columns[:1], call(function, *columns[1:]))
+
+
+@pytest.mark.parametrize("keyed", [True, False])
+@pytest.mark.parametrize("function", ["sum", "avg", "var_samp", "stddev_pop", "corr"])
+def test_repeatable_sums(function: str, keyed: bool) -> None:
+    """The same values in another order add up to the same bits, and special values to what they should."""
+    rng = np.random.default_rng(17)
+    key, x, y = column("k", "integer"), column("x", "double"), column("y", "double")
+    values = rng.normal(size=400) * 10.0 ** rng.integers(-30, 30, 400)
+    table = pa.table(
+        {"k": pa.array(rng.integers(0, 5, 400), pa.int32()), "x": values, "y": values[::-1]}
+    )
+    table = table.set_column(1, "x", pa.array(values, mask=rng.random(400) < 0.1))
+    made = call(function, *((x, y) if function == "corr" else (x,)))
+    answers = []
+    for order in (rng.permutation(400), rng.permutation(400), np.arange(400)):
+        shuffled = table.take(pa.array(order))
+        node = p.HashAggregate(
+            scan_of({n: shuffled[n] for n in table.column_names}, [key, x, y]),
+            (key,) if keyed else (),
+            (made,),
+        )
+        found = run(node, gpu, deterministic=True)
+        answers.append(sorted(zip(*(c.to_pylist() for c in found.columns), strict=True)))
+        assert_same(node)
+    assert answers[0] == answers[1] == answers[2]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1e308, 1e308, -1e308], [math.inf, 1.0, None], [math.inf, -math.inf], [math.nan, 1.0], [None, None], [],
+        [5e-324, 5e-324, 1e-310], [0.0, -0.0], [1e308, 1e-308, 3.0], [0.1] * 10,
+    ],
+    ids=str,
+)  # fmt: skip
+def test_repeatable_sums_of_extremes(values: list[float | None]) -> None:
+    key, number = column("k", "integer"), column("n", "double")
+    arrays = {"k": pa.array([1] * len(values), pa.int32()), "n": pa.array(values, pa.float64())}
+    for keys in ((key,), ()):
+        node = p.HashAggregate(scan_of(arrays, [key, number]), keys, (call("sum", number),))
+        expected = (
+            float(sum(Fraction(v) for v in values if v is not None)) if _finite(values) else None
+        )
+        found = run(node, gpu, deterministic=True).columns[-1].to_pylist()
+        reference = run(node, cpu).columns[-1].to_pylist()
+        assert [f is None for f in found] == [r is None for r in reference]
+        if found and found[0] is not None:
+            exact = expected if expected is not None else reference[0]
+            assert found[0] == exact or (found[0] != found[0] and exact != exact)
+
+
+def _finite(values: list[float | None]) -> bool:
+    return all(v is None or math.isfinite(v) for v in values) and any(v is not None for v in values)
+
+
+@pytest.mark.parametrize("kind", ["integer", "bigint", "date"])
+@pytest.mark.parametrize("is_sorted", [True, False])
+def test_keys_in_order(kind: str, is_sorted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    from fuseline.operators.gpu import groups
+
+    monkeypatch.setattr(groups, "SORTED_ROWS", 64)
+    key, number = column("k", kind), column("n", "decimal")
+    numbers = [i // 3 for i in range(200)]
+    if not is_sorted:
+        numbers[100] = 0
+    keys = pa.array(numbers, pa.int32())
+    keys = keys.cast(pa.date32()) if kind == "date" else keys.cast(to_arrow(key.type))
+    values = scan(np.random.default_rng(20), 200, [number]).table.data.column(0)  # type: ignore[attr-defined]
+    child = scan_of({"k": keys, "n": values}, [key, number])
+    calls = [call(f, number) for f in ("sum", "avg", "min", "max", "count")]
+    both_ways(child, (key,), *calls, call("count_star"), call("count", number, distinct=True))
+
+
+@pytest.mark.parametrize("precision", [24, 38])
+def test_wide_sums_of_many_rows(precision: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """128-bit values that fit 64 bits are summed there, whatever their sum."""
+    from fuseline.operators.gpu import aggregate_sums
+
+    monkeypatch.setattr(aggregate_sums, "NARROWED_ROWS", 1)
+    key, number = column("k", "varchar"), new_column("n", decimal(precision, 4))
+    rng = np.random.default_rng(18)
+    for limit in (10**6, 2**63 - 1, 10**23):
+        values = [
+            None if rng.random() < 0.2 else int(rng.integers(-9, 10)) * (limit // 9)
+            for _ in range(200)
+        ]
+        keys = pa.array([f"group {i}" for i in rng.integers(0, 9, 200)])
+        child = scan_of(
+            {"k": keys, "n": _unscaled(values, pa.decimal128(precision, 4))}, [key, number]
+        )
+        both_ways(child, (key,), call("sum", number), call("avg", number))
+
+
+@pytest.mark.parametrize("fraction", [0.0, 0.3, 0.5, 1.0])
+@pytest.mark.parametrize("kind", ["decimal", "timestamp"])
+def test_quantiles_between_integers(kind: str, fraction: float) -> None:
+    key, number = column("k", "integer"), column("n", kind)
+    rng = np.random.default_rng(19)
+    values = pa.array(
+        [None if rng.random() < 0.2 else int(v) for v in rng.integers(-999, 999, 90)], pa.int64()
+    )
+    if kind == "decimal":
+        values = (
+            values.cast(pa.decimal128(19, 0)).cast(pa.decimal128(21, 2)).cast(pa.decimal128(15, 2))
+        )
+    else:
+        values = values.cast(pa.timestamp("us"))
+    child = scan_of({"k": pa.array(rng.integers(0, 9, 90), pa.int32()), "n": values}, [key, number])
+    literal = Literal(fraction, DOUBLE)
+    both_ways(child, (key,), call("quantile_cont", number, literal), call("median", number))
 
 
 def test_spread_of_infinity() -> None:

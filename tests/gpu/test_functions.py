@@ -5,17 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from fuseline.operators import gpu
+pytest.importorskip("pylibcudf", reason="the cuda13 extra is not installed")
+
+from fuseline.operators.gpu import dictionaries
 from fuseline.plan import infer
 from fuseline.plan.expr import ColumnRef, Interval, Literal
 from fuseline.plan.types import INTERVAL
 
-from .plans import assert_same, check, column, computed, number, scan, text
+from .plans import assert_same, check, column, computed, number, scan, scan_of, text
 
 pytestmark = pytest.mark.gpu
 
+LINES = ["a,b,,c", "one\ntwo", "abc123def45", "a\nb", None, ",", "aab ab", "😀 smile", "Ä😀"]
 
 STRINGS: list[tuple[str, list[Any]]] = [
     ("lower", []), ("upper", []), ("length", []), ("octet_length", []), ("reverse", []), ("ascii", []),
@@ -27,12 +31,18 @@ STRINGS: list[tuple[str, list[Any]]] = [
     *((f, [number(n), text("*")]) for f in ("lpad", "rpad") for n in (0, 2, 5)),
     *(("repeat", [number(n)]) for n in (0, 1, 3, -1)),
     *(("replace", [text(a), text(b)]) for a, b in (("a", "xy"), ("", "x"), ("ab", ""))),
+    *(("split_part", [text(","), number(n)]) for n in (1, 2, 3, 9)), ("split_part", [text("日"), number(1)]),
+    *(("translate", [text(a), text(b)]) for a, b in (("ab", "xy"), ("ab", "x"), ("aa", "xy"), ("日ä", "äb"), ("", "x"))),
     *((f, [text(c)]) for f in ("contains", "starts_with", "ends_with", "position") for c in ("a", "", "b", "日")),
     *(("like", [text(x)]) for x in ("a%", "%b", "%a%", "a_b", "ab", "", "%", "_", "%a%b%", "__%")),
     ("like", [text("!%"), text("!")]), ("like", [text("%!%%"), text("!")]), ("like", [text(None)]),
     *(("ilike", [text(x)]) for x in ("A%", "%B", "%A%", "A_B")),
     *(("regexp_matches", [text(x)]) for x in ("a", "^a", "a|b", "[ab]+", "a.*b")),
     *(("regexp_full_match", [text(x)]) for x in ("a", "a|ab", "[ab]+")),
+    *(("regexp_replace", [text(x), text("<>")]) for x in ("a", "[ab]+", "a[0-9]*b", "^a", "(a)(b)")),
+    *(("regexp_replace", [text(x), text(""), text("g")]) for x in ("a", "[ab]+", "(a)(b)")),
+    *(("regexp_extract", [text(x)]) for x in ("a", "[ab]+", "^a", "[0-9]+x", "a.b")),
+    *(("regexp_extract", [text("([a-z]+)([0-9]+)"), number(n)]) for n in (0, 1, 2)),
 ]  # fmt: skip
 
 
@@ -41,25 +51,59 @@ STRINGS: list[tuple[str, list[Any]]] = [
     STRINGS,
     ids=lambda v: v if isinstance(v, str) else str([e.value for e in v]),
 )
-def test_strings(function: str, extra: list[Any]) -> None:
+@pytest.mark.parametrize("coded", [True, False])
+def test_strings(
+    function: str, extra: list[Any], coded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not coded:
+        monkeypatch.setattr(dictionaries, "MOST_KEYS", 0)
     columns = [column("c", "varchar")]
     expr = infer.call(function, [ColumnRef(columns[0]), *extra])
-    child = scan(np.random.default_rng(6), 80, columns, values=11)
-    node = computed(expr, child)
-    if gpu.unsupported(node) is None:
-        assert_same(node, ordered=True)
+    for child in (
+        scan(np.random.default_rng(6), 80, columns, values=11),
+        scan_of({"c": pa.array(LINES * 9)}, columns),
+    ):
+        assert_same(computed(expr, child), ordered=True)
 
 
 def test_concat() -> None:
     check(lambda a, b: infer.call("concat", [a, text("-"), b]), "varchar", "varchar")
 
 
+def test_concat_with_separators() -> None:
+    kinds = ("varchar", "varchar", "varchar")
+    check(lambda a, b, c: infer.call("concat_ws", [text(", "), a, b, text("end"), c]), *kinds)
+    check(lambda a, b, c: infer.call("concat_ws", [a, b, c]), *kinds)
+    check(lambda a, b, c: infer.call("concat_ws", [text(None), a, b, c]), *kinds)
+    check(lambda a: infer.call("concat_ws", [text(", "), a]), "varchar")
+
+
+@pytest.mark.parametrize("pattern", ["%a%b%", "_a%b%", "%b_", "%ab%c%"])
+def test_long_searches(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With few rows the pattern would be tried at once."""
+    from fuseline.operators.gpu import kernels_patterns
+
+    monkeypatch.setattr(kernels_patterns, "NEEDLE_ROWS", 1)
+    monkeypatch.setattr(dictionaries, "MOST_KEYS", 0)
+    words = ["aab", "b", "xab yc", None, *(["something else"] * 9), "ab c", "", "abc"]
+    key = column("c", "varchar")
+    child = scan_of({"c": pa.array(words * 5)}, [key])
+    for share in (1, 4):
+        monkeypatch.setattr(kernels_patterns, "NEEDLE_SHARE", share)
+        expr = infer.call("like", [ColumnRef(key), text(pattern)])
+        assert_same(computed(expr, child), ordered=True)
+        assert_same(computed(infer.call("not", [expr]), child), ordered=True)
+
+
 PARTS = ("year", "month", "day", "quarter", "dayofweek", "isodow", "dayofyear")
 CLOCK = ("hour", "minute", "second", "millisecond", "microsecond", "epoch")
 
 
+WEEKS = ("week", "isoyear", "decade", "century", "millennium", "monthname", "dayname")
+
+
 @pytest.mark.parametrize("kind", ["date", "timestamp"])
-@pytest.mark.parametrize("function", [*PARTS, *CLOCK, "last_day"])
+@pytest.mark.parametrize("function", [*PARTS, *WEEKS, *CLOCK, "last_day"])
 def test_date_parts(function: str, kind: str) -> None:
     check(lambda a: infer.call(function, [a]), kind, values=60)
 
@@ -70,6 +114,13 @@ def test_date_parts(function: str, kind: str) -> None:
 def test_date_units(unit: str) -> None:
     check(lambda a: infer.call("date_trunc", [text(unit), a]), "timestamp", values=60)
     if unit != "week":
+        if unit not in ("month", "quarter", "year"):
+            check(
+                lambda a, b: infer.call("date_sub", [text(unit), a, b]),
+                "timestamp",
+                "timestamp",
+                values=60,
+            )
         check(
             lambda a, b: infer.call("date_diff", [text(unit), a, b]),
             "timestamp",

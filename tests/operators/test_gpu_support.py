@@ -11,7 +11,15 @@ pytest.importorskip("pylibcudf", reason="the cuda13 extra is not installed")
 from fuseline.operators import gpu
 from fuseline.plan import infer
 from fuseline.plan import physical as p
-from fuseline.plan.expr import AggregateCall, Column, ColumnRef, Expr, Literal, new_column
+from fuseline.plan.expr import (
+    AggregateCall,
+    Column,
+    ColumnRef,
+    Expr,
+    Interval,
+    Literal,
+    new_column,
+)
 from fuseline.plan.functions import AGGREGATE, SCALAR
 from fuseline.plan.types import (
     BIGINT,
@@ -51,9 +59,27 @@ def test_pattern_in_a_column() -> None:
 
 
 def test_function_without_kernel() -> None:
-    assert "the function strftime()" in str(
-        refusal("strftime", TIMESTAMP, extra=(Literal("%Y", VARCHAR),))
-    )
+    assert "the function gcd()" in str(refusal("gcd", BIGINT, BIGINT))
+
+
+@pytest.mark.parametrize(
+    ("function", "layout", "computed"),
+    [
+        ("strftime", "%Y-%m-%d", True),
+        ("strftime", "%d %b %H:%M:%S.%f", True),
+        ("strftime", "%-d", False),
+        ("strftime", "%f %g", False),
+        ("strftime", "100%% %Y", False),
+        ("strftime", "%Z", False),
+        ("strptime", "%d.%m.%Y", True),
+        ("strptime", "%Y-%m", False),
+        ("strptime", "%y-%m-%d", False),
+    ],
+)
+def test_formats(function: str, layout: str, computed: bool) -> None:
+    source = TIMESTAMP if function == "strftime" else VARCHAR
+    reason = refusal(function, source, extra=(Literal(layout, VARCHAR),))
+    assert reason is None if computed else "with this format" in str(reason)
 
 
 @pytest.mark.parametrize("pattern", ["(a)\\1", "\\p{L}", "(?i)a", "a{2}", "(?=a)", "\\d"])
@@ -68,11 +94,43 @@ def test_interval_columns() -> None:
     assert reason == "the GPU has no INTERVAL columns"
 
 
-@pytest.mark.parametrize("target", [DATE, INTEGER, DOUBLE])
+@pytest.mark.parametrize("target", [DATE, INTEGER, DOUBLE, decimal(5, 2), TIMESTAMP])
 def test_casts_of_text(target: DataType) -> None:
     column = new_column("s", VARCHAR)
-    reason = gpu.unsupported(computing(infer.cast(ColumnRef(column), target), column))
-    assert f"CAST of VARCHAR to {target}" in str(reason)
+    assert gpu.unsupported(computing(infer.cast(ColumnRef(column), target), column)) is None
+
+
+@pytest.mark.parametrize("source", [DOUBLE, decimal(3, 3)])
+def test_casts_to_text_that_libcudf_writes_otherwise(source: DataType) -> None:
+    column = new_column("n", source)
+    reason = gpu.unsupported(computing(infer.cast(ColumnRef(column), VARCHAR), column))
+    assert f"CAST of {source} to VARCHAR" in str(reason)
+
+
+@pytest.mark.parametrize("function", ["regexp_replace", "regexp_extract"])
+@pytest.mark.parametrize("pattern", ["a|ab", "(ab)*c", "a*", "x[0-9]?"])
+def test_matches_whose_extent_may_differ(function: str, pattern: str) -> None:
+    extra: tuple[Expr, ...] = (Literal(pattern, VARCHAR),)
+    extra += (Literal("x", VARCHAR),) if function == "regexp_replace" else ()
+    assert pattern in str(refusal(function, VARCHAR, extra=extra))
+
+
+def test_string_functions_in_part() -> None:
+    comma, three, back = Literal(",", VARCHAR), Literal(3, BIGINT), Literal(-1, BIGINT)
+    assert refusal("split_part", VARCHAR, extra=(comma, three)) is None
+    assert "from the end" in str(refusal("split_part", VARCHAR, extra=(comma, back)))
+    empty = Literal("", VARCHAR)
+    assert "an empty string" in str(refusal("split_part", VARCHAR, extra=(empty, three)))
+    group = (Literal("([a-z]+)", VARCHAR), Literal(2, INTEGER))
+    assert "does not have" in str(refusal("regexp_extract", VARCHAR, extra=group))
+
+
+def test_interval_literals() -> None:
+    """They are added to dates; what else is done with them is the CPU's."""
+    month = Literal(Interval(1, 0, 0), INTERVAL)
+    assert refusal("add", DATE, extra=(month,)) is None
+    for expr in (infer.call("eq", [month, month]), infer.in_list(month, [month])):
+        assert "INTERVAL" in str(gpu.unsupported(computing(expr)))
 
 
 def aggregating(function: str, *args: Any) -> p.HashAggregate:
@@ -88,8 +146,10 @@ def test_aggregates() -> None:
     number, price = new_column("n", DOUBLE), new_column("p", decimal(15, 2))
     assert gpu.unsupported(aggregating("sum", price)) is None
     assert gpu.unsupported(aggregating("median", number)) is None
-    assert "exact interpolation" in str(gpu.unsupported(aggregating("median", price)))
-    assert "corr()" in str(gpu.unsupported(aggregating("corr", number, number)))
+    assert gpu.unsupported(aggregating("median", price)) is None
+    assert gpu.unsupported(aggregating("corr", number, number)) is None
+    wide = new_column("w", decimal(38, 2))
+    assert "interpolate exactly" in str(gpu.unsupported(aggregating("median", wide)))
 
 
 def test_residuals_are_looked_at() -> None:

@@ -19,7 +19,6 @@ from .aggregate import distinct_on, hash_aggregate
 from .bandwidth import copy_bandwidth, device_name
 from .join import hash_join, nested_loop_join
 from .load import load_columns
-from .pipeline import pipeline
 from .rows import (
     compute_columns,
     concat_rows,
@@ -31,6 +30,7 @@ from .rows import (
 from .scan import memory_scan, parquet_scan
 from .set_operations import hash_set_operation
 from .sort import sort_rows, top_k
+from .stream import stream_pipeline
 from .table import STRING_LIMIT, Table, to_logical, to_physical
 
 __all__ = [
@@ -67,7 +67,7 @@ OPERATORS: dict[type[p.Physical], Operator] = {
     p.LimitRows: limit_rows,
     p.ConcatRows: concat_rows,
     p.HashSetOperation: hash_set_operation,
-    p.Pipeline: pipeline,
+    p.Pipeline: stream_pipeline,
 }
 
 

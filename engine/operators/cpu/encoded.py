@@ -12,6 +12,8 @@ from ...storage.cache import CacheKey
 from ...storage.encode import encode
 from ...storage.encodings import EncodedColumn
 from ..context import Context
+from ..streaming import column_shares
+from .table import Table
 
 DEVICE = "cpu"
 ENCODED = "encoded"  # beside the row groups in cache keys
@@ -32,16 +34,9 @@ def encoded_columns(
         whole = _cached(scan, identity, None, context)
         found = whole if len(whole) == len(scan.made) else found
     missing = [pair for pair in zip(scan.made, scan.sources, strict=True) if pair[0] not in found]
-    if missing or not scan.made:
-        from . import OPERATORS
-
-        rest = dataclasses.replace(
-            scan, made=tuple(c for c, _ in missing), sources=tuple(s for _, s in missing)
-        )
-        table = OPERATORS[type(rest)](rest, (), context)
-        if not scan.made:
-            return {}, table.num_rows, False
-        for column, source in missing:
+    for share in column_shares(scan, missing, context) if missing else []:
+        table = _read(scan, share, context)
+        for column, source in share:
             encoded = encode(table.arrays[column.id], column.type, context.threads)
             if encoded is None:
                 raise NotFusable(f'"{column.name}" ({column.type}) has no narrow encoding')
@@ -49,8 +44,22 @@ def encoded_columns(
             context.cache.put(key, encoded, encoded.nbytes)
             found[column] = encoded
             context.check()
+    if not scan.made:
+        return {}, _read(scan, [], context).num_rows, False
     ordered = {column: found[column] for column in scan.made}
     return ordered, ordered[scan.made[0]].rows, bool(missing)
+
+
+def _read(
+    scan: p.ParquetScan | p.MemoryScan, columns: list[tuple[Column, str]], context: Context
+) -> Table:
+    """Scan some of the columns as they are."""
+    from . import OPERATORS
+
+    part = dataclasses.replace(
+        scan, made=tuple(c for c, _ in columns), sources=tuple(s for _, s in columns)
+    )
+    return OPERATORS[type(part)](part, (), context)
 
 
 def row_groups(scan: p.ParquetScan | p.MemoryScan) -> Any:

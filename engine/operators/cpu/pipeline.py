@@ -23,12 +23,14 @@ from ...plan.expr import Column, Expr, columns_of
 from ...plan.text import tree
 from ...storage.encodings import EncodedColumn
 from ..context import Context, Origin, PipelineReceipt
+from ..streaming import check_room
 from .encoded import encoded_columns, row_count
 from .expressions import evaluate
 from .table import Table, filter, to_physical
 
 GROUP_LIMIT = 1 << 16  # groups that each thread addresses directly, whatever the number of rows
 ROWS_A_GROUP = 8  # at least, of more groups: their memory must be worth it
+LARGEST_GROUP_LIMIT = 1 << 22  # 32 MB for each accumulator of each thread
 # Rows that operators get through while a kernel of some steps compiles
 UNFUSED_FIRST_ROWS = 10_000_000
 
@@ -161,7 +163,8 @@ def _rows_of(
 def _unfused(
     node: p.Pipeline, reason: str, context: Context, receipt: PipelineReceipt | None = None
 ) -> Table:
-    """Run a chain one operator at a time."""
+    """Run a chain one operator at a time; raises `TooLarge` when it should rather run in chunks."""
+    check_room(node.body, context)
     context.receipts[id(node)] = (
         PipelineReceipt(reason) if receipt is None else dataclasses.replace(receipt, reason=reason)
     )
@@ -226,7 +229,7 @@ def _program(body: p.Physical, inputs: dict[Column, Input], rows: int, context: 
     if isinstance(body, p.FilterRows):
         return selection(body, inputs, _fold_column)
     assert isinstance(body, p.HashAggregate)
-    limit = max(GROUP_LIMIT, rows // ROWS_A_GROUP)
+    limit = max(GROUP_LIMIT, min(rows // ROWS_A_GROUP, LARGEST_GROUP_LIMIT))
     # The operators' grouping takes as long as hash tables do (SF1, 6 M rows, 0.8 M groups: 0.48 s of CPU time to 0.57 s)
     may_hash = context.fuse == "always"
     return program(body, inputs, _fold_column, rows, limit, may_hash)

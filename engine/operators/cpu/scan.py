@@ -60,7 +60,10 @@ def parquet_scan(node: p.ParquetScan, inputs: tuple[Table, ...], context: Contex
             found[source] = array
     missing = [s for s in dict.fromkeys(node.sources) if s not in found]
     chosen = table.all_row_groups if selection is None else selection
-    for source, array in _read(table, missing, chosen, context).items():
+    read = _read(table, missing, chosen, context)
+    if read:
+        table.check_unchanged(chosen)
+    for source, array in read.items():
         context.cache.put(CacheKey(table.identity, selection, source, DEVICE), array, array.nbytes)
         found[source] = array
     context.bytes_read += sum(array.nbytes for array in found.values())

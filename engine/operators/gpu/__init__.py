@@ -40,7 +40,6 @@ if find_spec("pylibcudf") is not None:
     from .bandwidth import copy_bandwidth, device_name
     from .join import hash_join, nested_loop_join
     from .load import load_columns
-    from .pipeline import pipeline
     from .rows import (
         compute_columns,
         concat_rows,
@@ -52,6 +51,7 @@ if find_spec("pylibcudf") is not None:
     from .scan import memory_scan, parquet_scan
     from .set_operations import hash_set_operation
     from .sort import sort_rows, top_k
+    from .stream import stream_pipeline
     from .support import unsupported
     from .table import Table, from_arrow, num_bytes, num_rows, to_arrow
 
@@ -73,5 +73,5 @@ if find_spec("pylibcudf") is not None:
         p.LimitRows: limit_rows,
         p.ConcatRows: concat_rows,
         p.HashSetOperation: hash_set_operation,
-        p.Pipeline: pipeline,
+        p.Pipeline: stream_pipeline,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import pylibcudf as plc
 
@@ -203,20 +204,53 @@ def _continuous(call: AggregateCall, argument: Argument, groups: Groups, fractio
 def _between_integers(low: plc.Column, high: plc.Column, weight: plc.Column) -> plc.Column:
     """Timestamps, rounded to the nearest, halves away from zero, or unscaled decimals, rounded towards zero."""
     a, b = as_integers(low), as_integers(high)
-    difference = cast(binary(b, a, Op.SUB, INT64), FLOAT64)
-    step = binary(difference, weight, Op.MUL, FLOAT64)
+    distance = cast(binary(b, a, Op.SUB, INT64), FLOAT64)
+    step = _float(distance, weight, Op.MUL)
     whole = _floor(step)
-    rest = binary(step, whole, Op.SUB, FLOAT64)
+    rest = _float(step, whole, Op.SUB)
     mixed = binary(a, cast(whole, INT64), Op.ADD, INT64)
-    zero, none, half = scalar(0, INT64), scalar(0.0, FLOAT64), scalar(0.5, FLOAT64)
+    zero, half = scalar(0, INT64), scalar(0.5, FLOAT64)
     if low.type().id() == plc.TypeId.TIMESTAMP_MICROSECONDS:
         tie = binary(rest, half, Op.EQUAL, BOOL)
         up = binary(tie, binary(mixed, zero, Op.GREATER_EQUAL, BOOL), Op.LOGICAL_AND, BOOL)
         up = binary(binary(rest, half, Op.GREATER, BOOL), up, Op.LOGICAL_OR, BOOL)
-    else:
-        negative = binary(mixed, zero, Op.LESS, BOOL)
-        up = binary(negative, binary(rest, none, Op.GREATER, BOOL), Op.LOGICAL_AND, BOOL)
-    return reinterpret(binary(mixed, cast(up, INT64), Op.ADD, INT64), low.type())
+        return reinterpret(binary(mixed, cast(up, INT64), Op.ADD, INT64), low.type())
+    some = binary(rest, scalar(0.0, FLOAT64), Op.GREATER, BOOL)
+    up = binary(binary(mixed, zero, Op.LESS, BOOL), some, Op.LOGICAL_AND, BOOL)
+    mixed = binary(mixed, cast(up, INT64), Op.ADD, INT64)
+    # DuckDB rounds the whole sum to a double; from 2^53 on that would lose digits.
+    total = _rounded_once(cast(a, FLOAT64), distance, weight)
+    size = plc.unary.unary_operation(total, plc.unary.UnaryOperator.ABS)
+    exact = binary(size, scalar(2.0**53, FLOAT64), Op.LESS, BOOL)
+    return reinterpret(select(without_nulls(exact, False), cast(total, INT64), mixed), low.type())
+
+
+def _rounded_once(base: plc.Column, distance: plc.Column, weight: plc.Column) -> plc.Column:
+    """Return base + distance * weight with one rounding, from the rounding errors of the product and of the sum.
+
+    Dekker, A floating-point technique for extending the available precision, 1971.
+    """
+    product = _float(distance, weight, Op.MUL)
+    (d, d_low), (w, w_low) = _halves(distance), _halves(weight)
+    error = _float(_float(d, w, Op.MUL), product, Op.SUB)
+    for one, other in ((d, w_low), (d_low, w), (d_low, w_low)):
+        error = _float(error, _float(one, other, Op.MUL), Op.ADD)
+    total = _float(base, product, Op.ADD)
+    added = _float(total, base, Op.SUB)
+    lost = _float(base, _float(total, added, Op.SUB), Op.SUB)
+    lost = _float(lost, _float(product, added, Op.SUB), Op.ADD)
+    return _float(total, _float(lost, error, Op.ADD), Op.ADD)
+
+
+def _halves(column: plc.Column) -> tuple[plc.Column, plc.Column]:
+    """Split doubles into two of 26 bits, whose products are exact."""
+    far = _float(column, scalar(float((1 << 27) + 1), FLOAT64), Op.MUL)
+    high = _float(far, _float(far, column, Op.SUB), Op.SUB)
+    return high, _float(column, high, Op.SUB)
+
+
+def _float(left: plc.Column, right: plc.Column | plc.Scalar, operator: Any) -> plc.Column:
+    return binary(left, right, operator, FLOAT64)
 
 
 def _between_floats(low: plc.Column, high: plc.Column, weight: plc.Column) -> plc.Column:

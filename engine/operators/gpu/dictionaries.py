@@ -19,7 +19,7 @@ INT16 = plc.DataType(plc.TypeId.INT16)
 
 # One code more than there are keys must fit, for NULL.
 _FEW_KEYS = (1 << 7) - 2
-_MOST_KEYS = (1 << 15) - 2
+MOST_KEYS = (1 << 15) - 2
 # A column of more rows is looked at from its first ones: with this share of different strings among them it is left as it is.
 SAMPLE_ROWS = 1 << 16
 _SAMPLE_SHARE = 4
@@ -85,7 +85,7 @@ def encoded(column: plc.Column) -> Held:
         if _distinct(head).num_rows() > SAMPLE_ROWS // _SAMPLE_SHARE:
             return column
     distinct = plc.stream_compaction.drop_nulls(_distinct(plc.Table([column])), [0], 1)
-    if distinct.num_rows() > _MOST_KEYS:
+    if distinct.num_rows() > MOST_KEYS:
         return column
     order, nulls = [plc.types.Order.ASCENDING], [plc.types.NullOrder.AFTER]
     keys = plc.sorting.sort(distinct, order, nulls)

@@ -32,6 +32,8 @@ EXCLUDE = plc.types.NullPolicy.EXCLUDE
 INCLUDE = plc.types.NullPolicy.INCLUDE
 
 Answer = Callable[[], plc.Column]
+# Fewer rows are hashed sooner than the question whether they are sorted is answered.
+SORTED_ROWS = 1 << 22
 
 _A = plc.aggregation
 _MAKE: dict[str, Callable[..., Any]] = {
@@ -179,7 +181,8 @@ class Groups:
         self, questions: dict[Hashable, _Question], sort: bool = False
     ) -> list[plc.Column]:
         """Answer questions in one call and return the groups' keys, in the order of the answers."""
-        grouped = plc.groupby.GroupBy(plc.Table(self.keys), INCLUDE)
+        sorted_ = plc.types.Sorted.YES if not sort and self._lie_in_order() else plc.types.Sorted.NO
+        grouped = plc.groupby.GroupBy(plc.Table(self.keys), INCLUDE, sorted_)
         request = plc.groupby.GroupByRequest
         requests = [request(q.argument.column, [q.make()]) for q in questions.values()]
         if sort:  # one question that cannot be hashed makes libcudf sort for all
@@ -190,6 +193,19 @@ class Groups:
         for key, result in zip(questions, results, strict=False):
             self._answers[key] = result.columns()[0]
         return list(keys.columns())
+
+    def _lie_in_order(self) -> bool:
+        """Whether the rows of each group follow one another, as those of an order in a table of its items do.
+
+        Then libcudf needs no hash table.  The first rows tell most columns that are not sorted.
+        """
+        key = self.keys[0]
+        if len(self.keys) > 1 or self.rows < SORTED_ROWS or key.null_count():
+            return False
+        if key.type().id() not in (plc.TypeId.INT32, plc.TypeId.INT64):
+            return False
+        head = plc.copying.slice(key, [0, SORTED_ROWS // 64])[0]
+        return _is_sorted(head) and _is_sorted(key)
 
     def _reduce(self, question: _Question) -> plc.Column:
         """Answer a question about all rows."""
@@ -213,6 +229,11 @@ class Groups:
         request = plc.groupby.GroupByRequest(question.argument.column, [question.make()])
         _, (result,) = plc.groupby.GroupBy(key, INCLUDE).aggregate([request])
         return result.columns()[0]
+
+
+def _is_sorted(key: plc.Column) -> bool:
+    order, nulls = [plc.types.Order.ASCENDING], [plc.types.NullOrder.AFTER]
+    return bool(plc.sorting.is_sorted(plc.Table([key]), order, nulls))
 
 
 def _reduced_type(data_type: plc.DataType, aggregation: str) -> plc.DataType:

@@ -123,10 +123,11 @@ def _in_short_years(column: plc.Column) -> plc.Column | None:
 def name(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
     """The English name of the month or the weekday."""
     column = as_column(args[0], scope.rows)
+    names: tuple[str, ...]
     if call.function == "monthname":
         places, names = _component(column, Component.MONTH), MONTH_NAMES
     else:
-        places, names = _component(column, Component.WEEKDAY), (*DAY_NAMES[1:], DAY_NAMES[0])
+        places, names = _component(column, Component.WEEKDAY), (*DAY_NAMES[1:], *DAY_NAMES[:1])
     texts = plc.Table([plc.Column.from_arrow(pa.array(names))])
     rows = cast(binary(places, Constant(1, INT64), Op.SUB, INT64), INT32)
     policy = plc.copying.OutOfBoundsPolicy.NULLIFY

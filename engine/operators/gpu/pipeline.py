@@ -25,6 +25,7 @@ from ...plan.expr import Column, Expr
 from ...plan.text import tree
 from ...storage.encodings import EncodedColumn
 from ..context import Context, Origin, PipelineReceipt
+from ..streaming import check_room
 from . import launch
 from .columns import INT64, reinterpret
 from .device import on_device
@@ -117,7 +118,8 @@ def _scan_of(node: p.Physical) -> p.ParquetScan | p.MemoryScan:
 def _unfused(
     node: p.Pipeline, reason: str, context: Context, receipt: PipelineReceipt | None = None
 ) -> Table:
-    """Run a chain one operator at a time."""
+    """Run a chain one operator at a time; raises `TooLarge` when it should rather run in chunks."""
+    check_room(node.body, context)
     context.receipts[id(node)] = (
         PipelineReceipt(reason) if receipt is None else dataclasses.replace(receipt, reason=reason)
     )

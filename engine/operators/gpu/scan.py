@@ -126,6 +126,7 @@ def _read(
             ):
                 parts[source].append(cast(column, device_type(table.types[source])))
             context.check()
+        table.check_unchanged(chosen)
         for source, columns in parts.items():
             whole = columns or [empty(device_type(table.types[source]))]
             yield source, encoded(concat_columns(whole))

@@ -1,0 +1,42 @@
+"""Pipelines over tables larger than memory, in chunks of row groups."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...plan import physical as p
+from ...plan.partial import Average, PartialAggregate
+from ..context import Context
+from ..streaming import Streaming, run_pipeline
+from .groups import Sums
+from .pipeline import pipeline
+from .table import Table, decimal_limbs, from_numpy, to_numpy
+
+
+def stream_pipeline(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> Table:
+    """Run a pipeline; in chunks where its columns do not fit into the column cache."""
+    from . import OPERATORS  # which lists this module's operator too
+
+    return run_pipeline(node, context, Streaming("cpu", OPERATORS, pipeline, with_averages))
+
+
+def with_averages(table: Table, split: PartialAggregate) -> Table:
+    """Add the averages to a table of merged parts."""
+    arrays = dict(table.arrays)
+    for average in split.averages:
+        arrays[average.made.id] = _divided(table, average)
+    return Table(arrays, table.num_rows)
+
+
+def _divided(table: Table, average: Average) -> object:
+    """The exact sum divided once, as `aggregate_sums.avg` does."""
+    total, counts = table[average.total], to_numpy(table[average.count])
+    with np.errstate(all="ignore"):
+        if average.total.type.is_float:
+            averages = to_numpy(total) / counts
+        else:
+            low, high = decimal_limbs(total).T
+            divisor = counts.astype(np.longdouble) * np.longdouble(10**average.total.type.scale)
+            limbs = np.ascontiguousarray(low), np.ascontiguousarray(high)
+            averages = Sums(*limbs).as_longdouble() / divisor
+    return from_numpy(averages.astype(np.float64), counts > 0)

@@ -1,0 +1,41 @@
+"""Pipelines over tables larger than device memory, in chunks of row groups."""
+
+from __future__ import annotations
+
+import pylibcudf as plc
+
+from ...plan import physical as p
+from ...plan.partial import Average, PartialAggregate
+from ..context import Context
+from ..streaming import Streaming, run_pipeline
+from .columns import FLOAT64, HUGE, binary, cast, reinterpret, scalar
+from .pipeline import pipeline
+from .table import Table
+
+Op = plc.binaryop.BinaryOperator
+
+
+def stream_pipeline(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> Table:
+    """Run a pipeline; in chunks where its columns do not fit into the column cache or into device memory."""
+    from . import OPERATORS  # which lists this module's operator too
+
+    return run_pipeline(node, context, Streaming("gpu", OPERATORS, pipeline, with_averages))
+
+
+def with_averages(table: Table, split: PartialAggregate) -> Table:
+    """Add the averages to a table of merged parts."""
+    columns = dict(table.columns)
+    for average in split.averages:
+        columns[average.made.id] = _divided(table, average)
+    return Table(columns, table.num_rows)
+
+
+def _divided(table: Table, average: Average) -> plc.Column:
+    """The exact sum divided once, as `aggregate_sums.avg` does."""
+    total, divisor = table[average.total], cast(table[average.count], FLOAT64)
+    data_type = average.total.type
+    if data_type.is_decimal:
+        total = cast(reinterpret(total, HUGE), FLOAT64)
+        if data_type.scale:
+            divisor = binary(divisor, scalar(float(10**data_type.scale), FLOAT64), Op.MUL, FLOAT64)
+    return binary(total, divisor, Op.DIV, FLOAT64)

@@ -1,0 +1,331 @@
+"""Tables larger than memory: a chain over a scan runs once for each chunk of row groups, and the results are put together.
+
+While one chunk is worked on, a thread reads the next one.  What an aggregate makes of a chunk is as small as its result; such
+parts are merged as they grow (`plan.partial`).  Only columns that do not fit into the column cache come in chunks: what fits is
+read once and kept.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from ..plan import physical as p
+from ..plan.expr import Column
+from ..plan.partial import PartialAggregate, in_parts
+from ..plan.physical import RowGroups
+from ..storage.cache import CacheKey, ColumnCache
+from .context import Context, Origin, PipelineReceipt
+
+if TYPE_CHECKING:
+    from ..storage.parquet import ParquetTable
+
+Operator = Callable[[Any, tuple[Any, ...], Context], Any]
+Chunks = list[tuple[RowGroups, ...]]
+
+# The chunk that is worked on lies in memory as it was read and encoded, beside the one that is being read, and results
+CHUNKS_IN_ROOM = 4
+MERGED_ROWS = (
+    1 << 20
+)  # of parts, at least, before they are merged: merging costs what grouping so many rows costs
+MERGED_PARTS = 64
+ORIGINS: tuple[Origin, ...] = ("memory", "disk", "compiler")
+
+
+@dataclass(frozen=True)
+class Streaming:
+    """What a backend does with a chunk: its operators, its pipelines, and averages of sums and counts that it adds to a table."""
+
+    device: str
+    operators: Mapping[type[p.Physical], Operator]
+    pipeline: Operator
+    with_averages: Callable[[Any, PartialAggregate], Any]
+
+
+class TooLarge(Exception):
+    """The columns that operators would read do not fit, where those of a kernel would; `chunks` do."""
+
+    def __init__(self, chunks: Chunks) -> None:
+        super().__init__()
+        self.chunks = chunks
+
+
+def check_room(body: p.Physical, context: Context) -> None:
+    """Raise `TooLarge` when a chain without a kernel should rather run in chunks."""
+    chunks = chunks_of(body, dataclasses.replace(context, fuse="never"))
+    if chunks is not None:
+        raise TooLarge(chunks)
+
+
+def run_pipeline(node: p.Pipeline, context: Context, backend: Streaming) -> Any:
+    """Run a pipeline at once, or in chunks where its columns do not fit, or turn out not to fit.
+
+    Raises `MemoryError` when the device has no memory for a single row group.
+    """
+    chunks = chunks_of(node.body, context)
+    if chunks is None:
+        # A device that had no memory has let go of its cached columns and tried once more
+        try:
+            return backend.pipeline(node, (), context)
+        except TooLarge as error:
+            chunks = error.chunks
+        except MemoryError:
+            chunks = _smaller(node.body, None)
+            if chunks is None:
+                raise
+    while True:
+        try:
+            return _stream(node, chunks, context, backend)
+        except MemoryError:
+            smaller = _smaller(node.body, chunks)
+            if smaller is None:
+                raise
+            chunks = smaller
+
+
+# What to stream
+
+
+def chunks_of(body: p.Physical, context: Context) -> Chunks | None:
+    """Return the chunks in which a chain is to run; None where its columns fit, are there, or cannot come in chunks."""
+    scan = scan_below(body)
+    if scan is None or not scan.made:
+        return None
+    room = _room(context, scan.device)
+    if _files(scan).sizes.whole(scan.sources) <= room:
+        return None
+    chunks = _cut(scan, room // CHUNKS_IN_ROOM)
+    if len(chunks) < 2 or not _is_divisible(body):
+        return None
+    fits = sum(_plain(scan, chunk) for chunk in chunks) <= room
+    return (
+        None if fits or _fits_encoded(scan, room, context) or _is_cached(scan, context) else chunks
+    )
+
+
+def scan_below(node: p.Physical) -> p.ParquetScan | None:
+    """Return the scan that a chain of filters and projections, below an aggregate or not, reads."""
+    below = node.input if isinstance(node, p.HashAggregate) else node
+    while isinstance(below, p.FilterRows | p.ComputeColumns):
+        below = below.input
+    return below if isinstance(below, p.ParquetScan) else None
+
+
+def column_shares(
+    scan: p.ParquetScan | p.MemoryScan, missing: Sequence[tuple[Column, str]], context: Context
+) -> Iterator[list[tuple[Column, str]]]:
+    """Yield columns that may be read together before they are encoded: all, or as many as there is room for."""
+    if isinstance(scan, p.MemoryScan):
+        yield list(missing)
+        return
+    room, sizes = _room(context, scan.device), _files(scan).sizes
+    share: list[tuple[Column, str]] = []
+    for pair in missing:
+        if share and sizes.whole([s for _, s in (*share, pair)]) > room:
+            yield share
+            share = []
+        share.append(pair)
+    yield share
+
+
+def _room(context: Context, device: str) -> int:
+    limit = context.cache.limit(device)
+    return limit if context.memory_limit is None else min(limit, context.memory_limit)
+
+
+def _is_divisible(body: p.Physical) -> bool:
+    """Whether the chain's result can be put together from those of chunks."""
+    if isinstance(body, p.HashAggregate):
+        return isinstance(in_parts(body), PartialAggregate)
+    return isinstance(body, p.FilterRows)
+
+
+def _fits_encoded(scan: p.ParquetScan, room: int, context: Context) -> bool:
+    """Whether kernels' columns fit where plain ones do not; each must be read before it is encoded."""
+    if context.fuse == "never":
+        return False
+    table, parts = _files(scan), _selected(scan)
+    sizes = table.sizes
+    rows = sum(table.group_rows[part.file][g] for part in parts for g in part.groups)
+    largest = max(sum(sizes.plain([s], part) for part in parts) for s in scan.sources)
+    return largest <= room and sizes.narrow(scan.sources, rows) <= room
+
+
+def _is_cached(scan: p.ParquetScan, context: Context) -> bool:
+    """Whether all columns are in the cache, as they are read or as kernels read them."""
+    table = _files(scan)
+    selection = None if scan.selection in (None, table.all_row_groups) else scan.selection
+    choices: set[Any] = {None, selection}
+    if context.fuse != "never":
+        choices |= {("encoded", part) for part in choices}
+    return any(
+        all(
+            context.cache.holds(CacheKey(table.identity, rows, s, scan.device))
+            for s in scan.sources
+        )
+        for rows in choices
+    )
+
+
+def _selected(scan: p.ParquetScan) -> tuple[RowGroups, ...]:
+    return _files(scan).all_row_groups if scan.selection is None else scan.selection
+
+
+def _plain(scan: p.ParquetScan, chunk: Sequence[RowGroups]) -> int:
+    sizes = _files(scan).sizes
+    return sum(sizes.plain(scan.sources, part) for part in chunk)
+
+
+def _files(scan: p.ParquetScan) -> ParquetTable:
+    return cast("ParquetTable", scan.table)
+
+
+def _cut(scan: p.ParquetScan, target: int) -> Chunks:
+    """Cut a selection into runs of row groups of at most `target` bytes, or of one row group."""
+    chunks: Chunks = []
+    chunk: list[RowGroups] = []
+    size = 0
+    for part in _selected(scan):
+        for group in part.groups:
+            bytes_more = _plain(scan, [RowGroups(part.file, (group,))])
+            if chunk and size + bytes_more > target:
+                chunks.append(tuple(chunk))
+                chunk, size = [], 0
+            if chunk and chunk[-1].file == part.file:
+                chunk[-1] = RowGroups(part.file, (*chunk[-1].groups, group))
+            else:
+                chunk.append(RowGroups(part.file, (group,)))
+            size += bytes_more
+    return [*chunks, tuple(chunk)] if chunk else chunks
+
+
+def _smaller(body: p.Physical, chunks: Chunks | None) -> Chunks | None:
+    """Return more chunks than these, None standing for a single one; None where they cannot be smaller."""
+    scan = scan_below(body)
+    if scan is None or not _is_divisible(body):
+        return None
+    given = chunks or [_selected(scan)]
+    largest = max((_plain(scan, chunk) for chunk in given), default=0)
+    smaller = _cut(scan, largest // CHUNKS_IN_ROOM)
+    return smaller if len(smaller) > len(given) else None
+
+
+# Streaming
+
+
+class _ChunkCache(ColumnCache):
+    """The columns of one chunk; when the device runs out of memory, those of other queries go first."""
+
+    def __init__(self, others: ColumnCache) -> None:
+        super().__init__(1 << 62)
+        self._others = others
+
+    def release(self, device: str, nbytes: int) -> int:
+        freed = self._others.release(device, nbytes)
+        return freed + super().release(device, max(0, nbytes - freed))
+
+
+def _stream(node: p.Pipeline, chunks: Chunks, context: Context, backend: Streaming) -> Any:
+    body = node.body
+    split = in_parts(body) if isinstance(body, p.HashAggregate) else None
+    assert not isinstance(split, str)
+    part = body if split is None else split.partial
+    start = time.perf_counter()
+    receipts: list[PipelineReceipt] = []
+    parts: list[Any] = []
+    pending = merged = 0
+    for scan, inner in _read_ahead(body, chunks, context, backend):
+        context.check()
+        parts.append(_run_chunk(_over(part, scan), node, inner, backend))
+        receipts += inner.receipts.values()
+        pending += parts[-1].num_rows
+        if split is not None and (pending > max(MERGED_ROWS, merged) or len(parts) >= MERGED_PARTS):
+            parts = [_merged(parts, split, context, backend)]
+            merged, pending = parts[0].num_rows, 0
+    if split is None:
+        table = _joined(parts, body, context, backend)
+    else:
+        table = backend.with_averages(_merged(parts, split, context, backend), split)
+    context.receipts[id(node)] = _summed(receipts, len(chunks), time.perf_counter() - start)
+    return table
+
+
+def _read_ahead(
+    body: p.Physical, chunks: Chunks, context: Context, backend: Streaming
+) -> Iterator[tuple[p.ParquetScan, Context]]:
+    """Yield the scan of each chunk with a context in whose cache its columns lie, while a thread reads the next one's."""
+    scan = scan_below(body)
+    assert scan is not None
+    # The kernel of the first chunk serves for others, so that compiling it while operators run would save little
+    fuse = "never" if context.fuse == "never" else "always"
+
+    def read(chunk: tuple[RowGroups, ...]) -> tuple[p.ParquetScan, Context]:
+        inner = dataclasses.replace(
+            context, cache=_ChunkCache(context.cache), fuse=fuse, bytes_read=0, receipts={}
+        )
+        part = dataclasses.replace(scan, selection=chunk)
+        backend.operators[p.ParquetScan](part, (), inner)
+        return part, inner
+
+    with ThreadPoolExecutor(1, thread_name_prefix="fuseline-chunks") as pool:
+        ahead = pool.submit(read, chunks[0])
+        for following in [*chunks[1:], None]:
+            ready = ahead.result()
+            if following is not None:
+                ahead = pool.submit(read, following)
+            context.bytes_read += ready[1].bytes_read
+            yield ready
+            del ready
+
+
+def _over(node: p.Physical, scan: p.ParquetScan) -> p.Physical:
+    """Return the chain over another scan."""
+    if isinstance(node, p.ParquetScan):
+        return scan
+    return node.with_children([_over(child, scan) for child in node.children])
+
+
+def _run_chunk(body: p.Physical, node: p.Pipeline, inner: Context, backend: Streaming) -> Any:
+    if inner.fuse == "never":
+        return _operators(body, inner, backend)
+    return backend.pipeline(p.Pipeline(body, device=node.device), (), inner)
+
+
+def _operators(node: p.Physical, context: Context, backend: Streaming) -> Any:
+    inputs = tuple(_operators(child, context, backend) for child in node.children)
+    return backend.operators[type(node)](node, inputs, context)
+
+
+def _merged(parts: list[Any], split: PartialAggregate, context: Context, backend: Streaming) -> Any:
+    table = _joined(parts, split.partial, context, backend)
+    for step in split.merge:
+        table = backend.operators[type(step)](step, (table,), context)
+    return table
+
+
+def _joined(parts: list[Any], node: p.Physical, context: Context, backend: Streaming) -> Any:
+    rows = p.ConcatRows((node,) * len(parts), node.columns, device=node.device)
+    return backend.operators[p.ConcatRows](rows, tuple(parts), context)
+
+
+def _summed(receipts: Sequence[PipelineReceipt], chunks: int, seconds: float) -> PipelineReceipt:
+    """What all chunks did together; the time that no kernel took went into reading and encoding."""
+    if not receipts:
+        return PipelineReceipt("the chain has no kernel", chunks=chunks, load_seconds=seconds)
+    spent = sum(r.seconds for r in receipts)
+    compiling = sum(r.compile_seconds for r in receipts)
+    return dataclasses.replace(
+        receipts[-1],
+        reason=next((r.reason for r in receipts if r.reason is not None), None),
+        origin=max((r.origin for r in receipts), key=ORIGINS.index),
+        rows=sum(r.rows for r in receipts),
+        bytes=sum(r.bytes for r in receipts),
+        seconds=spent,
+        load_seconds=max(0.0, seconds - spent - compiling),
+        compile_seconds=compiling,
+        chunks=chunks,
+    )
