@@ -18,7 +18,7 @@ from ..plan import physical as p
 from ..plan.expr import Column
 from ..plan.partial import PartialAggregate, in_parts
 from ..plan.physical import RowGroups
-from ..storage.cache import CacheKey, ColumnCache
+from ..storage.cache import CacheKey, ColumnCache, encoded_key
 from .context import Context, Origin, PipelineReceipt
 
 if TYPE_CHECKING:
@@ -159,15 +159,11 @@ def _is_cached(scan: p.ParquetScan, context: Context) -> bool:
     """Whether all columns are in the cache, as they are read or as kernels read them."""
     table = _files(scan)
     selection = None if scan.selection in (None, table.all_row_groups) else scan.selection
-    choices: set[Any] = {None, selection}
-    if context.fuse != "never":
-        choices |= {("encoded", part) for part in choices}
+    keys = (CacheKey,) if context.fuse == "never" else (CacheKey, encoded_key)
     return any(
-        all(
-            context.cache.holds(CacheKey(table.identity, rows, s, scan.device))
-            for s in scan.sources
-        )
-        for rows in choices
+        all(context.cache.holds(key(table.identity, rows, s, scan.device)) for s in scan.sources)
+        for key in keys
+        for rows in (None, selection)
     )
 
 
