@@ -17,7 +17,8 @@ from ..plan.physical import (
 )
 from ..settings import FuseChoice
 
-# Rows below which operators finish before a kernel has been looked up; compiling one takes half a second
+# Rows below which the CPU's operators finish before a kernel has been looked up; compiling one takes half a second.
+# On the GPU each of them costs more than a launch, however few the rows are.
 SMALL_INPUT = 100_000
 
 
@@ -66,7 +67,9 @@ def _is_chain(node: Physical, readers: dict[int, int], choice: FuseChoice) -> bo
         node = node.input
     if not isinstance(node, ParquetScan | MemoryScan):
         return False
-    return choice == "always" or (node.table.statistics().rows or 0) >= SMALL_INPUT
+    if choice == "always" or node.device == "gpu":
+        return True
+    return (node.table.statistics().rows or 0) >= SMALL_INPUT
 
 
 def _count_readers(plan: Physical) -> dict[int, int]:

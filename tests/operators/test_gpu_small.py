@@ -1,0 +1,152 @@
+"""Few rows that lie on the host for the GPU backend: their order is that of the operators, and nothing moves unasked."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import math
+import random
+import threading
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from fuseline.explain import analyzed
+from fuseline.operators.context import Context, stop_check
+from fuseline.operators.cpu.sort import SortColumn
+from fuseline.operators.cpu.sort import sorted_order as order_on_cpu
+from fuseline.operators.cpu.table import to_physical
+from fuseline.operators.gpu.small import (
+    MOST_ROWS,
+    Arrays,
+    HostColumns,
+    few_on_host,
+    sorted_order,
+)
+from fuseline.plan import physical as p
+from fuseline.plan.expr import new_column
+from fuseline.plan.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    NULL,
+    TIMESTAMP,
+    UBIGINT,
+    VARCHAR,
+    DataType,
+    decimal,
+    to_arrow,
+)
+from fuseline.runtime.profile import NodeProfile, Profile
+from fuseline.storage.cache import ColumnCache
+
+FLOATS = [0.0, -0.0, 1.5, -1.5, math.inf, -math.inf, math.nan]
+VALUES: dict[DataType, list[Any]] = {
+    BIGINT: [-(2**63), -1, 0, 1, 2**63 - 1],
+    UBIGINT: [0, 1, 2**63, 2**64 - 1],
+    BOOLEAN: [False, True],
+    FLOAT: FLOATS,
+    DOUBLE: FLOATS,
+    DATE: [datetime.date(1, 1, 1), datetime.date(1969, 12, 31), datetime.date(9999, 12, 31)],
+    TIMESTAMP: [
+        datetime.datetime(1969, 12, 31, 23, 59, 59, 999999),
+        datetime.datetime(2024, 2, 29),
+    ],
+    VARCHAR: ["", "a", "A", "ab", "é", "z", "\U0001f600", "\uffff"],
+    decimal(18, 2): [Decimal("-9999999999999999.99"), Decimal("0.00"), Decimal("0.01")],
+    decimal(38, 0): [Decimal(-(10**38) + 1), Decimal(-1), Decimal(2**64), Decimal(10**38 - 1)],
+    NULL: [],
+}
+DIRECTIONS = list(itertools.product((False, True), repeat=2))
+
+
+def not_moved(arrays: Arrays) -> Mapping[int, Any]:
+    raise AssertionError("the columns were sent to the device")
+
+
+def columns_of(data: Mapping[DataType, int], rows: int) -> HostColumns:
+    """Random columns of these types, some values NULL, by a seed each."""
+    arrays = {}
+    for data_type, seed in data.items():
+        cells = random.Random(seed).choices([None, *VALUES[data_type]], k=rows)
+        arrays[new_column("c", data_type)] = pa.array(cells, to_arrow(data_type))
+    return HostColumns(arrays, not_moved)
+
+
+def assert_ordered(columns: HostColumns, flags: list[tuple[bool, bool]]) -> None:
+    pairs = list(zip(columns.arrays, flags, strict=True))
+    found = sorted_order(columns, [p.Order(column, *flag) for column, flag in pairs])
+    wanted = [SortColumn(to_physical(columns.array(c), c.type), *flag) for c, flag in pairs]
+    assert found.tolist() == order_on_cpu(wanted).tolist()
+
+
+@pytest.mark.parametrize("flag", DIRECTIONS)
+@pytest.mark.parametrize("rows", [0, 1, 2, 60])
+@pytest.mark.parametrize("data_type", VALUES, ids=str)
+def test_the_order_is_that_of_the_operators(
+    data_type: DataType, rows: int, flag: tuple[bool, bool]
+) -> None:
+    assert_ordered(columns_of({data_type: 1}, rows), [flag])
+
+
+@pytest.mark.parametrize("flags", list(itertools.product(DIRECTIONS, repeat=2)))
+def test_keys_in_their_order(flags: tuple[tuple[bool, bool], ...]) -> None:
+    types = {BOOLEAN: 1, VARCHAR: 2, DOUBLE: 3}
+    assert_ordered(columns_of(types, 80), [*flags, (True, False)])
+
+
+def test_as_many_rows_as_are_ordered_here() -> None:
+    array = pa.array([None, *range(MOST_ROWS - 1)], pa.int64())
+    assert_ordered(HostColumns({new_column("k", BIGINT): array}, not_moved), [(True, True)])
+    assert_ordered(HostColumns({new_column("k", BIGINT): array}, not_moved), [(True, False)])
+
+
+def test_rows_leave_without_a_copy_to_the_device() -> None:
+    k, v = new_column("k", VARCHAR), new_column("v", decimal(38, 2))
+    keys, values = pa.array(["b", "a", None]), pa.array([Decimal("1.00"), None, Decimal("2.00")])
+    values = values.cast(pa.decimal128(38, 2))
+    columns = HostColumns({k: keys, v: values}, not_moved)
+    assert columns.take([2, 0]).to_arrow([v, k]).to_pydict() == {
+        "v": [Decimal("2.00"), Decimal("1.00")],
+        "k": [None, "b"],
+    }
+    other = new_column("other", VARCHAR)
+    part = columns.slice(1, 2).renamed([(other, k)])
+    assert part.to_arrow([other]).to_pydict() == {"other": ["a", None]}
+    assert list(columns) == [k.id, v.id]
+
+
+def test_columns_move_together_and_once() -> None:
+    k, v = new_column("k", BIGINT), new_column("v", BIGINT)
+    moves = []
+
+    def moved(arrays: Arrays) -> Mapping[int, Any]:
+        moves.append(list(arrays))
+        return {column.id: f"{column.name} on the device" for column in arrays}
+
+    columns = HostColumns({k: pa.array([1]), v: pa.array([2])}, moved)
+    assert len(columns) == 2
+    assert moves == []
+    assert dict(columns) == {k.id: "k on the device", v.id: "v on the device"}
+    assert moves == [[k, v]]
+
+
+def test_what_was_done_on_the_host_is_noted() -> None:
+    columns = columns_of({BIGINT: 1}, 4)
+    (key,) = columns.arrays
+    child = p.ValuesScan((key,), ())
+    node = p.SortRows(child, (p.Order(key, False, False),), device="gpu")
+    context = Context(ColumnCache(0), stop_check(threading.Event()), 1)
+    assert few_on_host(node, columns, 4, context) is columns
+    assert context.remarks == {id(node): "on the host: 4 rows"}
+    assert few_on_host(child, columns, MOST_ROWS + 1, context) is None
+    assert few_on_host(child, {}, 0, context) is None
+    assert id(child) not in context.remarks
+    profile = NodeProfile(node, 0, 0.001, 4, 32, remark=context.remarks[id(node)])
+    assert profile.note == "on the host: 4 rows"
+    assert "SortRows: on the host: 4 rows\n" in analyzed(Profile((profile,), 0.001))
