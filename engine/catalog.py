@@ -6,10 +6,11 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 from typing import Literal as OneOf
 
-from .errors import CatalogError, UnknownName, nearest
+from .errors import CatalogError, InvalidQuery, TypeMismatch, UnknownName, nearest
 from .plan.logical import Table
 
 if TYPE_CHECKING:
@@ -138,7 +139,12 @@ class Catalog:
             return True
 
     def put(self, entry: Table | View) -> Table | View | None:
-        """Add a table or view in the place of anything that has the name, which is returned."""
+        """Add a table or view in the place of anything that has the name, which is returned.
+
+        Raises `InvalidQuery` for a name that is no text or empty.
+        """
+        if not isinstance(entry.name, str) or not entry.name:
+            raise InvalidQuery(f"A table's name is a str that is not empty, not {entry.name!r}.")
         with self._lock:
             old = self._objects.get(entry.name.lower())
             self._objects[entry.name.lower()] = entry
@@ -190,6 +196,17 @@ class Catalog:
     def unknown(self, name: str) -> UnknownName:
         """Return the error for a name that stands for nothing."""
         return UnknownName(f'There is no table or view "{name}".{nearest(name, self.names())}')
+
+
+def file_paths(path: object) -> list[str]:
+    """Return one path or several as texts; raises `TypeMismatch` for what is no path."""
+    try:
+        several = [path] if isinstance(path, str | PathLike) else list(path)  # type: ignore[call-overload]
+        return [fspath(p) for p in several]
+    except TypeError:
+        raise TypeMismatch(
+            f"A path is a str or a pathlib.Path, or there is a list of them, not {path!r}."
+        ) from None
 
 
 def _kind(entry: Table | View) -> OneOf["table", "view"]:

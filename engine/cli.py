@@ -12,11 +12,14 @@ import typer
 from .errors import DataError, FuselineError, InvalidQuery
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from .connection import Connection
 
 app = typer.Typer(
     name="fuseline",
     help="SQL over Parquet on NVIDIA GPUs, with DuckDB's answers.",
+    context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -54,20 +57,40 @@ class ExplainStage(StrEnum):
 DeviceOption = Annotated[Device, typer.Option(help="auto, gpu or cpu")]
 
 
+def _version(asked: bool) -> None:
+    if asked:
+        from . import __version__
+
+        print(f"fuseline {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="print the version")
+    ] = False,
+) -> None:
+    """SQL over Parquet on NVIDIA GPUs, with DuckDB's answers."""
+
+
 @app.command()
 def sql(
-    query: Annotated[str, typer.Argument(help="SQL; several statements are separated by ';'")],
+    query: Annotated[
+        str,
+        typer.Argument(help="SQL, '-' to read it from standard input; ';' separates statements"),
+    ],
     format: Annotated[Format, typer.Option(help="table, csv, json or arrow")] = Format.table,
     device: DeviceOption = Device.auto,
 ) -> None:
-    """Run SQL and print the result: fuseline sql "select count(*) from 'lineitem.parquet'"."""
+    """Run SQL and print the last result: fuseline sql "select count(*) from 'lineitem.parquet'"."""
     with _connect(device) as connection:
-        _run(connection, query, format)
+        _run(connection, sys.stdin.read() if query == "-" else query, format)
 
 
 @app.command()
 def explain(
-    query: Annotated[str, typer.Argument(help="one SELECT")],
+    query: Annotated[str, typer.Argument(help="a SELECT; statements before it are run")],
     stage: Annotated[
         ExplainStage, typer.Option(help="which stage to show")
     ] = ExplainStage.physical,
@@ -76,6 +99,7 @@ def explain(
     """Show how a query would run, or with --stage analyze how it ran."""
     with _connect(device) as connection:
         try:
+            _check_query(query)
             print(connection.sql(query).explain(stage.value))
         except FuselineError as error:
             _fail(error)
@@ -83,11 +107,13 @@ def explain(
 
 @app.command()
 def shell(device: DeviceOption = Device.auto) -> None:
-    """Read SQL from a prompt; a statement ends with ';'."""
+    """Read SQL from a prompt, or from a pipe; a statement ends with ';'."""
     from .shell import run_shell
 
     with _connect(device) as connection:
-        run_shell(connection)
+        healthy = run_shell(connection)
+    if not healthy and not sys.stdin.isatty():
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -133,6 +159,17 @@ def doctor() -> None:
         raise typer.Exit(1)
 
 
+def _check_query(text: str) -> None:
+    """Raise `InvalidQuery` when the last statement of a text is no query, before any of them runs."""
+    from .sql.parse import first_word, split
+    from .sql.statements import starts_query
+
+    for last in list(split(text))[-1:]:
+        if not starts_query(last):
+            word = first_word(last)
+            raise InvalidQuery(f"Only queries can be explained: {word} does not start one.")
+
+
 def _read_text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
@@ -168,15 +205,16 @@ def _run(connection: Connection, query: str, format: Format) -> None:
         raise typer.Exit(130) from None
 
 
-def _write_binary(table: object, format: Format) -> None:
+def _write_binary(table: pa.Table, format: Format) -> None:
     import pyarrow as pa
     import pyarrow.csv
 
     sink = pa.PythonFile(sys.stdout.buffer, mode="w")
     if format is Format.csv:
-        pyarrow.csv.write_csv(table, sink)
+        from .display import csv_columns
+
+        pyarrow.csv.write_csv(csv_columns(table), sink)
     else:
-        assert isinstance(table, pa.Table)
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
     sys.stdout.buffer.flush()

@@ -8,12 +8,13 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from os import PathLike, fspath
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from .backends import cache_limits, check_placement, load_backends, resolve_device, table_scan
-from .catalog import Catalog
+from .catalog import Catalog, file_paths
 from .errors import ConnectionClosed, DataError, FuselineError, InvalidQuery
+from .import_ahead import import_ahead
 from .operators.context import Context, stop_check
 from .plan.expr import new_column
 from .plan.logical import Logical, Scan, Table
@@ -68,6 +69,7 @@ class Connection:
         self._running: set[threading.Event] = set()
         self._lock = threading.RLock()
         self._closed = False
+        import_ahead(self._device)
 
     @property
     def device(self) -> str:
@@ -136,8 +138,7 @@ class Connection:
         naming the file, for files that are missing, damaged or of different columns.
         """
         self._check_open()
-        paths = [fspath(p) for p in ([path] if isinstance(path, str | PathLike) else path)]
-        table = self.catalog.read_parquet(paths, options)
+        table = self.catalog.read_parquet(file_paths(path), options)
         if name is not None:
             table = replace(table, name=name)
             self.forget(self.catalog.put(table))

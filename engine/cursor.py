@@ -31,7 +31,7 @@ class Cursor:
         self._table: pa.Table | None = table
         self._types = tuple(types)
         self._names = tuple(table.column_names)
-        self._rows = self._iterate(table)
+        self._rows = iterate(table)
         self.rowcount = int(table.num_rows) if written is None else written
 
     @property
@@ -82,10 +82,11 @@ class Cursor:
             raise ExecutionError("This cursor is closed: execute the query again.")
         return self._table
 
-    @staticmethod
-    def _iterate(table: pa.Table) -> Iterator[tuple[Any, ...]]:
-        for start in range(0, table.num_rows, ROWS_AT_A_TIME):
-            yield from rows(table.slice(start, ROWS_AT_A_TIME))
+
+def iterate(table: pa.Table) -> Iterator[tuple[Any, ...]]:
+    """Give a table's rows as tuples, turning `ROWS_AT_A_TIME` of them into Python values together."""
+    for start in range(0, table.num_rows, ROWS_AT_A_TIME):
+        yield from rows(table.slice(start, ROWS_AT_A_TIME))
 
 
 def rows(table: pa.Table) -> list[tuple[Any, ...]]:

@@ -14,21 +14,31 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+WIDEST = 1_000_000  # characters of a line that goes to a pipe or file
+
+
 def print_table(table: pa.Table, types: Sequence[DataType], rows: int | None) -> None:
-    """Print names, types and at most `rows` rows; says so when `table` holds more."""
+    """Print names, types and at most `rows` rows; says so when `table` holds more.
+
+    No value is cut: one that is too wide for the terminal goes on in the next line, and a pipe or file gets wide lines.
+    """
     from rich import box
     from rich.console import Console
+    from rich.measure import Measurement
     from rich.table import Table
     from rich.text import Text
 
     grid = Table(box=box.ROUNDED, header_style="bold")
     for name, data_type in zip(table.column_names, types, strict=True):
         justify: Any = "right" if data_type.is_numeric else "left"
-        grid.add_column(Text(f"{name}\n{str(data_type).lower()}"), justify=justify)
+        grid.add_column(Text(f"{name}\n{str(data_type).lower()}"), justify=justify, overflow="fold")
     shown = table if rows is None else table.slice(0, rows)
     for row in _rows(shown):
         grid.add_row(*(Text(cell(v), style="dim" if v is None else "") for v in row))
     console = Console()
+    if not console.is_terminal:
+        wide = console.options.update(max_width=WIDEST)
+        console.width = max(console.width, Measurement.get(console, wide, grid).maximum)
     console.print(grid)
     if rows is not None and table.num_rows > rows:
         console.print(f"the first {rows} rows; there are more", style="dim")
@@ -54,7 +64,23 @@ def cell(value: Any) -> str:
         return "NULL"
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, tuple):
+        return interval_text(*value)
     return str(value)
+
+
+def interval_text(months: int, days: int, nanoseconds: int) -> str:
+    """Return an interval as DuckDB writes it: 1 year 2 months 3 days 04:05:06.5."""
+    years, months = int(months / 12), months - 12 * int(months / 12)
+    named = ((years, "year"), (months, "month"), (days, "day"))
+    parts = [f"{n} {unit}{'' if n in (1, -1) else 's'}" for n, unit in named if n]
+    if nanoseconds or not parts:
+        seconds, micros = divmod(abs(nanoseconds) // 1000, 1_000_000)
+        fraction = f".{micros:06d}".rstrip("0") if micros else ""
+        sign = "-" if nanoseconds < 0 else ""
+        clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+        parts.append(f"{sign}{clock}{fraction}")
+    return " ".join(parts)
 
 
 def json_text(table: pa.Table) -> str:
@@ -75,7 +101,18 @@ def _json(value: Any) -> str:
     if isinstance(value, float):
         # JSON has no NaN or infinity; null would lose which one it was
         return json.dumps(value if value - value == 0 else str(value))
-    return json.dumps(str(value))
+    return json.dumps(cell(value))
+
+
+def csv_columns(table: pa.Table) -> pa.Table:
+    """Return the table with intervals as text, which Arrow's CSV writer does not take."""
+    import pyarrow as pa
+
+    for i, field in enumerate(table.schema):
+        if pa.types.is_interval(field.type):
+            texts = [None if v is None else cell(v) for v in table.column(i).to_pylist()]
+            table = table.set_column(i, field.name, pa.array(texts, pa.string()))
+    return table
 
 
 def _rows(table: pa.Table) -> list[tuple[Any, ...]]:

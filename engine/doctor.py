@@ -22,7 +22,7 @@ def examine() -> bool:
     """Print the report; False when a device that should work gives no answer or a wrong one."""
     from rich.console import Console
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False, soft_wrap=True)
     console.print(
         f"fuseline {version('fuseline')}, Python {sys.version.split()[0]}, {platform.platform()}"
     )

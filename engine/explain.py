@@ -86,6 +86,8 @@ def analyzed(profile: Profile) -> str:
         lines += [
             f"Pipeline {i}: {text}" if text[0] != " " else text for text in _kernel(node, profile)
         ]
+    lines.extend(f"{n.name}: {n.host_note}" for n in profile.nodes if n.host_values)
+    lines.extend(f"{n.name}: {n.remark}" for n in profile.nodes if n.remark is not None)
     reasons = {n.reason: n.name for n in profile.nodes if n.reason is not None}
     lines.extend(f"* {name}: {reason}" for reason, name in reasons.items())
     lines.append(

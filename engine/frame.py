@@ -2,39 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
-from typing import Literal as OneOf
 
-from .errors import AmbiguousName, ExecutionError, InvalidQuery
-from .functions import Expression, as_column, sort_key
+from .combining import How, join_plans, set_operation
+from .errors import ExecutionError, InvalidQuery
+from .functions import Expression, as_column, count, sort_key
 from .group_by import GroupBy
+from .other_names import missing
 from .plan import infer
-from .plan.expr import (
-    AggregateCall,
-    Column,
-    ColumnRef,
-    Expr,
-    conjunction,
-    new_column,
-    substitute,
-)
-from .plan.logical import (
-    Distinct,
-    Filter,
-    Item,
-    Join,
-    JoinKind,
-    Limit,
-    Logical,
-    Project,
-    SetOperation,
-    Sort,
-    fresh,
-)
-from .plan.node import walk
+from .plan.expr import Column, ColumnRef, Expr, conjunction, new_column
+from .plan.logical import Distinct, Filter, Item, Limit, Logical, Project, Sort
 from .plan.types import BOOLEAN, DataType
-from .projection import cast_columns, find_column, output_column
+from .projection import bind, find_column, flat, output_column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,24 +25,20 @@ if TYPE_CHECKING:
     from .explain import Stage
     from .runtime.profile import Profile
 
-How = OneOf["inner", "left", "right", "full", "semi", "anti", "cross"]
-JOIN_KINDS: dict[How, JoinKind] = {
-    "inner": "inner",
-    "left": "left",
-    "right": "right",
-    "full": "full",
-    "semi": "semi",
-    "anti": "anti",
-    "cross": "inner",
-}
 SHOWN_ROWS = 20
+Columns = str | Expression | Sequence[str | Expression]  # what a method takes any number of
 
 
 class Frame:
     """A query that has not run: of `connection.sql`, of a table, or of the methods below.
 
-    Column names are case-insensitive.  Where a method takes expressions, a string names a column.  Results are
-    computed anew by each call that returns data; `profile` describes the latest of them.
+    Column names are case-insensitive.  Where a method takes expressions, a string names a column, and a list of them is
+    as good as several.  Results are computed anew by each call that returns data; `profile` describes the latest of them.
+
+    >>> import fuseline
+    >>> sales = fuseline.connect(device="cpu").register("sales", {"city": ["Oslo", "Rome", "Oslo"], "sold": [3, 5, 4]})
+    >>> sales.group_by("city").agg(total=fuseline.sum_("sold")).sort("city").fetchall()
+    [('Oslo', Decimal('7')), ('Rome', Decimal('5'))]
     """
 
     def __init__(self, connection: Connection, plan: Logical, key: object = None) -> None:
@@ -98,25 +74,37 @@ class Frame:
 
     def __getitem__(self, name: str) -> Expression:
         """Return a column as an expression that stays this frame's in a join with a table that has the name too."""
+        if not isinstance(name, str):
+            raise InvalidQuery(
+                "frame[...] takes one column name: use select(...) for columns, limit(...) for rows."
+            )
         column = self.resolve(name)
         return Expression(lambda _: column, name)
 
+    def __getattr__(self, name: str) -> Any:
+        """Say what a method of other libraries is called here."""
+        raise missing(Frame, name, () if name.startswith("_") else self.columns)
+
     # Relational algebra
 
-    def select(self, *expressions: str | Expression, **named: Any) -> Frame:
+    def select(self, *expressions: Columns, **named: Any) -> Frame:
         """Return these columns alone; keywords name expressions."""
+        if not flat(expressions) and not named:
+            raise InvalidQuery("select() needs at least one column.")
         return self.over(Project(self._plan, self._items(expressions, named)))
 
-    def with_columns(self, *expressions: Expression, **named: Any) -> Frame:
+    def with_columns(self, *expressions: Columns, **named: Any) -> Frame:
         """Return all columns and these; one with the name of a column takes its place."""
         new = {c.name.lower(): (c, e) for c, e in self._items(expressions, named)}
         kept = [new.pop(c.name.lower(), (c, ColumnRef(c))) for c in self._plan.columns]
         return self.over(Project(self._plan, (*kept, *new.values())))
 
-    def drop(self, *names: str) -> Frame:
+    def drop(self, *names: str | Sequence[str]) -> Frame:
         """Return all columns but these."""
-        dropped = {self._column(n) for n in names}
+        dropped = {self._column(n) for n in flat(names)}
         items = tuple((c, ColumnRef(c)) for c in self._plan.columns if c not in dropped)
+        if not items:
+            raise InvalidQuery("drop() has to leave at least one column.")
         return self.over(Project(self._plan, items))
 
     def rename(self, names: dict[str, str]) -> Frame:
@@ -128,10 +116,14 @@ class Frame:
         )
         return self.over(Project(self._plan, items))
 
-    def filter(self, *conditions: Expression) -> Frame:
+    def filter(self, *conditions: Columns) -> Frame:
         """Return the rows for which all conditions are true (not NULL)."""
-        bound = [infer.coerce(c.bind(self.resolve), BOOLEAN) for c in conditions]
-        return self.over(Filter(self._plan, conjunction(bound)))
+        bound = [infer.coerce(self._bind(as_column(c)), BOOLEAN) for c in flat(conditions)]
+        return self.over(Filter(self._plan, conjunction(bound))) if bound else self
+
+    def drop_nulls(self, *names: str | Sequence[str]) -> Frame:
+        """Return the rows without NULL in these columns, by default in any."""
+        return self.filter([self[n].is_not_null() for n in flat(names) or self.columns])
 
     def join(
         self,
@@ -145,66 +137,53 @@ class Frame:
         `on` is a column name or a list of names that both have, which come out once, or a condition such as
         `a["k"] == b["k"]`.  Other columns of `other` whose names are taken get `suffix`.  `cross` takes no `on`.
         """
-        if how not in JOIN_KINDS:
-            raise InvalidQuery(
-                f'There is no join "{how}": expected one of {", ".join(JOIN_KINDS)}.'
-            )
-        if (on is None) != (how == "cross"):
-            raise InvalidQuery(
-                "A join takes `on`: a column name, a list of them or a condition; a cross join none."
-            )
-        right, renamed = other.plan, dict[Column, Column]()
-        if {c.id for n in walk(self._plan) for c in n.columns} & {
-            c.id for n in walk(right) for c in n.columns
-        }:
-            right, renamed = fresh(right)
-        if isinstance(on, Expression):
-            condition = self._join_condition(on, right, renamed, set(self._plan.columns))
-            return self._joined(right, JOIN_KINDS[how], condition, {}, suffix)
-        names = [on] if isinstance(on, str) else list(on or ())
-        pairs = {self._column(n): find_column(right.columns, n) for n in names}
-        parts = [infer.call("eq", [ColumnRef(a), ColumnRef(b)]) for a, b in pairs.items()]
-        using = conjunction(parts) if parts else None
-        return self._joined(right, JOIN_KINDS[how], using, pairs, suffix)
+        return self.over(join_plans(self._plan, _plan_of(other), on, how, suffix))
 
-    def group_by(self, *keys: str | Expression, **named: Any) -> GroupBy:
+    def group_by(self, *keys: Columns, **named: Any) -> GroupBy:
         """Group rows of equal keys; follow with `.agg(...)`."""
         return GroupBy(self, self._items(keys, named))
 
-    def agg(self, *aggregates: Expression, **named: Any) -> Frame:
-        """Aggregate all rows into one."""
+    def agg(self, *aggregates: Expression | Sequence[Expression], **named: Any) -> Frame:
+        """Aggregate all rows into one: `agg(total=sum_("price"), n=count())`."""
         return GroupBy(self, ()).agg(*aggregates, **named)
 
-    def sort(self, *keys: str | Expression, descending: bool | Sequence[bool] = False) -> Frame:
+    def sort(self, *keys: Columns, descending: bool | Sequence[bool] = False) -> Frame:
         """Sort by the keys, stably and with NULLs last; `col(x).desc()` and `.nulls_first()` set it for one key."""
-        expressions = [as_column(k) for k in keys]
-        flags = [descending] * len(keys) if isinstance(descending, bool) else list(descending)
-        if len(flags) != len(keys):
-            raise InvalidQuery(f"`descending` has {len(flags)} values for {len(keys)} sort keys.")
+        expressions = [as_column(k) for k in flat(keys)]
+        flags = [descending] * len(expressions) if isinstance(descending, bool) else [*descending]
+        if len(flags) != len(expressions):
+            raise InvalidQuery(
+                f"`descending` has {len(flags)} values for {len(expressions)} sort keys."
+            )
         chosen = [e.desc() if d else e for e, d in zip(expressions, flags, strict=True)]
-        return self.over(Sort(self._plan, tuple(sort_key(e, self.resolve) for e in chosen)))
+        return self.over(Sort(self._plan, tuple(sort_key(e, self._bind(e)) for e in chosen)))
 
     def limit(self, count: int, offset: int = 0) -> Frame:
         """Return at most `count` rows after the first `offset`."""
-        if count < 0 or offset < 0:
-            raise InvalidQuery("LIMIT and OFFSET are not negative.")
+        if not (isinstance(count, int) and isinstance(offset, int) and count >= 0 <= offset):
+            raise InvalidQuery("LIMIT and OFFSET are whole numbers that are not negative.")
         return self.over(Limit(self._plan, count, offset))
 
-    def distinct(self) -> Frame:
-        """Return each different row once; NULL equals NULL."""
-        return self.over(Distinct(self._plan))
+    def head(self, count: int = 5) -> Frame:
+        """Return at most `count` rows: the first of a sorted frame, any of another one."""
+        return self.limit(count)
+
+    def distinct(self, *on: Columns) -> Frame:
+        """Return each different row once, or for each value of `on` its first row (DISTINCT ON); NULL equals NULL."""
+        keys = tuple(self._bind(as_column(k)) for k in flat(on))
+        return self.over(Distinct(self._plan, keys or None))
 
     def union(self, other: Frame, distinct: bool = False) -> Frame:
         """Return the rows of both, by position; with `distinct` each different row once."""
-        return self._set_operation(other, "union", not distinct)
+        return self.over(set_operation(self._plan, _plan_of(other), "union", not distinct))
 
     def intersect(self, other: Frame) -> Frame:
         """Return the different rows that both have."""
-        return self._set_operation(other, "intersect", False)
+        return self.over(set_operation(self._plan, _plan_of(other), "intersect", False))
 
     def except_(self, other: Frame) -> Frame:
         """Return the different rows that `other` has not."""
-        return self._set_operation(other, "except", False)
+        return self.over(set_operation(self._plan, _plan_of(other), "except", False))
 
     # Results
 
@@ -233,8 +212,16 @@ class Frame:
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """Run and return the rows as tuples of Python values."""
-        table = self.to_arrow()
-        return list(zip(*(c.to_pylist() for c in table.columns), strict=True))
+        return list(
+            iter(self)
+        )  # of the iterator: list(self) would ask for the length, with a run of its own
+
+    def count(self) -> int:
+        """Run and return how many rows there are; columns that the answer does not need stay unread."""
+        frame = self.agg(count())
+        ((rows,),) = frame
+        self._profile = frame.profile
+        return int(rows)
 
     def cache(self) -> Frame:
         """Load the columns of this table ahead, in the encoded form that kernels read, and return the frame.
@@ -245,8 +232,8 @@ class Frame:
         self._connection.load(self._plan)
         return self
 
-    def show(self, rows: int = SHOWN_ROWS) -> None:
-        """Print the first rows as a table."""
+    def show(self, rows: int | None = SHOWN_ROWS) -> None:
+        """Print the first rows as a table; all with `rows=None`."""
         from .display import print_table
 
         print_table(self._preview(rows), [c.type for c in self._plan.columns], rows)
@@ -258,8 +245,19 @@ class Frame:
         return explain(self._connection, self._plan, stage)
 
     def __len__(self) -> int:
-        """Run and return the number of rows."""
-        return self._run().num_rows
+        return self.count()
+
+    def __bool__(self) -> bool:
+        """Raise: the truth of a frame could mean that it is there or that it has rows, which takes a run."""
+        raise InvalidQuery(
+            "A frame has no truth value: ask `frame is None` or `frame.count() > 0`."
+        )
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        """Run and give the rows as tuples of Python values, a part of them in memory at a time."""
+        from .cursor import iterate
+
+        return iterate(self.to_arrow())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Run and export the result through the Arrow C stream interface."""
@@ -283,8 +281,10 @@ class Frame:
         self._profile = result.profile
         return result
 
-    def _preview(self, rows: int) -> pa.Table:
+    def _preview(self, rows: int | None) -> pa.Table:
         """One row more than shown, so that the display can say that there are more."""
+        if rows is None:
+            return self.to_arrow()
         return self.limit(rows + 1).to_arrow()
 
     def over(self, plan: Logical) -> Frame:
@@ -296,78 +296,22 @@ class Frame:
     def resolve(self, name: str) -> Expr:
         return ColumnRef(self._column(name))
 
-    def _items(
-        self, expressions: Iterable[str | Expression], named: dict[str, Any]
-    ) -> tuple[Item, ...]:
-        chosen = [as_column(e) for e in expressions]
+    def _items(self, expressions: Iterable[Columns], named: dict[str, Any]) -> tuple[Item, ...]:
+        chosen = [as_column(e) for e in flat(list(expressions))]
         chosen.extend(as_column(e).alias(name) for name, e in named.items())
         items: list[Item] = []
         for expression in chosen:
-            bound = expression.bind(self.resolve)
-            if any(isinstance(e, AggregateCall) for e in walk(bound)):
-                raise InvalidQuery(
-                    f"{expression.name} is an aggregate: it belongs in agg(...), after group_by(...) or without it."
-                )
+            bound = self._bind(expression)
             items.append((output_column(expression.name, bound, items), bound))
         return tuple(items)
 
-    def _join_condition(
-        self, on: Expression, right: Logical, renamed: dict[Column, Column], mine: set[Column]
-    ) -> Expr:
-        def resolve(name: str) -> Expr:
-            found = [
-                c for c in (*self._plan.columns, *right.columns) if c.name.lower() == name.lower()
-            ]
-            if len(found) > 1:
-                raise AmbiguousName(
-                    f'Both sides of the join have a column "{name}": write frame["{name}"].'
-                )
-            return ColumnRef(find_column((*self._plan.columns, *right.columns), name))
+    def _bind(self, expression: Expression) -> Expr:
+        return bind(expression, self._plan.columns, self.resolve)
 
-        bound = substitute(
-            on.bind(resolve),
-            lambda c: ColumnRef(renamed[c]) if c in renamed and c not in mine else None,
+
+def _plan_of(other: object) -> Logical:
+    if not isinstance(other, Frame):
+        raise InvalidQuery(
+            f"The other side has to be a Frame, not a {type(other).__name__}: connection.register(name, table) makes one."
         )
-        return infer.coerce(bound, BOOLEAN)
-
-    def _joined(
-        self,
-        right: Logical,
-        kind: JoinKind,
-        condition: Expr | None,
-        pairs: dict[Column, Column],
-        suffix: str,
-    ) -> Frame:
-        join = Join(self._plan, right, kind, condition)
-        if kind in ("semi", "anti"):
-            return self.over(join)
-        items: list[Item] = []
-        for c in self._plan.columns:
-            if c in pairs and kind in ("right", "full"):
-                merged = infer.call("coalesce", [ColumnRef(c), ColumnRef(pairs[c])])
-                items.append((new_column(c.name, merged.type), merged))
-            else:
-                items.append((c, ColumnRef(c)))
-        taken = {c.name.lower() for c, _ in items}
-        for c in right.columns:
-            if c in pairs.values():
-                continue
-            renamed = new_column(c.name + suffix, c.type) if c.name.lower() in taken else c
-            items.append((renamed, ColumnRef(c)))
-        return self.over(Project(join, tuple(items)))
-
-    def _set_operation(
-        self, other: Frame, kind: OneOf["union", "intersect", "except"], all_: bool
-    ) -> Frame:
-        left, (right, _) = self._plan, fresh(other.plan)
-        if len(left.columns) != len(right.columns):
-            raise InvalidQuery(
-                f"{kind} needs as many columns on both sides: {len(left.columns)} and {len(right.columns)} given."
-            )
-        types = [
-            infer.common_type([a.type, b.type])
-            for a, b in zip(left.columns, right.columns, strict=True)
-        ]
-        made = tuple(new_column(c.name, t) for c, t in zip(left.columns, types, strict=True))
-        sides = (cast_columns(left, types), cast_columns(right, types))
-        return self.over(SetOperation(*sides, kind, all_, made))
+    return other.plan

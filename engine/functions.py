@@ -1,21 +1,27 @@
 """Expressions for dataframe calls: `col("a") * 2`, `sum_("b")`, `when(...).then(...).otherwise(...)`.
 
-An `Expression` knows no table yet; a `Frame` binds it to its columns, through the same type rules as SQL.  Any SQL function
-is there under its name as `fn.<name>(...)`.
+An `Expression` knows no table yet; a `Frame` binds it to its columns, through the same type rules as SQL.  SQL functions
+are there under their names as `fn.<name>(...)`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from .errors import InvalidQuery
-from .plan import infer
+from .expression_names import call_name
+from .plan import derived, infer
 from .plan.expr import AggregateCall, Expr, SortKey
+from .plan.expr_text import literal_text
+from .plan.functions import aggregate_name, scalar_name
+from .plan.node import walk
 from .plan.types import BOOLEAN, DataType
 
 Resolve = Callable[[str], Expr]
+Call = Callable[[str, Sequence[Expr]], Expr]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +42,15 @@ class Expression:
     def alias(self, name: str) -> Expression:
         return replace(self, name=name)
 
+    def __repr__(self) -> str:
+        return f"<Expression {self.name}>"
+
     def cast(self, data_type: DataType | str, safe: bool = False) -> Expression:
         """CAST, or with `safe` TRY_CAST, to a type or the SQL name of one."""
+        if not isinstance(data_type, DataType | str):
+            raise InvalidQuery(
+                f'cast takes the SQL name of a type, such as "integer", not {data_type!r}.'
+            )
         target = infer.parse_type(data_type) if isinstance(data_type, str) else data_type
         return replace(self, bind=lambda resolve: infer.cast(self.bind(resolve), target, safe=safe))
 
@@ -47,16 +60,25 @@ class Expression:
     def is_not_null(self) -> Expression:
         return call("is_not_null", self)
 
+    def fill_null(self, value: Any) -> Expression:
+        """COALESCE: `value` where this is NULL, under the same name."""
+        return coalesce(self, value).alias(self.name)
+
     def between(self, low: Any, high: Any) -> Expression:
         return (self >= low) & (self <= high)
 
-    def is_in(self, values: Sequence[Any]) -> Expression:
+    def is_in(self, values: Iterable[Any]) -> Expression:
+        """IN a list of values; for the values of another frame, use a join with `how="semi"`."""
+        if isinstance(values, str | bytes | Expression) or not isinstance(values, Iterable):
+            raise InvalidQuery(f"is_in takes a list of values, not {values!r}.")
+        if hasattr(values, "to_arrow") and hasattr(values, "plan"):
+            raise InvalidQuery('is_in takes values: for those of a frame, join it with how="semi".')
         items = [as_expression(v) for v in values]
 
         def bind(resolve: Resolve) -> Expr:
             return infer.in_list(self.bind(resolve), [i.bind(resolve) for i in items])
 
-        return Expression(bind, f"{self.name} in list")
+        return Expression(bind, f"({self.name} IN ({', '.join(i.name for i in items)}))")
 
     def like(self, pattern: str) -> Expression:
         return call("like", self, pattern)
@@ -74,14 +96,15 @@ class Expression:
     def nulls_last(self) -> Expression:
         return replace(self, nulls_first_=False)
 
-    def filter(self, condition: Expression) -> Expression:
+    def filter(self, condition: str | Expression) -> Expression:
         """FILTER (WHERE condition) of an aggregate."""
+        chosen = as_column(condition)
 
         def bind(resolve: Resolve) -> Expr:
             bound = self.bind(resolve)
             if not isinstance(bound, AggregateCall):
                 raise InvalidQuery(f"{self.name} is no aggregate, so it takes no filter.")
-            return replace(bound, filter=infer.coerce(condition.bind(resolve), BOOLEAN))
+            return replace(bound, filter=infer.coerce(chosen.bind(resolve), BOOLEAN))
 
         return replace(self, bind=bind)
 
@@ -168,8 +191,23 @@ class Expression:
     def __floordiv__(self, other: Any) -> Expression:
         return call("int_div", self, other)
 
+    def __rfloordiv__(self, other: Any) -> Expression:
+        return call("int_div", other, self)
+
     def __mod__(self, other: Any) -> Expression:
         return call("mod", self, other)
+
+    def __rmod__(self, other: Any) -> Expression:
+        return call("mod", other, self)
+
+    def __pow__(self, other: Any) -> Expression:
+        return call("power", self, other)
+
+    def __rpow__(self, other: Any) -> Expression:
+        return call("power", other, self)
+
+    def __abs__(self) -> Expression:
+        return call("abs", self)
 
     def __neg__(self) -> Expression:
         return call("neg", self)
@@ -177,12 +215,17 @@ class Expression:
 
 def col(name: str) -> Expression:
     """Return the column of that name (case-insensitive, as in SQL)."""
+    if not isinstance(name, str):
+        raise InvalidQuery(
+            f"A column is named by a string, not by {name!r}: lit(...) is a constant."
+        )
     return Expression(lambda resolve: resolve(name), name)
 
 
 def lit(value: Any) -> Expression:
     """Return a constant: None, bool, int, float, Decimal, str, date, datetime, timedelta or a numpy scalar."""
-    return Expression(lambda _: infer.literal(value), str(value))
+    literal = infer.literal(value)
+    return Expression(lambda _: literal, literal_text(literal))
 
 
 def as_expression(value: Any) -> Expression:
@@ -195,24 +238,30 @@ def as_column(value: Any) -> Expression:
     return col(value) if isinstance(value, str) else as_expression(value)
 
 
-def call(function: str, *args: Any) -> Expression:
-    """Return a scalar function or operator over expressions and constants."""
+def call(function: str, *args: Any, how: Call = infer.call) -> Expression:
+    """Return a scalar function or operator over expressions and constants; `how` binds it."""
     operands = [as_expression(a) for a in args]
 
     def bind(resolve: Resolve) -> Expr:
-        return infer.call(function, [o.bind(resolve) for o in operands])
+        return how(function, [o.bind(resolve) for o in operands])
 
-    return Expression(bind, f"{function}({', '.join(o.name for o in operands)})")
+    return Expression(bind, call_name(function, [o.name for o in operands]))
 
 
 def aggregate(function: str, *args: Any, distinct: bool = False) -> Expression:
-    """Return an aggregate function; strings name columns."""
-    operands = [as_column(a) for a in args]
+    """Return an aggregate function; strings name columns, but for the separator of string_agg."""
+    joins_text = aggregate_name(function) == "string_agg"
+    operands = [as_expression(a) if joins_text and i else as_column(a) for i, a in enumerate(args)]
+    listed = ", ".join(o.name for o in operands)
+    name = f"{function}({'DISTINCT ' if distinct else ''}{listed})"
 
     def bind(resolve: Resolve) -> Expr:
-        return infer.aggregate(function, [o.bind(resolve) for o in operands], distinct=distinct)
+        bound = [o.bind(resolve) for o in operands]
+        if any(isinstance(e, AggregateCall) for b in bound for e in walk(b)):
+            raise InvalidQuery(f"{name}: an aggregate takes no aggregate; call agg(...) twice.")
+        return infer.aggregate(function, bound, distinct=distinct)
 
-    return Expression(bind, f"{function}({', '.join(o.name for o in operands)})")
+    return Expression(bind, name)
 
 
 def sum_(value: Any) -> Expression:
@@ -240,17 +289,23 @@ def count(value: Any = None, distinct: bool = False) -> Expression:
 
 
 def coalesce(*values: Any) -> Expression:
-    """The first of the values that is not NULL."""
+    """The first of the values that is not NULL; a string is a constant, so write `col("a")` for a column."""
     return call("coalesce", *values)
 
 
 class _Functions:
-    """`fn.upper(col("name"))`: every SQL function under its name; arguments are expressions and constants."""
+    """`fn.upper(col("name"))`: SQL functions under their names.
+
+    Arguments are expressions and constants.  Aggregates are there too, `fn.median("price")`: as with `sum_`, strings name
+    columns, and `distinct=True` is DISTINCT.
+    """
 
     def __getattr__(self, name: str) -> Callable[..., Expression]:
         if name.startswith("__"):
             raise AttributeError(name)
-        return lambda *args: call(name, *args)
+        if aggregate_name(name) is not None and scalar_name(name) is None:
+            return partial(aggregate, name)
+        return partial(call, name, how=derived.function)
 
 
 fn = _Functions()
@@ -262,8 +317,8 @@ class When(Expression):
 
     branches: tuple[tuple[Expression, Expression], ...] = ()
 
-    def when(self, condition: Expression) -> Then:
-        return Then(self.branches, condition)
+    def when(self, condition: str | Expression) -> Then:
+        return Then(self.branches, as_column(condition))
 
     def otherwise(self, value: Any) -> Expression:
         return _case(self.branches, as_expression(value))
@@ -281,9 +336,9 @@ class Then:
         return When(_case(branches, lit(None)).bind, "case", branches=branches)
 
 
-def when(condition: Expression) -> Then:
-    """Begin a CASE: `when(c).then(x).when(d).then(y).otherwise(z)`."""
-    return Then((), condition)
+def when(condition: str | Expression) -> Then:
+    """Begin a CASE: `when(c).then(x).when(d).then(y).otherwise(z)`; a string as a condition names a column."""
+    return Then((), as_column(condition))
 
 
 def _case(branches: Sequence[tuple[Expression, Expression]], default: Expression) -> Expression:
@@ -297,9 +352,9 @@ def _case(branches: Sequence[tuple[Expression, Expression]], default: Expression
     return Expression(bind, "case")
 
 
-def sort_key(expression: Expression, resolve: Resolve) -> SortKey:
-    """Bind one sort key; NULLs come last unless it says otherwise."""
-    return SortKey(expression.bind(resolve), expression.descending, bool(expression.nulls_first_))
+def sort_key(expression: Expression, bound: Expr) -> SortKey:
+    """Return one bound sort key; NULLs come last unless it says otherwise."""
+    return SortKey(bound, expression.descending, bool(expression.nulls_first_))
 
 
 __all__ = [

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .functions import Expression, count
+from .errors import InvalidQuery
+from .functions import Expression, as_column, count
+from .other_names import missing
 from .plan.expr import AggregateCall, Column, ColumnRef, new_column
 from .plan.logical import Aggregate, Item, Project
-from .projection import lift_aggregates, output_column
+from .projection import bind, flat, lift_aggregates, output_column
 
 if TYPE_CHECKING:
     from .frame import Frame
@@ -20,10 +23,16 @@ class GroupBy:
         self._frame = frame
         self._keys = keys
 
-    def agg(self, *aggregates: Expression, **named: Any) -> Frame:
-        """Return one row a group: the keys, then the aggregates, which may be parts of larger expressions."""
+    def agg(self, *aggregates: Expression | Sequence[Expression], **named: Any) -> Frame:
+        """Return one row a group: the keys, then the aggregates, which may be parts of larger expressions.
+
+        `.filter(col("n") > 1)` after it is SQL's HAVING.
+        """
         frame = self._frame
-        chosen = [*aggregates, *(a.alias(name) for name, a in named.items())]
+        chosen = [as_column(a) for a in flat(aggregates)]
+        chosen.extend(as_column(a).alias(name) for name, a in named.items())
+        if not chosen and not self._keys:
+            raise InvalidQuery("agg() needs at least one aggregate, such as count().")
         calls: list[tuple[Column, AggregateCall]] = []
         keys = tuple(
             (new_column(c.name, c.type) if isinstance(e, ColumnRef) and e.column == c else c, e)
@@ -31,10 +40,18 @@ class GroupBy:
         )
         items: list[Item] = [(c, ColumnRef(c)) for c, _ in keys]
         for expression in chosen:
-            bound = expression.bind(frame.resolve)
+            bound = bind(expression, frame.plan.columns, frame.resolve, aggregates=True)
             value = lift_aggregates(bound, keys, calls, expression.name)
             items.append((output_column(expression.name, value, items), value))
         return frame.over(Project(Aggregate(frame.plan, keys, tuple(calls)), tuple(items)))
+
+    def __getattr__(self, name: str) -> Any:
+        """Say what a method of other libraries is called here."""
+        raise missing(GroupBy, name)
+
+    def __repr__(self) -> str:
+        names = ", ".join(c.name for c, _ in self._keys)
+        return f"<GroupBy: {names}; agg(...) makes a Frame of it>"
 
     def count(self) -> Frame:
         """Return the number of rows of each group."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .catalog import Catalog
+from .errors import TypeMismatch
 from .plan.expr import Expr, Subquery
 from .plan.logical import Logical, Scan, Table
 from .plan.node import transform_up, walk
@@ -67,6 +68,9 @@ class PlanCache:
         self._lock = threading.Lock()
 
     def find_text(self, text: str, params: Parameters) -> Prepared | None:
+        """Return what is kept for a text; raises `TypeMismatch` for what is no text, or no parameters."""
+        if not isinstance(text, str):
+            raise TypeMismatch(f"SQL is given as a str, not as {type(text).__name__}.")
         return self._find((text, _parameters_key(params)))
 
     def keep_text(self, text: str, params: Parameters, prepared: Prepared, version: int) -> None:
@@ -115,6 +119,11 @@ def _parameters_key(params: Parameters) -> Hashable:
         return None
     if isinstance(params, Mapping):
         return tuple((name, type(v), repr(v)) for name, v in params.items())
+    listed = hasattr(params, "__len__") and hasattr(params, "__getitem__")
+    if not listed or isinstance(params, str | bytes):
+        raise TypeMismatch(
+            f"params takes a list or a dictionary, not {type(params).__name__}: give one value as [value]."
+        )
     return tuple((type(v), repr(v)) for v in params)
 
 

@@ -1,14 +1,45 @@
-"""What dataframe calls share when they build projections: finding columns, naming outputs, lifting out aggregates."""
+"""What dataframe calls share when they build projections: finding and binding columns, naming outputs, lifting out aggregates."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import Any
 
 from .errors import AmbiguousName, InvalidQuery, UnknownName, nearest
+from .functions import Expression, Resolve
 from .plan import infer
-from .plan.expr import AggregateCall, Column, ColumnRef, Expr, new_column
+from .plan.expr import AggregateCall, Column, ColumnRef, Expr, columns_of, new_column
 from .plan.logical import Item, Logical, Project
+from .plan.node import walk
 from .plan.types import DataType
+
+NAMES_SHOWN = 8  # in the error for an unknown column that no name is near to
+
+
+def flat(values: Sequence[Any]) -> list[Any]:
+    """Return arguments with those of lists and tuples in their place: `select(["a", "b"])` is `select("a", "b")`."""
+    return [v for value in values for v in (value if isinstance(value, list | tuple) else [value])]
+
+
+def bind(
+    expression: Expression,
+    columns: Collection[Column],
+    resolve: Resolve,
+    aggregates: bool = False,
+) -> Expr:
+    """Bind an expression to a plan with these columns; raises `InvalidQuery` for one of another frame, or an aggregate."""
+    bound = expression.bind(resolve)
+    for column in columns_of(bound):
+        if column not in columns:
+            raise InvalidQuery(
+                f'This frame does not have the column "{column.name}" of another frame, or has it under another name by now: '
+                "write col(name) for one that it has, or join the frames."
+            )
+    if not aggregates and any(isinstance(e, AggregateCall) for e in walk(bound)):
+        raise InvalidQuery(
+            f"{expression.name} is an aggregate: it belongs in agg(...), after group_by(...) or without it."
+        )
+    return bound
 
 
 def lift_aggregates(
@@ -31,10 +62,10 @@ def lift_aggregates(
 
 def output_column(name: str, bound: Expr, before: Sequence[Item]) -> Column:
     """The column of a projection item: passed on when it is a plain column under its own name."""
-    passed_on = isinstance(bound, ColumnRef) and bound.column.name == name
-    if passed_on and all(c != bound.column for c, _ in before):
-        return bound.column
-    return new_column(name, bound.type)
+    if not isinstance(bound, ColumnRef) or bound.column.name != name:
+        return new_column(name, bound.type)
+    taken = any(c == bound.column for c, _ in before)
+    return new_column(name, bound.type) if taken else bound.column
 
 
 def cast_columns(plan: Logical, types: Sequence[DataType]) -> Logical:
@@ -50,9 +81,15 @@ def cast_columns(plan: Logical, types: Sequence[DataType]) -> Logical:
 
 def find_column(columns: Sequence[Column], name: str) -> Column:
     """Return the one column of that name; raises `AmbiguousName` or `UnknownName` with the nearest names."""
+    if not isinstance(name, str):
+        raise InvalidQuery(f"A column is named by a string, not by {name!r}.")
     found = [c for c in columns if c.name.lower() == name.lower()]
     if len(found) == 1:
         return found[0]
     if found:
         raise AmbiguousName(f'More than one column is called "{name}": rename one of them first.')
-    raise UnknownName(f'There is no column "{name}".' + nearest(name, [c.name for c in columns]))
+    names = [c.name for c in columns]
+    hint = nearest(name, names)
+    if not hint and 0 < len(names) <= NAMES_SHOWN:
+        hint = " There are " + ", ".join(f'"{n}"' for n in names) + "."
+    raise UnknownName(f'There is no column "{name}".{hint}')

@@ -153,10 +153,10 @@ def _parse_count(name: str, value: object, low: int, high: int, expected: str) -
 
 
 def _parse_threads(name: str, value: object) -> int:
-    """0 and 'auto' mean all cores that this process may use."""
+    """'auto' means all cores that this process may use."""
     if str(value).strip().lower() == "auto":
         return 0
-    return _parse_count(name, value, 0, 4096, "a number of threads from 1 to 4096, or 'auto'")
+    return _parse_count(name, value, 1, 4096, "a number of threads from 1 to 4096, or 'auto'")
 
 
 def _parse_debug(name: str, value: object) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import re
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,48 +18,92 @@ if TYPE_CHECKING:
 
 PROMPT, CONTINUED = "fuseline> ", "      ... "
 SHOWN_ROWS = 40
+LEAVE = (".quit", ".exit", "quit", "exit")
+HELP = """.tables    the tables and views
+.quit      leave, as Ctrl-D does
+DESCRIBE name; shows the columns of a table, EXPLAIN ANALYZE query; what a query spent its time on.
+Ctrl-C stops a query, or forgets a statement that is not finished."""
+# Strings, quoted names and comments; a quote or comment that does not end reaches to the end of the text.
+_QUOTED = re.compile(
+    r"""'(?:[^']|'')*(?:'|\Z)|"(?:[^"]|"")*(?:"|\Z)|--[^\n]*|/\*.*?(?:\*/|\Z)|\$\$.*?(?:\$\$|\Z)""",
+    re.DOTALL,
+)
 
 
-def run_shell(connection: Connection) -> None:
-    """Read statements until end of input or `.quit`; an error is printed and the next prompt follows."""
+def run_shell(connection: Connection) -> bool:
+    """Read statements until end of input or `.quit`; an error is printed and the next prompt follows.
+
+    Input from a pipe has no prompts and no history, and its last statement needs no `;`.  Returns whether all went well.
+    """
+    people = sys.stdin.isatty()
     history = history_file()
-    _load_history(history)
-    print("Fuseline: a statement ends with ';', .quit leaves.")
+    if people:
+        _load_history(history)
+        print("Fuseline: a statement ends with ';', .help lists what else there is.")
     pending: list[str] = []
+    healthy = True
     while True:
         try:
-            line = input(CONTINUED if pending else PROMPT)
+            line = input((CONTINUED if pending else PROMPT) if people else "")
         except EOFError:
             break
         except KeyboardInterrupt:
             print()
             pending = []
             continue
-        if not pending and line.strip() in (".quit", ".exit"):
+        word = line.strip().rstrip(";").lower()
+        if not pending and word in LEAVE:
             break
-        if line.strip() or pending:
-            pending.append(line)
-        if line.rstrip().endswith(";"):
-            _answer(connection, "\n".join(pending))
+        if not pending and (word.startswith(".") or not word):
+            _command(connection, word)
+            continue
+        pending.append(line)
+        if ends_statement("\n".join(pending)):
+            healthy &= _answer(connection, "\n".join(pending))
             pending = []
-    _save_history(history)
+    if pending and not people:
+        healthy &= _answer(connection, "\n".join(pending))
+    if people:
+        _save_history(history)
+    return healthy
 
 
-def _answer(connection: Connection, text: str) -> None:
+def ends_statement(text: str) -> bool:
+    """Whether the last line of a text ends with a `;` that is not in a string, a name or a comment.
+
+    >>> ends_statement("select ';"), ends_statement("select 1 -- ;"), ends_statement("select ';';")
+    (False, False, True)
+    """
+    return _QUOTED.sub(" ", text).rstrip().endswith(";")
+
+
+def _command(connection: Connection, word: str) -> None:
+    """Carry out a line that begins with a dot; an empty line does nothing."""
+    if word == ".help":
+        print(HELP)
+    elif word == ".tables":
+        _answer(connection, "SHOW TABLES")
+    elif word:
+        print(f'There is no command "{word}": .help lists them.')
+
+
+def _answer(connection: Connection, text: str) -> bool:
+    """Run a text and print its last result; False when it failed."""
     start = time.perf_counter()
     try:
         frame = connection.sql(text)
         table = frame.limit(SHOWN_ROWS + 1).to_arrow()
     except FuselineError as error:
         print(f"{type(error).__name__}: {error}")
-        return
+        return False
     except KeyboardInterrupt:
         print("stopped")
-        return
+        return False
     seconds = time.perf_counter() - start
     if table.num_columns:
         print_table(table, [c.type for c in frame.plan.columns], SHOWN_ROWS)
     print(f"{seconds * 1e3:.1f} ms on the {connection.device}")
+    return True
 
 
 def _load_history(path: Path) -> None:

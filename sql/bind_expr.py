@@ -186,7 +186,7 @@ def _part(node: exp.Expr, scope: Scope) -> Expr:
 
 def _is_quoted(call: Span | None, scope: Scope) -> bool:
     """Whether the first argument of a call starts with a quote."""
-    text = "" if call is None else scope.session.text[call.start : call.end]
+    text = "" if call is None else scope.session.text[call.start :]
     return text.partition("(")[2].lstrip().startswith(("'", "$"))
 
 

@@ -20,7 +20,7 @@ from .spans import balanced, span_of
 _QUOTED = frozenset((
     "action", "cache", "century", "columns", "comment", "content", "cost", "current", "cycle",
     "data", "database", "day", "days", "decade", "domain", "event", "external", "family",
-    "filter", "first", "force", "generated", "glob", "groups", "hour", "hours", "index",
+    "filter", "first", "force", "generated", "glob", "groups", "hour", "hours", "if", "index",
     "input", "key", "label", "language", "large", "last", "left", "level", "list", "location",
     "map", "mapping", "match", "method", "microsecond", "millennium", "millisecond", "minute",
     "minutes", "mode", "month", "months", "name", "names", "new", "next", "nullif", "object",
@@ -49,6 +49,7 @@ _TYPES = {
     "timestamp": "TIMESTAMP",
     "interval": "INTERVAL",
 }
+_TYPES_OF_SQLGLOT = {name.upper(): shown for name, shown in _TYPES.items()} | {"TEXT": "VARCHAR"}
 _OPERATORS: dict[type[exp.Expr], str] = {
     exp.Add: "+",
     exp.Sub: "-",
@@ -72,6 +73,8 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.ILike: "~~*",
 }
 _OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+_CONSTANT = re.compile(r"\b(?:null|true|false)\b", re.IGNORECASE)
+_CONSTANT_CAST = re.compile(r"\b(?:null|true|false)\s*(?:::|\bas\b)\s*(\w+)", re.IGNORECASE)
 _INTERVAL = re.compile(r"\binterval\s*('[^']*'|\d+)\s*([a-z]+)?", re.IGNORECASE)
 _QUERY = re.compile(r"\((?=\s*(?:select|with|from|values)\b)", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -88,6 +91,9 @@ def output_name(node: exp.Expr, text: str) -> str:
     symbol = _symbol(node, text)
     if symbol is not None:
         return _infix(node, symbol, text)
+    pattern = _pattern_function(node, text)
+    if pattern is not None:
+        return f"{pattern}({output_name(node.this, text)}, {output_name(node.expression, text)})"
     if isinstance(node, exp.Func):
         return _call(node, text) or _source(node, text) or node.sql_name().lower()
     return _source(node, text) or node.sql("duckdb")
@@ -190,10 +196,14 @@ def _type(node: exp.Expr, text: str) -> str:
         operand = balanced(text, operand)
         after = re.match(r"[\s)]*(?:::|\bas\b)\s*(\w+)", text[operand.end :], re.IGNORECASE)
         before = re.search(r"(\w+)\s*$", text[: operand.start])
-        found = after or before
-        written = found.group(1) if found else ""
+        word = after or before
+        written = word.group(1) if word else ""
+    else:  # NULL, TRUE and FALSE keep no place; all such casts of the text have the type, or none is known
+        found = {word.lower(): word for word in _CONSTANT_CAST.findall(text)}
+        written = next(iter(found.values())) if len(found) == 1 else ""
     target = node.args["to"]
-    name = _TYPES.get(written.lower(), written) or target.sql("duckdb")
+    name = _TYPES.get(written.lower(), written) or _TYPES_OF_SQLGLOT.get(target.this.name, "")
+    name = name or target.this.name.lower()
     parameters = ", ".join(p.name for p in target.expressions)
     return f"{name}({parameters})" if parameters else name
 
@@ -262,6 +272,14 @@ def _symbol(node: exp.Expr, text: str) -> str | None:
     return f"!{symbol}" if symbol is not None and node.args.get("negate") else symbol
 
 
+def _pattern_function(node: exp.Expr, text: str) -> str | None:
+    """Return the function that `~` or SIMILAR TO stands for."""
+    if isinstance(node, exp.SimilarTo):
+        return "regexp_full_match"
+    written = isinstance(node, exp.RegexpLike) and "~" in _between(node.this, node.expression, text)
+    return "regexp_matches" if written and "start" not in node.meta else None
+
+
 def _between(left: exp.Expr, right: exp.Expr, text: str) -> str:
     before, after = span_of(left), span_of(right)
     return "" if before is None or after is None else text[before.end : after.start]
@@ -277,7 +295,9 @@ def _call(node: exp.Func, text: str) -> str | None:
     if found is None or opening is None or "start" not in node.meta:
         # sqlglot keeps no place of this name: it stands before the first argument.
         found = re.search(
-            r"([A-Za-z_]\w*)\s*\(\s*(?:distinct\s+)?$", text[: span.start], re.IGNORECASE
+            r"([A-Za-z_]\w*)\s*\(\s*(?:distinct\s+)?(?:(?:null|true|false)\s*,\s*)*$",
+            text[: span.start],
+            re.IGNORECASE,
         )
         if found is None:
             return None
@@ -286,8 +306,7 @@ def _call(node: exp.Func, text: str) -> str | None:
         name, start = found.group().lower(), opening.end()
     if name == "count" and re.match(r"\s*\*?\s*\)", text[start:]):
         return "count_star()"
-    children = [c for c in node.iter_expressions() if span_of(c) is not None]
-    arguments = ", ".join(_argument(text, piece, children) for piece in _pieces(text, start))
+    arguments = ", ".join(_arguments(node, text, _pieces(text, start)))
     shown = name.upper() if name in ("coalesce", "grouping") else name
     return f'"{shown}"({arguments})' if shown in _QUOTED else f"{shown}({arguments})"
 
@@ -305,6 +324,19 @@ def _pieces(text: str, start: int) -> list[Span]:
                 break
         depth += {"(": 1, ")": -1}.get(mark, 0)
     return [p for p in pieces if text[p.start : p.end].strip()]
+
+
+def _arguments(node: exp.Func, text: str, pieces: Sequence[Span]) -> Iterator[str]:
+    """Yield the arguments as DuckDB writes them; NULL, TRUE and FALSE keep no place, but their order."""
+    children = list(node.iter_expressions())
+    placed = [c for c in children if span_of(c) is not None]
+    constants = [c for c in children if span_of(c) is None and c.find(exp.Null, exp.Boolean)]
+    free = [p for p in pieces if not any(_within(c, p) for c in placed)]
+    free = [p for p in free if _CONSTANT.search(text, p.start, p.end)]
+    known = dict(zip(free, constants, strict=True)) if len(free) == len(constants) else {}
+    for piece in pieces:
+        constant = known.get(piece)
+        yield _argument(text, piece, placed) if constant is None else output_name(constant, text)
 
 
 def _argument(text: str, piece: Span, children: Sequence[exp.Expr]) -> str:

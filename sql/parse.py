@@ -17,9 +17,12 @@ from sqlglot.dialects.duckdb import DuckDB
 
 from fuseline.errors import ParseError, Span
 
+from .spans import span_of
+
 _BLANK = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
 _WORD = re.compile(_BLANK + r"([a-z_]+)", re.IGNORECASE | re.DOTALL)
 _EXPLAIN = re.compile(_BLANK + rf"explain\b(?:{_BLANK}(analyze)\b)?", re.IGNORECASE | re.DOTALL)
+_EMPTY_NEXT = re.compile(r"[^,']*,\s*''(?!')")  # the argument after this one is an empty string
 _PIECE = re.compile(
     r"\b[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\1\$|;",
     re.DOTALL,
@@ -74,7 +77,16 @@ def parse(piece: Piece) -> exp.Expr:
     if tree is None:
         raise ParseError("There is no statement here.", Span(piece.start, piece.end))
     _place(tree, piece.start, _parameter_places(tokens))
+    _mend_empty_formats(tree, piece.text)
     return tree
+
+
+def _mend_empty_formats(tree: exp.Expr, text: str) -> None:
+    """Give strftime and strptime the empty format, of which sqlglot makes 'None'."""
+    for node in tree.find_all(exp.TimeToStr, exp.StrToTime):
+        layout, place = node.args["format"], span_of(node.this)
+        if place is not None and layout.name == "None" and _EMPTY_NEXT.match(text, place.end):
+            layout.set("this", "")
 
 
 def _tokenize(piece: Piece) -> list[Token]:

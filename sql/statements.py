@@ -70,6 +70,11 @@ _HARMLESS_PRAGMAS = (
 )
 
 
+def starts_query(piece: Piece) -> bool:
+    """Whether a statement begins as a query does."""
+    return first_word(piece) in _QUERY_WORDS
+
+
 def bind_statement(piece: Piece, scope: Scope) -> Statement:
     """Return what one statement asks for; `scope` is empty."""
     word = first_word(piece)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,14 +21,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """Random tests print how to repeat a failure, and no deadline: the first run of a kernel compiles it."""
+    """Random tests print how to repeat a failure, and no deadline: the first run of a kernel compiles it.
+
+    In CI they draw the same examples each time, so that a change is judged by what it changes.
+    """
     if (
         importlib.util.find_spec("hypothesis") is None
     ):  # a GPU machine without a network may lack it
         return
     from hypothesis import settings
 
-    settings.register_profile("fuseline", deadline=None, print_blob=True)
+    settings.register_profile(
+        "fuseline", deadline=None, print_blob=True, derandomize="CI" in os.environ
+    )
     settings.load_profile("fuseline")
 
 
@@ -43,6 +49,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def backend(request: pytest.FixtureRequest) -> str:
     """Each backend in turn; the GPU's part is skipped, with the reason, where there is none."""
     return str(request.param)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def prepared_gpu() -> None:
+    """Tests that call GPU operators without a connection have what `load_backends` gives them."""
+    if not missing_for_gpu():
+        from fuseline.operators import cpu, gpu
+
+        gpu.prepare(host=cpu.evaluate_column)
 
 
 @pytest.fixture(scope="session")

@@ -57,6 +57,13 @@ def test_explain(file: Path) -> None:
     assert b"ParquetScan" in done.stdout
 
 
+def test_explain_takes_queries_alone() -> None:
+    done = run("explain", "create table x(a int)", "--device", "cpu")
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert b"Only queries can be explained: CREATE does not start one." in done.stderr
+    assert run("explain", "create table x(a int); from x", "--device", "cpu").returncode == 0
+
+
 def test_shell_takes_statements_over_several_lines(file: Path) -> None:
     done = run(
         "shell", "--device", "cpu", stdin=f"select max(a)\nfrom '{file}';\nselect x;\n.quit\n"
@@ -66,6 +73,45 @@ def test_shell_takes_statements_over_several_lines(file: Path) -> None:
     assert "UnknownName" in printed
 
 
-def test_doctor_runs_a_query() -> None:
-    done = run("doctor")
-    assert "cpu: answers queries" in done.stdout.decode()
+def test_the_shell_reads_a_pipe_without_prompts() -> None:
+    done = run("shell", "--device", "cpu", stdin="select ';\n' as a -- ;\n;\n.tables\nselect 42")
+    printed = done.stdout.decode()
+    assert "42" in printed
+    assert "fuseline>" not in printed
+    assert done.returncode == 0
+    assert run("shell", "--device", "cpu", stdin="select x;\nselect 1;\n").returncode == 1
+
+
+def test_the_shell_names_its_commands() -> None:
+    printed = run("shell", "--device", "cpu", stdin=".help\n.nosuch\nexit\nselect 77;\n").stdout
+    assert b".tables" in printed
+    assert b'There is no command ".nosuch"' in printed
+    assert b"77" not in printed
+
+
+def test_sql_from_standard_input() -> None:
+    done = run("sql", "-", "--device", "cpu", "--format", "csv", stdin="select 6 * 7 as answer")
+    assert done.stdout.decode().splitlines() == ['"answer"', "42"]
+
+
+def test_a_pipe_gets_whole_values() -> None:
+    done = run("sql", f"select '{'x' * 200}' as a, 12345678 as b", "--device", "cpu")
+    assert "x" * 200 in done.stdout.decode()
+
+
+def test_intervals_are_written_as_duckdb_writes_them() -> None:
+    query = "select interval '1 year -2 days 4 hours' as i"
+    for form in ("table", "csv", "json"):
+        done = run("sql", query, "--format", form, "--device", "cpu")
+        assert "1 year -2 days 04:00:00" in done.stdout.decode()
+
+
+def test_version_and_help() -> None:
+    assert run("--version").stdout.decode().startswith("fuseline ")
+    assert b"doctor" in run("-h").stdout
+
+
+def test_doctor_runs_a_query_and_names_the_extra() -> None:
+    printed = run("doctor").stdout.decode()
+    assert "cpu: answers queries" in printed
+    assert "not installed" not in printed or "'fuseline[cuda13]'" in printed

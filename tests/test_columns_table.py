@@ -15,6 +15,10 @@ import pytest
 import fuseline
 from fuseline import col
 from fuseline.errors import InvalidQuery, Unsupported
+from fuseline.operators.cpu.table import to_physical
+from fuseline.plan.types import from_arrow
+from fuseline.storage.cached_columns import cudf_bytes
+from fuseline.storage.encode import encode
 
 TABLE = pa.table(
     {
@@ -48,7 +52,7 @@ def cached(connection: fuseline.Connection, column: str) -> tuple[Any, ...]:
 
 
 EXPECTED = {
-    "n": ("narrow base=10 step=20 width=1", 4, 1, "10", "50", None, 5, 33),
+    "n": ("narrow base=10 step=1 width=1", 4, 1, "10", "50", None, 5, 33),
     "m": ("narrow base=-200 step=350 width=1", 4, 2, "-2.00", "1.50", None, 5, 33),
     "d": ("narrow base=19723 step=1 width=1", 4, 0, "2024-01-01", "2024-01-03", None, 4, 16),
     "s": ("dictionary values=2 width=1", 4, 1, "aa", "b", 2, 5, 25),
@@ -83,6 +87,16 @@ def test_a_column_without_an_encoding_is_kept_as_it_is(connection: fuseline.Conn
     connection.table("t").select("i").cache()
     query = "select table_name, column_name, device, encoding, rows, plain_bytes from fuseline_columns()"
     assert connection.execute(query).fetchall() == [("t", "i", "cpu", "arrow", 4, 64)]
+
+
+def test_plain_bytes_are_those_of_the_device() -> None:
+    mask = 64  # bytes, libcudf's unit for bitmaps
+    sizes = {"n": 4 * 8 + mask, "d": 4 * 4, "x": 4 + mask, "s": 4 + 5 * 4 + mask, "m": 4 * 8 + mask}
+    for name, size in sizes.items():
+        data_type = from_arrow(TABLE.schema.field(name).type)
+        column = encode(to_physical(TABLE[name], data_type), data_type)
+        assert column is not None
+        assert cudf_bytes(column) == size
 
 
 def test_no_rows(connection: fuseline.Connection) -> None:

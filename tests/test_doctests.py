@@ -1,4 +1,4 @@
-"""The examples in docstrings and in the README are run."""
+"""The examples in docstrings, in the README and in docs/frames.md are run."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ def test_docstrings(name: str) -> None:
     assert not result.failed
 
 
-def test_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its Python blocks, one after the other, in an empty folder."""
+@pytest.mark.parametrize("document", ["README.md", "docs/frames.md"])
+def test_python_blocks(document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One after the other, in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / document).read_text(), re.DOTALL)
     assert blocks
-    exec(compile("\n".join(blocks), "README.md", "exec"), {})
+    exec(compile("\n".join(blocks), document, "exec"), {})

@@ -117,7 +117,13 @@ GB = 10**9
     ("receipt", "expected"),
     [
         (PipelineReceipt(bytes=GB, seconds=1, load_seconds=2), "transfer"),
-        (PipelineReceipt(bytes=GB, seconds=1, compile_seconds=2, load_seconds=1.5), "compile"),
+        (
+            PipelineReceipt(
+                origin="compiler", bytes=GB, seconds=1, compile_seconds=2, load_seconds=1.5
+            ),
+            "compile",
+        ),
+        (PipelineReceipt(bytes=GB, seconds=1, compile_seconds=2), "compute"),  # in memory: warm
         (PipelineReceipt(bytes=1000, seconds=1e-3), "latency"),
         (PipelineReceipt(bytes=GB, seconds=0.2), "memory"),
         (PipelineReceipt(bytes=GB, seconds=0.21), "compute"),

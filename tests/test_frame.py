@@ -56,6 +56,10 @@ def same(db: Any, frame: Any, query: str) -> None:
     assert repr(actual.to_pylist()) == repr(expected.to_pylist())  # repr: NaN equals NaN
 
 
+def test_the_schema_reads_as_sql(db: Any) -> None:
+    assert repr(db.table("shops").schema) == "{'shop': VARCHAR, 'city': VARCHAR, 'id': BIGINT}"
+
+
 def test_select_and_arithmetic(db: Any) -> None:
     frame = db.table("sales").select("id", gross=col("price") * 2 + 1).sort("id")
     same(db, frame, "select id, price * 2 + 1 as gross from sales order by id")
@@ -112,6 +116,20 @@ def test_join_on_a_condition_renames_the_right_side(db: Any) -> None:
     frame = a.join(b, on=(a["shop"] == b["shop"]) & (a["id"] < b["id"])).sort("id")
     assert frame.columns == ["id", "shop", "price", "weight", "shop_right", "city", "id_right"]
     assert len(frame) == 4
+
+
+def test_join_of_two_frames_from_one_table(db: Any) -> None:
+    a = db.table("sales").filter(col("id") < 4).select("id", "shop")
+    b = db.table("sales").filter(col("id") > 1).select(other="id", shop="shop")
+    same(
+        db,
+        a.join(b, on=(a["shop"] == b["shop"]) & (a["id"] < b["other"])).sort("id"),
+        """select x.id, x.shop, y.id as other, y.shop as shop_right from sales x join sales y
+           on x.shop = y.shop and x.id < 4 and y.id > 1 and x.id < y.id order by 1""",
+    )
+    c = a.rename({"id": "earlier"})
+    assert c.join(a, on=c["earlier"] == a["id"]).count() == 3
+    assert a.join(c, on=a["id"] == c["earlier"]).count() == 3
 
 
 def test_join_of_a_frame_with_itself(db: Any) -> None:
@@ -196,6 +214,93 @@ def test_results_in_polars(db: Any) -> None:
     assert db.table("shops").sort("id").to_polars()["city"].to_list() == ["Aix", "Bonn", "Cork"]
 
 
+def test_distinct_on_and_head(db: Any) -> None:
+    frame = db.table("sales").sort("shop", "id").distinct("shop").select("shop", "id").head(2)
+    query = "select distinct on (shop) shop, id from sales order by shop, id limit 2"
+    same(db, frame.sort("shop"), query)
+
+
+def test_drop_nulls_and_fill_null(db: Any) -> None:
+    frame = db.table("sales").drop_nulls("id", "price").with_columns(col("weight").fill_null(0))
+    query = """select id, shop, price, coalesce(weight, 0) as weight from sales
+               where id is not null and price is not null order by id"""
+    same(db, frame.sort("id"), query)
+    assert db.table("sales").drop_nulls().count() == 3
+
+
+def test_functions_by_their_sql_names(db: Any) -> None:
+    frame = db.table("sales").agg(
+        a=fn.median("price"),
+        b=fn.string_agg("shop", "-").filter(col("id") < 3),
+        c=fn.count("shop", distinct=True),
+        d=fn.quantile_disc(col("id"), 0.5),
+        e=fn.count(),
+    )
+    query = """select median(price) as a, string_agg(shop, '-') filter (where id < 3) as b,
+               count(distinct shop) as c, quantile_disc(id, 0.5) as d, count(*) as e from sales"""
+    same(db, frame, query)
+
+
+def test_functions_that_are_made_of_others(db: Any) -> None:
+    frame = db.table("sales").select(
+        a=fn.concat(col("shop"), "!"), b=fn.nullif(col("id"), 2), c=fn.ifnull(col("shop"), "-")
+    )
+    query = "select concat(shop, '!') as a, nullif(id, 2) as b, ifnull(shop, '-') as c from sales"
+    same(db, frame.sort("b", "a"), f"from ({query}) order by b, a")
+
+
+def test_operators_with_a_constant_on_the_left(db: Any) -> None:
+    x = col("id")
+    frame = db.table("sales").select(a=7 // x, b=7 % x, c=2**x, d=x**2, e=abs(-x)).sort("c")
+    query = """select 7 // id as a, 7 % id as b, 2 ** id as c, id ** 2 as d, abs(-id) as e
+               from sales order by c"""
+    same(db, frame, query)
+
+
+def test_lists_are_as_good_as_several_arguments(db: Any) -> None:
+    frame = db.table("sales").select(["shop", "id"]).group_by(["shop"]).agg([max_("id")])
+    query = "select shop, max(id) from sales group by shop order by shop"
+    same(db, frame.sort(["shop"]), query)
+    assert db.table("sales").drop(["id", "weight"]).columns == ["shop", "price"]
+
+
+def test_names_are_those_of_sql(db: Any) -> None:
+    frame = db.table("sales").select(
+        (col("id") + 1) * 2, -col("id"), fn.upper("shop"), col("id").is_null(), lit("x")
+    )
+    query = "select (id + 1) * 2, -id, upper('shop'), id is null, 'x' from sales"
+    assert frame.columns == db.sql(query).columns
+    assert repr(col("id") > 1) == "<Expression (id > 1)>"
+
+
+def test_a_string_as_a_condition_names_a_column(db: Any) -> None:
+    flagged = db.table("sales").with_columns(cheap=col("price") < 2)
+    assert flagged.filter("cheap").count() == 2
+    assert flagged.agg(n=count().filter("cheap"), m=sum_(when("cheap").then(1))).fetchall() == [
+        (2, 2)
+    ]
+
+
+def test_count_length_and_rows(db: Any) -> None:
+    frame = db.table("shops").sort("id")
+    assert frame.count() == len(frame) == 3
+    assert db.table("shops").filter(col("id") > 99).count() == 0
+    assert [city for _, city, _ in frame] == ["Aix", "Bonn", "Cork"]
+    with pytest.raises(InvalidQuery, match="no truth value"):
+        assert frame
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [("where", "filter"), ("city", r'frame\["city"\]'), ("colums", '"columns"'), ("zz", "no 'zz'")],
+)
+def test_what_others_call_it(db: Any, name: str, remedy: str) -> None:
+    with pytest.raises(AttributeError, match=remedy):
+        getattr(db.table("shops"), name)
+    with pytest.raises(AttributeError, match="after agg"):
+        _ = db.table("shops").group_by("city").having
+
+
 def test_show_says_that_there_are_more(db: Any, capsys: pytest.CaptureFixture[str]) -> None:
     db.table("shops").show(rows=2)
     printed = capsys.readouterr().out
@@ -234,6 +339,35 @@ def test_explain_shows_each_stage(db: Any) -> None:
         (lambda t: t.join(t, on=col("id") == 1), AmbiguousName, "Both sides"),
         (lambda t: t.union(t.select("id")), InvalidQuery, "4 and 1"),
         (lambda t: t.limit(-1), InvalidQuery, "negative"),
+        (lambda t: t.limit("2"), InvalidQuery, "whole numbers"),
+        (lambda t: t["id", "shop"], InvalidQuery, "select"),
+        (lambda t: t.select(), InvalidQuery, "at least one"),
+        (lambda t: t.agg(), InvalidQuery, "at least one"),
+        (lambda t: t.drop(t.columns), InvalidQuery, "at least one"),
+        (lambda t: t.agg("id"), InvalidQuery, "group_by"),
+        (lambda t: t.agg(sum_(sum_("id"))), InvalidQuery, "takes no aggregate"),
+        (lambda t: t.filter(sum_("id") > 1), InvalidQuery, "belongs in agg"),
+        (lambda t: t.sort(sum_("id")), InvalidQuery, "belongs in agg"),
+        (
+            lambda t: t.filter(t.rename({"id": "i"}).distinct().with_columns(i=1)["i"] > 1),
+            InvalidQuery,
+            "another frame",
+        ),
+        (lambda t: t.filter(col("shop").is_in("ab")), InvalidQuery, "list of values"),
+        (lambda t: t.filter(col("id").is_in(t)), InvalidQuery, "semi"),
+        (lambda t: t.select(col("id").cast(int)), InvalidQuery, "SQL name of a type"),
+        (lambda t: t.select(col(1)), InvalidQuery, "named by a string"),
+        (
+            lambda t: t.limit(1).join(t.limit(2), on=t.limit(1)["id"] == t.limit(2)["id"]),
+            AmbiguousName,
+            "come from one frame",
+        ),
+        (lambda t: t.join(SHOPS, on="id"), InvalidQuery, "register"),
+        (lambda t: t.union(SHOPS), InvalidQuery, "register"),
+        (lambda t: t.join(t, on=[]), InvalidQuery, "empty"),
+        (lambda t: t.join(t, on=True), InvalidQuery, "`on`"),
+        (lambda t: t.join(t, on="id", suffix=""), InvalidQuery, "suffix"),
+        (lambda t: t.select("zz"), UnknownName, 'There are "id", "shop"'),
     ],
 )
 def test_bad_calls(db: Any, build: Any, error: type[Exception], message: str) -> None:

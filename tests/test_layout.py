@@ -34,13 +34,17 @@ FLOORS: dict[str, set[str]] = {
     "catalog": STORE,
     "storage": STORE,
     "sql": GROUND | {"catalog"},
-    "functions": GROUND | {"catalog"},
+    "expression_names": set(),
+    "functions": GROUND | {"catalog", "expression_names"},
     "projection": GROUND | {"catalog", "functions"},
-    "group_by": GROUND | {"catalog", "functions", "projection"},
-    # Frame builds logical nodes; the last three are for its methods that show or hand over what it holds.
+    "group_by": GROUND | {"catalog", "functions", "projection", "other_names"},
+    "combining": GROUND | {"catalog", "functions", "projection"},
+    "other_names": {"errors"},
+    "cursor": GROUND,
+    # Frame builds logical nodes; the last four are for its methods that show or hand over what it holds.
     "frame": GROUND
-    | {"catalog", "functions", "projection", "group_by"}
-    | {"display", "explain", "interop"},
+    | {"catalog", "functions", "projection", "group_by", "combining", "other_names"}
+    | {"cursor", "display", "explain", "interop"},
     "display": GROUND,
     "planner": GROUND | {"catalog"},
     "codegen": GROUND | {"storage"},

@@ -63,6 +63,7 @@ def test_threads_default_to_the_cores_of_the_process():
         ("device", "tpu", "one of auto, gpu, cpu"),
         ("threads", "many", "from 1 to 4096"),
         ("threads", True, "from 1 to 4096"),
+        ("threads", 0, "from 1 to 4096"),
         ("debug", 6, "from 0 to 5"),
         ("require_gpu", "maybe", "true or false"),
         ("fuse", "sometimes", "one of auto, always, never"),

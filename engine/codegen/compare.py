@@ -76,7 +76,10 @@ def compare_with_constant(
     # A bound outside of the codes keeps its meaning when it is moved next to them
     limited = min(max(bound, -1), last + 1)
     machine = Machine.I64 if last + 1 > I32_MAX else code.type
-    constant = Name(kernel.parameter(limited, machine), machine)
+    shown = {"is_distinct": "IS DISTINCT FROM", "is_not_distinct": "IS NOT DISTINCT FROM"}
+    wanted = shown.get(name) or {"==": "=", "!=": "<>"}.get(SIGNS[name], SIGNS[name])
+    meaning = f"{source.column.name} {wanted} constant, as a code"
+    constant = Name(kernel.parameter(limited, machine, meaning), machine)
     term: Term = Apply(sign, (convert(code, machine), constant), Machine.BOOL)
     if name == "is_not_distinct":
         return Value(term if valid is None else Apply("&", (term, valid), Machine.BOOL))

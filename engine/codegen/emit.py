@@ -99,10 +99,11 @@ def indent(lines: list[str], depth: int) -> list[str]:
     return ["    " * depth + line for line in lines]
 
 
-def header(program: Program, imports: list[str], steps: str) -> list[str]:
-    """The top of a kernel file."""
+def header(imports: list[str], steps: str, names: list[str]) -> list[str]:
+    """The top of a kernel file: a docstring of the plan's steps and what names stand for, then the imports."""
     quoted = '"""'
-    return [f"{quoted}{printable(steps)}{quoted}", "", *imports, "", ""]
+    words = printable("\n".join([steps.rstrip("\n"), "", *(" ".join(n.split()) for n in names)]))
+    return [f"{quoted}{words.rstrip()}\n{quoted}", "", *imports, "", ""]
 
 
 def accumulator_slots(program: Program) -> list[tuple[str, int]]:

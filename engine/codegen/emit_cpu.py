@@ -6,6 +6,7 @@ Ranges run on a thread pool and their accumulators are merged by `host`.
 from __future__ import annotations
 
 from .emit import accumulator_slots, folded, header, indent, row_statements, text
+from .legend import DOUBT, legend
 from .steps import Program
 from .values import Input
 
@@ -23,14 +24,16 @@ def source(program: Program, description: str) -> str:
     before these and returns the row that it stopped at, which is `end` unless the table is full.  A selection takes an array
     of truth values instead, one a row.
     """
+    registers = program.grouping is None and bool(program.accumulators)
+    slots = accumulator_slots(program)
+    places = {i: f"a{i}" if registers else f"{out}[{at}]" for i, (out, at) in enumerate(slots)}
     lines = header(
-        program,
         ["import numpy as np", "", "from fuseline.codegen.functions_cpu import *"],
         description,
+        legend(program, places),
     )
     lines.append(f"def {program.name}({', '.join(parameters(program))}):")
-    body = ["doubt = False"]
-    registers = program.grouping is None and bool(program.accumulators)
+    body = [DOUBT]
     if registers:
         body += [f"a{i} = {_identity(program, i)}" for i in range(len(program.accumulators))]
     # An unsigned index is never negative, which would count from the end: only then is the loop vectorized
@@ -40,7 +43,6 @@ def source(program: Program, description: str) -> str:
     row += _sink(program)
     body += indent(row, 1)
     if registers:
-        slots = accumulator_slots(program)
         body += [f"{array}[{at}, 0] = a{i}" for i, (array, at) in enumerate(slots)]
     body += leave("end") if hashed(program) else ["return doubt"]
     return "\n".join(lines + indent(body, 1)) + "\n"

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from .emit import header, indent, row_statements
 from .emit_fold import begin, doubt_index, finish, fold_row, fold_word, select, word_partials
+from .legend import DOUBT, elements, legend
 from .loop import Machine
-from .places import Layout, layout
+from .places import Layout, Place, layout
 from .steps import Program
 from .values import Input
 
@@ -34,11 +35,11 @@ def rows_a_thread(program: Program) -> int:
 def source(program: Program, description: str) -> str:
     """Return the kernel's file; parameters as `signature` lists them."""
     where, rows = layout(program), rows_a_thread(program)
-    lines = header(program, IMPORTS, description)
+    lines = header(IMPORTS, description, legend(program, _places(where)))
     lines.append(f"def {program.name}({', '.join(n for n, _ in signature(program))}):")
     # Unsigned, or the compiler would divide to find out how often the loop runs
     body = ["thread = np.uint64(cuda.grid(1))", "threads = np.uint64(cuda.gridsize(1))"]
-    body += ["doubt = False", *begin(where)]
+    body += [DOUBT, *begin(where)]
     body += [
         f"words = np.uint64(rows) // np.uint64({rows})",
         "word = thread",
@@ -52,6 +53,16 @@ def source(program: Program, description: str) -> str:
     if program.doubt is not None:
         body += ["if doubt:", f"    cuda.atomic.add(out_i, {doubt_index(where)}, np.int64(1))"]
     return "\n".join(lines + indent(body, 1)) + "\n"
+
+
+def _places(where: Layout) -> dict[int, str]:
+    """Where each accumulator is while the kernel runs, if in a register of its own, and where it ends."""
+    places = {}
+    for i, cell in enumerate(where.cells):
+        register = f"a{i}, " if where.place is Place.REGISTERS else ""
+        for number, row in zip(cell.numbers, cell.outs, strict=True):
+            places[number] = register + elements(cell.array, row, where.groups)
+    return places
 
 
 def _whole_word(program: Program, where: Layout, rows: int) -> list[str]:

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..plan.expr import Column, ColumnRef, Expr
+from ..plan.expr import AggregateCall, Column, ColumnRef, Expr
+from ..plan.node import transform_up
 from ..plan.physical import ComputeColumns, FilterRows, HashAggregate, Physical
 from ..plan.text import expression
 from .accumulate import Accumulator, Accumulators, Folded, fold_call
@@ -66,6 +67,7 @@ class Program:
     grouping: Grouping | None
     accumulators: tuple[Accumulator, ...]
     folded: tuple[Folded, ...]
+    calls: tuple[AggregateCall, ...] = ()  # those of `folded`, over the columns of the scan
 
 
 def program(
@@ -109,6 +111,10 @@ def program(
         grouping,
         tuple(accumulators.items),
         folded,
+        tuple(
+            replace(call, args=tuple(chain.over_inputs(a) for a in call.args))
+            for _, call in root.aggregates
+        ),
     )
 
 
@@ -151,6 +157,7 @@ class _Chain:
         self.keep: Name | None = None
         self.doubt: Term | None = None
         self._settled = 0
+        self._computed: dict[Column, Expr] = {}
 
     def step(self, node: Physical) -> None:
         if isinstance(node, FilterRows):
@@ -167,6 +174,7 @@ class _Chain:
         self.body.append(Let(self.keep, term, f"filter {expression(node.predicate)}"))
 
     def _compute(self, node: ComputeColumns) -> None:
+        self._computed.update({c: self.over_inputs(e) for c, e in node.items})
         made: dict[Column, Value] = {}
         for column, expr in node.items:
             if isinstance(expr, ColumnRef) and expr.column == column:
@@ -183,6 +191,14 @@ class _Chain:
         term = Name(name, value.term.type)
         self.body.append(Let(term, value.term, f"{column.name} = {expression(expr)}"))
         return replace(value, term=term)
+
+    def over_inputs(self, expr: Expr) -> Expr:
+        """Return an expression with what its columns were computed from, down to those of the scan."""
+
+        def computed(part: Expr) -> Expr | None:
+            return self._computed.get(part.column) if isinstance(part, ColumnRef) else None
+
+        return transform_up(expr, computed)
 
     def settle_doubts(self) -> None:
         """Doubts that came up so far count for rows that are still in."""

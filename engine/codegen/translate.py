@@ -100,10 +100,14 @@ def load(source: Input, kernel: Kernel) -> Value:
         machine = Machine.I64
     term: Term = raw if raw.type is machine else Convert(raw, machine)
     if source.step != 1:
-        step = Name(kernel.parameter(source.step, machine), machine)
+        step = Name(
+            kernel.parameter(source.step, machine, f"step of {source.column.name}"), machine
+        )
         term = Apply("*", (term, step), machine)
     if source.base != 0:
-        base = Name(kernel.parameter(source.base, machine), machine)
+        base = Name(
+            kernel.parameter(source.base, machine, f"base of {source.column.name}"), machine
+        )
         term = Apply("+", (term, base), machine)
     return Value(term, valid, interval)
 
@@ -141,14 +145,15 @@ def literal(expr: Literal, kernel: Kernel) -> Value | None:
         return None
     if expr.type.kind is Kind.BOOLEAN:
         return Value(Number(bool(value), Machine.BOOL))
+    meaning = f"{expr.type} constant"
     if isinstance(value, float):
         machine = machine_of_float(expr.type)
-        return Value(Name(kernel.parameter(value, machine), machine))
+        return Value(Name(kernel.parameter(value, machine, meaning), machine))
     interval = Interval(value, value)
     machine = machine_of(interval, expr.type)
     if value in (0, 1):
         return Value(Number(value, machine), None, interval)
-    return Value(Name(kernel.parameter(value, machine), machine), None, interval)
+    return Value(Name(kernel.parameter(value, machine, meaning), machine), None, interval)
 
 
 def machine_of_float(data_type: DataType) -> Machine:

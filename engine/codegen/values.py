@@ -79,6 +79,7 @@ class Parameter:
     name: str
     machine: Machine
     value: int | float
+    meaning: str = ""  # what it stands for, without its value
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +112,10 @@ class Kernel:
     used: dict[Column, None] = field(default_factory=dict)  # inputs that some term reads, in order
     memo: dict[Expr, Value] = field(default_factory=dict)
 
-    def parameter(self, value: int | float, machine: Machine) -> str:
+    def parameter(self, value: int | float, machine: Machine, meaning: str) -> str:
         """Add a scalar argument and return its name."""
         name = f"c{len(self.parameters)}"
-        self.parameters.append(Parameter(name, machine, value))
+        self.parameters.append(Parameter(name, machine, value, meaning))
         return name
 
     def table(self, array: Any, machine: Machine) -> str:

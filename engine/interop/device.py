@@ -35,7 +35,9 @@ def ingest_device(name: str, source: Any) -> MemoryTable | None:
 
 
 def _on_device(values: object) -> bool:
-    return hasattr(values, "__cuda_array_interface__") and not hasattr(values, "__array_interface__")
+    return hasattr(values, "__cuda_array_interface__") and not hasattr(
+        values, "__array_interface__"
+    )
 
 
 def to_cudf(result: Result) -> Any:

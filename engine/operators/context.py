@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,7 +67,7 @@ class Context:
 
     `check` raises `KeyboardInterrupt` when the user asked to stop; operators call it between chunks.
     `bytes_read` counts what scans read from memory or files, for the profile.  `receipts` holds, by the identity of a node,
-    what a pipeline did.  `fuse`, `deterministic` and `memory_limit` are the settings of these names.
+    what a pipeline did, `remarks` what else its profile should say.  `host_values` counts, by function, the single values that GPU operators had the host compute.  `fuse`, `deterministic` and `memory_limit` are the settings of these names.
     """
 
     cache: ColumnCache
@@ -78,6 +79,8 @@ class Context:
     memory_limit: int | None = None
     bytes_read: int = 0
     receipts: dict[int, PipelineReceipt] = field(default_factory=dict)
+    remarks: dict[int, str] = field(default_factory=dict)
+    host_values: Counter[str] = field(default_factory=Counter)
 
 
 def stop_check(stopped: Event) -> Callable[[], None]:

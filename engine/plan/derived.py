@@ -11,7 +11,7 @@ from . import infer
 from .expr import Case, Expr, Literal
 from .functions import SCALAR, scalar_name
 from .functions.dates import PARTS, UNITS
-from .types import BIGINT, DATE, DOUBLE, TIMESTAMP, VARCHAR
+from .types import BIGINT, DATE, DOUBLE, TIMESTAMP, VARCHAR, Kind
 
 Build = Callable[[Sequence[Expr], Span | None], Expr]
 
@@ -70,6 +70,21 @@ def _log(args: Sequence[Expr], span: Span | None) -> Expr:
 
 def _cot(args: Sequence[Expr], span: Span | None) -> Expr:
     return infer.call("div", [infer.literal(1), infer.call("tan", args, span)], span)
+
+
+def _fmod(args: Sequence[Expr], span: Span | None) -> Expr:
+    """fmod(a, b) -> a - b * floor(a / b), of the sign of b and never exact."""
+    value, divisor = args
+    quotient = infer.call("div", args, span)
+    whole = infer.call("mul", [divisor, infer.call("floor", [quotient], span)], span)
+    return infer.call("sub", [value, whole], span)
+
+
+def _strftime(args: Sequence[Expr], span: Span | None) -> Expr:
+    """The format may come first."""
+    first, second = args
+    swapped = first.type.kind is Kind.VARCHAR and second.type.kind in (Kind.DATE, Kind.TIMESTAMP)
+    return infer.call("strftime", (second, first) if swapped else args, span)
 
 
 def _unicode(args: Sequence[Expr], span: Span | None) -> Expr:
@@ -150,6 +165,8 @@ DERIVED: dict[str, tuple[Build, int, int, str]] = {
     "ifnull": (_renamed("coalesce"), 2, 2, "ifnull(any, any)"),
     "concat": (_concat, 1, 10_000, "concat(any, ...)"),
     "log": (_log, 1, 2, "log([base,] DOUBLE)"),
+    "fmod": (_fmod, 2, 2, "fmod(number, number)"),
+    "strftime": (_strftime, 2, 2, "strftime(TIMESTAMP, format)"),
     "cot": (_cot, 1, 1, "cot(DOUBLE)"),
     "pi": (lambda _, span: Literal(math.pi, DOUBLE, span), 0, 0, "pi()"),
     **dict.fromkeys(("unicode", "ord"), (_unicode, 1, 1, "unicode(VARCHAR)")),

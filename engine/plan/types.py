@@ -43,7 +43,7 @@ MAX_DECIMAL_DIGITS = 38
 INT64_DECIMAL_DIGITS = 18  # a DECIMAL of this many digits fits an int64
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class DataType:
     """One SQL type; `precision` (digits) and `scale` (digits after the point) are set for DECIMAL alone."""
 
@@ -64,6 +64,9 @@ class DataType:
         if self.kind is Kind.DECIMAL:
             return f"DECIMAL({self.precision},{self.scale})"
         return '"NULL"' if self.kind is Kind.NULL else self.kind.name
+
+    def __repr__(self) -> str:
+        return str(self)
 
     @property
     def is_integer(self) -> bool:

@@ -102,6 +102,7 @@ class _Run:
     tables: dict[int, Any] = field(default_factory=dict)
     sizes: dict[int, int] = field(default_factory=dict)
     measured: dict[int, tuple[float, int, int]] = field(default_factory=dict)
+    host_values: dict[int, Mapping[str, int]] = field(default_factory=dict)
 
 
 def execute(
@@ -202,6 +203,7 @@ def _inputs(node: Physical, leaves: Mapping[int, object]) -> tuple[Physical, ...
 def _run_node(node: Physical, run: _Run) -> None:
     inputs = tuple(run.tables[id(child)] for child in _inputs(node, run.streamed))
     backend = run.backends[node.device]
+    on_host = run.context.host_values.copy()
     start = time.perf_counter()
     try:
         table = _output(node, inputs, run)
@@ -222,6 +224,7 @@ def _run_node(node: Physical, run: _Run) -> None:
     seconds = time.perf_counter() - start
     del inputs
     size = backend.num_bytes(table)
+    run.host_values[id(node)] = run.context.host_values - on_host
     run.measured[id(node)] = (seconds, backend.num_rows(table), size)
     run.tables[id(node)] = table
     run.sizes[id(node)] = size
@@ -270,7 +273,12 @@ def _node_profiles(plan: Physical, run: _Run) -> tuple[NodeProfile, ...]:
     def visit(node: Physical, depth: int) -> None:
         if id(node) not in profiles:
             profiles[id(node)] = NodeProfile(
-                node, depth, *run.measured[id(node)], run.context.receipts.get(id(node))
+                node,
+                depth,
+                *run.measured[id(node)],
+                run.context.receipts.get(id(node)),
+                run.host_values[id(node)],
+                run.context.remarks.get(id(node)),
             )
             for child in _inputs(node, run.streamed):
                 visit(child, depth + 1)

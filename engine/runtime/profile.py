@@ -14,8 +14,9 @@ from ..plan.physical import Device, Physical
 class NodeProfile:
     """One operator: where it ran (`reason`: why not on the GPU), how long without its inputs, and its output.
 
-    `receipt` is what a pipeline says of its run: the kernel, the bytes that it read, or why there is none.  Without
-    `Profile.timed` the GPU may still be working when an operator returns, so its seconds count the launch alone.
+    `receipt` is what a pipeline says of its run: the kernel, the bytes that it read, or why there is none.  `host_values`
+    counts, by function, the single values that a GPU operator had the host compute, since libcudf computes them otherwise than
+    DuckDB; `remark` says that one ordered or passed on few rows there.  Without `Profile.timed` the GPU may still be working when an operator returns, so its seconds count the launch alone.
     """
 
     node: Physical = field(repr=False)
@@ -24,6 +25,8 @@ class NodeProfile:
     rows: int
     bytes: int
     receipt: PipelineReceipt | None = None
+    host_values: Mapping[str, int] = field(default_factory=dict)
+    remark: str | None = None
 
     @property
     def name(self) -> str:
@@ -39,8 +42,19 @@ class NodeProfile:
 
     @property
     def note(self) -> str | None:
-        """The kernel of a pipeline, or why there is none."""
-        return None if self.receipt is None else self.receipt.summary
+        """The kernel of a pipeline or why there is none, and what a GPU operator left to the host."""
+        parts = [] if self.receipt is None else [self.receipt.summary]
+        if self.host_values:
+            parts.append(self.host_note)
+        if self.remark is not None:
+            parts.append(self.remark)
+        return "; ".join(parts) or None
+
+    @property
+    def host_note(self) -> str:
+        """How many values of which function the host computed."""
+        counts = ", ".join(f"{count:,} of {what}" for what, count in self.host_values.items())
+        return f"values computed on the host: {counts}"
 
     @cached_property
     def text(self) -> str:

@@ -25,15 +25,17 @@ def bound(receipt: PipelineReceipt, bandwidth: float, device: Device) -> Bound:
     """Return what took the time of a pipeline that ran as a kernel.
 
     transfer  reading and encoding columns that were not in the cache took longest
-    compile   generating and finding or compiling the kernel took longest
+    compile   generating the kernel and compiling it or reading it from disk took longest
     latency   the kernel's bytes pass in less time than a run costs that does nothing
     memory    it moved at least half of the bandwidth
     compute   none of these
     """
-    longest = max(receipt.load_seconds, receipt.compile_seconds, receipt.seconds)
+    # A kernel that was in memory only had to be looked up
+    compiling = 0.0 if receipt.origin == "memory" else receipt.compile_seconds
+    longest = max(receipt.load_seconds, compiling, receipt.seconds)
     if longest == receipt.load_seconds:
         return "transfer"
-    if longest == receipt.compile_seconds:
+    if longest == compiling:
         return "compile"
     if receipt.bytes < bandwidth * FIXED_SECONDS[device]:
         return "latency"

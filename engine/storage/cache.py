@@ -25,6 +25,11 @@ class CacheKey(NamedTuple):
     device: str
 
 
+def encoded_key(source: Hashable, rows: Hashable, column: str, device: str) -> CacheKey:
+    """Return the key of a column as kernels read it, beside that of the same column as it is."""
+    return CacheKey(source, ("encoded", rows), column, device)
+
+
 class CachedColumn(NamedTuple):
     """One entry as `stats` shows it; `hits` counts reads since the column was loaded."""
 

@@ -34,6 +34,8 @@ SCHEMA = pa.schema(
     }
 )
 PLAIN_BYTES = {Kind.FLOAT: 4, Kind.DOUBLE: 8, Kind.DATE: 4, Kind.TIMESTAMP: 8, Kind.INTERVAL: 16}
+CUDF_MASK_ROWS = 64 * 8  # of which the bits fill libcudf's unit of allocation for bitmaps
+CUDF_WIDE_OFFSETS = (1 << 31) - 1  # characters from which libcudf's offsets to them have 8 bytes
 COUNTED_AT_ONCE = 1 << 20  # codes, which counting makes 8 bytes wide
 EPOCH = datetime(1970, 1, 1)
 
@@ -72,27 +74,25 @@ def _row(table: str, cached: CachedColumn) -> dict[str, Any]:
         "hits": cached.hits,
     }
     value = cached.value
-    return row | (
-        _encoded(value) if isinstance(value, EncodedColumn) else _unencoded(value, cached)
-    )
+    if isinstance(value, EncodedColumn):
+        return row | _encoded(value, cached.device)
+    return row | _unencoded(value, cached)
 
 
 def _unencoded(value: Any, cached: CachedColumn) -> dict[str, Any]:
-    """A column as scans leave it: an Arrow array, or on the GPU one of pylibcudf."""
+    """A column as scans leave it: an Arrow array, or on the GPU one of pylibcudf, or codes with their strings as `keys`."""
     if not isinstance(value, pa.Array):
-        return {
-            "encoding": "cudf",
-            "rows": value.size(),
-            "nulls": value.null_count(),
-            "plain_bytes": cached.bytes,
-        }
+        row = {"rows": value.size(), "nulls": value.null_count()}
+        if hasattr(value, "keys"):
+            return row | {"encoding": f"cudf dictionary values={value.keys.size()}"}
+        return row | {"encoding": "cudf", "plain_bytes": cached.bytes}
     row = {"rows": len(value), "nulls": value.null_count}
     if pa.types.is_dictionary(value.type):
         return row | {"encoding": f"arrow dictionary values={len(value.dictionary)}"}
     return row | {"encoding": "arrow", "plain_bytes": cached.bytes}
 
 
-def _encoded(column: EncodedColumn) -> dict[str, Any]:
+def _encoded(column: EncodedColumn, device: str) -> dict[str, Any]:
     low, high = _extremes(column)
     return {
         "encoding": _encoding_text(column),
@@ -101,7 +101,7 @@ def _encoded(column: EncodedColumn) -> dict[str, Any]:
         "min": low,
         "max": high,
         "distinct_count": _distinct(column),
-        "plain_bytes": plain_bytes(column),
+        "plain_bytes": plain_bytes(column) if device == "cpu" else cudf_bytes(column),
     }
 
 
@@ -151,16 +151,32 @@ def _text(value: int | None, data_type: DataType) -> str | None:
 def plain_bytes(column: EncodedColumn) -> int:
     """Return what the values take in Arrow's plain layout."""
     bitmap = -(-column.rows // 8) if column.nulls else 0
-    kind = column.type.kind
-    if kind is Kind.BOOLEAN:
+    if column.type.kind is Kind.BOOLEAN:
         return -(-column.rows // 8) + bitmap
-    if kind is Kind.VARCHAR:
+    if column.type.kind is Kind.VARCHAR:
         return _bytes_of_strings(column) + 4 * (column.rows + 1) + bitmap
+    return _fixed_bytes(column) + bitmap
+
+
+def cudf_bytes(column: EncodedColumn) -> int:
+    """Return what the values take as libcudf reads them: truth values in bytes, and wide offsets to many characters."""
+    bitmap = -(-column.rows // CUDF_MASK_ROWS) * CUDF_MASK_ROWS // 8 if column.nulls else 0
+    if column.type.kind is Kind.BOOLEAN:
+        return column.rows + bitmap
+    if column.type.kind is Kind.VARCHAR:
+        characters = _bytes_of_strings(column)
+        width = 4 if characters < CUDF_WIDE_OFFSETS else 8
+        return characters + (width * (column.rows + 1) if column.rows else 0) + bitmap
+    return _fixed_bytes(column) + bitmap
+
+
+def _fixed_bytes(column: EncodedColumn) -> int:
+    kind = column.type.kind
     if column.type.is_decimal:
         width = 16 if column.type.is_wide_decimal else 8
     else:
         width = INTEGER_BITS[kind] // 8 if kind in INTEGER_BITS else PLAIN_BYTES[kind]
-    return width * column.rows + bitmap
+    return width * column.rows
 
 
 def _bytes_of_strings(column: EncodedColumn) -> int:

@@ -56,7 +56,9 @@ class DeviceTable(MemoryTable):
         taken = [_physical(n, c) for n, c in zip(names, columns.values(), strict=True)]
         self.device_columns = {n: c for n, (c, _) in zip(names, taken, strict=True)}
         self._rows = taken[0][0].size() if taken else 0
-        empty = pa.table({n: pa.array([], t.to_arrow(d)) for n, (_, d) in zip(names, taken, strict=True)})
+        empty = pa.table(
+            {n: pa.array([], t.to_arrow(d)) for n, (_, d) in zip(names, taken, strict=True)}
+        )
         super().__init__(name, empty)
 
     @property
@@ -76,7 +78,9 @@ class DeviceTable(MemoryTable):
     def _host(self) -> pa.Table:
         arrays = [
             column.to_arrow().cast(t.to_arrow(data_type))
-            for column, (_, data_type) in zip(self.device_columns.values(), self.fields, strict=True)
+            for column, (_, data_type) in zip(
+                self.device_columns.values(), self.fields, strict=True
+            )
         ]
         return pa.table(arrays, names=list(self.device_columns))
 

@@ -24,6 +24,7 @@ from .encodings import (
     Plain,
     code_width,
     narrow_for,
+    useful_step,
 )
 
 I64_MAX = 2**63 - 1
@@ -69,10 +70,10 @@ def _integers(column: plc.Column, data_type: DataType) -> plc.Column | None:
         return _low_half(column)
     same = SAME_BITS.get(column.type().id())
     if same is not None:
-        return _view(column, plc.DataType(same))
+        return view(column, plc.DataType(same))
     if data_type.kind is Kind.UBIGINT:
         _, high = _extremes(column)
-        return _view(column, INT64) if high <= I64_MAX else None
+        return view(column, INT64) if high <= I64_MAX else None
     return column
 
 
@@ -84,7 +85,7 @@ def _low_half(column: plc.Column) -> plc.Column | None:
     same = plc.binaryop.binary_operation(back, column, Operator.EQUAL, BOOL8)
     if not plc.reduce.reduce(same, plc.aggregation.all(), BOOL8).to_py():
         return None
-    return _view(narrow, INT64)
+    return view(narrow, INT64)
 
 
 def _narrow(column: plc.Column, integers: plc.Column, data_type: DataType) -> EncodedColumn:
@@ -92,15 +93,15 @@ def _narrow(column: plc.Column, integers: plc.Column, data_type: DataType) -> En
     if data_type.kind is Kind.BOOLEAN:
         codes = _without_nulls(integers, 0)
         return _encoded(data_type, Narrow(0, 1, 1), column, codes, low, high)
-    values = _without_nulls(_cast(integers, INT64), low)
+    values = _without_nulls(cast_to(integers, INT64), low)
     # Differences beyond 63 bits would wrap, and no step makes a narrow code of them
     differences = None if high - low > I64_MAX else _subtract(values, low)
-    step = 1 if differences is None else _step(differences, high - low)
+    step = 1 if differences is None else _step(differences, low, high)
     encoding = narrow_for(low, high, step)
     if encoding.width == 8 or differences is None:
-        whole = _without_nulls(_cast(integers, INT64), 0)
+        whole = _without_nulls(cast_to(integers, INT64), 0)
         return _encoded(data_type, Narrow(0, 1, 8), column, _aligned(whole), low, high)
-    codes = differences if step == 1 else _operate(differences, Operator.DIV, step)
+    codes = differences if step == 1 else operate(differences, Operator.DIV, step)
     codes = plc.unary.cast(codes, UNSIGNED[encoding.width])
     return _encoded(data_type, encoding, column, codes, low, high)
 
@@ -110,16 +111,21 @@ def _extremes(column: plc.Column) -> tuple[int, int]:
     return int(low.to_py()), int(high.to_py())
 
 
-def _step(differences: plc.Column, largest: int) -> int:
-    """The greatest number that divides all differences from the lowest value; guessed from a sample, then checked."""
+def _step(differences: plc.Column, low: int, high: int) -> int:
+    """The greatest number that divides all differences from the lowest value, if it makes codes narrower, else 1.
+
+    Guessed from a sample, then checked.
+    """
+    if narrow_for(low, high, 1).width == 1:
+        return 1
     sample = _sample(differences)
-    step = gcd(*map(int, np.unique(sample))) or largest or 1
+    step = useful_step(low, high, gcd(*map(int, np.unique(sample))) or high - low)
     while step > 1:
-        rest = _operate(differences, Operator.MOD, step)
+        rest = operate(differences, Operator.MOD, step)
         _, worst = _extremes(rest)
         if worst == 0:
             return step
-        step = gcd(step, worst)
+        step = useful_step(low, high, gcd(step, worst))
     return 1
 
 
@@ -169,7 +175,7 @@ def _unsigned(codes: plc.Column, width: int) -> plc.Column:
     """Codes in an unsigned type; those of the same width are the same bytes, since none is negative."""
     wanted = UNSIGNED[width]
     same = {1: plc.TypeId.INT8, 2: plc.TypeId.INT16, 4: plc.TypeId.INT32}[width]
-    return _view(codes, wanted) if codes.type().id() == same else plc.unary.cast(codes, wanted)
+    return view(codes, wanted) if codes.type().id() == same else plc.unary.cast(codes, wanted)
 
 
 def _few_differ(column: plc.Column) -> bool:
@@ -216,7 +222,7 @@ def _aligned(column: plc.Column) -> plc.Column:
     return column.copy()
 
 
-def _view(column: plc.Column, data_type: plc.DataType) -> plc.Column:
+def view(column: plc.Column, data_type: plc.DataType) -> plc.Column:
     """The same bits as another type of the same width."""
     return plc.Column(
         data_type,
@@ -229,7 +235,7 @@ def _view(column: plc.Column, data_type: plc.DataType) -> plc.Column:
     )
 
 
-def _cast(column: plc.Column, data_type: plc.DataType) -> plc.Column:
+def cast_to(column: plc.Column, data_type: plc.DataType) -> plc.Column:
     return column if column.type().id() == data_type.id() else plc.unary.cast(column, data_type)
 
 
@@ -240,10 +246,10 @@ def _without_nulls(column: plc.Column, value: int) -> plc.Column:
 
 
 def _subtract(column: plc.Column, value: int) -> plc.Column:
-    return column if value == 0 else _operate(column, Operator.SUB, value)
+    return column if value == 0 else operate(column, Operator.SUB, value)
 
 
-def _operate(column: plc.Column, operator: Any, value: int) -> plc.Column:
+def operate(column: plc.Column, operator: Any, value: int) -> plc.Column:
     return plc.binaryop.binary_operation(column, _scalar(value, INT64), operator, INT64)
 
 

@@ -15,7 +15,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..plan.types import DataType, Kind
-from .encodings import PADDING, Dictionary, EncodedColumn, Narrow, Plain, code_width, narrow_for
+from .encodings import (
+    PADDING,
+    Dictionary,
+    EncodedColumn,
+    Narrow,
+    Plain,
+    code_width,
+    narrow_for,
+    useful_step,
+)
 
 BLOCK = 1 << 15  # rows, a multiple of 8: 256 kB of int64
 SAMPLE = 4096  # values from which the greatest common step is guessed before all are checked
@@ -33,9 +42,9 @@ def encode(array: pa.Array, data_type: DataType, threads: int = 1) -> EncodedCol
         return _strings(array, data_type, threads)
     mask = np.asarray(array.is_valid()) if array.null_count else None
     if data_type.is_float:
-        values = _values(array, np.float32 if data_type.kind is Kind.FLOAT else np.float64)
+        values = values_of(array, np.float32 if data_type.kind is Kind.FLOAT else np.float64)
         codes = _blank(len(values), values.dtype)
-        _each_block(len(values), threads, lambda rows: _copy(values, codes, rows, mask))
+        each_block(len(values), threads, lambda rows: _copy(values, codes, rows, mask))
         return _column(data_type, Plain(codes.itemsize), array, codes, mask)
     integers = _integers(array, data_type, mask)
     return None if integers is None else _narrow(array, integers, data_type, mask, threads)
@@ -44,7 +53,7 @@ def encode(array: pa.Array, data_type: DataType, threads: int = 1) -> EncodedCol
 def _integers(array: pa.Array, data_type: DataType, mask: Any) -> Any:
     """The register form of values: unscaled decimals, day numbers, microseconds; None beyond 64 bits."""
     if data_type.kind is Kind.BOOLEAN:
-        return _values(pc.fill_null(array, False).cast(pa.uint8()), np.uint8)
+        return values_of(pc.fill_null(array, False).cast(pa.uint8()), np.uint8)
     if data_type.is_wide_decimal:
         limbs = np.frombuffer(array.buffers()[1], np.int64)[2 * array.offset :][: 2 * len(array)]
         low, high = limbs[0::2], limbs[1::2]
@@ -53,7 +62,7 @@ def _integers(array: pa.Array, data_type: DataType, mask: Any) -> Any:
             fits |= ~mask
         return low if bool(fits.all()) else None
     if data_type.kind is Kind.UBIGINT:
-        values = _values(array, np.uint64)
+        values = values_of(array, np.uint64)
         small = values <= np.uint64(2**63 - 1)
         if mask is not None:
             small |= ~mask
@@ -62,7 +71,7 @@ def _integers(array: pa.Array, data_type: DataType, mask: Any) -> Any:
     numpy_type = kinds.get(data_type.kind) or (
         np.int64 if data_type.is_decimal else array.type.to_pandas_dtype()
     )
-    return _values(array, numpy_type)
+    return values_of(array, numpy_type)
 
 
 # Integers
@@ -80,9 +89,9 @@ def _narrow(
         codes, divides = _codes(integers, low, high, encoding, mask, threads)
         if divides == step:
             return _column(data_type, encoding, array, codes, mask, low, high)
-        step = divides
+        step = useful_step(low, high, divides)
     codes = _blank(rows, np.int64)
-    _each_block(rows, threads, lambda part: _copy(integers, codes, part, mask))
+    each_block(rows, threads, lambda part: _copy(integers, codes, part, mask))
     return _column(data_type, encoding, array, codes, mask, low, high)
 
 
@@ -93,17 +102,18 @@ def _extremes(integers: Any, mask: Any, threads: int) -> tuple[int, int]:
         values = integers[rows] if mask is None else np.where(mask[rows], integers[rows], some)
         return int(values.min()), int(values.max())
 
-    found = _each_block(len(integers), threads, of_block)
+    found = each_block(len(integers), threads, of_block)
     return min(low for low, _ in found), max(high for _, high in found)
 
 
 def _likely_step(integers: Any, mask: Any, low: int, high: int) -> int:
-    """The greatest number that divides the differences of a sample."""
-    if high == low or high - low >= 2**63:
+    """The greatest number that divides the differences of a sample, if it makes codes narrower, else 1."""
+    if high - low >= 2**63 or narrow_for(low, high, 1).width == 1:
         return 1
     picked = slice(None, None, max(1, len(integers) // SAMPLE))
     sample = integers[picked] if mask is None else integers[picked][mask[picked]]
-    return int(np.gcd.reduce(sample.astype(np.int64) - low, initial=0)) or high - low
+    step = int(np.gcd.reduce(sample.astype(np.int64) - low, initial=0)) or high - low
+    return useful_step(low, high, step)
 
 
 def _codes(
@@ -133,7 +143,7 @@ def _codes(
             return step
         return int(np.gcd(step, int(np.gcd.reduce(difference - quotient))))
 
-    found = _each_block(len(integers), threads, of_block)
+    found = each_block(len(integers), threads, of_block)
     return codes, int(np.gcd.reduce(found))
 
 
@@ -158,7 +168,7 @@ def _strings(array: pa.Array, data_type: DataType, threads: int) -> EncodedColum
     width = code_width(len(values))
     rank = np.zeros(max(len(values), 1), UNSIGNED[width])
     rank[np.asarray(order)] = np.arange(len(values))
-    raw = _values(indices, indices.type.to_pandas_dtype())
+    raw = values_of(indices, indices.type.to_pandas_dtype())
     codes = _blank(len(raw), rank.dtype)
 
     def of_block(rows: slice) -> None:
@@ -167,14 +177,14 @@ def _strings(array: pa.Array, data_type: DataType, threads: int) -> EncodedColum
         if mask is not None:
             codes[rows] *= mask[rows]
 
-    _each_block(len(raw), threads, of_block)
+    each_block(len(raw), threads, of_block)
     return _column(data_type, Dictionary(values, width), indices, codes, mask)
 
 
 # Buffers
 
 
-def _each_block(rows: int, threads: int, work: Callable[[slice], Any]) -> list[Any]:
+def each_block(rows: int, threads: int, work: Callable[[slice], Any]) -> list[Any]:
     """Return what `work` makes of each block of rows."""
     blocks = [slice(at, min(at + BLOCK, rows)) for at in range(0, rows, BLOCK)]
     if threads < 2 or len(blocks) < 2 * threads:
@@ -223,7 +233,7 @@ def _column(
     )
 
 
-def _values(array: pa.Array, numpy_type: Any) -> Any:
+def values_of(array: pa.Array, numpy_type: Any) -> Any:
     """The values buffer as NumPy sees it, without a copy; what lies under NULLs is anything."""
     item = np.dtype(numpy_type)
     if len(array) == 0:

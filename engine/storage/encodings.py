@@ -71,6 +71,12 @@ def narrow_for(low: int, high: int, step: int) -> Narrow:
     return Narrow(0, 1, 8)
 
 
+def useful_step(low: int, high: int, step: int) -> int:
+    """Return `step`, or 1 where codes with it are no narrower: it would only have to be checked, divided and multiplied by."""
+    narrower = narrow_for(low, high, step).width < narrow_for(low, high, 1).width
+    return step if narrower else 1
+
+
 def code_width(count: int) -> int:
     """Bytes of a code with `count` different values."""
     return 1 if count <= 1 << 8 else 2 if count <= 1 << 16 else 4

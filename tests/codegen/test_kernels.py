@@ -27,14 +27,15 @@ def _table() -> pa.Table:
 
 
 def _kernel(query: str, directory: Path) -> str:
-    """The statements of the query's kernel, without its docstring."""
+    """The query's kernel, without the plan at the head of its docstring."""
     with fuseline.connect(device="cpu", fuse="always", cache_dir=directory) as connection:
         connection.register("t", _table())
         frame = connection.sql(query)
         frame.to_arrow()
         (note,) = [n.note for n in frame.profile.nodes if n.name == "Pipeline"]
     source = (directory / note.removeprefix("kernel ")).read_text()
-    return source.split('"""')[-1].strip()
+    _, docstring, statements = source.split('"""')
+    return f"{docstring.partition(chr(10) * 2)[2]}\n{statements.strip()}"
 
 
 def test_kernels_read_as_expected(tmp_path: Path, rewrite_goldens: bool) -> None:

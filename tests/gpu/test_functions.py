@@ -76,6 +76,8 @@ def test_concat_with_separators() -> None:
     check(lambda a, b, c: infer.call("concat_ws", [a, b, c]), *kinds)
     check(lambda a, b, c: infer.call("concat_ws", [text(None), a, b, c]), *kinds)
     check(lambda a: infer.call("concat_ws", [text(", "), a]), "varchar")
+    check(lambda a, b: infer.call("concat_ws", [a, b]), "varchar", "varchar")
+    check(lambda a, b: infer.call("concat_ws", [text(", "), a, b]), "varchar", "varchar")
 
 
 @pytest.mark.parametrize("pattern", ["%a%b%", "_a%b%", "%b_", "%ab%c%"])

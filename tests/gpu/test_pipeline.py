@@ -214,3 +214,44 @@ def test_columns_registered_on_the_device() -> None:
     codes = np.asarray(encoded.codes.to_arrow()).astype(np.int64)
     valid = np.asarray(expected.is_valid())
     np.testing.assert_array_equal(codes[valid] + 1, np.asarray(expected.drop_null()))
+
+
+SALES = pa.table(
+    {
+        "k": pa.array(["b", None, "a", "c", "b", "a", None, "c"]),
+        "v": pa.array([1.5, math.nan, -0.0, 0.0, 2.5, 0.0, 1.0, None]),
+    }
+)
+ORDERED = [
+    "select k, count(*), sum(v) from t group by k order by k desc nulls first",
+    "select k, max(v) as m from t group by k order by m nulls first, k",
+    "select k, min(v) as m from t group by k order by m desc, k limit 2 offset 1",
+    "select k as key, count(*) as n from t group by k order by n, key limit 0",
+    "select k, count(*) as n from t group by k order by k offset 9",
+]
+
+
+@pytest.mark.parametrize("query", ORDERED)
+def test_few_groups_stay_on_the_host(query: str) -> None:
+    found = {}
+    for fuse in ("never", "always"):
+        with fuseline.connect(device="gpu", fuse=fuse) as connection:
+            connection.register("t", SALES)
+            frame = connection.sql(query)
+            found[fuse] = _rows(frame.to_arrow())
+            notes = [n.note or "" for n in frame.profile.nodes if n.name in ("SortRows", "TopK")]
+        assert all(("on the host" in note) == (fuse == "always") for note in notes), notes
+    assert len(found["always"]) == len(found["never"])
+    for fused, plain in zip(found["always"], found["never"], strict=True):
+        assert all(map(_equal, fused, plain)), found
+
+
+def test_operators_above_get_the_groups_on_the_device() -> None:
+    groups = "(select k, count(*) as n, sum(v) as s from t group by k)"
+    for query in (
+        f"select n + 1, upper(k) from {groups} g where n > 1",
+        f"select a.k, b.n from {groups} a join {groups} b using (k)",
+        f"select k, n from {groups} g union all select k, n * 2 from {groups} h",
+        f"select n, count(*) from {groups} g group by n",
+    ):
+        assert_fused(query, {"t": SALES})

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import fuseline
 from fuseline.errors import ConversionError, ExecutionError
 from fuseline.plan import infer
 from fuseline.plan import physical as p
@@ -92,12 +93,12 @@ USUAL: dict[DataType, list[str | None]] = {
 @pytest.mark.parametrize("target", USUAL, ids=str)
 def test_cast_of_text(target: DataType, monkeypatch: pytest.MonkeyPatch) -> None:
     """The usual spellings need no host."""
-    from fuseline.operators.gpu import kernels_host
+    from fuseline.operators.gpu import host
 
     bad, ref = of([*USUAL[target], "no value"] * 9)
     both_raise(computed(infer.cast(ref, target), bad), ConversionError)
     child, ref = of(USUAL[target] * 9)
-    monkeypatch.setattr(kernels_host, "_on_the_host", None)
+    monkeypatch.setattr(host, "evaluate", None)
     assert_same(computed(infer.cast(ref, target), child), ordered=True)
 
 
@@ -135,6 +136,27 @@ def test_timestamps_as_text(values: Any) -> None:
     child, ref = of(values, TIMESTAMP)
     expected = run(computed(infer.cast(ref, VARCHAR), child), _backend("cpu")).column(0)
     assert run(computed(infer.cast(ref, VARCHAR), child), _backend("gpu")).column(0) == expected
+
+
+def test_values_computed_on_the_host_are_counted() -> None:
+    with fuseline.connect(device="gpu", fuse="never") as connection:
+        connection.register("t", pa.table({"day": FAR}))
+        frame = connection.sql("select day::varchar, day + 1 from t")
+        profile = connection.run(frame.plan).profile
+        notes = [node.note for node in profile.nodes if node.host_values]
+        assert notes == ["values computed on the host: 4 of CAST AS VARCHAR"]
+        assert f"ComputeColumns: {notes[0]}" in frame.explain("analyze")
+        usual = connection.run(connection.sql("select day + 1 from t").plan).profile
+        assert not any(node.host_values for node in usual.nodes)
+
+
+def test_the_host_must_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fuseline.operators.gpu import host
+
+    monkeypatch.setattr(host._Given, "evaluator", None)
+    child, ref = of(FAR, DATE)  # type: ignore[arg-type]
+    with pytest.raises(RuntimeError, match="needs the host for some values"):
+        run(computed(infer.cast(ref, VARCHAR), child), _backend("gpu"))
 
 
 def _backend(name: str) -> Any:
@@ -181,6 +203,7 @@ def test_strptime(layout: str) -> None:
     assert_same(node, ordered=True)
     bad, ref = of([*strings, "2020-02-30 nonsense"] * 3)
     both_raise(computed(infer.call("strptime", [ref, text(layout)]), bad), ExecutionError)
+    assert_same(computed(infer.call("try_strptime", [ref, text(layout)]), bad), ordered=True)
 
 
 @pytest.mark.parametrize(

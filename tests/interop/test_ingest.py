@@ -3,8 +3,6 @@
 from datetime import date
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
@@ -12,6 +10,9 @@ import pytest
 
 from fuseline.errors import TypeMismatch
 from fuseline.interop.ingest import ingest
+
+pd = pytest.importorskip("pandas", reason="pandas is not installed")
+pl = pytest.importorskip("polars", reason="Polars is not installed")
 
 TABLE = pa.table({"a": [1, None], "s": ["x", "y"]})
 

@@ -251,6 +251,11 @@ def test_variance_keeps_the_digits_that_a_large_mean_would_cost(backend: str) ->
 def test_variance_of_special_values(backend: str, special: float) -> None:
     source = relation({"g": [1, 1, 2], "x": [special, 1.0, 2.0]})
     same(backend, source, ("var_pop(x)", call("var_pop", source["x"], type=DOUBLE)))
+    alone = relation({"g": [1, 2], "x": [special, None]})
+    for name in ("var_pop", "stddev_pop", "var_samp", "covar_pop"):
+        columns = [alone["x"]] * (2 if name == "covar_pop" else 1)
+        written = ", ".join("x" for _ in columns)
+        same(backend, alone, (f"{name}({written})", call(name, *columns, type=DOUBLE)))
 
 
 QUANTILES = ["DOUBLE", "DECIMAL", "WIDE", "TIMESTAMP"]

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from fuseline.errors import ConversionError, ExecutionError, OutOfRange
+from fuseline.plan.functions import formats
 from tests.operators.evaluated import assert_expressions, assert_rows, error_of
 
 DAYS = [None, 0, -1, 1, 59, 10_957, 11_016, 11_017, 18_262, 18_321, 18_322, 18_627, 18_628, 18_630, -25_508, -25_567,
@@ -181,6 +182,35 @@ def test_strptime(layout: str) -> None:
     assert_expressions(
         [f"strptime(s, '{layout}')"], pa.table({"s": pa.array(STAMPS[layout], pa.string())})
     )
+    texts = [None, "", "x", "2020-02-30", "25", *(s for stamps in STAMPS.values() for s in stamps)]
+    assert_expressions([f"try_strptime(s, '{layout}')"], pa.table({"s": pa.array(texts)}))
+
+
+def test_try_strptime_of_constants() -> None:
+    formats = ["'x', '%Y'", "'2020', '%Y'", "'2020', NULL", "NULL, '%Y'", "'2020-13', '%Y-%m'"]
+    assert_expressions([f"try_strptime({arguments})" for arguments in formats], TABLE)
+
+
+@pytest.mark.parametrize("function", ["strptime", "try_strptime"])
+@pytest.mark.parametrize("layout", ["", "%Q", "%"])
+def test_formats_that_cannot_be_read(function: str, layout: str) -> None:
+    table = pa.table({"s": ["None", "x", None]})
+    assert isinstance(error_of(f"{function}(s, '{layout}')", table), ExecutionError)
+
+
+def test_the_empty_format_is_not_the_word_none() -> None:
+    assert isinstance(error_of("strftime(d, '')", TABLE), ExecutionError)
+    assert isinstance(error_of("strftime(d::timestamp, '')", TABLE), ExecutionError)
+    assert_expressions(["strftime(d, 'None')", "strftime('None', d)"], TABLE)
+
+
+def test_the_letters_of_formats_are_those_that_are_written() -> None:
+    from fuseline.operators.cpu import kernels_formats
+
+    for letter in {*kernels_formats._NUMBERS, *kernels_formats._WORDS}:
+        assert list(formats.specifiers(f"%{letter}")) == [("spec", letter)]
+    written = {letter for letter in kernels_formats._NUMBERS if letter[0] != "-"}
+    assert written | {*kernels_formats._WORDS} == formats._LETTERS
 
 
 @pytest.mark.parametrize(

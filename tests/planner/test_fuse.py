@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import fuseline
-from fuseline.plan.node import walk
+from fuseline.plan.node import transform_up, walk
 from fuseline.plan.physical import ConcatRows, FilterRows, HashAggregate, Physical, Pipeline
 from fuseline.planner.fuse import SMALL_INPUT, fuse
 
@@ -69,3 +69,13 @@ def test_never_and_auto(connection: fuseline.Connection) -> None:
     connection.set_option("fuse", "auto")
     assert _bodies(connection, small) == []
     assert _bodies(connection, large) == [HashAggregate]
+
+
+def test_auto_fuses_any_input_on_the_gpu(connection: fuseline.Connection) -> None:
+    connection.set_option("fuse", "never")
+    plan = connection.physical(connection.sql("select sum(v) from t where v > 3").plan)
+    on_gpu = transform_up(plan, lambda node: replace(node, device="gpu"))
+    assert [type(n.body) for n in walk(fuse(on_gpu, "auto")) if isinstance(n, Pipeline)] == [
+        HashAggregate
+    ]
+    assert not any(isinstance(n, Pipeline) for n in walk(fuse(plan, "auto")))

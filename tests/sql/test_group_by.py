@@ -38,6 +38,8 @@ WITHOUT_KEYS = [
     "select count(distinct x), sum(distinct y), count(distinct s) from t",
     "select count(*) filter (where x > 1), sum(y) filter (where s is not null) from t",
     "select sum(p), avg(p), min(p), max(p) from u",
+    "select count_if(x > 100), count_if(x > 1), count_if(null::boolean) as n from t",
+    "select count_if(x > 1) from empty",
 ]
 HAVINGS = [
     "select sum(y) as y from t group by x having sum(y) > 20",

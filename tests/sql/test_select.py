@@ -77,6 +77,14 @@ NAMES = [
     "select 1=1, 'it''s', 1 is distinct from 2, -1, -1.5, date '2024-01-01', (x) from t",
     "select d + interval 1 day, d - interval '1' month, mod(x, 2), trim(s), concat(s, 1) from t",
     "select (select 1), exists(select 1), x in (select 1), x > all(select 1) from t",
+    "select concat('x', null), concat(null, s, NULL), concat_ws(',', s, null, true), upper(null) from t",
+    "select coalesce(null, false, x > 1), if(x > 1, null, s), date_trunc('month', null::date) from t",
+    "select sum(null), count(distinct null), string_agg(null, ','), count(true) from t",
+    "select null::varchar, cast(null as VARCHAR) from t",
+    "select null::int, try_cast(null as integer), concat(null::int, s), true::int from t",
+    "select s ~ 'b', s !~ 'b', not s ~ s, ('a' || s) ~ ('a'), regexp_matches(s, 'b') from t",
+    "select s similar to 'b.*', s not similar to 'b' from t",
+    "select strftime('%Y', d), strftime(d, '%Y'), strftime(d, null), fmod(x, 2) from t",
 ]
 
 

@@ -12,11 +12,12 @@ from typing import Any
 import pyarrow as pa
 
 from ...plan import physical as p
-from ...plan.expr import Column
+from ...plan.expr import Column, Expr
 from ...plan.types import to_arrow as arrow_type
 from ..context import Context
 from .aggregate import distinct_on, hash_aggregate
 from .bandwidth import copy_bandwidth, device_name
+from .expressions import evaluate
 from .join import hash_join, nested_loop_join
 from .load import load_columns
 from .rows import (
@@ -37,6 +38,7 @@ __all__ = [
     "OPERATORS",
     "copy_bandwidth",
     "device_name",
+    "evaluate_column",
     "from_arrow",
     "load_columns",
     "name",
@@ -94,6 +96,11 @@ def from_arrow(table: pa.Table, columns: Sequence[Column]) -> Table:
         c.id: to_physical(column, c.type) for c, column in zip(columns, table.columns, strict=True)
     }
     return Table(arrays, table.num_rows)
+
+
+def evaluate_column(expr: Expr, column: Column, values: pa.Table) -> pa.Array:
+    """Return an expression of one column over its values, for a backend that cannot compute it for all of them."""
+    return to_logical(evaluate(expr, from_arrow(values, (column,))), expr.type)
 
 
 def num_rows(table: Table) -> int:

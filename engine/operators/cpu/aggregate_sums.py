@@ -164,6 +164,7 @@ def _deviations(values: Floats, groups: Groups) -> Floats:
 
 
 def _variance(array: pa.Array, groups: Groups, ddof: int, root: bool) -> pa.Array:
+    """Over the size of the group less `ddof`; 0 for one value, infinite or NaN though it may be."""
     groups, (values,) = _pairs([array], groups)
     sizes = groups.sizes
     with np.errstate(all="ignore"):
@@ -172,6 +173,7 @@ def _variance(array: pa.Array, groups: Groups, ddof: int, root: bool) -> pa.Arra
         correction = groups.add(deviations) ** 2 / sizes
         correction[np.isinf(correction)] = 0.0
         variances = (groups.add(deviations * deviations) - correction) / (sizes - ddof)
+        variances[sizes == 1] = 0.0
         result = np.sqrt(variances) if root else variances
     return from_numpy(result, sizes > ddof)
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ...errors import ConversionError, ExecutionError, OutOfRange
 from ...plan.expr import Call
+from ...plan.functions.formats import DAY_NAMES, MONTH_NAMES
 from ...plan.types import BIGINT, DATE, TIMESTAMP, Kind
 from . import kernels_calendar as calendar
 from . import table as tables
@@ -57,11 +58,6 @@ _CLOCK_PARTS: dict[str, Callable[[Array], Array]] = {
     "millisecond": lambda t: t % _MINUTE // 1000,
     "microsecond": lambda t: t % _MINUTE,
 }
-MONTH_NAMES = (
-    "January", "February", "March", "April", "May", "June",
-    "July", "August", "September", "October", "November", "December",
-)  # fmt: skip
-DAY_NAMES = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 
 
 def days_of(vector: Vector) -> Array:

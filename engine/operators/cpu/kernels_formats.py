@@ -3,55 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...errors import ConversionError, ExecutionError
+from ...errors import ConversionError, ExecutionError, FuselineError
 from ...plan.expr import Call
+from ...plan.functions.formats import (
+    DAY_NAMES,
+    MONTH_NAMES,
+    SHORT_DAYS,
+    SHORT_MONTHS,
+    specifiers,
+)
 from ...plan.types import TIMESTAMP
 from . import kernels_calendar as calendar
 from . import table as tables
 from .kernels_calendar import MICROS_A_DAY
-from .kernels_dates import DAY_NAMES, MONTH_NAMES
 from .kernels_print import chosen, joined, padded
 from .kernels_texts import over_text
 from .vectors import Array, Mask, Vector
 
-COMPOSED = {"c": "%Y-%m-%d %H:%M:%S", "x": "%Y-%m-%d", "X": "%H:%M:%S", "T": "%H:%M:%S"}
 _SECOND = 1_000_000
-
-
-def specifiers(text: str) -> Iterator[tuple[str, str]]:
-    """Yield ("text", characters) and ("spec", letter or -letter); composed specifiers come as their parts."""
-    if not text:
-        raise ExecutionError("The format is empty: write what is to be printed or read.")
-    place = 0
-    while place < len(text):
-        if text[place] != "%":
-            end = text.find("%", place)
-            end = len(text) if end < 0 else end
-            yield "text", text[place:end]
-            place = end
-            continue
-        length = 3 if text[place + 1 : place + 2] == "-" else 2
-        letter = text[place + 1 : place + length]
-        if len(letter) < length - 1:
-            raise ExecutionError(
-                f"The format '{text}' ends in the middle of a specifier: write %% for a percent sign."
-            )
-        if letter == "%":
-            yield "text", "%"
-        elif letter in COMPOSED:
-            yield from specifiers(COMPOSED[letter])
-        elif letter in _NUMBERS or letter in _WORDS:
-            yield "spec", letter
-        else:
-            raise ExecutionError(f"Unrecognized specifier %{letter} in the format '{text}'.")
-        place += length
 
 
 # Specifier -> (function of days and microseconds of the day, digits; 0 for no padding).
@@ -94,13 +70,11 @@ _NUMBERS: dict[str, tuple[Callable[[Array, Array], Array], int]] = {
     "u": (_of_day(calendar.iso_day_of_week), 0),
     "w": (_of_day(calendar.day_of_week), 0),
 }
-_SHORT_DAYS = tuple(name[:3] for name in DAY_NAMES)
-_SHORT_MONTHS = tuple(name[:3] for name in MONTH_NAMES)
 _WORDS: dict[str, tuple[tuple[str, ...], Callable[[Array, Array], Array]]] = {
-    "a": (_SHORT_DAYS, _of_day(calendar.day_of_week)),
+    "a": (SHORT_DAYS, _of_day(calendar.day_of_week)),
     "A": (DAY_NAMES, _of_day(calendar.day_of_week)),
-    "b": (_SHORT_MONTHS, _of_day(lambda d: calendar.month(d) - 1)),
-    "h": (_SHORT_MONTHS, _of_day(lambda d: calendar.month(d) - 1)),
+    "b": (SHORT_MONTHS, _of_day(lambda d: calendar.month(d) - 1)),
+    "h": (SHORT_MONTHS, _of_day(lambda d: calendar.month(d) - 1)),
     "B": (MONTH_NAMES, _of_day(lambda d: calendar.month(d) - 1)),
     "p": (("AM", "PM"), lambda _, t: t // (12 * 3600 * _SECOND)),
     "z": (("+00",), lambda _, t: t * 0),
@@ -147,28 +121,44 @@ _PATTERNS = {
     "n": r"(?P<n>\d{1,9})",
     "u": r"(?P<u>[1-7])",
     "w": r"(?P<w>[0-6])",
-    "a": f"(?:{'|'.join(_SHORT_DAYS)})",
+    "a": f"(?:{'|'.join(SHORT_DAYS)})",
     "A": f"(?:{'|'.join(DAY_NAMES)})",
-    "b": f"(?P<b>{'|'.join(_SHORT_MONTHS)})",
-    "h": f"(?P<b>{'|'.join(_SHORT_MONTHS)})",
+    "b": f"(?P<b>{'|'.join(SHORT_MONTHS)})",
+    "h": f"(?P<b>{'|'.join(SHORT_MONTHS)})",
     "B": f"(?P<b>{'|'.join(MONTH_NAMES)})",
     "p": "(?P<p>AM|PM)",
 }
 
 
 def strptime(text: pa.Array, layout: str) -> pa.Array:
+    return _parsed(text, layout, strict=True)
+
+
+def try_strptime(text: pa.Array, layout: str) -> pa.Array:
+    """As strptime, but NULL for a string that is no moment in this format."""
+    return _parsed(text, layout, strict=False)
+
+
+def _parsed(text: pa.Array, layout: str, strict: bool) -> pa.Array:
     """Parse each different string once."""
     pattern = re.compile(_expression(layout), re.IGNORECASE)
     encoded = pc.dictionary_encode(text)
-    moments = []
+    moments: list[int | None] = []
     for value in encoded.dictionary.to_pylist():
         found = pattern.fullmatch(value)
-        if found is None:
-            raise ExecutionError(
-                f"Could not parse string '{value}' according to the format '{layout}': use another format."
-            )
-        moments.append(_moment(value, found.groupdict()))
+        moment = None if found is None else _moment(found.groupdict())
+        if moment is None and strict:
+            raise _no_moment(value, layout, fits=found is not None)
+        moments.append(moment)
     return pa.array(moments, pa.int64()).take(encoded.indices).view(tables.physical_type(TIMESTAMP))
+
+
+def _no_moment(text: str, layout: str, fits: bool) -> FuselineError:
+    if fits:
+        return ConversionError(f"Date or time out of range: '{text}' is no moment of the calendar.")
+    return ExecutionError(
+        f"Could not parse string '{text}' according to the format '{layout}': use another format."
+    )
 
 
 def _expression(layout: str) -> str:
@@ -190,8 +180,8 @@ def _expression(layout: str) -> str:
     return "".join([*parts, r"\s*"])
 
 
-def _moment(text: str, found: dict[str, str | None]) -> int:
-    """Microseconds since 1970 of matched parts; what is missing is 1900-01-01 00:00:00."""
+def _moment(found: dict[str, str | None]) -> int | None:
+    """Microseconds since 1970 of matched parts, if any; what is missing is 1900-01-01 00:00:00."""
     part = {letter: value for letter, value in found.items() if value is not None}
     number = {k: int(v) for k, v in part.items() if v.lstrip("-").isdigit()}
     hour = number.get("H", 0)
@@ -201,7 +191,7 @@ def _moment(text: str, found: dict[str, str | None]) -> int:
     valid = hour < 24 and minute < 60 and second < 60 and (1 <= number.get("I", 1) <= 12)
     day = _day_number(number, part.get("b"))
     if day is None or not valid:
-        raise ConversionError(f"Date or time out of range: '{text}' is no moment of the calendar.")
+        return None
     micros = sum(
         int(part[letter].ljust(width, "0")[:6].ljust(6, "0"))
         for letter, width in (("f", 6), ("g", 3), ("n", 9))
@@ -235,4 +225,8 @@ def _day_number(number: dict[str, int], month_name: str | None) -> int | None:
     return calendar.one_day(year, month, number.get("d", 1))
 
 
-KERNELS: dict[str, Any] = {"strftime": strftime, "strptime": over_text(strptime)}
+KERNELS: dict[str, Any] = {
+    "strftime": strftime,
+    "strptime": over_text(strptime),
+    "try_strptime": over_text(try_strptime),
+}

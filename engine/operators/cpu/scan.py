@@ -1,12 +1,13 @@
 """Scans: columns of files and of tables in memory, in physical form, through the column cache.
 
 A column that is read in full is kept as one contiguous array, so that the next query copies nothing.  A selection of row
-groups is cut out of that array when it is there, and read and kept on its own when it is not.
+groups is cut out of that array when it is there, and read and kept on its own when it is not.  A column that the cache
+holds only as kernels read it is decoded instead of being read again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -18,12 +19,13 @@ import pyarrow.parquet as pq
 from ...plan import physical as p
 from ...plan.physical import RowGroups
 from ...plan.types import DataType, Kind, to_arrow
-from ...storage.cache import CacheKey
+from ...storage.cache import CacheKey, encoded_key
+from ...storage.decode import codes_of, decode
 from ...storage.footers import unreadable
 from ...storage.memory import MemoryTable
 from ...storage.parquet import ParquetTable
 from ..context import Context
-from .table import Table, combine, concat_arrays, to_physical
+from .table import Table, combine, concat_arrays, physical_type, to_physical
 
 DEVICE = "cpu"
 ROWS_A_TASK = 200_000  # rows that one thread reads at a time; more take fresh memory instead of what was just freed
@@ -36,39 +38,77 @@ LARGEST_DICTIONARY_SHARE = 0.5
 def memory_scan(node: p.MemoryScan, inputs: tuple[Table, ...], context: Context) -> Table:
     table = node.table
     assert isinstance(table, MemoryTable)
-    arrays = {}
-    for column, source in zip(node.made, node.sources, strict=True):
+    arrays = read_columns(node, context)
+    for source, array in arrays.items():
         key = CacheKey(table.identity, None, source, DEVICE)
-        array = context.cache.get(key)
-        if array is None:
-            array = to_physical(table.column(source), column.type)
+        if not context.cache.holds(key):
             context.cache.put(key, array, array.nbytes)
-            context.check()
-        arrays[column.id] = array
-        context.bytes_read += array.nbytes
-    return Table(arrays, table.num_rows)
+    return Table(_by_id(node, arrays), table.num_rows)
 
 
 def parquet_scan(node: p.ParquetScan, inputs: tuple[Table, ...], context: Context) -> Table:
+    table, selection, chosen = _chosen(node)
+    found = _held(node, context)
+    made = {
+        source: array
+        for source in dict.fromkeys(node.sources)
+        if source not in found
+        and (array := _decoded(table, source, selection, context)) is not None
+    }
+    missing = [s for s in dict.fromkeys(node.sources) if s not in found and s not in made]
+    made |= _read(table, missing, chosen, context)
+    for source, array in made.items():
+        context.cache.put(CacheKey(table.identity, selection, source, DEVICE), array, array.nbytes)
+    found |= made
+    context.bytes_read += sum(array.nbytes for array in found.values())
+    return Table(_by_id(node, found), sum(_rows(table, part) for part in chosen))
+
+
+def read_columns(node: p.ParquetScan | p.MemoryScan, context: Context) -> dict[str, pa.Array]:
+    """Return a scan's columns by their sources; those that are not in the cache do not get there."""
+    if isinstance(node, p.MemoryScan):
+        found = {s: _from_memory(node, s, context) for s in dict.fromkeys(node.sources)}
+    else:
+        table, _, chosen = _chosen(node)
+        found = _held(node, context)
+        missing = [s for s in dict.fromkeys(node.sources) if s not in found]
+        found |= _read(table, missing, chosen, context)
+    context.bytes_read += sum(array.nbytes for array in found.values())
+    return found
+
+
+def _from_memory(node: p.MemoryScan, source: str, context: Context) -> pa.Array:
+    table = node.table
+    assert isinstance(table, MemoryTable)
+    array = context.cache.get(CacheKey(table.identity, None, source, DEVICE))
+    if array is None:
+        array = to_physical(table.column(source), table.types[source])
+        context.check()
+    return array
+
+
+def _chosen(
+    node: p.ParquetScan,
+) -> tuple[ParquetTable, tuple[RowGroups, ...] | None, tuple[RowGroups, ...]]:
+    """Return a scan's table, which part of it cache keys name, and the row groups that this is."""
     table = node.table
     assert isinstance(table, ParquetTable)
-    selection = None if node.selection in (None, table.all_row_groups) else node.selection
-    found: dict[str, pa.Array] = {}
-    for source in dict.fromkeys(node.sources):
-        array = _cached(table, source, selection, context)
-        if array is not None:
-            found[source] = array
-    missing = [s for s in dict.fromkeys(node.sources) if s not in found]
-    chosen = table.all_row_groups if selection is None else selection
-    read = _read(table, missing, chosen, context)
-    if read:
-        table.check_unchanged(chosen)
-    for source, array in read.items():
-        context.cache.put(CacheKey(table.identity, selection, source, DEVICE), array, array.nbytes)
-        found[source] = array
-    context.bytes_read += sum(array.nbytes for array in found.values())
-    arrays = {c.id: found[s] for c, s in zip(node.made, node.sources, strict=True)}
-    return Table(arrays, sum(_rows(table, part) for part in chosen))
+    if node.selection in (None, table.all_row_groups):
+        return table, None, table.all_row_groups
+    return table, node.selection, node.selection
+
+
+def _by_id(
+    node: p.ParquetScan | p.MemoryScan, arrays: Mapping[str, pa.Array]
+) -> dict[int, pa.Array]:
+    return {c.id: arrays[s] for c, s in zip(node.made, node.sources, strict=True)}
+
+
+def _held(node: p.ParquetScan, context: Context) -> dict[str, pa.Array]:
+    """Return those columns of a scan that the cache holds as they are."""
+    table, selection, _ = _chosen(node)
+    found = {s: _cached(table, s, selection, context) for s in dict.fromkeys(node.sources)}
+    return {source: array for source, array in found.items() if array is not None}
 
 
 def _rows(table: ParquetTable, part: RowGroups) -> int:
@@ -87,6 +127,25 @@ def _cached(
         return array
     whole = context.cache.get(CacheKey(table.identity, None, source, DEVICE))
     return None if whole is None else _cut(whole, table, selection)
+
+
+def _decoded(
+    table: ParquetTable,
+    source: str,
+    selection: tuple[RowGroups, ...] | None,
+    context: Context,
+) -> pa.Array | None:
+    """Return a column of which the cache holds what kernels read, of just these row groups or of all."""
+    arrow_type = physical_type(table.types[source])
+    held = context.cache.get(encoded_key(table.identity, selection, source, DEVICE))
+    if held is not None:
+        return decode(codes_of(held), held, arrow_type, context.threads)
+    if selection is None:
+        return None
+    whole = context.cache.get(encoded_key(table.identity, None, source, DEVICE))
+    if whole is None:
+        return None
+    return decode(_cut(codes_of(whole), table, selection), whole, arrow_type, context.threads)
 
 
 def _cut(whole: pa.Array, table: ParquetTable, selection: tuple[RowGroups, ...]) -> pa.Array:
@@ -129,6 +188,8 @@ def _read(
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+    if found:
+        table.check_unchanged(chosen)
     constants = {s: _constant(table, s, chosen) for s in sources if s in table.constants}
     return {**found, **constants}
 

@@ -69,7 +69,7 @@ def corr(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
 
 
 def _variance(argument: Argument, groups: Groups, ddof: int) -> Answer:
-    """Over `count - ddof`; NULL where that is not positive."""
+    """Over `count - ddof`; NULL where that is not positive, 0 for one value, infinite or NaN though it may be."""
     values = as_double(argument, groups)
     distances = _distances(values, groups)
     count = groups.ask_count(values)
@@ -84,7 +84,10 @@ def _variance(argument: Argument, groups: Groups, ddof: int) -> Answer:
         correction = select(infinite, scalar(0.0, FLOAT64), correction)
         corrected = binary(squares, correction, Op.SUB, FLOAT64)
         divisor = binary(count(), scalar(ddof, INT64), Op.SUB, INT64)
-        return _where_more_than(ddof, count(), binary(corrected, divisor, Op.DIV, FLOAT64))
+        alone = binary(count(), scalar(1, INT64), Op.EQUAL, BOOL)
+        variance = binary(corrected, divisor, Op.DIV, FLOAT64)
+        variance = select(alone, scalar(0.0, FLOAT64), variance)
+        return _where_more_than(ddof, count(), variance)
 
     return settle
 

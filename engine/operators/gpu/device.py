@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from ..context import Context
+from . import host as hosts
 
 OLDEST_DRIVER = 13000  # CUDA 13.0 as the driver counts: R580
 _OUT_OF_MEMORY = ("out_of_memory", "out of memory", "bad_alloc", "cudaErrorMemoryAllocation")
@@ -62,13 +63,16 @@ class _Memory:
     ready = False
 
 
-def prepare(memory_limit: int | None = None) -> None:
+def prepare(memory_limit: int | None = None, *, host: hosts.Evaluator | None = None) -> None:
     """Make allocations come from CUDA's stream-ordered pool, at most `memory_limit` bytes of it.
 
-    May be called again with another limit; what is allocated already does not count against a new one.
+    May be called again with another limit; what is allocated already does not count against a new one.  `host` computes the
+    single values that libcudf computes otherwise than DuckDB.
     """
     import rmm.mr
 
+    if host is not None:
+        hosts.use(host)
     if _Memory.ready and _Memory.limit == memory_limit:
         return
     if _Memory.resource is None:
@@ -107,13 +111,15 @@ def on_device(operator: Operator) -> Operator:
         if not _Memory.ready:
             prepare()
         try:
-            return operator(node, inputs, context)
+            with hosts.counted(context.host_values):
+                return operator(node, inputs, context)
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
         context.cache.release("gpu", 1 << 62)
         try:
-            return operator(node, inputs, context)
+            with hosts.counted(context.host_values):
+                return operator(node, inputs, context)
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise

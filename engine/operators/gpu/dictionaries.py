@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import pylibcudf as plc
 
-from .columns import cast, null_column, where_true, without_nulls
+from .columns import INT32, cast, null_column, where_true, without_nulls
 
 INT8 = plc.DataType(plc.TypeId.INT8)
 INT16 = plc.DataType(plc.TypeId.INT16)
@@ -90,10 +90,23 @@ def encoded(column: plc.Column) -> Held:
     order, nulls = [plc.types.Order.ASCENDING], [plc.types.NullOrder.AFTER]
     keys = plc.sorting.sort(distinct, order, nulls)
     places = plc.search.lower_bound(keys, plc.Table([column]), order, nulls)
-    codes = cast(places, INT8 if keys.num_rows() <= _FEW_KEYS else INT16)
+    codes = _narrowed(places, keys.num_rows())
     if column.null_count():
         codes = where_true(codes, plc.unary.is_valid(column))
     return Coded(codes, keys.columns()[0])
+
+
+def numbered(codes: plc.Column, keys: plc.Column) -> Held:
+    """Return strings of which the places in ascending keys are known: as codes, unless the keys are many."""
+    if not keys.size():
+        return null_column(codes.size(), keys.type())
+    if keys.size() <= MOST_KEYS:
+        return Coded(_narrowed(codes, keys.size()), keys)
+    return Coded(cast(codes, INT32), keys).plain()
+
+
+def _narrowed(places: plc.Column, keys: int) -> plc.Column:
+    return cast(places, INT8 if keys <= _FEW_KEYS else INT16)
 
 
 def _distinct(strings: plc.Table) -> plc.Table:

@@ -9,8 +9,8 @@ import pylibcudf as plc
 
 from ...errors import OutOfRange
 from ...plan.expr import Call, Interval, Literal
+from ...plan.functions.formats import DAY_NAMES, MONTH_NAMES
 from ...plan.types import Kind
-from ..cpu.kernels_dates import DAY_NAMES, MONTH_NAMES
 from .columns import (
     BOOL,
     INT32,

@@ -10,8 +10,13 @@ import pylibcudf as plc
 
 from ...errors import ExecutionError
 from ...plan.expr import Call, Literal
-from ..cpu.kernels_dates import DAY_NAMES, MONTH_NAMES
-from ..cpu.kernels_formats import specifiers
+from ...plan.functions.formats import (
+    DAY_NAMES,
+    MONTH_NAMES,
+    SHORT_DAYS,
+    SHORT_MONTHS,
+    specifiers,
+)
 from .columns import empty
 from .kernels_host import settled
 from .kernels_parse import read_by
@@ -41,6 +46,7 @@ def strftime(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
 
 
 def strptime(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    """Also try_strptime: the host says what malformed strings give, an error or NULL."""
     column = as_column(args[0], scope.rows)
     layout = _translated(call, _READ)
     assert layout is not None
@@ -51,9 +57,8 @@ def strptime(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
 @functools.cache
 def _names() -> plc.Column:
     """Words in the order in which libcudf expects them."""
-    short = [[name[:3] for name in names] for names in (DAY_NAMES, MONTH_NAMES)]
     return plc.Column.from_arrow(
-        pa.array(["AM", "PM", *DAY_NAMES, *short[0], *MONTH_NAMES, *short[1]])
+        pa.array(["AM", "PM", *DAY_NAMES, *SHORT_DAYS, *MONTH_NAMES, *SHORT_MONTHS])
     )
 
 
@@ -93,5 +98,9 @@ def _read_refusal(call: Call) -> str | None:
     return None if len(layout[1]) == len(set(layout[1])) else f"{call.function}() with this format"
 
 
-KERNELS: dict[str, Any] = {"strftime": strftime, "strptime": strptime}
-REFUSALS = {"strftime": _write_refusal, "strptime": _read_refusal}
+KERNELS: dict[str, Any] = {"strftime": strftime, "strptime": strptime, "try_strptime": strptime}
+REFUSALS = {
+    "strftime": _write_refusal,
+    "strptime": _read_refusal,
+    "try_strptime": _read_refusal,
+}

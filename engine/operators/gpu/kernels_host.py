@@ -1,15 +1,16 @@
-"""Values that libcudf computes otherwise than DuckDB, usually none: the CPU backend makes those of the rows concerned.
+"""Values that libcudf computes otherwise than DuckDB, usually none: the host computes those of the rows concerned.
 
 A kernel marks the rows of which it is not sure (a date beyond the year 9999, a number in scientific notation).  Their argument goes
-to the host, each different value is computed once, and the results, or the error, come back.
+to the host, and the results, or the error, come back; the query's profile counts them.
 """
 
 from __future__ import annotations
 
 import pylibcudf as plc
 
-from ...plan.expr import ColumnRef, Expr, new_column
+from ...plan.expr import Call, Cast, ColumnRef, Expr, new_column
 from ...plan.types import DataType
+from . import host
 from . import table as tables
 from .columns import both, negate, sequence, true_mask
 from .table import Table, count_true, to_device
@@ -45,12 +46,13 @@ def settled(
 
 
 def _on_the_host(expr: Expr, values: plc.Column, source: DataType) -> plc.Column:
-    from .. import cpu
-    from ..cpu.expressions import evaluate
-    from ..cpu.table import to_logical
-
     column = new_column("value", source)
     argument = tables.to_arrow(Table({column.id: values}, values.size()), (column,))
     again = expr.with_children((ColumnRef(column), *expr.children[1:]))
-    found = evaluate(again, cpu.from_arrow(argument, (column,)))
-    return to_device(to_logical(found, expr.type), expr.type)
+    return to_device(host.evaluate(_what(expr), again, column, argument), expr.type)
+
+
+def _what(expr: Expr) -> str:
+    if isinstance(expr, Call):
+        return f"{expr.function}()"
+    return f"CAST AS {expr.type}" if isinstance(expr, Cast) else type(expr).__name__

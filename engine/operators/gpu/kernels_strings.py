@@ -53,6 +53,8 @@ def concat_ws(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
     separator, *texts = args
     if is_null_constant(separator):
         return null(call.type)
+    if len(texts) == 1:  # libcudf wants two columns; a NULL is left out
+        texts.append(null(call.type))
     table = plc.Table([as_column(t, scope.rows) for t in texts])
     combine = plc.strings.combine
     without, nothing, none = combine.SeparatorOnNulls.NO, scalar("", TEXT), scalar(None, TEXT)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-
-from ...codegen.values import NotFusable
 from ...plan import physical as p
 from ..context import Context
 from .device import on_device
-from .encoded import encoded_columns
-from .scan import memory_scan, parquet_scan
+from .encoded import encode_columns
 
 
 def load_columns(scan: p.ParquetScan | p.MemoryScan, context: Context) -> None:
@@ -19,19 +15,4 @@ def load_columns(scan: p.ParquetScan | p.MemoryScan, context: Context) -> None:
 
 @on_device
 def _load_columns(scan: p.ParquetScan | p.MemoryScan, inputs: tuple[()], context: Context) -> None:
-    try:
-        encoded_columns(scan, context)
-    except NotFusable:
-        for column, source in zip(scan.made, scan.sources, strict=True):
-            alone = dataclasses.replace(scan, made=(column,), sources=(source,))
-            try:
-                encoded_columns(alone, context)
-            except NotFusable:
-                _load_plain(alone, context)
-
-
-def _load_plain(scan: p.ParquetScan | p.MemoryScan, context: Context) -> None:
-    if isinstance(scan, p.ParquetScan):
-        parquet_scan(scan, (), context)
-    else:
-        memory_scan(scan, (), context)
+    encode_columns(scan, context)

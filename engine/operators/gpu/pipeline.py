@@ -32,7 +32,7 @@ from .device import on_device
 from .encoded import DEVICE, encoded_columns
 from .expressions import evaluate
 from .table import Table, to_device
-from .upload import upload
+from .upload import on_host
 
 GROUP_LIMIT = 1 << 16  # groups that are addressed directly; their accumulators travel to the host
 
@@ -105,7 +105,7 @@ def pipeline(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> T
     if doubt:
         return _unfused(node, "a value was close to 64 bits", context, receipt)
     context.receipts[id(node)] = receipt
-    return upload(*result_columns(prepared.program, arrays))
+    return on_host(*result_columns(prepared.program, arrays))
 
 
 def _scan_of(node: p.Physical) -> p.ParquetScan | p.MemoryScan:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pylibcudf as plc
 
 from ...plan import physical as p
-from ...plan.expr import Expr, Literal, columns_of, conjunction, conjuncts
+from ...plan.expr import ColumnRef, Expr, Literal, columns_of, conjunction, conjuncts
 from ...plan.types import DataType, to_arrow
 from ..context import Context
 from . import table as tables
@@ -16,6 +16,7 @@ from .columns import INT64, sequence
 from .device import on_device
 from .dictionaries import Coded
 from .expressions import evaluate, evaluate_all, selection
+from .small import few_on_host
 from .table import Table, check_rows, concat_columns, concat_held, to_device
 
 STRING = plc.TypeId.STRING
@@ -54,6 +55,11 @@ def _by_cost(predicate: Expr, table: Table) -> tuple[list[Expr], list[Expr]]:
 @on_device
 def compute_columns(node: p.ComputeColumns, inputs: tuple[Table, ...], context: Context) -> Table:
     (table,) = inputs
+    passed = [(c, e.column) for c, e in node.items if isinstance(e, ColumnRef)]
+    if len(passed) == len(node.items):
+        few = few_on_host(node, table.columns, table.num_rows, context)
+        if few is not None:
+            return Table(few.renamed(passed), table.num_rows)
     values = evaluate_all([expr for _, expr in node.items], table)
     columns = {c.id: v for (c, _), v in zip(node.items, values, strict=True)}
     return Table(columns, table.num_rows)
@@ -78,7 +84,9 @@ def range_scan(node: p.RangeScan, inputs: tuple[Table, ...], context: Context) -
 
 @on_device
 def limit_rows(node: p.LimitRows, inputs: tuple[Table, ...], context: Context) -> Table:
-    return tables.slice_rows(inputs[0], node.offset, node.count)
+    (table,) = inputs
+    few_on_host(node, table.columns, table.num_rows, context)
+    return tables.slice_rows(table, node.offset, node.count)
 
 
 @on_device

@@ -2,12 +2,12 @@
 
 A column that is read in full is kept as one device column, so that the next query copies nothing.  A selection of row
 groups is cut out of that column when it is there, and read and kept on its own when it is not.  Strings of which few
-differ are kept as codes.
+differ are kept as codes.  A column that the cache holds only as kernels read it is decoded instead of being read again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,15 +16,17 @@ import pylibcudf as plc
 from ...plan import physical as p
 from ...plan.physical import RowGroups
 from ...plan.types import DataType, Kind, to_arrow
-from ...storage.cache import CacheKey
+from ...storage.cache import CacheKey, encoded_key
 from ...storage.device import DeviceTable
+from ...storage.device_decode import codes_of, decode_on_device
+from ...storage.encodings import Dictionary, EncodedColumn
 from ...storage.footers import unreadable
 from ...storage.memory import MemoryTable
 from ...storage.parquet import ParquetTable
 from ..context import Context
 from .columns import cast, empty, null_column
 from .device import is_out_of_memory, on_device
-from .dictionaries import Held, encoded, slices
+from .dictionaries import Held, encoded, numbered, slices
 from .table import Table, check_rows, concat_columns, concat_held, device_type, to_device
 
 DEVICE = "gpu"
@@ -39,42 +41,102 @@ def memory_scan(node: p.MemoryScan, inputs: tuple[Table, ...], context: Context)
     table = node.table
     assert isinstance(table, MemoryTable)
     check_rows(table.num_rows, f'Reading "{table.name}"')
-    if isinstance(table, DeviceTable):
-        pairs = zip(node.made, node.sources, strict=True)
-        return Table({c.id: table.device_columns[s] for c, s in pairs}, table.num_rows)
-    columns = {}
-    for column, source in zip(node.made, node.sources, strict=True):
-        key = CacheKey(table.identity, None, source, DEVICE)
-        found = context.cache.get(key)
-        if found is None:
-            found = encoded(to_device(table.column(source), column.type))
-            context.cache.put(key, found, found.device_buffer_size())
+    found: dict[str, Held] = {}
+    for source in dict.fromkeys(node.sources):
+        column = _held_in_memory(table, source, context)
+        if column is None:
+            column = _decoded(table, source, None, context)
+            if column is None:
+                column = encoded(to_device(table.column(source), table.types[source]))
+            key = CacheKey(table.identity, None, source, DEVICE)
+            context.cache.put(key, column, column.device_buffer_size())
             context.check()
-        columns[column.id] = found
-        context.bytes_read += found.device_buffer_size()
-    return Table(columns, table.num_rows)
+        found[source] = column
+    if not isinstance(table, DeviceTable):
+        context.bytes_read += _bytes(found)
+    return Table(_by_id(node, found), table.num_rows)
 
 
 @on_device
 def parquet_scan(node: p.ParquetScan, inputs: tuple[Table, ...], context: Context) -> Table:
-    table = node.table
-    assert isinstance(table, ParquetTable)
-    selection = None if node.selection in (None, table.all_row_groups) else node.selection
-    chosen = table.all_row_groups if selection is None else selection
-    rows = check_rows(sum(_rows(table, part) for part in chosen), f'Reading "{table.name}"')
-    sources = list(dict.fromkeys(node.sources))
-    found: dict[str, Held] = {}
-    for source in sources:
-        column = _cached(table, source, selection, context)
-        if column is not None:
-            found[source] = column
-    missing = [s for s in sources if s not in found]
-    for source, column in _read(table, missing, chosen, context):
+    table, selection, chosen = _chosen(node)
+    found = _held(node, context)
+    made: dict[str, Held] = {}
+    for source in dict.fromkeys(node.sources):
+        if source not in found:
+            column = _decoded(table, source, selection, context)
+            if column is not None:
+                made[source] = column
+    missing = [s for s in dict.fromkeys(node.sources) if s not in found and s not in made]
+    for source, read in _read(table, missing, chosen, context):
+        made[source] = encoded(read)
+    for source, column in made.items():
         key = CacheKey(table.identity, selection, source, DEVICE)
         context.cache.put(key, column, column.device_buffer_size())
-        found[source] = column
-    context.bytes_read += sum(column.device_buffer_size() for column in found.values())
-    return Table({c.id: found[s] for c, s in zip(node.made, node.sources, strict=True)}, rows)
+    found |= made
+    context.bytes_read += _bytes(found)
+    return Table(_by_id(node, found), _selected_rows(table, chosen))
+
+
+def read_columns(node: p.ParquetScan | p.MemoryScan, context: Context) -> dict[str, Held]:
+    """Return a scan's columns by their sources; those that are not in the cache do not get there, nor become codes."""
+    if isinstance(node, p.MemoryScan):
+        table = node.table
+        assert isinstance(table, MemoryTable)
+        check_rows(table.num_rows, f'Reading "{table.name}"')
+        found: dict[str, Held] = {}
+        for source in dict.fromkeys(node.sources):
+            held = _held_in_memory(table, source, context)
+            found[source] = (
+                to_device(table.column(source), table.types[source]) if held is None else held
+            )
+            context.check()
+        if isinstance(table, DeviceTable):
+            return found
+    else:
+        files, _, chosen = _chosen(node)
+        found = _held(node, context)
+        missing = [s for s in dict.fromkeys(node.sources) if s not in found]
+        found |= dict(_read(files, missing, chosen, context))
+    context.bytes_read += _bytes(found)
+    return found
+
+
+def _chosen(
+    node: p.ParquetScan,
+) -> tuple[ParquetTable, Selection, tuple[RowGroups, ...]]:
+    """Return a scan's table, which part of it cache keys name, and the row groups that this is."""
+    table = node.table
+    assert isinstance(table, ParquetTable)
+    whole = node.selection in (None, table.all_row_groups)
+    chosen = table.all_row_groups if whole or node.selection is None else node.selection
+    _selected_rows(table, chosen)
+    return table, None if whole else chosen, chosen
+
+
+def _selected_rows(table: ParquetTable, chosen: Sequence[RowGroups]) -> int:
+    return check_rows(sum(_rows(table, part) for part in chosen), f'Reading "{table.name}"')
+
+
+def _by_id(node: p.ParquetScan | p.MemoryScan, columns: Mapping[str, Held]) -> dict[int, Held]:
+    return {c.id: columns[s] for c, s in zip(node.made, node.sources, strict=True)}
+
+
+def _bytes(columns: Mapping[str, Held]) -> int:
+    return sum(column.device_buffer_size() for column in columns.values())
+
+
+def _held_in_memory(table: MemoryTable, source: str, context: Context) -> Held | None:
+    if isinstance(table, DeviceTable):
+        return table.device_columns[source]
+    return context.cache.get(CacheKey(table.identity, None, source, DEVICE))
+
+
+def _held(node: p.ParquetScan, context: Context) -> dict[str, Held]:
+    """Return those columns of a scan that the cache holds as they are."""
+    table, selection, _ = _chosen(node)
+    found = {s: _cached(table, s, selection, context) for s in dict.fromkeys(node.sources)}
+    return {source: column for source, column in found.items() if column is not None}
 
 
 def _rows(table: ParquetTable, part: RowGroups) -> int:
@@ -90,6 +152,27 @@ def _cached(
         return column
     whole: Held | None = context.cache.get(CacheKey(table.identity, None, source, DEVICE))
     return None if whole is None else _cut(whole, table, selection)
+
+
+def _decoded(
+    table: ParquetTable | MemoryTable, source: str, selection: Selection, context: Context
+) -> Held | None:
+    """Return a column of which the cache holds what kernels read, of just these row groups or of all."""
+    held = context.cache.get(encoded_key(table.identity, selection, source, DEVICE))
+    if held is not None:
+        return _values(codes_of(held), held)
+    if selection is None:
+        return None
+    assert isinstance(table, ParquetTable)
+    whole = context.cache.get(encoded_key(table.identity, None, source, DEVICE))
+    return None if whole is None else _values(_cut(codes_of(whole), table, selection), whole)
+
+
+def _values(codes: plc.Column, column: EncodedColumn) -> Held:
+    """Return what all or some of a column's codes stand for."""
+    if isinstance(column.encoding, Dictionary):
+        return numbered(codes, to_device(column.encoding.values, column.type))
+    return decode_on_device(codes, column, device_type(column.type))
 
 
 def _cut(whole: Held, table: ParquetTable, selection: tuple[RowGroups, ...]) -> Held:
@@ -115,8 +198,8 @@ def _ranges(table: ParquetTable, selection: tuple[RowGroups, ...]) -> Iterator[t
 
 def _read(
     table: ParquetTable, sources: Sequence[str], chosen: Sequence[RowGroups], context: Context
-) -> Iterator[tuple[str, Held]]:
-    """Yield columns of some row groups; those of the files are read together, in as few calls as memory allows."""
+) -> Iterator[tuple[str, plc.Column]]:
+    """Yield columns of some row groups, strings as they are; those of the files are read together, in as few calls as memory allows."""
     from_files = [s for s in sources if s not in table.constants]
     if from_files:
         parts: dict[str, list[plc.Column]] = {s: [] for s in from_files}
@@ -129,11 +212,11 @@ def _read(
         table.check_unchanged(chosen)
         for source, columns in parts.items():
             whole = columns or [empty(device_type(table.types[source]))]
-            yield source, encoded(concat_columns(whole))
+            yield source, concat_columns(whole)
             columns.clear()
     for source in sources:
         if source in table.constants:
-            yield source, encoded(_constant(table, source, chosen))
+            yield source, _constant(table, source, chosen)
 
 
 def _shares(

@@ -8,10 +8,12 @@ import pylibcudf as plc
 
 from ...plan import physical as p
 from ..context import Context
+from . import small
 from . import table as tables
 from .columns import BOOL, INT32, as_integers, binary, empty, is_float, scalar, sequence
 from .device import on_device
 from .dictionaries import Coded, Held
+from .small import few_on_host
 from .table import Table
 
 Op = plc.binaryop.BinaryOperator
@@ -27,6 +29,9 @@ def sort_rows(node: p.SortRows, inputs: tuple[Table, ...], context: Context) -> 
     (table,) = inputs
     if not node.keys:
         return table
+    few = few_on_host(node, table.columns, table.num_rows, context)
+    if few is not None:
+        return Table(few.take(small.sorted_order(few, node.keys)), table.num_rows)
     return tables.gather(table, _order(table, node.keys), node.columns)
 
 
@@ -34,6 +39,10 @@ def sort_rows(node: p.SortRows, inputs: tuple[Table, ...], context: Context) -> 
 def top_k(node: p.TopK, inputs: tuple[Table, ...], context: Context) -> Table:
     (table,) = inputs
     end = min(node.offset + node.count, table.num_rows)
+    few = few_on_host(node, table.columns, table.num_rows, context)
+    if few is not None and node.keys:
+        first = small.sorted_order(few, node.keys)[node.offset : end]
+        return Table(few.take(first), len(first))
     if node.offset >= end:
         return tables.slice_rows(table, 0, 0)
     if not node.keys:

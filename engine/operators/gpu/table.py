@@ -22,6 +22,7 @@ from ...plan.types import DataType, Kind
 from ...plan.types import to_arrow as arrow_type
 from .columns import INT64, cast, empty, null_column
 from .dictionaries import Coded, Held, joint_codes, plain
+from .small import HostColumns
 
 MAX_ROWS = (1 << 31) - 1
 NULLIFY = plc.copying.OutOfBoundsPolicy.NULLIFY
@@ -51,6 +52,7 @@ class Table:
     """Columns of equal length by `Column.id`; `num_rows` counts rows of a table without columns too.
 
     `table[column]` is a column of libcudf, which costs a gather for strings that lie as codes; `columns` holds them as they lie.
+    A kernel's result lies on the host (`small.HostColumns`) until an operator asks for one of its columns.
     """
 
     columns: Mapping[int, Held] = field(repr=False)
@@ -147,6 +149,8 @@ def slice_rows(table: Table, offset: int, count: int | None = None) -> Table:
     length = table.num_rows - start if count is None else min(count, table.num_rows - start)
     if length == table.num_rows or not table.columns:
         return Table(table.columns, length)
+    if isinstance(table.columns, HostColumns):
+        return Table(table.columns.slice(start, length), length)
     ids = list(table.columns)
     (part,) = plc.copying.slice(_lying(table, ids), [start, start + length])
     return Table(_like(table, ids, part.columns()), length)
@@ -173,6 +177,8 @@ def to_arrow(table: Table, columns: Sequence[Column]) -> pa.Table:
     """Return `columns` on the host, in the Arrow types of `plan.types.to_arrow`."""
     if not columns:
         return _without_columns(table.num_rows)
+    if isinstance(table.columns, HostColumns):
+        return table.columns.to_arrow(columns)
     moved = [_for_host(table[c], c.type) for c in columns]
     metadata = [ColumnMetadata(c.name, precision=c.type.precision or None) for c in columns]
     host = plc.Table(moved, num_rows=table.num_rows).to_arrow(metadata)
@@ -210,7 +216,9 @@ def num_rows(table: Table) -> int:
 
 
 def num_bytes(table: Table) -> int:
-    """Return the bytes of the device buffers behind a table, which it may share with others."""
+    """Return the bytes of the device buffers behind a table, which it may share with others, or of its host arrays."""
+    if isinstance(table.columns, HostColumns):
+        return table.columns.nbytes
     return sum(column.device_buffer_size() for column in table.columns.values())
 
 

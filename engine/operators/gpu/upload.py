@@ -13,6 +13,8 @@ from rmm.pylibrmm.device_buffer import DeviceBuffer
 from ...plan.expr import Column
 from ...plan.types import DataType, Kind
 from .columns import INT32, empty
+from .dictionaries import Held
+from .small import Arrays, HostColumns
 from .table import Table, device_type, to_device
 
 ALIGNMENT = 64
@@ -36,6 +38,16 @@ class _Staging:
 
     def copied(self) -> Any:
         return plc.gpumemoryview(DeviceBuffer.to_device(np.concatenate(self.parts)))
+
+
+def on_host(arrays: Arrays, rows: int) -> Table:
+    """Return host arrays, in the Arrow types of results, as a table whose columns are uploaded when an operator asks for one."""
+    return Table(HostColumns(arrays, _moved), rows)
+
+
+def _moved(arrays: Arrays) -> Mapping[int, Held]:
+    rows = len(next(iter(arrays.values())))
+    return upload(arrays, rows).columns
 
 
 def upload(arrays: Mapping[Column, pa.Array], rows: int) -> Table:

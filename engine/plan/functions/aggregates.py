@@ -1,4 +1,4 @@
-"""Aggregate functions.  All but the counts are NULL for no (non-NULL) input; NULL arguments do not count."""
+"""Aggregate functions.  All but count and count(*) are NULL for no (non-NULL) input; NULL arguments do not count."""
 
 from __future__ import annotations
 
@@ -97,13 +97,13 @@ AGGREGATES = (
     _row("bit_and", _BITS, "bit_and(integer)"),  # same type
     _row("bit_or", _BITS, "bit_or(integer)"),
     _row("bit_xor", _BITS, "bit_xor(integer)"),
-    # DOUBLE -> DOUBLE; the samp ones are NULL for one value.  Inf or NaN inside: OutOfRange.
+    # DOUBLE -> DOUBLE; of one value the samp ones are NULL and the pop ones 0.  Inf or NaN among several: NaN.
     _row("var_samp", _SPREAD, "var_samp(DOUBLE)", "variance"),
     _row("var_pop", _SPREAD, "var_pop(DOUBLE)"),
     _row("stddev_samp", _SPREAD, "stddev_samp(DOUBLE)", "stddev"),
     _row("stddev_pop", _SPREAD, "stddev_pop(DOUBLE)"),
     _row("product", _SPREAD, "product(DOUBLE)"),
-    # BOOLEAN -> DECIMAL(38,0), as DuckDB; 0 for no rows... never NULL.
+    # BOOLEAN -> HUGEINT; NULL, not 0, when no value is known.
     _row(
         "count_if", unary(lambda t: t == BOOLEAN, HUGEINT, BOOLEAN), "count_if(BOOLEAN)", "countif"
     ),

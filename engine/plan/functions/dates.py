@@ -139,7 +139,13 @@ CALENDAR = (
     Function(
         "strftime", fixed(TIMESTAMP, VARCHAR, result=VARCHAR), "strftime(TIMESTAMP, format)"
     ),  # format is a Literal
+    # What is no moment in the format: ExecutionError or ConversionError, of try_strptime NULL.
     Function("strptime", fixed(VARCHAR, VARCHAR, result=TIMESTAMP), "strptime(VARCHAR, format)"),
+    Function(
+        "try_strptime",
+        fixed(VARCHAR, VARCHAR, result=TIMESTAMP),
+        "try_strptime(VARCHAR, format)",
+    ),
     Function("monthname", fixed(TIMESTAMP, result=VARCHAR), "monthname(DATE)"),
     Function("dayname", fixed(TIMESTAMP, result=VARCHAR), "dayname(DATE)"),
 )

@@ -1,0 +1,60 @@
+"""The host's part in GPU operators: who computes single values there, and how many they were.
+
+Imports no GPU library, so that `device` can.  The evaluator is given by `prepare`; this package knows no other backend.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ...plan.expr import Column, Expr
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# An expression of one column, and that column's values -> its values, both in the types of `plan.types.to_arrow`.
+Evaluator = Callable[[Expr, Column, "pa.Table"], "pa.Array"]
+
+
+class _Given:
+    """Who computes; one evaluator a process."""
+
+    evaluator: Evaluator | None = None
+
+
+class _Thread(threading.local):
+    """Where the operator that runs on a thread counts its values."""
+
+    counts: Counter[str] | None = None
+
+
+_thread = _Thread()
+
+
+def use(evaluator: Evaluator) -> None:
+    """Have single values computed by `evaluator` from now on."""
+    _Given.evaluator = evaluator
+
+
+@contextmanager
+def counted(counts: Counter[str]) -> Iterator[None]:
+    """Add the values that the host computes meanwhile for this thread to `counts`, by function."""
+    before = _thread.counts
+    _thread.counts = counts
+    try:
+        yield
+    finally:
+        _thread.counts = before
+
+
+def evaluate(what: str, expr: Expr, column: Column, values: pa.Table) -> pa.Array:
+    """Return `expr` of the one column's values; `what` is the name under which they are counted."""
+    if _Given.evaluator is None:
+        raise RuntimeError(f"{what} needs the host for some values: call prepare(host=...) first.")
+    if _thread.counts is not None:
+        _thread.counts[what] += values.num_rows
+    return _Given.evaluator(expr, column, values)

@@ -1,0 +1,57 @@
+"""What other dataframe libraries call the things that Frame and GroupBy have: the remedy of an AttributeError."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .errors import nearest
+
+INSTEAD = {
+    "aggregate": "agg(...)",
+    "arrow": "to_arrow()",
+    "assign": "with_columns(...)",
+    "collect": "to_arrow(), to_polars() or to_pandas()",
+    "concat": "union(other)",
+    "describe": "schema for the types, agg(...) for what is in the columns",
+    "df": "to_pandas()",
+    "difference": "except_(other)",
+    "drop_duplicates": "distinct(...)",
+    "dropna": "drop_nulls(...)",
+    "dtypes": "schema",
+    "execute": "to_arrow()",
+    "fetch_df": "to_pandas()",
+    "fetchdf": "to_pandas()",
+    "fetchone": "fetchall(), or `for row in frame`",
+    "fill_null": 'with_columns(x=col("x").fill_null(value))',
+    "fillna": 'with_columns(x=col("x").fill_null(value))',
+    "groupby": "group_by(...)",
+    "having": "filter(...) after agg(...)",
+    "len": "count()",
+    "merge": "join(...)",
+    "mutate": "with_columns(...)",
+    "nunique": "count(column, distinct=True) in agg(...)",
+    "order_by": "sort(...)",
+    "pl": "to_polars()",
+    "shape": "len(frame) and len(frame.columns)",
+    "size": "count()",
+    "sort_values": "sort(...)",
+    "tail": "sort(..., descending=True).head(n): rows have no order of their own",
+    "to_dicts": "to_arrow().to_pylist()",
+    "to_parquet": "pyarrow.parquet.write_table(frame.to_arrow(), path)",
+    "union_all": "union(other)",
+    "unique": "distinct(...)",
+    "where": "filter(...)",
+    "with_column": "with_columns(...)",
+    "write_parquet": "pyarrow.parquet.write_table(frame.to_arrow(), path)",
+}
+
+
+def missing(owner: type, name: str, columns: Sequence[str] = ()) -> AttributeError:
+    """Return the error for an attribute that does not exist: what to write instead, or the nearest names."""
+    start = f"{owner.__name__} has no {name!r}."
+    if name in columns:
+        return AttributeError(f'{start} A column is written frame["{name}"] or col("{name}").')
+    if name in INSTEAD:
+        return AttributeError(f"{start} Use {INSTEAD[name]}.")
+    public = [n for n in dir(owner) if not n.startswith("_")]
+    return AttributeError(start + nearest(name, public))

@@ -1,0 +1,163 @@
+"""The column cache holds each column in the form that was asked for, and makes one form of the other without reading again."""
+
+from collections import Counter
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from importlib import import_module
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import fuseline
+
+ROWS, GROUP_ROWS = 40_000, 1_000
+LONG = "many"  # too many different strings to be encoded
+
+
+def holed(values, every=7):
+    return [None if n % every == 0 else v for n, v in enumerate(values)]
+
+
+DATA = pa.table(
+    {
+        "n": pa.array(range(ROWS), pa.int64()),
+        "tiny": pa.array(holed(n % 256 - 128 for n in range(ROWS)), pa.int8()),
+        "steps": pa.array(holed(n * 40_000 - 7 for n in range(ROWS)), pa.int64()),
+        "far": pa.array(holed((-1) ** n * (2**62 + n) for n in range(ROWS)), pa.int64()),
+        "natural": pa.array(holed(n + 2**40 for n in range(ROWS)), pa.uint64()),
+        "money": pa.array(holed(Decimal(n) / 4 for n in range(ROWS)), pa.decimal128(12, 2)),
+        "wide": pa.array(holed(Decimal(-n) / 8 for n in range(ROWS)), pa.decimal128(30, 3)),
+        "day": holed(date(1960, 1, 1) + timedelta(n) for n in range(ROWS)),
+        "at": holed(datetime(1960, 1, 1) + timedelta(hours=n) for n in range(ROWS)),
+        "yes": holed(n % 3 == 0 for n in range(ROWS)),
+        "f": pa.array(holed(n / 3 for n in range(ROWS)), pa.float32()),
+        "d": pa.array(range(ROWS), pa.float64()),
+        "nothing": pa.nulls(ROWS, pa.int32()),
+        "no_text": pa.nulls(ROWS, pa.string()),
+        "few": holed(f"value {n % 5}" for n in range(ROWS)),
+        "some": holed(f"value {n % 200}" for n in range(ROWS)),
+        "more": holed(f"value {n % 1500}" for n in range(ROWS)),
+        LONG: [f"text {n}" for n in range(ROWS)],
+    }
+)
+
+
+@pytest.fixture(params=["file", "memory"])
+def source(request):
+    return request.param
+
+
+@pytest.fixture
+def connection(backend, tmp_path, source):
+    with fuseline.connect(device=backend, fuse="always") as opened:
+        if source == "file":
+            path = tmp_path / "t.parquet"
+            pq.write_table(DATA, path, row_group_size=GROUP_ROWS)
+            opened.read_parquet(path, "t")
+        else:
+            opened.register("t", DATA)
+        yield opened
+
+
+@pytest.fixture
+def no_reading(monkeypatch, backend, source):
+    """Make a scan fail that would read a file, or move a table in memory to the device, once it is called."""
+
+    def nothing_to_read(table, sources, *rest):
+        assert not sources
+        return {}
+
+    def start():
+        scan = import_module(f"fuseline.operators.{backend}.scan")
+        moved = scan.to_device if backend == "gpu" else None
+
+        def nothing_to_move(array, data_type):
+            assert len(array) != ROWS
+            return moved(array, data_type)
+
+        if source == "file":
+            monkeypatch.setattr(scan, "_read", nothing_to_read)
+        elif backend == "gpu":
+            monkeypatch.setattr(scan, "to_device", nothing_to_move)
+
+    return start
+
+
+def cached(connection):
+    """How often each column is in the cache, and which are there as they are."""
+    query = "select column_name, encoding from fuseline_columns()"
+    rows = connection.execute(query).fetchall()
+    plain = {c for c, e in rows if e.startswith(("arrow", "cudf"))}
+    return Counter(c for c, _ in rows), plain
+
+
+def test_a_cached_table_lies_there_once(connection):
+    connection.table("t").cache()
+    counts, plain = cached(connection)
+    assert counts == dict.fromkeys(DATA.column_names, 1)
+    assert plain == {LONG}
+
+
+def test_a_column_without_an_encoding_keeps_its_hits(connection):
+    for hits in (0, 1):
+        connection.table("t").cache()
+        query = f"select hits from fuseline_columns() where column_name = '{LONG}'"
+        assert connection.execute(query).fetchall() == [(hits,)]
+
+
+def test_operators_get_columns_that_only_kernels_have_read(connection, no_reading):
+    connection.table("t").cache()
+    connection.set_option("fuse", "never")
+    no_reading()
+    assert connection.table("t").to_arrow().equals(DATA)
+    counts, plain = cached(connection)
+    assert plain == set(DATA.column_names)
+    assert all(counts[c] == 2 for c in DATA.column_names if c != LONG)
+
+
+SELECTIONS = {
+    "n < 3500": range(3500),
+    "n >= 39000": range(39_000, ROWS),
+    "n between 4000 and 5999": range(4000, 6000),
+    "n < 1000 or n >= 39000": [*range(1000), *range(39_000, ROWS)],
+}
+
+
+@pytest.mark.parametrize("rows", SELECTIONS)
+def test_selected_row_groups_come_out_of_all(connection, no_reading, rows):
+    connection.table("t").cache()
+    connection.set_option("fuse", "never")
+    no_reading()
+    found = connection.sql(f"select * from t where {rows} order by n").to_arrow()
+    assert found.equals(DATA.take(list(SELECTIONS[rows])))
+
+
+def test_what_operators_have_read_stays_and_is_encoded_from_there(connection, no_reading):
+    connection.set_option("fuse", "never")
+    connection.table("t").select("n", "few").to_arrow()
+    connection.set_option("fuse", "always")
+    no_reading()
+    connection.table("t").select("n", "few").cache()
+    assert cached(connection)[0] == {"n": 2, "few": 2}
+
+
+@pytest.mark.gpu
+def test_files_are_read_in_turns_of_some_columns(tmp_path, monkeypatch):
+    encoded = import_module("fuseline.operators.gpu.encoded")
+    turns = []
+    read = encoded.read_columns
+    monkeypatch.setattr(encoded, "BYTES_A_TURN", 1)
+    monkeypatch.setattr(
+        encoded, "read_columns", lambda scan, context: turns.append(scan) or read(scan, context)
+    )
+    pq.write_table(DATA, tmp_path / "t.parquet")
+    with fuseline.connect(device="gpu") as connection:
+        connection.read_parquet(tmp_path / "t.parquet", "t").cache()
+        counts, plain = cached(connection)
+        assert counts == dict.fromkeys(DATA.column_names, 1)
+        assert plain == {LONG}
+        connection.set_option("fuse", "never")
+        assert connection.table("t").to_arrow().equals(DATA)
+    assert len(turns) == encoded.MOST_TURNS
+    assert turns[-1].sources[-1] == LONG
