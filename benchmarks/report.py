@@ -111,6 +111,8 @@ def roofline(result: dict[str, Any], path: Path) -> None:
     axes.set_ylabel("achieved bandwidth, GB/s")
     axes.set_title(f"{_title(result)}\n{_caption(result)}", fontsize=9)
     axes.set_xlim(0.1, 100)
+    low, high = axes.get_ylim()
+    axes.set_ylim(10 ** math.floor(math.log10(low)), 10 ** math.ceil(math.log10(high)))
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter("{x:g}")
         axis.set_minor_formatter("")

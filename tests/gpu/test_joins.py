@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from fuseline.errors import ExecutionError
@@ -123,13 +124,10 @@ def test_single_without_second_match(sizes: tuple[int, int]) -> None:
 @pytest.mark.parametrize("sizes", [(50, 50), (3, 300)], ids=str)
 def test_single_with_second_match_raises(sizes: tuple[int, int]) -> None:
     left, right = sides(8, sizes, "tinyint", nulls=0.0, values=1)
-    _, same = (
-        left,
-        scan_of(
-            {"r0": [left.table.data.column(0)[0].as_py()] * 9, "r_value": [1] * 9},
-            list(right.columns),
-        ),
-    )
+    first = left.table.data.column(0).combine_chunks().slice(0, 1)
+    ones = right.table.data.column(1).combine_chunks().slice(0, 1)
+    repeated = {"r0": pa.concat_arrays([first] * 9), "r_value": pa.concat_arrays([ones] * 9)}
+    same = scan_of(repeated, list(right.columns))
     both_raise(joined("single", left, same, 1), ExecutionError)
 
 
