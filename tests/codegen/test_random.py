@@ -22,12 +22,12 @@ Connections = tuple[Any, Any]
 
 
 @pytest.fixture(scope="module")
-def connections(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connections]:
+def connections(backend: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connections]:
     """One that fuses always, and one that never does."""
     kernels: Path = tmp_path_factory.mktemp("kernels")
     with (
-        fuseline.connect(device="cpu", fuse="always", cache_dir=kernels) as fused,
-        fuseline.connect(device="cpu", fuse="never") as unfused,
+        fuseline.connect(device=backend, fuse="always", cache_dir=kernels) as fused,
+        fuseline.connect(device=backend, fuse="never") as unfused,
     ):
         yield fused, unfused
 
