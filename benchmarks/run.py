@@ -162,6 +162,7 @@ def _measure(
             return Measurement("differs", problem)
         for _ in range(options.warmup):
             engine.run(text)
+        engine.settle(text)
         runs = []
         for _ in range(options.repeat):
             answer, seconds = _timed(lambda: engine.run(text))
