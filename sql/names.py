@@ -86,6 +86,8 @@ def output_name(node: exp.Expr, text: str) -> str:
     writer = _WRITERS.get(type(node))
     if writer is not None:
         return writer(node, text)
+    if isinstance(node, exp.Escape):
+        return _escaped(node, text)
     if isinstance(node.args.get("expression"), exp.Any | exp.All):
         return _quantified(node, text)
     symbol = _symbol(node, text)
@@ -177,6 +179,14 @@ def _negation(node: exp.Expr, text: str) -> str:
     if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null):
         return f"({output_name(inner.this, text)} IS NOT NULL)"
     return f"(NOT {output_name(inner, text)})"
+
+
+def _escaped(node: exp.Expr, text: str) -> str:
+    like = node.this
+    function = "ilike_escape" if isinstance(like, exp.ILike) else "like_escape"
+    operands = (like.this, like.expression, node.expression)
+    call = f"{function}({', '.join(output_name(o, text) for o in operands)})"
+    return f"(NOT {call})" if like.args.get("negate") else call
 
 
 def _membership(node: exp.Expr, text: str) -> str:
