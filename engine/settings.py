@@ -107,6 +107,11 @@ def _cache_home() -> Path:
     return Path(given) if given else Path.home() / ".cache"
 
 
+def set_default(variable: str, value: str) -> None:
+    """Set an environment variable of another library, which reads it when it is first used, unless the user has."""
+    os.environ.setdefault(variable, value)
+
+
 def history_file() -> Path:
     """Return where the shell keeps its history: `FUSELINE_HISTORY`, or a file in the user's state directory."""
     given = os.environ.get(PREFIX + "HISTORY")

@@ -133,8 +133,8 @@ def _compare(function: str, operand: Expr, value: Value, bounds_of: BoundsOf) ->
                 return high is not None and high <= value  # type: ignore[operator]
             case "ge":
                 return high is not None and high < value  # type: ignore[operator]
-            case _:
-                return low is not None and low == value == high
+            case _:  # the bounds meet in the value, or have passed each other there (`ColumnChunks.narrowest`)
+                return low is not None and high is not None and low >= value >= high  # type: ignore[operator]
     except TypeError:
         return False  # values of two kinds, for which Python has no order
 

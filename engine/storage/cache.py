@@ -11,6 +11,9 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+# In the place of a column as kernels read it, where there is no such form; `stats` says nothing of it
+NO_ENCODING = object()
+
 
 class CacheKey(NamedTuple):
     """What a cached value holds.
@@ -142,6 +145,7 @@ class ColumnCache:
                 )
                 for entries in self._entries.values()
                 for key, entry in entries.items()
+                if entry.value is not NO_ENCODING
             ]
 
     def _limit(self, device: str) -> int:

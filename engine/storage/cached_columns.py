@@ -80,11 +80,13 @@ def _row(table: str, cached: CachedColumn) -> dict[str, Any]:
 
 
 def _unencoded(value: Any, cached: CachedColumn) -> dict[str, Any]:
-    """A column as scans leave it: an Arrow array, or on the GPU one of pylibcudf, or codes with their strings as `keys`."""
+    """A column as scans leave it: an Arrow array, or on the GPU one of pylibcudf, codes with their strings as `keys`, compact text."""
     if not isinstance(value, pa.Array):
         row = {"rows": value.size(), "nulls": value.null_count()}
         if hasattr(value, "keys"):
             return row | {"encoding": f"cudf dictionary values={value.keys.size()}"}
+        if hasattr(value, "plain_bytes"):
+            return row | {"encoding": value.description, "plain_bytes": value.plain_bytes}
         return row | {"encoding": "cudf", "plain_bytes": cached.bytes}
     row = {"rows": len(value), "nulls": value.null_count}
     if pa.types.is_dictionary(value.type):

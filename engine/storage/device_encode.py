@@ -46,13 +46,14 @@ SAME_BITS = {
     plc.TypeId.DECIMAL64: plc.TypeId.INT64,
 }
 Operator = plc.binaryop.BinaryOperator
+UNCHECKED = plc.copying.OutOfBoundsPolicy.DONT_CHECK
 
 
 def encode_on_device(column: plc.Column, data_type: DataType) -> EncodedColumn | None:
     """Return a column encoded, or None for what no kernel reads: many different strings, decimals beyond 64 bits."""
     if data_type.kind in (Kind.INTERVAL, Kind.NULL):
         return None
-    column = _aligned(column)
+    column = aligned(column)
     if data_type.kind is Kind.VARCHAR:
         return _strings(column, data_type)
     if data_type.is_float:
@@ -100,7 +101,7 @@ def _narrow(column: plc.Column, integers: plc.Column, data_type: DataType) -> En
     encoding = narrow_for(low, high, step)
     if encoding.width == 8 or differences is None:
         whole = _without_nulls(cast_to(integers, INT64), 0)
-        return _encoded(data_type, Narrow(0, 1, 8), column, _aligned(whole), low, high)
+        return _encoded(data_type, Narrow(0, 1, 8), column, aligned(whole), low, high)
     codes = differences if step == 1 else operate(differences, Operator.DIV, step)
     codes = plc.unary.cast(codes, UNSIGNED[encoding.width])
     return _encoded(data_type, encoding, column, codes, low, high)
@@ -131,12 +132,19 @@ def _step(differences: plc.Column, low: int, high: int) -> int:
 
 def _sample(column: plc.Column) -> Any:
     """Some values, evenly spread, on the host."""
-    stride = max(1, column.size() // SAMPLE)
-    count = -(-column.size() // stride)
-    rows = plc.filling.sequence(count, _scalar(0, INT32), _scalar(stride, INT32))
-    policy = plc.copying.OutOfBoundsPolicy.DONT_CHECK
-    (picked,) = plc.copying.gather(plc.Table([column]), rows, policy).columns()
-    return np.asarray(picked.to_arrow())
+    return np.asarray(_picked(column, SAMPLE).to_arrow())
+
+
+def _picked(column: plc.Column, count: int) -> plc.Column:
+    places = spread(column.size(), count)
+    (picked,) = plc.copying.gather(plc.Table([column]), places, UNCHECKED).columns()
+    return picked
+
+
+def spread(rows: int, count: int) -> plc.Column:
+    """Return the numbers of some rows, evenly spread: `count` of them or up to twice as many, all where there are fewer."""
+    stride = max(1, rows // count)
+    return plc.filling.sequence(-(-rows // stride), _scalar(0, INT32), _scalar(stride, INT32))
 
 
 # Strings
@@ -155,7 +163,7 @@ def _strings(column: plc.Column, data_type: DataType) -> EncodedColumn | None:
 
 def encode_codes(codes: plc.Column, keys: plc.Column, data_type: DataType) -> EncodedColumn:
     """Return strings encoded that are codes already: places in different keys, ascending, NULL where the string is."""
-    codes = _aligned(codes)
+    codes = aligned(codes)
     return _coded(codes, codes, keys, data_type)
 
 
@@ -180,12 +188,11 @@ def _unsigned(codes: plc.Column, width: int) -> plc.Column:
 
 def _few_differ(column: plc.Column) -> bool:
     """Whether a dictionary is worth it, as `encode` decides on the host."""
-    rows = min(column.size(), DISTINCT_SAMPLE)
-    (sample,) = plc.copying.slice(column, [0, rows])
+    sample = column if column.size() <= DISTINCT_SAMPLE else _picked(column, DISTINCT_SAMPLE)
     differing = plc.reduce.distinct_count(
         sample, plc.types.NullPolicy.EXCLUDE, plc.types.NanPolicy.NAN_IS_VALID
     )
-    return bool(differing <= max(DISTINCT_SAMPLE // 16, int(DISTINCT_SHARE * rows)))
+    return bool(differing <= max(DISTINCT_SAMPLE // 16, int(DISTINCT_SHARE * sample.size())))
 
 
 def _no_strings() -> Any:
@@ -214,7 +221,7 @@ def _encoded(
     return EncodedColumn(data_type, encoding, rows, codes, bitmap, nulls, low, high, size)
 
 
-def _aligned(column: plc.Column) -> plc.Column:
+def aligned(column: plc.Column) -> plc.Column:
     """The column itself, or a copy where it begins within a buffer or between words."""
     spans = [s for s in (column.data(), column.null_mask()) if s is not None]
     if column.offset() == 0 and all(s.ptr % PADDING == 0 for s in spans):

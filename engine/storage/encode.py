@@ -152,7 +152,9 @@ def _codes(
 
 def _strings(array: pa.Array, data_type: DataType, threads: int) -> EncodedColumn | None:
     if not pa.types.is_dictionary(array.type):
-        sample = array.slice(0, DISTINCT_SAMPLE)
+        sample = array
+        if len(array) > DISTINCT_SAMPLE:
+            sample = array.take(pa.array(np.arange(0, len(array), len(array) // DISTINCT_SAMPLE)))
         limit = max(DISTINCT_SAMPLE // 16, int(DISTINCT_SHARE * len(sample)))
         if pc.count_distinct(sample).as_py() > limit:
             return None

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -15,23 +18,15 @@ from ..plan.expr import Column, Expr, Value
 from ..plan.physical import RowGroups
 from ..plan.statistics import ColumnStatistics, TableStatistics
 from ..plan.types import VARCHAR, DataType, Kind, from_arrow
-from .bounds import UNKNOWN, Bounds, excluded
+from .bounds import Bounds, excluded
+from .column_chunks import ColumnChunks, chunks_of_constant, chunks_of_files
 from .files import FileIdentity, check_unchanged, find_files
 from .footers import read_footers, unreadable
 from .hive import FileConstant, partition_columns
 from .sizes import ColumnSizes
-from .statistics import (
-    LazyColumns,
-    column_positions,
-    constant_bounds,
-    group_bounds,
-    likely_distinct,
-    merge,
-)
+from .statistics import LazyColumns, column_positions
 
 OPTIONS = ("hive_partitioning", "hive_types_autocast", "filename")
-# A dictionary page with small codes behind it: few values.  What overflowed its dictionary takes more bytes a value.
-DICTIONARY_BYTES_A_VALUE = 4.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +46,7 @@ class ParquetTable:
     parquet_names: Mapping[str, str] = field(repr=False)
     constants: Mapping[str, FileConstant] = field(repr=False)
     unsupported: Mapping[str, str] = field(repr=False)
-    _bounds: dict[str, list[list[Bounds]]] = field(default_factory=dict, repr=False)
+    _chunks: dict[str, ColumnChunks] = field(default_factory=dict, repr=False)
 
     @classmethod
     def open(
@@ -117,10 +112,11 @@ class ParquetTable:
     @cached_property
     def group_rows(self) -> tuple[tuple[int, ...], ...]:
         """Rows of each row group of each file."""
-        return tuple(
-            tuple(footer.row_group(g).num_rows for g in range(footer.num_row_groups))
-            for footer in self.footers
-        )
+        return tuple(tuple(group.num_rows for group in groups) for groups in self._groups)
+
+    @cached_property
+    def _groups(self) -> list[list[Any]]:
+        return [[f.row_group(g) for g in range(f.num_row_groups)] for f in self.footers]
 
     @cached_property
     def _positions(self) -> list[dict[str, int]]:
@@ -163,37 +159,23 @@ class ParquetTable:
         return TableStatistics(self.num_rows, LazyColumns(names, self._column_statistics))
 
     def _column_statistics(self, name: str) -> ColumnStatistics:
-        known = merge([b for groups in self.bounds(name) for b in groups])
-        if name in self.constants:
-            return known
-        return replace(
-            known, likely_distinct=likely_distinct(self.footers, self.parquet_names[name])
+        chunks = self.chunks(name)
+        known = chunks.within(0, len(chunks.rows))
+        return ColumnStatistics(
+            known.low, known.high, known.nulls, likely_distinct=chunks.likely_distinct
         )
 
-    def bounds(self, name: str) -> list[list[Bounds]]:
+    def chunks(self, name: str) -> ColumnChunks:
         """Return what is known of a column in each row group of each file."""
-        if name not in self._bounds:
-            data_type = self.types[name]
+        if name not in self._chunks:
             constant = self.constants.get(name)
             if constant is not None:
-                found = [
-                    [constant_bounds(value, rows, data_type) for rows in groups]
-                    for value, groups in zip(constant.values, self.group_rows, strict=True)
-                ]
+                found = chunks_of_constant(constant.values, self.group_rows, self.types[name])
             else:
-                files = range(len(self.files))
-                found = [self._file_bounds(file, name, data_type) for file in files]
-            self._bounds[name] = found
-        return self._bounds[name]
-
-    def _file_bounds(self, file: int, name: str, data_type: DataType) -> list[Bounds]:
-        footer, position = self.footers[file], self._positions[file].get(self.parquet_names[name])
-        if position is None:
-            return [UNKNOWN] * int(footer.num_row_groups)
-        return [
-            group_bounds(footer, group, position, data_type)
-            for group in range(footer.num_row_groups)
-        ]
+                places = [p.get(self.parquet_names[name]) for p in self._positions]
+                found = chunks_of_files(self.footers, self._groups, places, self.types[name])
+            self._chunks[name] = found
+        return self._chunks[name]
 
     def select_row_groups(
         self, predicate: Expr, sources: Mapping[Column, str]
@@ -202,37 +184,59 @@ class ParquetTable:
 
         `sources` maps the columns of the predicate to names of this table.
         """
-        selected, pruned = [], 0
-        for i, rows in enumerate(self.group_rows):
-            kept = []
-            for group in range(len(rows)):
+        rows = [rows for groups in self.group_rows for rows in groups]
+        kept = list(self._kept(predicate, sources, rows, 0, len(rows)))
+        selected = []
+        start = 0
+        for file, groups in enumerate(self.group_rows):
+            end = start + len(groups)
+            part = kept[bisect_left(kept, start) : bisect_left(kept, end)]
+            if part:
+                selected.append(RowGroups(file, tuple(group - start for group in part)))
+            start = end
+        return tuple(selected), len(rows) - len(kept)
 
-                def bounds_of(column: Column, file: int = i, group: int = group) -> Bounds | None:
-                    name = sources.get(column)
-                    return None if name is None else self.bounds(name)[file][group]
+    def _kept(
+        self,
+        predicate: Expr,
+        sources: Mapping[Column, str],
+        rows: Sequence[int],
+        start: int,
+        end: int,
+    ) -> Iterable[int]:
+        """The row groups of a run that cannot be left out: all or none of them where their bounds say so together, else of each half."""
 
-                if rows[group] == 0 or excluded(predicate, bounds_of):
-                    pruned += 1
-                else:
-                    kept.append(group)
-            if kept:
-                selected.append(RowGroups(i, tuple(kept)))
-        return tuple(selected), pruned
+        def within(column: Column) -> Bounds | None:
+            name = sources.get(column)
+            return None if name is None else self.chunks(name).within(start, end)
+
+        def narrowest(column: Column) -> Bounds | None:
+            name = sources.get(column)
+            found = None if name is None else self.chunks(name).narrowest(start, end)
+            if name is not None and found is None:
+                raise _NoBounds
+            return found
+
+        if not any(rows[start:end]) or excluded(predicate, within):
+            return ()
+        if end - start == 1:
+            return (start,)
+        with suppress(_NoBounds):
+            if all(rows[start:end]) and not excluded(predicate, narrowest):
+                return range(start, end)
+        middle = (start + end) // 2
+        halves = (start, middle), (middle, end)
+        return chain.from_iterable(self._kept(predicate, sources, rows, *half) for half in halves)
 
     def has_small_dictionary(self, name: str) -> bool:
         """Whether a text column has few values, all in dictionaries, as far as the footers show."""
         if self.types[name].kind is not Kind.VARCHAR or name in self.constants:
             return False
-        size = values = 0
-        for footer, positions in zip(self.footers, self._positions, strict=True):
-            position = positions[self.parquet_names[name]]
-            for group in range(footer.num_row_groups):
-                chunk = footer.row_group(group).column(position)
-                if not chunk.has_dictionary_page:
-                    return False
-                size += chunk.total_uncompressed_size
-                values += chunk.num_values
-        return values > 0 and size / values <= DICTIONARY_BYTES_A_VALUE
+        return self.chunks(name).has_few_values
+
+
+class _NoBounds(Exception):
+    """There are no bounds within those of each row group."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from ..plan.expr import Value
 from ..plan.types import INTEGER_BITS, DataType, Kind
 from .encodings import code_width, narrow_for
-from .statistics import column_positions
 
 if TYPE_CHECKING:
     from ..plan.physical import RowGroups
@@ -66,17 +65,11 @@ class ColumnSizes:
 
     def _texts(self, source: str) -> list[list[int]]:
         """Characters take what they take in the file, before compression, unless a dictionary makes them fewer there."""
-        sizes = []
-        for footer, groups in zip(self._table.footers, self._table.group_rows, strict=True):
-            position = column_positions(footer)[self._table.parquet_names[source]]
-            sizes.append(
-                [
-                    footer.row_group(group).column(position).total_uncompressed_size
-                    + rows * OFFSET_BYTES
-                    for group, rows in enumerate(groups)
-                ]
-            )
-        return sizes
+        stored = iter(self._table.chunks(source).bytes)
+        return [
+            [next(stored) + rows * OFFSET_BYTES for rows in groups]
+            for groups in self._table.group_rows
+        ]
 
     def _encoded(self, source: str) -> float:
         """Bytes a row in the narrowest encoding that the footers vouch for."""

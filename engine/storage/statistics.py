@@ -1,15 +1,13 @@
-"""Row counts and column bounds from Parquet footers, without reading data."""
+"""Statistics of columns put together, and worked out only when they are asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ..plan.statistics import ColumnStatistics
-from ..plan.types import DataType, Kind
+from ..plan.types import DataType
 from .bounds import UNKNOWN, Bounds, trusted
-
-MAX_CODE_BITS = 12  # above, the dictionary itself is too large a part of the column to guess from
 
 
 class LazyColumns(Mapping[str, ColumnStatistics]):
@@ -37,50 +35,6 @@ class LazyColumns(Mapping[str, ColumnStatistics]):
 def column_positions(footer: Any) -> dict[str, int]:
     """Return path -> position of the leaf columns of a file."""
     return {footer.schema.column(i).path: i for i in range(footer.num_columns)}
-
-
-def group_bounds(footer: Any, group: int, position: int, data_type: DataType) -> Bounds:
-    """Return what the footer says of one column chunk; the bounds are None where the writer is not to be trusted."""
-    row_group = footer.row_group(group)
-    rows = row_group.num_rows
-    chunk = row_group.column(position)
-    if not chunk.is_stats_set:
-        return Bounds(rows)
-    found = chunk.statistics
-    nulls = found.null_count if found.has_null_count else None
-    if not found.has_min_max or data_type.kind is Kind.NULL or _is_nanoseconds(found):
-        return Bounds(rows, nulls)
-    try:
-        low, high = trusted(found.min, data_type), trusted(found.max, data_type)
-    except (ValueError, OverflowError, ArithmeticError):
-        return Bounds(rows, nulls)  # text cut inside a character, a date outside of Python's years
-    if data_type.is_float:
-        high = None
-    return Bounds(rows, nulls, low, high)
-
-
-def _is_nanoseconds(found: Any) -> bool:
-    """Nanoseconds lose digits when they become a TIMESTAMP, so that their bounds would not hold."""
-    return getattr(found.logical_type, "type", "") == "TIMESTAMP" and "nano" in str(
-        found.logical_type
-    )
-
-
-def likely_distinct(footers: Sequence[Any], path: str) -> int | None:
-    """Guess how many values a dictionary-encoded column has from the bits that a code takes; None for other columns."""
-    size = rows = 0
-    for footer in footers:
-        position = column_positions(footer).get(path)
-        if position is None:
-            return None
-        for group in range(footer.num_row_groups):
-            chunk = footer.row_group(group).column(position)
-            if not chunk.has_dictionary_page:
-                return None
-            size += chunk.total_uncompressed_size
-            rows += chunk.num_values
-    bits = 8 * size / rows if rows else MAX_CODE_BITS + 1
-    return 1 << max(1, round(bits)) if bits <= MAX_CODE_BITS else None
 
 
 def merge(parts: list[Bounds]) -> ColumnStatistics:

@@ -19,14 +19,14 @@ pytestmark = pytest.mark.gpu
 def assert_comes_back(array: pa.Array, data_type: DataType) -> None:
     import pylibcudf as plc
 
-    from fuseline.operators.gpu.encoded import _encoded
+    from fuseline.operators.gpu.encode import encode_by_libcudf
     from fuseline.operators.gpu.scan import _values
     from fuseline.operators.gpu.table import Table, to_arrow, to_device
     from fuseline.storage.device_decode import codes_of
     from fuseline.storage.encodings import EncodedColumn
 
     column = new_column("x", data_type)
-    encoded = _encoded(to_device(array, data_type), column)
+    encoded = encode_by_libcudf(to_device(array, data_type), data_type)
     assert isinstance(encoded, EncodedColumn)
     codes = codes_of(encoded)
     for start, stop in ((0, len(array)), (len(array) // 3, len(array)), (0, len(array) // 2)):

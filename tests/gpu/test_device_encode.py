@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from fuseline.plan.expr import new_column
+from fuseline.operators.context import Context
+from fuseline.plan.expr import Column, new_column
 from fuseline.plan.types import VARCHAR, from_arrow, to_arrow
+from fuseline.settings import Settings
+from fuseline.storage.cache import ColumnCache
 from fuseline.storage.encodings import Dictionary, EncodedColumn
 
 from .plans import TYPES, value
@@ -17,32 +22,56 @@ from .plans import TYPES, value
 pytestmark = pytest.mark.gpu
 
 
-def both(array: pa.Array) -> tuple[EncodedColumn | None, EncodedColumn | None]:
-    """Encode an array on the host and on the device."""
+def both(array: pa.Array) -> tuple[EncodedColumn | None, dict[str, EncodedColumn | None]]:
+    """Encode an array on the host, and on the device by libcudf's functions and by kernels."""
     from fuseline.operators.cpu.table import to_physical
     from fuseline.operators.gpu.table import to_device
     from fuseline.storage.device_encode import encode_on_device
     from fuseline.storage.encode import encode
 
     data_type = from_arrow(array.type)
-    return encode(to_physical(array, data_type), data_type), encode_on_device(
-        to_device(array, data_type), data_type
-    )
+    column = to_device(array, data_type)
+    by_kernels = encoded_by_kernels({"x": column}, {"x": new_column("x", data_type)})["x"]
+    return encode(to_physical(array, data_type), data_type), {
+        "libcudf": encode_on_device(column, data_type),
+        "kernels": by_kernels if isinstance(by_kernels, EncodedColumn) else None,
+    }
+
+
+def encoded_by_kernels(
+    columns: dict[str, Any], types: dict[str, Column], compact: bool = True
+) -> dict[str, Any]:
+    """Encode columns on a stream of their own."""
+    from rmm.pylibrmm.stream import CudaStreamFlags, Stream
+
+    from fuseline.operators.gpu.encode import encode_together
+
+    stream = Stream(flags=CudaStreamFlags.NON_BLOCKING)
+    context = Context(ColumnCache(0), lambda: None, 2, kernel_directory=kernels())
+    return dict(encode_together(dict(columns), types, stream, context, compact))
+
+
+@cache
+def kernels() -> Path:
+    return Settings.from_environment().cache_dir / "kernels"
 
 
 def assert_same(array: pa.Array) -> EncodedColumn:
-    host, device = both(array)
+    """The encoding of an array is the same everywhere; return the one that libcudf made."""
+    host, found = both(array)
     assert host is not None
-    assert device is not None
-    for name in ("type", "rows", "nulls", "low", "high"):
-        assert getattr(device, name) == getattr(host, name), name
-    _same_encoding(host, device)
-    valid = np.asarray(array.is_valid())
-    if len(array):
-        codes = np.asarray(device.codes.to_arrow().fill_null(0)).astype(host.codes.dtype)
-        np.testing.assert_array_equal(codes[valid], np.asarray(host.codes)[valid])
-    assert (device.validity is None) == (array.null_count == 0)
-    return device
+    for device in found.values():
+        assert device is not None
+        for name in ("type", "rows", "nulls", "low", "high"):
+            assert getattr(device, name) == getattr(host, name), name
+        _same_encoding(host, device)
+        assert (device.validity is None) == (array.null_count == 0)
+        valid = np.asarray(array.is_valid())
+        if len(array):
+            codes = np.asarray(device.codes.to_arrow().fill_null(0)).astype(host.codes.dtype)
+            np.testing.assert_array_equal(codes[valid], np.asarray(host.codes)[valid])
+    assert found["libcudf"] is not None
+    return found["libcudf"]
 
 
 def _same_encoding(host: EncodedColumn, device: EncodedColumn) -> None:
@@ -101,25 +130,75 @@ def test_wide_decimals_that_fit_64_bits() -> None:
     fits = pa.array([Decimal("-1.50"), None, Decimal("92233720368547758.07")], pa.decimal128(38, 2))
     assert_same(fits)
     beyond = pa.array([Decimal("92233720368547758.08")], pa.decimal128(38, 2))
-    assert both(beyond) == (None, None)
+    assert nowhere(beyond)
 
 
 def test_unsigned_beyond_63_bits() -> None:
-    assert both(pa.array([2**63], pa.uint64())) == (None, None)
+    assert nowhere(pa.array([2**63], pa.uint64()))
     assert_same(pa.array([2**63 - 1, None, 0], pa.uint64()))
 
 
 @pytest.mark.parametrize("values", [[True, False], [True], [False], [None, True], [None]])
 def test_booleans(values: list[Any]) -> None:
-    _, device = both(pa.array(values, pa.bool_()))
-    assert device is not None
-    assert device.encoding.width == 1
-    codes = device.codes.to_arrow().to_pylist()
-    assert codes == [int(v or 0) for v in values]
+    _, found = both(pa.array(values, pa.bool_()))
+    for device in found.values():
+        assert device is not None
+        assert device.encoding.width == 1
+        codes = device.codes.to_arrow().to_pylist()
+        assert codes == [int(v or 0) for v in values]
 
 
-def test_strings_that_mostly_differ_stay_as_they_are() -> None:
-    assert both(pa.array([f"customer {i}" for i in range(100_000)])) == (None, None)
+def test_strings_that_mostly_differ_have_no_encoding() -> None:
+    assert nowhere(pa.array([f"customer {i}" for i in range(100_000)]))
+
+
+def test_a_text_that_the_first_rows_do_not_have() -> None:
+    values = np.array(["a", "bb", "", "ccc"])[np.arange(200_000) % 4]
+    assert_same(pa.array([*values, "late", None]))
+
+
+def test_columns_that_are_encoded_together() -> None:
+    random = np.random.default_rng(8)
+    arrays = {
+        kind: pa.array([value(random, t) for _ in range(3000)], to_arrow(t))
+        for kind, t in TYPES.items()
+    }
+    from fuseline.operators.gpu.table import to_device
+    from fuseline.storage.device_encode import encode_on_device
+
+    types = {kind: new_column(kind, t) for kind, t in TYPES.items()}
+    columns = {kind: to_device(a, TYPES[kind]) for kind, a in arrays.items()}
+    together = encoded_by_kernels(columns, types)
+    assert set(together) == set(columns)
+    for kind, column in columns.items():
+        alone = encode_on_device(column, TYPES[kind])
+        if alone is None:
+            assert not isinstance(together[kind], EncodedColumn)
+            continue
+        assert together[kind].codes.to_arrow().equals(alone.codes.to_arrow()), kind
+
+
+@pytest.mark.parametrize("nulls", [False, True])
+@pytest.mark.parametrize("text", ["words {}", "föhn {}", "{:010d}", "x" * 300 + "{}", "\x01\x7f{}"])
+def test_long_texts_come_back_from_fewer_bytes(text: str, nulls: bool) -> None:
+    from fuseline.operators.gpu.compact import CompactText
+    from fuseline.operators.gpu.table import to_device
+
+    values = [None if nulls and n % 7 == 0 else text.format(n) for n in range(100_000)]
+    column = to_device(pa.array(values), VARCHAR)
+    types = {"x": new_column("x", VARCHAR)}
+    compact = encoded_by_kernels({"x": column}, types)["x"]
+    assert isinstance(compact, CompactText)
+    assert compact.device_buffer_size() < 0.9 * column.device_buffer_size()
+    assert compact.plain(kernels()).to_arrow().cast(pa.string()).to_pylist() == values
+    as_it_is = encoded_by_kernels({"x": column}, types, compact=False)["x"]
+    assert as_it_is.to_arrow().cast(pa.string()).to_pylist() == values
+
+
+def nowhere(array: pa.Array) -> bool:
+    """Whether an array has no encoding on the host nor on the device."""
+    host, found = both(array)
+    return host is None and set(found.values()) == {None}
 
 
 def test_results_go_to_the_device_in_one_copy() -> None:

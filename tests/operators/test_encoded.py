@@ -144,12 +144,12 @@ def test_what_operators_have_read_stays_and_is_encoded_from_there(connection, no
 
 @pytest.mark.gpu
 def test_files_are_read_in_turns_of_some_columns(tmp_path, monkeypatch):
-    encoded = import_module("fuseline.operators.gpu.encoded")
-    turns = []
-    read = encoded.read_columns
-    monkeypatch.setattr(encoded, "BYTES_A_TURN", 1)
+    turns = import_module("fuseline.operators.gpu.turns")
+    parts = []
+    read = turns.read_columns
+    monkeypatch.setattr(turns, "BYTES_A_TURN", 1)
     monkeypatch.setattr(
-        encoded, "read_columns", lambda scan, context: turns.append(scan) or read(scan, context)
+        turns, "read_columns", lambda scan, *rest: parts.append(scan) or read(scan, *rest)
     )
     pq.write_table(DATA, tmp_path / "t.parquet")
     with fuseline.connect(device="gpu") as connection:
@@ -159,5 +159,6 @@ def test_files_are_read_in_turns_of_some_columns(tmp_path, monkeypatch):
         assert plain == {LONG}
         connection.set_option("fuse", "never")
         assert connection.table("t").to_arrow().equals(DATA)
-    assert len(turns) == encoded.MOST_TURNS
-    assert turns[-1].sources[-1] == LONG
+    assert len(parts) > 1
+    assert parts[0].sources[0] == LONG
+    assert Counter(s for part in parts for s in part.sources) == counts

@@ -1,6 +1,6 @@
 import threading
 
-from fuseline.storage.cache import CacheKey, ColumnCache
+from fuseline.storage.cache import NO_ENCODING, CacheKey, ColumnCache
 
 
 def key(column, device="cpu", source="file"):
@@ -102,3 +102,11 @@ def test_a_table_without_an_identity_is_not_kept():
     cache.put(key("a", source=None), "A", 1)
     assert cache.get(key("a", source=None)) is None
     assert cache.used("cpu") == 0
+
+
+def test_a_note_that_there_is_no_encoding_is_no_column() -> None:
+    cache = ColumnCache(100)
+    key = CacheKey("a", ("encoded", None), "x", "cpu")
+    cache.put(key, NO_ENCODING, 0)
+    assert cache.get(key) is NO_ENCODING
+    assert cache.stats() == []

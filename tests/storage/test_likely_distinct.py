@@ -8,12 +8,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fuseline.storage.statistics import likely_distinct
+from fuseline.storage.parquet import ParquetTable
 
 
 def guess(path: Path, values: list[object], **options: object) -> int | None:
     pq.write_table(pa.table({"x": values}), path / "x.parquet", **options)
-    return likely_distinct([pq.ParquetFile(path / "x.parquet").metadata], "x")
+    return ParquetTable.open([str(path / "x.parquet")]).chunks("x").likely_distinct
 
 
 @pytest.mark.parametrize("count", [3, 25, 200])

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pylibcudf as plc
 
+from ...storage.device_encode import UNCHECKED, spread
 from .columns import INT32, cast, null_column, where_true, without_nulls
 
 INT8 = plc.DataType(plc.TypeId.INT8)
@@ -20,9 +21,9 @@ INT16 = plc.DataType(plc.TypeId.INT16)
 # One code more than there are keys must fit, for NULL.
 _FEW_KEYS = (1 << 7) - 2
 MOST_KEYS = (1 << 15) - 2
-# A column of more rows is looked at from its first ones: with this share of different strings among them it is left as it is.
+# Of a column of more rows some are looked at: with this share of different strings among them it is left as it is.
 SAMPLE_ROWS = 1 << 16
-_SAMPLE_SHARE = 4
+SAMPLE_SHARE = 4
 
 _SMALLEST = {plc.TypeId.INT8: -(1 << 7), plc.TypeId.INT16: -(1 << 15), plc.TypeId.INT32: -(1 << 31)}
 
@@ -81,14 +82,15 @@ def encoded(column: plc.Column) -> Held:
     if column.type().id() != plc.TypeId.STRING or column.null_count() == column.size():
         return column
     if column.size() > SAMPLE_ROWS:
-        head = plc.copying.slice(plc.Table([column]), [0, SAMPLE_ROWS])[0]
-        if _distinct(head).num_rows() > SAMPLE_ROWS // _SAMPLE_SHARE:
+        places = spread(column.size(), SAMPLE_ROWS)
+        some = plc.copying.gather(plc.Table([column]), places, UNCHECKED)
+        if distinct(some).num_rows() > SAMPLE_ROWS // SAMPLE_SHARE:
             return column
-    distinct = plc.stream_compaction.drop_nulls(_distinct(plc.Table([column])), [0], 1)
-    if distinct.num_rows() > MOST_KEYS:
+    different = plc.stream_compaction.drop_nulls(distinct(plc.Table([column])), [0], 1)
+    if different.num_rows() > MOST_KEYS:
         return column
     order, nulls = [plc.types.Order.ASCENDING], [plc.types.NullOrder.AFTER]
-    keys = plc.sorting.sort(distinct, order, nulls)
+    keys = plc.sorting.sort(different, order, nulls)
     places = plc.search.lower_bound(keys, plc.Table([column]), order, nulls)
     codes = _narrowed(places, keys.num_rows())
     if column.null_count():
@@ -109,10 +111,11 @@ def _narrowed(places: plc.Column, keys: int) -> plc.Column:
     return cast(places, INT8 if keys <= _FEW_KEYS else INT16)
 
 
-def _distinct(strings: plc.Table) -> plc.Table:
+def distinct(strings: plc.Table, stream: Any = None) -> plc.Table:
+    """Return the different strings of a table of one column, NULL among them, in any order."""
     keep = plc.stream_compaction.DuplicateKeepOption.KEEP_ANY
     equal, nan = plc.types.NullEquality.EQUAL, plc.types.NanEquality.ALL_EQUAL
-    return plc.stream_compaction.distinct(strings, [0], keep, equal, nan)
+    return plc.stream_compaction.distinct(strings, [0], keep, equal, nan, stream)
 
 
 def recoded(coded: Coded, values: plc.Column) -> Held:

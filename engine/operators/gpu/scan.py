@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from threading import Lock
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pylibcudf as plc
@@ -16,6 +19,7 @@ import pylibcudf as plc
 from ...plan import physical as p
 from ...plan.physical import RowGroups
 from ...plan.types import DataType, Kind, to_arrow
+from ...settings import set_default
 from ...storage.cache import CacheKey, encoded_key
 from ...storage.device import DeviceTable
 from ...storage.device_decode import codes_of, decode_on_device
@@ -25,15 +29,23 @@ from ...storage.memory import MemoryTable
 from ...storage.parquet import ParquetTable
 from ..context import Context
 from .columns import cast, empty, null_column
-from .device import is_out_of_memory, on_device
+from .compact import CompactText
+from .device import is_out_of_memory, on_device, synchronize
 from .dictionaries import Held, encoded, numbered, slices
 from .table import Table, check_rows, concat_columns, concat_held, device_type, to_device
 
 DEVICE = "gpu"
 # Uncompressed bytes that one call of the reader takes: decoding needs a few times as much beside the result.
 BYTES_A_READ = 8 << 30
+MOST_IO_THREADS = (
+    16  # that copy from files; libcudf's own number, 4, leaves a PCIe 5 link idle half of the time
+)
 
 Selection = tuple[RowGroups, ...] | None
+
+# Footers of a table's files as libcudf keeps them, which it would read anew for each turn of columns
+_footers: WeakKeyDictionary[ParquetTable, dict[int, Any]] = WeakKeyDictionary()
+_footers_lock = Lock()
 
 
 @on_device
@@ -78,8 +90,21 @@ def parquet_scan(node: p.ParquetScan, inputs: tuple[Table, ...], context: Contex
     return Table(_by_id(node, found), _selected_rows(table, chosen))
 
 
-def read_columns(node: p.ParquetScan | p.MemoryScan, context: Context) -> dict[str, Held]:
-    """Return a scan's columns by their sources; those that are not in the cache do not get there, nor become codes."""
+def row_groups(scan: p.ParquetScan | p.MemoryScan) -> Any:
+    """Return which row groups a scan reads, None for all."""
+    if isinstance(scan, p.MemoryScan):
+        return None
+    everything = getattr(scan.table, "all_row_groups", None)
+    return None if scan.selection == everything else scan.selection
+
+
+def read_columns(
+    node: p.ParquetScan | p.MemoryScan, context: Context, stream: Any = None
+) -> dict[str, Held]:
+    """Return a scan's columns by their sources; those that are not in the cache do not get there, nor become codes.
+
+    With a stream files are read on it, and nothing runs on it any more when this returns; the columns may belong to it.
+    """
     if isinstance(node, p.MemoryScan):
         table = node.table
         assert isinstance(table, MemoryTable)
@@ -97,7 +122,7 @@ def read_columns(node: p.ParquetScan | p.MemoryScan, context: Context) -> dict[s
         files, _, chosen = _chosen(node)
         found = _held(node, context)
         missing = [s for s in dict.fromkeys(node.sources) if s not in found]
-        found |= dict(_read(files, missing, chosen, context))
+        found |= dict(_read(files, missing, chosen, context, stream))
     context.bytes_read += _bytes(found)
     return found
 
@@ -159,13 +184,19 @@ def _decoded(
 ) -> Held | None:
     """Return a column of which the cache holds what kernels read, of just these row groups or of all."""
     held = context.cache.get(encoded_key(table.identity, selection, source, DEVICE))
-    if held is not None:
+    if isinstance(held, CompactText):
+        return held.plain(context.kernel_directory)
+    if isinstance(held, EncodedColumn):
         return _values(codes_of(held), held)
     if selection is None:
         return None
     assert isinstance(table, ParquetTable)
     whole = context.cache.get(encoded_key(table.identity, None, source, DEVICE))
-    return None if whole is None else _values(_cut(codes_of(whole), table, selection), whole)
+    if isinstance(whole, CompactText):
+        return _cut(whole.plain(context.kernel_directory), table, selection)
+    if not isinstance(whole, EncodedColumn):
+        return None
+    return _values(_cut(codes_of(whole), table, selection), whole)
 
 
 def _values(codes: plc.Column, column: EncodedColumn) -> Held:
@@ -197,22 +228,31 @@ def _ranges(table: ParquetTable, selection: tuple[RowGroups, ...]) -> Iterator[t
 
 
 def _read(
-    table: ParquetTable, sources: Sequence[str], chosen: Sequence[RowGroups], context: Context
+    table: ParquetTable,
+    sources: Sequence[str],
+    chosen: Sequence[RowGroups],
+    context: Context,
+    stream: Any = None,
 ) -> Iterator[tuple[str, plc.Column]]:
     """Yield columns of some row groups, strings as they are; those of the files are read together, in as few calls as memory allows."""
     from_files = [s for s in sources if s not in table.constants]
     if from_files:
+        set_default("KVIKIO_NTHREADS", str(min(context.threads, MOST_IO_THREADS)))
         parts: dict[str, list[plc.Column]] = {s: [] for s in from_files}
         for share in _shares(table, chosen, len(from_files)):
-            for source, column in zip(
-                from_files, _read_share(table, from_files, share), strict=True
-            ):
-                parts[source].append(cast(column, device_type(table.types[source])))
+            read = _read_share(table, from_files, share, stream)
+            for source, column in zip(from_files, read, strict=True):
+                made = cast(column, device_type(table.types[source]))
+                parts[source].append(made)
+                if stream is not None and made is not column:
+                    synchronize()  # before the column is let go of, on its stream
             context.check()
         table.check_unchanged(chosen)
         for source, columns in parts.items():
-            whole = columns or [empty(device_type(table.types[source]))]
-            yield source, concat_columns(whole)
+            whole = concat_columns(columns or [empty(device_type(table.types[source]))])
+            if stream is not None and len(columns) > 1:
+                synchronize()
+            yield source, whole
             columns.clear()
     for source in sources:
         if source in table.constants:
@@ -255,9 +295,9 @@ def _same_columns(table: ParquetTable, one: RowGroups, other: RowGroups) -> bool
 
 
 def _read_share(
-    table: ParquetTable, sources: Sequence[str], share: Sequence[RowGroups]
+    table: ParquetTable, sources: Sequence[str], share: Sequence[RowGroups], stream: Any
 ) -> list[plc.Column]:
-    """Read columns of some row groups; raises `DataError`, naming the file."""
+    """Read columns of some row groups, and wait for the stream if one is given; raises `DataError`, naming the file."""
     names = [table.parquet_names[s] for s in sources]
     paths = [table.files[part.file].path for part in share]
     parquet = plc.io.parquet
@@ -265,13 +305,27 @@ def _read_share(
     options = builder.use_arrow_schema(False).use_pandas_metadata(False).build()
     options.set_row_groups([list(part.groups) for part in share])
     try:
-        read = parquet.read_parquet(options)
+        footers = _footers_of(table, share)
+        read = parquet.read_parquet(options, stream, parquet_metadatas=footers)
     except (OSError, ValueError, RuntimeError) as error:
         if is_out_of_memory(error):
             raise
         raise unreadable(_suspect(table, share), error) from error
+    if stream is not None:
+        stream.synchronize()
     by_name = dict(zip(read.column_names(), read.columns, strict=True))
     return [by_name[name] for name in names]
+
+
+def _footers_of(table: ParquetTable, share: Sequence[RowGroups]) -> list[Any]:
+    with _footers_lock:
+        known = _footers.setdefault(table, {})
+        missing = [part.file for part in share if part.file not in known]
+        if missing:
+            source = plc.io.SourceInfo([table.files[file].path for file in missing])
+            read = plc.io.parquet_metadata.read_parquet_footers(source)
+            known.update(zip(missing, read, strict=True))
+        return [known[part.file] for part in share]
 
 
 def _suspect(table: ParquetTable, share: Sequence[RowGroups]) -> str:

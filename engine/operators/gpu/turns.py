@@ -1,0 +1,165 @@
+"""Columns of a scan into the cache, a few at a time: while one turn is encoded, threads read the next ones.
+
+Reading a file keeps the host busy, decoding it and encoding columns the device; each reader works on a stream of its own, and
+encoding on another, so that none waits for what another has launched.  Memory goes back to the stream that it was taken on, and
+so nothing that outlives a turn may belong to any but the default stream, on which everything else runs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import cache
+from typing import Any
+
+from rmm.pylibrmm.stream import CudaStreamFlags, Stream
+
+from ...plan import physical as p
+from ...plan.expr import Column
+from ...plan.types import Kind
+from ...storage.cache import NO_ENCODING, CacheKey, encoded_key
+from ...storage.device import DeviceTable
+from ...storage.encodings import EncodedColumn
+from ...storage.parquet import ParquetTable
+from ..context import Context
+from ..streaming import column_shares
+from . import column_kernels
+from .compact import CompactText
+from .dictionaries import Held
+from .encode import encode_each, encode_together
+from .scan import DEVICE, read_columns, row_groups
+
+# Each turn costs some milliseconds, and what is read last is encoded while nothing is read
+MOST_TURNS = 4
+BYTES_A_TURN = 1 << 30  # at least
+MOST_BYTES_A_TURN = 6 << 30
+READERS = 2
+ENCODING = READERS  # the number of the stream that columns are encoded on
+
+# Columns of a scan by their sources: what was encoded, and the names of those that have no encoding
+Encoded = tuple[dict[str, EncodedColumn], list[str]]
+Columns = Sequence[tuple[Column, str]]
+
+
+def load(
+    scan: p.ParquetScan | p.MemoryScan,
+    missing: Sequence[str],
+    context: Context,
+    compact: bool = False,
+) -> Iterator[Encoded]:
+    """Load columns into the cache, as many at a time as there is room for; what has no encoding is kept as it is.
+
+    With `compact` long texts are kept in fewer bytes; a query that is about to read them would only have to undo that.
+    """
+    identity: Any = getattr(scan.table, "identity")  # noqa: B009 - the catalog's tables have one
+    types = {s: c for c, s in zip(scan.made, scan.sources, strict=True)}
+    pairs = [(types[source], source) for source in dict.fromkeys(missing)]
+    keep_compact = compact and not isinstance(scan.table, DeviceTable)
+    by_kernels = bool(pairs) and column_kernels.ready(context, _rows(scan))
+    for share in column_shares(scan, pairs, context) if pairs else []:
+        for columns in _read_ahead(scan, share, context, by_kernels):
+            made: dict[str, EncodedColumn] = {}
+            refused = []
+            each = (
+                encode_together(columns, types, _stream(ENCODING), context, keep_compact)
+                if by_kernels
+                else encode_each(columns, types, context)
+            )
+            for source, encoded in each:
+                key = encoded_key(identity, row_groups(scan), source, DEVICE)
+                if isinstance(encoded, EncodedColumn):
+                    made[source] = encoded
+                    context.cache.put(key, encoded, encoded.nbytes)
+                    continue
+                refused.append(source)
+                if isinstance(encoded, CompactText):
+                    context.cache.put(key, encoded, encoded.device_buffer_size())
+                    continue
+                context.cache.put(key, NO_ENCODING, 0)
+                key = CacheKey(identity, row_groups(scan), source, DEVICE)
+                if not isinstance(scan.table, DeviceTable) and not context.cache.holds(key):
+                    context.cache.put(key, encoded, encoded.device_buffer_size())
+            yield made, refused
+
+
+def _read_ahead(
+    scan: p.ParquetScan | p.MemoryScan, share: Columns, context: Context, by_kernels: bool
+) -> Iterator[dict[str, Held]]:
+    """Yield the columns of turns as they are read; there is one more in memory than there are readers.
+
+    Only what kernels encode may belong to another stream than the default one.
+    """
+    turns = deque(_turns(scan, share))
+    apart = by_kernels and isinstance(scan.table, ParquetTable)
+    streams = [_stream(i) for i in range(min(READERS, len(turns)))] if apart else [None]
+    running: dict[Future[tuple[dict[str, Held], int]], Stream | None] = {}
+    with ThreadPoolExecutor(len(streams), thread_name_prefix="fuseline-columns") as pool:
+
+        def start(stream: Stream | None) -> None:
+            if turns:
+                part = part_of(scan, turns.popleft())
+                running[pool.submit(_read, part, context, stream)] = stream
+
+        for stream in streams:
+            start(stream)
+        while running:
+            done = wait(running, return_when=FIRST_COMPLETED).done.pop()
+            start(running.pop(done))
+            columns, bytes_read = done.result()
+            context.bytes_read += bytes_read
+            del done
+            yield columns
+            columns.clear()
+
+
+def _rows(scan: p.ParquetScan | p.MemoryScan) -> int:
+    table: Any = scan.table
+    return int(table.num_rows)
+
+
+def _read(
+    scan: p.ParquetScan | p.MemoryScan, context: Context, stream: Stream | None
+) -> tuple[dict[str, Held], int]:
+    """Return the columns of one turn, and how many bytes they are."""
+    apart = dataclasses.replace(context, bytes_read=0)
+    return read_columns(scan, apart, stream), apart.bytes_read
+
+
+@cache
+def _stream(number: int) -> Stream:
+    """A stream that waits for no other unless it is told to."""
+    return Stream(flags=CudaStreamFlags.NON_BLOCKING)
+
+
+def _turns(scan: p.ParquetScan | p.MemoryScan, share: Columns) -> list[list[tuple[Column, str]]]:
+    """Split columns into turns of about equal size; long texts, of which each may be as large as a turn, come first."""
+    table = scan.table
+    if not isinstance(table, ParquetTable):
+        return [list(share)]
+    chosen = table.all_row_groups if row_groups(scan) is None else scan.selection or ()  # type: ignore[union-attr]
+    sizes = {s: sum(table.sizes.plain([s], part) for part in chosen) for _, s in share}
+    target = min(max(BYTES_A_TURN, sum(sizes.values()) / MOST_TURNS), MOST_BYTES_A_TURN)
+    turns: list[list[tuple[Column, str]]] = [[]]
+    room = target
+    for pair in sorted(share, key=lambda pair: not _is_long(table, *pair)):
+        if turns[-1] and sizes[pair[1]] / 2 > room:
+            turns.append([])
+            room = target
+        turns[-1].append(pair)
+        room -= sizes[pair[1]]
+    return turns
+
+
+def _is_long(table: ParquetTable, column: Column, source: str) -> bool:
+    return column.type.kind is Kind.VARCHAR and not (
+        source in table.constants or table.has_small_dictionary(source)
+    )
+
+
+def part_of(scan: p.ParquetScan | p.MemoryScan, columns: Columns) -> p.ParquetScan | p.MemoryScan:
+    """The scan of some of the columns."""
+    return dataclasses.replace(
+        scan, made=tuple(c for c, _ in columns), sources=tuple(s for _, s in columns)
+    )
