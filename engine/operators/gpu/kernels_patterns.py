@@ -1,14 +1,16 @@
-"""LIKE, by the simplest search that its pattern allows, and regular expressions that libcudf reads as DuckDB does."""
+"""LIKE, by a kernel of our own or the simplest search that its pattern allows, and regular expressions that libcudf reads as DuckDB does."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pylibcudf as plc
 
-from ...errors import ExecutionError
 from ...plan.expr import Call, Literal
+from ...plan.patterns import Literals, Part, anywhere, literals, pattern_parts
 from .columns import BOOL, constant, scalar, select, sequence
+from .kernels_like import matches
 from .table import count_true
 from .values import Constant, Scope, Value, as_column, binary, operand
 
@@ -19,8 +21,6 @@ _ESCAPE = "\\"
 # strings that have it, unless these are more than one in a few.
 NEEDLE_ROWS = 100_000
 NEEDLE_SHARE = 4
-
-Part = tuple[str, str]  # ("text", characters), ("one", ""), ("run", "")
 
 
 def like(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
@@ -39,6 +39,12 @@ def _like(call: Call, scope: Scope, text: Value, fold: bool) -> plc.Column:
     if fold:
         column, pattern = plc.strings.case.to_lower(column), pattern.lower()
     parts = pattern_parts(pattern, escape)
+    known = literals(parts)
+    found = None if known is None else matches(column, known)
+    return _by_libcudf(column, parts) if found is None else found
+
+
+def _by_libcudf(column: plc.Column, parts: list[Part]) -> plc.Column:
     literal = [value for kind, value in parts if kind == "text"]
     find = plc.strings.find
     match [kind for kind, _ in parts]:
@@ -60,36 +66,13 @@ def _searched(column: plc.Column, pattern: str, needle: str) -> plc.Column:
     like_ = plc.strings.contains.like
     if not needle or column.size() < NEEDLE_ROWS:
         return like_(column, pattern, _ESCAPE)
-    possible = plc.strings.find.contains(column, operand(Constant(needle, TEXT)))
+    possible = _contains(column, Constant(needle, TEXT))
     if count_true(possible) * NEEDLE_SHARE > column.size():
         return like_(column, pattern, _ESCAPE)
     table = plc.Table([sequence(column.size()), column])
     rows, strings = plc.stream_compaction.apply_retention_mask(table, possible).columns()
     found = plc.Table([like_(strings, pattern, _ESCAPE)])
     return plc.copying.scatter(found, rows, plc.Table([possible])).columns()[0]
-
-
-def pattern_parts(pattern: str, escape: str) -> list[Part]:
-    """Split a LIKE pattern into runs of text, single wild cards and wild runs; raises `ExecutionError`."""
-    if len(escape) > 1:
-        raise ExecutionError(
-            f"Invalid escape string '{escape}': it must be empty or one character."
-        )
-    parts: list[Part] = []
-    letters = iter(pattern)
-    for letter in letters:
-        kind, literal = {"%": "run", "_": "one"}.get(letter, "text"), letter
-        if escape and letter == escape:
-            kind, literal = "text", next(letters, "")
-            if not literal:
-                raise ExecutionError(
-                    f"The LIKE pattern '{pattern}' must not end with the escape character."
-                )
-        if kind == "text" and parts and parts[-1][0] == "text":
-            parts[-1] = ("text", parts[-1][1] + literal)
-        elif kind != "run" or not parts or parts[-1][0] != "run":
-            parts.append((kind, literal if kind == "text" else ""))
-    return parts
 
 
 def _written(parts: list[Part]) -> str:
@@ -102,15 +85,31 @@ def _written(parts: list[Part]) -> str:
 
 
 def contains(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
-    return plc.strings.find.contains(as_column(args[0], scope.rows), operand(args[1]))
+    return _contains(as_column(args[0], scope.rows), args[1])
+
+
+def _contains(column: plc.Column, needle: Value) -> plc.Column:
+    found = _matches(column, needle, anywhere)
+    return plc.strings.find.contains(column, operand(needle)) if found is None else found
 
 
 def starts_with(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
-    return plc.strings.find.starts_with(as_column(args[0], scope.rows), operand(args[1]))
+    column = as_column(args[0], scope.rows)
+    found = _matches(column, args[1], lambda text: Literals(text.encode(), (), b""))
+    return plc.strings.find.starts_with(column, operand(args[1])) if found is None else found
 
 
 def ends_with(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
-    return plc.strings.find.ends_with(as_column(args[0], scope.rows), operand(args[1]))
+    column = as_column(args[0], scope.rows)
+    found = _matches(column, args[1], lambda text: Literals(b"", (), text.encode()))
+    return plc.strings.find.ends_with(column, operand(args[1])) if found is None else found
+
+
+def _matches(
+    column: plc.Column, text: Value, pattern: Callable[[str], Literals]
+) -> plc.Column | None:
+    """Answer by a kernel of our own, for a text that is the same in all rows."""
+    return matches(column, pattern(text.value)) if isinstance(text, Constant) else None
 
 
 def regexp_matches(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:

@@ -1,0 +1,134 @@
+"""LIKE over long strings by kernels of our own (`codegen.like`), several times as fast as libcudf's.
+
+Kernels are compiled once for each shape of pattern; while a thread does that, and for few rows, `matches` has no answer and the
+caller asks libcudf.
+"""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future
+from functools import cache, lru_cache
+
+import numpy as np
+import pylibcudf as plc
+from cuda.core import Device, Kernel, LaunchConfig, ObjectCode, Stream, launch
+from rmm.pylibrmm.device_buffer import DeviceBuffer
+
+from ...codegen import device, like
+from ...codegen.like import Shape
+from ...plan.patterns import Literals
+from .columns import BOOL
+from .device import kernel_files
+from .launch import architecture
+
+FEW_ROWS = 1 << 16  # up to which libcudf is as fast
+BY_BLOCKS = True  # whether strings with floating parts are looked at by blocks
+VECTOR = 16  # bytes
+
+_kernels: dict[Shape, Future[Kernel]] = {}
+_lock = threading.Lock()
+
+
+def matches(column: plc.Column, parts: Literals) -> plc.Column | None:
+    """Return whether each string of a column matches a pattern, NULL for NULL; None when libcudf has to say it."""
+    rows = column.size()
+    if rows < max(FEW_ROWS, 1):
+        return None
+    wide = column.child(0).type().id() == plc.TypeId.INT64
+    shape = like.shape_of(parts, BY_BLOCKS, wide)
+    kernel = _kernel(shape)
+    if kernel is None:
+        return None
+    out = DeviceBuffer(size=rows, stream=plc.utils.CUDF_DEFAULT_STREAM)
+    _launch(kernel, shape, column, parts, out)
+    found = plc.Column(BOOL, rows, plc.gpumemoryview(out), None, 0, 0, [])
+    nulls = column.null_count()
+    if not nulls:
+        return found
+    mask = column.null_mask()
+    if column.offset():
+        mask = plc.gpumemoryview(plc.null_mask.copy_bitmask(column))
+    return found.with_mask(mask, nulls)
+
+
+def _launch(
+    kernel: Kernel, shape: Shape, column: plc.Column, parts: Literals, out: DeviceBuffer
+) -> None:
+    rows, offsets = column.size(), column.child(0)
+    data, mask = column.data(), column.null_mask()
+    address = 0 if data is None else int(data.ptr)
+    first = column.offset() + offsets.offset()
+    bounds = _uploaded(parts)
+    arguments = [
+        address - address % VECTOR,
+        address - address % VECTOR,
+        address % VECTOR,
+        int(offsets.data().ptr) + first * (8 if shape.wide else 4),
+        0 if mask is None else int(mask.ptr),
+        column.offset(),
+        int(column.null_count() > 0),
+        bounds.ptr + 4 * len(parts.bounds),
+        bounds.ptr,
+        np.int32(len(parts.floating)),
+        np.int32(parts.size),
+        np.int32(len(parts.suffix)),
+        out.ptr,
+    ]
+    share = like.THREADS
+    if shape.blocks:
+        size = 0 if data is None else data.size * rows // max(offsets.size() - 1, 1)
+        share = like.rows_a_block(rows, size)
+        arguments = [share, *arguments, *map(np.uint32, like.words(parts))]
+    config = LaunchConfig(grid=-(-rows // share), block=like.THREADS)
+    launch(_stream(), config, kernel, rows, *arguments)
+
+
+@lru_cache(maxsize=256)
+def _uploaded(parts: Literals) -> DeviceBuffer:
+    """The bounds of a pattern's floating parts, then the text of all its parts."""
+    host = np.array(parts.bounds, np.int32).tobytes() + parts.text
+    return DeviceBuffer.to_device(host)
+
+
+def _kernel(shape: Shape) -> Kernel | None:
+    """Return the kernel of a shape; None while it is being compiled, and where it cannot be."""
+    place = kernel_files.get()
+    if place is None:
+        return None
+    directory, fuse = place
+    if fuse == "never":
+        return None
+    with _lock:
+        found = _kernels.get(shape)
+        start = found is None
+        if found is None:
+            found = _kernels[shape] = Future()
+    if start:
+        file = device.written_file(
+            shape.name, like.source(shape), like.signature(shape), directory, architecture()
+        )
+        if fuse == "auto" and not file.is_compiled:
+            threading.Thread(target=_load, args=(file, found), daemon=True).start()
+        else:
+            _load(file, found)
+    if fuse == "auto" and not found.done():
+        return None
+    return found.result() if found.exception() is None else None
+
+
+def _load(file: device.KernelFile, found: Future[Kernel]) -> None:
+    try:
+        code, _ = file.cubin()
+        Device().set_current()
+        found.set_result(ObjectCode.from_cubin(code).get_kernel(file.name))
+    except Exception as error:
+        found.set_exception(error)
+
+
+@cache
+def _stream() -> Stream:
+    """The stream on which libcudf works, as cuda.core wants it."""
+    current = Device()
+    current.set_current()
+    return current.create_stream(plc.utils.CUDF_DEFAULT_STREAM)

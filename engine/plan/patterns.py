@@ -1,0 +1,89 @@
+"""LIKE patterns taken apart: runs of text, single wild cards `_`, and wild runs `%`."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+from ..errors import ExecutionError
+
+Part = tuple[str, str]  # ("text", characters), ("one", ""), ("run", "")
+
+KINDS = {"%": "run", "_": "one"}
+
+
+@dataclass(frozen=True, slots=True)
+class Literals:
+    """A pattern without single wild cards, as bytes: what strings begin with, what follows anywhere in this order, what they end with."""
+
+    prefix: bytes
+    floating: tuple[bytes, ...]
+    suffix: bytes
+
+    @property
+    def size(self) -> int:
+        """Bytes of the shortest string that matches."""
+        return len(self.text)
+
+    @property
+    def text(self) -> bytes:
+        """All parts, one after the other."""
+        return b"".join((self.prefix, *self.floating, self.suffix))
+
+    @property
+    def bounds(self) -> list[int]:
+        """Where in `text` each floating part begins, and where the last one ends."""
+        return list(itertools.accumulate(map(len, self.floating), initial=len(self.prefix)))
+
+
+def pattern_parts(pattern: str, escape: str = "") -> list[Part]:
+    """Split a pattern; no two texts and no two runs are neighbours.
+
+    Raises `ExecutionError` for an escape string of several characters, and for a pattern that ends with it.
+
+    >>> pattern_parts("%50!%%_", "!")
+    [('run', ''), ('text', '50%'), ('run', ''), ('one', '')]
+    """
+    if len(escape) > 1:
+        raise ExecutionError(
+            f"Invalid escape string '{escape}': it must be empty or one character."
+        )
+    parts: list[Part] = []
+    letters = iter(pattern)
+    for letter in letters:
+        kind, literal = KINDS.get(letter, "text"), letter
+        if escape and letter == escape:
+            kind, literal = "text", next(letters, "")
+            if not literal:
+                raise ExecutionError(
+                    f"The LIKE pattern '{pattern}' must not end with the escape character."
+                )
+        if kind == "text" and parts and parts[-1][0] == "text":
+            parts[-1] = ("text", parts[-1][1] + literal)
+        elif kind != "run" or not parts or parts[-1][0] != "run":
+            parts.append((kind, literal if kind == "text" else ""))
+    return parts
+
+
+def literals(parts: list[Part]) -> Literals | None:
+    """Return a pattern as literals with anything between them; None when it has single wild cards, or no wild run.
+
+    >>> literals(pattern_parts("a%b%c%"))
+    Literals(prefix=b'a', floating=(b'b', b'c'), suffix=b'')
+    """
+    kinds = [kind for kind, _ in parts]
+    if "one" in kinds or "run" not in kinds:
+        return None
+    texts = [text.encode() for _, text in parts]
+    prefix = texts.pop(0) if kinds[0] == "text" else b""
+    suffix = texts.pop() if kinds[-1] == "text" else b""
+    return Literals(prefix, tuple(t for t in texts if t), suffix)
+
+
+def anywhere(text: str) -> Literals:
+    """Return the pattern of strings that contain a text.
+
+    >>> anywhere("")
+    Literals(prefix=b'', floating=(), suffix=b'')
+    """
+    return Literals(b"", (text.encode(),) if text else (), b"")

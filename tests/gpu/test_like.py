@@ -1,0 +1,140 @@
+"""LIKE by kernels of our own, both ways, against DuckDB: patterns and strings that are hard on them, columns of every layout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fuseline.plan.patterns import Literals
+from tests.codegen.test_like import CASES, PATTERN, STRINGS, TEXT, parts_of
+from tests.compare import assert_same_as_duckdb
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture(params=["rows", "blocks"])
+def way(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: Any
+) -> Iterator[str]:
+    """Few rows too go through our kernels, compiled once a session; strings never lie as codes."""
+    from fuseline.operators.gpu import dictionaries, kernels_like
+    from fuseline.operators.gpu.device import kernel_files
+
+    monkeypatch.setattr(dictionaries, "MOST_KEYS", 0)
+    monkeypatch.setattr(kernels_like, "FEW_ROWS", 0)
+    monkeypatch.setattr(kernels_like, "BY_BLOCKS", request.param == "blocks")
+    directory: Path = tmp_path_factory.getbasetemp() / "kernels"
+    token = kernel_files.set((directory, "always"))
+    yield request.param
+    kernel_files.reset(token)
+
+
+def device_column(strings: pa.Array) -> Any:
+    import pylibcudf as plc
+
+    return plc.Column.from_arrow(strings)
+
+
+def matched(column: Any, parts: Literals) -> list[bool | None]:
+    from fuseline.operators.gpu.kernels_like import matches
+
+    found = matches(column, parts)
+    assert found is not None, "libcudf was to say it"
+    result: list[bool | None] = found.to_arrow().to_pylist()
+    return result
+
+
+def expected(strings: pa.Array, pattern: str) -> list[bool | None]:
+    t = pa.table({"s": strings})  # noqa: F841 - the query reads it
+    return [row[0] for row in duckdb.execute("select s like $p from t", {"p": pattern}).fetchall()]
+
+
+@pytest.mark.parametrize("pattern", [*CASES, "%", "abc%", "%日", "日本%", "a%b%a"])
+def test_patterns(pattern: str, way: str) -> None:
+    strings = pa.array(STRINGS * 40)
+    assert matched(device_column(strings), parts_of(pattern)) == expected(strings, pattern)
+
+
+@pytest.mark.parametrize("pattern", CASES)
+def test_slices(pattern: str, way: str) -> None:
+    """Offsets, bitmap and answer count from different rows."""
+    import pylibcudf as plc
+
+    strings = pa.array(STRINGS * 40)
+    for start, stop in ((1, 900), (33, 34), (700, 1300)):
+        (part,) = plc.copying.slice(device_column(strings), [start, stop])
+        assert matched(part, parts_of(pattern)) == expected(strings[start:stop], pattern)
+
+
+@pytest.mark.parametrize("pattern", CASES)
+def test_offsets_of_64_bits(pattern: str, way: str) -> None:
+    import pylibcudf as plc
+
+    strings = pa.array(STRINGS * 40)
+    narrow = device_column(strings)
+    offsets = plc.unary.cast(narrow.child(0), plc.DataType(plc.TypeId.INT64))
+    parts = (narrow.null_mask(), narrow.null_count(), 0, [offsets])
+    wide = plc.Column(narrow.type(), narrow.size(), narrow.data(), *parts)
+    assert matched(wide, parts_of(pattern)) == expected(strings, pattern)
+
+
+@pytest.mark.parametrize(
+    "strings", [[""], [None], ["", ""], ["abc"], [None, "special requests", None]]
+)
+def test_few_strings(strings: list[str | None], way: str) -> None:
+    array = pa.array(strings, pa.string())
+    for pattern in ("%abc%", "a%", "%special%requests%", "%b%c%", "%"):
+        assert matched(device_column(array), parts_of(pattern)) == expected(array, pattern)
+
+
+def test_long_strings(way: str) -> None:
+    """Some among short ones, with parts far apart."""
+    long = "x" * 100_000 + "special" + "y" * 100_000 + "requests" + "z" * 1000
+    strings = pa.array([*STRINGS, long, *STRINGS, long[::-1], long[:150_000], long[100_003:]] * 3)
+    for pattern in ("%special%requests%", "%special%", "%requests%z", "x%special%requests%"):
+        assert matched(device_column(strings), parts_of(pattern)) == expected(strings, pattern)
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.none() | TEXT, min_size=1, max_size=600), PATTERN)
+def test_random(way: str, values: list[str | None], pattern: str) -> None:
+    strings = pa.array([None if v is None else v.replace("\0", "") for v in values], pa.string())
+    assert matched(device_column(strings), parts_of(pattern)) == expected(strings, pattern)
+
+
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        "s like '%special%requests%'", "s not like '%special%requests%'", "s like 'a%b'", "s ilike '%SPECIAL%Requests%'",
+        r"s like '%a\%b%' escape '\'", "s like '%s_ecial%'", "contains(s, 'special')", "starts_with(s, 'special')",
+        "suffix(s, 'requests')", "contains(s, '')", "s like ''", "s like '%%'", "not contains(s, 'a') and s like '%b%'",
+    ],
+)  # fmt: skip
+def test_queries(predicate: str, way: str) -> None:
+    table = {"t": pa.table({"s": pa.array([*STRINGS, "a%b", "xa%bx", "Special REQUESTS"] * 40)})}
+    query = f"select count(*), count({predicate}) from t where {predicate}"
+    assert_same_as_duckdb(query, table, backend="gpu", fuse=("always",))
+    assert_same_as_duckdb(f"select s, {predicate} p from t", table, backend="gpu", fuse=("always",))
+
+
+def test_a_kernel_is_compiled_beside_the_query(way: str, tmp_path: Path) -> None:
+    """With `auto` libcudf answers until the kernel is there; with `never` always."""
+    from fuseline.operators.gpu import kernels_like
+    from fuseline.operators.gpu.device import kernel_files
+
+    column, parts = device_column(pa.array(STRINGS)), parts_of("%special%")
+    kernels_like._kernels.clear()
+    kernel_files.set((tmp_path, "never"))
+    assert kernels_like.matches(column, parts) is None
+    kernel_files.set((tmp_path, "auto"))
+    assert kernels_like.matches(column, parts) is None
+    (pending,) = kernels_like._kernels.values()
+    pending.result(120)
+    assert matched(column, parts) == expected(pa.array(STRINGS), "%special%")

@@ -1,0 +1,84 @@
+"""LIKE on the CPU by a kernel of our own, against DuckDB; without it Arrow gives the same answers."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fuseline.operators.cpu import kernels_like
+from tests.codegen.test_like import CASES, PATTERN, STRINGS, TEXT, expected, parts_of
+from tests.operators.evaluated import assert_expressions
+
+FURTHER = [
+    "%",
+    "abc%",
+    "%日",
+    "日本%",
+    "a%b%a",
+    "%special requests%",
+    "%" + "x" * 200 + "%",
+    "%s%r%",
+]
+TYPES = [pa.string(), pa.large_string()]
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few strings too go through the kernel."""
+    monkeypatch.setattr(kernels_like, "FEW_ROWS", 0)
+    for wide in (False, True):
+        kernels_like.started(wide).result()
+
+
+def matched(strings: pa.Array, pattern: str) -> list[bool]:
+    found = kernels_like.matches(strings, parts_of(pattern))
+    assert found is not None, "Arrow was to say it"
+    return [bool(x) for x in found & np.asarray(strings.is_valid())]
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("data_type", TYPES, ids=str)
+@pytest.mark.parametrize("pattern", [*CASES, *FURTHER])
+def test_patterns(pattern: str, data_type: pa.DataType) -> None:
+    strings = pa.array(STRINGS * 3, data_type)
+    for part in (strings, strings[5:90], strings[17:18]):
+        assert matched(part, pattern) == expected(part, pattern)
+
+
+@pytest.mark.usefixtures("compiled")
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.none() | TEXT, min_size=1, max_size=80), PATTERN, st.data())
+def test_random(values: list[str | None], pattern: str, data: Any) -> None:
+    strings = pa.array([None if v is None else v.replace("\0", "") for v in values], pa.string())
+    strings = strings[data.draw(st.integers(0, len(values) - 1)) :]
+    assert matched(strings, pattern) == expected(strings, pattern)
+
+
+PREDICATES = [
+    "s like '%special%requests%'", "s not like '%special%requests%'", "s like 'a%b'", "s like '%s_ecial%'", "s like '%_b%'",
+    r"s like '%a\%b%' escape '\'", "contains(s, 'special')", "contains(s, '')", "s like '%%'", "s like '_%special%'",
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("compiled")
+def test_expressions() -> None:
+    assert_expressions(PREDICATES, pa.table({"s": [*STRINGS, "a%b", "xa%bx"] * 9}))
+    assert_expressions(PREDICATES, pa.table({"s": pa.array([None, None], pa.string())}))
+
+
+def test_until_the_kernel_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a thread compiles, and where that fails, Arrow answers."""
+    failed: Future[Any] = Future()
+    failed.set_exception(OSError("no compiler"))
+    table = pa.table({"s": [*STRINGS, "a%b", "xa%bx"] * 9})
+    monkeypatch.setattr(kernels_like, "FEW_ROWS", 0)
+    for kernel in (Future[Any](), failed):
+        monkeypatch.setattr(kernels_like, "_kernels", {False: kernel})
+        assert kernels_like.matches(table["s"].chunk(0), parts_of("%a%")) is None
+        assert_expressions(PREDICATES, table)
