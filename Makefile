@@ -14,6 +14,7 @@ PY := $(VENV)/bin/python
 READY := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
 WORKERS ?= 2
 PYTEST := $(PY) -m pytest -q -n $(WORKERS) --dist worksteal --timeout 300
+SUITE ?= tpch
 SF ?= 1
 ENGINES ?= fuseline,duckdb
 REPEAT ?= 3
@@ -37,9 +38,9 @@ test: $(READY) ## all tests
 	$(PYTEST) $(ARGS)
 
 .PHONY: bench
-bench: $(READY) ## the 22 TPC-H queries on Fuseline and DuckDB: SF=1 ENGINES=fuseline,duckdb REPEAT=3 OUT=out
-	$(PY) -m benchmarks.run tpch --sf $(SF) --engines $(ENGINES) --repeat $(REPEAT) \
-		--json $(OUT)/tpch-sf$(SF).json --chart $(OUT)/tpch-sf$(SF).png
+bench: $(READY) ## the 22 TPC-H queries on Fuseline and DuckDB: SUITE=tpch (or ssb) SF=1 ENGINES=fuseline,duckdb REPEAT=3 OUT=out
+	$(PY) -m benchmarks.run $(SUITE) --sf $(SF) --engines $(ENGINES) --repeat $(REPEAT) \
+		--json $(OUT)/$(SUITE)-sf$(SF).json --chart $(OUT)/$(SUITE)-sf$(SF).png
 
 .PHONY: check
 check: lint types layout test-wheel ## what CI runs besides the tests

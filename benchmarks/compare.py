@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.report import geometric_mean
+from benchmarks.summary import geometric_mean
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,7 +51,8 @@ def _print(before: dict[str, Any], after: dict[str, Any], name: str) -> list[flo
         table.add_row(query, _shown(was), _shown(now), f"{ratio:.2f}" if ratio else "")
     known = [ratio for ratio in ratios if ratio]
     table.add_section()
-    table.add_row("geometric mean", "", "", f"{geometric_mean(known):.2f}", style="bold")
+    mean = geometric_mean(known)
+    table.add_row("geometric mean", "", "", "" if mean is None else f"{mean:.2f}", style="bold")
     Console().print(table)
     return ratios
 

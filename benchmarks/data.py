@@ -1,17 +1,25 @@
-"""The benchmark data: found where it is, or made once."""
+"""The benchmark data: found where it is, or made once.
+
+`python -m benchmarks.data ssb --sf 10 --tpch /data/tpch --out /data/ssb` makes a suite's files ahead, in a folder of your choice.
+"""
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks import tpch
+from benchmarks import ssb, tpch
 
 DATA = Path(__file__).parent.parent / "data"
+# Large enough for a GPU to read a few at once, and many enough to read in parallel at SF1
+ROW_GROUP_ROWS = 500_000
 
 Tables = dict[str, str]  # name -> path or glob of its Parquet files
 
@@ -22,17 +30,53 @@ def tpch_tables(scale: float, folder: Path | None = None) -> Tables:
     return {name: _parquet(folder, name) for name in tpch.TABLES}
 
 
-def make_tpch(scale: float) -> Path:
-    """`data/tpch-sf<scale>`, made if it is not there; several processes may ask at once."""
-    folder = DATA / f"tpch-sf{scale:g}"
+def ssb_tables(scale: float, folder: Path | None = None) -> Tables:
+    """The five tables of the Star Schema Benchmark: those in `folder`, or those made once under `data/`."""
+    folder = folder or make_ssb(scale)
+    return {name: _parquet(folder, name) for name in ssb.TABLES}
+
+
+def make_tpch(scale: float, folder: Path | None = None) -> Path:
+    """`folder`, or `data/tpch-sf<scale>`, made if it is not there; several processes may ask at once."""
+    target = folder or DATA / f"tpch-sf{scale:g}"
+    with _made_once(target) as made:
+        if made:
+            command = [_generator(), "parquet", "-s", f"{scale:g}", "-o", str(made), "--quiet"]
+            subprocess.run(command, check=True)
+    return target
+
+
+def make_ssb(scale: float, folder: Path | None = None, source: Path | None = None) -> Path:
+    """`folder`, or `data/ssb-sf<scale>`, made if it is not there from TPC-H's tables of that scale in `source`."""
+    import duckdb
+
+    target = folder or DATA / f"ssb-sf{scale:g}"
+    with _made_once(target) as made:
+        if made:
+            with duckdb.connect() as connection:
+                connection.execute("create schema tpch")
+                for name, path in tpch_tables(scale, source).items():
+                    text = path.replace("'", "''")
+                    connection.execute(f"create view tpch.{name} as from read_parquet('{text}')")
+                for name, rows in ssb.sizes(scale).items():
+                    connection.execute(f"set variable {name} = {rows}::bigint")
+                for name, query in ssb.definitions().items():
+                    path = str(made / f"{name}.parquet").replace("'", "''")
+                    kind = f"(format parquet, row_group_size {ROW_GROUP_ROWS})"
+                    connection.execute(f"copy ({query}) to '{path}' {kind}")
+    return target
+
+
+@contextmanager
+def _made_once(folder: Path) -> Iterator[Path | None]:
+    """A folder to fill that becomes this one, or None when it is there already."""
     if folder.exists():
-        return folder
-    DATA.mkdir(exist_ok=True)
-    made = Path(tempfile.mkdtemp(prefix=folder.name, dir=DATA))
+        yield None
+        return
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    made = Path(tempfile.mkdtemp(prefix=folder.name, dir=folder.parent))
     try:
-        subprocess.run(
-            [_generator(), "parquet", "-s", f"{scale:g}", "-o", str(made), "--quiet"], check=True
-        )
+        yield made
         made.chmod(0o755)
         made.rename(folder)
     except OSError:
@@ -40,7 +84,6 @@ def make_tpch(scale: float) -> Path:
             raise
     finally:
         shutil.rmtree(made, ignore_errors=True)
-    return folder
 
 
 def _generator() -> str:
@@ -59,3 +102,21 @@ def _parquet(folder: Path, name: str) -> str:
     if any((folder / name).glob("*.parquet")):
         return str(folder / name / "*.parquet")
     raise SystemExit(f"There is no {name}.parquet in {folder}.")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Make the files of a suite and say where they are."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.data", description=__doc__)
+    parser.add_argument("suite", choices=["tpch", "ssb"])
+    parser.add_argument("--sf", type=float, default=1, help="scale factor")
+    parser.add_argument("--out", type=Path, help="by default a folder under data/")
+    parser.add_argument("--tpch", type=Path, help="the TPC-H files that SSB is made from")
+    options = parser.parse_args(arguments)
+    if options.suite == "tpch":
+        print(make_tpch(options.sf, options.out))
+    else:
+        print(make_ssb(options.sf, options.out, options.tpch))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,7 +1,7 @@
 """The engines under test: how each loads the tables, runs a query, and says where it ran.
 
-`load` is timed apart from the queries. `forget` comes before the cold run of each query: an engine that
-keeps what it has read begins anew there. `run` ends with the whole answer in host memory as Arrow.
+`load` is timed apart from the queries. `forget` comes before a cold run: an engine that keeps what it has
+read begins anew there. `run` ends with the whole answer in host memory as Arrow.
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ import importlib.util
 import re
 import time
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable
-from typing import Any, ClassVar
+from dataclasses import dataclass, fields, is_dataclass
+from functools import partial
+from typing import Any
 
 import pyarrow as pa
 
@@ -19,7 +22,8 @@ from benchmarks.data import Tables
 
 INTERVAL = re.compile(r"interval '(\d+)' (day|month|year)")  # Polars wants the unit in the string
 
-COMPILE_SECONDS = 60  # in which a kernel that compiles in the background has to be there
+COMPILE_SECONDS = 60  # in which the kernels that compile in the background should be there
+COMPILING = "being compiled"  # a receipt's reason meanwhile
 
 
 class NotSupported(Exception):
@@ -29,7 +33,7 @@ class NotSupported(Exception):
 class Engine(ABC):
     """What an engine has to say and do."""
 
-    exact_types: ClassVar[bool] = True  # DuckDB's types are promised
+    exact_types: bool = True  # DuckDB's types are promised
 
     @abstractmethod
     def load(self, tables: Tables) -> None:
@@ -42,16 +46,31 @@ class Engine(ABC):
     def run(self, query: str) -> pa.Table:
         """The answer, in host memory."""
 
+    def timed_run(self, query: str) -> tuple[pa.Table, float]:
+        """The answer and the seconds it took."""
+        start = time.perf_counter()
+        answer = self.run(query)
+        return answer, time.perf_counter() - start
+
+    def settle(self, query: str) -> bool:
+        """Run until the query's kernels are compiled and in memory; whether they are."""
+        return True
+
+    def kernels(self) -> Kernels | None:
+        """Where the kernels of the last run came from, where the engine has such."""
+        return None
+
     def placement(self) -> list[dict[str, Any]]:
         """The plan nodes of the last run with device, seconds, rows and bytes, where the engine tells."""
         return []
 
-    def pipelines(self) -> list[dict[str, Any]]:
-        """What each generated kernel of the last query reads and takes, in one more run, where the engine has such."""
-        return []
+    def receipts(self) -> dict[str, Any]:
+        """What the last query read and what took its time, from one more run that waits after each node, where the engine tells."""
+        return {}
 
-    def settle(self, query: str) -> None:  # noqa: B027 - most engines compile nothing
-        """Wait for what the engine prepares in the background."""
+    def columns(self) -> dict[str, int]:
+        """The columns held in memory with their encoded bytes, where the engine keeps such."""
+        return {}
 
     def bandwidth(self) -> dict[str, float]:
         """The copy bandwidth of each device that ran a kernel, bytes a second."""
@@ -59,6 +78,16 @@ class Engine(ABC):
 
     def close(self) -> None:  # noqa: B027 - most engines hold nothing
         """Give back memory and files."""
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """How many kernels of a run were in memory, read from disk or compiled (or are being compiled), and how many pipelines have none."""
+
+    memory: int = 0
+    disk: int = 0
+    compiler: int = 0
+    none: int = 0
 
 
 class Fuseline(Engine):
@@ -90,33 +119,57 @@ class Fuseline(Engine):
         self._frame = self._connection.sql(query)
         return self._frame.to_arrow()
 
-    def settle(self, query: str) -> None:
-        """Run until no kernel of the query is being compiled in the background: a hot run has its kernels."""
+    def settle(self, query: str) -> bool:
         give_up = time.monotonic() + COMPILE_SECONDS
         while time.monotonic() < give_up:
             self.run(query)
-            reasons = [n.receipt.reason or "" for n in self._frame.profile.pipelines]
-            if not any("being compiled" in reason for reason in reasons):
-                return
-            time.sleep(0.05)
-        raise TimeoutError(f"a kernel was not compiled within {COMPILE_SECONDS} s")
+            if not self.kernels().compiler:
+                self.run(query)  # what came from disk is in memory now
+                if not self.kernels().compiler:
+                    return True
+            time.sleep(0.02)
+        return False
+
+    def kernels(self) -> Kernels:
+        counts = Counter(_origin(node.receipt) for node in self._frame.profile.pipelines)
+        return Kernels(**counts)
 
     def placement(self) -> list[dict[str, Any]]:
         kept = ("name", "device", "seconds", "rows", "bytes")
         return [{key: getattr(node, key) for key in kept} for node in self._frame.profile.nodes]
 
-    def pipelines(self) -> list[dict[str, Any]]:
+    def receipts(self) -> dict[str, Any]:
+        from fuseline.runtime.roofline import bound
+
         plan = self._frame.plan
         self._connection.run(plan, timed=True)  # finds the kernels
         profile = self._connection.run(plan, timed=True).profile
         self._bandwidth |= profile.bandwidth
-        found = []
+        pipelines = []
         for node in profile.pipelines:
             kept = ("rows", "bytes", "seconds", "operations", "reason")
-            kernel = node.receipt.kernel
             row = {key: getattr(node.receipt, key) for key in kept}
-            found.append({"device": node.device, "kernel": kernel and kernel.stem, **row})
-        return found
+            kernel, roof = node.receipt.kernel, profile.bandwidth.get(node.device)
+            limit = bound(node.receipt, roof, node.device) if roof and node.receipt.fused else None
+            row |= {"device": node.device, "kernel": kernel and kernel.stem, "bound": limit}
+            row["builds"] = [[b.form, b.rows, b.bytes] for b in node.receipt.builds]
+            pipelines.append(row)
+        held = self.columns()
+        touched = {name: held.get(name) for name in sorted(scanned(profile.nodes[0].node))}
+        return {
+            "pipelines": pipelines,
+            "columns": touched,
+            "operator_seconds": sum(n.seconds for n in profile.nodes if not _is_kernel(n)),
+        }
+
+    def columns(self) -> dict[str, int]:
+        # Not fuseline_columns(), which counts distinct values
+        names = self._connection.catalog.identities()
+        held: Counter[str] = Counter()
+        for column in self._connection.cache.stats():
+            if column.source in names:
+                held[f"{names[column.source]}.{column.column}"] += column.bytes
+        return dict(held)
 
     def bandwidth(self) -> dict[str, float]:
         return dict(self._bandwidth)
@@ -124,6 +177,32 @@ class Fuseline(Engine):
     def close(self) -> None:
         self._frame = None
         self._connection.close()
+
+
+def _origin(receipt: Any) -> str:
+    if receipt.reason is None:
+        return str(receipt.origin)
+    return "compiler" if COMPILING in receipt.reason else "none"
+
+
+def _is_kernel(node: Any) -> bool:
+    return node.receipt is not None and node.receipt.fused
+
+
+def scanned(plan: Any) -> set[str]:
+    """`table.column` of all that a physical plan reads, wherever in its nodes the scans are."""
+    found, seen, todo = set(), set(), [plan]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, tuple):
+            todo.extend(node)
+        elif is_dataclass(node) and id(node) not in seen:
+            seen.add(id(node))
+            if hasattr(node, "sources") and hasattr(node, "table"):
+                found |= {f"{node.table.name}.{source}" for source in node.sources}
+            else:
+                todo.extend(getattr(node, field.name) for field in fields(node))
+    return found
 
 
 class DuckDB(Engine):
@@ -178,6 +257,13 @@ class Polars(Engine):
         return answer.to_arrow()
 
 
+def _isolated(device: str) -> Engine:
+    """Its SQL makes cross joins of what stands between commas, which can take all memory."""
+    from benchmarks.isolated import Isolated
+
+    return Isolated(partial(Polars, device), exact_types=False, limited=device == "cpu")
+
+
 ENGINES: dict[str, Callable[[], Engine]] = {
     "fuseline": Fuseline,
     "fuseline-unfused": lambda: Fuseline(fuse="never"),
@@ -185,17 +271,29 @@ ENGINES: dict[str, Callable[[], Engine]] = {
     "fuseline-cpu": lambda: Fuseline(device="cpu"),
     "duckdb": lambda: DuckDB(own_tables=True),
     "duckdb-parquet": lambda: DuckDB(own_tables=False),
-    "polars": lambda: Polars("cpu"),
-    "cudf-polars": lambda: Polars("gpu"),
+    "polars": lambda: _isolated("cpu"),
+    "cudf-polars": lambda: _isolated("gpu"),
 }
 
 NEEDS = {"polars": "polars", "cudf-polars": "cudf_polars"}
+
+
+def chosen(names: str) -> list[str]:
+    """The names of a list with commas; `all` stands for those that are here, each of Fuseline's devices once."""
+    if names != "all":
+        return names.split(",")
+    twice = {"fuseline-gpu", "fuseline-cpu"}
+    return [name for name in ENGINES if name not in twice and _is_here(name)]
+
+
+def _is_here(name: str) -> bool:
+    return name not in NEEDS or importlib.util.find_spec(NEEDS[name]) is not None
 
 
 def make(name: str) -> Engine:
     """The engine of this name, or an exit that says what is there and what is missing."""
     if name not in ENGINES:
         raise SystemExit(f"There is no engine {name}; there are {', '.join(ENGINES)}.")
-    if name in NEEDS and importlib.util.find_spec(NEEDS[name]) is None:
+    if not _is_here(name):
         raise SystemExit(f"The engine {name} needs the package {NEEDS[name]}, which is missing.")
     return ENGINES[name]()

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from benchmarks import compare, engines, report, run, tpch
+from benchmarks import charts, compare, engines, floors, report, run, streams, summary, tpch
+from benchmarks.isolated import Isolated
 from tests.conftest import SCALE
 
 
 class Liar(engines.DuckDB):
-    """Right in the cold run, wrong afterwards, except for Q6, which fails."""
+    """Right in the first run, wrong afterwards, except for Q6, which fails."""
 
     def run(self, query: str) -> pa.Table:
         answer = super().run(query)
@@ -53,14 +55,131 @@ def test_each_kernel_is_a_point_below_the_roof(
     chosen = ["--engines", "fused,duckdb", "--queries", "q01,q06"]
     status, result = measured(tmp_path, tpch_dir, *chosen, "--roofline", str(tmp_path / "r.png"))
     assert status == 0
-    first, second = report.kernels(result, "fused")
+    first, second = charts.kernels(result, "fused")
     assert (first[0], second[0]) == ("q01", "q06")
     assert min(*first[1:], *second[1:]) > 0
     assert result["engines"]["fused"]["bandwidth"].keys() == {"cpu"}
-    assert report.kernels(result, "duckdb") == []
+    assert charts.kernels(result, "duckdb") == []
     assert (tmp_path / "r.png").stat().st_size > 10_000
     report.main([str(tmp_path / "out.json"), "--roofline", str(tmp_path / "again.png")])
     assert (tmp_path / "again.png").exists()
+
+
+def test_all_in_one_connection_touch_each_column_once(
+    tmp_path: Path, tpch_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FUSELINE_CACHE_DIR", str(tmp_path))
+    fused = lambda: engines.Fuseline(device="cpu", fuse="always")  # noqa: E731
+    monkeypatch.setitem(engines.ENGINES, "fused", fused)
+    chosen = ["--engines", "fused,duckdb", "--queries", "q01,q06", "--cold"]
+    status, result = measured(tmp_path, tpch_dir, *chosen)
+    assert (status, result["kind"]) == (0, "sequence")
+    first, second = (result["queries"][q]["engines"]["fused"] for q in ("q01", "q06"))
+    assert first["loaded"] == sum(first["columns"].values()) > 0
+    assert second["loaded"] == 0  # Q6 reads columns that Q1 has read
+    assert first["floor"]["bytes"] == first["loaded"]
+    assert (
+        first["floor"]["seconds"]
+        == first["loaded"] / result["engines"]["fused"]["bandwidth"]["cpu"]
+    )
+
+
+def test_no_measurement_begins_after_the_limit(tmp_path: Path, tpch_dir: Path) -> None:
+    chosen = ["--engines", "duckdb", "--queries", "q06", "--limit", "0"]
+    status, result = measured(tmp_path, tpch_dir, *chosen)
+    found = result["queries"]["q06"]["engines"]["duckdb"]
+    assert (status, found["hot"]) == (1, None)
+    assert found["message"] == "TimeoutError: the run's time was over"
+
+
+def test_floor_says_where_the_time_went() -> None:
+    found = {
+        "hot": 0.010,
+        "columns": {"t.a": 4_000, "t.b": 6_000},
+        "placement": [{"device": "gpu"}],
+        "operator_seconds": 0.002,
+        "pipelines": [
+            {"bound": "memory", "seconds": 0.005},
+            {"bound": None, "seconds": 0.0},
+        ],
+    }
+    floor = floors.floor(found, {"gpu": 1e9})
+    assert floor is not None
+    assert (floor["bytes"], floor["seconds"], floor["bound"]) == (10_000, 1e-5, "memory")
+    assert floor["spent"] == pytest.approx({"memory": 0.005, "operators": 0.002, "host": 0.003})
+    assert floors.floor(found | {"columns": {"t.a": None}}, {"gpu": 1e9}) is None
+    assert floors.floor(found, {}) is None
+
+
+def test_summary_counts_only_what_both_answered() -> None:
+    def row(fused: float | None, unfused: float) -> dict[str, Any]:
+        times = {"fuseline": fused, "fuseline-unfused": unfused, "duckdb": 1.0}
+        status = {name: "ok" if hot else "error" for name, hot in times.items()}
+        return {
+            "engines": {n: {"status": status[n], "cold": t, "hot": t} for n, t in times.items()}
+        }
+
+    names = ("fuseline", "fuseline-unfused", "duckdb")
+    queries = {"q01": row(0.1, 0.4), "q02": row(0.4, 0.2), "q03": row(None, 1.0)}
+    whole = summary.summary({"engines": {name: {} for name in names}, "queries": queries})
+    ours = whole["engines"]["fuseline"]
+    assert (ours["answered"], ours["hot"], ours["total_faster"]) == (2, 0.5, 4.0)
+    assert ours["hot_faster"] == pytest.approx(5.0)
+    assert whole["fused"] == {"median": 2.25, "least": ["q02", 0.5], "slower": ["q02"]}
+
+
+def test_streams_count_kernels_compiled_for_new_parameters(
+    tmp_path: Path, tpch_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FUSELINE_CACHE_DIR", str(tmp_path))
+    fused = lambda: engines.Fuseline(device="cpu", fuse="always")  # noqa: E731
+    monkeypatch.setitem(engines.ENGINES, "fused", fused)
+    chosen = ["--engines", "fused", "--queries", "q01,q06", "--streams", "2"]
+    status, result = measured(tmp_path, tpch_dir, *chosen)
+    rows = streams.summary(result["streams"], "fused")
+    assert [row["equal"] for row in rows] == [2, 2, 2]
+    assert [row["compiled"] > 0 for row in rows] == [True, False, False]
+    assert status == 0
+
+
+def test_a_kernel_compiled_for_new_parameters_fails_the_run() -> None:
+    ok = {"status": "ok", "message": ""}
+    rows = [
+        {"stream": stream, "engines": {"fuseline": {"q01": ok | {"compiled": 1}}}}
+        for stream in (0, 1)
+    ]
+    assert streams.problems(rows, ["fuseline"]) == ["stream 1 q01 fuseline: 1 kernels compiled"]
+
+
+def test_streams_are_for_tpch() -> None:
+    with pytest.raises(SystemExit, match="SSB has no rules"):
+        run.main(["ssb", "--streams", "1"])
+
+
+class Fragile(engines.DuckDB):
+    """Ends its process at one query, and refuses another."""
+
+    def __init__(self) -> None:
+        super().__init__(own_tables=False)
+
+    def run(self, query: str) -> pa.Table:
+        if query == "die":
+            os._exit(1)
+        if query == "refuse":
+            raise engines.NotSupported("not that")
+        return super().run(query)
+
+
+def test_an_engine_that_dies_begins_again(tpch_tables: dict[str, Path]) -> None:
+    engine = Isolated(Fragile, exact_types=True, limited=False)
+    engine.load({"nation": str(tpch_tables["nation"])})
+    with pytest.raises(MemoryError, match="its process ended"):
+        engine.run("die")
+    with pytest.raises(engines.NotSupported, match="not that"):
+        engine.run("refuse")
+    answer, seconds = engine.timed_run("select count(*) from nation")
+    assert (answer.column(0).to_pylist(), seconds > 0) == ([25], True)
+    engine.close()
 
 
 def test_what_fails_or_differs_is_not_timed(
@@ -87,6 +206,12 @@ def test_q11_asks_for_a_fraction_that_shrinks_with_the_scale() -> None:
     assert "* 0.0001\n" in tpch.queries(1)["q11"]
     assert "* 0.01\n" in tpch.queries(0.01)["q11"]
     assert "* 0.000001\n" in tpch.queries(100)["q11"]
+
+
+def test_all_engines_are_those_that_are_here() -> None:
+    found = engines.chosen("all")
+    assert found[:4] == ["fuseline", "fuseline-unfused", "duckdb", "duckdb-parquet"]
+    assert engines.chosen("duckdb,polars") == ["duckdb", "polars"]
 
 
 def test_an_unknown_engine_is_named() -> None:

@@ -1,0 +1,7 @@
+-- Q1.2: the same for a month, discounts of 4 to 6 % and quantities of 26 to 35
+select sum(lo_extendedprice * lo_discount) as revenue
+from lineorder, date
+where lo_orderdate = d_datekey
+    and d_yearmonthnum = 199401
+    and lo_discount between 4 and 6
+    and lo_quantity between 26 and 35
