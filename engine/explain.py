@@ -81,13 +81,15 @@ def analyzed(profile: Profile) -> str:
         )
         if isinstance(node.node, Pipeline):
             margin = " " * NUMBERS_WIDTH
-            lines += [f"{margin}{'  ' * (node.depth + 1)}{text}" for text in _chain(node.node)]
+            lines += [f"{margin}{'  ' * (node.depth + 1)}{text}" for text in _operators(node.node)]
     for i, node in enumerate(pipelines, 1):
         lines += [
             f"Pipeline {i}: {text}" if text[0] != " " else text for text in _kernel(node, profile)
         ]
     lines.extend(f"{n.name}: {n.host_note}" for n in profile.nodes if n.host_values)
     lines.extend(f"{n.name}: {n.remark}" for n in profile.nodes if n.remark is not None)
+    apart = {n.node.not_fused: n.name for n in profile.nodes if n.node.not_fused is not None}
+    lines.extend(f"{name} is in no pipeline: {reason}" for reason, name in apart.items())
     reasons = {n.reason: n.name for n in profile.nodes if n.reason is not None}
     lines.extend(f"* {name}: {reason}" for reason, name in reasons.items())
     lines.append(
@@ -96,15 +98,17 @@ def analyzed(profile: Profile) -> str:
     return "\n".join(_shortened(line) for line in lines)
 
 
-def _chain(pipeline: Pipeline) -> list[str]:
+def _operators(pipeline: Pipeline) -> list[str]:
     """The operators that a pipeline stands for, which have no time of their own."""
     lines: list[str] = []
-    node: Physical = pipeline.body
-    while True:
-        lines.append("  " * len(lines) + describe(node))
-        if not node.children:
-            return lines
-        node = node.children[0]
+
+    def visit(node: Physical, depth: int) -> None:
+        lines.append("  " * depth + describe(node))
+        for child in node.children:
+            visit(child, depth + 1)
+
+    visit(pipeline.body, 0)
+    return lines
 
 
 def _kernel(node: NodeProfile, profile: Profile) -> list[str]:

@@ -19,11 +19,15 @@ Device = OneOf["gpu", "cpu"]
 
 @dataclass(frozen=True, kw_only=True)
 class Physical(Node):
-    """An operator on one device; `reason` says why it is not the GPU, `estimate` is the expected row count."""
+    """An operator on one device; `reason` says why it is not the GPU, `estimate` is the expected row count.
+
+    `not_fused` says why no pipeline holds it, where one might be expected to.
+    """
 
     device: Device = field(default="cpu", compare=False)
     reason: str | None = field(default=None, compare=False)
     estimate: float | None = field(default=None, compare=False)
+    not_fused: str | None = field(default=None, compare=False)
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -307,16 +311,42 @@ class Transfer(Physical):
 
 
 @dataclass(frozen=True)
-class Pipeline(Physical):
-    """A chain from a scan to a sink that one generated kernel runs; nothing in between is stored.
+class Stored(Physical):
+    """In the body of a pipeline: the rows of its input of this number, which are complete before it starts."""
 
-    `body` is the chain as operators, which run it one after the other when no kernel can hold it (`codegen.values.NotFusable`) or
-    when its answer is in doubt.  `prepared` is the operator's own memory of kernels from one run to the next.
+    number: int
+    made: tuple[Column, ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.made
+
+
+@dataclass(frozen=True)
+class Pipeline(Physical):
+    """A tree from scans and stored rows through joins to one sink, run by generated kernels; nothing in between is stored.
+
+    `body` is that tree as operators, which run it one after the other when no kernel can hold it (`codegen.values.NotFusable`) or
+    when its answer is in doubt; its leaves are scans and `Stored`.  One kernel goes from the leaf of the probe sides to the
+    sink, and one more makes the index of each build side.  `prepared` is the operator's own memory of kernels from one run
+    to the next.
     """
 
+    CHILDREN: ClassVar = ("inputs",)
     body: Physical
+    inputs: tuple[Physical, ...] = ()
     prepared: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def columns(self) -> tuple[Column, ...]:
         return self.body.columns
+
+
+def probe_side(node: HashJoin) -> Physical:
+    """Return the input whose rows a fused join goes through: the left one, unless an inner join hashes that."""
+    return node.right if node.kind == "inner" and node.build == "left" else node.left
+
+
+def build_side(node: HashJoin) -> Physical:
+    """Return the input that a fused join makes an index of."""
+    return node.left if node.kind == "inner" and node.build == "left" else node.right

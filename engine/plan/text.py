@@ -7,7 +7,7 @@ so the text of a query is the same in each run.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .expr import Column, Expr, Subquery, columns_of
@@ -42,6 +42,7 @@ from .physical import (
     Pipeline,
     RangeScan,
     SortRows,
+    Stored,
     TopK,
     Transfer,
     ValuesScan,
@@ -51,13 +52,14 @@ __all__ = ["describe", "expression", "tree"]
 
 INDENT = "  "
 _ROWS_SHOWN = 4
-_HIDDEN_FIELDS = ("device", "reason", "estimate", "body", "prepared")
+_HIDDEN_FIELDS = ("device", "reason", "estimate", "not_fused", "body", "prepared")
 
 
 def tree(plan: Node) -> str:
     """Return a logical or physical plan as an indented tree; a node that is reached twice is written out once.
 
-    Why nodes are not on the GPU stands below the tree, each reason once.
+    Below a pipeline stand its operators, and below `Stored i` among them the operators of the pipeline's input i.  Why nodes are
+    not on the GPU, or in no pipeline, stands below the tree, each reason once.
     """
     text = _Tree(plan)
     return "\n".join([*text.lines(plan, 0), *text.footnotes()])
@@ -83,12 +85,20 @@ class _Tree:
                 self.names.update({id_: f"{name}#{i}" for i, id_ in enumerate(ids, 1)})
         self.subqueries: dict[int, int] = {}  # id of the plan object -> number
         self.written: set[int] = set()
-        nodes = walk(plan) if isinstance(plan, Physical) else ()
-        self.reasons = list(dict.fromkeys(n.reason for n in nodes if n.reason is not None))
+        nodes = list(_physical(plan)) if isinstance(plan, Physical) else []
+        self.reasons = _in_order(n.reason for n in nodes)
+        self.not_fused = _in_order(n.not_fused for n in nodes)
 
-    def lines(self, node: Node, depth: int) -> Iterator[str]:
+    def lines(self, node: Node, depth: int, inputs: tuple[Node, ...] = ()) -> Iterator[str]:
+        """Yield the lines of a tree; `inputs` are those of the pipeline whose body it is in."""
         own = INDENT * depth + self.line(node)
-        if id(node) in self.written and node.children:
+        below: tuple[Node, ...] = node.children
+        match node:
+            case Pipeline(body=body):
+                below, inputs = (body,), node.inputs
+            case Stored(number=number) if inputs:
+                below, inputs = (inputs[number],), ()
+        if id(node) in self.written and below:
             yield f"{own}  (as above)"
             return
         self.written.add(id(node))
@@ -97,14 +107,19 @@ class _Tree:
             number = self.number(subquery)
             yield f"{INDENT * (depth + 1)}subquery {number}:"
             yield from self.lines(subquery, depth + 2)
-        for child in _below(node):
-            yield from self.lines(child, depth + 1)
+        for child in below:
+            yield from self.lines(child, depth + 1, inputs)
 
     def placement(self, node: Node) -> str:
         if not isinstance(node, Physical):
             return ""
         rows = "" if node.estimate is None else f", ~{node.estimate:,.0f} rows"
-        return f"  [{self.device(node)}{rows}]"
+        apart = ""
+        if node.not_fused is not None:
+            several = len(self.not_fused) > 1
+            number = f" {self.not_fused.index(node.not_fused) + 1}" if several else ""
+            apart = f", not fused{number}"
+        return f"  [{self.device(node)}{rows}{apart}]"
 
     def device(self, node: Physical) -> str:
         """Return the device, with the number of its reason where there are several."""
@@ -113,11 +128,7 @@ class _Tree:
         return f"{node.device} {self.reasons.index(node.reason) + 1}"
 
     def footnotes(self) -> list[str]:
-        several = len(self.reasons) > 1
-        return [
-            f"cpu {i}: {reason}" if several else f"cpu: {reason}"
-            for i, reason in enumerate(self.reasons, 1)
-        ]
+        return [*_numbered("cpu", self.reasons), *_numbered("not fused", self.not_fused)]
 
     def line(self, node: Node) -> str:
         details = [d for d in self.details(node) if d]
@@ -181,6 +192,8 @@ class _Tree:
                 return [self.rows(node)]
             case Transfer(device=device):
                 return [f"to {device}"]
+            case Stored(number=number):
+                return [str(number)]
         return self.fields(node)
 
     # The parts of a line
@@ -316,8 +329,26 @@ def _columns(node: Node, seen: set[int]) -> Iterator[Column]:
 
 
 def _below(node: Node) -> tuple[Node, ...]:
-    """The nodes to show below one: its inputs, or the operators that a pipeline stands for."""
-    return (node.body,) if isinstance(node, Pipeline) else node.children
+    """The nodes below one: its inputs, and before them the operators that a pipeline stands for."""
+    return (node.body, *node.inputs) if isinstance(node, Pipeline) else node.children
+
+
+def _physical(node: Node) -> Iterator[Physical]:
+    """Yield operators, those in pipelines too."""
+    if isinstance(node, Physical):
+        yield node
+        for child in _below(node):
+            yield from _physical(child)
+
+
+def _in_order(reasons: Iterable[str | None]) -> list[str]:
+    return list(dict.fromkeys(r for r in reasons if r is not None))
+
+
+def _numbered(label: str, reasons: list[str]) -> Iterator[str]:
+    """Yield footnotes, with numbers where there are several."""
+    for i, reason in enumerate(reasons, 1):
+        yield f"{label} {i}: {reason}" if len(reasons) > 1 else f"{label}: {reason}"
 
 
 def _values(node: Node) -> Iterator[Any]:

@@ -3,8 +3,9 @@
     optimize   logical -> logical     `optimizer.RULES`, in their order
     lower      logical -> physical    which algorithm, which build side
     share      equal parts become one object, which runs once
+    roll_up    totals of what is grouped too read the groups
     place      + device, + the reason when it is not the GPU
-    fuse       chains of row-wise operators -> Pipeline
+    fuse       chains of row-wise operators and joins -> Pipeline
 
 Rules that turn subqueries into joins are in `subqueries`, `flatten` and `unnest`; join orders in `join_graph` and `join_order`;
 expressions in `simplification`, `fold`, `logic`, `unwrap` and `nullness`; row counts in `estimate` and `selectivity`.
@@ -26,6 +27,7 @@ from .fuse import fuse as fuse_pipelines
 from .lower import lower
 from .optimizer import optimize
 from .place import place
+from .roll_up import roll_up
 from .share import share_subplans
 
 __all__ = ["plan_query"]
@@ -53,7 +55,7 @@ def plan_query(
     if check:
         check_logical(plan, "bind", subqueries=True)
     optimized = optimize(plan, observer=observer, check=check)
-    physical = share_subplans(lower(optimized, Estimates()))
+    physical = roll_up(share_subplans(lower(optimized, Estimates())))
     if check:
         check_physical(physical, "lower", optimized.columns)
     placed = place(physical, device, unsupported)
@@ -62,6 +64,8 @@ def plan_query(
     if observer is not None:
         observer("place", placed)
     fused = fuse_pipelines(placed, fuse)
+    if check:
+        check_physical(fused, "fuse", optimized.columns)
     if observer is not None and fused is not placed:
         observer("fuse", fused)
     return fused

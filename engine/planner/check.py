@@ -25,9 +25,13 @@ from ..plan.physical import (
     HashAggregate,
     HashJoin,
     HashSetOperation,
+    MemoryScan,
     NestedLoopJoin,
+    ParquetScan,
     Physical,
+    Pipeline,
     SortRows,
+    Stored,
     TopK,
 )
 from ..plan.types import BOOLEAN
@@ -164,6 +168,9 @@ def check_physical(plan: Physical, step: str, columns: tuple[Column, ...]) -> No
     if plan.columns != columns:
         _fail(step, f"the columns {_names(plan.columns)} are not {_names(columns)}")
     for node in walk(plan):
+        if isinstance(node, Pipeline):
+            _check_body(node, step)
+            continue
         inputs = node.children
         visible = {c for child in inputs for c in child.columns}
         missing = [c for c in _read_by(node) if c not in visible]
@@ -173,6 +180,18 @@ def check_physical(plan: Physical, step: str, columns: tuple[Column, ...]) -> No
             [c.type for c in child.columns] != [c.type for c in node.made] for child in inputs
         ):
             _fail(step, f"{type(node).__name__} over inputs of different types")
+
+
+def _check_body(node: Pipeline, step: str) -> None:
+    """A body reads its inputs only where it says so, and all of it is on the pipeline's device."""
+    check_physical(node.body, step, node.columns)
+    for part in walk(node.body):
+        if isinstance(part, Stored) and part.made != node.inputs[part.number].columns:
+            _fail(step, f"Stored {part.number} makes {_names(part.made)}, its input other columns")
+        if not part.children and not isinstance(part, ParquetScan | MemoryScan | Stored):
+            _fail(step, f"a pipeline reads {type(part).__name__}")
+        if part.device != node.device:
+            _fail(step, f"a pipeline on the {node.device} holds {type(part).__name__} of another")
 
 
 def _read_by(node: Physical) -> Iterable[Column]:

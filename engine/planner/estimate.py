@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import singledispatchmethod
 
-from ..plan.expr import Cast, Column, ColumnRef, Expr, Literal, conjuncts
+from ..plan.expr import AggregateCall, Call, Cast, Column, ColumnRef, Expr, Literal, conjuncts
 from ..plan.logical import (
     Aggregate,
     Distinct,
@@ -27,6 +27,7 @@ from ..plan.logical import (
     Sort,
     Values,
 )
+from ..plan.physical import MemoryScan, ParquetScan
 from ..plan.types import DataType, Kind
 from .equalities import equalities
 from .facts import at_most_one_row
@@ -36,8 +37,10 @@ UNKNOWN_ROWS = 100_000.0  # a table that does not know its size
 TEXT_DISTINCT = (
     25.0  # values of a text column of which only bounds are known: flags, brands, nations, segments
 )
+FEW_VALUES = 1000.0  # between bounds, for all of them to be expected
 SMALL_TABLE = 1000  # rows up to which a column of unknown values is taken for a key
-GROUP_SHRINK = 0.1  # groups among rows when nothing is known of the keys
+PARTS_OF_DATES = {"quarter": 4.0, "month": 12.0, "day": 31.0, "dayofweek": 7.0, "isodow": 7.0}
+YEAR_DAYS, DAY_SECONDS = 365.2425, 86400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +130,8 @@ class Estimates:
         if len(node.keys) == 1:
             (column,) = keys
             made[column] = replace(keys[column], unique=keys[column].domain <= groups * 1.01)
-        for column, _ in node.aggregates:
-            made[column] = ColumnEstimate(groups, groups, False, derived=True)
+        for column, call in node.aggregates:
+            made[column] = aggregated(call, below, groups)
         if node.grouping_id is not None:
             made[node.grouping_id] = ColumnEstimate(2.0, 2.0, False)
         return Relation(groups, made)
@@ -204,7 +207,7 @@ class Estimates:
         return Relation(left.rows + right.rows, both).scaled(rows)
 
 
-def scan_relation(scan: Scan) -> Relation:
+def scan_relation(scan: Scan | ParquetScan | MemoryScan) -> Relation:
     """Read the statistics of a table; what they leave open follows from the column's type and bounds."""
     statistics = scan.table.statistics()
     rows = UNKNOWN_ROWS if statistics.rows is None else float(statistics.rows)
@@ -217,13 +220,19 @@ def scan_relation(scan: Scan) -> Relation:
             low, high = number(known.low), number(known.high)
             nulls = known.nulls
             distinct = rows if known.unique else known.distinct or known.likely_distinct
-        if distinct is None:
+        if distinct is None or _has_few_values(column.type, low, high):
             distinct = _guess_distinct(column.type, rows, low, high)
         domain = max(1.0, min(float(distinct), rows))
         unique = domain >= 0.99 * rows
         share = nulls / rows if nulls and rows else 0.0
         made[column] = ColumnEstimate(domain, domain, unique, low, high, share, source_rows=rows)
     return Relation(rows, made)
+
+
+def _has_few_values(data_type: DataType, low: float | None, high: float | None) -> bool:
+    """Whether bounds say more than the bits of codes, which take nearly none where equal values follow one another."""
+    whole = data_type.is_integer or data_type.kind is Kind.DATE
+    return whole and low is not None and high is not None and high - low < FEW_VALUES
 
 
 def _guess_distinct(
@@ -312,6 +321,13 @@ def expected(expr: Expr, relation: Relation) -> ColumnEstimate:
             return ColumnEstimate(1.0, 1.0, False, value, value)
         case Cast(operand=operand):
             return expected(operand, relation)
+        case Call(function=function) if function in PARTS_OF_DATES:
+            return _fewer(relation, PARTS_OF_DATES[function])
+        case Call(function="year", args=(date,)):
+            known = expected(date, relation)
+            if known.low is not None and known.high is not None:
+                day = 1.0 if date.type.kind is Kind.DATE else DAY_SECONDS
+                return _fewer(relation, (known.high - known.low) / (YEAR_DAYS * day) + 1)
     distinct = 1.0
     for child in expr.children:
         distinct *= expected(child, relation).distinct
@@ -319,6 +335,30 @@ def expected(expr: Expr, relation: Relation) -> ColumnEstimate:
         distinct = min(distinct, 2.0)
     distinct = max(1.0, min(distinct, relation.rows))
     return ColumnEstimate(distinct, distinct, False, derived=True)
+
+
+def _fewer(relation: Relation, distinct: float) -> ColumnEstimate:
+    few = max(1.0, min(distinct, relation.rows))
+    return ColumnEstimate(few, few, False, derived=True)
+
+
+def aggregated(call: AggregateCall, below: Relation, groups: float) -> ColumnEstimate:
+    """What is expected of an aggregate: a sum of as many uniform values as a group has rows, on average."""
+    made = ColumnEstimate(groups, groups, False, derived=True)
+    rows = below.rows / max(groups, 1.0)
+    if call.filter is not None or call.distinct:
+        return made
+    if call.function in ("count", "count_star"):
+        return replace(made, mean=rows, deviation=math.sqrt(rows))
+    if call.function not in ("sum", "avg"):
+        return made
+    value = expected(call.args[0], below)
+    if value.low is None or value.high is None:
+        return made
+    mean, variance = (value.low + value.high) / 2, (value.high - value.low) ** 2 / 12
+    if call.function == "avg":
+        return replace(made, mean=mean, deviation=math.sqrt(variance / max(rows, 1.0)))
+    return replace(made, mean=rows * mean, deviation=math.sqrt(rows * (variance + mean**2)))
 
 
 def _united(a: ColumnEstimate, b: ColumnEstimate) -> ColumnEstimate:

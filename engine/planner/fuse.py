@@ -1,75 +1,149 @@
-"""Chains of row-wise operators from a scan to an aggregate become pipelines, which one kernel runs each.
+"""Trees of row-wise operators and joins become pipelines, which generated kernels run without storing what lies in between.
 
-Whether a kernel can really hold a chain depends on the columns' statistics and is settled when it runs; here stay out those chains
+Whether a kernel can really hold a tree depends on the columns' statistics and is settled when it runs; here stay out those trees
 that no kernel holds.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from ..plan.node import walk
 from ..plan.physical import (
     ComputeColumns,
     FilterRows,
     HashAggregate,
+    HashJoin,
     MemoryScan,
+    NestedLoopJoin,
     ParquetScan,
     Physical,
     Pipeline,
+    Stored,
 )
 from ..settings import FuseChoice
+from .bodies import Body, is_link, outside, spine, with_used
+from .groups import is_addressed
+from .probes import arranged
+from .two_steps import in_two_steps
 
 # Rows below which the CPU's operators finish before a kernel has been looked up; compiling one takes half a second.
 # On the GPU each of them costs more than a launch, however few the rows are.
 SMALL_INPUT = 100_000
+SMALL_STORED = 1000  # rows that operators have made, of which others make the next step at once
+JOINS = True
+# On the CPU, joins that a kernel spares storing rows between; one alone takes as long in a kernel as in operators, which compile
+# nothing (TPC-H at SF1: the 13 queries with more take 0.45 s of CPU time for 0.62 s, the others 0.33 s for 0.34 s)
+CPU_JOINS = 1
 
 
 def fuse(plan: Physical, choice: FuseChoice) -> Physical:
-    """HashAggregate(FilterRows | ComputeColumns ... (scan)), FilterRows ... (scan) -> Pipeline of the same.
+    """Trees of scans, filters, projections and joins, below an aggregate or not -> Pipeline of the same.
 
-    As in HyPer (Neumann 2011), data flows from the scan to the sink without being stored.  An operator reached over two
-    paths stays one object and is not fused, since its rows are needed as rows.
+    As in HyPer (Neumann 2011), data flows from the scan to the sink without being stored.  What must be complete before a kernel can
+    start (an aggregate, a sort, an operator reached over two paths) becomes an input of the pipeline.
     """
     if choice == "never":
         return plan
-    readers = _count_readers(plan)
-    rebuilt: dict[int, Physical] = {}
-
-    def visit(node: Physical) -> Physical:
-        if id(node) not in rebuilt:
-            if _is_sink(node, readers, choice):
-                done: Physical = Pipeline(
-                    node, device=node.device, reason=node.reason, estimate=node.estimate
-                )
-            else:
-                done = node.with_children([visit(child) for child in node.children])
-            rebuilt[id(node)] = done
-        return rebuilt[id(node)]
-
-    return visit(plan)
+    return _Fusion(choice, _count_readers(plan)).visit(plan)
 
 
-def _is_sink(node: Physical, readers: dict[int, int], choice: FuseChoice) -> bool:
-    """Whether a kernel may end here: in an aggregate, or on the CPU in the rows that filters above a scan select."""
-    if isinstance(node, HashAggregate):
-        return _is_chain(node.input, readers, choice)
-    if not isinstance(node, FilterRows) or node.device != "cpu":
-        return False
+@dataclass
+class _Fusion:
+    """One pass over a plan: an operator that is reached twice is fused once."""
+
+    choice: FuseChoice
+    readers: dict[int, int]
+    done: dict[int, Physical] = field(default_factory=dict)
+
+    def visit(self, node: Physical) -> Physical:
+        if id(node) not in self.done:
+            self.done[id(node)] = self.pipeline(node) or self._plain(node)
+        return self.done[id(node)]
+
+    def _plain(self, node: Physical) -> Physical:
+        rebuilt = node.with_children([self.visit(child) for child in node.children])
+        if self.joins(node) and isinstance(node, HashJoin | NestedLoopJoin | HashAggregate):
+            return replace(rebuilt, not_fused=outside(node))
+        return rebuilt
+
+    def joins(self, node: Physical) -> bool:
+        """Whether joins are fused where this operator runs, whatever they cost."""
+        return JOINS and (self.choice == "always" or node.device == "gpu")
+
+    def pipeline(self, node: Physical) -> Physical | None:
+        """Return a pipeline that ends in this operator, or None."""
+        aggregates = isinstance(node, HashAggregate)
+        if JOINS and (aggregates or is_link(node)):
+            found = self._sink(node, node.input if isinstance(node, HashAggregate) else node)
+            if found is not None or self.joins(node):
+                return found
+        rows = node.device == "cpu" and _is_row_selection(node)
+        return self._row_wise(node) if rows or aggregates else None
+
+    def _row_wise(self, node: Physical) -> Physical | None:
+        """A pipeline without joins, all of whose operators only it reads."""
+        below: Physical = node.input if isinstance(node, HashAggregate) else node
+        while isinstance(below, FilterRows | ComputeColumns):
+            if below is not node and self.readers[id(below)] > 1:
+                return None
+            below = below.input
+        return _pipeline(node, node, ()) if self._is_worth_it(below) else None
+
+    def _is_worth_it(self, leaf: Physical) -> bool:
+        if not isinstance(leaf, ParquetScan | MemoryScan):
+            return False
+        if self.choice == "always" or leaf.device == "gpu":
+            return True
+        return (leaf.table.statistics().rows or 0) >= SMALL_INPUT
+
+    def _sink(self, node: Physical, chain: Physical) -> Physical | None:
+        """A pipeline of an aggregate over a chain, or of the rows of a chain that filters or joins."""
+        if not self.joins(node) and _count_joins(chain) < CPU_JOINS:
+            return None
+        body = Body(self.readers)
+        below = arranged(body.chain(chain), body)
+        if not self._is_sink(node, below, body.inputs):
+            return None
+        made = below if node is chain else node.with_children([below])
+        steps = in_two_steps(made, body.inputs) if isinstance(made, HashAggregate) else None
+        if steps is not None:
+            return steps.over(self._pipeline(steps.early, steps.early, body))
+        return self._pipeline(node, made, body)
+
+    def _is_sink(self, node: Physical, chain: Physical, inputs: Sequence[Physical]) -> bool:
+        leaf, joins = spine(chain), _count_joins(chain)
+        if not joins:
+            rows = not isinstance(node, HashAggregate)
+            return self._is_worth_it(leaf) and (not rows or _is_row_selection(chain))
+        if outside(node) is not None:
+            return False
+        if self.joins(node):
+            return not isinstance(leaf, Stored) or (leaf.estimate or 0.0) >= SMALL_STORED
+        if isinstance(node, HashAggregate) and not is_addressed(node, chain, inputs):
+            return False
+        return joins >= CPU_JOINS and self._is_worth_it(leaf)
+
+    def _pipeline(self, node: Physical, made: Physical, body: Body) -> Pipeline:
+        made, inputs = with_used(made, body.inputs)
+        return _pipeline(node, made, tuple(self.visit(given) for given in inputs))
+
+
+def _pipeline(node: Physical, body: Physical, inputs: tuple[Physical, ...]) -> Pipeline:
+    return Pipeline(body, inputs, device=node.device, reason=node.reason, estimate=node.estimate)
+
+
+def _is_row_selection(node: Physical) -> bool:
+    """Whether these are the rows that filters above a scan select."""
     below: Physical = node
     while isinstance(below, FilterRows):
         below = below.input
-    return isinstance(below, ParquetScan | MemoryScan) and _is_chain(node.input, readers, choice)
+    return below is not node and isinstance(below, ParquetScan | MemoryScan)
 
 
-def _is_chain(node: Physical, readers: dict[int, int], choice: FuseChoice) -> bool:
-    """Whether only filters and projections lie between here and a scan that is worth a kernel."""
-    while isinstance(node, FilterRows | ComputeColumns):
-        if readers[id(node)] > 1:
-            return False
-        node = node.input
-    if not isinstance(node, ParquetScan | MemoryScan):
-        return False
-    if choice == "always" or node.device == "gpu":
-        return True
-    return (node.table.statistics().rows or 0) >= SMALL_INPUT
+def _count_joins(node: Physical) -> int:
+    return sum(isinstance(part, HashJoin | NestedLoopJoin) for part in walk(node))
 
 
 def _count_readers(plan: Physical) -> dict[int, int]:

@@ -76,7 +76,7 @@ def _dynamic(graph: JoinGraph, count: int) -> Step | None:
                 step = _reduced(graph, below, position)
                 if found is None or step.cost < found.cost:
                     found = step
-        for left, right in _splits(units):
+        for left, right in splits(units):
             a = best.get(left)
             if a is None or not reach[left & relations] & right:
                 continue
@@ -102,7 +102,7 @@ def _reach(graph: JoinGraph) -> list[int]:
     return found
 
 
-def _splits(units: int) -> Iterator[tuple[int, int]]:
+def splits(units: int) -> Iterator[tuple[int, int]]:
     """Yield each division of a set into two, once."""
     lowest = units & -units
     rest = units ^ lowest

@@ -15,6 +15,7 @@ from .rules.decorrelate import decorrelate
 from .rules.eliminate import eliminate
 from .rules.merge_projects import merge_projects
 from .rules.prune_columns import prune_columns
+from .rules.push_aggregates import push_aggregates
 from .rules.push_filters import push_filters
 from .rules.push_limits import push_limits
 from .rules.reduce_aggregates import reduce_aggregates
@@ -64,6 +65,7 @@ RULES: tuple[Rule | Fixpoint, ...] = (
     Rule(
         reduce_aggregates, "needs the final order: it copies what filters the other side of a join"
     ),
+    Rule(push_aggregates, "needs the final sides of joins, and their filters, to count rows a key"),
     Rule(
         push_filters, "join conditions that the new order brought together, and the copies' filters"
     ),

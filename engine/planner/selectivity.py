@@ -14,6 +14,7 @@ EQUAL = 0.05
 UNEQUAL = 0.9
 COMPARED = 0.4  # `<` between two columns, or a column of unknown bounds and a constant
 AGGREGATE_COMPARED = 0.1  # HAVING is written to keep few groups
+LEAST_TAIL = 1e-4  # of an aggregate's values: distributions have longer tails than the normal one
 CONTAINS = 0.1  # LIKE with a leading %
 PREFIX = 0.05
 NULLS = 0.05  # IS NULL where the number of NULLs is not known
@@ -28,7 +29,7 @@ class ColumnEstimate:
 
     `distinct` values remain here, of `domain` values in the table it comes from; `unique`: a key of that table.  `low` and `high`
     bound its values as numbers (dates as days, timestamps as seconds); `derived` columns are computed, so that no
-    statistics speak of them.
+    statistics speak of them.  `mean` and `deviation` are those of an aggregate's values, where it adds up many.
     """
 
     distinct: float
@@ -39,6 +40,8 @@ class ColumnEstimate:
     null_share: float = 0.0
     derived: bool = False
     source_rows: float = float("inf")
+    mean: float | None = None
+    deviation: float = 0.0
 
 
 Columns = Mapping[Column, ColumnEstimate]
@@ -196,9 +199,24 @@ def _comparison_share(function: str, a: Expr, b: Expr, columns: Columns) -> floa
         if not isinstance(b, Literal):
             share = min(share, _equal_share(b, columns))
         return share if function == "eq" else max(UNEQUAL, 1.0 - share)
+    if isinstance(a, Literal):
+        a, b, function = b, a, FLIPPED[function]
+    known = _column(a, columns)
+    if known is not None and known.mean is not None and isinstance(b, Literal):
+        return _tail(known, function, number(b.value))
     if _is_derived(a, columns) or _is_derived(b, columns):
         return AGGREGATE_COMPARED
     return COMPARED
+
+
+def _tail(known: ColumnEstimate, function: str, bound: float | None) -> float:
+    """The share of a normal distribution, which sums over many rows come close to, above or below a bound."""
+    if bound is None or known.mean is None:
+        return AGGREGATE_COMPARED
+    distance = (bound - known.mean) / max(known.deviation, 1e-9)
+    above = math.erfc(min(max(distance, -9.0), 9.0) / math.sqrt(2)) / 2
+    share = above if function in ("gt", "ge") else 1.0 - above
+    return max(share, LEAST_TAIL)
 
 
 def _is_derived(expr: Expr, columns: Columns) -> bool:

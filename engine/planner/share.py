@@ -29,7 +29,7 @@ from ..plan.physical import (
 
 MAX_ROUNDS = 16
 SCANS = (ParquetScan, MemoryScan, RangeScan, ValuesScan)
-IGNORED = ("device", "reason", "estimate", "keep", "build", "pruned")
+IGNORED = ("device", "reason", "estimate", "not_fused", "keep", "build", "pruned")
 
 Mapping = dict[Column, Column]
 
@@ -46,7 +46,7 @@ def share_subplans(plan: Physical) -> Physical:
 
 def _largest_group(plan: Physical) -> list[Physical] | None:
     """Return parts that compute the same, or None; a scan alone is no part, since scanned columns are cached."""
-    shapes = _Shapes()
+    shapes = Shapes()
     groups: dict[int, dict[int, Physical]] = defaultdict(dict)
     for node in walk(plan):
         if not isinstance(node, (*SCANS, ComputeColumns)):
@@ -90,7 +90,7 @@ class Shape:
 
 
 @dataclass
-class _Shapes:
+class Shapes:
     """Shapes of the nodes of one plan, as numbers of the descriptions met so far."""
 
     _numbers: dict[Hashable, int] = field(default_factory=dict)

@@ -15,6 +15,7 @@ from fuseline.plan.statistics import ColumnStatistics, TableStatistics
 from fuseline.plan.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, VARCHAR, DataType, decimal
 from fuseline.planner import plan_query
 from fuseline.planner.optimizer import RULES, Fixpoint, Rule, optimize
+from fuseline.settings import FuseChoice
 from fuseline.sql import plan_sql
 
 PRICE = decimal(15, 2)
@@ -52,6 +53,9 @@ TABLES = (
     table("customer", 150_000, c_custkey=(BIGINT, 1, 150_000), c_nationkey=(INTEGER, 0, 24), c_mktsegment=VARCHAR),
     table("orders", 1_500_000, o_orderkey=(BIGINT, 1, 6_000_000), o_custkey=(BIGINT, 1, 149_999), o_orderdate=(DATE, date(1992, 1, 1), date(1998, 8, 2))),
     table("lineitem", 6_000_000, l_orderkey=(BIGINT, 1, 6_000_000), l_partkey=(BIGINT, 1, 200_000), l_quantity=(PRICE, 1, 50), l_shipdate=(DATE, date(1992, 1, 2), date(1998, 12, 1))),
+    table("sales", 600_000_000, item=(BIGINT, 1, 20_000_000), shop=(BIGINT, 1, 1_000_000), amount=(PRICE, 1, 50)),
+    table("stock", 80_000_000, item=(BIGINT, 1, 20_000_000), shop=(BIGINT, 1, 1_000_000), cost=(PRICE, 1, 50)),
+    table("items", 20_000_000, item=(BIGINT, 1, 20_000_000), kind=VARCHAR),
     table("part", 200_000, p_partkey=(BIGINT, 1, 200_000), p_brand=VARCHAR, p_size=(INTEGER, 1, 50)),
 )  # fmt: skip
 
@@ -99,8 +103,10 @@ def physical(
     device: Any = "cpu",
     unsupported: Callable[[Physical], str | None] = lambda node: None,
     tables: Tables | None = None,
+    fuse: FuseChoice = "never",
 ) -> Physical:
-    return plan_query(bound(query, tables), device=device, unsupported=unsupported, check=True)
+    plan = bound(query, tables)
+    return plan_query(plan, device=device, unsupported=unsupported, check=True, fuse=fuse)
 
 
 def rules() -> list[Rule]:

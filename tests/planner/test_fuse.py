@@ -11,8 +11,17 @@ import pytest
 
 import fuseline
 from fuseline.plan.node import transform_up, walk
-from fuseline.plan.physical import ConcatRows, FilterRows, HashAggregate, Physical, Pipeline
+from fuseline.plan.physical import (
+    ConcatRows,
+    FilterRows,
+    HashAggregate,
+    HashJoin,
+    Physical,
+    Pipeline,
+)
+from fuseline.plan.text import describe
 from fuseline.planner.fuse import SMALL_INPUT, fuse
+from fuseline.settings import FuseChoice
 
 
 @pytest.fixture
@@ -40,26 +49,64 @@ def test_an_aggregate_of_a_bare_scan(connection: fuseline.Connection) -> None:
 
 
 def test_filters_on_both_sides_of_a_join(connection: fuseline.Connection) -> None:
-    query = "select * from t join other using (k) where v > 3 and w < 6"
-    assert _bodies(connection, query) == [FilterRows, FilterRows]
+    query = "select v, w from t join other using (k) where v > 3 and w < 6"
+    plan = connection.physical(connection.sql(query).plan)
+    (pipeline,) = [node for node in walk(plan) if isinstance(node, Pipeline)]
+    parts = [type(node) for node in walk(pipeline.body)]
+    assert (parts.count(HashJoin), parts.count(FilterRows)) == (1, 2)
 
 
-def test_an_aggregate_above_a_join_is_not_fused(connection: fuseline.Connection) -> None:
-    assert _bodies(connection, "select sum(v + w) from t join other using (k)") == []
+def test_an_aggregate_above_a_join(connection: fuseline.Connection) -> None:
+    assert _bodies(connection, "select sum(v + w) from t join other using (k)") == [HashAggregate]
+
+
+def test_auto_leaves_joins_to_the_operators_of_the_cpu(connection: fuseline.Connection) -> None:
+    connection.set_option("fuse", "auto")
+    query = "select sum(t.v) from large join t on large.v = t.v where large.v > 3"
+    assert _bodies(connection, query) == [FilterRows]
 
 
 def test_rows_without_a_filter_are_not_fused(connection: fuseline.Connection) -> None:
     assert _bodies(connection, "select v + 1 from t") == []
 
 
-def test_rows_that_two_operators_read_are_not_fused(connection: fuseline.Connection) -> None:
+@pytest.mark.parametrize(("choice", "bodies"), [("always", HashAggregate), ("auto", FilterRows)])
+def test_a_chain_that_two_operators_read(
+    choice: FuseChoice, bodies: type[Physical], connection: fuseline.Connection
+) -> None:
+    """It costs less to filter twice than to store the rows; the CPU's operators do not filter twice."""
     connection.set_option("fuse", "never")
-    plan = connection.physical(connection.sql("select sum(v) from t where v > 3 and s = 'a'").plan)
+    plan = connection.physical(connection.sql("select sum(v) from large where v > 3").plan)
     (one,) = [node for node in walk(plan) if isinstance(node, HashAggregate)]
     other = replace(one)
-    fused = fuse(ConcatRows((one, other), one.columns), "always")
-    bodies = {type(node.body) for node in walk(fused) if isinstance(node, Pipeline)}
-    assert bodies == {FilterRows}
+    fused = fuse(ConcatRows((one, other), one.columns), choice)
+    assert {type(node.body) for node in walk(fused) if isinstance(node, Pipeline)} == {bodies}
+
+
+def test_an_aggregate_that_two_operators_read_runs_once(connection: fuseline.Connection) -> None:
+    query = """
+        with few as (select k, sum(v) as v from t group by k)
+        select count(*) from t join few using (k) where few.v > (select avg(v) from few)
+    """
+    plan = connection.physical(connection.sql(query).plan)
+    pipelines = {id(node): node for node in walk(plan) if isinstance(node, Pipeline)}
+    assert sum("by k" in describe(node.body) for node in pipelines.values()) == 1
+
+
+def test_the_operators_of_an_input_stand_below_it(connection: fuseline.Connection) -> None:
+    query = "select count(*) from other where k in (select k from t group by k having sum(v) > 3)"
+    lines = connection.sql(query).explain().splitlines()
+    assert [line.split("  [")[0].strip() for line in lines if "cpu:" not in line] == [
+        "Pipeline",
+        "HashAggregate  count(*) as count_star()",
+        "HashJoin semi  k#1 = k#2  build=right  -> nothing",
+        "MemoryScan  other  k#1",
+        "FilterRows  sum > 3  -> k#2",
+        "Stored  0",
+        "Pipeline",
+        "HashAggregate  by k#2  sum(v) as sum",
+        "MemoryScan  t  k#2, v",
+    ]
 
 
 def test_never_and_auto(connection: fuseline.Connection) -> None:

@@ -75,6 +75,10 @@ def test_whole_way(rewrite_goldens: bool) -> None:
     check("whole_way", rewrite_goldens, all_steps)
 
 
+def test_fuse(rewrite_goldens: bool) -> None:
+    check("fuse", rewrite_goldens, lambda q: tree(physical(q, device="gpu", fuse="auto")))
+
+
 @pytest.mark.parametrize("rule", RULE_NAMES)
 def test_every_rule_has_a_positive_and_a_negative_case(rule: str) -> None:
     unchanged = [case.rest == "--- unchanged" for case in cases(rule)]

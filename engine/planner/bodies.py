@@ -1,0 +1,245 @@
+"""The trees that a pipeline can hold: chains of filters, projections and joins over scans and over what is stored before.
+
+chain := FilterRows(chain) | ComputeColumns(chain) | HashJoin(chain, chain) | NestedLoopJoin(chain, one row) | scan | Stored
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ..plan.expr import AggregateCall, Call, Column, ColumnRef, Expr, columns_of, conjunction
+from ..plan.node import walk
+from ..plan.physical import (
+    ComputeColumns,
+    FilterRows,
+    HashAggregate,
+    HashJoin,
+    MemoryScan,
+    NestedLoopJoin,
+    ParquetScan,
+    Physical,
+    Stored,
+    probe_side,
+)
+from ..plan.types import BOOLEAN, DataType, Kind
+
+SCANS = ParquetScan | MemoryScan
+JOINS = HashJoin | NestedLoopJoin
+
+# Rows of tables that are joined anew for each reader rather than once for all: indexes of so few rows cost a launch
+REPEATED_ROWS = 100_000
+
+FOLDED = frozenset(
+    (
+        *("count", "count_star", "count_if", "sum", "avg", "min", "max"),
+        *("bool_and", "bool_or", "bit_and", "bit_or", "bit_xor"),
+        *("var_samp", "var_pop", "stddev_samp", "stddev_pop"),
+    )
+)
+
+
+@dataclass
+class Body:
+    """Makes one pipeline's body; `inputs` are the operators that it reads as `Stored`."""
+
+    readers: Mapping[int, int]
+    inputs: list[Physical] = field(default_factory=list)
+    _stored: dict[int, Stored] = field(default_factory=dict)
+    _origins: dict[int, tuple[Physical, Physical]] = field(default_factory=dict)
+
+    def chain(self, node: Physical, root: bool = True) -> Physical:
+        """Return `node` as a chain; what others read too is stored, unless it costs less to do it again."""
+        made = self._chain(node, root)
+        self._origins[id(made)] = made, node  # `made` is kept, so that its id stays its own
+        return made
+
+    def store(self, chain: Physical) -> Stored:
+        """Return what `chain` made as rows that are stored before."""
+        return self._store(self._origins[id(chain)][1])
+
+    def _chain(self, node: Physical, root: bool) -> Physical:
+        shared = not root and self.readers[id(node)] > 1 and not is_cheap(node)
+        if shared or not is_link(node):
+            return self._store(node)
+        match node:
+            case HashJoin() if one_row_side(node) is not None:
+                return self._with_one_row(_as_loop(node))
+            case HashJoin(kind="right"):
+                return self._joined(_as_left(node))
+            case HashJoin():
+                return self._joined(node)
+            case NestedLoopJoin():
+                return self._with_one_row(node)
+        return node.with_children([self.chain(child, False) for child in node.children])
+
+    def _joined(self, node: HashJoin) -> Physical:
+        return node.with_children([self.chain(child, False) for child in node.children])
+
+    def _with_one_row(self, node: NestedLoopJoin) -> Physical:
+        """The one row on the right, as it is stored."""
+        if node.kind == "inner" and not is_one_row(node.right):
+            node = replace(node, left=node.right, right=node.left, keep=node.columns)
+        left, right = self.chain(node.left, False), self._store(node.right)
+        return node.with_children([left, right])
+
+    def _store(self, node: Physical) -> Stored:
+        if id(node) not in self._stored:
+            self._stored[id(node)] = Stored(
+                len(self.inputs),
+                node.columns,
+                device=node.device,
+                reason=node.reason,
+                estimate=node.estimate,
+            )
+            self.inputs.append(node)
+        return self._stored[id(node)]
+
+
+def is_link(node: Physical) -> bool:
+    """Whether a chain can go on below this operator, or end in it."""
+    match node:
+        case ParquetScan() | MemoryScan() | FilterRows() | ComputeColumns():
+            return True
+        case HashJoin() | NestedLoopJoin():
+            return outside(node) is None
+    return False
+
+
+def outside(node: Physical) -> str | None:
+    """Return why no kernel holds a join or an aggregate, as far as its operator says it."""
+    match node:
+        case HashJoin(kind="full"):
+            return "a full join keeps rows of both sides"
+        case HashJoin():
+            keys = (*node.left_keys, *node.right_keys)
+            unfit = next((c for c in keys if c.type.kind is Kind.INTERVAL), None)
+            return None if unfit is None else f'the join key "{unfit.name}" is an INTERVAL'
+        case NestedLoopJoin(kind="inner") if is_one_row(node.left) or is_one_row(node.right):
+            return None
+        case NestedLoopJoin(kind="left" | "single") if is_one_row(node.right):
+            return None
+        case NestedLoopJoin():
+            return "a join without an equality compares all rows with all rows"
+        case HashAggregate(keys=keys, aggregates=aggregates):
+            unfit = next((c for c in keys if not _has_number(c.type)), None)
+            if unfit is not None:
+                return f'the group key "{unfit.name}" is a {unfit.type}'
+            calls = (_unfolded(call) for _, call in aggregates)
+            return next((reason for reason in calls if reason is not None), None)
+    return None
+
+
+def _has_number(key: DataType) -> bool:
+    """Whether values of this type can be numbered from their bounds."""
+    return not key.is_float and key.kind is not Kind.INTERVAL
+
+
+def _unfolded(call: AggregateCall) -> str | None:
+    return None if call.function in FOLDED else f"{call.function} is no fold of single rows"
+
+
+def is_one_row(node: Physical) -> bool:
+    """Whether an operator makes exactly one row whatever the data."""
+    while isinstance(node, ComputeColumns):
+        node = node.input
+    return isinstance(node, HashAggregate) and not node.keys
+
+
+def one_row_side(node: HashJoin) -> Physical | None:
+    """Return the side of an inner join that is one row, so that there is nothing to hash."""
+    if node.kind != "inner":
+        return None
+    return next((side for side in (node.right, node.left) if is_one_row(side)), None)
+
+
+def _as_loop(node: HashJoin) -> NestedLoopJoin:
+    """An inner join with one row as a filter."""
+    parts: list[Expr] = [
+        Call("is_not_distinct" if null_equal else "eq", (ColumnRef(a), ColumnRef(b)), BOOLEAN)
+        for a, b, null_equal in zip(node.left_keys, node.right_keys, node.null_equal, strict=True)
+    ]
+    if node.residual is not None:
+        parts.append(node.residual)
+    return NestedLoopJoin(
+        node.left,
+        node.right,
+        "inner",
+        conjunction(parts),
+        keep=node.keep,
+        device=node.device,
+        reason=node.reason,
+        estimate=node.estimate,
+    )
+
+
+def _as_left(node: HashJoin) -> HashJoin:
+    """A right join as the left join of the exchanged sides."""
+    return replace(
+        node,
+        left=node.right,
+        right=node.left,
+        kind="left",
+        left_keys=node.right_keys,
+        right_keys=node.left_keys,
+        build="right",
+        keep=node.columns,
+    )
+
+
+def is_cheap(node: Physical) -> bool:
+    """Whether doing the work of a chain again costs less than storing its rows and reading them."""
+    if not all(is_link(part) for part in walk(node)):
+        return False
+    joined = any(isinstance(part, JOINS) for part in walk(node))
+    return not joined or sum(map(table_rows, leaves(node))) <= REPEATED_ROWS
+
+
+def leaves(node: Physical) -> list[Physical]:
+    return [part for part in walk(node) if not part.children]
+
+
+def spine(node: Physical) -> Physical:
+    """Return the leaf whose rows a chain goes through, at the end of its probe sides."""
+    while node.children:
+        node = probe_side(node) if isinstance(node, HashJoin) else node.children[0]
+    return node
+
+
+def table_rows(leaf: Physical) -> float:
+    """Rows of a leaf before all filters."""
+    if isinstance(leaf, ParquetScan | MemoryScan):
+        rows = leaf.table.statistics().rows
+        if rows is not None:
+            return float(rows)
+    return leaf.estimate or 0.0
+
+
+def with_used(body: Physical, inputs: Sequence[Physical]) -> tuple[Physical, tuple[Physical, ...]]:
+    """Return a body with those of its inputs that it reads."""
+    used = list(dict.fromkeys(n.number for n in walk(body) if isinstance(n, Stored)))
+    renumbered: dict[int, Stored] = {}
+
+    def visit(node: Physical) -> Physical:
+        if isinstance(node, Stored):
+            place = used.index(node.number)
+            renumbered.setdefault(
+                place, node if place == node.number else replace(node, number=place)
+            )
+            return renumbered[place]
+        return node.with_children([visit(child) for child in node.children])
+
+    return visit(body), tuple(inputs[number] for number in used)
+
+
+def columns_read(node: Physical) -> set[Column]:
+    """Return the columns of its inputs that a join or a filter reads itself."""
+    match node:
+        case HashJoin(residual=residual):
+            own = set() if residual is None else columns_of(residual)
+            return {*node.left_keys, *node.right_keys, *own}
+        case NestedLoopJoin(condition=condition) if condition is not None:
+            return columns_of(condition)
+        case FilterRows(predicate=predicate):
+            return columns_of(predicate)
+    return set()

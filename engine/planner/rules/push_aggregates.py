@@ -1,0 +1,139 @@
+"""Rule `push_aggregates`: rows that a left join would only multiply are counted and added up before it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ...plan.expr import (
+    AggregateCall,
+    Call,
+    Cast,
+    Column,
+    ColumnRef,
+    Expr,
+    Literal,
+    conjunction,
+    conjuncts,
+    new_column,
+)
+from ...plan.logical import Aggregate, Item, Join, Logical, Project
+from ...plan.node import transform_up
+from ...plan.types import BIGINT, BOOLEAN, decimal
+from ..equalities import as_equality
+from ..estimate import Estimates, expected, group_count
+from ..rewrite import pass_on, reads_only
+
+MIN_ROWS_A_KEY = (
+    4.0  # on the side that is aggregated first, or the join has nearly as many rows as before
+)
+OF_THEMSELVES = frozenset(
+    ("sum", "min", "max", "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor")
+)
+
+
+def push_aggregates(plan: Logical) -> Logical | None:
+    """Aggregate the right side of a left join by its join keys first.
+
+        Aggregate(k, count(y.a), Join(x, y, left, x.j = y.j))
+          -> Aggregate(k, sum(n), Join(x, Aggregate(y.j, n: count(y.a), y), left, x.j = y.j))
+
+    Each row of x meets its whole group of y or none of it.  As in eager aggregation (Yan and Larson, 1995); of an inner join, whose
+    sides can be exchanged, rather the side with unique keys is looked up.
+    """
+    estimates = Estimates()
+    result = transform_up(plan, lambda node: _push(node, estimates))
+    return None if result is plan else result
+
+
+def _push(node: Logical, estimates: Estimates) -> Logical | None:
+    match node:
+        case Aggregate(input=Join(kind="left") as join, grouping_sets=None):
+            pairs = _pairs(join)
+            own = join.left.columns
+            if not pairs or not all(reads_only(e, own) for _, e in node.keys):
+                return None
+            parts = [_part(column, call, join) for column, call in node.aggregates]
+            if not parts or not _shrinks(join.right, pairs, estimates):
+                return None
+            known = [part for part in parts if part is not None]
+            return _pushed(node, join, pairs, known) if len(known) == len(parts) else None
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """An equality of the join: a left expression and a right one, by the function `test`."""
+
+    test: str
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """An aggregate in two steps: `early` makes `partial`, `late` makes `total`, and `result` is what was asked for."""
+
+    partial: Column
+    early: AggregateCall
+    total: Column
+    late: AggregateCall
+    made: Column
+    result: Expr
+
+
+def _pairs(join: Join) -> list[_Pair]:
+    """Return the equalities that a join consists of; none if there is anything else to it."""
+    left, right = frozenset(join.left.columns), frozenset(join.right.columns)
+    found = []
+    for part in conjuncts(join.condition):
+        sides = as_equality(part, left, right)
+        if sides is None:
+            return []
+        assert isinstance(part, Call)
+        found.append(_Pair(part.function, *sides))
+    return found
+
+
+def _part(made: Column, call: AggregateCall, join: Join) -> _Part | None:
+    """Split an aggregate of a column of the right side; rows without a match have NULL there, or count as one row."""
+    if call.distinct or call.filter is not None or call.order:
+        return None
+    match call:
+        case AggregateCall(function="count_star"):
+            return _count(made, call, Literal(1, BIGINT))
+        case AggregateCall(args=(ColumnRef(column=column),)) if column in join.right.columns:
+            if call.function == "count":
+                return _count(made, call, Literal(0, BIGINT))
+            if call.function in OF_THEMSELVES and not call.type.is_float:
+                partial = new_column(made.name, call.type)
+                late = replace(call, args=(ColumnRef(partial),))
+                return _Part(partial, call, made, late, made, ColumnRef(made))
+    return None
+
+
+def _count(made: Column, call: AggregateCall, without_match: Literal) -> _Part:
+    partial = new_column(made.name, BIGINT)
+    total = new_column(made.name, decimal(38, 0))
+    counted = Call("coalesce", (ColumnRef(partial), without_match), BIGINT)
+    late = AggregateCall("sum", (counted,), total.type)
+    none = Literal(0, BIGINT)  # without keys there is a row of no rows too
+    result = Call("coalesce", (Cast(ColumnRef(total), BIGINT), none), BIGINT)
+    return _Part(partial, call, total, late, made, result)
+
+
+def _shrinks(right: Logical, pairs: list[_Pair], estimates: Estimates) -> bool:
+    relation = estimates.relation(right)
+    groups = group_count([expected(pair.right, relation) for pair in pairs], relation.rows)
+    return relation.rows >= MIN_ROWS_A_KEY * max(groups, 1.0)
+
+
+def _pushed(node: Aggregate, join: Join, pairs: list[_Pair], parts: list[_Part]) -> Logical:
+    keys: list[Item] = [(new_column("key", pair.right.type), pair.right) for pair in pairs]
+    early = Aggregate(join.right, tuple(keys), tuple((p.partial, p.early) for p in parts))
+    tests: list[Expr] = [
+        Call(pair.test, (pair.left, ColumnRef(key)), BOOLEAN)
+        for pair, (key, _) in zip(pairs, keys, strict=True)
+    ]
+    joined = Join(join.left, early, "left", conjunction(tests))
+    late = Aggregate(joined, node.keys, tuple((p.total, p.late) for p in parts))
+    return Project(late, (*pass_on(c for c, _ in node.keys), *((p.made, p.result) for p in parts)))

@@ -1,0 +1,77 @@
+"""Pipelines hold the query they were made of: their bodies, run as plain operators, give DuckDB's answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import fuseline
+from benchmarks import tpch as suite
+from fuseline import planner
+from fuseline.plan.physical import Physical, Pipeline, Stored
+from fuseline.planner import fuse, probe_order
+from tests.compare import assert_same_as_duckdb
+from tests.conftest import SCALE
+from tests.planner.random_queries import random_query
+from tests.planner.subquery_tables import TABLES
+
+QUERIES_A_TEST = 20
+TPCH = suite.queries(SCALE)
+
+
+def unfolded(plan: Physical) -> Physical:
+    """The plan with the operators of each pipeline in its place, and its inputs in theirs."""
+    done: dict[int, Physical] = {}
+
+    def visit(node: Physical, inputs: tuple[Physical, ...]) -> Physical:
+        if isinstance(node, Stored):
+            return inputs[node.number]
+        return node.with_children([visit(child, inputs) for child in node.children])
+
+    def once(node: Physical) -> Physical:
+        if id(node) not in done:
+            below = node.with_children([once(child) for child in node.children])
+            if isinstance(below, Pipeline):
+                below = visit(below.body, below.inputs)
+            done[id(node)] = below
+        return done[id(node)]
+
+    return once(plan)
+
+
+@pytest.fixture
+def connection(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    monkeypatch.setattr(fuse, "JOINS", True)
+    made = planner.fuse_pipelines
+    monkeypatch.setattr(planner, "fuse_pipelines", lambda plan, _: unfolded(made(plan, "always")))
+    with fuseline.connect(device="cpu", check=True) as opened:
+        for name, table in TABLES.items():
+            opened.register(name, table)
+        yield opened
+
+
+def check(start: int, connection: Any) -> None:
+    for seed in range(start, start + QUERIES_A_TEST):
+        query = random_query(seed)
+        assert_same_as_duckdb(query, TABLES, backend="cpu", connection=connection, ordered=False)
+
+
+@pytest.mark.parametrize("start", range(2000, 2000 + 160, QUERIES_A_TEST))
+def test_random_queries(start: int, connection: Any) -> None:
+    check(start, connection)
+
+
+@pytest.mark.parametrize("start", range(3000, 3000 + 60, QUERIES_A_TEST))
+def test_in_a_greedy_order(start: int, connection: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe_order, "MAX_UNITS", 0)
+    check(start, connection)
+
+
+@pytest.mark.parametrize("name", TPCH)
+def test_tpch(name: str, connection: Any, tpch_tables: Any) -> None:
+    for table, path in tpch_tables.items():
+        connection.execute(f"create or replace view {table} as select * from '{path}'")
+    answer = assert_same_as_duckdb(TPCH[name], tpch_tables, backend="cpu", connection=connection)
+    assert answer.num_rows > 0
