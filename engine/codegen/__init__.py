@@ -1,8 +1,13 @@
-"""Pipelines as kernels: a chain of row-wise operators and its sink becomes one generated loop over encoded columns.
+"""Pipelines as kernels: a tree of joins, filters and projections and its sink become generated loops over encoded columns.
 
-In the order in which a pipeline passes through: `steps` (operators -> program, with `translate`, `arithmetic`, `compare`, `lookup`
-for expressions, `grouping` for group keys and `accumulate` for aggregates, in the language of `loop` with the proofs of
-`ranges`), `emit_cpu` or `emit_cuda` (program -> source), `cache` (source -> file), `host` with `hash_groups`, or `device` (file
--> machine code and its run), `results` (accumulators -> columns).
-May import plan and storage's encodings; numba in `host`, `device` and the function files alone.  Start reading at `steps.py`.
+In the order in which a pipeline passes through:
+- `stages` (body -> programs: `steps`), with `chains` and `joins` for what a kernel does to a row, `builds` for build sides,
+  `indexes`, `join_keys` and `probes` for how rows are found by key, `grouping` and `row_groups` for group keys, `accumulate`
+  for aggregates, and `translate`, `arithmetic`, `compare`, `lookup` for expressions.  They grow a `kernel`, in the language
+  of `loop`, with the proofs of `ranges`, over the leaves that `relations` describes.
+- `emit_cpu` or `emit_cuda` (program -> source), `cache` (source -> file)
+- `host`, with `host_indexes` and `hash_groups`, or `device` (file -> machine code and its run)
+- `results` (accumulators -> columns)
+
+May import plan and storage's encodings; numba in `host`, `device` and the function files alone.  Start reading at `stages.py`.
 """

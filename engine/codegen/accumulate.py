@@ -14,10 +14,11 @@ import numpy as np
 
 from ..plan.expr import AggregateCall, Column, Expr
 from .arithmetic import convert
+from .kernel import Kernel
 from .loop import Apply, Convert, Function, Machine, Number, Select, Term, true_and
 from .ranges import I64_MAX, sum_fits_i64
 from .translate import translate
-from .values import Kernel, NotFusable, Value
+from .values import NotFusable, Value
 
 # NumPy arrays, one value a group, for each accumulator of a call -> (values, valid or None)
 Finish = Callable[[Sequence[Any]], tuple[Any, Any]]
@@ -30,6 +31,7 @@ IDENTITY: dict[tuple[str, Machine], int | float] = {
     ("or", Machine.I64): 0,
     ("xor", Machine.I64): 0,
     ("and", Machine.I64): -1,
+    ("put", Machine.I64): -1,
 }
 FOLDS: dict[str, Any] = {
     "add": np.add,
@@ -38,6 +40,7 @@ FOLDS: dict[str, Any] = {
     "or": np.bitwise_or,
     "and": np.bitwise_and,
     "xor": np.bitwise_xor,
+    "put": np.maximum,  # one value a group, which is never below the identity
 }
 REPEATABLE = ("min", "max", "bool_and", "bool_or", "bit_and", "bit_or")  # DISTINCT changes nothing
 
@@ -46,7 +49,8 @@ REPEATABLE = ("min", "max", "bool_and", "bool_or", "bit_and", "bit_or")  # DISTI
 class Accumulator:
     """One array of the kernel, one element a group: `fold` of `term` over the rows where `condition` holds.
 
-    `magnitude` is the largest absolute value of an integer term, where it is known.
+    A "put" stores the term, which is a row number or -1 and the same for all rows of a group.  `magnitude` is the largest
+    absolute value of an integer term, where it is known.
     """
 
     fold: str

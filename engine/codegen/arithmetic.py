@@ -7,9 +7,10 @@ comes near 2**63: the kernel then cannot vouch for its answer, and the pipeline 
 from __future__ import annotations
 
 from ..plan.types import DataType, Kind
+from .kernel import Kernel
 from .loop import Apply, Convert, Function, Machine, Number, Term, true_and
 from .ranges import I64_MAX, Interval
-from .values import Kernel, Value
+from .values import Value
 
 # Below 2**63 = 9.223e18 by far more than the rounding error of two conversions and one operation
 DOUBT_LIMIT = 9.2e18

@@ -27,6 +27,12 @@ def kernel_key(source: str, *depends_on: str) -> str:
     return hashlib.sha256("\0".join([_statements(source), *depends_on]).encode()).hexdigest()[:16]
 
 
+@cache
+def file_digest(path: Path) -> str:
+    """The hash of a file of functions that kernels call."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
 def _statements(source: str) -> str:
     """A source without its docstring and its comments; generated sources have no other strings."""
     *_, code = source.split('"""')

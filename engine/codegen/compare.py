@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from .arithmetic import convert
+from .kernel import Kernel
 from .loop import Apply, Function, Machine, Name, Number, Term, negated, true_and
 from .ranges import I32_MAX
-from .values import Input, Kernel, NotFusable, Value
+from .values import Input, NotFusable, Value
 
 SIGNS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 

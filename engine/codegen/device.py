@@ -14,7 +14,7 @@ from typing import Any
 from typing import Literal as OneOf
 
 from . import emit_cuda
-from .cache import binary, kernel_key, source_file
+from .cache import binary, file_digest, kernel_key, source_file
 from .steps import Program
 
 Architecture = tuple[int, int]  # compute capability: (9, 0) is Hopper
@@ -24,7 +24,9 @@ Signature = list[tuple[str, str]]
 @cache
 def toolchain() -> str:
     """Versions that a cubin depends on."""
-    return " ".join(f"{p} {_version(p)}" for p in ("numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink"))
+    functions = file_digest(Path(__file__).with_name("functions_cuda.py"))
+    packages = ("numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink")
+    return " ".join([*(f"{p} {_version(p)}" for p in packages), f"functions {functions}"])
 
 
 def _version(package: str) -> str:
@@ -68,10 +70,16 @@ def kernel_file(
 ) -> KernelFile:
     """Write the source of a program's kernel, unless it is there."""
     source = emit_cuda.source(program, description)
-    signature = emit_cuda.signature(program)
+    return written_file(program.name, source, emit_cuda.signature(program), directory, architecture)
+
+
+def written_file(
+    name: str, source: str, signature: Signature, directory: Path, architecture: Architecture
+) -> KernelFile:
+    """Write a kernel's source, unless it is there."""
     key = kernel_key(source, repr(signature), _target(architecture), toolchain())
-    path = source_file(directory, program.name, key, source)
-    return KernelFile(path, program.name, source, signature, architecture)
+    path = source_file(directory, name, key, source)
+    return KernelFile(path, name, source, signature, architecture)
 
 
 def compile_kernel(

@@ -8,8 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .loop import Apply, Convert, Function, Lookup, Machine, Name, Number, Select, Term
+from .loop import (
+    Apply,
+    Convert,
+    Doubt,
+    Each,
+    Function,
+    Guard,
+    Let,
+    Lookup,
+    Machine,
+    Name,
+    Number,
+    Search,
+    Select,
+    Statement,
+    Term,
+)
 from .steps import Program
+
+# Prints a choice without a branch, of condition, yes and no
+Choose = Callable[[str, str, str], str]
 
 WRAPPED = {
     "+",
@@ -23,7 +42,7 @@ WRAPPED = {
 }  # Numba widens these on 32 bits; the compiler narrows them again
 
 
-def text(term: Term, select: Callable[[str, str, str], str]) -> str:
+def text(term: Term, select: Choose) -> str:
     """Return a term as a Python expression; `select` prints the target's branch-free choice."""
 
     def show(t: Term) -> str:
@@ -61,16 +80,49 @@ def text(term: Term, select: Callable[[str, str, str], str]) -> str:
     return show(term)
 
 
-def row_statements(program: Program, select: Callable[[str, str, str], str]) -> list[str]:
-    """The statements of one row up to the sink: named values, filters, the doubt."""
-    lines = [
-        _commented(f"{let.name.text} = {text(let.value, select)}", let.step) for let in program.body
-    ]
-    if program.doubt is not None:
-        lines.append(
-            _commented(f"doubt |= {text(program.doubt, select)}", "a result near 64 bits: no proof")
-        )
+def row_statements(program: Program, select: Choose, sink: list[str]) -> list[str]:
+    """The statements of one row and the sink; what follows a guard or a loop over a build side is inside of it."""
+    lines = sink
+    for statement in reversed(program.body):
+        lines = _before(statement, select, lines)
     return lines
+
+
+def _before(statement: Statement, select: Choose, rest: list[str]) -> list[str]:
+    """A statement and then the rest of the row's."""
+    match statement:
+        case Let(name, value, step):
+            return [_commented(f"{name.text} = {text(value, select)}", step), *rest]
+        case Doubt(condition):
+            line = f"doubt |= {text(condition, select)}"
+            return [_commented(line, "a result near 64 bits: no proof"), *rest]
+        case Guard(condition, step):
+            return [_commented(f"if {text(condition, select)}:", step), *indent(rest, 1)]
+        case Each(row, first, following, once, step):
+            start = _commented(f"{row.text} = {text(first, select)}", step)
+            further = f"{row.text} = {text(following, select)}"
+            if not once:
+                return [start, f"while {row.text} >= 0:", *indent([*rest, further], 1)]
+            stop = [f"if {row.text} < 0:", "    break"]
+            return [start, "while True:", *indent([*rest, *stop, further, *stop], 1)]
+        case Search(found, row, first, following, body, accepted, step):
+            inner: list[str] = []
+            for part in reversed(body):
+                inner = _before(part, select, inner)
+            inner += [f"if {text(accepted, select)}:", f"    {found.text} = True", "    break"]
+            return [
+                _commented(f"{found.text} = False", step),
+                f"{row.text} = {text(first, select)}",
+                f"while {row.text} >= 0:",
+                *indent([*inner, f"{row.text} = {text(following, select)}"], 1),
+                *rest,
+            ]
+
+
+def nests(program: Program) -> bool:
+    """Whether a row takes more than a straight line of statements, or changes an index."""
+    plain = all(isinstance(s, Let | Doubt) for s in program.body)
+    return not plain or program.index is not None
 
 
 def _commented(line: str, comment: str) -> str:
@@ -91,6 +143,8 @@ def folded(fold: str, old: str, value: str) -> str:
             return f"{old} + {value}"
         case "min" | "max":
             return f"{fold}({old}, {value})"
+        case "put":
+            return value
     sign = {"or": "|", "and": "&", "xor": "^"}[fold]
     return f"{old} {sign} {value}"
 

@@ -1,11 +1,19 @@
-"""What generated CPU kernels call, under the names that every target provides."""
+"""What generated CPU kernels call, under the names that every target provides.
+
+Kernels that fill an index run on several threads, so what they write is exchanged in one operation.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numba import njit
+from numba import njit, types
+from numba.extending import intrinsic
 
 I64_MAX = np.int64(2**63 - 1)
+ALL_KEPT = np.uint64(0x0101010101010101)  # eight truth values
+MIX = np.uint64(0x9E3779B97F4A7C15)  # Fibonacci hashing: the high bits are well mixed
 
 
 @njit(inline="always")
@@ -24,13 +32,17 @@ def order_of_double(x):  # type: ignore[no-untyped-def]
 
 
 @njit
+def hashed_to(number, slots):  # type: ignore[no-untyped-def]
+    """The slot below a power of two that a number begins at."""
+    mixed = np.uint64(number) * MIX
+    return (mixed ^ (mixed >> np.uint64(32))) & np.uint64(slots - 1)
+
+
+@njit
 def group_slot(keys, state, key):  # type: ignore[no-untyped-def]
     """The slot of a group number in an open-addressing table, made if there is none; -1 when the table is half full."""
     mask = np.uint64(keys.size - 1)
-    mixed = np.uint64(key) * np.uint64(
-        0x9E3779B97F4A7C15
-    )  # Fibonacci hashing: the high bits are well mixed
-    slot = (mixed ^ (mixed >> np.uint64(32))) & mask
+    slot = hashed_to(key, keys.size)
     while True:
         held = keys[slot]
         if held == key:
@@ -44,4 +56,180 @@ def group_slot(keys, state, key):  # type: ignore[no-untyped-def]
         slot = (slot + np.uint64(1)) & mask
 
 
-__all__ = ["absolute", "group_slot", "order_of_double"]
+@njit
+def choose(kept, start, stop, chosen):  # type: ignore[no-untyped-def]
+    """Write the numbers of those rows from start to stop that are kept; return how many there are.
+
+    Eight at a time are looked at first, since where few or most rows are kept, none or all of these often are.
+    """
+    count = np.uint64(0)
+    words = kept.view(np.uint64)
+    size = stop - start
+    for word in range(size >> np.uint64(3)):
+        eight = words[word]
+        first = word << np.uint64(3)
+        if eight == ALL_KEPT:
+            for place in range(np.uint64(8)):
+                chosen[count + place] = start + first + place
+            count += np.uint64(8)
+        elif eight != 0:
+            for place in range(first, first + np.uint64(8)):
+                chosen[count] = start + place
+                count += np.uint64(kept[place])
+    for place in range(size & ~np.uint64(7), size):
+        chosen[count] = start + place
+        count += np.uint64(kept[place])
+    return count
+
+
+# Filling an index
+
+
+@intrinsic
+def exchange(context, array, place, value):  # type: ignore[no-untyped-def]
+    """Put a value into an array and return the one that was there."""
+    return _atomic("xchg", array, place, value)
+
+
+@intrinsic
+def unite(context, array, place, value):  # type: ignore[no-untyped-def]
+    """Set the bits of a value in an array and return what was there."""
+    return _atomic("or", array, place, value)
+
+
+def _atomic(operation: str, array: Any, place: Any, value: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        given, at, changed = arguments
+        held = context.make_array(signature.args[0])(context, builder, given)
+        return builder.atomic_rmw(operation, builder.gep(held.data, [at]), changed, "monotonic")
+
+    if not isinstance(place, types.Integer) or value != array.dtype:
+        return None
+    return array.dtype(array, place, value), generate
+
+
+@njit
+def set_bit(bits, number):  # type: ignore[no-untyped-def]
+    """Set a bit."""
+    if number >= 0:
+        word = np.uint64(number) >> np.uint64(5)
+        bit = np.uint32(np.uint32(1) << np.uint32(number & 31))
+        if bits[word] & bit == 0:
+            unite(bits, word, bit)
+    return np.int64(0)
+
+
+@njit
+def insert_bit(bits, number):  # type: ignore[no-untyped-def]
+    """Set a bit; return 1 if it was set."""
+    if number < 0:
+        return np.int64(0)
+    bit = np.uint32(np.uint32(1) << np.uint32(number & 31))
+    return np.int64(unite(bits, np.uint64(number) >> np.uint64(5), bit) & bit != 0)
+
+
+@njit
+def insert_unique(heads, number, row):  # type: ignore[no-untyped-def]
+    """Note the row of a key; return 1 if the key had one."""
+    if number < 0:
+        return np.int64(0)
+    return np.int64(exchange(heads, np.uint64(number), np.int32(row)) >= 0)
+
+
+@njit
+def insert_linked(heads, links, number, row):  # type: ignore[no-untyped-def]
+    """Put a row before the others of its key; return 1 if there are any."""
+    if number < 0:
+        return np.int64(0)
+    before = exchange(heads, np.uint64(number), np.int32(row))
+    links[np.uint64(row)] = before
+    return np.int64(before >= 0)
+
+
+@njit
+def insert_hashed_raw(heads, links, numbers, number, valid, row):  # type: ignore[no-untyped-def]
+    """Put a row before the others of its bucket, unless its key is NULL."""
+    if valid:
+        numbers[np.uint64(row)] = number
+        links[np.uint64(row)] = exchange(heads, hashed_to(number, heads.size), np.int32(row))
+    return np.int64(0)
+
+
+@njit
+def insert_hashed(heads, links, numbers, number, row):  # type: ignore[no-untyped-def]
+    """Put a row before the others of its bucket, unless its key's number is negative."""
+    return insert_hashed_raw(heads, links, numbers, number, number >= 0, row)
+
+
+# Looking into an index
+
+
+@njit
+def has_bit(bits, number):  # type: ignore[no-untyped-def]
+    """Whether a bit is set; that of a negative number is not."""
+    if number < 0:
+        return False
+    return (bits[np.uint64(number) >> np.uint64(5)] >> np.uint32(number & 31)) & np.uint32(1) != 0
+
+
+@njit
+def bit_at(bits, row):  # type: ignore[no-untyped-def]
+    """Whether a row's bit in a validity bitmap is set."""
+    return (bits[np.uint64(row) >> np.uint64(3)] >> np.uint8(row & 7)) & np.uint8(1) != 0
+
+
+@njit
+def find_direct(heads, number):  # type: ignore[no-untyped-def]
+    """The row of a key, or -1."""
+    return heads[np.uint64(number)] if number >= 0 else np.int32(-1)
+
+
+@njit
+def next_linked(links, row):  # type: ignore[no-untyped-def]
+    """The next row of the same key, or -1."""
+    return links[np.uint64(row)]
+
+
+@njit
+def find_hashed_raw(heads, links, numbers, number, valid):  # type: ignore[no-untyped-def]
+    """The first row of a key, or -1."""
+    row = heads[hashed_to(number, heads.size)] if valid else np.int32(-1)
+    while row >= 0 and numbers[np.uint64(row)] != number:
+        row = links[np.uint64(row)]
+    return row
+
+
+@njit
+def find_hashed(heads, links, numbers, number):  # type: ignore[no-untyped-def]
+    """The first row of a key's number, or -1."""
+    return find_hashed_raw(heads, links, numbers, number, number >= 0)
+
+
+@njit
+def next_hashed(links, numbers, number, row):  # type: ignore[no-untyped-def]
+    """The next row of the same key, or -1."""
+    row = links[np.uint64(row)]
+    while row >= 0 and numbers[np.uint64(row)] != number:
+        row = links[np.uint64(row)]
+    return row
+
+
+__all__ = [
+    "absolute",
+    "bit_at",
+    "choose",
+    "find_direct",
+    "find_hashed",
+    "find_hashed_raw",
+    "group_slot",
+    "has_bit",
+    "insert_bit",
+    "insert_hashed",
+    "insert_hashed_raw",
+    "insert_linked",
+    "insert_unique",
+    "next_hashed",
+    "next_linked",
+    "order_of_double",
+    "set_bit",
+]

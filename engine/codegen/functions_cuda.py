@@ -10,7 +10,10 @@ from numba import cuda, types
 from numba.cuda.extending import intrinsic
 
 I64_MAX = np.int64(2**63 - 1)
+MIX = np.uint64(0x9E3779B97F4A7C15)  # Fibonacci hashing: the high bits are well mixed
 PAIR_BYTES = 16
+STEPS = 512  # through a hash table of groups, after which it counts as full
+LOOK = 31  # steps after which a thread looks whether another has found the table full, less one
 
 
 @cuda.jit(device=True, inline="always")
@@ -58,4 +61,209 @@ def load_pair(context, pointer, pair):  # type: ignore[no-untyped-def]
     return types.UniTuple(pointer.dtype, 2)(pointer, pair), generate
 
 
-__all__ = ["absolute", "double_of_bits", "float_of_bits", "load_pair", "order_of_double"]
+# Groups and rows that come out
+
+
+@cuda.jit(device=True, inline="always")
+def hashed_to(number, slots):  # type: ignore[no-untyped-def]
+    """The slot below a power of two that a number begins at."""
+    mixed = np.uint64(number) * MIX
+    return (mixed ^ (mixed >> np.uint64(32))) & np.uint64(slots - 1)
+
+
+@cuda.jit(device=True, inline="always")
+def group_slot(keys, state, number):  # type: ignore[no-untyped-def]
+    """The slot of a group number in an open-addressing table, made if there is none; -1, and state[0] is 1, when it is full."""
+    slot = hashed_to(number, keys.size)
+    found = np.int64(-1)
+    steps = np.int32(0)
+    while steps < STEPS:
+        held = keys[slot]
+        if held == -1:
+            held = cuda.atomic.cas(keys, slot, np.int64(-1), np.int64(number))
+        if (held == -1) | (held == number):
+            found = np.int64(slot)
+            break
+        slot = (slot + np.uint64(1)) & np.uint64(keys.size - 1)
+        if steps & LOOK == LOOK and state[np.uint64(0)] != 0:
+            break
+        steps += np.int32(1)
+    if found < 0:
+        state[np.uint64(0)] = 1
+    return found
+
+
+@cuda.jit(device=True, inline="always")
+def append(counter):  # type: ignore[no-untyped-def]
+    """The next place of a result; the threads of a warp that come by together take theirs in one atomic operation."""
+    active = cuda.activemask()
+    before = cuda.popc(active & cuda.lanemask_lt())
+    place = np.int64(0)
+    if before == 0:
+        place = cuda.atomic.add(counter, np.uint64(0), np.int64(cuda.popc(active)))
+    return cuda.shfl_sync(active, place, cuda.ffs(active) - 1) + np.int64(before)
+
+
+@cuda.jit(device=True, inline="always")
+def append_several(counter, count):  # type: ignore[no-untyped-def]
+    """The first of `count` next places, at most 31, of a result; the warp takes those of all threads at once."""
+    active = cuda.activemask()
+    below = active & cuda.lanemask_lt()
+    before = np.int32(0)
+    total = np.int32(0)
+    for bit in range(5):
+        votes = cuda.ballot_sync(active, (count >> bit) & 1)
+        before += np.int32(cuda.popc(votes & below) << bit)
+        total += np.int32(cuda.popc(votes) << bit)
+    place = np.int64(0)
+    if (below == 0) & (total > 0):
+        place = cuda.atomic.add(counter, np.uint64(0), np.int64(total))
+    return cuda.shfl_sync(active, place, cuda.ffs(active) - 1) + np.int64(before)
+
+
+# Filling an index
+
+
+@cuda.jit(device=True, inline="always")
+def set_bit(bits, number):  # type: ignore[no-untyped-def]
+    """Set a bit; most atomic operations are saved by a look before."""
+    if number >= 0:
+        word = np.uint64(number) >> np.uint64(5)
+        bit = np.uint32(np.uint32(1) << np.uint32(number & 31))
+        if bits[word] & bit == 0:
+            cuda.atomic.or_(bits, word, bit)
+    return np.int64(0)
+
+
+@cuda.jit(device=True, inline="always")
+def insert_bit(bits, number):  # type: ignore[no-untyped-def]
+    """Set a bit; return 1 if it was set."""
+    taken = np.int64(0)
+    if number >= 0:
+        bit = np.uint32(np.uint32(1) << np.uint32(number & 31))
+        held = cuda.atomic.or_(bits, np.uint64(number) >> np.uint64(5), bit)
+        taken = np.int64(held & bit != 0)
+    return taken
+
+
+@cuda.jit(device=True, inline="always")
+def insert_unique(heads, number, row):  # type: ignore[no-untyped-def]
+    """Note the row of a key; return 1 if the key had one."""
+    taken = np.int64(0)
+    if number >= 0:
+        taken = np.int64(cuda.atomic.exch(heads, np.uint64(number), np.int32(row)) >= 0)
+    return taken
+
+
+@cuda.jit(device=True, inline="always")
+def insert_linked(heads, links, number, row):  # type: ignore[no-untyped-def]
+    """Put a row before the others of its key; return 1 if there are any."""
+    taken = np.int64(0)
+    if number >= 0:
+        before = cuda.atomic.exch(heads, np.uint64(number), np.int32(row))
+        links[np.uint64(row)] = before
+        taken = np.int64(before >= 0)
+    return taken
+
+
+@cuda.jit(device=True, inline="always")
+def insert_hashed_raw(heads, links, numbers, number, valid, row):  # type: ignore[no-untyped-def]
+    """Put a row before the others of its bucket, unless its key is NULL."""
+    if valid:
+        numbers[np.uint64(row)] = number
+        slot = hashed_to(number, heads.size)
+        links[np.uint64(row)] = cuda.atomic.exch(heads, slot, np.int32(row))
+    return np.int64(0)
+
+
+@cuda.jit(device=True, inline="always")
+def insert_hashed(heads, links, numbers, number, row):  # type: ignore[no-untyped-def]
+    """Put a row before the others of its bucket, unless its key's number is negative."""
+    return insert_hashed_raw(heads, links, numbers, number, number >= 0, row)
+
+
+# Looking into an index
+
+
+@cuda.jit(device=True, inline="always")
+def has_bit(bits, number):  # type: ignore[no-untyped-def]
+    """Whether a bit is set; that of a negative number is not."""
+    found = False
+    if number >= 0:
+        word = bits[np.uint64(number) >> np.uint64(5)]
+        found = (word >> np.uint32(number & 31)) & np.uint32(1) != 0
+    return found
+
+
+@cuda.jit(device=True, inline="always")
+def bit_at(bits, row):  # type: ignore[no-untyped-def]
+    """Whether a row's bit in a validity bitmap is set."""
+    return (np.uint32(bits[np.uint64(row) >> np.uint64(3)]) >> np.uint32(row & 7)) & np.uint32(
+        1
+    ) != 0
+
+
+@cuda.jit(device=True, inline="always")
+def find_direct(heads, number):  # type: ignore[no-untyped-def]
+    """The row of a key, or -1."""
+    row = np.int32(-1)
+    if number >= 0:
+        row = heads[np.uint64(number)]
+    return row
+
+
+@cuda.jit(device=True, inline="always")
+def next_linked(links, row):  # type: ignore[no-untyped-def]
+    """The next row of the same key, or -1."""
+    return links[np.uint64(row)]
+
+
+@cuda.jit(device=True, inline="always")
+def find_hashed_raw(heads, links, numbers, number, valid):  # type: ignore[no-untyped-def]
+    """The first row of a key, or -1."""
+    row = np.int32(-1)
+    if valid:
+        row = heads[hashed_to(number, heads.size)]
+    while row >= 0 and numbers[np.uint64(row)] != number:
+        row = links[np.uint64(row)]
+    return row
+
+
+@cuda.jit(device=True, inline="always")
+def find_hashed(heads, links, numbers, number):  # type: ignore[no-untyped-def]
+    """The first row of a key's number, or -1."""
+    return find_hashed_raw(heads, links, numbers, number, number >= 0)
+
+
+@cuda.jit(device=True, inline="always")
+def next_hashed(links, numbers, number, row):  # type: ignore[no-untyped-def]
+    """The next row of the same key, or -1."""
+    row = links[np.uint64(row)]
+    while row >= 0 and numbers[np.uint64(row)] != number:
+        row = links[np.uint64(row)]
+    return row
+
+
+__all__ = [
+    "absolute",
+    "append",
+    "append_several",
+    "bit_at",
+    "double_of_bits",
+    "find_direct",
+    "find_hashed",
+    "find_hashed_raw",
+    "float_of_bits",
+    "group_slot",
+    "has_bit",
+    "insert_bit",
+    "insert_hashed",
+    "insert_hashed_raw",
+    "insert_linked",
+    "insert_unique",
+    "load_pair",
+    "next_hashed",
+    "next_linked",
+    "order_of_double",
+    "set_bit",
+]

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..plan.expr import Column, ColumnRef, Expr
+from ..plan.expr import Column, Expr
 from .arithmetic import convert
+from .kernel import Kernel
 from .loop import Apply, Convert, Machine, Number, Select, Term
 from .ranges import I64_MAX, Interval
 from .translate import translate
-from .values import Kernel, NotFusable, Value
+from .values import NotFusable, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,10 @@ class Grouping:
     `rows` is the accumulator that counts a group's rows, which says whether the group exists.  `distinct` are the arguments
     of DISTINCT aggregates, the fastest components of the number: the kernel groups by them too, and `results` joins the
     groups that differ in them alone.  `hashed`: the numbers are many and are keys of a hash table, an I64 each.
+
+    `row`: the group is a row of the relation of this number, and there are no `keys`: what they are is `Program.late`, over
+    columns of that relation at the group's number and of the relations of `rows_of` (relation, accumulator) at the row
+    number that the accumulator holds for the group.
     """
 
     keys: tuple[Key, ...]
@@ -45,6 +50,8 @@ class Grouping:
     rows: int
     distinct: tuple[Key, ...] = ()
     hashed: bool = False
+    row: int | None = None
+    rows_of: tuple[tuple[int, int], ...] = ()
 
     @property
     def inner(self) -> int:
@@ -57,6 +64,7 @@ class Grouping:
 
 def grouping_of(
     keys: Sequence[Column],
+    values: Sequence[Expr],
     distinct: Sequence[Expr],
     kernel: Kernel,
     limit: int,
@@ -65,11 +73,11 @@ def grouping_of(
 ) -> Grouping:
     """Number the groups by the product of the keys' intervals; raises `NotFusable` where that is too large.
 
-    `limit` is how many groups may be addressed directly; `rows` the accumulator that counts rows.
+    `values` are the keys over what the kernel reads, `limit` is how many groups may be addressed directly; `rows` the accumulator that counts rows.
     """
     found: list[tuple[Key, Value, Interval]] = []
     domain = 1
-    for place, expr in reversed(list(enumerate([*map(ColumnRef, keys), *distinct]))):
+    for place, expr in reversed(list(enumerate([*values, *distinct]))):
         column = keys[place] if place < len(keys) else Column(-1, str(expr), expr.type)
         value = translate(expr, kernel)
         interval = Interval(0, 1) if value.term.type is Machine.BOOL else value.interval

@@ -1,6 +1,7 @@
 """Grouping by hash table on the CPU: each thread has an open-addressing table of its own, and tables are merged at the end.
 
-A kernel stops when its table is half full; it goes on with a larger one, into which the groups so far have moved.
+A kernel stops when its table is half full; it goes on with a larger one, into which the groups so far have moved.  Where a row
+becomes several, it may stop amid them: then it starts again.
 """
 
 from __future__ import annotations
@@ -61,14 +62,19 @@ def fill(
     arguments: Sequence[Any],
     blank: Blank,
     place: Place,
+    again: bool = False,
 ) -> HashTable:
-    """Return the groups of a range of rows."""
+    """Return the groups of a range of rows; `again`: a full table has no row to go on from."""
     table = new_table(SLOTS, blank)
     while True:
-        start = kernel(start, end, *arguments, table.keys, table.state, table.out_i, table.out_f)
-        if start >= end:
+        stop = kernel(start, end, *arguments, table.keys, table.state, table.out_i, table.out_f)
+        if stop >= end:
             return table
         larger = new_table(len(table.keys) * GROWTH, blank)
+        if again:
+            table = larger
+            continue
+        start = stop
         used = table.used
         slots = np.empty(len(used), np.int64)
         place(larger.keys, larger.state, table.keys[used], slots)

@@ -7,13 +7,14 @@ import os
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from itertools import accumulate, pairwise
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from typing import Literal as OneOf
 
@@ -21,7 +22,7 @@ import numpy as np
 
 from . import emit_cpu
 from .accumulate import FOLDS
-from .cache import kernel_key, source_file
+from .cache import file_digest, kernel_key, source_file
 from .emit import accumulator_slots
 from .hash_groups import PLACE_KEYS, HashTable, fill, merge
 from .loop import Machine
@@ -35,6 +36,9 @@ WIDE_GROUPS = (
 SPARSE_GROUPS = 1 << 16  # groups from which a range leaves out those that it does not meet
 NUMBERED_ROWS = 1 << 15  # rows whose numbers fit a core's cache
 KERNELS_KEPT = 512
+ROOM = 1 << 12  # numbers of rows that a range may list at first, at least
+
+Memory = Mapping[str, Any]  # the buffers of indexes by name
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,9 @@ class Outcome:
 @cache
 def toolchain() -> str:
     """Versions that machine code for this processor depends on."""
-    return f"numba {version('numba')} llvmlite {version('llvmlite')} numpy {np.__version__}"
+    functions = file_digest(Path(__file__).with_name("functions_cpu.py"))
+    packages = f"numba {version('numba')} llvmlite {version('llvmlite')} numpy {np.__version__}"
+    return f"{packages} functions {functions}"
 
 
 def compiled(
@@ -65,6 +71,11 @@ def compiled(
     source = emit_cpu.source(program, description)
     path = source_file(directory, program.name, kernel_key(source, toolchain()), source)
     return _function(path, program.name), path
+
+
+def written_kernel(name: str, source: str, directory: Path) -> Callable[..., Any]:
+    """Return a kernel that is the same for all programs."""
+    return _function(source_file(directory, name, kernel_key(source, toolchain()), source), name)
 
 
 _kernels: OrderedDict[Path, Callable[..., Any]] = OrderedDict()
@@ -113,9 +124,18 @@ def load(
     """
     before = kernel.stats
     hits, misses = sum(before.cache_hits.values()), sum(before.cache_misses.values())
-    launch = run if program.accumulators else select_rows
+    memory = {b.name: np.zeros(1, b.type) for b in program.buffers}
+
+    def launch() -> None:
+        if program.rows_out:
+            list_rows(kernel, program, columns, 0, 1, memory)
+        elif program.accumulators:
+            run(kernel, program, columns, 0, 1, False, memory)
+        else:
+            select_rows(kernel, program, columns, 0, 1)
+
     try:
-        launch(kernel, program, columns, 0, 1)
+        launch()
     except Exception:  # whatever unpickling of damaged bytes raises
         path = Path(kernel.py_func.__code__.co_filename)
         stored = list((path.parent / "__pycache__").glob(f"{path.stem}*.nb?"))
@@ -123,7 +143,7 @@ def load(
             raise
         for file in stored:
             file.unlink(missing_ok=True)
-        launch(kernel, program, columns, 0, 1)
+        launch()
     if sum(kernel.stats.cache_misses.values()) > misses:
         return "compiler"
     return "disk" if sum(kernel.stats.cache_hits.values()) > hits else "memory"
@@ -138,6 +158,12 @@ def tables(program: Program) -> list[Any]:
     return [t.array for t in program.kernel.tables]
 
 
+def _arguments(program: Program, columns: Sequence[Any], memory: Memory) -> list[Any]:
+    """What a kernel takes between its range of rows and its results."""
+    buffers = [memory[b.name] for b in program.buffers]
+    return [*columns, *buffers, *scalars(program), *tables(program)]
+
+
 def run(
     kernel: Callable[..., Any],
     program: Program,
@@ -145,13 +171,15 @@ def run(
     rows: int,
     threads: int,
     deterministic: bool = False,
+    memory: Memory = MappingProxyType({}),
 ) -> Outcome:
     """Run a kernel over all rows.
 
-    `columns` are the code arrays of the program's inputs, each followed by its bitmap where the column has NULLs.
+    `columns` are the code arrays of the program's inputs and then of its elements, each followed by its bitmap where the
+    column has NULLs; `memory` holds the buffers of indexes.
     `deterministic` cuts the rows into ranges that do not depend on the number of threads, so that float sums repeat.
     """
-    arguments = [*columns, *scalars(program), *tables(program)]
+    arguments = _arguments(program, columns, memory)
     bounds = _bounds(rows, threads, deterministic)
     ranges = list(pairwise(bounds))
     if program.grouping is not None and program.grouping.hashed:
@@ -218,7 +246,7 @@ def select_rows(
     kernel: Callable[..., Any], program: Program, columns: Sequence[Any], rows: int, threads: int
 ) -> Any:
     """Return the numbers of the rows that a selection keeps, ascending, or None when they are in doubt."""
-    arguments = [*columns, *scalars(program), *tables(program)]
+    arguments = _arguments(program, columns, {})
     ranges = list(pairwise(_bounds(rows, threads, deterministic=False)))
     selected = np.empty(rows, np.bool_)
 
@@ -243,6 +271,36 @@ def select_rows(
     return found
 
 
+def list_rows(
+    kernel: Callable[..., Any],
+    program: Program,
+    columns: Sequence[Any],
+    rows: int,
+    threads: int,
+    memory: Memory = MappingProxyType({}),
+) -> list[Any] | None:
+    """Return the row numbers that a kernel lists, an int32 array for each of `rows_out`, or None when they are in doubt."""
+    arguments = _arguments(program, columns, memory)
+
+    def part(bounds: tuple[int, int]) -> list[Any] | None:
+        start, end = bounds
+        room = max(end - start, ROOM)
+        while True:
+            found = [np.empty(room, np.int32) for _ in program.rows_out]
+            count = kernel(start, end, *arguments, *found)
+            if count < 0:
+                return None
+            if count <= room:
+                return [array[:count] for array in found]
+            room = count
+
+    parts = each_range(part, rows, threads)
+    lists = [p for p in parts if p is not None]
+    if len(lists) < len(parts):
+        return None
+    return [np.concatenate(arrays) for arrays in zip(*lists, strict=True)]
+
+
 def _run_hashed(
     kernel: Callable[..., Any],
     program: Program,
@@ -250,18 +308,22 @@ def _run_hashed(
     ranges: list[tuple[int, int]],
 ) -> Outcome:
     directory = Path(kernel.py_func.__code__.co_filename).parent  # type: ignore[attr-defined]
-    key = kernel_key(PLACE_KEYS, toolchain())
-    place = _function(source_file(directory, "place_keys", key, PLACE_KEYS), "place_keys")
+    place = written_kernel("place_keys", PLACE_KEYS, directory)
 
     def blank(groups: int) -> tuple[Any, Any]:
         return _blank(program, groups)
 
     def part(bounds: tuple[int, int]) -> HashTable:
-        return fill(kernel, *bounds, arguments, blank, place)
+        return fill(kernel, *bounds, arguments, blank, place, program.repeats)
 
     found = _each(part, ranges)
     arrays, numbers = merge(found, program, blank, place)
     return Outcome(arrays, any(t.state[1] for t in found), numbers)
+
+
+def each_range(work: Callable[[tuple[int, int]], Any], rows: int, threads: int) -> list[Any]:
+    """Do work for ranges that make up all rows, on threads; return what came of each."""
+    return _each(work, list(pairwise(_bounds(rows, threads, deterministic=False))))
 
 
 def _bounds(rows: int, threads: int, deterministic: bool) -> list[int]:

@@ -5,12 +5,26 @@ The listing is what FUSELINE_DEBUG=5 prints: the same on every target, before an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from .accumulate import Accumulator
 from .emit import text
-from .grouping import Grouping
-from .loop import Apply, Convert, Function, Lookup, Name, Number, Select, Term
+from .loop import (
+    Apply,
+    Convert,
+    Doubt,
+    Each,
+    Function,
+    Guard,
+    Let,
+    Lookup,
+    Name,
+    Number,
+    Search,
+    Select,
+    Statement,
+    Term,
+)
 from .steps import Program
 from .values import Input
 
@@ -23,24 +37,48 @@ def listing(program: Program) -> str:
         lines.append(f"  given {parameter.name}: {parameter.machine.value} = {parameter.value!r}")
     for table in program.kernel.tables:
         lines.append(f"  given {table.name}: {len(table.array)} values of {table.machine.value}")
-    for let in program.body:
-        step = f"  # {' '.join(let.step.split())}" if let.step else ""
-        lines.append(f"  {let.name.text}: {let.name.type.value} = {_shown(let.value)}{step}")
-    if program.doubt is not None:
-        lines.append(f"  doubt |= {_shown(program.doubt)}")
+    lines += statements(program.body, 1)
     if program.grouping is not None:
-        lines.append(f"  slot = {_shown(program.grouping.slot)}  # {_domain(program.grouping)}")
+        lines.append(f"  slot = {_shown(program.grouping.slot)}  # {_domain(program)}")
     lines += [f"  a{i} {_folded(a)}" for i, a in enumerate(program.accumulators)]
     if not program.accumulators:
         lines.append("  rows where keep")
     return "\n".join(lines)
 
 
+def statements(body: Sequence[Statement], depth: int) -> list[str]:
+    """Return loop statements as text; what a guard or a loop holds is indented below it."""
+    lines: list[str] = []
+    for at, statement in enumerate(body):
+        head = "  " * depth
+        match statement:
+            case Let(name, value, step):
+                lines.append(f"{head}{name.text}: {name.type.value} = {_shown(value)}{_note(step)}")
+            case Doubt(condition):
+                lines.append(f"{head}doubt |= {_shown(condition)}")
+            case Guard(condition, step):
+                lines.append(f"{head}where {_shown(condition)}:{_note(step)}")
+                return lines + statements(body[at + 1 :], depth + 1)
+            case Each(row, first, following, once, step):
+                kind = "or -1 once" if once else "until -1"
+                loop = f"for {row.text} from {_shown(first)} by {_shown(following)}, {kind}:"
+                lines.append(f"{head}{loop}{_note(step)}")
+                return lines + statements(body[at + 1 :], depth + 1)
+            case Search(found, row, first, following, inner, accepted, step):
+                loop = f"{row.text} from {_shown(first)} by {_shown(following)}"
+                lines.append(f"{head}{found.text} = any {loop}:{_note(step)}")
+                lines += statements(inner, depth + 1)
+                lines.append(f"{head}  accepted {_shown(accepted)}")
+    return lines
+
+
+def _note(step: str) -> str:
+    return f"  # {' '.join(step.split())}" if step else ""
+
+
 def operations(program: Program) -> int:
     """Count the operations of a row that passes all filters: arithmetic, comparisons, choices, lookups and folds."""
-    terms: list[Term] = [let.value for let in program.body]
-    if program.doubt is not None:
-        terms.append(program.doubt)
+    terms = [term for statement in program.body for term in _terms(statement)]
     if program.grouping is not None:
         terms.append(program.grouping.slot)
     for accumulator in program.accumulators:
@@ -51,6 +89,18 @@ def operations(program: Program) -> int:
         not isinstance(part, Name | Number | Convert) for term in terms for part in _parts(term)
     )
     return counted + len(program.accumulators)
+
+
+def _terms(statement: Statement) -> list[Term]:
+    match statement:
+        case Let(_, value):
+            return [value]
+        case Guard(condition) | Doubt(condition):
+            return [condition]
+        case Each(_, first, following):
+            return [first, following]
+        case Search(_, _, first, following, body, accepted):
+            return [first, following, accepted, *(t for s in body for t in _terms(s))]
 
 
 def _parts(term: Term) -> Iterator[Term]:
@@ -79,8 +129,12 @@ def _stored(source: Input) -> str:
     return f"{width}, {source.base} + code{step}, so {interval.low} to {interval.high}"
 
 
-def _domain(grouping: Grouping) -> str:
-    """The keys and how many values each has, which make the number of a group."""
+def _domain(program: Program) -> str:
+    """The keys and how many values each has, which make the number of a group; or of what relation it is a row."""
+    grouping = program.grouping
+    assert grouping is not None
+    if grouping.row is not None:
+        return f"row of {grouping.groups}, which decides {', '.join(late.column.name for late in program.late)}"
     keys = ", ".join(f"{k.column.name} of {k.size}" for k in (*grouping.keys, *grouping.distinct))
     return f"{keys}; a key of a hash table" if grouping.hashed else keys
 

@@ -92,6 +92,51 @@ class Let:
     step: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What follows, the sink included, happens only where the condition holds."""
+
+    condition: Term
+    step: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """What follows, the sink included, happens once for each row of a build side: `first`, then `following` until it is negative.
+
+    `following` is a term over `row`.  `once`: where `first` is negative already, it happens once with row -1 (a left join).
+    """
+
+    row: Name
+    first: Term
+    following: Term
+    once: bool = False
+    step: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Where the condition holds, the kernel cannot vouch for its answer."""
+
+    condition: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Set `found` to whether any of the rows that `Each` would go through is `accepted`; `body` names values at that row."""
+
+    found: Name
+    row: Name
+    first: Term
+    following: Term
+    body: tuple[Let | Doubt, ...]
+    accepted: Term
+    step: str = ""
+
+
+Statement = Let | Guard | Each | Search | Doubt
+
+
 def true_and(parts: list[Term]) -> Term | None:
     """Return the `&` of boolean terms, None for none."""
     if not parts:

@@ -12,11 +12,13 @@ from enum import StrEnum
 from itertools import groupby
 
 from .accumulate import Accumulator
+from .emit import nests
 from .loop import Apply, Convert, Machine, Number, Select, Term
 from .ranges import I32_MAX, I64_MAX
 from .steps import Program
 
 ROWS_A_THREAD = 1 << 15
+UNBOUNDED = 1 << 62  # values of a thread, where one row may become any number
 BLOCK_THREADS = 256
 PRIVATE_THREADS = 128
 WARP = 32
@@ -32,6 +34,7 @@ class Place(StrEnum):
     """Where the accumulators of a group are while the kernel runs."""
 
     REGISTERS = "registers"  # no groups: of each thread, then of each warp in shared memory
+    WARPS = "warps"  # no groups: of each thread, then of each warp, and from there to device memory
     PRIVATE = "private"  # shared memory, a copy for each thread: no atomics, no bank conflicts
     BLOCK = "block"  # shared memory, a copy for some threads: shared atomics
     GLOBAL = "global"  # device memory
@@ -68,12 +71,21 @@ class Layout:
     """All cells of a kernel, like ones side by side.
 
     In shared memory lie the 64-bit integers, then the doubles, then the 32-bit integers, each as [accumulator][group][copy].
+    A thread folds at most `values` values into a cell.  `sized`: the kernel learns the number of groups when it is launched,
+    since a hash table may grow, and a build side have more rows next time; `with_groups` then tells the layout.
     """
 
     place: Place
     groups: int
     copies: int
     cells: tuple[Cell, ...]
+    values: int = ROWS_A_THREAD
+    sized: bool = False
+
+    def with_groups(self, groups: int) -> Layout:
+        """Return the layout for so many groups."""
+        assert self.sized
+        return replace(self, groups=groups)
 
     @property
     def threads(self) -> int:
@@ -83,7 +95,7 @@ class Layout:
     @property
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block."""
-        if self.place is Place.GLOBAL:
+        if self.place in (Place.GLOBAL, Place.WARPS):
             return 0
         return sum(CELL_BYTES[c.machine] for c in self.cells) * self.groups * self.copies
 
@@ -113,24 +125,34 @@ class Layout:
 
 def layout(program: Program) -> Layout:
     """Choose the fastest place that holds all groups, and lay the cells out there."""
-    groups = 1 if program.grouping is None else program.grouping.groups
-    many = ROWS_A_THREAD * BLOCK_THREADS
-    if program.grouping is None:
+    grouping = program.grouping
+    apart = [Cell(a, a.machine, (i,)) for i, a in enumerate(program.accumulators)]
+    if program.rows_out:
+        return Layout(Place.GLOBAL, 1, 1, ())
+    if grouping is not None and (grouping.hashed or grouping.row is not None):
+        return Layout(Place.GLOBAL, 0, 1, _numbered(apart), sized=True)
+    groups = 1 if grouping is None else grouping.groups
+    values = UNBOUNDED if program.repeats else ROWS_A_THREAD
+    many = values * BLOCK_THREADS
+    if grouping is None:
         cells = _numbered(
             [replace(c, machine=c.accumulator.machine) for c in _cells(program, many)]
         )
-        return Layout(Place.REGISTERS, 1, BLOCK_THREADS // WARP, cells)
-    private = _narrowed(_cells(program, many), ROWS_A_THREAD)
+        if nests(
+            program
+        ):  # the kernels of a query are many, and bringing warps together makes half of a small one
+            return Layout(Place.WARPS, 1, 0, cells, values)
+        return Layout(Place.REGISTERS, 1, BLOCK_THREADS // WARP, cells, values)
+    private = _narrowed(_cells(program, many), values)
     if _bytes(private) * groups * PRIVATE_THREADS <= PRIVATE_BYTES:
-        return Layout(Place.PRIVATE, groups, PRIVATE_THREADS, private)
+        return Layout(Place.PRIVATE, groups, PRIVATE_THREADS, private, values)
     block = _narrowed(_cells(program, many), many)
     size = _bytes(block) * groups
     if size <= TABLE_BYTES:
         copies = 1
         while copies < WARP and 2 * copies * size <= COPIES_BYTES:
             copies *= 2
-        return Layout(Place.BLOCK, groups, copies, block)
-    apart = [Cell(a, a.machine, (i,)) for i, a in enumerate(program.accumulators)]
+        return Layout(Place.BLOCK, groups, copies, block, values)
     return Layout(Place.GLOBAL, groups, 1, _numbered(apart))
 
 

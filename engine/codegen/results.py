@@ -38,7 +38,7 @@ def result_columns(
                 _joined(a, array, grouping)
                 for a, array in zip(made.accumulators, arrays, strict=True)
             ]
-        if grouping.keys:
+        if grouping.keys or grouping.row is not None:
             kept = np.flatnonzero(arrays[grouping.rows] > 0)
         slots = kept * grouping.inner if numbers is None else numbers[kept]
         for key in grouping.keys:
@@ -48,6 +48,16 @@ def result_columns(
         values, valid = folded.finish([array[kept] for array in given])
         results[folded.column] = arrow_array(values, valid, folded.column.type, folded.values)
     return results, len(kept)
+
+
+def rows_of_groups(made: Program, arrays: Sequence[Any], numbers: Any = None) -> dict[int, Any]:
+    """Return, for groups by a row, the row numbers of each group in the result by relation."""
+    grouping = made.grouping
+    assert grouping is not None
+    assert grouping.row is not None
+    kept = np.flatnonzero(arrays[grouping.rows] > 0)
+    own = kept if numbers is None else numbers[kept]
+    return {grouping.row: own, **{m: arrays[at][kept] for m, at in grouping.rows_of}}
 
 
 def _joined(accumulator: Accumulator, array: Any, grouping: Grouping) -> Any:

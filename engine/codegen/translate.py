@@ -2,23 +2,25 @@
 
 Three-valued logic ends here, and so do decimals, dates and strings: a decimal is its unscaled integer, a date its day number, a
 string the code of its dictionary.  What has no rule below and reads one column of few codes is evaluated on that column's
-values beforehand and becomes a table (`Kernel.fold`): LIKE, substring, EXTRACT, casts of strings.
+values beforehand and becomes a table (`lookup`): LIKE, substring, EXTRACT, casts of strings.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import Context, Decimal
 
-from ..plan.expr import Call, Case, Cast, ColumnRef, Expr, InList, Literal
+from ..plan.expr import Call, Case, Cast, ColumnRef, Expr, InList, Literal, columns_of
 from ..plan.types import DataType, Kind
 from .arithmetic import add, checked, convert, multiply, negate, subtract
 from .compare import compare, compare_with_constant
-from .lookup import through_table
+from .kernel import Kernel
+from .lookup import in_one_dictionary, through_table
 from .loop import Apply, Convert, Machine, Name, Number, Select, Term, negated, true_and
 from .ranges import I32_MAX, Interval
-from .values import Input, Kernel, NotFusable, Value, machine_of
+from .values import Input, NotFusable, Value, machine_of
 
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct")
 EPOCH = date(1970, 1, 1)
@@ -27,12 +29,9 @@ DIGITS = Context(prec=80)  # Python's own 28 would round a DECIMAL(38)
 
 def translate(expr: Expr, kernel: Kernel) -> Value:
     """Return the value of an expression; raises `NotFusable` with the reason when a kernel cannot hold it."""
-    found = kernel.memo.get(expr)
+    found = kernel.recall(expr)
     if found is None:
-        found = _direct(expr, kernel)
-        if found is None:
-            found = through_table(expr, kernel)
-        kernel.memo[expr] = found
+        found = kernel.remember(expr, _direct(expr, kernel) or through_table(expr, kernel))
     return found
 
 
@@ -40,7 +39,9 @@ def _direct(expr: Expr, kernel: Kernel) -> Value | None:
     """Translate by rule, or None where only a table can do it."""
     match expr:
         case ColumnRef(column):
-            return kernel.values.get(column) or load(kernel.inputs[column], kernel)
+            if column in kernel.deferred:
+                return kernel.deferred[column]()
+            return load(kernel.input(column), kernel)
         case Literal():
             return literal(expr, kernel)
         case Call(function=name, args=args) if name in COMPARISONS:
@@ -65,24 +66,10 @@ def _in_registers(data_type: DataType) -> bool:
 # Columns and constants
 
 
-def code(source: Input, kernel: Kernel) -> Name:
-    """The code of a column in the current row."""
-    kernel.used.setdefault(source.column)
-    name = kernel.names[source.column]
-    return Name(f"{name}_code", source.register)
-
-
-def validity(source: Input, kernel: Kernel) -> Term | None:
-    if not source.nullable:
-        return None
-    kernel.used.setdefault(source.column)
-    return Name(f"{kernel.names[source.column]}_valid", Machine.BOOL)
-
-
 def load(source: Input, kernel: Kernel) -> Value:
     """Decode a column in registers: base + step * code."""
-    valid = validity(source, kernel)
-    raw = code(source, kernel)
+    valid = kernel.validity(source)
+    raw = kernel.code(source)
     if source.machine is not None:
         return Value(raw, valid)
     if source.raw is not None:
@@ -212,15 +199,23 @@ def _comparison(name: str, args: tuple[Expr, ...], kernel: Kernel) -> Value | No
     if isinstance(left, Literal) and not isinstance(right, Literal):
         mirrored = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
         return _comparison(mirrored.get(name, name), (right, left), kernel)
-    if isinstance(left, ColumnRef) and isinstance(right, Literal) and left.column in kernel.inputs:
-        source = kernel.inputs[left.column]
+    if isinstance(left, ColumnRef) and isinstance(right, Literal):
+        source = kernel.described(left.column)
         value = constant(right.value, right.type)
-        if source.codes is not None and source.values is None and isinstance(value, int):
-            raw = code(source, kernel)
-            return compare_with_constant(name, raw, source, value, validity(source, kernel), kernel)
-    if left.type.kind is Kind.VARCHAR:
+        if (
+            source is not None
+            and source.codes is not None
+            and source.values is None
+            and isinstance(value, int)
+        ):
+            raw, valid = kernel.code(source), kernel.validity(source)
+            return compare_with_constant(name, raw, source, value, valid, kernel)
+    if left.type.kind is not Kind.VARCHAR:
+        return compare(name, translate(left, kernel), translate(right, kernel))
+    if len(columns_of(left) | columns_of(right)) < 2:
         return None
-    return compare(name, translate(left, kernel), translate(right, kernel))
+    a, b = in_one_dictionary(translate(left, kernel), translate(right, kernel), kernel)
+    return compare(name, a, b)
 
 
 def _in_list(expr: InList, kernel: Kernel) -> Value | None:
@@ -274,7 +269,9 @@ def _coalesce(expr: Call, args: list[Value], kernel: Kernel) -> Value:
         if value.valid is None:
             result = value
         else:
-            result = _choose(value.valid, value, result)
+            known = None if result.valid is None else _either([value.valid, result.valid])
+            chosen = _choose(value.valid, replace(value, valid=None), replace(result, valid=None))
+            result = replace(chosen, valid=known)
     return result
 
 

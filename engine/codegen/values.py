@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from ..errors import FuselineError
-from ..plan.expr import Column, Expr
+from ..plan.expr import Column
 from ..plan.types import DataType
 from .loop import Machine, Term
 from .ranges import Interval
@@ -94,35 +93,16 @@ class TableParameter:
     array: Any
 
 
-@dataclass
-class Kernel:
-    """What grows while a pipeline is translated."""
+@dataclass(frozen=True, slots=True)
+class Element:
+    """A column of a relation other than 0, which the kernel reads at that relation's row; its array is a parameter.
 
-    inputs: dict[Column, Input]
-    fold: Callable[
-        [Expr, Input], Any
-    ]  # evaluates an expression on the values of one column, NULL last
-    values: dict[Column, Value] = field(default_factory=dict)
-    names: dict[Column, str] = field(default_factory=dict)
-    parameters: list[Parameter] = field(default_factory=list)
-    tables: list[TableParameter] = field(default_factory=list)
-    doubts: list[Term] = field(
-        default_factory=list
-    )  # any of them true: the kernel cannot vouch for its answer
-    used: dict[Column, None] = field(default_factory=dict)  # inputs that some term reads, in order
-    memo: dict[Expr, Value] = field(default_factory=dict)
+    Its parameters are `names[input.column]` (the codes) and, where it has NULLs, `<name>_bits` (a byte bitmap).  Loads are
+    statements of the body.
+    """
 
-    def parameter(self, value: int | float, machine: Machine, meaning: str) -> str:
-        """Add a scalar argument and return its name."""
-        name = f"c{len(self.parameters)}"
-        self.parameters.append(Parameter(name, machine, value, meaning))
-        return name
-
-    def table(self, array: Any, machine: Machine) -> str:
-        """Add an array argument and return its name."""
-        name = f"table{len(self.tables)}"
-        self.tables.append(TableParameter(name, machine, array))
-        return name
+    input: Input
+    relation: int
 
 
 def machine_of(interval: Interval, data_type: DataType) -> Machine:

@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import fuseline
+from fuseline.plan.node import walk
+from fuseline.plan.physical import HashJoin, NestedLoopJoin, Pipeline
 from tests.compare import assert_same_as_duckdb
 
 BOTH = ("always", "never")
+JOINS = HashJoin | NestedLoopJoin
 
 
 def assert_fused(query: str, tables: Mapping[str, Any]) -> None:
@@ -33,3 +36,23 @@ def notes(query: str, tables: Mapping[str, Any]) -> list[str]:
         frame = connection.sql(query)
         frame.to_arrow()
         return [n.note for n in frame.profile.nodes if n.name == "Pipeline" and n.note]
+
+
+def assert_fused_joins(query: str, tables: Mapping[str, Any], *, but: str | None = None) -> None:
+    """All joins of the query run in kernels, and give DuckDB's answer, as the operators do.
+
+    `but` is the reason why some pipeline does not.
+    """
+    assert_same_as_duckdb(query, tables, fuse=BOTH)
+    with fuseline.connect(device="cpu", fuse="always") as connection:
+        for name, table in tables.items():
+            connection.register(name, table)
+        frame = connection.sql(query)
+        frame.to_arrow()
+        profile = frame.profile
+    assert not [n.text for n in profile.nodes if isinstance(n.node, JOINS)]
+    bodies = [n.node.body for n in profile.nodes if isinstance(n.node, Pipeline)]
+    assert any(isinstance(part, JOINS) for body in bodies for part in walk(body))
+    reasons = {n.receipt.reason for n in profile.pipelines if n.receipt is not None} - {None}
+    assert len(reasons) == (but is not None), reasons
+    assert all(but is not None and but in str(reason) for reason in reasons), reasons

@@ -1,25 +1,29 @@
 """CUDA kernels without a GPU: the generated source runs in Python, a Python thread for each CUDA thread.
 
 Shuffles, barriers, shared memory and atomics do what CUDA's do; registers are NumPy scalars, so that they wrap as they should.
-Numba's own simulator knows no shuffles.
+Numba's own simulator knows no shuffles.  Functions that threads of a warp call where they may have parted find each thread alone.
 """
 
 from __future__ import annotations
 
 import struct
 import threading
-from collections.abc import Callable, Sequence
-from types import SimpleNamespace
+from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType, MappingProxyType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from fuseline.codegen import emit_cuda
+from fuseline.codegen import emit_cuda, functions_cuda
+from fuseline.codegen.accumulate import whole
+from fuseline.codegen.indexes import Buffer
 from fuseline.codegen.loop import Machine
 from fuseline.codegen.places import WARP, layout
 from fuseline.codegen.steps import Program
 
+SLOTS = 1 << 10  # of a hash table, which is enough for the groups of tests
 I64_MAX = np.int64(2**63 - 1)
+CONSTANTS = {n: v for n, v in vars(functions_cuda).items() if n.isupper()}
 FOLDS: dict[str, Callable[[Any, Any], Any]] = {
     "add": lambda a, b: a + b,
     "min": min,
@@ -27,6 +31,7 @@ FOLDS: dict[str, Callable[[Any, Any], Any]] = {
     "or_": lambda a, b: a | b,
     "and_": lambda a, b: a & b,
     "xor": lambda a, b: a ^ b,
+    "exch": lambda a, b: b,
 }
 
 
@@ -40,7 +45,7 @@ class _Block:
         self.memory = np.full(-(-max(shared_bytes, 8) // 8), -(2**62) + 12345)  # garbage at first
 
 
-class _Cuda:
+class Cuda:
     """The module that a kernel knows as `cuda`."""
 
     def __init__(self, blocks: int, threads: int, shared_bytes: int) -> None:
@@ -48,7 +53,9 @@ class _Cuda:
         self.here = threading.local()
         self.lock = threading.Lock()
         self.shared = SimpleNamespace(array=self._shared)
-        self.atomic = SimpleNamespace(**{name: self._atomic(fold) for name, fold in FOLDS.items()})
+        self.atomic = SimpleNamespace(
+            cas=self._compare_and_swap, **{name: self._atomic(fold) for name, fold in FOLDS.items()}
+        )
         self.blockDim = SimpleNamespace(x=np.int32(threads))
 
     @property
@@ -79,17 +86,49 @@ class _Cuda:
         assert type(yes) is type(no), (yes, no)
         return yes if condition else no
 
+    def activemask(self) -> Any:
+        return np.int32(np.uint32(1 << self.here.thread % WARP).view(np.int32))
+
+    def lanemask_lt(self) -> Any:
+        return np.int32((1 << self.here.thread % WARP) - 1)
+
+    def ballot_sync(self, mask: Any, vote: Any) -> Any:
+        return mask if vote else np.int32(0)
+
+    @staticmethod
+    def popc(bits: Any) -> Any:
+        return np.int32((int(bits) & 0xFFFFFFFF).bit_count())
+
+    @staticmethod
+    def ffs(bits: Any) -> Any:
+        low = int(bits) & 0xFFFFFFFF
+        return np.int32((low & -low).bit_length())
+
+    @staticmethod
+    def shfl_sync(mask: Any, value: Any, lane: Any) -> Any:
+        return value
+
     def _shared(self, shape: int, machine: Any) -> Any:
         return self.here.block.memory.view(machine)
 
-    def _atomic(self, fold: Callable[[Any, Any], Any]) -> Callable[[Any, Any, Any], None]:
-        def change(array: Any, index: Any, value: Any) -> None:
+    def _atomic(self, fold: Callable[[Any, Any], Any]) -> Callable[[Any, Any, Any], Any]:
+        def change(array: Any, index: Any, value: Any) -> Any:
             assert array.dtype.type is type(value), (array.dtype, value)
             assert int(index) < len(array)
             with self.lock:
-                array[int(index)] = fold(array[int(index)], value)
+                old = array[int(index)]
+                array[int(index)] = fold(old, value)
+            return old
 
         return change
+
+    def _compare_and_swap(self, array: Any, index: Any, old: Any, value: Any) -> Any:
+        assert array.dtype.type is type(old) is type(value)
+        with self.lock:
+            held = array[int(index)]
+            if held == old:
+                array[int(index)] = value
+        return held
 
     def launch(self, kernel: Callable[..., None], arguments: Sequence[Any]) -> None:
         failed: list[BaseException] = []
@@ -121,35 +160,104 @@ class _Cuda:
 
 
 def run(
-    program: Program, columns: Sequence[Any], rows: int, blocks: int = 2
+    program: Program,
+    columns: Sequence[Any],
+    rows: int,
+    blocks: int = 2,
+    memory: Mapping[str, Any] = MappingProxyType({}),
+    groups: int | None = None,
 ) -> tuple[list[Any], bool]:
-    """Run a program's CUDA kernel; arguments and answer are those of `codegen.host.run`."""
-    where = layout(program)
-    cuda = _Cuda(blocks, where.threads, where.shared_bytes)
-    source = emit_cuda.source(program, "")
-    lines = [line for line in source.splitlines() if "import" not in line]
-    namespace: dict[str, Any] = {"np": np, "cuda": cuda, **FUNCTIONS}
-    exec(compile("\n".join(lines), program.name, "exec"), namespace)
-    out_i, out_f = blank(where)
-    cuda.launch(
-        namespace[program.name],
-        [
-            np.int64(rows),
-            *_pointers(program, columns),
-            *_scalars(program),
-            *_tables(program),
-            out_i,
-            out_f,
-        ],
-    )
-    arrays = {"out_i": out_i, "out_f": out_f}
+    """Run a program's CUDA kernel; arguments and answer are those of `codegen.host.run`.
+
+    `groups`: how many a hash table has room for, which `memory` then holds, or the group keys' relation has rows.
+    """
+    where = layout(program) if groups is None else layout(program).with_groups(groups)
+    arrays = dict(zip(("out_i", "out_f"), blank(where), strict=True))
+    given = {**memory, **arrays, "groups": np.int64(where.groups)}
+    _launch(program, columns, rows, blocks, given)
     count = where.groups
     places = where.results()
     found = []
     for number in range(len(program.accumulators)):
         array, row = places[number]
         found.append(arrays[array][row * count : (row + 1) * count])
-    return found, bool(out_i[-1])
+    return found, bool(arrays["out_i"][-1])
+
+
+def assert_same(
+    program: Program,
+    columns: Sequence[Any],
+    rows: int,
+    outcome: Any,
+    memory: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    """Run a program's CUDA kernel; its accumulators must be those of a run on the CPU, group by group."""
+    grouping, groups, tables = program.grouping, None, {}
+    if grouping is not None and grouping.hashed:
+        groups = SLOTS
+        tables = {"keys": np.full(SLOTS, -1), "state": np.zeros(1, np.int64)}
+    elif grouping is not None and grouping.row is not None:
+        groups = grouping.groups
+    arrays, doubt = run(program, columns, rows, 2, {**memory, **tables}, groups)
+    assert doubt == outcome.doubt
+    order: Any = slice(None) if outcome.numbers is None else outcome.numbers
+    if tables:
+        slots = {int(n): slot for slot, n in enumerate(tables["keys"]) if n >= 0}
+        assert slots.keys() == set(outcome.numbers.tolist())
+        order = [slots[n] for n in outcome.numbers.tolist()]
+    for cell in layout(program).cells:
+        expected, found = (whole([a[n] for n in cell.numbers]) for a in (outcome.arrays, arrays))
+        if found.dtype == np.float64:
+            np.testing.assert_allclose(found[order], expected, rtol=1e-12)
+        else:
+            np.testing.assert_array_equal(found[order], expected)
+
+
+def list_rows(
+    program: Program, columns: Sequence[Any], rows: int, room: int, memory: Mapping[str, Any]
+) -> tuple[list[Any], int]:
+    """Run a kernel that lists rows; return the lists, and how many rows there would be."""
+    found = {f"out_row{i}": np.full(room, -7, np.int32) for i in program.rows_out}
+    counter = np.zeros(1, np.int64)
+    results = {"counter": counter, "out_i": np.zeros(1, np.int64), "out_f": np.zeros(0)}
+    _launch(program, columns, rows, 2, {**memory, **found, **results})
+    return list(found.values()), int(counter[0])
+
+
+def memory(buffers: Sequence[Buffer]) -> dict[str, Any]:
+    """Buffers of an index as they are before its build; what needs no filling holds garbage."""
+    return {b.name: np.full(b.length, 12345 if b.fill is None else b.fill, b.type) for b in buffers}
+
+
+def _launch(
+    program: Program, columns: Sequence[Any], rows: int, blocks: int, given: Mapping[str, Any]
+) -> None:
+    """Run a kernel with its arguments in the order of its signature."""
+    where = layout(program)
+    cuda = Cuda(blocks, where.threads, where.shared_bytes)
+    source = emit_cuda.source(program, "")
+    lines = [line for line in source.splitlines() if "import" not in line]
+    namespace: dict[str, Any] = {"np": np, "cuda": cuda, **functions(cuda), **FUNCTIONS}
+    exec(compile("\n".join(lines), program.name, "exec"), namespace)
+    known: dict[str, Any] = {"rows": np.int64(rows), **given}
+    signature = emit_cuda.signature(program)
+    pointers = [name for name, kind in signature if kind.startswith("*")]
+    known |= zip(pointers, _pointers(program, columns), strict=False)
+    known |= {p.name: s for p, s in zip(program.kernel.parameters, _scalars(program), strict=True)}
+    known |= {t.name: a for t, a in zip(program.kernel.tables, _tables(program), strict=True)}
+    cuda.launch(namespace[program.name], [known[name] for name, _ in signature])
+
+
+def functions(cuda: Cuda) -> dict[str, Callable[..., Any]]:
+    """The device functions that only need the module `cuda`, as Python runs them."""
+    found: dict[str, Any] = {}
+    for name, function in vars(functions_cuda).items():
+        if hasattr(function, "py_func"):
+            plain = function.py_func
+            found[name] = FunctionType(plain.__code__, {"np": np, "cuda": cuda, **CONSTANTS})
+    for function in found.values():
+        function.__globals__.update(found)
+    return found
 
 
 def blank(where: Any) -> tuple[Any, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ import pytest
 from fuseline.codegen.compare import compare_with_constant
 from fuseline.codegen.emit import text
 from fuseline.codegen.emit_cpu import select
+from fuseline.codegen.kernel import Kernel
 from fuseline.codegen.loop import Machine, Name
 from fuseline.codegen.ranges import I32_MAX
-from fuseline.codegen.values import Input, Kernel
+from fuseline.codegen.values import Input
 from fuseline.plan.expr import new_column
 from fuseline.plan.types import BIGINT
 
@@ -31,7 +33,7 @@ OPERATORS = {
 
 def _holds(name: str, source: Input, code: int, constant: int, valid: bool | None) -> bool:
     """Evaluate the term for one code, as Python."""
-    kernel = Kernel({}, lambda *_: None)
+    kernel = Kernel(SimpleNamespace())  # type: ignore[arg-type]
     register = Name("code", source.register)
     row_valid = None if valid is None else Name("valid", Machine.BOOL)
     value = compare_with_constant(name, register, source, constant, row_valid, kernel)

@@ -1,4 +1,4 @@
-"""Every kernel becomes machine code for Hopper, without a GPU: those of TPC-H Q1 and Q6, and those of the query shapes."""
+"""Every kernel becomes machine code for Hopper, without a GPU: those of TPC-H Q1 and Q6, those of the query shapes, and joins."""
 
 from __future__ import annotations
 
@@ -10,8 +10,19 @@ from typing import Any
 import pytest
 
 import fuseline
-from fuseline.codegen import device, emit_cuda, host
+from fuseline.codegen import device, emit_cuda, host, index_checks
+from fuseline.codegen.indexes import Form
 from fuseline.codegen.steps import Program
+from tests.codegen.index_programs import (
+    FACT_KEY,
+    build_program,
+    filter_program,
+    index,
+    main_program,
+)
+from tests.codegen.test_cuda_joins import SEVERAL
+from tests.codegen.test_index_kernels import FORMS, JOINS, by_amount, by_build_row
+from tests.codegen.test_joins import STAR
 from tests.codegen.test_pipelines import FUSED, TABLES
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed: pip install 'fuseline[dev]'")
@@ -24,7 +35,7 @@ DYNAMIC_SHIFT = re.compile(r"shr\.[us]\d+\s+%\w+, %\w+, %")
 def programs(
     query: str, tables: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> list[Program]:
-    """The programs that a query runs, less those with hashed groups, which have no form for CUDA."""
+    """The programs that a query runs."""
     found: list[Program] = []
     compiled = host.compiled
 
@@ -40,7 +51,7 @@ def programs(
             else:
                 connection.register(name, table)
         connection.sql(query).to_arrow()
-    return [p for p in found if p.grouping is None or not p.grouping.hashed]
+    return found
 
 
 def assembly(program: Program) -> str:
@@ -76,6 +87,53 @@ def test_tpch(
     text = assert_compiles(program)
     assert len(DYNAMIC_SHIFT.findall(text)) <= len(program.inputs)
     assert text.count("ld.global") >= 2 * len(program.inputs)
+
+
+@pytest.mark.parametrize(("form", "linked"), [(Form.BITS, False), *FORMS])
+def test_a_build(form: Form, linked: bool) -> None:
+    """Each row takes one atomic operation on the index; those after the loop add up the counts."""
+    text = assert_compiles(build_program(index(form, linked)))
+    changes = re.findall(r"(?:atom|red)\.global\.(?:or\.b32|exch\.b32)", text)
+    assert changes
+
+
+@pytest.mark.parametrize(("kind", "form", "linked"), JOINS)
+def test_a_join(kind: str, form: Form, linked: bool) -> None:
+    assert_compiles(main_program(kind, index(form, linked)))
+
+
+@pytest.mark.parametrize("query", SEVERAL)
+def test_a_query_of_several_joins(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    *builds, main = programs(query, STAR, monkeypatch)
+    assert all(program.index is not None for program in builds)
+    for program in (*builds, main):
+        assert_compiles(program)
+
+
+def test_groups_in_device_memory() -> None:
+    """Of a hash table, and of the rows of a build side; the number of groups is an argument."""
+    made = index(Form.DIRECT, linked=False)
+    text = assert_compiles(main_program("inner", made, by_amount(hashed=True)))
+    assert "atom.global.cas.b64" in text or "atom.cas.b64" in text
+    grouping, accumulators = by_build_row()
+    assert_compiles(main_program("inner", made, grouping, accumulators=accumulators))
+
+
+def test_rows_out() -> None:
+    """A warp takes places by one atomic operation."""
+    for program in (
+        main_program("left", index(Form.HASHED, linked=True), rows_out=(0, 1)),
+        filter_program(FACT_KEY),
+    ):
+        text = assert_compiles(program)
+        assert "activemask" in text
+
+
+def test_the_check_of_hashed_keys() -> None:
+    name, signature = index_checks.NAME, index_checks.SIGNATURE
+    text = device.ptx(index_checks.CUDA, name, signature, HOPPER)
+    assert ".local" not in text
+    assert device.link(text, name, HOPPER).startswith(b"\x7fELF")
 
 
 def test_a_cubin_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

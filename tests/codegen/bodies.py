@@ -1,0 +1,183 @@
+"""Bodies of pipelines made by hand, over tables that are no more than descriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+
+from fuseline.codegen.loop import Machine, Statement
+from fuseline.codegen.stages import Limits, Stages, stages
+from fuseline.codegen.steps import Program
+from fuseline.codegen.values import Input, NotFusable
+from fuseline.plan.expr import AggregateCall, Call, Column, ColumnRef, Expr, Literal, new_column
+from fuseline.plan.physical import (
+    ComputeColumns,
+    FilterRows,
+    HashAggregate,
+    HashJoin,
+    MemoryScan,
+    Physical,
+    Stored,
+)
+from fuseline.plan.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, VARCHAR, DataType
+
+LIMITS = Limits(1 << 14)
+
+# What a column holds: the ends of an interval, strings, floats or text without an encoding; NULLs where `nullable`
+Held = tuple[int, int] | list[str] | type[float] | type[str]
+
+
+@dataclass
+class Tables:
+    """Tables and their rows; a `codegen.relations.Source` that knows nothing else."""
+
+    rows_of: dict[str, int] = field(default_factory=dict)
+    held: dict[Column, Held] = field(default_factory=dict)
+    nullable: set[Column] = field(default_factory=set)
+    repeating: Collection[int] = ()
+    derivations: list[Expr] = field(default_factory=list)
+
+    def scan(self, name: str, rows: int, nullable: str = "", /, **columns: Held) -> MemoryScan:
+        made = tuple(self.column_of(n, held, nullable) for n, held in columns.items())
+        self.rows_of[name] = rows
+        table: Any = SimpleNamespace(name=name)
+        return MemoryScan(table, made, tuple(columns))
+
+    def stored(self, number: int, rows: int, **columns: Held) -> Stored:
+        self.rows_of[f"stored{number}"] = rows
+        return Stored(number, tuple(self.column_of(n, held, "") for n, held in columns.items()))
+
+    def column_of(self, name: str, held: Held, nullable: str) -> Column:
+        column = new_column(name, _type(held))
+        self.held[column] = held
+        if name in nullable.split():
+            self.nullable.add(column)
+        return column
+
+    # What `Source` asks for
+
+    def rows(self, leaf: Physical) -> int:
+        if isinstance(leaf, Stored):
+            return self.rows_of[f"stored{leaf.number}"]
+        assert isinstance(leaf, MemoryScan)
+        return self.rows_of[leaf.table.name]
+
+    def column(self, leaf: Physical, column: Column) -> Input:
+        held, nullable = self.held[column], column in self.nullable
+        if held is float:
+            return Input(column, 8, nullable, machine=Machine.F64)
+        if isinstance(held, list):
+            return Input(column, 1, nullable, codes=len(held), values=pa.array(sorted(held)))
+        if not isinstance(held, tuple):
+            raise NotFusable(f"{column.name} has no encoding")
+        low, high = held
+        return Input(column, 4, nullable, low, 1, high - low + 1)
+
+    def derived(self, leaf: Physical, expr: Expr) -> Input:
+        self.derivations.append(expr)
+        return Input(new_column("derived", expr.type), 1, False, 0, 1, 2)
+
+    def fold(self, expr: Expr, source: Input) -> Any:
+        assert source.codes is not None
+        return pa.array([True] * (source.codes + 1))
+
+    def repeated(self, index: int) -> bool:
+        return index in self.repeating
+
+
+def _type(held: Held) -> DataType:
+    if held is float:
+        return DOUBLE
+    return BIGINT if isinstance(held, tuple) else VARCHAR
+
+
+def made(body: Physical, tables: Tables, limits: Limits = LIMITS) -> Stages:
+    return stages(body, tables, limits)
+
+
+def refusal(body: Physical, tables: Tables) -> str:
+    """Why no kernels hold a body."""
+    try:
+        stages(body, tables, LIMITS)
+    except NotFusable as reason:
+        return reason.message
+    raise AssertionError("the body was fused")
+
+
+def column(node: Physical, name: str) -> Column:
+    (found,) = (c for c in node.columns if c.name == name)
+    return found
+
+
+def call(name: str, *args: Expr | Column | int, type: DataType = BOOLEAN) -> Call:
+    return Call(name, tuple(map(expr, args)), type)
+
+
+def expr(value: Expr | Column | int | str) -> Expr:
+    match value:
+        case Column():
+            return ColumnRef(value)
+        case int():
+            return Literal(value, BIGINT)
+        case str():
+            return Literal(value, VARCHAR)
+    return value
+
+
+def where(below: Physical, name: str, *args: Any) -> FilterRows:
+    """Keep rows for which a function holds; strings among the arguments name columns."""
+    given = [column(below, a) if isinstance(a, str) else a for a in args]
+    return FilterRows(below, call(name, *given))
+
+
+def join(left: Physical, right: Physical, on: str, kind: Any = "inner", **details: Any) -> HashJoin:
+    """Join on "x = y, ..."."""
+    pairs = [pair.split(" = ") for pair in on.split(", ")]
+    mark = new_column("mark", BOOLEAN) if kind == "mark" else None
+    return HashJoin(
+        left,
+        right,
+        kind,
+        tuple(column(left, a) for a, _ in pairs),
+        tuple(column(right, b) for _, b in pairs),
+        details.pop("null_equal", (False,) * len(pairs)),
+        mark=mark,
+        **details,
+    )
+
+
+def compute(below: Physical, **made: Expr) -> ComputeColumns:
+    """All columns, and computed ones."""
+    items = [(c, ColumnRef(c)) for c in below.columns]
+    new = [(new_column(name, e.type), e) for name, e in made.items()]
+    return ComputeColumns(below, (*items, *new))
+
+
+def grouped(below: Physical, keys: str, *sums: str) -> HashAggregate:
+    """GROUP BY keys with sums of columns and a count."""
+    calls = [
+        (new_column(f"sum_{s}", HUGEINT), AggregateCall("sum", (expr(column(below, s)),), HUGEINT))
+        for s in sums
+    ]
+    count = (new_column("rows", BIGINT), AggregateCall("count_star", (), BIGINT))
+    return HashAggregate(below, tuple(column(below, k) for k in keys.split()), (*calls, count))
+
+
+def kinds(program: Program) -> list[str]:
+    return [type(s).__name__ for s in program.body]
+
+
+def statement(program: Program, kind: type[Statement]) -> Any:
+    """The only statement of a kind."""
+    (found,) = (s for s in program.body if isinstance(s, kind))
+    return found
+
+
+def names(program: Program) -> list[str]:
+    """What the kernel reads of each relation: elements as relation.column."""
+    rows = [r.row.removesuffix("_row") for r in program.relations]
+    return [f"{rows[e.relation]}.{program.names[e.input.column]}" for e in program.elements]

@@ -1,0 +1,160 @@
+"""The functions that fill indexes and look into them: as dictionaries of Python do, on the CPU and as simulated CUDA."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import njit
+
+from fuseline.codegen import functions_cpu as cpu
+from tests.codegen import simulator
+
+LOWEST, HIGHEST = -(2**63), 2**63 - 1
+SOME = [5, 7, 5, 0, 2**40, 7, 5, 2**62, -1]
+RAW = [LOWEST, HIGHEST, -1, 0, 1, -1, LOWEST, 2**32, -(2**32)]
+TARGETS = ["cpu", "cuda"]
+
+
+@njit
+def insert_all(heads, links, numbers, keys, valid):  # type: ignore[no-untyped-def]
+    for row in range(len(keys)):
+        cpu.insert_hashed_raw(heads, links, numbers, keys[row], valid[row], row)
+
+
+@njit
+def look_up(heads, links, numbers, key):  # type: ignore[no-untyped-def]
+    found = [np.int32(0) for _ in range(0)]
+    row = cpu.find_hashed_raw(heads, links, numbers, key, True)
+    while row >= 0:
+        found.append(row)
+        row = cpu.next_hashed(links, numbers, key, row)
+    return found
+
+
+def functions(target: str) -> Any:
+    """The functions of a target, callable from Python."""
+    if target == "cpu":
+        return cpu
+    cuda = simulator.Cuda(1, 32, 0)
+    cuda.here.thread = 0
+    return SimpleNamespace(**simulator.functions(cuda))
+
+
+def rows_by_key(keys: list[int]) -> dict[int, list[int]]:
+    rows: dict[int, list[int]] = {}
+    for row, key in enumerate(keys):
+        rows.setdefault(key, []).append(row)
+    return rows
+
+
+def chained(first: Any, following: Callable[[Any], Any]) -> list[int]:
+    found = []
+    while first >= 0:
+        found.append(int(first))
+        first = following(first)
+    return sorted(found)
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("slots", [1, 2, 64])
+@pytest.mark.parametrize("keys", [SOME, RAW, [], [3], [4] * 20, list(range(50))])
+def test_hashed_rows(target: str, slots: int, keys: list[int]) -> None:
+    call = functions(target)
+    heads, links = np.full(slots, -1, np.int32), np.full(len(keys), 99, np.int32)
+    numbers = np.full(len(keys), 99)
+    for row, key in enumerate(np.array(keys, np.int64)):
+        call.insert_hashed_raw(heads, links, numbers, key, np.True_, row)
+    for key in np.array([*keys, 3, -7, HIGHEST - 1], np.int64):
+        first = call.find_hashed_raw(heads, links, numbers, key, np.True_)
+        found = chained(first, lambda r, k=key: call.next_hashed(links, numbers, k, r))  # type: ignore[misc]
+        assert found == rows_by_key(keys).get(int(key), [])
+        assert call.find_hashed_raw(heads, links, numbers, key, np.False_) == -1
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_negative_numbers_are_no_keys(target: str) -> None:
+    call = functions(target)
+    heads, links = np.full(8, -1, np.int32), np.full(4, -1, np.int32)
+    numbers, bits = np.full(4, 7), np.zeros(1, np.uint32)
+    none = np.int64(-1)
+    assert call.insert_unique(heads, none, 0) == 0
+    assert call.insert_linked(heads, links, none, 1) == 0
+    assert call.insert_hashed(heads, links, numbers, none, 2) == 0
+    assert call.set_bit(bits, none) == call.insert_bit(bits, none) == 0
+    assert (heads == -1).all()
+    assert (links == -1).all()
+    assert not bits.any()
+    assert call.find_direct(heads, none) == -1
+    assert call.find_hashed(heads, links, numbers, none) == -1
+    assert not call.has_bit(bits, none)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("machine", [np.int32, np.int64])
+def test_rows_addressed_directly(target: str, machine: Any) -> None:
+    call = functions(target)
+    keys = [3, 0, 9, 3, 3, 0]
+    heads, links = np.full(10, -1, np.int32), np.full(6, 99, np.int32)
+    repeated = [int(call.insert_linked(heads, links, machine(k), r)) for r, k in enumerate(keys)]
+    assert repeated == [0, 0, 0, 1, 1, 1]
+    for key in range(10):
+        first = call.find_direct(heads, machine(key))
+        assert chained(first, lambda r: call.next_linked(links, r)) == rows_by_key(keys).get(
+            key, []
+        )
+    heads = np.full(10, -1, np.int32)
+    repeated = [int(call.insert_unique(heads, machine(k), r)) for r, k in enumerate(keys)]
+    assert repeated == [0, 0, 0, 1, 1, 1]
+    assert {k for k in range(10) if call.find_direct(heads, machine(k)) >= 0} == set(keys)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("function", ["set_bit", "insert_bit"])
+def test_bits(target: str, function: str) -> None:
+    call = functions(target)
+    bits = np.zeros(4, np.uint32)
+    keys = [0, 31, 32, 63, 64, 127, 31]
+    again = [int(getattr(call, function)(bits, np.int64(k))) for k in keys]
+    assert again == [0] * 6 + [function == "insert_bit"]
+    assert {k for k in range(128) if call.has_bit(bits, np.int64(k))} == set(keys)
+    assert {k for k in range(128) if call.bit_at(bits.view(np.uint8), np.int32(k))} == set(keys)
+
+
+def test_a_bit_beyond_32_bits() -> None:
+    bits = np.zeros((1 << 33) // 32, np.uint32)  # memory that nothing touches costs nothing
+    number = np.int64((1 << 33) - 1)
+    cpu.set_bit(bits, number)
+    assert cpu.has_bit(bits, number)
+    assert bits[-1] == 1 << 31
+
+
+def test_many_hashed_rows() -> None:
+    """Keys in steps of a power of two do not share buckets."""
+    random = np.random.default_rng(1)
+    for keys in (np.arange(20_000) << 32, random.integers(LOWEST, HIGHEST, 20_000)):
+        valid = random.random(20_000) < 0.9
+        heads, links = np.full(1 << 15, -1, np.int32), np.empty(20_000, np.int32)
+        numbers = np.empty(20_000, np.int64)
+        insert_all(heads, links, numbers, keys, valid)
+        assert np.count_nonzero(heads >= 0) > 10_000
+        for row in range(0, 20_000, 97):
+            assert (row in look_up(heads, links, numbers, keys[row])) == valid[row]
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+@pytest.mark.parametrize("target", TARGETS)
+def test_slots_of_groups(target: str) -> None:
+    """A number keeps its slot; a table without room says so."""
+    numbers = np.array([5, 0, HIGHEST, 5, 2**40, 0], np.int64)
+    keys, state = np.full(16, -1), np.zeros(2, np.int64)
+    find = functions(target).group_slot
+    slots = [int(find(keys, state, n)) for n in numbers]
+    assert keys[slots].tolist() == numbers.tolist()
+    assert len(set(slots)) == np.count_nonzero(keys != -1) == 4
+    keys, state = np.full(2, -1), np.zeros(2, np.int64)
+    assert [int(find(keys, state, n)) for n in np.arange(3)][-1] == -1
