@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from .explain import analyzed
 from .plan.node import Node
@@ -44,7 +45,10 @@ def _statements(node: NodeProfile, number: int) -> str:
     assert receipt is not None
     if receipt.program is None:
         return f"-- loop statements of pipeline {number}: none, {receipt.summary}"
-    return f"-- loop statements of pipeline {number}\n{listing(receipt.program)}\n"
+    programs = [*(build.program for build in receipt.builds), receipt.program]
+    return f"-- loop statements of pipeline {number}\n" + "\n".join(
+        f"{listing(program)}\n" for program in programs
+    )
 
 
 def _source(node: NodeProfile, number: int) -> str:
@@ -52,11 +56,15 @@ def _source(node: NodeProfile, number: int) -> str:
     assert receipt is not None
     if receipt.kernel is None:
         return f"-- kernel of pipeline {number}: none, {receipt.summary}"
+    files = [*(build.kernel for build in receipt.builds), receipt.kernel]
+    return "\n".join(f"-- kernel of pipeline {number}: {file}\n{_text(file)}" for file in files)
+
+
+def _text(file: Path) -> str:
     try:
-        source = receipt.kernel.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8")
     except OSError as error:
-        source = f"cannot be read: {error.strerror}"
-    return f"-- kernel of pipeline {number}: {receipt.kernel}\n{source}"
+        return f"cannot be read: {error.strerror}"
 
 
 def _placement(node: NodeProfile) -> str:

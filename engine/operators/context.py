@@ -10,6 +10,7 @@ from threading import Event
 from typing import Any
 from typing import Literal as OneOf
 
+from ..plan.physical import Physical
 from ..storage.cache import ColumnCache
 
 # Where a kernel came from: the plan's last run, machine code on disk, or the compiler
@@ -17,12 +18,28 @@ Origin = OneOf["memory", "disk", "compiler"]
 
 
 @dataclass(frozen=True, slots=True)
+class BuildReceipt:
+    """An index that a pipeline made of a build side before its own kernel ran: from `rows` rows, in `bytes` bytes.
+
+    `form` is that of `codegen.indexes`; `program` is the `codegen.steps.Program` of its kernel.
+    """
+
+    kernel: Path
+    form: str
+    rows: int
+    bytes: int
+    program: Any = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class PipelineReceipt:
     """What a pipeline did in one run: with its kernel, or one operator at a time for a `reason`.
 
-    The kernel read `rows` rows and `bytes` encoded bytes in `seconds`, from its launch until its result was there; before that,
-    columns that were not in the cache took `load_seconds` to read and encode, and the kernel `compile_seconds` to be generated
-    and found or compiled.  `chunks` counts the shares of a table that did not fit into memory.  `operations` are the arithmetic operations of a row.  `program` is a `codegen.steps.Program`.
+    The kernels read `rows` rows and `bytes` encoded bytes in `seconds`, from the first launch until the result was there; before
+    that, columns that were not in the cache took `load_seconds` to read and encode, and the kernels `compile_seconds` to be
+    generated and found or compiled.  `rows` are those that the last kernel goes through, `builds` the indexes that it probes.
+    `chunks` counts the shares of a table that did not fit into memory.  `operations` are the arithmetic operations of a row.
+    `program` is a `codegen.steps.Program`.
     """
 
     reason: str | None = None
@@ -36,6 +53,7 @@ class PipelineReceipt:
     operations: int = 0
     program: Any = field(default=None, repr=False, compare=False)
     chunks: int = 0
+    builds: tuple[BuildReceipt, ...] = ()
 
     @property
     def fused(self) -> bool:
@@ -58,7 +76,9 @@ class PipelineReceipt:
         chunks = f"streamed in {self.chunks} chunks, " if self.chunks else ""
         if self.reason is not None or self.kernel is None:
             return f"{chunks}one operator at a time: {self.reason}"
-        return f"{chunks}kernel {self.kernel.name}"
+        count = len(self.builds)
+        indexes = f" and {count} index{'es' if count > 1 else ''}" if count else ""
+        return f"{chunks}kernel {self.kernel.name}{indexes}"
 
 
 @dataclass
@@ -68,6 +88,7 @@ class Context:
     `check` raises `KeyboardInterrupt` when the user asked to stop; operators call it between chunks.
     `bytes_read` counts what scans read from memory or files, for the profile.  `receipts` holds, by the identity of a node,
     what a pipeline did, `remarks` what else its profile should say.  `host_values` counts, by function, the single values that GPU operators had the host compute.  `fuse`, `deterministic` and `memory_limit` are the settings of these names.
+    `hold` counts bytes that a node's table takes, or lets go of, towards the memory limit, and raises `MemoryLimitError` beyond it.
     """
 
     cache: ColumnCache
@@ -81,6 +102,7 @@ class Context:
     receipts: dict[int, PipelineReceipt] = field(default_factory=dict)
     remarks: dict[int, str] = field(default_factory=dict)
     host_values: Counter[str] = field(default_factory=Counter)
+    hold: Callable[[Physical, int], None] = lambda node, nbytes: None
 
 
 def stop_check(stopped: Event) -> Callable[[], None]:

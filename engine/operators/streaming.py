@@ -1,7 +1,8 @@
-"""Tables larger than memory: a chain over a scan runs once for each chunk of row groups, and the results are put together.
+"""Tables larger than memory: a pipeline runs once for each chunk of row groups of a scan, and the results are put together.
 
 While one chunk is worked on, a thread reads the next one.  What an aggregate makes of a chunk is as small as its result; such
-parts are merged as they grow (`plan.partial`).  Only columns that do not fit into the column cache come in chunks: what fits is
+parts are merged as they grow (`plan.partial`).  Of a pipeline with joins the probe side comes in chunks; build sides are made
+once, before.  Only columns that do not fit into the column cache come in chunks: what fits is
 read once and kept.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -19,12 +20,12 @@ from ..plan.expr import Column
 from ..plan.partial import PartialAggregate, in_parts
 from ..plan.physical import RowGroups
 from ..storage.cache import CacheKey, ColumnCache, encoded_key
+from .bodies import Operator, Operators, probed, probed_leaf, run_operators, with_stored_builds
 from .context import Context, Origin, PipelineReceipt
 
 if TYPE_CHECKING:
     from ..storage.parquet import ParquetTable
 
-Operator = Callable[[Any, tuple[Any, ...], Context], Any]
 Chunks = list[tuple[RowGroups, ...]]
 
 # The chunk that is worked on lies in memory as it was read and encoded, beside the one that is being read, and results
@@ -41,7 +42,7 @@ class Streaming:
     """What a backend does with a chunk: its operators, its pipelines, and averages of sums and counts that it adds to a table."""
 
     device: str
-    operators: Mapping[type[p.Physical], Operator]
+    operators: Operators
     pipeline: Operator
     with_averages: Callable[[Any, PartialAggregate], Any]
 
@@ -61,16 +62,18 @@ def check_room(body: p.Physical, context: Context) -> None:
         raise TooLarge(chunks)
 
 
-def run_pipeline(node: p.Pipeline, context: Context, backend: Streaming) -> Any:
+def run_pipeline(
+    node: p.Pipeline, inputs: tuple[Any, ...], context: Context, backend: Streaming
+) -> Any:
     """Run a pipeline at once, or in chunks where its columns do not fit, or turn out not to fit.
 
-    Raises `MemoryError` when the device has no memory for a single row group.
+    `inputs` are the tables of the nodes of this name.  Raises `MemoryError` when the device has no memory for a single row group.
     """
     chunks = chunks_of(node.body, context)
     if chunks is None:
         # A device that had no memory has let go of its cached columns and tried once more
         try:
-            return backend.pipeline(node, (), context)
+            return backend.pipeline(node, inputs, context)
         except TooLarge as error:
             chunks = error.chunks
         except MemoryError:
@@ -79,7 +82,7 @@ def run_pipeline(node: p.Pipeline, context: Context, backend: Streaming) -> Any:
                 raise
     while True:
         try:
-            return _stream(node, chunks, context, backend)
+            return _stream(node, inputs, chunks, context, backend)
         except MemoryError:
             smaller = _smaller(node.body, chunks)
             if smaller is None:
@@ -91,9 +94,9 @@ def run_pipeline(node: p.Pipeline, context: Context, backend: Streaming) -> Any:
 
 
 def chunks_of(body: p.Physical, context: Context) -> Chunks | None:
-    """Return the chunks in which a chain is to run; None where its columns fit, are there, or cannot come in chunks."""
-    scan = scan_below(body)
-    if scan is None or not scan.made:
+    """Return the chunks in which a body is to run; None where its columns fit, are there, or cannot come in chunks."""
+    scan = probed_leaf(body)
+    if not isinstance(scan, p.ParquetScan) or not scan.made:
         return None
     room = _room(context, scan.device)
     if _files(scan).sizes.whole(scan.sources) <= room:
@@ -138,10 +141,10 @@ def _room(context: Context, device: str) -> int:
 
 
 def _is_divisible(body: p.Physical) -> bool:
-    """Whether the chain's result can be put together from those of chunks."""
+    """Whether the body's result can be put together from those of chunks."""
     if isinstance(body, p.HashAggregate):
         return isinstance(in_parts(body), PartialAggregate)
-    return isinstance(body, p.FilterRows)
+    return probed(body) is not None
 
 
 def _fits_encoded(scan: p.ParquetScan, room: int, context: Context) -> bool:
@@ -201,8 +204,8 @@ def _cut(scan: p.ParquetScan, target: int) -> Chunks:
 
 def _smaller(body: p.Physical, chunks: Chunks | None) -> Chunks | None:
     """Return more chunks than these, None standing for a single one; None where they cannot be smaller."""
-    scan = scan_below(body)
-    if scan is None or not _is_divisible(body):
+    scan = probed_leaf(body)
+    if not isinstance(scan, p.ParquetScan) or not _is_divisible(body):
         return None
     given = chunks or [_selected(scan)]
     largest = max((_plain(scan, chunk) for chunk in given), default=0)
@@ -225,7 +228,11 @@ class _ChunkCache(ColumnCache):
         return freed + super().release(device, max(0, nbytes - freed))
 
 
-def _stream(node: p.Pipeline, chunks: Chunks, context: Context, backend: Streaming) -> Any:
+def _stream(
+    node: p.Pipeline, inputs: tuple[Any, ...], chunks: Chunks, context: Context, backend: Streaming
+) -> Any:
+    identity = id(node)
+    node, inputs = _after_builds(node, inputs, context, backend)
     body = node.body
     split = in_parts(body) if isinstance(body, p.HashAggregate) else None
     assert not isinstance(split, str)
@@ -236,7 +243,7 @@ def _stream(node: p.Pipeline, chunks: Chunks, context: Context, backend: Streami
     pending = merged = 0
     for scan, inner in _read_ahead(body, chunks, context, backend):
         context.check()
-        parts.append(_run_chunk(_over(part, scan), node, inner, backend))
+        parts.append(_run_chunk(_over(part, scan), node, inputs, inner, backend))
         receipts += inner.receipts.values()
         pending += parts[-1].num_rows
         if split is not None and (pending > max(MERGED_ROWS, merged) or len(parts) >= MERGED_PARTS):
@@ -246,16 +253,37 @@ def _stream(node: p.Pipeline, chunks: Chunks, context: Context, backend: Streami
         table = _joined(parts, body, context, backend)
     else:
         table = backend.with_averages(_merged(parts, split, context, backend), split)
-    context.receipts[id(node)] = _summed(receipts, len(chunks), time.perf_counter() - start)
+    context.receipts[identity] = _summed(receipts, len(chunks), time.perf_counter() - start)
     return table
+
+
+def _after_builds(
+    node: p.Pipeline, inputs: tuple[Any, ...], context: Context, backend: Streaming
+) -> tuple[p.Pipeline, tuple[Any, ...]]:
+    """Return a pipeline that reads its build sides as inputs, and all its inputs; a build side may come in chunks too."""
+    body, sides = with_stored_builds(node.body, len(inputs))
+    if not sides:
+        return node, inputs
+    plain = dataclasses.replace(context, fuse="never", receipts={})
+    tables = []
+    for side in sides:
+        chunks = chunks_of(side, plain)
+        if chunks is None:
+            tables.append(run_operators(side, inputs, plain, backend.operators))
+        else:
+            part = p.Pipeline(side, node.inputs, device=side.device)
+            tables.append(_stream(part, inputs, chunks, plain, backend))
+    context.bytes_read = plain.bytes_read
+    made = p.Pipeline(body, (*node.inputs, *sides), device=node.device)
+    return made, (*inputs, *tables)
 
 
 def _read_ahead(
     body: p.Physical, chunks: Chunks, context: Context, backend: Streaming
 ) -> Iterator[tuple[p.ParquetScan, Context]]:
     """Yield the scan of each chunk with a context in whose cache its columns lie, while a thread reads the next one's."""
-    scan = scan_below(body)
-    assert scan is not None
+    scan = probed_leaf(body)
+    assert isinstance(scan, p.ParquetScan)
     # The kernel of the first chunk serves for others, so that compiling it while operators run would save little
     fuse = "never" if context.fuse == "never" else "always"
 
@@ -264,7 +292,7 @@ def _read_ahead(
             context, cache=_ChunkCache(context.cache), fuse=fuse, bytes_read=0, receipts={}
         )
         part = dataclasses.replace(scan, selection=chunk)
-        backend.operators[p.ParquetScan](part, (), inner)
+        backend.operators.by_node[p.ParquetScan](part, (), inner)
         return part, inner
 
     with ThreadPoolExecutor(1, thread_name_prefix="fuseline-chunks") as pool:
@@ -279,33 +307,33 @@ def _read_ahead(
 
 
 def _over(node: p.Physical, scan: p.ParquetScan) -> p.Physical:
-    """Return the chain over another scan."""
-    if isinstance(node, p.ParquetScan):
+    """Return a body that goes through the rows of another scan."""
+    place = probed(node)
+    if place is None:
         return scan
-    return node.with_children([_over(child, scan) for child in node.children])
+    children = list(node.children)
+    children[place] = _over(children[place], scan)
+    return node.with_children(children)
 
 
-def _run_chunk(body: p.Physical, node: p.Pipeline, inner: Context, backend: Streaming) -> Any:
+def _run_chunk(
+    body: p.Physical, node: p.Pipeline, inputs: tuple[Any, ...], inner: Context, backend: Streaming
+) -> Any:
     if inner.fuse == "never":
-        return _operators(body, inner, backend)
-    return backend.pipeline(p.Pipeline(body, device=node.device), (), inner)
-
-
-def _operators(node: p.Physical, context: Context, backend: Streaming) -> Any:
-    inputs = tuple(_operators(child, context, backend) for child in node.children)
-    return backend.operators[type(node)](node, inputs, context)
+        return run_operators(body, inputs, inner, backend.operators)
+    return backend.pipeline(p.Pipeline(body, node.inputs, device=node.device), inputs, inner)
 
 
 def _merged(parts: list[Any], split: PartialAggregate, context: Context, backend: Streaming) -> Any:
     table = _joined(parts, split.partial, context, backend)
     for step in split.merge:
-        table = backend.operators[type(step)](step, (table,), context)
+        table = backend.operators.by_node[type(step)](step, (table,), context)
     return table
 
 
 def _joined(parts: list[Any], node: p.Physical, context: Context, backend: Streaming) -> Any:
     rows = p.ConcatRows((node,) * len(parts), node.columns, device=node.device)
-    return backend.operators[p.ConcatRows](rows, tuple(parts), context)
+    return backend.operators.by_node[p.ConcatRows](rows, tuple(parts), context)
 
 
 def _summed(receipts: Sequence[PipelineReceipt], chunks: int, seconds: float) -> PipelineReceipt:

@@ -123,7 +123,9 @@ def execute(
     if streamed:
         order = _inputs_first(plan, streamed)
     readers = _count_readers(order, streamed)
-    run = _Run(backends, context, MemoryBudget(memory_limit), timed, readers, streamed)
+    budget = MemoryBudget(memory_limit)
+    context.hold = budget.hold
+    run = _Run(backends, context, budget, timed, readers, streamed)
     start = time.perf_counter()
     for node in order:
         context.check()

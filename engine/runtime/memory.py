@@ -52,6 +52,13 @@ class MemoryBudget:
     def remove(self, device: Device, nbytes: int) -> None:
         self._held[device] = self._held.get(device, 0) - nbytes
 
+    def hold(self, node: Physical, nbytes: int) -> None:
+        """Count bytes that a node takes while it runs, or with a negative number lets go of."""
+        if nbytes < 0:
+            self.remove(node.device, -nbytes)
+        else:
+            self.add(node, nbytes)
+
     def held(self, device: Device) -> int:
         return self._held.get(device, 0)
 

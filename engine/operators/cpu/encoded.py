@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from ...codegen.values import NotFusable
@@ -14,7 +14,7 @@ from ...storage.encode import encode
 from ...storage.encodings import EncodedColumn
 from ..context import Context
 from ..streaming import column_shares
-from .scan import memory_scan, parquet_scan, read_columns
+from .scan import read_columns
 
 DEVICE = "cpu"
 
@@ -22,44 +22,82 @@ DEVICE = "cpu"
 Encoded = tuple[dict[str, EncodedColumn], list[str]]
 
 
-def encoded_columns(
-    scan: p.ParquetScan | p.MemoryScan, context: Context
-) -> tuple[dict[Column, EncodedColumn], int, bool]:
-    """Return the scan's columns encoded, from the cache where they are there; their rows; whether any had to be loaded.
+class EncodedScan:
+    """A scan's columns encoded, from the cache where they are there; `loaded` says whether any had to be loaded.
 
-    Where all rows of a column are in the cache, they serve for a selection of row groups too, which filters narrow down
-    again.  Raises `NotFusable` for a column that has no encoding.
+    `wanted` are loaded together at first, others when they are asked for.  Where the cache has all rows of those columns, they
+    serve for a selection of row groups too, which filters narrow down again: `scan` is of all rows then.
     """
-    if not scan.made:
-        return {}, _row_count(scan, context), False
-    found = _cached(scan, row_groups(scan), context)
-    if row_groups(scan) is not None and len(found) < len(set(scan.sources)):
-        whole = _cached(scan, None, context)
-        found = whole if len(whole) == len(set(scan.sources)) else found
-    missing = [s for s in scan.sources if s not in found]
-    for made, refused in _encode(scan, missing, context):
-        found |= made
-        for column, source in zip(scan.made, scan.sources, strict=True):
-            if source in refused:
-                raise NotFusable(f'"{column.name}" ({column.type}) has no narrow encoding')
-    ordered = {c: found[s] for c, s in zip(scan.made, scan.sources, strict=True)}
-    return ordered, ordered[scan.made[0]].rows, bool(missing)
+
+    def __init__(
+        self, scan: p.ParquetScan | p.MemoryScan, wanted: Collection[Column], context: Context
+    ) -> None:
+        self._context = context
+        self._refused: set[str] = set()
+        self.scan = scan
+        first = _part(scan, [(c, s) for c, s in _pairs(scan) if c in wanted])
+        self._found = _cached(first, row_groups(scan), context)
+        count = len(set(first.sources))
+        if row_groups(scan) is not None and len(self._found) < count:
+            whole = _cached(first, None, context)
+            if len(whole) == count:
+                self.scan, self._found = dataclasses.replace(scan, selection=None), whole
+        missing = [pair for pair in _pairs(first) if pair[1] not in self._found]
+        self.loaded = bool(missing)
+        self._load(missing)
+
+    @property
+    def rows(self) -> int:
+        return row_count(self.scan)
+
+    def __getitem__(self, column: Column) -> EncodedColumn:
+        """Return a column; raises `NotFusable` for one that has no encoding."""
+        source = self.source(column)
+        if source not in self._found and source not in self._refused:
+            self._found |= _cached(
+                _part(self.scan, [(column, source)]), row_groups(self.scan), self._context
+            )
+            if source not in self._found:
+                self.loaded = True
+                self._load([(column, source)])
+        if source in self._refused:
+            raise NotFusable(f'"{column.name}" ({column.type}) has no narrow encoding')
+        return self._found[source]
+
+    def held(self, column: Column) -> EncodedColumn | None:
+        """Return a column if it is encoded already."""
+        source = self.source(column)
+        if source not in self._found:
+            part = _part(self.scan, [(column, source)])
+            self._found |= _cached(part, row_groups(self.scan), self._context)
+        return self._found.get(source)
+
+    def plain(self, columns: Collection[Column]) -> p.ParquetScan | p.MemoryScan:
+        """Return the scan of some columns as they are, of the same rows as the encoded ones."""
+        return _part(self.scan, [pair for pair in _pairs(self.scan) if pair[0] in columns])
+
+    def source(self, column: Column) -> str:
+        return self.scan.sources[self.scan.made.index(column)]
+
+    def _load(self, missing: Sequence[tuple[Column, str]]) -> None:
+        for made, refused in _encode(self.scan, missing, self._context):
+            self._found |= made
+            self._refused.update(refused)
 
 
 def encode_columns(scan: p.ParquetScan | p.MemoryScan, context: Context) -> None:
     """Bring all columns of a scan into the cache: encoded, and as they are where they have no encoding."""
     found = _cached(scan, row_groups(scan), context)
-    for _ in _encode(scan, [s for s in scan.sources if s not in found], context):
+    for _ in _encode(scan, [pair for pair in _pairs(scan) if pair[1] not in found], context):
         context.check()
 
 
 def _encode(
-    scan: p.ParquetScan | p.MemoryScan, missing: Sequence[str], context: Context
+    scan: p.ParquetScan | p.MemoryScan, missing: Sequence[tuple[Column, str]], context: Context
 ) -> Iterator[Encoded]:
     """Load columns into the cache, as many at a time as there is room for; what has no encoding is kept as it is."""
     identity: Any = getattr(scan.table, "identity")  # noqa: B009 - the catalog's tables have one
-    types = {s: c for c, s in zip(scan.made, scan.sources, strict=True)}
-    pairs = [(types[source], source) for source in dict.fromkeys(missing)]
+    pairs = [(column, source) for source, column in {s: c for c, s in missing}.items()]
     for share in column_shares(scan, pairs, context) if pairs else []:
         arrays = read_columns(_part(scan, share), context)
         made: dict[str, EncodedColumn] = {}
@@ -80,6 +118,10 @@ def _encode(
         yield made, refused
 
 
+def _pairs(scan: p.ParquetScan | p.MemoryScan) -> list[tuple[Column, str]]:
+    return list(zip(scan.made, scan.sources, strict=True))
+
+
 def _part(
     scan: p.ParquetScan | p.MemoryScan, columns: Sequence[tuple[Column, str]]
 ) -> p.ParquetScan | p.MemoryScan:
@@ -87,13 +129,6 @@ def _part(
     return dataclasses.replace(
         scan, made=tuple(c for c, _ in columns), sources=tuple(s for _, s in columns)
     )
-
-
-def _row_count(scan: p.ParquetScan | p.MemoryScan, context: Context) -> int:
-    """The rows of a scan that reads no column."""
-    if isinstance(scan, p.MemoryScan):
-        return memory_scan(scan, (), context).num_rows
-    return parquet_scan(scan, (), context).num_rows
 
 
 def row_groups(scan: p.ParquetScan | p.MemoryScan) -> Any:
@@ -104,9 +139,11 @@ def row_groups(scan: p.ParquetScan | p.MemoryScan) -> Any:
     return None if scan.selection == everything else scan.selection
 
 
-def row_count(scan: p.ParquetScan) -> int:
-    """Return how many rows the row groups of a scan have."""
+def row_count(scan: p.ParquetScan | p.MemoryScan) -> int:
+    """Return how many rows a scan has."""
     table: Any = scan.table
+    if isinstance(scan, p.MemoryScan):
+        return int(table.num_rows)
     parts = table.all_row_groups if scan.selection is None else scan.selection
     return sum(table.group_rows[part.file][group] for part in parts for group in part.groups)
 

@@ -1,52 +1,44 @@
-"""Pipelines: encoded columns through one generated kernel, or the body's operators where no kernel holds it."""
+"""Pipelines: encoded columns through generated kernels, or the body's operators where no kernel holds it."""
 
 from __future__ import annotations
 
 import dataclasses
 import threading
 import time
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
-from ...codegen import host
-from ...codegen.inputs import input_of
 from ...codegen.listing import operations
-from ...codegen.results import domain, result_columns
-from ...codegen.steps import Program, program, selection
-from ...codegen.values import Input, NotFusable
+from ...codegen.stages import Limits, Stages, selected, stages
+from ...codegen.values import NotFusable
 from ...plan import physical as p
-from ...plan.expr import Column, Expr, columns_of
+from ...plan.expr import Column, columns_of
+from ...plan.node import walk
 from ...plan.text import tree
-from ...storage.encodings import EncodedColumn
+from ..bodies import Operators, probed_leaf, run_operators
 from ..context import Context, Origin, PipelineReceipt
-from ..streaming import check_room
-from .encoded import encoded_columns, row_count
-from .expressions import evaluate
-from .table import Table, filter, to_physical
+from ..streaming import ORIGINS, check_room
+from . import launch
+from .finish import finished, selected_rows
+from .relations import Leaves, Use
+from .table import Table
 
 GROUP_LIMIT = 1 << 16  # groups that each thread addresses directly, whatever the number of rows
-ROWS_A_GROUP = 8  # at least, of more groups: their memory must be worth it
-LARGEST_GROUP_LIMIT = 1 << 22  # 32 MB for each accumulator of each thread
+ROWS_A_GROUP = 1  # at least, of more groups: their memory must be worth it
+LARGEST_GROUP_LIMIT = 1 << 23  # 64 MB for each accumulator of each thread
 # Rows that operators get through while a kernel of some steps compiles
 UNFUSED_FIRST_ROWS = 10_000_000
 
 
 @dataclasses.dataclass
 class _Prepared:
-    """A kernel made for these very columns; other columns, after a file has changed, need another.
+    """Kernels made for these very columns; other columns, after a file has changed, need others.
 
-    `origin` is None until its machine code is there, or `error` says why it will never be.
+    `origin` is None until their machine code is there, or `error` says why it will never be.
     """
 
-    columns: tuple[EncodedColumn, ...]
-    program: Program
-    kernel: Callable[..., Any]
-    path: Path
-    arguments: list[Any]
+    uses: tuple[Use, ...]
+    rows: tuple[tuple[p.Physical, int], ...]
+    kernels: launch.Kernels
     operations: int
     origin: Origin | None = None
     error: Exception | None = None
@@ -54,187 +46,178 @@ class _Prepared:
 
 @dataclasses.dataclass(frozen=True)
 class _Refused:
-    """Why no kernel holds the pipeline over the table version of this identity."""
+    """Why no kernel holds the pipeline over these table versions and so many rows of its inputs."""
 
     identity: Any
     reason: str
 
 
 def pipeline(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> Table:
-    """Run a pipeline fused when a kernel holds it, else one operator at a time; the result is the same."""
-    scan = _scan_of(node.body)
-    identity = getattr(scan.table, "identity", None)
+    """Run a pipeline fused when kernels hold it, else one operator at a time; the result is the same."""
+    identity = _identity(node, inputs)
     held = node.prepared.get("cpu")
     if isinstance(held, _Refused) and held.identity == identity is not None:
-        return _unfused(node, held.reason, context)
-    start = time.perf_counter()
+        return _unfused(node, inputs, held.reason, context)
     try:
-        columns, rows, loaded = encoded_columns(_read_by_kernel(node.body, scan), context)
-        columns_there = time.perf_counter()
-        prepared, origin = _prepare(node, columns, rows, context)
+        while True:
+            found = _fused(node, inputs, context)
+            if found is not None:
+                return found
     except NotFusable as reason:
         node.prepared["cpu"] = _Refused(identity, reason.message)
-        return _unfused(node, reason.message, context)
+        return _unfused(node, inputs, reason.message, context)
+
+
+def _fused(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> Table | None:
+    """Run a pipeline; None where a build side's keys repeat against expectation, so that other kernels are needed."""
+    start = time.perf_counter()
+    prepared, leaves, origin, preparing = _prepare(node, inputs, context)
     if origin is None:
-        return _unfused(node, "the kernel is being compiled", context)
+        return _unfused(node, inputs, "the kernel is being compiled", context)
     kernel_there = time.perf_counter()
-    table = _run(node.body, scan, prepared, rows, context)
-    size = sum(columns[i.column].nbytes for i in prepared.program.inputs)
+    done = launch.run(prepared.kernels, leaves, context)
+    if done.repeating:
+        node.prepared.setdefault("repeating", set()).update(done.repeating)
+        del node.prepared["cpu"]
+        return None
+    table = None
+    if done.doubt is None:
+        if _is_selection(node.body):
+            table = selected_rows(node.body, done.outcome, leaves)
+        else:
+            table = finished(prepared.kernels.stages.main, done.outcome, leaves, context)
+    ended = time.perf_counter()
+    size = sum({id(use.encoded): use.encoded.nbytes for use in prepared.uses}.values())
     context.bytes_read += size
+    loading = kernel_there - start - preparing
     receipt = PipelineReceipt(
         None,
-        prepared.path,
+        prepared.kernels.paths[-1],
         origin,
-        rows,
+        leaves.rows(probed_leaf(node.body)),
         size,
-        time.perf_counter() - kernel_there,
-        columns_there - start if loaded else 0.0,
-        kernel_there - columns_there,
+        ended - kernel_there,
+        loading if leaves.loaded else 0.0,
+        preparing,
         prepared.operations,
-        prepared.program,
+        prepared.kernels.stages.main,
+        builds=launch.builds(prepared.kernels),
     )
     if table is None:
-        return _unfused(node, "a value was close to 64 bits", context, receipt)
+        assert done.doubt is not None
+        return _unfused(node, inputs, done.doubt, context, receipt)
     context.receipts[id(node)] = receipt
     return table
 
 
-def _run(
-    body: p.Physical,
-    scan: p.ParquetScan | p.MemoryScan,
-    prepared: _Prepared,
-    rows: int,
-    context: Context,
-) -> Table | None:
-    """Launch the kernel and finish its result; None when that is in doubt."""
-    made, kernel, arguments = prepared.program, prepared.kernel, prepared.arguments
-    if isinstance(body, p.FilterRows):
-        chosen = host.select_rows(kernel, made, arguments, rows, context.threads)
-        if chosen is None:
-            return None
-        return filter(_operators(_rows_of(scan, set(body.columns), rows), context), chosen)
-    outcome = host.run(kernel, made, arguments, rows, context.threads, context.deterministic)
-    if outcome.doubt:
-        return None
-    results, length = result_columns(made, outcome.arrays, outcome.numbers)
-    return Table({c.id: to_physical(array, c.type) for c, array in results.items()}, length)
-
-
-def _scan_of(node: p.Physical) -> p.ParquetScan | p.MemoryScan:
-    while node.children:
-        node = node.children[0]
-    assert isinstance(node, p.ParquetScan | p.MemoryScan)
-    return node
-
-
-def _read_by_kernel(
-    body: p.Physical, scan: p.ParquetScan | p.MemoryScan
-) -> p.ParquetScan | p.MemoryScan:
-    """The scan of those columns that must be encoded: for a selection of rows, what its predicates read."""
-    if not isinstance(body, p.FilterRows):
-        return scan
-    wanted: set[Column] = set()
-    node: p.Physical = body
-    while isinstance(node, p.FilterRows):
-        wanted |= set(columns_of(node.predicate))
-        node = node.input
-    return _narrowed(scan, wanted)
-
-
-def _narrowed(
-    scan: p.ParquetScan | p.MemoryScan, wanted: set[Column]
-) -> p.ParquetScan | p.MemoryScan:
-    pairs = [pair for pair in zip(scan.made, scan.sources, strict=True) if pair[0] in wanted]
-    return dataclasses.replace(
-        scan, made=tuple(c for c, _ in pairs), sources=tuple(s for _, s in pairs)
-    )
-
-
-def _rows_of(
-    scan: p.ParquetScan | p.MemoryScan, wanted: set[Column], rows: int
-) -> p.ParquetScan | p.MemoryScan:
-    """The scan of columns as they are, of the same rows as the encoded ones: of all, where those stood for a selection."""
-    scan = _narrowed(scan, wanted)
-    if isinstance(scan, p.ParquetScan) and row_count(scan) != rows:
-        scan = dataclasses.replace(scan, selection=None)
-    return scan
+def _identity(node: p.Pipeline, inputs: tuple[Table, ...]) -> Any:
+    """What a refusal depends on; None where it is not worth remembering."""
+    tables = [n.table for n in walk(node.body) if isinstance(n, p.ParquetScan | p.MemoryScan)]
+    identities = tuple(getattr(table, "identity", None) for table in tables)
+    return None if None in identities else (identities, tuple(table.num_rows for table in inputs))
 
 
 def _unfused(
-    node: p.Pipeline, reason: str, context: Context, receipt: PipelineReceipt | None = None
+    node: p.Pipeline,
+    inputs: tuple[Table, ...],
+    reason: str,
+    context: Context,
+    receipt: PipelineReceipt | None = None,
 ) -> Table:
-    """Run a chain one operator at a time; raises `TooLarge` when it should rather run in chunks."""
+    """Run a body one operator at a time; raises `TooLarge` when it should rather run in chunks."""
+    from . import OPERATORS, num_bytes  # which list this module's operator too
+
     check_room(node.body, context)
     context.receipts[id(node)] = (
         PipelineReceipt(reason) if receipt is None else dataclasses.replace(receipt, reason=reason)
     )
-    return _operators(node.body, context)
-
-
-def _operators(node: p.Physical, context: Context) -> Table:
-    from . import OPERATORS  # which lists this module's operator too
-
-    inputs = tuple(_operators(child, context) for child in node.children)
-    return OPERATORS[type(node)](node, inputs, context)
-
-
-def _fold_column(expr: Expr, source: Input) -> pa.Array:
-    """Evaluate an expression on each value of a column, in the order of its codes, and on NULL last."""
-    values = to_physical(domain(source), source.column.type)
-    return evaluate(expr, Table({source.column.id: values}, len(values)))
+    table: Table = run_operators(node.body, inputs, context, Operators(OPERATORS, num_bytes))
+    return table
 
 
 # Kernels
 
 
 def _prepare(
-    node: p.Pipeline, columns: dict[Column, EncodedColumn], rows: int, context: Context
-) -> tuple[_Prepared, Origin | None]:
-    """Return the pipeline's kernel for these columns: the one of its last run, if the columns are the same.
+    node: p.Pipeline, inputs: tuple[Table, ...], context: Context
+) -> tuple[_Prepared, Leaves, Origin | None, float]:
+    """Return the kernels for the columns as they are now, those of the last run if they still fit, and the seconds that took.
 
-    Its origin is None while another thread compiles it.
+    Their origin is None while another thread compiles them.
     """
+    repeating: set[int] = node.prepared.setdefault("repeating", set())
     held = node.prepared.get("cpu")
-    given = tuple(columns.values())
-    if isinstance(held, _Prepared) and list(map(id, held.columns)) == list(map(id, given)):
-        if held.error is not None:
-            raise held.error
-        return held, None if held.origin is None else "memory"
-    inputs = {column: input_of(column, encoded) for column, encoded in columns.items()}
-    made = _program(node.body, inputs, rows, context)
-    kernel, path = host.compiled(made, tree(node.body), context.kernel_directory)
-    arguments = [part for i in made.inputs for part in _buffers(columns[i.column])]
-    prepared = _Prepared(given, made, kernel, path, arguments, operations(made))
+    if isinstance(held, _Prepared):
+        leaves = Leaves(inputs, {use.made for use in held.uses}, repeating, context)
+        if leaves.fits(held.uses, held.rows):
+            if held.error is not None:
+                raise held.error
+            return held, leaves, None if held.origin is None else "memory", 0.0
+    leaves = Leaves(inputs, _read(node.body), repeating, context)
+    leaves.rows(probed_leaf(node.body))
+    start = time.perf_counter()
+    made = _stages(node.body, leaves, context)
+    kernels = launch.compiled(made, tree(node.body), context)
+    rows = tuple((leaf, leaves.rows(leaf)) for leaf in _leaves(node.body))
+    prepared = _Prepared(tuple(launch.uses(made, leaves)), rows, kernels, operations(made.main))
     node.prepared["cpu"] = prepared
-    if context.fuse == "auto" and rows < UNFUSED_FIRST_ROWS and not host.is_stored(kernel, path):
-        threading.Thread(target=_load_later, args=(prepared,)).start()
-        return prepared, None
-    _load(prepared)
-    return prepared, prepared.origin
+    total = sum(count for _, count in rows)
+    if context.fuse == "auto" and total < UNFUSED_FIRST_ROWS and not kernels.are_stored:
+        threading.Thread(target=_load_later, args=(prepared, leaves)).start()
+        return prepared, leaves, None, 0.0
+    _load(prepared, leaves)
+    return prepared, leaves, prepared.origin, time.perf_counter() - start
 
 
-def _load(prepared: _Prepared) -> None:
-    prepared.origin = host.load(prepared.kernel, prepared.program, prepared.arguments)
+def _load(prepared: _Prepared, leaves: Leaves) -> None:
+    origins: list[Origin] = launch.load(prepared.kernels, leaves)
+    prepared.origin = max(origins, key=ORIGINS.index)
 
 
-def _load_later(prepared: _Prepared) -> None:
+def _load_later(prepared: _Prepared, leaves: Leaves) -> None:
     """Compile in a thread of its own; the next run raises what went wrong."""
     try:
-        _load(prepared)
+        _load(prepared, leaves)
     except Exception as error:
         prepared.error = error
 
 
-def _program(body: p.Physical, inputs: dict[Column, Input], rows: int, context: Context) -> Program:
-    if isinstance(body, p.FilterRows):
-        return selection(body, inputs, _fold_column)
-    assert isinstance(body, p.HashAggregate)
+def _stages(body: p.Physical, leaves: Leaves, context: Context) -> Stages:
+    if _is_selection(body):
+        assert isinstance(body, p.FilterRows)
+        return Stages((selected(body, leaves),), ())
+    rows = leaves.rows(probed_leaf(body))
     limit = max(GROUP_LIMIT, min(rows // ROWS_A_GROUP, LARGEST_GROUP_LIMIT))
     # The operators' grouping takes as long as hash tables do (SF1, 6 M rows, 0.8 M groups: 0.48 s of CPU time to 0.57 s)
-    may_hash = context.fuse == "always"
-    return program(body, inputs, _fold_column, rows, limit, may_hash)
+    return stages(body, leaves, Limits(limit, may_hash=context.fuse == "always"))
 
 
-def _buffers(column: EncodedColumn) -> list[Any]:
-    codes = column.codes.view(np.uint8) if column.codes.dtype == np.bool_ else column.codes
-    return [codes] if column.validity is None else [codes, column.validity]
+def _is_selection(body: p.Physical) -> bool:
+    """Whether rows come out as they lie in a scan, so that their order is kept."""
+    while isinstance(body, p.FilterRows):
+        body = body.input
+    return isinstance(body, p.ParquetScan | p.MemoryScan)
+
+
+def _leaves(body: p.Physical) -> list[p.Physical]:
+    return [node for node in walk(body) if not node.children]
+
+
+def _read(body: p.Physical) -> set[Column]:
+    """The columns that expressions, joins and aggregates of a body read, besides those that it passes on."""
+    found: set[Column] = set()
+    for node in walk(body):
+        match node:
+            case p.FilterRows(predicate=expr):
+                found.update(columns_of(expr))
+            case p.ComputeColumns(items=items):
+                found.update(c for _, expr in items for c in columns_of(expr))
+            case p.HashJoin():
+                found.update((*node.left_keys, *node.right_keys))
+                found.update(() if node.residual is None else columns_of(node.residual))
+            case p.NestedLoopJoin(condition=expr) if expr is not None:
+                found.update(columns_of(expr))
+            case p.HashAggregate():
+                found.update(node.keys)
+                found.update(c for _, call in node.aggregates for c in columns_of(call))
+    return found

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...plan import physical as p
 from ...plan.partial import Average, PartialAggregate
+from ..bodies import Operators
 from ..context import Context
 from ..streaming import Streaming, run_pipeline
 from .groups import Sums
@@ -15,9 +16,10 @@ from .table import Table, decimal_limbs, from_numpy, to_numpy
 
 def stream_pipeline(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> Table:
     """Run a pipeline; in chunks where its columns do not fit into the column cache."""
-    from . import OPERATORS  # which lists this module's operator too
+    from . import OPERATORS, num_bytes  # which list this module's operator too
 
-    return run_pipeline(node, context, Streaming("cpu", OPERATORS, pipeline, with_averages))
+    operators = Operators(OPERATORS, num_bytes)
+    return run_pipeline(node, inputs, context, Streaming("cpu", operators, pipeline, with_averages))
 
 
 def with_averages(table: Table, split: PartialAggregate) -> Table:

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from ...errors import OutOfRange
 from ...plan.expr import Column
 from ...plan.types import DataType, Kind, to_arrow
+from ...storage.encodings import EncodedColumn
 from .chunks import each
 
 Indices = npt.NDArray[np.int64]
@@ -29,10 +30,14 @@ STRING_LIMIT = (1 << 31) - 1  # bytes that the int32 offsets of `string` can add
 
 @dataclass(frozen=True)
 class Table:
-    """Arrays of equal length by `Column.id`; `num_rows` counts rows of a table without columns too."""
+    """Arrays of equal length by `Column.id`; `num_rows` counts rows of a table without columns too.
+
+    `encoded` are columns as kernels read them, made when a pipeline first asks for them.
+    """
 
     arrays: Mapping[int, pa.Array] = field(repr=False)
     num_rows: int
+    encoded: dict[int, EncodedColumn] = field(default_factory=dict, repr=False, compare=False)
 
     def __getitem__(self, column: Column) -> pa.Array:
         return self.arrays[column.id]

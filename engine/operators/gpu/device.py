@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from contextvars import ContextVar
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from ..context import Context
@@ -17,6 +19,9 @@ OLDEST_DRIVER = 13000  # CUDA 13.0 as the driver counts: R580
 _OUT_OF_MEMORY = ("out_of_memory", "out of memory", "bad_alloc", "cudaErrorMemoryAllocation")
 
 Operator = Callable[[Any, tuple[Any, ...], Context], Any]
+
+# Where expressions find the kernels that they run, and when these are compiled (the setting `fuse`): of the operator of this thread
+kernel_files: ContextVar[tuple[Path, str] | None] = ContextVar("kernel_files", default=None)
 
 
 @functools.cache
@@ -110,6 +115,7 @@ def on_device(operator: Operator) -> Operator:
     def run(node: Any, inputs: tuple[Any, ...], context: Context) -> Any:
         if not _Memory.ready:
             prepare()
+        kernel_files.set((context.kernel_directory, context.fuse))
         try:
             with hosts.counted(context.host_values):
                 return operator(node, inputs, context)

@@ -224,7 +224,7 @@ def _cross(node: p.NestedLoopJoin, left: Table, right: Table, context: Context) 
         check_single(right.num_rows, 1)
     if 1 in (left.num_rows, right.num_rows):
         both = _side_by_side(left, right)
-        return Table({c.id: both.columns[c.id] for c in node.columns}, both.num_rows)
+        return tables.only(both, node.columns)
     pairs = concat_pairs(list(all_pairs(left.num_rows, right.num_rows, count, context)))
     return joined(node, left, right, pairs)
 

@@ -17,9 +17,9 @@ from ...plan.expr import Expr, columns_of
 from ..context import Context
 from . import table as tables
 from .columns import BOOL, INT32, constant, empty, negate, scalar, sequence
-from .dictionaries import Held
 from .expressions import selection
-from .table import Table, check_rows, concat_columns
+from .late import together
+from .table import Table, check_rows, concat_columns, only
 
 Join = p.HashJoin | p.NestedLoopJoin
 
@@ -63,7 +63,7 @@ def pair_columns(pairs: Pairs, condition: Expr, left: Table, right: Table) -> Ta
     read = columns_of(condition)
     from_left = tables.gather(left, pairs.left, [c for c in read if c.id in left.columns])
     from_right = tables.gather(right, pairs.right, [c for c in read if c.id in right.columns])
-    return Table({**from_left.columns, **from_right.columns}, pairs.count)
+    return Table(together(from_left.columns, from_right.columns), pairs.count)
 
 
 def all_pairs(left_rows: int, right_rows: int, block: int, context: Context) -> Iterator[Pairs]:
@@ -150,7 +150,7 @@ def joined(node: Join, left: Table, right: Table, pairs: Pairs) -> Table:
     from_left = tables.gather(left, pairs.left, left_columns, node.kind in ("right", "full"))
     outer = node.kind in ("left", "single", "full")
     from_right = tables.gather(right, pairs.right, right_columns, outer)
-    return Table({**from_left.columns, **from_right.columns}, pairs.count)
+    return Table(together(from_left.columns, from_right.columns), pairs.count)
 
 
 def marked(node: Join, left: Table, mark: plc.Column) -> Table:
@@ -160,5 +160,5 @@ def marked(node: Join, left: Table, mark: plc.Column) -> Table:
     if node.kind == "anti":
         return tables.keep_rows(left, negate(mark), node.columns)
     assert node.mark is not None
-    every: dict[int, Held] = {**left.columns, node.mark.id: mark}
-    return Table({c.id: every[c.id] for c in node.columns}, left.num_rows)
+    every = Table(together(left.columns, {node.mark.id: mark}), left.num_rows)
+    return only(every, node.columns)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any
 
+import pyarrow as pa
 import pylibcudf as plc
 
 from ...plan.expr import Call, InList
@@ -25,6 +26,7 @@ from .values import (
     Value,
     as_column,
     binary,
+    integer_type,
     integers,
     is_null_constant,
     literal,
@@ -176,12 +178,20 @@ def in_list(expr: InList, scope: Scope, column: plc.Column) -> plc.Column:
 
 
 def _among(column: plc.Column, values: list[Constant]) -> plc.Column:
-    parts = [as_column(v, 1) for v in values]
-    haystack = as_key(plc.concatenate.concatenate(parts))
-    found = plc.search.contains(haystack, as_key(column))
+    found = plc.search.contains(_haystack(tuple(values)), as_key(column))
     if not column.null_count():
         return found
     return where_true(true_mask(found), plc.unary.is_valid(column))
+
+
+@lru_cache(maxsize=256)
+def _haystack(values: tuple[Constant, ...]) -> plc.Column:
+    """Return constants as a column, in one copy to the device; of a list that was used before, in none."""
+    data_type = integer_type(values[0].type)
+    if data_type.id() == plc.TypeId.DECIMAL128:
+        return as_key(plc.concatenate.concatenate([as_column(v, 1) for v in values]))
+    plain = [int(v.value) if isinstance(v.value, bool) else v.value for v in values]
+    return as_key(plc.Column.from_arrow(pa.array(plain, data_type.to_arrow())))
 
 
 KERNELS = {

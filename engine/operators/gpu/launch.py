@@ -1,12 +1,12 @@
-"""Generated kernels on the device: loading machine code, launching it, bringing its accumulators back.
+"""Generated kernels on the device: loading machine code, preparing the arguments of launches, running those of a pipeline.
 
-A launch is prepared once for a program and its columns; a run then takes an allocation, a copy that sets the accumulators to
-their identities, the kernel, and one copy to the host.
+The launches of a pipeline are prepared once for its programs and columns.  A run then takes three allocations, the copies that fill
+them, a launch a kernel, all without waiting, and one copy to the host.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -17,33 +17,77 @@ from cuda.bindings import driver, runtime
 from cuda.core import Device, Kernel, LaunchConfig, ObjectCode, Stream, launch
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
+from ...codegen import emit_cuda, index_checks
 from ...codegen.device import Architecture
-from ...codegen.emit_cuda import rows_a_thread
 from ...codegen.loop import Machine
-from ...codegen.places import ROWS_A_THREAD, Layout, layout
+from ...codegen.places import ROWS_A_THREAD, Layout
 from ...codegen.steps import Program
+from ...storage.encodings import EncodedColumn
+from .buffers import Memory, check
+from .regions import Regions, Span
 
 PLAIN_SHARED_BYTES = 48 * 1024  # of dynamic shared memory; for more the kernel must be told
 ALIGNMENT = 64
-TO_DEVICE = runtime.cudaMemcpyKind.cudaMemcpyDeviceToDevice
+CHECK_THREADS = 256
+
+# What a kernel takes, by the name of a parameter: a number, an array in a run's buffers, or a column's codes or bitmap
+Given = Any
+
+
+@dataclass(frozen=True)
+class ColumnPart:
+    """The codes or the bitmap of a column, which may be another one in each run."""
+
+    key: tuple[int, int]
+    bitmap: bool
 
 
 @dataclass(frozen=True)
 class Launch:
-    """A kernel with all that a launch needs but the memory of its results.
-
-    `results` says for each accumulator in which array and row of `groups` elements it ends.  `blank` holds the identities of the results: `integers` int64 values, the doubts last, then doubles.  `held` keeps the
-    memory of tables alive; that of columns the caller keeps.
-    """
+    """A kernel with all that is the same in each run, and the places of the arguments that are not."""
 
     kernel: Kernel
     config: LaunchConfig
     arguments: tuple[Any, ...]
-    results: tuple[tuple[str, int], ...]
-    groups: int
-    blank: DeviceBuffer
-    integers: int
-    held: DeviceBuffer | None
+    spans: tuple[tuple[int, Span], ...]
+    columns: tuple[tuple[int, ColumnPart], ...]
+
+    def run(self, memory: Memory, columns: Mapping[tuple[int, int], EncodedColumn]) -> None:
+        arguments = list(self.arguments)
+        for place, span in self.spans:
+            arguments[place] = memory.address(span)
+        for place, part in self.columns:
+            arguments[place] = address(columns[part.key], part.bitmap)
+        launch(_stream(), self.config, self.kernel, *arguments)
+
+
+@dataclass(frozen=True)
+class Launches:
+    """The launches of a pipeline, in order; `held` keeps the memory of tables alive."""
+
+    steps: tuple[Launch, ...]
+    regions: Regions
+    blank: DeviceBuffer | None
+    held: tuple[DeviceBuffer, ...]
+
+    def run(self, columns: Mapping[tuple[int, int], EncodedColumn]) -> tuple[Memory, Any]:
+        """Run all kernels and wait; return the buffers, and the small one's words on the host."""
+        memory = Memory(self.regions, self.blank)
+        for step in self.steps:
+            step.run(memory, columns)
+        return memory, memory.small_on_host()
+
+
+def address(column: EncodedColumn, bitmap: bool) -> int:
+    """Return where a column's codes or its bitmap begin; never nowhere, since a kernel may look before it knows that no row is there."""
+    span = column.validity if bitmap else column.codes.data()
+    found = 0 if span is None else int(span.ptr)
+    return found or int(_nothing().ptr)
+
+
+@cache
+def _nothing() -> DeviceBuffer:
+    return DeviceBuffer.to_device(np.zeros(ALIGNMENT, np.uint8))
 
 
 @cache
@@ -57,46 +101,56 @@ def architecture() -> Architecture:
 @cache
 def _attribute(name: Any) -> int:
     error, value = runtime.cudaDeviceGetAttribute(name, 0)
-    _check(error)
+    check(error)
     return int(value)
 
 
-def prepare(program: Program, code: bytes, pointers: Sequence[int], rows: int) -> Launch:
-    """Load a kernel and lay out its arguments; `pointers` are those of codes and bitmaps in the order of its inputs."""
-    where = layout(program)
+# Preparing
+
+
+def prepared(
+    program: Program, code: bytes, where: Layout, rows: int, given: Mapping[str, Given]
+) -> tuple[Launch, DeviceBuffer | None]:
+    """Load a kernel and lay out its arguments; `given` are columns and arrays by the names of parameters."""
     kernel = _loaded(code, program.name, where.shared_bytes)
     tables, held = _tables(program)
-    blank, integers = _blank(where)
-    arguments = (rows, *pointers, *_scalars(program), *tables)
-    config = _config(kernel, where, rows, rows_a_thread(program))
-    places = where.results()
-    results = tuple(places[i] for i in range(len(program.accumulators)))
-    return Launch(kernel, config, arguments, results, where.groups, blank, integers, held)
+    values = {**given, **_scalars(program), **tables, "rows": rows, "groups": where.groups}
+    config = _config(kernel, where, rows, emit_cuda.rows_a_thread(program))
+    return _launch(kernel, config, emit_cuda.signature(program), values), held
 
 
-def run(prepared: Launch) -> tuple[list[Any], bool]:
-    """Launch a kernel and wait; return one array an accumulator, one element a group, and whether to doubt them."""
-    stream = plc.utils.CUDF_DEFAULT_STREAM
-    blank, integers = prepared.blank, prepared.integers
-    size = blank.size
-    out = DeviceBuffer(size=size, stream=stream)
-    (error,) = runtime.cudaMemcpyAsync(
-        out.ptr, blank.ptr, size, TO_DEVICE, stream.__cuda_stream__()[1]
-    )
-    _check(error)
-    out_i = _array(out.ptr, integers)
-    out_f = _array(out.ptr + 8 * integers, size // 8 - integers)
-    launch(_stream(), prepared.config, prepared.kernel, *prepared.arguments, *out_i, *out_f)
-    host = np.empty(size, np.uint8)
-    out.copy_to_host(host, stream=stream)
-    stream.synchronize()
-    arrays = {
-        "out_i": host[: 8 * integers].view(np.int64),
-        "out_f": host[8 * integers :].view(np.float64),
-    }
-    count = prepared.groups
-    found = [arrays[a][row * count : (row + 1) * count] for a, row in prepared.results]
-    return found, bool(arrays["out_i"][-1])
+def prepared_check(code: bytes, buckets: int, given: Mapping[str, Given]) -> Launch:
+    """Return the launch that counts the keys of a hashed index that repeat."""
+    kernel = _loaded(code, index_checks.NAME, 0)
+    config = LaunchConfig(grid=_blocks(kernel, CHECK_THREADS, 0, buckets), block=CHECK_THREADS)
+    return _launch(kernel, config, index_checks.SIGNATURE, given)
+
+
+def _launch(
+    kernel: Kernel,
+    config: LaunchConfig,
+    signature: Sequence[tuple[str, str]],
+    given: Mapping[str, Given],
+) -> Launch:
+    """Put arguments into the order of parameters; Numba takes an array as no owner, length, item size, data, shape, stride."""
+    arguments: list[Any] = []
+    spans: list[tuple[int, Span]] = []
+    columns: list[tuple[int, ColumnPart]] = []
+    for name, kind in signature:
+        value = given[name]
+        if isinstance(value, ColumnPart):
+            columns.append((len(arguments), value))
+            arguments.append(None)
+        elif isinstance(value, Span) and kind.startswith("["):
+            spans.append((len(arguments) + 4, value))
+            length, width = value.length, value.width
+            arguments += [0, 0, length, width, None, length, width]
+        elif isinstance(value, Span):
+            spans.append((len(arguments), value))
+            arguments.append(None)
+        else:
+            arguments.append(value)
+    return Launch(kernel, config, tuple(arguments), tuple(spans), tuple(columns))
 
 
 @cache
@@ -105,11 +159,6 @@ def _stream() -> Stream:
     device = Device()
     device.set_current()
     return device.create_stream(plc.utils.CUDF_DEFAULT_STREAM)
-
-
-def _array(pointer: int, length: int) -> tuple[int, ...]:
-    """A one-dimensional array of 8-byte items as Numba passes it: no owner, length, item size, data, shape, stride."""
-    return (0, 0, length, 8, pointer, length, 8)
 
 
 @cache
@@ -129,57 +178,47 @@ def _loaded(code: bytes, name: str, shared_bytes: int) -> Kernel:
         (error,) = driver.cuKernelSetAttribute(
             attribute, value, driver.CUkernel(int(kernel.handle)), driver.CUdevice(device.device_id)
         )
-        _check(error)
+        check(error)
     return kernel
 
 
 def _config(kernel: Kernel, where: Layout, rows: int, rows_at_a_time: int) -> LaunchConfig:
     """As many blocks as are resident at once, fewer for few rows, more where a thread would get too many."""
     threads, shared = where.threads, where.shared_bytes
-    resident = kernel.occupancy.max_active_blocks_per_multiprocessor(threads, shared)
-    processors = _attribute(runtime.cudaDeviceAttr.cudaDevAttrMultiProcessorCount)
     words = -(-rows // rows_at_a_time)
-    useful = -(-words // threads)
     least = -(-words // (threads * (ROWS_A_THREAD // rows_at_a_time - 1)))
-    blocks = max(min(max(resident, 1) * processors, useful), least, 1)
+    blocks = max(_blocks(kernel, threads, shared, words), least)
     return LaunchConfig(grid=blocks, block=threads, shmem_size=shared)
 
 
-def _blank(where: Layout) -> tuple[DeviceBuffer, int]:
-    """The identities of all results on the device, and how many of them are integers."""
-    integers = np.repeat(np.array(where.identities("out_i"), np.int64), where.groups)
-    doubles = np.repeat(np.array(where.identities("out_f"), np.float64), where.groups)
-    integers = np.append(integers, 0)
-    host = np.concatenate([integers.view(np.uint8), doubles.view(np.uint8)])
-    return DeviceBuffer.to_device(host), len(integers)
+def _blocks(kernel: Kernel, threads: int, shared: int, turns: int) -> int:
+    """As many blocks as are resident at once, fewer where these have nothing to do."""
+    resident = kernel.occupancy.max_active_blocks_per_multiprocessor(threads, shared)
+    processors = _attribute(runtime.cudaDeviceAttr.cudaDevAttrMultiProcessorCount)
+    return max(min(max(resident, 1) * processors, -(-turns // threads)), 1)
 
 
-def _scalars(program: Program) -> list[Any]:
+def _scalars(program: Program) -> dict[str, Any]:
     """Scalar arguments: Python's numbers are passed as 8 bytes, NumPy's as they are."""
     wide = (Machine.I64, Machine.F64)
-    return [
-        p.value if p.machine in wide else getattr(np, p.machine.value)(p.value)
+    return {
+        p.name: p.value if p.machine in wide else getattr(np, p.machine.value)(p.value)
         for p in program.kernel.parameters
-    ]
+    }
 
 
-def _tables(program: Program) -> tuple[list[int], DeviceBuffer | None]:
+def _tables(program: Program) -> tuple[dict[str, int], DeviceBuffer | None]:
     """Put all tables into one buffer; return where each begins."""
     parts: list[Any] = []
-    starts: list[int] = []
+    starts: dict[str, int] = {}
     size = 0
     for table in program.kernel.tables:
         values = np.ascontiguousarray(table.array, dtype=table.machine.value).view(np.uint8)
-        starts.append(size)
+        starts[table.name] = size
         padding = -len(values) % ALIGNMENT
         parts += [values, np.zeros(padding, np.uint8)]
         size += len(values) + padding
     if not size:
-        return [0] * len(starts), None
+        return dict.fromkeys(starts, 0), None
     buffer = DeviceBuffer.to_device(np.concatenate(parts))
-    return [buffer.ptr + start for start in starts], buffer
-
-
-def _check(error: Any) -> None:
-    if int(error) != 0:
-        raise RuntimeError(f"The CUDA driver answered {error.name}.")
+    return {name: buffer.ptr + start for name, start in starts.items()}, buffer

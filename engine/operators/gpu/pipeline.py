@@ -1,213 +1,315 @@
-"""Pipelines: encoded columns through one generated kernel, or the body's operators where no kernel holds it."""
+"""Pipelines: generated kernels over encoded columns and indexes, or the body's operators where no kernel holds it."""
 
 from __future__ import annotations
 
 import dataclasses
-import threading
 import time
-import weakref
-from collections.abc import Sequence
-from concurrent.futures import Future
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-import pyarrow as pa
+import numpy as np
+import pylibcudf as plc
 
-from ...codegen import device
-from ...codegen.inputs import input_of
-from ...codegen.listing import operations
-from ...codegen.loop import Machine
-from ...codegen.results import domain, result_columns
-from ...codegen.steps import Program, program
-from ...codegen.values import Input, NotFusable
+from ...codegen.results import result_columns
+from ...codegen.values import NotFusable
+from ...errors import MemoryLimitError
 from ...plan import physical as p
-from ...plan.expr import Column, Expr
-from ...plan.text import tree
-from ...storage.encodings import EncodedColumn
-from ..context import Context, Origin, PipelineReceipt
+from ...plan.node import walk
+from ..bodies import Operators, run_operators
+from ..context import BuildReceipt, Context, Origin, PipelineReceipt
 from ..streaming import check_room
-from . import launch
-from .columns import INT64, reinterpret
-from .device import on_device
-from .encoded import DEVICE, encoded_columns
-from .expressions import evaluate
-from .table import Table, to_device
+from .buffers import Memory
+from .columns import INT32, INT64
+from .device import is_out_of_memory, on_device
+from .finish import existing_groups, many_groups
+from .gather import late_columns
+from .prepared import Learnt, Prepared, Ready, generated, index_bytes, laid_out
+from .regions import Span
+from .relations import Relations
+from .table import Table, check_rows
 from .upload import on_host
 
-GROUP_LIMIT = 1 << 16  # groups that are addressed directly; their accumulators travel to the host
+DEVICE = "gpu"
+ATTEMPTS = 8  # each of which learns something that the next one needs
+GROWTH = 4
+MOST_FOLDED = 1 << 31  # values of a sum in two parts
+ROWS, REPEATED = 0, 2  # what the state of an index counts, between them NULL keys
 
-MachineCode = tuple[bytes, Origin]
+DOUBT = "a value was close to 64 bits"
+SHORT = "there is too little memory for its indexes and groups"
 
 
 @dataclasses.dataclass(frozen=True)
 class _Refused:
-    """Why no kernel holds the pipeline over the table version of this identity."""
+    """Why no kernel holds the pipeline over the table versions of these identities."""
 
-    identity: Any
+    identities: tuple[Any, ...]
     reason: str
 
 
-@dataclasses.dataclass
-class _Prepared:
-    """A kernel made for these very columns; other columns, after a file has changed, need another.
+class _Unfused(Exception):
+    """A run of kernels gave no answer; `receipt` says how far it came."""
 
-    The columns are not held, so that the cache may let them go: a launch knows their addresses and is used only while they are
-    the columns of the run.  It is None until the machine code is there.
-    """
+    def __init__(self, reason: str, receipt: PipelineReceipt | None = None) -> None:
+        super().__init__(reason)
+        self.reason, self.receipt = reason, receipt
 
-    columns: tuple[weakref.ref[EncodedColumn], ...]
-    program: Program
-    path: Path
-    code: Future[MachineCode]
-    pointers: list[int]
-    operations: int
-    launch: launch.Launch | None = None
 
-    def fits(self, columns: Sequence[EncodedColumn]) -> bool:
-        held = [ref() for ref in self.columns]
-        return len(held) == len(columns) and all(map(lambda a, b: a is b, held, columns))
+class _Again(Exception):
+    """A run found out something that the kernels have to be made, or the memory laid out for."""
 
 
 @on_device
 def pipeline(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> Table:
-    """Run a pipeline fused when a kernel holds it, else one operator at a time; the result is the same."""
-    scan = _scan_of(node.body)
-    identity = getattr(scan.table, "identity", None)
+    """Run a pipeline fused when kernels hold it, else one operator at a time; the result is the same."""
     held = node.prepared.get(DEVICE)
-    if isinstance(held, _Refused) and held.identity == identity is not None:
-        return _unfused(node, held.reason, context)
-    start = time.perf_counter()
+    if isinstance(held, _Refused) and held.identities == _identities(node):
+        return _in_parts(node, inputs, held.reason, context)
     try:
-        columns, rows, loaded = encoded_columns(scan, context)
-        columns_there = time.perf_counter()
-        prepared, origin = _prepare(node, columns, rows, context)
+        return _fused(node, inputs, context)
     except NotFusable as reason:
-        node.prepared[DEVICE] = _Refused(identity, reason.message)
-        return _unfused(node, reason.message, context)
-    if prepared.launch is None:
-        return _unfused(node, "the kernel is being compiled", context)
-    kernel_there = time.perf_counter()
-    arrays, doubt = launch.run(prepared.launch)
-    size = sum(columns[i.column].nbytes for i in prepared.program.inputs)
-    context.bytes_read += size
-    receipt = PipelineReceipt(
-        None,
-        prepared.path,
-        origin,
-        rows,
-        size,
-        time.perf_counter() - kernel_there,
-        columns_there - start if loaded else 0.0,
-        kernel_there - columns_there,
-        prepared.operations,
-        prepared.program,
-    )
-    if doubt:
-        return _unfused(node, "a value was close to 64 bits", context, receipt)
-    context.receipts[id(node)] = receipt
-    return on_host(*result_columns(prepared.program, arrays))
+        identities = _identities(node)
+        if None not in identities:
+            node.prepared[DEVICE] = _Refused(identities, reason.message)
+        return _in_parts(node, inputs, reason.message, context)
+    except _Unfused as found:
+        return _unfused(node, inputs, found.reason, context, found.receipt)
 
 
-def _scan_of(node: p.Physical) -> p.ParquetScan | p.MemoryScan:
-    while node.children:
-        node = node.children[0]
-    assert isinstance(node, p.ParquetScan | p.MemoryScan)
-    return node
+def _identities(node: p.Pipeline) -> tuple[Any, ...]:
+    return tuple(getattr(scan.table, "identity", None) for scan in _scans(node))
+
+
+def _scans(node: p.Physical) -> Iterator[p.ParquetScan | p.MemoryScan]:
+    """The scans of a pipeline, of its inputs too, since it depends on these which kernels hold it."""
+    if isinstance(node, p.ParquetScan | p.MemoryScan):
+        yield node
+    below = (node.body, *node.inputs) if isinstance(node, p.Pipeline) else node.children
+    for child in below:
+        yield from _scans(child)
 
 
 def _unfused(
-    node: p.Pipeline, reason: str, context: Context, receipt: PipelineReceipt | None = None
+    node: p.Pipeline,
+    inputs: tuple[Table, ...],
+    reason: str,
+    context: Context,
+    receipt: PipelineReceipt | None = None,
 ) -> Table:
-    """Run a chain one operator at a time; raises `TooLarge` when it should rather run in chunks."""
+    """Run a body one operator at a time; raises `TooLarge` when it should rather run in chunks."""
+    from . import OPERATORS, num_bytes  # which list this module's operator too
+
     check_room(node.body, context)
     context.receipts[id(node)] = (
         PipelineReceipt(reason) if receipt is None else dataclasses.replace(receipt, reason=reason)
     )
-    return _operators(node.body, context)
+    operators = Operators(OPERATORS, num_bytes)
+    table: Table = run_operators(node.body, inputs, context, operators)
+    return table
 
 
-def _operators(node: p.Physical, context: Context) -> Table:
-    from . import OPERATORS  # which lists this module's operator too
+def _in_parts(node: p.Pipeline, inputs: tuple[Table, ...], reason: str, context: Context) -> Table:
+    """Run the last operator of a body that no kernel holds, over pipelines of what is below it as far as that joins."""
+    from . import OPERATORS, num_bytes  # which list this module's operator too
 
-    inputs = tuple(_operators(child, context) for child in node.children)
-    return OPERATORS[type(node)](node, inputs, context)
-
-
-def _fold_column(expr: Expr, source: Input) -> pa.Array:
-    """Evaluate an expression on each value of a column, in the order of its codes, and on NULL last."""
-    values = to_device(domain(source), source.column.type)
-    result = evaluate(expr, Table({source.column.id: values}, values.size()))
-    if expr.type.is_decimal and not expr.type.is_wide_decimal:
-        result = reinterpret(result, INT64)
-    return result.to_arrow()
+    parts: dict[int, p.Pipeline] = node.prepared.setdefault(f"{DEVICE} parts", {})
+    for number, child in enumerate(node.body.children):
+        if number not in parts and any(isinstance(n, p.HashJoin) for n in walk(child)):
+            parts[number] = p.Pipeline(
+                child, node.inputs, device=child.device, estimate=child.estimate
+            )
+    if not parts:
+        return _unfused(node, inputs, reason, context)
+    check_room(node.body, context)
+    operators = Operators(OPERATORS, num_bytes)
+    tables: list[Table] = []
+    for number, child in enumerate(node.body.children):
+        if number in parts:
+            tables.append(pipeline(parts[number], inputs, context))
+        else:
+            tables.append(run_operators(child, inputs, context, operators))
+    kernels = [context.receipts.pop(id(part)) for part in parts.values()]
+    fused = f"{sum(r.fused for r in kernels)} of {len(kernels)} parts below run in kernels"
+    context.receipts[id(node)] = PipelineReceipt(f"{reason}; {fused}")
+    table: Table = OPERATORS[type(node.body)](node.body, tuple(tables), context)
+    return table
 
 
 # Kernels
 
 
-def _prepare(
-    node: p.Pipeline, columns: dict[Column, EncodedColumn], rows: int, context: Context
-) -> tuple[_Prepared, Origin]:
-    """Return the kernel for these columns, that of the last run if they are the same, and where its code came from."""
-    held = node.prepared.get(DEVICE)
-    if isinstance(held, _Prepared) and held.fits(tuple(columns.values())):
-        if held.launch is None and held.code.done():
-            held.launch = _launch(held, rows)
-        return held, "memory"
-    made = _program(node, columns, rows, context)
-    pointers = [pointer for i in made.inputs for pointer in _pointers(columns[i.column])]
-    refs = tuple(weakref.ref(c) for c in columns.values())
-    file = device.kernel_file(
-        made, tree(node.body), context.kernel_directory, launch.architecture()
-    )
-    code = _compiled(file, context.fuse)
-    held = _Prepared(refs, made, file.path, code, pointers, operations(made))
-    node.prepared[DEVICE] = held
-    if not held.code.done():
-        return held, "compiler"
-    held.launch = _launch(held, rows)
-    return held, held.code.result()[1]
-
-
-def _program(
-    node: p.Pipeline, columns: dict[Column, EncodedColumn], rows: int, context: Context
-) -> Program:
-    assert isinstance(node.body, p.HashAggregate)
-    inputs = {column: input_of(column, encoded) for column, encoded in columns.items()}
-    made = program(node.body, inputs, _fold_column, rows, GROUP_LIMIT)
-    if context.deterministic and any(a.machine is Machine.F64 for a in made.accumulators):
-        raise NotFusable("float sums would depend on the order in which threads finish")
-    return made
-
-
-def _compiled(file: device.KernelFile, fuse: str) -> Future[MachineCode]:
-    """Find the machine code or compile it; with `auto` a thread compiles, and operators run meanwhile."""
-    found: Future[MachineCode] = Future()
-
-    def compile_now() -> None:
+def _fused(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> Table:
+    """Run a pipeline's kernels; raises `NotFusable`, and `_Unfused` where only this run has no answer."""
+    learnt: Learnt = node.prepared.setdefault(f"{DEVICE} learnt", Learnt())
+    for _ in range(ATTEMPTS):
+        context.check()
         try:
-            found.set_result(file.cubin())
-        except Exception as error:
-            found.set_exception(error)
-
-    if fuse == "auto" and not file.is_compiled:
-        threading.Thread(target=compile_now, daemon=True).start()
-    else:
-        compile_now()
-    return found
-
-
-def _launch(prepared: _Prepared, rows: int) -> launch.Launch:
-    """Load the machine code; a kernel that could not be compiled leaves the work to the operators."""
-    error = prepared.code.exception()
-    if error is not None:
-        raise NotFusable(f"the kernel could not be compiled: {error}") from error
-    code, _ = prepared.code.result()
-    return launch.prepare(prepared.program, code, prepared.pointers, rows)
+            return _run(node, inputs, context, learnt)
+        except _Again:
+            continue
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            # The first time, cached columns go, and the operator runs again
+            if learnt.short_of_memory:
+                raise _Unfused(SHORT) from error
+            learnt.short_of_memory = True
+            raise
+    raise _Unfused("its result did not settle")
 
 
-def _pointers(column: EncodedColumn) -> list[int]:
-    """Addresses of a column's codes and, where it has NULLs, of its bitmap."""
-    data = column.codes.data()
-    codes = 0 if data is None else int(data.ptr)
-    return [codes] if column.validity is None else [codes, int(column.validity.ptr)]
+def _run(node: p.Pipeline, inputs: tuple[Table, ...], context: Context, learnt: Learnt) -> Table:
+    start = time.perf_counter()
+    relations = Relations(inputs, context, learnt.repeating)
+    prepared, origin = _prepared(node, relations, context, learnt)
+    ready = prepared.ready
+    if ready is None:
+        raise _Unfused("the kernel is being compiled")
+    launched = time.perf_counter()
+    with _held(node, ready, context):
+        memory, words = ready.launches.run(relations.columns)
+    receipt = dataclasses.replace(
+        _receipt(prepared, ready, relations, words),
+        origin=origin,
+        load_seconds=relations.loading,
+        compile_seconds=launched - start - relations.loading,
+    )
+    context.bytes_read += receipt.bytes
+    _check(node, prepared, ready, words, learnt, receipt)
+    table = _result(prepared, ready, memory, words, relations, receipt)
+    learnt.short_of_memory = False
+    seconds = time.perf_counter() - launched
+    context.receipts[id(node)] = dataclasses.replace(receipt, seconds=seconds)
+    return table
+
+
+@contextmanager
+def _held(node: p.Pipeline, ready: Ready, context: Context) -> Iterator[None]:
+    """Count the memory of indexes and groups towards the limit."""
+    size = sum(ready.launches.regions.sizes.values())
+    try:
+        context.hold(node, size)
+    except MemoryLimitError as error:
+        context.hold(node, -size)
+        raise _Unfused(SHORT) from error
+    try:
+        yield
+    finally:
+        context.hold(node, -size)
+
+
+def _prepared(
+    node: p.Pipeline, relations: Relations, context: Context, learnt: Learnt
+) -> tuple[Prepared, Origin]:
+    """Return the kernels for these columns, those of the last run if they fit, and where their code came from."""
+    held, estimate = node.prepared.get(DEVICE), node.body.estimate
+    origin: Origin = "memory"
+    if not isinstance(held, Prepared) or not relations.find(held.known):
+        held = node.prepared[DEVICE] = generated(node, relations, context)
+        origin = held.codes.result()[1] if held.codes.done() else "compiler"
+    if held.ready is None and held.codes.done():
+        held.ready = laid_out(held, relations, learnt, estimate)
+    return held, origin
+
+
+def _receipt(prepared: Prepared, ready: Ready, relations: Relations, words: Any) -> PipelineReceipt:
+    """What the kernels read: columns, each as often as a kernel reads it, and indexes."""
+    made, builds = prepared.stages, []
+    for place, (index, span) in enumerate(zip(made.indexes, ready.states, strict=True)):
+        rows = int(_values(words, span)[ROWS])
+        program, path = made.programs[place], prepared.path(place)
+        size = index_bytes(index)
+        builds.append(BuildReceipt(path, str(index.form), rows, size, program))
+    return PipelineReceipt(
+        kernel=prepared.path(len(made.programs) - 1),
+        rows=relations.rows(made.main.relations[0].leaf),
+        bytes=ready.bytes,
+        operations=prepared.operations,
+        program=made.main,
+        builds=tuple(builds),
+    )
+
+
+def _check(
+    node: p.Pipeline,
+    prepared: Prepared,
+    ready: Ready,
+    words: Any,
+    learnt: Learnt,
+    receipt: PipelineReceipt,
+) -> None:
+    """Look at what the kernels reported; raises `_Again` or `_Unfused` where the answer is void."""
+    states = [_values(words, span) for span in ready.states]
+    if any(state[-1] for state in states):
+        raise _Unfused(DOUBT, receipt)
+    indexes = zip(prepared.stages.indexes, states, strict=True)
+    repeating = {i.number for i, state in indexes if i.unique and state[REPEATED]}
+    if repeating <= learnt.repeating and repeating:
+        raise _Unfused("keys of a build side repeat", receipt)
+    if repeating:
+        learnt.repeating |= repeating
+        node.prepared.pop(DEVICE, None)
+        raise _Again
+    sink = ready.sink
+    if _values(words, sink.doubt)[-1]:
+        raise _Unfused(DOUBT, receipt)
+    if sink.full is not None and _values(words, sink.full)[0]:
+        learnt.slots, prepared.ready = GROWTH * sink.groups, None
+        raise _Again
+    if sink.counter is not None:
+        count = int(_values(words, sink.counter)[0])
+        if count > sink.lists[0].length:
+            learnt.listed, prepared.ready = check_rows(count, "The join"), None
+            raise _Again
+
+
+def _result(
+    prepared: Prepared,
+    ready: Ready,
+    memory: Memory,
+    words: Any,
+    relations: Relations,
+    receipt: PipelineReceipt,
+) -> Table:
+    main, sink = prepared.stages.main, ready.sink
+    if sink.counter is not None:
+        count = int(_values(words, sink.counter)[0])
+        rows = {
+            number: memory.column(span.part(0, count), INT32)
+            for number, span in zip(main.rows_out, sink.lists, strict=True)
+        }
+        if main.rows_out == (0,):
+            rows[0] = _ascending(rows[0])  # as operators give them
+        return Table(late_columns(main, relations, rows, count), count)
+    if sink.stays:
+        groups = existing_groups(main, sink, memory)
+        if main.counted is not None and _largest(groups.accumulators[main.counted]) >= MOST_FOLDED:
+            raise _Unfused(f"a group has {MOST_FOLDED:,} rows or more", receipt)
+        return many_groups(main, groups, relations)
+    spans = {"out_i": sink.out_i, "out_f": sink.out_f}
+    places = sink.where.results()
+    arrays = []
+    for number in range(len(main.accumulators)):
+        array, row = places[number]
+        values = _values(words, spans[array].part(row * sink.groups, sink.groups))
+        arrays.append(values.view(np.float64) if array == "out_f" else values)
+    if main.counted is not None and int(arrays[main.counted].max()) >= MOST_FOLDED:
+        raise _Unfused(f"a group has {MOST_FOLDED:,} rows or more", receipt)
+    return on_host(*result_columns(main, arrays))
+
+
+def _ascending(rows: plc.Column) -> plc.Column:
+    order, nulls = [plc.types.Order.ASCENDING], [plc.types.NullOrder.AFTER]
+    return plc.sorting.sort(plc.Table([rows]), order, nulls).columns()[0]
+
+
+def _largest(counts: plc.Column) -> int:
+    if not counts.size():
+        return 0
+    return int(plc.reduce.reduce(counts, plc.aggregation.max(), INT64).to_py())
+
+
+def _values(words: Any, span: Span) -> Any:
+    """An array in the small buffer."""
+    return words[span.start // 8 : span.start // 8 + span.length]

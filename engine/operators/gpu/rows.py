@@ -8,14 +8,15 @@ import pyarrow as pa
 import pylibcudf as plc
 
 from ...plan import physical as p
-from ...plan.expr import ColumnRef, Expr, Literal, columns_of, conjunction, conjuncts
+from ...plan.expr import Column, ColumnRef, Expr, Literal, columns_of, conjunction, conjuncts
 from ...plan.types import DataType, to_arrow
 from ..context import Context
 from . import table as tables
 from .columns import INT64, sequence
 from .device import on_device
-from .dictionaries import Coded
+from .dictionaries import Coded, Held
 from .expressions import evaluate, evaluate_all, selection
+from .late import LateColumns, together
 from .small import few_on_host
 from .table import Table, check_rows, concat_columns, concat_held, to_device
 
@@ -43,13 +44,19 @@ def _by_cost(predicate: Expr, table: Table) -> tuple[list[Expr], list[Expr]]:
     """Split the parts of a condition into those that read no text and those that do; codes are no text."""
     cheap: list[Expr] = []
     dear: list[Expr] = []
-    text = {
-        i for i, c in table.columns.items() if not isinstance(c, Coded) and c.type().id() == STRING
-    }
     for part in conjuncts(predicate):
-        reads_text = any(c.id in text for c in columns_of(part))
+        reads_text = any(_is_text(table, c) for c in columns_of(part))
         (dear if reads_text else cheap).append(part)
     return cheap, dear
+
+
+def _is_text(table: Table, column: Column) -> bool:
+    columns = table.columns
+    if isinstance(columns, LateColumns) and column.id in columns.fetches:
+        held: Held = columns.fetches[column.id][1].lying
+    else:
+        held = columns[column.id]
+    return not isinstance(held, Coded) and held.type().id() == STRING
 
 
 @on_device
@@ -60,9 +67,11 @@ def compute_columns(node: p.ComputeColumns, inputs: tuple[Table, ...], context: 
         few = few_on_host(node, table.columns, table.num_rows, context)
         if few is not None:
             return Table(few.renamed(passed), table.num_rows)
-    values = evaluate_all([expr for _, expr in node.items], table)
-    columns = {c.id: v for (c, _), v in zip(node.items, values, strict=True)}
-    return Table(columns, table.num_rows)
+    computed = [(c, e) for c, e in node.items if not isinstance(e, ColumnRef)]
+    values = evaluate_all([expr for _, expr in computed], table)
+    columns: dict[int, Held] = {c.id: v for (c, _), v in zip(computed, values, strict=True)}
+    same = tables.renamed(table, passed)
+    return Table(together(same.columns, columns), table.num_rows)
 
 
 @on_device

@@ -29,7 +29,7 @@ def sort_rows(node: p.SortRows, inputs: tuple[Table, ...], context: Context) -> 
     (table,) = inputs
     if not node.keys:
         return table
-    few = few_on_host(node, table.columns, table.num_rows, context)
+    few = _on_host(node, table, context)
     if few is not None:
         return Table(few.take(small.sorted_order(few, node.keys)), table.num_rows)
     return tables.gather(table, _order(table, node.keys), node.columns)
@@ -39,20 +39,56 @@ def sort_rows(node: p.SortRows, inputs: tuple[Table, ...], context: Context) -> 
 def top_k(node: p.TopK, inputs: tuple[Table, ...], context: Context) -> Table:
     (table,) = inputs
     end = min(node.offset + node.count, table.num_rows)
-    few = few_on_host(node, table.columns, table.num_rows, context)
-    if few is not None and node.keys:
-        first = small.sorted_order(few, node.keys)[node.offset : end]
-        return Table(few.take(first), len(first))
     if node.offset >= end:
         return tables.slice_rows(table, 0, 0)
     if not node.keys:
         return tables.slice_rows(table, node.offset, node.count)
-    candidates = _candidates(table, node.keys[0], end)
-    if candidates is not None:
-        table = tables.gather(table, candidates, node.columns)
+    table = _thinned(table, node, end)
+    few = _on_host(node, table, context)
+    if few is not None:
+        first = small.sorted_order(few, node.keys, end)[node.offset : end]
+        return Table(few.take(first), len(first))
     rows = _order(table, node.keys)
     (wanted,) = plc.copying.slice(rows, [node.offset, end])
     return tables.gather(table, wanted, node.columns)
+
+
+def _thinned(table: Table, node: p.TopK, end: int) -> Table:
+    """Return the rows that can be among the first by the first key, equal ones included, so that other keys can decide."""
+    wanted = _with_keys(node)
+    if end * TOP_K_SHARE > table.num_rows or isinstance(table.columns, HostColumns):
+        return table
+    if table.num_rows <= to_host.MOST_ROWS and _has_numbers(table, node.keys[0]):
+        lead = to_host.on_host(table, [node.keys[0].column])
+        if lead is not None:
+            rows = small.least(small.ranks(lead, node.keys[0]), end).astype(np.int32)
+            return tables.gather(table, plc.Column.from_arrow(pa.array(rows)), wanted)
+    candidates = _candidates(table, node.keys[0], end)
+    return table if candidates is None else tables.gather(table, candidates, wanted)
+
+
+def _on_host(
+    node: p.SortRows | p.TopK, table: Table, context: Context
+) -> HostColumns | None:
+    """Bring a table to the host if it is sorted there in less time than on the device; more rows where all keys are numbers."""
+    numbers = all(_has_numbers(table, key) for key in node.keys)
+    few = to_host.on_host(table, _with_keys(node), MOST_NUMBERS if numbers else small.MOST_ROWS)
+    if few is not None:
+        small.note(node, table.num_rows, context)
+    return few
+
+
+def _with_keys(node: p.SortRows | p.TopK) -> list[Column]:
+    """The columns that a node passes on, and those that it sorts by."""
+    return list(dict.fromkeys((*node.columns, *(key.column for key in node.keys))))
+
+
+def _has_numbers(table: Table, key: p.Order) -> bool:
+    """Whether the host has integers that compare as a key's values do, without ranking them."""
+    kind = key.column.type
+    if kind.kind is Kind.VARCHAR:
+        return _lies_as_codes(table, key.column)
+    return kind.is_integer or kind.is_temporal
 
 
 def sorted_rows(keys: Sequence[plc.Column], directions: Sequence[Direction]) -> plc.Column:

@@ -6,6 +6,7 @@ import pylibcudf as plc
 
 from ...plan import physical as p
 from ...plan.partial import Average, PartialAggregate
+from ..bodies import Operators
 from ..context import Context
 from ..streaming import Streaming, run_pipeline
 from .columns import FLOAT64, HUGE, binary, cast, reinterpret, scalar
@@ -17,9 +18,10 @@ Op = plc.binaryop.BinaryOperator
 
 def stream_pipeline(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> Table:
     """Run a pipeline; in chunks where its columns do not fit into the column cache or into device memory."""
-    from . import OPERATORS  # which lists this module's operator too
+    from . import OPERATORS, num_bytes  # which list this module's operator too
 
-    return run_pipeline(node, context, Streaming("gpu", OPERATORS, pipeline, with_averages))
+    operators = Operators(OPERATORS, num_bytes)
+    return run_pipeline(node, inputs, context, Streaming("gpu", operators, pipeline, with_averages))
 
 
 def with_averages(table: Table, split: PartialAggregate) -> Table:

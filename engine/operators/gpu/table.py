@@ -9,7 +9,7 @@ negative of ours.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ from ...plan.types import DataType, Kind
 from ...plan.types import to_arrow as arrow_type
 from .columns import INT64, cast, empty, null_column
 from .dictionaries import Coded, Held, joint_codes, plain
+from .late import LateColumns
 from .small import HostColumns
 
 MAX_ROWS = (1 << 31) - 1
@@ -52,7 +53,8 @@ class Table:
     """Columns of equal length by `Column.id`; `num_rows` counts rows of a table without columns too.
 
     `table[column]` is a column of libcudf, which costs a gather for strings that lie as codes; `columns` holds them as they lie.
-    A kernel's result lies on the host (`small.HostColumns`) until an operator asks for one of its columns.
+    A kernel's result lies on the host (`small.HostColumns`), or in the relations that it joined (`late.LateColumns`), until an
+    operator asks for one of its columns.
     """
 
     columns: Mapping[int, Held] = field(repr=False)
@@ -79,7 +81,9 @@ def unsupported_type(data_type: DataType) -> str | None:
 
 def plc_table(table: Table, columns: Iterable[Column]) -> plc.Table:
     """Return some columns of a table as libcudf wants them."""
-    return plc.Table([table[c] for c in columns], num_rows=table.num_rows)
+    wanted = list(columns)
+    _fetch(table, [c.id for c in wanted])
+    return plc.Table([table[c] for c in wanted], num_rows=table.num_rows)
 
 
 def from_plc(columns: Sequence[Column], table: plc.Table) -> Table:
@@ -103,12 +107,14 @@ def gather(
     ids = list(table.columns) if columns is None else [c.id for c in columns]
     if not ids:
         return Table({}, rows.size())
-    source = _lying(table, ids)
-    if nullify and not table.num_rows:
-        none = [null_column(rows.size(), c.type()) for c in source.columns()]
-        return Table(_like(table, ids, none), rows.size())
-    picked = plc.copying.gather(source, rows, NULLIFY if nullify else DONT_CHECK)
-    return Table(_like(table, ids, picked.columns()), rows.size())
+    if nullify:
+        _fetch(table, ids)  # row numbers have no NULL
+        if not table.num_rows:
+            source = _lying(table, ids)
+            none = [null_column(rows.size(), c.type()) for c in source.columns()]
+            return Table(_like(table, ids, none), rows.size())
+    policy = NULLIFY if nullify else DONT_CHECK
+    return _picked(table, ids, lambda lying: plc.copying.gather(lying, rows, policy))
 
 
 def keep_rows(table: Table, mask: plc.Column, columns: Iterable[Column] | None = None) -> Table:
@@ -116,8 +122,43 @@ def keep_rows(table: Table, mask: plc.Column, columns: Iterable[Column] | None =
     ids = list(table.columns) if columns is None else [c.id for c in columns]
     if not ids:
         return Table({}, count_true(mask))
-    kept = plc.stream_compaction.apply_retention_mask(_lying(table, ids), mask)
-    return Table(_like(table, ids, kept.columns()), kept.num_rows())
+    return _picked(table, ids, lambda t: plc.stream_compaction.apply_retention_mask(t, mask))
+
+
+def only(table: Table, columns: Iterable[Column]) -> Table:
+    """Return some columns of a table."""
+    return renamed(table, [(c, c) for c in columns])
+
+
+def renamed(table: Table, pairs: Iterable[tuple[Column, Column]]) -> Table:
+    """Return columns of a table under other identities, given as (new, old)."""
+    held = table.columns
+    if isinstance(held, HostColumns):
+        return Table(held.renamed(pairs), table.num_rows)
+    if isinstance(held, LateColumns):
+        return Table(held.renamed((new.id, old.id) for new, old in pairs), table.num_rows)
+    return Table({new.id: held[old.id] for new, old in pairs}, table.num_rows)
+
+
+def _picked(table: Table, ids: Sequence[int], pick: Callable[[plc.Table], plc.Table]) -> Table:
+    """Return what a function that picks rows picks of columns, or of the row numbers at which they are to be fetched."""
+    held = table.columns
+    if not isinstance(held, LateColumns):
+        picked = pick(_lying(table, ids))
+        return Table(_like(table, ids, picked.columns()), picked.num_rows())
+    late = held.only(ids)
+    there = Table(late.there, table.num_rows)
+    rows = [place.rows for place in late.places]
+    picked = pick(plc.Table([*_lying(there, list(late.there)).columns(), *rows]))
+    values, rows = picked.columns()[: len(late.there)], picked.columns()[len(late.there) :]
+    columns = late.with_places(rows, _like(there, list(late.there), values))
+    return Table(columns, picked.num_rows())
+
+
+def _fetch(table: Table, ids: Iterable[int]) -> None:
+    """Fetch columns together before they are asked for one by one."""
+    if isinstance(table.columns, LateColumns):
+        table.columns.fetch(ids)
 
 
 def _lying(table: Table, ids: Sequence[int]) -> plc.Table:
@@ -151,9 +192,8 @@ def slice_rows(table: Table, offset: int, count: int | None = None) -> Table:
         return Table(table.columns, length)
     if isinstance(table.columns, HostColumns):
         return Table(table.columns.slice(start, length), length)
-    ids = list(table.columns)
-    (part,) = plc.copying.slice(_lying(table, ids), [start, start + length])
-    return Table(_like(table, ids, part.columns()), length)
+    bounds = [start, start + length]
+    return _picked(table, list(table.columns), lambda lying: plc.copying.slice(lying, bounds)[0])
 
 
 def concat_columns(columns: Sequence[plc.Column]) -> plc.Column:
@@ -179,6 +219,7 @@ def to_arrow(table: Table, columns: Sequence[Column]) -> pa.Table:
         return _without_columns(table.num_rows)
     if isinstance(table.columns, HostColumns):
         return table.columns.to_arrow(columns)
+    _fetch(table, [c.id for c in columns])
     moved = [_for_host(table[c], c.type) for c in columns]
     metadata = [ColumnMetadata(c.name, precision=c.type.precision or None) for c in columns]
     host = plc.Table(moved, num_rows=table.num_rows).to_arrow(metadata)
@@ -217,7 +258,7 @@ def num_rows(table: Table) -> int:
 
 def num_bytes(table: Table) -> int:
     """Return the bytes of the device buffers behind a table, which it may share with others, or of its host arrays."""
-    if isinstance(table.columns, HostColumns):
+    if isinstance(table.columns, HostColumns | LateColumns):
         return table.columns.nbytes
     return sum(column.device_buffer_size() for column in table.columns.values())
 

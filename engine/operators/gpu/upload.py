@@ -20,7 +20,7 @@ from .table import Table, device_type, to_device
 ALIGNMENT = 64
 
 
-class _Staging:
+class Staging:
     """Host bytes that go to the device together; what a place in them becomes is made after the copy."""
 
     def __init__(self) -> None:
@@ -42,10 +42,10 @@ class _Staging:
 
 def on_host(arrays: Arrays, rows: int) -> Table:
     """Return host arrays, in the Arrow types of results, as a table whose columns are uploaded when an operator asks for one."""
-    return Table(HostColumns(arrays, _moved), rows)
+    return Table(HostColumns(arrays, uploaded), rows)
 
 
-def _moved(arrays: Arrays) -> Mapping[int, Held]:
+def uploaded(arrays: Arrays) -> Mapping[int, Held]:
     rows = len(next(iter(arrays.values())))
     return upload(arrays, rows).columns
 
@@ -54,7 +54,7 @@ def upload(arrays: Mapping[Column, pa.Array], rows: int) -> Table:
     """Return host arrays, in the Arrow types of results, as a table in physical form."""
     if not rows:
         return Table({c.id: empty(device_type(c.type)) for c in arrays}, 0)
-    staging = _Staging()
+    staging = Staging()
     places = {
         c: _staged(array, c.type, staging)
         for c, array in arrays.items()
@@ -70,7 +70,7 @@ def upload(arrays: Mapping[Column, pa.Array], rows: int) -> Table:
     return Table(columns, rows)
 
 
-def _staged(array: pa.Array, data_type: DataType, staging: _Staging) -> list[slice]:
+def _staged(array: pa.Array, data_type: DataType, staging: Staging) -> list[slice]:
     """Put a column's values, its bitmap if there are NULLs, and a string's offsets into the staging memory."""
     places = []
     if data_type.kind is Kind.VARCHAR:

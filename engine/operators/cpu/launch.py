@@ -1,0 +1,148 @@
+"""Runs the kernels of a pipeline: first those that make indexes, then the one that has the result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...codegen import host
+from ...codegen.host_indexes import REPEATED, build
+from ...codegen.indexes import Index
+from ...codegen.stages import Stages
+from ...codegen.steps import Program
+from ...plan.expr import Column
+from ...storage.encodings import EncodedColumn
+from ..context import BuildReceipt, Context, Origin
+from .relations import Leaves, Use
+
+CLOSE = "a value was close to 64 bits"
+MANY = 1 << 31  # rows of a group from which on sums may not be exact
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """The kernels of `stages.programs`, ready to be compiled, and their files."""
+
+    stages: Stages
+    functions: tuple[Callable[..., Any], ...]
+    paths: tuple[Path, ...]
+
+    @property
+    def are_stored(self) -> bool:
+        """Whether none of them has to be compiled."""
+        return all(map(host.is_stored, self.functions, self.paths))
+
+
+@dataclass(frozen=True)
+class Done:
+    """What the last kernel gives; or why its answer is in doubt, or which build sides' keys repeat against expectation."""
+
+    outcome: Any = None
+    doubt: str | None = None
+    repeating: tuple[int, ...] = ()
+
+
+def compiled(stages: Stages, description: str, context: Context) -> Kernels:
+    """Return the kernels as functions that let go of the GIL; they are compiled when they run first."""
+    made = [host.compiled(each, description, context.kernel_directory) for each in stages.programs]
+    return Kernels(stages, tuple(f for f, _ in made), tuple(path for _, path in made))
+
+
+def load(kernels: Kernels, leaves: Leaves) -> list[Origin]:
+    """Make the kernels ready by running them over no rows; return where their machine code came from."""
+    return [
+        host.load(function, made, arguments(made, leaves))
+        for function, made in zip(kernels.functions, kernels.stages.programs, strict=True)
+    ]
+
+
+def uses(stages: Stages, leaves: Leaves) -> Iterator[Use]:
+    """Yield the columns that the kernels read, each once."""
+    met = {}
+    for made in stages.programs:
+        for relation, column in _read(made):
+            use = _use(made, relation, column, leaves)
+            met[id(use)] = use
+    yield from met.values()
+
+
+def builds(kernels: Kernels) -> tuple[BuildReceipt, ...]:
+    """What the receipt says of the indexes."""
+    made = zip(kernels.stages.indexes, kernels.paths, kernels.stages.programs, strict=False)
+    return tuple(
+        BuildReceipt(path, index.form.value, index.rows, _size(index), each)
+        for index, path, each in made
+    )
+
+
+def _size(index: Index) -> int:
+    return sum(b.length * np.dtype(b.type).itemsize for b in index.buffers)
+
+
+def arguments(made: Program, leaves: Leaves) -> list[Any]:
+    """The arrays of the columns that a kernel reads, in the order of its parameters: codes, and a bitmap where there are NULLs."""
+    return [
+        buffer
+        for relation, column in _read(made)
+        for buffer in _buffers(_use(made, relation, column, leaves).encoded)
+    ]
+
+
+def _read(made: Program) -> Iterator[tuple[int, Column]]:
+    yield from ((0, each.column) for each in made.inputs)
+    yield from ((element.relation, element.input.column) for element in made.elements)
+
+
+def _use(made: Program, relation: int, column: Column, leaves: Leaves) -> Use:
+    """A column by the name that it has for one reading of its leaf."""
+    read = made.relations[relation]
+    return leaves.uses[id(read.leaf), read.stored[column]]
+
+
+def _buffers(column: EncodedColumn) -> list[Any]:
+    codes = column.codes.view(np.uint8) if column.codes.dtype == np.bool_ else column.codes
+    return [codes] if column.validity is None else [codes, column.validity]
+
+
+def run(kernels: Kernels, leaves: Leaves, context: Context) -> Done:
+    """Run the kernels."""
+    *builds, main = zip(kernels.functions, kernels.stages.programs, strict=True)
+    memory: dict[str, Any] = {}
+    for function, made in builds:
+        context.check()
+        columns, rows = arguments(made, leaves), made.relations[0].rows
+        if build(function, made, columns, rows, memory, context.threads, context.deterministic):
+            return Done(doubt=CLOSE)
+        index = made.index
+        assert index is not None
+        if index.unique and memory[f"{index.name}_state"][REPEATED]:
+            return Done(repeating=(index.number,))
+    context.check()
+    return _main(*main, memory, leaves, context)
+
+
+def _main(
+    function: Callable[..., Any],
+    made: Program,
+    memory: dict[str, Any],
+    leaves: Leaves,
+    context: Context,
+) -> Done:
+    columns, rows = arguments(made, leaves), made.relations[0].rows
+    if made.accumulators:
+        outcome = host.run(
+            function, made, columns, rows, context.threads, context.deterministic, memory
+        )
+        if made.counted is not None and outcome.arrays[made.counted].max(initial=0) >= MANY:
+            return Done(doubt="a group has 2**31 rows or more")
+        return Done(outcome, CLOSE if outcome.doubt else None)
+    found: Any
+    if made.rows_out:
+        found = host.list_rows(function, made, columns, rows, context.threads, memory)
+    else:
+        found = host.select_rows(function, made, columns, rows, context.threads)
+    return Done(found, CLOSE if found is None else None)

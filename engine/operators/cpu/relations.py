@@ -1,0 +1,160 @@
+"""What a pipeline reads: scans and the tables of its inputs, as the code generator asks for them and as kernels take them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from ...codegen.inputs import input_of
+from ...codegen.results import domain
+from ...codegen.values import Input
+from ...plan import physical as p
+from ...plan.expr import Column, Expr, columns_of, new_column
+from ...storage.decode import codes_of, decode
+from ...storage.encodings import EncodedColumn
+from ..context import Context
+from .chunks import each
+from .derived import derived
+from .encoded import EncodedScan
+from .expressions import evaluate
+from .scan import memory_scan, parquet_scan
+from .stored import stored_column
+from .table import Indices, Table, physical_type, take_array, to_physical
+
+
+@dataclass(frozen=True)
+class Use:
+    """A column that kernels read, or an expression over one; `made` is the column by which they know it."""
+
+    leaf: p.Physical
+    made: Column
+    expr: Expr | None
+    encoded: EncodedColumn
+
+
+class Leaves:
+    """The leaves of a pipeline's body: a `codegen.relations.Source`, and the arrays behind its answers.
+
+    `wanted` are columns that kernels will probably read, which are loaded together; `repeating` the build sides of which an
+    earlier run found that their keys repeat.
+    """
+
+    def __init__(
+        self,
+        inputs: tuple[Table, ...],
+        wanted: Collection[Column],
+        repeating: Collection[int],
+        context: Context,
+    ) -> None:
+        self._inputs = inputs
+        self._wanted = wanted
+        self._repeating = repeating
+        self._context = context
+        self._scans: dict[int, EncodedScan] = {}
+        self._derived: dict[tuple[int, Expr], Use] = {}
+        self.uses: dict[tuple[int, Column], Use] = {}
+
+    @property
+    def loaded(self) -> bool:
+        """Whether any column was not in the cache."""
+        return any(scan.loaded for scan in self._scans.values())
+
+    def rows(self, leaf: p.Physical) -> int:
+        if isinstance(leaf, p.Stored):
+            return self._inputs[leaf.number].num_rows
+        return self._scan(leaf).rows
+
+    def column(self, leaf: p.Physical, column: Column) -> Input:
+        return input_of(column, self.encoded(leaf, column))
+
+    def derived(self, leaf: p.Physical, expr: Expr) -> Input:
+        held = self._derived.get((id(leaf), expr))
+        if held is None:
+            held = self._evaluated(leaf, new_column(str(expr), expr.type), expr)
+        return input_of(held.made, held.encoded)
+
+    def fold(self, expr: Expr, source: Input) -> pa.Array:
+        """Evaluate an expression on each value of a column, in the order of its codes, and on NULL last."""
+        values = to_physical(domain(source), source.column.type)
+        return evaluate(expr, Table({source.column.id: values}, len(values)))
+
+    def repeated(self, index: int) -> bool:
+        return index in self._repeating
+
+    def encoded(self, leaf: p.Physical, column: Column) -> EncodedColumn:
+        """Return a leaf's column, or one that `derived` made; raises `NotFusable` for one that has no encoding."""
+        use = self.uses.get((id(leaf), column))
+        if use is None:
+            if isinstance(leaf, p.Stored):
+                made = stored_column(self._inputs[leaf.number], column, self._context.threads)
+            else:
+                made = self._scan(leaf)[column]
+            use = self.uses[id(leaf), column] = Use(leaf, column, None, made)
+        return use.encoded
+
+    def fits(self, uses: Collection[Use], rows: Collection[tuple[p.Physical, int]]) -> bool:
+        """Whether columns that an earlier run has read, of so many rows, are such that its kernels serve again."""
+        return all(self.rows(leaf) == count for leaf, count in rows) and all(
+            self._is_same(use) for use in uses
+        )
+
+    def _is_same(self, use: Use) -> bool:
+        if use.expr is not None:
+            now = self._evaluated(use.leaf, use.made, use.expr).encoded
+        else:
+            now = self.encoded(use.leaf, use.made)
+        # What operators made is never the same object, and a kernel fits all columns of one description
+        return now is use.encoded or (
+            (use.expr is not None or isinstance(use.leaf, p.Stored))
+            and input_of(use.made, now) == input_of(use.made, use.encoded)
+        )
+
+    def _evaluated(self, leaf: p.Physical, made: Column, expr: Expr) -> Use:
+        (column,) = columns_of(expr)
+        (values,) = self.plain(leaf, [column])
+        use = Use(leaf, made, expr, derived(expr, column, values, self._context))
+        self._derived[id(leaf), expr] = self.uses[id(leaf), made] = use
+        return use
+
+    def gathered(
+        self, leaf: p.Physical, columns: Sequence[Column], rows: Indices
+    ) -> list[pa.Array]:
+        """Return columns in physical form at some row numbers; -1 gives NULL.
+
+        What is there encoded is gathered as codes, so that only the values that are picked are decoded.
+        """
+        encoded: dict[Column, EncodedColumn] = {}
+        if not isinstance(leaf, p.Stored):
+            scan = self._scan(leaf)
+            encoded = {c: e for c in columns if (e := scan.held(c)) is not None}
+        others = [c for c in columns if c not in encoded]
+        plain = dict(zip(others, self.plain(leaf, others), strict=True)) if others else {}
+
+        def pick(column: Column) -> Any:
+            if column in plain:
+                return take_array(plain[column], rows)
+            held = encoded[column]
+            codes = take_array(codes_of(held), rows)
+            return decode(codes, held, physical_type(column.type))
+
+        return each(pick, list(columns), len(rows))
+
+    def plain(self, leaf: p.Physical, columns: Sequence[Column]) -> list[pa.Array]:
+        """Return columns of the leaf as operators read them, all their rows."""
+        if isinstance(leaf, p.Stored):
+            table = self._inputs[leaf.number]
+        else:
+            scan = self._scan(leaf).plain(columns)
+            operator: Any = memory_scan if isinstance(scan, p.MemoryScan) else parquet_scan
+            table = operator(scan, (), self._context)
+        return [table[c] for c in columns]
+
+    def _scan(self, leaf: p.Physical) -> EncodedScan:
+        assert isinstance(leaf, p.ParquetScan | p.MemoryScan)
+        held = self._scans.get(id(leaf))
+        if held is None:
+            held = self._scans[id(leaf)] = EncodedScan(leaf, self._wanted, self._context)
+        return held

@@ -1,0 +1,94 @@
+"""The buffers of one run of a pipeline, allocated and filled in the order of the stream on which its kernels run."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pylibcudf as plc
+from cuda.bindings import runtime
+from rmm.pylibrmm.device_buffer import DeviceBuffer
+
+from .columns import INT64, empty, scalar
+from .regions import Region, Regions, Span
+
+TO_DEVICE = runtime.cudaMemcpyKind.cudaMemcpyDeviceToDevice
+BYTES = {0: 0, -1: 0xFF}  # words all of whose bytes are alike
+MOST_ROWS = 1 << 30  # of a column that is filled at a time
+
+
+class Memory:
+    """Buffers by region, as kernels expect them before the first one runs.
+
+    `blank` is a copy on the device of what the small buffer begins with.
+    """
+
+    def __init__(self, regions: Regions, blank: DeviceBuffer | None) -> None:
+        self.regions = regions
+        stream = plc.utils.CUDF_DEFAULT_STREAM
+        self.buffers = {
+            region: DeviceBuffer(size=size, stream=stream) if size else None
+            for region, size in regions.sizes.items()
+        }
+        self._starts = {r: 0 if b is None else int(b.ptr) for r, b in self.buffers.items()}
+        if blank is not None:
+            copy(self._starts[Region.SMALL], int(blank.ptr), regions.sizes[Region.SMALL])
+        for span, word in regions.fills:
+            self._fill(span, word)
+
+    def address(self, span: Span) -> int:
+        return self._starts[span.region] + span.start
+
+    def column(self, span: Span, data_type: plc.DataType) -> plc.Column:
+        """Return an array as a column, which keeps the buffer."""
+        if not span.length:
+            return empty(data_type)
+        whole = plc.gpumemoryview(self.buffers[span.region])
+        data = whole.byte_slice(slice(span.start, span.start + span.size))
+        return plc.Column(data_type, span.length, data, None, 0, 0, [])
+
+    def small_on_host(self) -> Any:
+        """Wait for the kernels and return the small buffer as int64 words."""
+        for word, place in self.regions.reports:
+            copy(self.address(place), self.address(word), 8)
+        stream = plc.utils.CUDF_DEFAULT_STREAM
+        host = np.empty(self.regions.sizes[Region.SMALL], np.uint8)
+        buffer = self.buffers[Region.SMALL]
+        if buffer is not None:
+            buffer.copy_to_host(host, stream=stream)
+        stream.synchronize()
+        return host.view(np.int64)
+
+    def _fill(self, span: Span, word: int) -> None:
+        byte = BYTES.get(word)
+        if byte is not None:
+            check(runtime.cudaMemsetAsync(self.address(span), byte, span.size, stream_handle())[0])
+            return
+        for first in range(0, span.length, MOST_ROWS):
+            column = self.column(span.part(first, min(MOST_ROWS, span.length - first)), INT64)
+            plc.filling.fill_in_place(column, 0, column.size(), scalar(word, INT64))
+
+
+def blank_of(regions: Regions) -> DeviceBuffer | None:
+    """Return on the device what the small buffer begins with."""
+    if not regions.initial:
+        return None
+    return DeviceBuffer.to_device(np.concatenate(regions.initial).view(np.uint8))
+
+
+def copy(target: int, source: int, size: int) -> None:
+    """Copy bytes from one place on the device to another."""
+    check(runtime.cudaMemcpyAsync(target, source, size, TO_DEVICE, stream_handle())[0])
+
+
+@cache
+def stream_handle() -> int:
+    """The stream on which libcudf works."""
+    return int(plc.utils.CUDF_DEFAULT_STREAM.__cuda_stream__()[1])
+
+
+def check(error: Any) -> None:
+    """Raise what the driver answered, unless all is well."""
+    if int(error) != 0:
+        raise RuntimeError(f"The CUDA driver answered {error.name}.")

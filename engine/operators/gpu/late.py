@@ -1,0 +1,139 @@
+"""Columns that are fetched when somebody asks for them: until then operators pick row numbers of relations instead.
+
+An order, a limit or a condition on groups so comes before the text of the rows that it leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pylibcudf as plc
+
+from ...storage.encodings import Encoding
+from .columns import BOOL, INT32, binary, scalar, select
+from .dictionaries import Held
+
+Op = plc.binaryop.BinaryOperator
+OutOfBounds = plc.copying.OutOfBoundsPolicy
+NONE = -(1 << 31)  # a row number that is out of bounds, even when libcudf counts it from the end
+
+
+@dataclass(frozen=True)
+class Fetch:
+    """A column of a relation: how it lies in memory, and what makes values of rows of that.
+
+    What lies there has the order of the values.  `owned` bytes are kept by this table alone, those of the cache are not.
+    """
+
+    lying: plc.Column
+    encoding: Encoding | None
+    decode: Callable[[plc.Column], Held]
+    owned: int = 0
+
+
+@dataclass(frozen=True)
+class Places:
+    """Row numbers of a relation (INT32); where it is `optional`, a negative one means NULLs."""
+
+    rows: plc.Column
+    optional: bool
+
+    def gather(self, lying: Sequence[plc.Column]) -> list[plc.Column]:
+        """Return these rows of columns."""
+        rows, policy = self.rows, OutOfBounds.DONT_CHECK
+        if self.optional:
+            there = binary(rows, scalar(0, INT32), Op.GREATER_EQUAL, BOOL)
+            rows, policy = select(there, rows, scalar(NONE, INT32)), OutOfBounds.NULLIFY
+        return list(plc.copying.gather(plc.Table(list(lying)), rows, policy).columns())
+
+
+class LateColumns(Mapping[int, Held]):
+    """Columns by `Column.id`: some `there`, of others a relation's number in `places` and what to fetch from it."""
+
+    def __init__(
+        self,
+        there: Mapping[int, Held],
+        places: Sequence[Places],
+        fetches: Mapping[int, tuple[int, Fetch]],
+    ) -> None:
+        self.there = dict(there)
+        self.places, self.fetches = tuple(places), dict(fetches)
+
+    def __getitem__(self, column_id: int) -> Held:
+        if column_id not in self.there:
+            self.fetch([column_id])
+        return self.there[column_id]
+
+    def __iter__(self) -> Iterator[int]:
+        yield from self.there
+        yield from (i for i in self.fetches if i not in self.there)
+
+    def __len__(self) -> int:
+        return len(self.there.keys() | self.fetches.keys())
+
+    def __contains__(self, column_id: object) -> bool:
+        return column_id in self.there or column_id in self.fetches
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that this table keeps in memory, itself or in relations that nobody else keeps."""
+        owned = {id(f.lying): f.owned for _, f in self.fetches.values()}
+        size = sum(held.device_buffer_size() for held in self.there.values())
+        size += sum(p.rows.device_buffer_size() for p in self.places)
+        return int(size) + sum(owned.values())
+
+    def fetch(self, column_ids: Iterable[int]) -> None:
+        """Gather those of some columns that are not there yet, which then are; those of a relation together."""
+        for i, lying in self.lying(column_ids).items():
+            self.there[i] = self.fetches[i][1].decode(lying)
+
+    def lying(self, column_ids: Iterable[int]) -> dict[int, plc.Column]:
+        """Return those of some columns that are not there yet, as they lie in their relations."""
+        wanted: dict[int, list[int]] = {}
+        for i in column_ids:
+            if i not in self.there:
+                wanted.setdefault(self.fetches[i][0], []).append(i)
+        found: dict[int, plc.Column] = {}
+        for number, ids in wanted.items():
+            picked = self.places[number].gather([self.fetches[i][1].lying for i in ids])
+            found |= dict(zip(ids, picked, strict=True))
+        return found
+
+    def only(self, column_ids: Iterable[int]) -> LateColumns:
+        """Return some of the columns, without the row numbers that these do not need."""
+        return self.renamed([(i, i) for i in column_ids])
+
+    def renamed(self, pairs: Iterable[tuple[int, int]]) -> LateColumns:
+        """Return columns under other identities, given as (new, old)."""
+        there: dict[int, Held] = {}
+        fetches: dict[int, tuple[int, Fetch]] = {}
+        numbers: dict[int, int] = {}  # by those here
+        for new, old in pairs:
+            if old in self.there:
+                there[new] = self.there[old]
+            else:
+                number, fetch = self.fetches[old]
+                fetches[new] = numbers.setdefault(number, len(numbers)), fetch
+        return LateColumns(there, [self.places[n] for n in numbers], fetches)
+
+    def with_places(self, rows: Sequence[plc.Column], there: Mapping[int, Held]) -> LateColumns:
+        """Return the columns at other rows: what is there, and row numbers of each relation."""
+        places = [Places(r, p.optional) for r, p in zip(rows, self.places, strict=True)]
+        return LateColumns(there, places, self.fetches)
+
+
+def together(left: Mapping[int, Held], right: Mapping[int, Held]) -> Mapping[int, Held]:
+    """Return the columns of two tables whose rows belong together, without fetching any."""
+    if not isinstance(left, LateColumns) and not isinstance(right, LateColumns):
+        return {**left, **right}
+    one, other = _late(left), _late(right)
+    first = len(one.places)
+    fetches = {i: (first + number, fetch) for i, (number, fetch) in other.fetches.items()}
+    return LateColumns(
+        {**one.there, **other.there}, (*one.places, *other.places), {**one.fetches, **fetches}
+    )
+
+
+def _late(columns: Mapping[int, Held]) -> LateColumns:
+    return columns if isinstance(columns, LateColumns) else LateColumns(columns, (), {})

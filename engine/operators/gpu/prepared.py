@@ -1,0 +1,305 @@
+"""The kernels of a pipeline for the columns of one run: generated, compiled, and laid out in memory.
+
+What was prepared serves the next run as well, while the columns are the same (`relations.Known`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...codegen import device, index_checks
+from ...codegen.indexes import Form, Index
+from ...codegen.listing import operations
+from ...codegen.loop import Machine
+from ...codegen.places import Layout, layout
+from ...codegen.relations import Relation
+from ...codegen.stages import Limits, Stages, stages
+from ...codegen.steps import Program
+from ...codegen.values import Input, NotFusable
+from ...plan import physical as p
+from ...plan.text import tree
+from ..bodies import probed_leaf
+from ..context import Context, Origin
+from ..streaming import ORIGINS
+from . import launch
+from .buffers import blank_of
+from .launch import ColumnPart, Given, Launch, Launches
+from .regions import Region, Regions, Span
+from .relations import Known, Relations
+
+GROUP_LIMIT = 1 << 16  # groups that are addressed directly; their accumulators travel to the host
+LEAST_DENSE = (
+    1 << 22
+)  # groups that are addressed directly on the device, however few rows there are
+MOST_DENSE = 1 << 30
+DENSE_A_ROW = 8
+LEAST_SLOTS = 1 << 16
+LEAST_LISTED = 1 << 16
+COMPILERS = 4
+
+Codes = tuple[tuple[bytes, ...], Origin]
+
+
+@dataclass
+class Learnt:
+    """What runs of a pipeline have found out: keys that repeat, how large its result is, that memory ran out."""
+
+    repeating: frozenset[int] = frozenset()
+    slots: int | None = None  # of the hash table of groups
+    listed: int | None = None  # rows that come out
+    short_of_memory: bool = False
+
+
+@dataclass(frozen=True)
+class Sink:
+    """Where the main kernel's results lie: accumulators of `groups` groups, or lists of rows.
+
+    `doubt`, `counter` and `full` are words of the small buffer.  `stays`: accumulators are in device memory after the run.
+    """
+
+    where: Layout
+    groups: int
+    stays: bool
+    out_i: Span
+    out_f: Span
+    doubt: Span
+    keys: Span | None = None
+    full: Span | None = None
+    lists: tuple[Span, ...] = ()
+    counter: Span | None = None
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The launches of a pipeline and where their results lie; `states` of indexes: rows, NULL keys, repeated keys, doubts.
+
+    `bytes` are those of columns, counted for each kernel that reads them, and of indexes.
+    """
+
+    launches: Launches
+    sink: Sink
+    states: tuple[Span, ...]
+    bytes: int
+
+
+@dataclass
+class Prepared:
+    """The kernels of a pipeline, made for what they read; `ready` is there once all are compiled."""
+
+    known: Known
+    stages: Stages
+    files: tuple[device.KernelFile, ...]
+    codes: Future[Codes]
+    operations: int
+    ready: Ready | None = None
+
+    def path(self, program: int) -> Path:
+        """The file of a kernel."""
+        return self.files[program].path
+
+
+def generated(node: p.Pipeline, relations: Relations, context: Context) -> Prepared:
+    """Generate a pipeline's kernels and begin to compile those that are not on disk; raises `NotFusable`."""
+    rows = relations.rows(probed_leaf(node.body))
+    dense = min(MOST_DENSE, max(LEAST_DENSE, DENSE_A_ROW * rows))
+    made = stages(node.body, relations, Limits(GROUP_LIMIT, True, dense))
+    main = made.main
+    grouping = main.grouping
+    if grouping is not None and grouping.distinct and grouping.groups > GROUP_LIMIT:
+        raise NotFusable(f"count(DISTINCT ...) here has more than {GROUP_LIMIT} combinations")
+    if context.deterministic and any(a.machine is Machine.F64 for a in main.accumulators):
+        raise NotFusable("float sums would depend on the order in which threads finish")
+    where = context.kernel_directory, launch.architecture()
+    text = tree(node.body)
+    files = [device.kernel_file(program, text, *where) for program in made.programs]
+    if any(index.form is Form.HASHED and index.unique for index in made.indexes):
+        files.append(index_checks.cuda_kernel(*where))
+    codes = _compiled(files, context.fuse)
+    return Prepared(relations.known(), made, tuple(files), codes, operations(main))
+
+
+def _compiled(files: Sequence[device.KernelFile], fuse: str) -> Future[Codes]:
+    """Find the machine code or compile it; with `auto` a thread compiles, and operators run meanwhile."""
+    found: Future[Codes] = Future()
+
+    def compile_now() -> None:
+        try:
+            with ThreadPoolExecutor(min(COMPILERS, len(files))) as pool:
+                made = list(pool.map(device.KernelFile.cubin, files))
+            origin: Origin = max((o for _, o in made), key=ORIGINS.index)
+            found.set_result((tuple(code for code, _ in made), origin))
+        except Exception as error:
+            found.set_exception(error)
+
+    if fuse == "auto" and not all(file.is_compiled for file in files):
+        threading.Thread(target=compile_now, daemon=True).start()
+    else:
+        compile_now()
+    return found
+
+
+def laid_out(
+    prepared: Prepared, relations: Relations, learnt: Learnt, estimate: float | None
+) -> Ready:
+    """Load the machine code and lay the buffers out; what could not be compiled leaves the work to the operators."""
+    error = prepared.codes.exception()
+    if error is not None:
+        raise NotFusable(f"a kernel could not be compiled: {error}") from error
+    codes, _ = prepared.codes.result()
+    return _Builder(prepared.stages, relations, learnt, estimate, codes).build()
+
+
+class _Builder:
+    """The launches of a pipeline while they are put together."""
+
+    def __init__(
+        self,
+        made: Stages,
+        relations: Relations,
+        learnt: Learnt,
+        estimate: float | None,
+        codes: Sequence[bytes],
+    ) -> None:
+        self.made, self.relations, self.learnt = made, relations, learnt
+        self.estimate, self.codes = estimate, codes
+        self.regions = Regions()
+        self.nothing = Span(Region.SMALL, 0, 0, 8)
+        self.steps: list[Launch] = []
+        self.held: list[Any] = []
+
+    def build(self) -> Ready:
+        made = self.made
+        buffers = [buffer for index in made.indexes for buffer in index.buffers]
+        spans = self.regions.indexes(buffers)
+        states = tuple(
+            self._build_step(program, code, spans)
+            for program, code in zip(made.programs[:-1], self.codes, strict=False)
+        )
+        main = made.main
+        sink = self._sink(main)
+        given = self._given(main, spans)
+        given |= {"out_i": sink.out_i, "out_f": sink.out_f, "counter": sink.counter}
+        given |= {"keys": sink.keys, "state": sink.full}
+        lists = zip(main.rows_out, sink.lists, strict=True)
+        given |= {f"out_row{number}": span for number, span in lists}
+        self._add(main, self.codes[len(made.programs) - 1], sink.where, given)
+        steps, held = tuple(self.steps), tuple(self.held)
+        launches = Launches(steps, self.regions, blank_of(self.regions), held)
+        size = sum(self._bytes(program) for program in made.programs)
+        return Ready(launches, sink, states, size + sum(map(index_bytes, made.indexes)))
+
+    def _build_step(self, program: Program, code: bytes, spans: dict[str, Span]) -> Span:
+        """Add the launch that fills an index, and after it the one that looks for repeated keys where those matter."""
+        index, where = program.index, layout(program)
+        assert index is not None
+        state = self.regions.small(_blank(where.identities("out_i"), 1, 1))
+        spans[f"{index.name}_state"] = state
+        given = self._given(program, spans) | {"out_i": state, "out_f": self.nothing}
+        self._add(program, code, where, given)
+        if index.form is Form.HASHED and index.unique:
+            heads, links, numbers = (spans[buffer.name] for buffer in index.buffers)
+            arrays = {"heads": heads, "links": links, "numbers": numbers, "state": state}
+            self.steps.append(launch.prepared_check(self.codes[-1], index.slots, arrays))
+        return state
+
+    def _add(self, program: Program, code: bytes, where: Layout, given: dict[str, Given]) -> None:
+        rows = self.relations.rows(program.relations[0].leaf)
+        step, held = launch.prepared(program, code, where, rows, given)
+        self.steps.append(step)
+        if held is not None:
+            self.held.append(held)
+
+    def _given(self, program: Program, spans: dict[str, Span]) -> dict[str, Given]:
+        """Columns and buffers by the names of a program's parameters."""
+        given: dict[str, Given] = {b.name: spans[b.name] for b in program.buffers}
+        for source, relation in _columns(program):
+            read, _ = self.relations.encoded(relation, source.column)
+            name = program.names[source.column]
+            given[name] = ColumnPart(read.key, False)
+            if source.nullable:
+                given[f"{name}_bits"] = ColumnPart(read.key, True)
+        return given
+
+    def _bytes(self, program: Program) -> int:
+        columns = _columns(program)
+        return sum(self.relations.encoded(r, source.column)[1].nbytes for source, r in columns)
+
+    def _sink(self, main: Program) -> Sink:
+        where, grouping = layout(main), main.grouping
+        if main.rows_out:
+            return self._lists(main, where)
+        groups = where.groups
+        keys = full = None
+        if grouping is not None and grouping.hashed:
+            groups = self._slots(main)
+            keys, full = self.regions.keys(groups), self.regions.small(_blank([], 1, 1))
+        elif grouping is not None and grouping.row is not None:
+            groups = self.relations.rows(main.relations[grouping.row].leaf)
+        if where.sized:
+            where = where.with_groups(groups)
+        integers, doubles = where.identities("out_i"), where.identities("out_f")
+        if not where.sized and groups <= GROUP_LIMIT:
+            out_i = self.regions.small(_blank(integers, groups, 1))
+            out_f = self.regions.small(_blank(doubles, groups, 0))
+            return Sink(where, groups, False, out_i, out_f, out_i.part(out_i.length - 1, 1))
+        out_i = self.regions.accumulators(integers, groups, 1)
+        out_f = self.regions.accumulators(doubles, groups)
+        doubt = self.regions.report(out_i.part(out_i.length - 1, 1))
+        return Sink(where, groups, True, out_i, out_f, doubt, keys, full)
+
+    def _lists(self, main: Program, where: Layout) -> Sink:
+        """A sink of row numbers: of as many as the last run found, or as are expected."""
+        length = self.learnt.listed
+        if length is None:
+            rows = self.relations.rows(main.relations[0].leaf)
+            expected = int(2 * self.estimate) if self.estimate is not None else rows
+            length = expected if main.repeats else min(expected, rows)
+            length = max(length, min(LEAST_LISTED, rows))
+        out_i = self.regions.small(_blank([], 1, 1))
+        return Sink(
+            where,
+            1,
+            True,
+            out_i,
+            self.nothing,
+            out_i,
+            lists=tuple(self.regions.large(length, 4) for _ in main.rows_out),
+            counter=self.regions.small(_blank([], 1, 1)),
+        )
+
+    def _slots(self, main: Program) -> int:
+        """Slots of the hash table: twice as many as groups are expected, which are no more than rows unless these repeat."""
+        if self.learnt.slots is None:
+            rows = max(self.relations.rows(main.relations[0].leaf), 1)
+            expected = rows if self.estimate is None else int(self.estimate)
+            self.learnt.slots = power_of_two(max(2 * min(expected, rows), LEAST_SLOTS))
+        return self.learnt.slots
+
+
+def _columns(program: Program) -> Iterator[tuple[Input, Relation]]:
+    """The columns that a program reads, and their relations."""
+    for source in program.inputs:
+        yield source, program.relations[0]
+    for element in program.elements:
+        yield element.input, program.relations[element.relation]
+
+
+def index_bytes(index: Index) -> int:
+    return sum(np.dtype(b.type).itemsize * b.length for b in index.buffers)
+
+
+def power_of_two(least: int) -> int:
+    return 1 << max(least - 1, 0).bit_length()
+
+
+def _blank(identities: Sequence[int | float], groups: int, more: int) -> Any:
+    """A small array: `groups` elements for each identity, and `more` zeros."""
+    kind = np.float64 if any(isinstance(i, float) for i in identities) else np.int64
+    return np.append(np.repeat(np.array(identities, kind), groups), np.zeros(more, kind))

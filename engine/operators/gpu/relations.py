@@ -1,0 +1,289 @@
+"""What a pipeline's kernels read in one run: the leaves of its body, their columns as codes and as they are.
+
+`Relations` is what `codegen.stages` asks about leaves (`codegen.relations.Source`).  What it was asked is kept for the next run,
+which then looks for these columns alone.
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from ...codegen.inputs import input_of
+from ...codegen.relations import Relation
+from ...codegen.results import domain
+from ...codegen.values import Input, NotFusable
+from ...plan import physical as p
+from ...plan.expr import Column, Expr, columns_of, new_column
+from ...storage.encodings import EncodedColumn
+from ..context import Context
+from .columns import INT64, reinterpret
+from .derived import derived
+from .dictionaries import Held
+from .encoded import ScanColumns, cached_columns, plain_column, scan_columns
+from .expressions import evaluate
+from .stored import stored_columns
+from .table import Table, to_device
+
+Scan = p.ParquetScan | p.MemoryScan
+Key = tuple[int, int]  # identity of a leaf and of its column
+
+
+class Leaf(Protocol):
+    """The columns of a scan or of stored rows."""
+
+    @property
+    def rows(self) -> int: ...
+
+    def encoded(self, column: Column) -> EncodedColumn | None:
+        """Return a column for kernels, or None without an encoding."""
+        ...
+
+    def narrow(self, column: Column) -> EncodedColumn | None:
+        """Return a column's codes where it lies as such."""
+        ...
+
+    def held(self, column: Column) -> Held:
+        """Return a column as operators read it."""
+        ...
+
+
+class ScanLeaf:
+    """A scan whose columns are in the cache."""
+
+    def __init__(self, found: ScanColumns, context: Context) -> None:
+        self.scan, self.rows = found.scan, found.rows
+        self._encoded, self._context = dict(found.encoded), context
+        self.sources = dict(zip(found.scan.made, found.scan.sources, strict=True))
+
+    def encoded(self, column: Column) -> EncodedColumn | None:
+        source = self.sources[column]
+        if source not in self._encoded:
+            self._encoded |= cached_columns(self.scan, [source], self._context) or {}
+        return self._encoded.get(source)
+
+    def narrow(self, column: Column) -> EncodedColumn | None:
+        return self.encoded(column)
+
+    def held(self, column: Column) -> Held:
+        return plain_column(self.scan, column, self._context)
+
+
+class StoredLeaf:
+    """The rows of an operator's result."""
+
+    def __init__(self, table: Table) -> None:
+        self.table, self.rows = table, table.num_rows
+        self._encoded: dict[Column, EncodedColumn | None] = {}
+
+    def encoded(self, column: Column) -> EncodedColumn | None:
+        self.encode([column])
+        return self._encoded[column]
+
+    def encode(self, columns: Iterable[Column]) -> None:
+        """Encode several columns together, which waits for the device once."""
+        missing = [c for c in columns if c not in self._encoded]
+        if missing:
+            self._encoded |= stored_columns(self.table, missing)
+
+    def narrow(self, column: Column) -> EncodedColumn | None:
+        return None
+
+    def held(self, column: Column) -> Held:
+        return self.table.columns[column.id]
+
+
+@dataclass(frozen=True)
+class Read:
+    """A column that kernels read: `column` of a leaf, or `expr` over one, and what the generator was told of it.
+
+    `encoded` is that of a scan, which the cache may let go of.
+    """
+
+    leaf: p.Physical
+    column: Column
+    source: Input
+    expr: Expr | None = None
+    encoded: weakref.ref[EncodedColumn] | None = None
+
+    @property
+    def key(self) -> Key:
+        return id(self.leaf), self.column.id
+
+
+@dataclass(frozen=True)
+class Known:
+    """What kernels were made for: the columns that they read, and the rows of each leaf, with the scan that has them."""
+
+    reads: tuple[Read, ...]
+    leaves: tuple[tuple[p.Physical, Scan | None, int], ...]
+
+
+class Relations:
+    """The leaves of a body in one run; `repeating` are the build sides of which an earlier run found that keys repeat."""
+
+    def __init__(
+        self, inputs: Sequence[Table], context: Context, repeating: frozenset[int] = frozenset()
+    ) -> None:
+        self.inputs, self.context, self.repeating = inputs, context, repeating
+        self.loading = 0.0  # seconds in which columns were brought into the cache
+        self._leaves: dict[int, tuple[p.Physical, Leaf]] = {}
+        self._reads: dict[Key, Read] = {}
+        self.columns: dict[Key, EncodedColumn] = {}
+
+    # What the generator asks
+
+    def rows(self, leaf: p.Physical) -> int:
+        return self.leaf(leaf).rows
+
+    def column(self, leaf: p.Physical, column: Column) -> Input:
+        key = id(leaf), column.id
+        if key not in self._reads:
+            found = self.leaf(leaf)
+            encoded = found.encoded(column)
+            if encoded is None:
+                raise NotFusable(f'"{column.name}" ({column.type}) has no narrow encoding')
+            ref = weakref.ref(encoded) if isinstance(found, ScanLeaf) else None
+            self._add(Read(leaf, column, input_of(column, encoded), None, ref), encoded)
+        return self._reads[key].source
+
+    def derived(self, leaf: p.Physical, expr: Expr) -> Input:
+        for read in self._reads.values():
+            if read.leaf is leaf and read.expr == expr:
+                return read.source
+        made = new_column("derived", expr.type)
+        encoded = self._evaluated(leaf, expr)
+        source = input_of(made, encoded)
+        self._add(Read(leaf, made, source, expr), encoded)
+        return source
+
+    def fold(self, expr: Expr, source: Input) -> pa.Array:
+        values = to_device(domain(source), source.column.type)
+        result = evaluate(expr, Table({source.column.id: values}, values.size()))
+        if expr.type.is_decimal and not expr.type.is_wide_decimal:
+            result = reinterpret(result, INT64)
+        return result.to_arrow()
+
+    def repeated(self, index: int) -> bool:
+        return index in self.repeating
+
+    # What the operator asks
+
+    def leaf(self, leaf: p.Physical) -> Leaf:
+        if id(leaf) not in self._leaves:
+            found: Leaf
+            if isinstance(leaf, p.Stored):
+                found = StoredLeaf(self.inputs[leaf.number])
+            else:
+                assert isinstance(leaf, p.ParquetScan | p.MemoryScan)
+                start = time.perf_counter()
+                columns = scan_columns(leaf, self.context)
+                if columns.loaded:
+                    self.loading += time.perf_counter() - start
+                found = ScanLeaf(columns, self.context)
+            self._leaves[id(leaf)] = leaf, found  # the node too, so that no other gets its identity
+        return self._leaves[id(leaf)][1]
+
+    def encoded(self, relation: Relation, column: Column) -> tuple[Read, EncodedColumn]:
+        """Return what a kernel reads as a column of a relation: the leaf's own, or an alias of it."""
+        key = id(relation.leaf), own_column(relation, column).id
+        return self._reads[key], self.columns[key]
+
+    def known(self) -> Known:
+        """Return what the generator asked for."""
+        leaves = [
+            (node, leaf.scan if isinstance(leaf, ScanLeaf) else None, leaf.rows)
+            for node, leaf in self._leaves.values()
+        ]
+        return Known(tuple(self._reads.values()), tuple(leaves))
+
+    def find(self, known: Known) -> bool:
+        """Look for the columns of an earlier run, those of scans in the cache alone; say whether its kernels fit them.
+
+        Columns of scans must be the same, those of stored rows alike.  Where they are not, all is as before.
+        """
+        found = (
+            self._found_scans(known) and self._found_stored(known) and self._found_derived(known)
+        )
+        if not found:
+            self._leaves = {
+                i: pair for i, pair in self._leaves.items() if isinstance(pair[1], StoredLeaf)
+            }
+            self._reads, self.columns = {}, {}
+        return found
+
+    def _found_scans(self, known: Known) -> bool:
+        for node, scan, rows in known.leaves:
+            if scan is None:
+                continue
+            reads = [r for r in known.reads if r.leaf is node and r.expr is None]
+            sources = dict(zip(scan.made, scan.sources, strict=True))
+            wanted = [sources[r.column] for r in reads]
+            cached = cached_columns(scan, wanted, self.context)
+            if cached is None:
+                return False
+            for read, source in zip(reads, wanted, strict=True):
+                if read.encoded is None or read.encoded() is not cached[source]:
+                    return False
+                self._add(read, cached[source])
+            columns = ScanColumns(scan, cached, rows, False)
+            self._leaves[id(node)] = node, ScanLeaf(columns, self.context)
+        return True
+
+    def _found_stored(self, known: Known) -> bool:
+        for node, scan, rows in known.leaves:
+            if scan is not None:
+                continue
+            leaf = self.leaf(node)
+            assert isinstance(leaf, StoredLeaf)
+            if leaf.rows != rows:
+                return False
+            reads = [r for r in known.reads if r.leaf is node and r.expr is None]
+            leaf.encode([r.column for r in reads])
+            for read in reads:
+                encoded = leaf.encoded(read.column)
+                if encoded is None or not _alike(read.source, input_of(read.column, encoded)):
+                    return False
+                self._add(read, encoded)
+        return True
+
+    def _found_derived(self, known: Known) -> bool:
+        for read in known.reads:
+            if read.expr is not None:
+                encoded = self._evaluated(read.leaf, read.expr)
+                if not _alike(read.source, input_of(read.column, encoded)):
+                    return False
+                self._add(read, encoded)
+        return True
+
+    def _add(self, read: Read, encoded: EncodedColumn) -> None:
+        self._reads[read.key] = read
+        self.columns[read.key] = encoded
+
+    def _evaluated(self, leaf: p.Physical, expr: Expr) -> EncodedColumn:
+        (column,) = columns_of(expr)
+        return derived(expr, column, self.leaf(leaf).held(column), self.context)
+
+
+def own_column(relation: Relation, column: Column) -> Column:
+    """Return the leaf's column of which a relation has an alias, or the column itself."""
+    for own, alias in relation.aliases.items():
+        if alias == column:
+            return own
+    return column
+
+
+def _alike(one: Input, other: Input) -> bool:
+    """Whether two columns are the same to the generator."""
+    same = one.values is other.values
+    if not same and one.values is not None and other.values is not None:
+        same = one.values.equals(other.values)
+    return same and all(
+        getattr(one, name) == getattr(other, name)
+        for name in ("width", "nullable", "base", "step", "codes", "machine", "raw")
+    )
