@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -45,6 +46,7 @@ class Settings:
     require_gpu        raise, with all reasons, when a plan node would not run on the GPU
     fuse               when pipelines become kernels: auto, always, never
     cache_dir          where generated kernels are kept, sources and machine code
+    spill_dir          where joins that do not fit into memory keep their parts while they run
     debug              0 to 5: how deep a run describes itself on standard error
     check              validate the plan after each planner rule
     deterministic      float sums come out the same in each run
@@ -57,6 +59,7 @@ class Settings:
     require_gpu: bool = False
     fuse: FuseChoice = "auto"
     cache_dir: Path = field(default_factory=lambda: _cache_home() / "fuseline")
+    spill_dir: Path = field(default_factory=lambda: Path(tempfile.gettempdir()))
     debug: int = 0
     check: bool = False
     deterministic: bool = False
@@ -168,6 +171,10 @@ def _parse_debug(name: str, value: object) -> int:
     return _parse_count(name, value, 0, 5, "a number from 0 to 5")
 
 
+def _parse_path(_: str, value: object) -> Path:
+    return Path(str(value)).expanduser()
+
+
 def _one_of(choices: tuple[str, ...]) -> Callable[[str, object], str]:
     def parse(name: str, value: object) -> str:
         text = str(value).strip().lower()
@@ -196,7 +203,8 @@ _PARSERS: dict[str, Callable[[str, object], Any]] = {
     "threads": _parse_threads,
     "require_gpu": _parse_flag,
     "fuse": _one_of(get_args(FuseChoice)),
-    "cache_dir": lambda _, value: Path(str(value)).expanduser(),
+    "cache_dir": _parse_path,
+    "spill_dir": _parse_path,
     "debug": _parse_debug,
     "check": _parse_flag,
     "deterministic": _parse_flag,

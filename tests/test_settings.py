@@ -38,6 +38,7 @@ GIVEN = {
     "require_gpu": ("on", True),
     "fuse": ("never", "never"),
     "cache_dir": ("/somewhere/else", Path("/somewhere/else")),
+    "spill_dir": ("/scratch", Path("/scratch")),
     "debug": ("4", 4),
     "check": ("1", True),
     "deterministic": ("true", True),

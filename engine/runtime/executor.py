@@ -5,41 +5,44 @@ A node object that several others read runs once.  A table is dropped as soon as
 
 from __future__ import annotations
 
+import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..errors import ExecutionError, FuselineError, Unsupported
+from ..errors import ExecutionError, FuselineError, MemoryLimitError, Unsupported
 from ..operators.context import Context
+from ..operators.spilling import Parting, SpillArea
 from ..operators.streaming import chunks_of, scan_below
 from ..plan.expr import Column
 from ..plan.physical import (
     Device,
     FilterRows,
     HashAggregate,
+    HashJoin,
     MemoryScan,
     ParquetScan,
     Physical,
     Pipeline,
     Transfer,
 )
-from .memory import MemoryBudget, out_of_memory
+from .memory import MemoryBudget, host_memory, out_of_memory
 from .profile import NodeProfile, Profile
 from .roofline import remembered
+from .spills import Held, waiting_places, without_fused_joins
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Operator = Callable[[Any, tuple[Any, ...], Context], Any]
+HOST_SHARE = 2  # of the host's memory, what may hold parts of joins that a GPU has no room for
 
 
-class Backend(Protocol):
+class Backend(Parting, Protocol):
     """What `operators.cpu` and `operators.gpu` are: modules with these names."""
-
-    OPERATORS: Mapping[type[Physical], Operator]
 
     def unsupported(self, node: Physical) -> str | None: ...
 
@@ -48,8 +51,6 @@ class Backend(Protocol):
     def from_arrow(self, table: pa.Table, columns: tuple[Column, ...]) -> Any: ...
 
     def num_rows(self, table: Any) -> int: ...
-
-    def num_bytes(self, table: Any) -> int: ...
 
     def synchronize(self) -> None: ...
 
@@ -99,8 +100,7 @@ class _Run:
     timed: bool
     readers: dict[int, int]
     streamed: dict[int, Pipeline]
-    tables: dict[int, Any] = field(default_factory=dict)
-    sizes: dict[int, int] = field(default_factory=dict)
+    held: Held
     measured: dict[int, tuple[float, int, int]] = field(default_factory=dict)
     host_values: dict[int, Mapping[str, int]] = field(default_factory=dict)
 
@@ -112,12 +112,33 @@ def execute(
     *,
     timed: bool = False,
     memory_limit: int | None = None,
+    spill_dir: Path | None = None,
 ) -> Result:
     """Run a plan and return its table.
 
-    `timed` waits for the device after each node, so that its seconds are true.  Raises `MemoryLimitError` when the tables
-    held at one time pass `memory_limit` bytes or the device has no more.
+    `timed` waits for the device after each node, so that its seconds are true.  Joins whose inputs pass `memory_limit` bytes
+    run in parts that lie in `spill_dir` (by default the system's temporary directory) meanwhile.  Raises `MemoryLimitError` when
+    the tables held at one time pass the limit all the same or the device has no more.
     """
+    directory = spill_dir or Path(tempfile.gettempdir())
+    with SpillArea(directory, host_memory() // HOST_SHARE) as area:
+        try:
+            return _executed(plan, backends, context, timed, memory_limit, area)
+        except MemoryLimitError:
+            apart = without_fused_joins(plan)
+            if apart is plan:
+                raise
+        return _executed(apart, backends, context, timed, memory_limit, area)
+
+
+def _executed(
+    plan: Physical,
+    backends: Mapping[Device, Backend],
+    context: Context,
+    timed: bool,
+    memory_limit: int | None,
+    area: SpillArea,
+) -> Result:
     order = _inputs_first(plan)
     streamed = _streamed(order, context)
     if streamed:
@@ -125,7 +146,8 @@ def execute(
     readers = _count_readers(order, streamed)
     budget = MemoryBudget(memory_limit)
     context.hold = budget.hold
-    run = _Run(backends, context, budget, timed, readers, streamed)
+    held = Held(area, backends, context, budget, waiting_places(order, readers))
+    run = _Run(backends, context, budget, timed, readers, streamed, held)
     start = time.perf_counter()
     for node in order:
         context.check()
@@ -137,7 +159,7 @@ def execute(
     nodes = _node_profiles(plan, run)
     bandwidth = _bandwidths(nodes, run) if timed else {}
     profile = Profile(nodes, seconds, context.bytes_read, timed=timed, bandwidth=bandwidth)
-    return Result(run.tables[id(plan)], plan.columns, plan.device, profile, backend)
+    return Result(held.tables[id(plan)], plan.columns, plan.device, profile, backend)
 
 
 def load_columns(
@@ -203,12 +225,11 @@ def _inputs(node: Physical, leaves: Mapping[int, object]) -> tuple[Physical, ...
 
 
 def _run_node(node: Physical, run: _Run) -> None:
-    inputs = tuple(run.tables[id(child)] for child in _inputs(node, run.streamed))
     backend = run.backends[node.device]
     on_host = run.context.host_values.copy()
     start = time.perf_counter()
     try:
-        table = _output(node, inputs, run)
+        table = _output(node, run)
         if run.timed:
             backend.synchronize()
     except FuselineError:
@@ -224,19 +245,36 @@ def _run_node(node: Physical, run: _Run) -> None:
             ) from error
         raise
     seconds = time.perf_counter() - start
-    del inputs
     size = backend.num_bytes(table)
     run.host_values[id(node)] = run.context.host_values - on_host
     run.measured[id(node)] = (seconds, backend.num_rows(table), size)
-    run.tables[id(node)] = table
-    run.sizes[id(node)] = size
     # Inputs go first: an operator may pass their arrays on, which would count twice
     for child in _inputs(node, run.streamed):
-        _release(child, run)
-    run.budget.add(node, size)
+        run.readers[id(child)] -= 1
+        if run.readers[id(child)] == 0:
+            run.held.drop(child)
+    run.held.add(node, table, size)
 
 
-def _output(node: Physical, inputs: tuple[Any, ...], run: _Run) -> Any:
+def _output(node: Physical, run: _Run) -> Any:
+    """Return a node's table, in spite of tables for which there is no room, if these may leave memory."""
+    if isinstance(node, HashJoin) and run.held.is_spilled(node):
+        return run.held.join(node)
+    inputs = _inputs(node, run.streamed)
+    try:
+        return _made(node, run)
+    except MemoryError:
+        if not isinstance(node, HashJoin) and not run.held.waiting(node.device, inputs):
+            raise
+    # Outside of the handler, since the error keeps all tables of the first try
+    if isinstance(node, HashJoin):
+        return run.held.join(node)
+    run.held.spill(run.held.waiting(node.device, inputs))
+    return _made(node, run)
+
+
+def _made(node: Physical, run: _Run) -> Any:
+    inputs = tuple(run.held.tables[id(child)] for child in _inputs(node, run.streamed))
     if isinstance(node, Transfer):
         source = node.input.device
         if source == node.device:
@@ -259,14 +297,6 @@ def _stream(node: Physical, chain: Pipeline, run: _Run) -> Any:
     run.context.bytes_read = context.bytes_read
     run.context.receipts[id(node)] = context.receipts.pop(id(chain))
     return table
-
-
-def _release(child: Physical, run: _Run) -> None:
-    """Drop a table when its last reader has run."""
-    run.readers[id(child)] -= 1
-    if run.readers[id(child)] == 0:
-        del run.tables[id(child)]
-        run.budget.remove(child.device, run.sizes.pop(id(child)))
 
 
 def _node_profiles(plan: Physical, run: _Run) -> tuple[NodeProfile, ...]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 from ..errors import MemoryLimitError
+from ..operators.room import host_memory
 from ..plan.physical import Device, Physical
+
+__all__ = ["MemoryBudget", "host_memory", "out_of_memory", "readable"]
 
 UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
@@ -17,16 +17,6 @@ def readable(count: int) -> str:
         if count >= size:
             return f"{count / size:.1f} {unit}"
     return f"{count} bytes"
-
-
-def host_memory() -> int:
-    """Return the bytes of memory that this process may use: the machine's, or fewer in a container."""
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    try:
-        limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
-    except OSError:
-        return total
-    return min(total, int(limit)) if limit.isdigit() else total
 
 
 class MemoryBudget:
@@ -58,6 +48,14 @@ class MemoryBudget:
             self.remove(node.device, -nbytes)
         else:
             self.add(node, nbytes)
+
+    def room(self, device: Device) -> int | None:
+        """Return how many bytes more may be held, None where there is no limit."""
+        return None if self.limit is None else max(0, self.limit - self.held(device))
+
+    def excess(self, device: Device) -> int:
+        """Return how many bytes are held beyond the limit."""
+        return 0 if self.limit is None else self.held(device) - self.limit
 
     def held(self, device: Device) -> int:
         return self._held.get(device, 0)

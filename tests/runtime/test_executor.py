@@ -6,9 +6,18 @@ import pyarrow as pa
 import pytest
 
 from fuseline.errors import ExecutionError, MemoryLimitError, OutOfRange, Unsupported
+from fuseline.operators.bodies import Operators, run_operators
 from fuseline.operators.context import Context
 from fuseline.plan.expr import TRUE, new_column
-from fuseline.plan.physical import ConcatRows, FilterRows, LimitRows, RangeScan, Transfer
+from fuseline.plan.physical import (
+    ConcatRows,
+    FilterRows,
+    LimitRows,
+    Pipeline,
+    RangeScan,
+    Stored,
+    Transfer,
+)
 from fuseline.plan.types import BIGINT
 from fuseline.runtime.executor import execute
 from fuseline.runtime.memory import readable
@@ -22,7 +31,12 @@ class FakeBackend(SimpleNamespace):
 
     def __init__(self, name):
         super().__init__(name=name, ran=[], live=0, most_live=0, synchronized=0, failing=None)
-        self.OPERATORS = {RangeScan: self.scan, FilterRows: self.keep, ConcatRows: self.concat}
+        self.OPERATORS = {
+            RangeScan: self.scan,
+            FilterRows: self.keep,
+            ConcatRows: self.concat,
+            Pipeline: self.pipeline,
+        }
 
     def scan(self, node, inputs, context):
         return self.made(node, list(range(node.start, node.stop)))
@@ -34,6 +48,10 @@ class FakeBackend(SimpleNamespace):
 
     def concat(self, node, inputs, context):
         return self.made(node, [row for rows in inputs for row in rows])
+
+    def pipeline(self, node, inputs, context):
+        operators = Operators(self.OPERATORS, self.num_bytes)
+        return self.made(node, run_operators(node.body, inputs, context, operators))
 
     def made(self, node, rows):
         self.ran.append(type(node).__name__)
@@ -130,6 +148,31 @@ def test_inputs_count_until_their_last_reader_has_run(backends):
     both = ConcatRows((keep(shared), keep(shared)), (new_column("x", BIGINT),))
     with pytest.raises(MemoryLimitError):
         run(both, backends, memory_limit=10 * BYTES_A_ROW)
+
+
+def stored(number):
+    return Stored(number, (new_column("x", BIGINT),))
+
+
+def test_a_pipeline_reads_its_inputs_which_run_first(backends):
+    body = ConcatRows((stored(1), keep(stored(0)), scan(2)), (new_column("x", BIGINT),))
+    shared = scan(3)
+    pipeline = Pipeline(body, (shared, keep(scan(1))))
+    plan = ConcatRows((pipeline, shared), (new_column("x", BIGINT),))
+    result = run(plan, backends)
+    assert result.to_arrow().column(0).to_pylist() == [0, 0, 1, 2, 0, 1, 0, 1, 2]
+    assert backends["cpu"].ran.count("RangeScan") == 3
+    assert backends["cpu"].ran[-2:] == ["Pipeline", "ConcatRows"]
+    names = [(n.name, n.depth) for n in result.profile.nodes]
+    assert names[:3] == [("ConcatRows", 0), ("Pipeline", 1), ("RangeScan", 2)]
+
+
+def test_inputs_of_a_pipeline_and_what_its_operators_make_count(backends):
+    """Three tables of 80 bytes at most: the input, what the first operator makes of it, and the second one's."""
+    pipeline = Pipeline(keep(keep(stored(0))), (scan(10),))
+    assert run(pipeline, backends, memory_limit=3 * 10 * BYTES_A_ROW).num_rows == 10
+    with pytest.raises(MemoryLimitError, match="FilterRows made"):
+        run(pipeline, backends, memory_limit=2 * 10 * BYTES_A_ROW - 1)
 
 
 def test_too_much_memory_names_the_node_the_bytes_and_the_setting(backends):

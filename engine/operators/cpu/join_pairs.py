@@ -10,11 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..context import Context
+from ..room import host_memory
 from .chunks import each_chunk
 from .join_keys import Codes
 from .keys import Ints, stable_order
 from .table import Indices, Mask
 
+BYTES_A_PAIR = 32  # while pairs are expanded
 PAIRS_A_BLOCK = 1 << 20  # candidate pairs that are expanded at a time
 
 Pairs = tuple[Indices, Indices]
@@ -74,7 +76,14 @@ class Matches:
     rows: Indices
 
     def pairs(self) -> Pairs:
-        """Return (build rows, probe rows) of all pairs with equal codes, in order of the probe rows."""
+        """Return (build rows, probe rows) of all pairs with equal codes, in order of the probe rows.
+
+        Raises `MemoryError` where they are more than memory holds.
+        """
+        if not self.index.unique:
+            count = int(self.index.count[self.keys].sum())
+            if count * BYTES_A_PAIR > host_memory():
+                raise MemoryError(f"a join makes {count:,} rows")
         return concat_pairs(list(self.blocks(limit=1 << 62)))
 
     def blocks(self, limit: int = PAIRS_A_BLOCK) -> Iterator[Pairs]:

@@ -1,0 +1,115 @@
+"""The sides of a join that does not fit into memory: cut into parts by their keys, and put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ...plan.expr import Column
+from ..spilling import PARTS, PIECE_BYTES, Piece
+from . import table as tables
+from .keys import image_values, is_string, wide_decimal_values
+from .table import Table, concat_arrays, decode, physical_type, to_numpy, validity
+
+Hashes = npt.NDArray[np.uint64]
+
+STRINGS_A_BLOCK = 1 << 14
+# Odd, so that multiplying by them loses no bit; the second is the inverse of the first modulo 2^64
+STEP = 0x9E3779B97F4A7C15
+BACK = pow(STEP, -1, 1 << 64)
+SHIFT = np.uint64(32)
+
+
+def parted(table: Table, keys: Sequence[Column], columns: Sequence[Column]) -> Iterator[Piece]:
+    """Yield the rows of a table, some at a time, in the order of their parts; an empty table as one piece."""
+    size = sum(table[c].nbytes for c in columns)
+    step = max(1, table.num_rows * PIECE_BYTES // max(1, size))
+    for start in range(0, max(1, table.num_rows), step):
+        rows = tables.slice(table, start, step)
+        numbers = part_numbers([rows[key] for key in keys])
+        order = np.argsort(numbers, kind="stable")
+        ordered = tables.take(rows, order, columns)
+        arrays = [_without_unused(ordered[c]) for c in columns]
+        batch = pa.RecordBatch.from_arrays(arrays, [str(c.id) for c in columns])
+        counts = np.bincount(numbers, minlength=PARTS)
+        yield Piece(batch, [0, *np.cumsum(counts).tolist()])
+
+
+def unparted(rows: Sequence[pa.RecordBatch], columns: Sequence[Column]) -> Table:
+    """Return rows of pieces as a table."""
+    filled = [batch for batch in rows if batch.num_rows]
+    if not filled:
+        return Table({c.id: pa.array([], physical_type(c.type)) for c in columns}, 0)
+    arrays = {c.id: concat_arrays([b.column(i) for b in filled]) for i, c in enumerate(columns)}
+    return Table(arrays, sum(batch.num_rows for batch in filled))
+
+
+def part_numbers(keys: Sequence[pa.Array]) -> npt.NDArray[np.uint8]:
+    """Return the part of each row: the same for keys that are equal in SQL, 0 where one of them is NULL."""
+    hashes = np.zeros(len(keys[0]), np.uint64)
+    for key in keys:
+        for values in _hashed(key):
+            hashes = _mixed(hashes ^ values)
+    numbers = (hashes >> np.uint64(64 - PARTS.bit_length() + 1)).astype(np.uint8)
+    for valid in map(validity, keys):
+        if valid is not None:
+            numbers[~valid] = 0
+    return numbers
+
+
+def _hashed(key: pa.Array) -> list[Hashes]:
+    """Return numbers that are equal for equal values, arbitrary ones for NULL."""
+    if is_string(key):
+        return [_string_hashes(key)]
+    decimal = pa.types.is_decimal(key.type)
+    images = wide_decimal_values(key) if decimal else image_values(key)
+    return [values.astype(np.int64).view(np.uint64) for values in images]
+
+
+def _mixed(hashes: Hashes) -> Hashes:
+    hashes = (hashes ^ (hashes >> SHIFT)) * np.uint64(STEP)
+    return (hashes ^ (hashes >> SHIFT)) * np.uint64(BACK)
+
+
+def _string_hashes(key: pa.Array) -> Hashes:
+    if pa.types.is_dictionary(key.type):
+        entries = _string_hashes(key.dictionary)
+        if not len(entries):
+            return np.zeros(len(key), np.uint64)
+        codes = to_numpy(key)
+        valid = validity(key.indices)
+        return entries[codes if valid is None else np.where(valid, codes, 0)]
+    starts = range(0, len(key), STRINGS_A_BLOCK)
+    blocks = [_block_hashes(key.slice(start, STRINGS_A_BLOCK)) for start in starts]
+    return np.concatenate(blocks) if blocks else np.zeros(0, np.uint64)
+
+
+def _block_hashes(strings: pa.Array) -> Hashes:
+    """Return polynomials of the strings' bytes: differences of running sums, divided by what their first byte was multiplied by."""
+    wide = pa.types.is_large_string(strings.type)
+    dtype: Any = np.int64 if wide else np.int32
+    _, offsets, text = strings.buffers()
+    first = strings.offset * np.dtype(dtype).itemsize
+    ends = np.frombuffer(offsets, dtype, len(strings) + 1, first).astype(np.int64)
+    begin, end = int(ends[0]), int(ends[-1])
+    ends -= begin
+    if end == begin:
+        return np.zeros(len(strings), np.uint64)
+    powers = np.full(end - begin, STEP, np.uint64).cumprod()
+    sums = np.zeros(end - begin + 1, np.uint64)
+    np.cumsum(
+        (np.frombuffer(text, np.uint8, end - begin, begin) + np.uint64(1)) * powers, out=sums[1:]
+    )
+    back = np.full(end - begin + 1, BACK, np.uint64).cumprod()
+    return (sums[ends[1:]] - sums[ends[:-1]]) * back[ends[:-1]]
+
+
+def _without_unused(array: pa.Array) -> pa.Array:
+    """Strings with about as many entries in their dictionary as there are rows would write most of them for nothing."""
+    if pa.types.is_dictionary(array.type) and len(array.dictionary) * PARTS > len(array):
+        return decode(array)
+    return array
