@@ -59,7 +59,7 @@ class Body:
         return self._store(self._origins[id(chain)][1])
 
     def _chain(self, node: Physical, root: bool) -> Physical:
-        shared = not root and self.readers[id(node)] > 1 and not is_cheap(node)
+        shared = not root and self.readers.get(id(node), 1) > 1 and not is_cheap(node)
         if shared or not is_link(node):
             return self._store(node)
         match node:

@@ -188,7 +188,8 @@ class Estimates:
         match node.kind:
             case "semi" | "anti":
                 fraction = semi_fraction(node.kind, pairs, right.rows, residual)
-                return left.scaled(left.rows * fraction)
+                kept = left.scaled(left.rows * fraction)
+                return _with_keys_of(kept, keys, right) if node.kind == "semi" else kept
             case "mark":
                 assert node.mark is not None
                 return Relation(
@@ -335,6 +336,16 @@ def expected(expr: Expr, relation: Relation) -> ColumnEstimate:
         distinct = min(distinct, 2.0)
     distinct = max(1.0, min(distinct, relation.rows))
     return ColumnEstimate(distinct, distinct, False, derived=True)
+
+
+def _with_keys_of(kept: Relation, keys: Iterable[tuple[Expr, Expr]], right: Relation) -> Relation:
+    """A semi join's rows: their keys are among those of the other side."""
+    columns = dict(kept.columns)
+    for a, b in keys:
+        if isinstance(a, ColumnRef) and a.column in columns:
+            known, distinct = columns[a.column], expected(b, right).distinct
+            columns[a.column] = replace(known, distinct=min(known.distinct, distinct))
+    return Relation(kept.rows, columns)
 
 
 def _fewer(relation: Relation, distinct: float) -> ColumnEstimate:

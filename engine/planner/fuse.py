@@ -24,7 +24,7 @@ from ..plan.physical import (
 )
 from ..settings import FuseChoice
 from .bodies import Body, is_link, outside, spine, with_used
-from .groups import is_addressed
+from .groups import is_held
 from .probes import arranged
 from .two_steps import in_two_steps
 
@@ -32,10 +32,6 @@ from .two_steps import in_two_steps
 # On the GPU each of them costs more than a launch, however few the rows are.
 SMALL_INPUT = 100_000
 SMALL_STORED = 1000  # rows that operators have made, of which others make the next step at once
-JOINS = True
-# On the CPU, joins that a kernel spares storing rows between; one alone takes as long in a kernel as in operators, which compile
-# nothing (TPC-H at SF1: the 13 queries with more take 0.45 s of CPU time for 0.62 s, the others 0.33 s for 0.34 s)
-CPU_JOINS = 1
 
 
 def fuse(plan: Physical, choice: FuseChoice) -> Physical:
@@ -55,12 +51,13 @@ class _Fusion:
 
     choice: FuseChoice
     readers: dict[int, int]
-    done: dict[int, Physical] = field(default_factory=dict)
+    done: dict[int, tuple[Physical, Physical]] = field(default_factory=dict)
 
     def visit(self, node: Physical) -> Physical:
         if id(node) not in self.done:
-            self.done[id(node)] = self.pipeline(node) or self._plain(node)
-        return self.done[id(node)]
+            made = self.pipeline(node) or self._plain(node)
+            self.done[id(node)] = node, made  # the node is kept, so that its id stays its own
+        return self.done[id(node)][1]
 
     def _plain(self, node: Physical) -> Physical:
         rebuilt = node.with_children([self.visit(child) for child in node.children])
@@ -69,13 +66,13 @@ class _Fusion:
         return rebuilt
 
     def joins(self, node: Physical) -> bool:
-        """Whether joins are fused where this operator runs, whatever they cost."""
-        return JOINS and (self.choice == "always" or node.device == "gpu")
+        """Whether joins are fused where this operator runs, however small they are and many their groups."""
+        return self.choice == "always" or node.device == "gpu"
 
     def pipeline(self, node: Physical) -> Physical | None:
         """Return a pipeline that ends in this operator, or None."""
         aggregates = isinstance(node, HashAggregate)
-        if JOINS and (aggregates or is_link(node)):
+        if aggregates or is_link(node):
             found = self._sink(node, node.input if isinstance(node, HashAggregate) else node)
             if found is not None or self.joins(node):
                 return found
@@ -100,30 +97,38 @@ class _Fusion:
 
     def _sink(self, node: Physical, chain: Physical) -> Physical | None:
         """A pipeline of an aggregate over a chain, or of the rows of a chain that filters or joins."""
-        if not self.joins(node) and _count_joins(chain) < CPU_JOINS:
+        if not (self.joins(node) or _has_joins(chain)):
             return None
         body = Body(self.readers)
         below = arranged(body.chain(chain), body)
-        if not self._is_sink(node, below, body.inputs):
-            return None
         made = below if node is chain else node.with_children([below])
-        steps = in_two_steps(made, body.inputs) if isinstance(made, HashAggregate) else None
+        hashed = self.joins(node)
+        steps = in_two_steps(made, body.inputs, hashed) if isinstance(made, HashAggregate) else None
+        if not self._is_sink(made if steps is None else steps.early, body.inputs):
+            return None
         if steps is not None:
-            return steps.over(self._pipeline(steps.early, steps.early, body))
+            early = self._pipeline(steps.early, steps.early, body)
+            self.done[id(early)] = early, early
+            return self.visit(steps.over(early))
         return self._pipeline(node, made, body)
 
-    def _is_sink(self, node: Physical, chain: Physical, inputs: Sequence[Physical]) -> bool:
-        leaf, joins = spine(chain), _count_joins(chain)
-        if not joins:
-            rows = not isinstance(node, HashAggregate)
-            return self._is_worth_it(leaf) and (not rows or _is_row_selection(chain))
-        if outside(node) is not None:
-            return False
+    def _is_sink(self, node: Physical, inputs: Sequence[Physical]) -> bool:
+        """Whether a kernel should end in these rows, or in this aggregate over a chain."""
+        aggregate = isinstance(node, HashAggregate)
+        chain = node.input if isinstance(node, HashAggregate) else node
+        leaf = spine(chain)
+        if not _has_joins(chain):
+            if isinstance(leaf, Stored):
+                large = (leaf.estimate or 0.0) >= SMALL_INPUT
+                return aggregate and large and outside(node) is None and self.joins(node)
+            return self._is_worth_it(leaf) and (aggregate or _is_row_selection(chain))
+        if isinstance(node, HashAggregate):
+            hashed = self.joins(node)
+            if outside(node) is not None or not is_held(node, chain, inputs, hashed):
+                return False
         if self.joins(node):
             return not isinstance(leaf, Stored) or (leaf.estimate or 0.0) >= SMALL_STORED
-        if isinstance(node, HashAggregate) and not is_addressed(node, chain, inputs):
-            return False
-        return joins >= CPU_JOINS and self._is_worth_it(leaf)
+        return self._is_worth_it(leaf)
 
     def _pipeline(self, node: Physical, made: Physical, body: Body) -> Pipeline:
         made, inputs = with_used(made, body.inputs)
@@ -142,8 +147,8 @@ def _is_row_selection(node: Physical) -> bool:
     return below is not node and isinstance(below, ParquetScan | MemoryScan)
 
 
-def _count_joins(node: Physical) -> int:
-    return sum(isinstance(part, HashJoin | NestedLoopJoin) for part in walk(node))
+def _has_joins(node: Physical) -> bool:
+    return any(isinstance(part, HashJoin | NestedLoopJoin) for part in walk(node))
 
 
 def _count_readers(plan: Physical) -> dict[int, int]:

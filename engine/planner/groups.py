@@ -6,27 +6,58 @@ import math
 from collections.abc import Iterator, Sequence
 
 from ..plan.expr import Column, ColumnRef
-from ..plan.physical import HashAggregate, HashJoin, Physical, build_side, probe_side
-from .bodies import spine, table_rows
+from ..plan.physical import (
+    HashAggregate,
+    HashJoin,
+    ParquetScan,
+    Physical,
+    build_side,
+    probe_side,
+)
+from ..plan.types import Kind
+from .bodies import leaves, spine, table_rows
 from .chain_estimate import ChainEstimates, expected_column
 from .probe_order import domain
 
 # What the CPU's kernels address directly, at least, for each of so many rows, and at most: as its operators decide
 GROUP_LIMIT, ROWS_A_GROUP, LARGEST_GROUP_LIMIT = 1 << 16, 8, 1 << 22
+HASHED_GROUPS = 2.0**63  # numbers that a hash table in a kernel tells apart
+SMALL_TABLE = 1 << 12  # rows whose strings are numbered, however many differ
 
 
-def is_addressed(node: HashAggregate, chain: Physical, inputs: Sequence[Physical]) -> bool:
-    """Whether groups of a chain's rows have numbers: those of a build side's rows, or one for each combination of keys."""
+def is_held(node: HashAggregate, chain: Physical, inputs: Sequence[Physical], hashed: bool) -> bool:
+    """Whether groups of a chain's rows have numbers: those of a build side's rows, or one for each combination of keys.
+
+    `hashed`: the numbers need not be few.
+    """
     joins = list(inner_joins(chain))
     if any(tells_apart(node.keys, j) and decides(j, joins, node.keys) for j in joins):
         return True
+    if any(has_no_numbers(chain, key) for key in node.keys):
+        return False
     known = ChainEstimates(inputs).relation(chain)
     counted = (a for _, call in node.aggregates if call.distinct for a in call.args)
-    arguments = (a.column for a in counted if isinstance(a, ColumnRef))
+    arguments = [a.column for a in counted if isinstance(a, ColumnRef)]
     columns = dict.fromkeys((*node.keys, *arguments))
     numbers = math.prod(domain(expected_column(known, column)) for column in columns)
     rows = table_rows(spine(chain)) / ROWS_A_GROUP
-    return numbers <= max(GROUP_LIMIT, min(rows, LARGEST_GROUP_LIMIT))
+    direct = max(GROUP_LIMIT, min(rows, LARGEST_GROUP_LIMIT))
+    if arguments:  # whose combinations with the keys are no keys of a hash table
+        return numbers <= GROUP_LIMIT
+    return numbers <= (HASHED_GROUPS if hashed else direct)
+
+
+def has_no_numbers(chain: Physical, column: Column) -> bool:
+    """Whether a column is strings that a file keeps in no dictionary, as it would if they came again."""
+    if column.type.kind is not Kind.VARCHAR:
+        return False
+    for leaf in leaves(chain):
+        if isinstance(leaf, ParquetScan) and column in leaf.made:
+            statistics = leaf.table.statistics()
+            known = statistics.columns.get(leaf.sources[leaf.made.index(column)])
+            many = (statistics.rows or 0) > SMALL_TABLE
+            return many and known is not None and not (known.distinct or known.likely_distinct)
+    return False
 
 
 def inner_joins(node: Physical) -> Iterator[HashJoin]:

@@ -17,6 +17,7 @@ from ..plan.expr import (
 from ..plan.logical import Aggregate, Item
 from ..plan.physical import ComputeColumns, ConcatRows, HashAggregate, Physical
 from ..plan.types import BIGINT
+from .estimate import expected, group_count
 from .lowering import Computed, Lowering, Needed
 
 Calls = list[tuple[Column, AggregateCall]]
@@ -83,16 +84,29 @@ def _lower_grouping_sets(
     made = (*(c for c, _ in node.keys), *(c for c, _ in calls))
     if node.grouping_id is not None:
         made = (*made, node.grouping_id)
-    branches = tuple(_grouped(node, chosen, keys, calls, below) for chosen in node.grouping_sets)
+    known = to.estimates.relation(node.input)
+    values = [expected(expr, known) for _, expr in node.keys]
+    branches = tuple(
+        _grouped(
+            node, chosen, keys, calls, below, group_count([values[i] for i in chosen], known.rows)
+        )
+        for chosen in node.grouping_sets
+    )
     return ConcatRows(branches, made)
 
 
 def _grouped(
-    node: Aggregate, chosen: tuple[int, ...], keys: list[Column], calls: Calls, below: Physical
+    node: Aggregate,
+    chosen: tuple[int, ...],
+    keys: list[Column],
+    calls: Calls,
+    below: Physical,
+    estimate: float,
 ) -> Physical:
     """Return one grouping set with columns of its own for all that the node makes."""
     own_calls = tuple((new_column(c.name, c.type), call) for c, call in calls)
-    grouped = HashAggregate(below, tuple(dict.fromkeys(keys[i] for i in chosen)), own_calls)
+    own_keys = tuple(dict.fromkeys(keys[i] for i in chosen))
+    grouped = HashAggregate(below, own_keys, own_calls, estimate=estimate)
     items: list[Item] = []
     for i, key in enumerate(keys):
         value: Expr = ColumnRef(key) if i in chosen else Literal(None, key.type)
@@ -101,4 +115,4 @@ def _grouped(
     if node.grouping_id is not None:
         bits = [1 << (len(keys) - 1 - i) for i in range(len(keys)) if i not in chosen]
         items.append((new_column(node.grouping_id.name, BIGINT), Literal(sum(bits), BIGINT)))
-    return ComputeColumns(grouped, tuple(items))
+    return ComputeColumns(grouped, tuple(items), estimate=estimate)

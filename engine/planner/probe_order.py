@@ -234,7 +234,10 @@ def _member(members: Sequence[Key], step: Step) -> Key | None:
 
 def _unit(group: Group, number: int) -> Step:
     unit = group.units[number]
-    return Step(1 << number, unit.relation.rows, 0.0, unit.base, number, repeats=unit.repeats)
+    rows = unit.relation.rows
+    for condition in group.completed((), 1 << number):
+        rows *= condition.selectivity
+    return Step(1 << number, rows, 0.0, unit.base, number, repeats=unit.repeats)
 
 
 def _joined(group: Group, a: Step, b: Step) -> Step:

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ..plan.expr import Call, Column, ColumnRef, Expr, columns_of, conjunction, conjuncts
-from ..plan.physical import FilterRows, HashJoin, NestedLoopJoin, Physical, probe_side
+from ..plan.logical import Item
+from ..plan.physical import (
+    ComputeColumns,
+    FilterRows,
+    HashJoin,
+    NestedLoopJoin,
+    Physical,
+    probe_side,
+)
 from ..plan.types import BOOLEAN
 from .bodies import Body, columns_read, spine, table_rows
 from .chain_estimate import ChainEstimates, expected_column
@@ -24,6 +32,7 @@ from .probe_order import (
     may_be_unique,
     reductions,
 )
+from .rewrite import is_passed, replace_columns
 from .selectivity import ColumnEstimate, selectivity
 
 Join = HashJoin | NestedLoopJoin
@@ -51,7 +60,7 @@ class _Arrangement:
     repeating: dict[int, Physical] = field(default_factory=dict)
 
     def visit(self, node: Physical) -> Physical:
-        if _is_group(node):
+        if _is_group(node) and not isinstance(node, ComputeColumns):
             parts = _Parts()
             self.gather(node, parts)
             if parts.are_free():
@@ -84,26 +93,32 @@ class _Arrangement:
         return self.body.store(join.right) if by_row and self.repeats(side) else side
 
     def gather(self, node: Physical, parts: _Parts) -> None:
-        """Collect what joins below one another put together."""
+        """Collect what joins below one another put together; what is computed between them is computed of the result."""
         match node:
             case FilterRows(input=x, predicate=predicate) if _is_group(x):
-                parts.predicates += conjuncts(predicate)
                 self.gather(x, parts)
+                parts.filter(predicate)
+            case ComputeColumns(input=x, items=items) if _is_group(x):
+                self.gather(x, parts)
+                parts.compute(items)
             case HashJoin(kind="inner") if not any(node.null_equal):
-                parts.equalities += zip(node.left_keys, node.right_keys, strict=True)
-                parts.predicates += conjuncts(node.residual)
                 self.gather(node.left, parts)
                 self.gather(node.right, parts)
+                parts.equate(node.left_keys, node.right_keys)
+                parts.filter(node.residual)
             case NestedLoopJoin(kind="inner", condition=condition):
                 self.gather(node.left, parts)
-                parts.predicates += conjuncts(condition)
                 parts.extras.append(replace(node, condition=None))
+                parts.filter(condition)
             case NestedLoopJoin():
                 self.gather(node.left, parts)
-                parts.extras.append(node)
+                parts.extras.append(replace(node, condition=parts.inlined(node.condition)))
             case HashJoin() if node.kind != "inner":
                 self.gather(node.left, parts)
-                parts.extras.append(replace(node, right=self.build_side(node)))
+                keys = parts.own(node.left_keys)
+                residual = parts.inlined(node.residual)
+                side = self.build_side(node)
+                parts.extras.append(replace(node, right=side, left_keys=keys, residual=residual))
             case HashJoin():
                 parts.add_unit(node, self.turned(node))
             case _:
@@ -121,7 +136,7 @@ class _Arrangement:
 
 
 def _is_group(node: Physical) -> bool:
-    while isinstance(node, FilterRows):
+    while isinstance(node, FilterRows | ComputeColumns):
         node = node.input
     return isinstance(node, HashJoin | NestedLoopJoin)
 
@@ -130,7 +145,8 @@ def _is_group(node: Physical) -> bool:
 class _Parts:
     """Relations, and what holds of their rows together; `extras` as joins whose left side may be any.
 
-    `origins` are the relations as the body made them, before anything below them was arranged.
+    `origins` are the relations as the body made them, before anything below them was arranged.  `computed` are columns that
+    projections between the joins made, as expressions over columns of relations and extras.
     """
 
     units: list[Physical] = field(default_factory=list)
@@ -139,6 +155,7 @@ class _Parts:
     extras: list[Join] = field(default_factory=list)
     equalities: list[Equality] = field(default_factory=list)
     predicates: list[Expr] = field(default_factory=list)
+    computed: dict[Column, Expr] = field(default_factory=dict)
 
     def add_unit(self, origin: Physical, unit: Physical) -> None:
         self.origins.append(origin)
@@ -149,10 +166,33 @@ class _Parts:
             if repeats:
                 self.units[i], self.repeating[i] = body.store(self.origins[i]), False
 
+    def filter(self, predicate: Expr | None) -> None:
+        self.predicates += conjuncts(self.inlined(predicate))
+
+    def compute(self, items: tuple[Item, ...]) -> None:
+        made = {column: replace_columns(expr, self.computed) for column, expr in items}
+        self.computed |= {c: e for c, e in made.items() if e != ColumnRef(c)}
+
+    def equate(self, left: tuple[Column, ...], right: tuple[Column, ...]) -> None:
+        self.equalities += zip(self.own(left), self.own(right), strict=True)
+
+    def inlined(self, expr: Expr | None) -> Expr | None:
+        return None if expr is None else replace_columns(expr, self.computed)
+
+    def own(self, keys: tuple[Column, ...]) -> tuple[Column, ...]:
+        """Return columns under the names that they have in a relation, as far as they are in one."""
+        values = [self.computed.get(key) for key in keys]
+        return tuple(
+            value.column if isinstance(value, ColumnRef) else key
+            for key, value in zip(keys, values, strict=True)
+        )
+
     def are_free(self) -> bool:
-        """Whether relations are joined by their own columns, not by what extras add to them."""
+        """Whether relations are joined by their own columns, not by what is computed or what extras add to them."""
         own = {c for unit in self.units for c in unit.columns}
-        return all(own.issuperset(equality) for equality in self.equalities)
+        made = own.union(*map(_made, self.extras))
+        keys = {k for join in self.extras if isinstance(join, HashJoin) for k in join.left_keys}
+        return own.issuperset(c for pair in self.equalities for c in pair) and made >= keys
 
 
 class _Ordered:
@@ -162,6 +202,8 @@ class _Ordered:
         self.parts = parts
         self.root = root
         self.estimates = estimates
+        made = (parts.computed.get(c, ColumnRef(c)) for c in root.columns)
+        self.needed: frozenset[Column] = frozenset().union(*map(columns_of, made))
         self.maker = {c: 1 << i for i, unit in enumerate(parts.units) for c in unit.columns}
         self.known: dict[Column, ColumnEstimate] = {}
         for unit in parts.units:
@@ -176,7 +218,16 @@ class _Ordered:
         self.reductions = reductions(self.group, self.order)
 
     def tree(self) -> Physical:
-        tree = self.build(self.order, frozenset(self.root.columns))
+        items = [(c, self.parts.computed.get(c, ColumnRef(c))) for c in self.root.columns]
+        tree = self.build(self.order, self.needed)
+        if not all(map(is_passed, items)):
+            return ComputeColumns(
+                tree,
+                tuple(items),
+                device=self.root.device,
+                reason=self.root.reason,
+                estimate=self.order.rows,
+            )
         assert isinstance(tree, FilterRows | HashJoin | NestedLoopJoin)
         keep = None if tree.columns == self.root.columns else self.root.columns
         return tree if keep is None else replace(tree, keep=keep)
@@ -184,7 +235,7 @@ class _Ordered:
     # What the order is chosen from
 
     def units(self) -> list[Unit]:
-        wanted = {*self.root.columns}.union(*map(columns_of, self.parts.predicates))
+        wanted = self.needed.union(*map(columns_of, self.parts.predicates))
         wanted = wanted.union(*map(columns_read, self.parts.extras))
         return [
             Unit(
@@ -275,7 +326,8 @@ class _Ordered:
     def reduced(self, number: int) -> Physical:
         """A relation, less the rows that joins elsewhere would drop after it was put into an index."""
         node = self.parts.units[number]
-        for reduction in [r for r in self.reductions if r.unit == number]:
+        waiting, self.reductions = self.reductions, []  # two relations may reduce one another
+        for reduction in [r for r in waiting if r.unit == number]:
             keys = frozenset((reduction.source_key,))
             node = HashJoin(
                 node,
@@ -288,6 +340,7 @@ class _Ordered:
                 reason=self.root.reason,
                 estimate=reduction.fraction * self.group.units[number].relation.rows,
             )
+        self.reductions = waiting
         return node
 
     def with_extra(self, probe: Step, number: int, needed: frozenset[Column]) -> Physical:

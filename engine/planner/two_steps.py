@@ -14,19 +14,16 @@ from ..plan.physical import (
     HashAggregate,
     HashJoin,
     NestedLoopJoin,
-    ParquetScan,
     Physical,
     build_side,
 )
 from ..plan.types import Kind
-from .bodies import leaves
 from .chain_estimate import ChainEstimates, expected_column
-from .groups import decides, inner_joins, probe_keys, tells_apart
+from .groups import decides, has_no_numbers, inner_joins, probe_keys, tells_apart
 from .probe_order import domain
 
 DISTINCT_GROUPS = 1 << 16  # that a kernel counts apart for each distinct value of an argument
 HIDING = ("semi", "anti", "mark")  # joins whose right side's columns end there
-SMALL_TABLE = 1 << 12  # rows whose strings are numbered, however many differ
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +40,13 @@ class Steps:
         return early
 
 
-def in_two_steps(node: HashAggregate, inputs: Sequence[Physical]) -> Steps | None:
-    """Return an aggregation over a chain in two steps, where a kernel cannot hold it in one, or None."""
-    return with_distinct_rows(node, inputs) or by_build_row(node)
+def in_two_steps(node: HashAggregate, inputs: Sequence[Physical], hashed: bool) -> Steps | None:
+    """Return an aggregation over a chain in two steps, where a kernel cannot hold it in one, or None.
+
+    `hashed`: kernels number groups by hash tables too.
+    """
+    distinct = with_distinct_rows(node, inputs) if hashed else None
+    return distinct or by_build_row(node)
 
 
 def with_distinct_rows(node: HashAggregate, inputs: Sequence[Physical]) -> Steps | None:
@@ -100,21 +101,10 @@ def by_build_row(node: HashAggregate) -> Steps | None:
 def _deciding(name: Column, node: HashAggregate, joins: list[HashJoin]) -> HashJoin | None:
     """Return the join whose build side has `name`, strings without numbers, if its row decides all keys but is none of them."""
     join = next((j for j in joins if name in build_side(j).columns), None)
-    if join is None or not any(_has_no_numbers(leaf, name) for leaf in leaves(build_side(join))):
+    if join is None or not has_no_numbers(build_side(join), name):
         return None
     apart = tells_apart(node.keys, join)
     return join if decides(join, joins, node.keys) and not apart else None
-
-
-def _has_no_numbers(leaf: Physical, column: Column) -> bool:
-    """Whether a file does not keep the column's strings in a dictionary, as it would if they came again."""
-    if not isinstance(leaf, ParquetScan) or column not in leaf.made:
-        return False
-    statistics = leaf.table.statistics()
-    known = statistics.columns.get(leaf.sources[leaf.made.index(column)])
-    if known is None or (statistics.rows or 0) <= SMALL_TABLE:
-        return False
-    return known.distinct is None and known.likely_distinct is None
 
 
 def _carried(node: Physical, column: Column) -> Physical:

@@ -12,6 +12,7 @@ import pytest
 import fuseline
 from fuseline.plan.node import transform_up, walk
 from fuseline.plan.physical import (
+    ComputeColumns,
     ConcatRows,
     FilterRows,
     HashAggregate,
@@ -60,10 +61,24 @@ def test_an_aggregate_above_a_join(connection: fuseline.Connection) -> None:
     assert _bodies(connection, "select sum(v + w) from t join other using (k)") == [HashAggregate]
 
 
-def test_auto_leaves_joins_to_the_operators_of_the_cpu(connection: fuseline.Connection) -> None:
+@pytest.mark.parametrize(
+    ("query", "bodies"),
+    [
+        ("select sum(t.v) from large join t on large.v = t.v", [HashAggregate]),
+        ("select sum(v) from t join other using (k) where v > 3", []),
+        ("select w, sum(v) from large join other on v = k group by w", [HashAggregate]),
+        # as many groups as rows, which the operators number as fast
+        (
+            "select v * 7, count(*) from large join large as l using (v) group by 1",
+            [ComputeColumns],
+        ),
+    ],
+)
+def test_joins_on_the_cpu(
+    query: str, bodies: list[type[Physical]], connection: fuseline.Connection
+) -> None:
     connection.set_option("fuse", "auto")
-    query = "select sum(t.v) from large join t on large.v = t.v where large.v > 3"
-    assert _bodies(connection, query) == [FilterRows]
+    assert _bodies(connection, query) == bodies
 
 
 def test_rows_without_a_filter_are_not_fused(connection: fuseline.Connection) -> None:

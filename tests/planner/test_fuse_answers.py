@@ -11,7 +11,7 @@ import fuseline
 from benchmarks import tpch as suite
 from fuseline import planner
 from fuseline.plan.physical import Physical, Pipeline, Stored
-from fuseline.planner import fuse, probe_order
+from fuseline.planner import probe_order
 from tests.compare import assert_same_as_duckdb
 from tests.conftest import SCALE
 from tests.planner.random_queries import random_query
@@ -43,7 +43,6 @@ def unfolded(plan: Physical) -> Physical:
 
 @pytest.fixture
 def connection(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    monkeypatch.setattr(fuse, "JOINS", True)
     made = planner.fuse_pipelines
     monkeypatch.setattr(planner, "fuse_pipelines", lambda plan, _: unfolded(made(plan, "always")))
     with fuseline.connect(device="cpu", check=True) as opened:
@@ -66,6 +65,12 @@ def test_random_queries(start: int, connection: Any) -> None:
 @pytest.mark.parametrize("start", range(3000, 3000 + 60, QUERIES_A_TEST))
 def test_in_a_greedy_order(start: int, connection: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probe_order, "MAX_UNITS", 0)
+    check(start, connection)
+
+
+@pytest.mark.parametrize("start", range(4000, 4000 + 60, QUERIES_A_TEST))
+def test_with_all_reductions(start: int, connection: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe_order, "_is_worth_it", lambda *_: True)
     check(start, connection)
 
 
