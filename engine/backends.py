@@ -40,7 +40,7 @@ def load_backends(device: Device, settings: Settings) -> Mapping[Device, Backend
     if device == "gpu":
         from .operators import gpu
 
-        gpu.prepare(settings.memory_limit, host=cpu.evaluate_column)
+        gpu.prepare(settings.memory_limit, host=cpu.evaluate_column, operate=cpu.operate)
         backends["gpu"] = gpu
     return backends
 

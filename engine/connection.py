@@ -347,6 +347,7 @@ class Connection:
             context,
             timed=timed or settings.debug > 0,
             memory_limit=settings.memory_limit,
+            spill_dir=settings.spill_dir,
         ).with_profile(plan_seconds=seconds, cached_plan=cached)
         if settings.debug > 0:
             from .trace import show_run

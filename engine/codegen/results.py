@@ -24,13 +24,13 @@ def result_columns(
 ) -> tuple[dict[Column, pa.Array], int]:
     """Return the columns of an aggregate, keys and calls, and their length; `arrays` holds one array an accumulator.
 
-    `numbers` are the group numbers of a hashed grouping, in the order of the arrays.  Groups that no row fell into are left
-    out.  Raises `OutOfRange` for a sum beyond 38 digits.
+    `numbers` are the group numbers where the arrays hold only groups that rows fell into; else other groups are left out.
+    Raises `OutOfRange` for a sum beyond 38 digits.
     """
     results: dict[Column, pa.Array] = {}
     grouping = made.grouping
     counts: dict[int, Any] = {}
-    kept = np.zeros(1, np.int64)
+    slots: Any = None
     if grouping is not None:
         if grouping.distinct:
             counts = _distinct_counts(made, grouping, arrays)
@@ -39,15 +39,24 @@ def result_columns(
                 for a, array in zip(made.accumulators, arrays, strict=True)
             ]
         if grouping.keys or grouping.row is not None:
-            kept = np.flatnonzero(arrays[grouping.rows] > 0)
-        slots = kept * grouping.inner if numbers is None else numbers[kept]
+            slots, arrays, counts = _met(grouping, arrays, numbers, counts)
         for key in grouping.keys:
-            results[key.column] = _key_values(key, slots)
+            results[key.column] = _key_values(key, slots, grouping)
     for i, folded in enumerate(made.folded):
         given = [counts[i]] if i in counts else [arrays[at] for at in folded.accumulators]
-        values, valid = folded.finish([array[kept] for array in given])
+        values, valid = folded.finish(given)
         results[folded.column] = arrow_array(values, valid, folded.column.type, folded.values)
-    return results, len(kept)
+    return results, 1 if slots is None else len(slots)
+
+
+def _met(
+    grouping: Grouping, arrays: Sequence[Any], numbers: Any, counts: dict[int, Any]
+) -> tuple[Any, Sequence[Any], dict[int, Any]]:
+    """Return the numbers of the groups that rows fell into, and their elements of the accumulators."""
+    if numbers is not None:
+        return numbers, arrays, counts
+    kept = np.flatnonzero(arrays[grouping.rows] > 0)
+    return kept, [array[kept] for array in arrays], {i: c[kept] for i, c in counts.items()}
 
 
 def rows_of_groups(made: Program, arrays: Sequence[Any], numbers: Any = None) -> dict[int, Any]:
@@ -55,9 +64,8 @@ def rows_of_groups(made: Program, arrays: Sequence[Any], numbers: Any = None) ->
     grouping = made.grouping
     assert grouping is not None
     assert grouping.row is not None
-    kept = np.flatnonzero(arrays[grouping.rows] > 0)
-    own = kept if numbers is None else numbers[kept]
-    return {grouping.row: own, **{m: arrays[at][kept] for m, at in grouping.rows_of}}
+    own, arrays, _ = _met(grouping, arrays, numbers, {})
+    return {grouping.row: own, **{m: arrays[at] for m, at in grouping.rows_of}}
 
 
 def _joined(accumulator: Accumulator, array: Any, grouping: Grouping) -> Any:
@@ -77,9 +85,12 @@ def _distinct_counts(made: Program, grouping: Grouping, arrays: Sequence[Any]) -
     return counts
 
 
-def _key_values(key: Key, slots: Any) -> pa.Array:
-    """The values of a group key in the groups of these numbers."""
-    part = slots // key.stride % key.size
+def _key_values(key: Key, groups: Any, grouping: Grouping) -> pa.Array:
+    """The values of a group key in the groups of these numbers; the first key is what is left of them."""
+    stride = key.stride // grouping.inner  # of numbers that leave out arguments of DISTINCT
+    part = groups if stride == 1 else groups // stride
+    if key is not grouping.keys[0]:
+        part = part % key.size
     valid = part != key.size - 1 if key.nullable else None
     if key.values is not None and not len(key.values):
         return pa.nulls(len(part), pa.string())

@@ -6,6 +6,8 @@
     unsupported   (node) -> why this backend cannot run the node, or None
     to_arrow      (table, columns) -> pyarrow.Table, in the types of `plan.types.to_arrow`
     from_arrow    (pyarrow.Table, columns) -> Table
+    parted        (table, keys, columns) -> rows on the host, in the order of the parts of a join (`spilling`)
+    unparted      (rows on the host, columns) -> Table
     num_rows, num_bytes, synchronize, name
 
 A Table maps column ids to arrays of equal length.  May import plan, storage and codegen; never the planner, never each other.

@@ -7,6 +7,7 @@ import os
 import re
 import stat
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,12 +48,7 @@ def find_files(patterns: Sequence[str]) -> tuple[FoundFile, ...]:
 
 
 def _find(pattern: str) -> list[FoundFile]:
-    scheme = re.match(r"([a-zA-Z][a-zA-Z0-9+.-]+)://", pattern)
-    if scheme and scheme[1].lower() != "file":
-        raise Unsupported(
-            f'"{pattern}" is a remote path, which is not read yet: copy the files to a local disk first.'
-        )
-    path = str(Path(pattern.removeprefix("file://") if scheme else pattern).expanduser())
+    path = _local(pattern)
     found = _look(path)
     if isinstance(found, FoundFile):
         return [found]
@@ -66,6 +62,17 @@ def _find(pattern: str) -> list[FoundFile]:
     if glob.has_magic(path):
         return _matching(path) or _nothing(f'no file that matches "{pattern}"')
     return _nothing(f'no file "{pattern}"{_near(path)}')
+
+
+@lru_cache(maxsize=4096)
+def _local(pattern: str) -> str:
+    """Return the path that a pattern means; remembered, since each query looks at its files again."""
+    scheme = re.match(r"([a-zA-Z][a-zA-Z0-9+.-]+)://", pattern)
+    if scheme and scheme[1].lower() != "file":
+        raise Unsupported(
+            f'"{pattern}" is a remote path, which is not read yet: copy the files to a local disk first.'
+        )
+    return str(Path(pattern.removeprefix("file://") if scheme else pattern).expanduser())
 
 
 def check_unchanged(file: FileIdentity) -> None:

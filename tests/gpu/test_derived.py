@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+import fuseline
 from fuseline.codegen.values import NotFusable
 from fuseline.operators.context import Context
 from fuseline.plan import infer
-from fuseline.plan.expr import ColumnRef, Expr
-from fuseline.plan.types import BOOLEAN, INTEGER
+from fuseline.plan.expr import ColumnRef, Expr, Literal
+from fuseline.plan.types import BIGINT, BOOLEAN, INTEGER
 from fuseline.storage.cache import ColumnCache
 from fuseline.storage.encodings import Dictionary, EncodedColumn, Narrow
+from tests.codegen.test_lookup import ALL, ASCII
+from tests.compare import assert_same_as_duckdb
 from tests.operators.test_derived import LIKE, TEXTS, S, call
 
 pytestmark = pytest.mark.gpu
@@ -79,6 +83,83 @@ def test_truth_values_have_one_encoding(strings: list[str | None], tmp_path: Pat
     assert (found.type, found.encoding, found.rows) == (BOOLEAN, Narrow(0, 1, 1), len(strings))
     assert (found.low, found.high, found.nulls) == (0, 1, strings.count(None))
     assert (found.validity is None) == (found.nulls == 0)
+
+
+# Pieces of texts by what an earlier run has found
+
+
+@pytest.fixture
+def remembered(representation: None, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What is kept in mind of pieces, nothing at first; kernels take few rows too, and strings never lie as codes."""
+    from fuseline.operators.gpu import column_kernels, dictionaries, pieces
+
+    monkeypatch.setattr(dictionaries, "MOST_KEYS", 0)
+    monkeypatch.setattr(column_kernels, "ready", lambda context, rows: True)
+    monkeypatch.setattr(pieces, "_known", OrderedDict())
+    return pieces._known
+
+
+def piece(function: str, *places: int) -> Expr:
+    return call(function, *(Literal(p, BIGINT) for p in places))
+
+
+PHONES: list[str | None] = [*("13-345", "", "1", "13", "2\x003", "\x00\x00", "abc-def"), None]
+SLICES = [
+    (piece("substring", 1, 2), slice(0, 2)),
+    (piece("substring", 3, 1), slice(2, 3)),
+    (piece("substring", 2, 8), slice(1, 9)),
+    (piece("left", 3), slice(0, 3)),
+]
+
+
+@pytest.mark.parametrize("times", [1, 5_000])
+@pytest.mark.parametrize(("expr", "part"), SLICES)
+def test_pieces(expr: Expr, part: slice, times: int, remembered: Any, tmp_path: Path) -> None:
+    def check(strings: list[str | None]) -> EncodedColumn:
+        found = of(expr, strings, tmp_path)
+        assert values(found) == [None if s is None else s[part] for s in strings]
+        assert found.nulls == strings.count(None)
+        return found
+
+    first, second = check(PHONES * times), check(PHONES * times)
+    assert isinstance(first.encoding, Dictionary)
+    assert isinstance(second.encoding, Dictionary)
+    assert second.encoding.values is first.encoding.values
+    fewer: list[str | None] = ["13-345", "abc-def"] * 4 * times
+    third = check(fewer)
+    assert isinstance(third.encoding, Dictionary)
+    assert third.encoding.values is first.encoding.values
+    for strange in ("xyzxyz", "é1", "1é3", "13é", "日本語"):
+        check([*PHONES[:-1], strange] * times)
+        check(PHONES * times)
+    for none in ("", None):
+        check([none] * len(PHONES) * times)
+    check([])
+
+
+def test_pieces_that_kernels_do_not_take(remembered: Any, tmp_path: Path) -> None:
+    for expr in (
+        piece("substring", 0, 2),
+        piece("substring", -2, 2),
+        piece("substring", 2),
+        piece("left", 0),
+        piece("left", -1),
+        piece("substring", 60, 9),
+    ):
+        of(expr, PHONES, tmp_path)
+        assert not remembered
+
+
+@pytest.mark.parametrize("tables", [ALL, ASCII], ids=["all", "ascii"])
+def test_pieces_in_queries(tables: dict[str, pa.Table], remembered: Any) -> None:
+    query = """select substring(s, 1, 2) as x, count(*), sum(k) from t
+        where substring(s, 1, 2) in ('13', 'zz', 'é', '', 'ab') or left(s, 1) like '3%'
+        group by 1"""
+    with fuseline.connect(device="gpu", fuse="always") as connection:
+        connection.register("t", tables["t"])
+        for _ in range(3):
+            assert_same_as_duckdb(query, tables, connection=connection)
+    assert remembered
 
 
 def test_what_is_refused(tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ def test_strings_that_mostly_differ_have_no_encoding() -> None:
     assert nowhere(pa.array([f"customer {i}" for i in range(100_000)]))
 
 
-def test_a_text_that_the_first_rows_do_not_have() -> None:
+def test_a_text_that_is_not_in_the_sample() -> None:
     values = np.array(["a", "bb", "", "ccc"])[np.arange(200_000) % 4]
     assert_same(pa.array([*values, "late", None]))
 
@@ -175,7 +175,10 @@ def test_columns_that_are_encoded_together() -> None:
         if alone is None:
             assert not isinstance(together[kind], EncodedColumn)
             continue
-        assert together[kind].codes.to_arrow().equals(alone.codes.to_arrow()), kind
+        # As text, in which NaN is NaN
+        assert repr(together[kind].codes.to_arrow().to_pylist()) == repr(
+            alone.codes.to_arrow().to_pylist()
+        ), kind
 
 
 @pytest.mark.parametrize("nulls", [False, True])

@@ -12,7 +12,7 @@ import pytest
 import fuseline
 from fuseline.errors import ExecutionError
 from fuseline.operators.context import PipelineReceipt
-from tests.codegen.test_joins import KINDS, SHAPES, SOME, STAR, TYPES, _table
+from tests.codegen.test_joins import KINDS, SHAPES, SOME, STAR, TYPES, keyed
 from tests.gpu.test_pipeline import assert_same
 
 pytestmark = pytest.mark.gpu
@@ -63,14 +63,14 @@ def test_every_kind_of_join_over_every_shape_of_keys(kind: str, shape: str) -> N
     if "scalar" in kind and "duplicate" in shape:
         return  # which raises, see below
     probe, build = SHAPES[shape]
-    assert_answered(KINDS[kind], {"t": _table("v", probe), "u": _table("w", build)})
+    assert_answered(KINDS[kind], {"t": keyed("v", probe), "u": keyed("w", build)})
 
 
 @pytest.mark.parametrize("shape", LARGE)
 @pytest.mark.parametrize("kind", ["inner", "left", "in", "not in", "exists residual", "build keys"])
 def test_more_rows_than_a_block_takes(kind: str, shape: str) -> None:
     probe, build = SHAPES[shape]
-    assert_joined(KINDS[kind], {"t": _table("v", probe), "u": _table("w", build)})
+    assert_joined(KINDS[kind], {"t": keyed("v", probe), "u": keyed("w", build)})
 
 
 @pytest.mark.parametrize("name", TYPES)
@@ -78,8 +78,8 @@ def test_more_rows_than_a_block_takes(kind: str, shape: str) -> None:
 def test_keys_of_every_type(kind: str, name: str) -> None:
     data_type, probe, build = TYPES[name]
     tables = {
-        "t": _table("v", pa.array(probe, data_type)),
-        "u": _table("w", pa.array(build, data_type)),
+        "t": keyed("v", pa.array(probe, data_type)),
+        "u": keyed("w", pa.array(build, data_type)),
     }
     assert_joined(KINDS[kind], tables)
 
@@ -256,13 +256,13 @@ def test_a_result_larger_than_expected(query: str) -> None:
 
 def test_keys_that_repeat_although_they_might_be_unique() -> None:
     for keys in ([1, 100, 5, 5], [10**12, -(10**12), 5, 5]):
-        tables = {"t": _table("v", [1, 5, 7, 7, None]), "u": _table("w", keys)}
+        tables = {"t": keyed("v", [1, 5, 7, 7, None]), "u": keyed("w", keys)}
         for kind in ("inner", "left", "groups", "build keys", "residual", "left residual"):
             assert_joined(KINDS[kind], tables)
 
 
 def test_two_rows_of_a_scalar_subquery_raise() -> None:
-    tables = {"t": _table("v", [1, 2, 3]), "u": _table("w", [2, 2, 3])}
+    tables = {"t": keyed("v", [1, 2, 3]), "u": keyed("w", [2, 2, 3])}
     for mode in ("always", "never"):
         with pytest.raises(ExecutionError, match="More than one row"):
             run("select sum((select w from u where u.k = t.k)) from t", tables, fuse=mode)
@@ -276,7 +276,7 @@ def test_too_little_memory_leaves_the_work_to_operators(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(buffers, "DeviceBuffer", full)
     monkeypatch.setattr("fuseline.operators.gpu.prepared.blank_of", lambda regions: None)
-    tables = {"t": _table("v", SOME), "u": _table("w", [1, 2, 3])}
+    tables = {"t": keyed("v", SOME), "u": keyed("w", [1, 2, 3])}
     found, done = run(KINDS["inner"], tables, fuse="always")
     assert [receipt.reason for receipt in done] == [
         "there is too little memory for its indexes and groups"

@@ -19,6 +19,7 @@ from .aggregate import distinct_on, hash_aggregate
 from .bandwidth import copy_bandwidth, device_name
 from .expressions import evaluate
 from .join import hash_join, nested_loop_join
+from .join_parts import parted, unparted
 from .load import load_columns
 from .rows import (
     compute_columns,
@@ -44,8 +45,11 @@ __all__ = [
     "name",
     "num_bytes",
     "num_rows",
+    "operate",
+    "parted",
     "synchronize",
     "to_arrow",
+    "unparted",
     "unsupported",
 ]
 
@@ -101,6 +105,13 @@ def from_arrow(table: pa.Table, columns: Sequence[Column]) -> Table:
 def evaluate_column(expr: Expr, column: Column, values: pa.Table) -> pa.Array:
     """Return an expression of one column over its values, for a backend that cannot compute it for all of them."""
     return to_logical(evaluate(expr, from_arrow(values, (column,))), expr.type)
+
+
+def operate(node: p.Physical, table: pa.Table, context: Context) -> pa.Table:
+    """Run a node of one input over a table of the host, for a backend that has few rows there."""
+    (child,) = node.children
+    given = from_arrow(table, child.columns)
+    return to_arrow(OPERATORS[type(node)](node, (given,), context), node.columns)
 
 
 def num_rows(table: Table) -> int:

@@ -38,7 +38,7 @@ class EncodedScan:
         first = _part(scan, [(c, s) for c, s in _pairs(scan) if c in wanted])
         self._found = _cached(first, row_groups(scan), context)
         count = len(set(first.sources))
-        if row_groups(scan) is not None and len(self._found) < count:
+        if isinstance(scan, p.ParquetScan) and row_groups(scan) and len(self._found) < count:
             whole = _cached(first, None, context)
             if len(whole) == count:
                 self.scan, self._found = dataclasses.replace(scan, selection=None), whole

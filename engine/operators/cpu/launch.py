@@ -12,8 +12,10 @@ import numpy as np
 from ...codegen import host
 from ...codegen.host_indexes import REPEATED, build
 from ...codegen.indexes import Index
+from ...codegen.loop import Machine, Number
 from ...codegen.stages import Stages
 from ...codegen.steps import Program
+from ...plan import physical as p
 from ...plan.expr import Column
 from ...storage.encodings import EncodedColumn
 from ..context import BuildReceipt, Context, Origin
@@ -60,14 +62,10 @@ def load(kernels: Kernels, leaves: Leaves) -> list[Origin]:
     ]
 
 
-def uses(stages: Stages, leaves: Leaves) -> Iterator[Use]:
-    """Yield the columns that the kernels read, each once."""
-    met = {}
-    for made in stages.programs:
-        for relation, column in _read(made):
-            use = _use(made, relation, column, leaves)
-            met[id(use)] = use
-    yield from met.values()
+def uses(stages: Stages, leaves: Leaves) -> tuple[Use, ...]:
+    """Return the columns that the kernels read, each once."""
+    read = {(id(leaf), c): (leaf, c) for made in stages.programs for leaf, c in _read(made)}
+    return tuple(leaves.use(leaf, column) for leaf, column in read.values())
 
 
 def builds(kernels: Kernels) -> tuple[BuildReceipt, ...]:
@@ -85,22 +83,16 @@ def _size(index: Index) -> int:
 
 def arguments(made: Program, leaves: Leaves) -> list[Any]:
     """The arrays of the columns that a kernel reads, in the order of its parameters: codes, and a bitmap where there are NULLs."""
-    return [
-        buffer
-        for relation, column in _read(made)
-        for buffer in _buffers(_use(made, relation, column, leaves).encoded)
-    ]
+    return [b for leaf, column in _read(made) for b in _buffers(leaves.encoded(leaf, column))]
 
 
-def _read(made: Program) -> Iterator[tuple[int, Column]]:
-    yield from ((0, each.column) for each in made.inputs)
-    yield from ((element.relation, element.input.column) for element in made.elements)
-
-
-def _use(made: Program, relation: int, column: Column, leaves: Leaves) -> Use:
-    """A column by the name that it has for one reading of its leaf."""
-    read = made.relations[relation]
-    return leaves.uses[id(read.leaf), read.stored[column]]
+def _read(made: Program) -> Iterator[tuple[p.Physical, Column]]:
+    """Columns by their leaves, and by the names that they have there."""
+    named = [(0, each.column) for each in made.inputs]
+    named += [(element.relation, element.input.column) for element in made.elements]
+    for number, alias in named:
+        relation = made.relations[number]
+        yield relation.leaf, relation.stored[alias]
 
 
 def _buffers(column: EncodedColumn) -> list[Any]:
@@ -125,6 +117,15 @@ def run(kernels: Kernels, leaves: Leaves, context: Context) -> Done:
     return _main(*main, memory, leaves, context)
 
 
+def _rows_of_sums(made: Program, outcome: host.Outcome) -> int:
+    """The most rows of a group, where sums may not be exact for so many; counts always are."""
+    counts = (Number(1, Machine.I64), Number(0, Machine.I64))
+    sums = (a for a in made.accumulators if a.fold == "add" and a.machine is Machine.I64)
+    if made.counted is None or not made.repeats or all(a.term in counts for a in sums):
+        return 0
+    return int(outcome.arrays[made.counted].max(initial=0))
+
+
 def _main(
     function: Callable[..., Any],
     made: Program,
@@ -137,7 +138,7 @@ def _main(
         outcome = host.run(
             function, made, columns, rows, context.threads, context.deterministic, memory
         )
-        if made.counted is not None and outcome.arrays[made.counted].max(initial=0) >= MANY:
+        if _rows_of_sums(made, outcome) >= MANY:
             return Done(doubt="a group has 2**31 rows or more")
         return Done(outcome, CLOSE if outcome.doubt else None)
     found: Any

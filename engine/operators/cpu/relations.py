@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from ...codegen.inputs import input_of
 from ...codegen.results import domain
-from ...codegen.values import Input
+from ...codegen.values import Input, NotFusable
 from ...plan import physical as p
 from ...plan.expr import Column, Expr, columns_of, new_column
 from ...storage.decode import codes_of, decode
@@ -24,15 +26,21 @@ from .scan import memory_scan, parquet_scan
 from .stored import stored_column
 from .table import Indices, Table, physical_type, take_array, to_physical
 
+ROWS_SEEN = 1 << 10  # of a column, to tell in which order it is
+
 
 @dataclass(frozen=True)
 class Use:
-    """A column that kernels read, or an expression over one; `made` is the column by which they know it."""
+    """A column that kernels read, or an expression over one, as it was when they were made; they know it as `made`.
+
+    The column itself is not held, so that the cache may let it go.
+    """
 
     leaf: p.Physical
     made: Column
     expr: Expr | None
-    encoded: EncodedColumn
+    described: Input
+    column: weakref.ref[EncodedColumn]
 
 
 class Leaves:
@@ -54,8 +62,9 @@ class Leaves:
         self._repeating = repeating
         self._context = context
         self._scans: dict[int, EncodedScan] = {}
-        self._derived: dict[tuple[int, Expr], Use] = {}
-        self.uses: dict[tuple[int, Column], Use] = {}
+        self._derived: dict[tuple[int, Expr], Column] = {}
+        self._exprs: dict[tuple[int, Column], Expr] = {}
+        self._read: dict[tuple[int, Column], EncodedColumn] = {}
 
     @property
     def loaded(self) -> bool:
@@ -71,10 +80,8 @@ class Leaves:
         return input_of(column, self.encoded(leaf, column))
 
     def derived(self, leaf: p.Physical, expr: Expr) -> Input:
-        held = self._derived.get((id(leaf), expr))
-        if held is None:
-            held = self._evaluated(leaf, new_column(str(expr), expr.type), expr)
-        return input_of(held.made, held.encoded)
+        made = self._derived.get((id(leaf), expr)) or new_column(str(expr), expr.type)
+        return input_of(made, self._evaluated(leaf, made, expr))
 
     def fold(self, expr: Expr, source: Input) -> pa.Array:
         """Evaluate an expression on each value of a column, in the order of its codes, and on NULL last."""
@@ -86,14 +93,30 @@ class Leaves:
 
     def encoded(self, leaf: p.Physical, column: Column) -> EncodedColumn:
         """Return a leaf's column, or one that `derived` made; raises `NotFusable` for one that has no encoding."""
-        use = self.uses.get((id(leaf), column))
-        if use is None:
+        held = self._read.get((id(leaf), column))
+        if held is None:
             if isinstance(leaf, p.Stored):
-                made = stored_column(self._inputs[leaf.number], column, self._context.threads)
+                held = stored_column(self._inputs[leaf.number], column, self._context.threads)
             else:
-                made = self._scan(leaf)[column]
-            use = self.uses[id(leaf), column] = Use(leaf, column, None, made)
-        return use.encoded
+                held = self._scan(leaf)[column]
+            self._read[id(leaf), column] = held
+        return held
+
+    def use(self, leaf: p.Physical, made: Column) -> Use:
+        """Return what a later run has to know of a column that was read."""
+        column, expr = self._read[id(leaf), made], self._exprs.get((id(leaf), made))
+        return Use(leaf, made, expr, input_of(made, column), weakref.ref(column))
+
+    def in_order(self, leaf: p.Physical, column: Column) -> bool:
+        """Whether rows seem to come in the order of one of the leaf's columns, from a look at some."""
+        if column not in leaf.columns:
+            return False
+        try:
+            codes = self.encoded(leaf, column).codes
+        except NotFusable:
+            return False
+        seen = codes[:: max(1, len(codes) // ROWS_SEEN)].astype(np.int64)
+        return bool((np.diff(seen) >= 0).all())
 
     def fits(self, uses: Collection[Use], rows: Collection[tuple[p.Physical, int]]) -> bool:
         """Whether columns that an earlier run has read, of so many rows, are such that its kernels serve again."""
@@ -103,21 +126,20 @@ class Leaves:
 
     def _is_same(self, use: Use) -> bool:
         if use.expr is not None:
-            now = self._evaluated(use.leaf, use.made, use.expr).encoded
+            now = self._evaluated(use.leaf, use.made, use.expr)
         else:
             now = self.encoded(use.leaf, use.made)
-        # What operators made is never the same object, and a kernel fits all columns of one description
-        return now is use.encoded or (
-            (use.expr is not None or isinstance(use.leaf, p.Stored))
-            and input_of(use.made, now) == input_of(use.made, use.encoded)
-        )
+        return use.column() is now or input_of(use.made, now) == use.described
 
-    def _evaluated(self, leaf: p.Physical, made: Column, expr: Expr) -> Use:
-        (column,) = columns_of(expr)
-        (values,) = self.plain(leaf, [column])
-        use = Use(leaf, made, expr, derived(expr, column, values, self._context))
-        self._derived[id(leaf), expr] = self.uses[id(leaf), made] = use
-        return use
+    def _evaluated(self, leaf: p.Physical, made: Column, expr: Expr) -> EncodedColumn:
+        held = self._read.get((id(leaf), made))
+        if held is None:
+            (column,) = columns_of(expr)
+            (values,) = self.plain(leaf, [column])
+            held = self._read[id(leaf), made] = derived(expr, column, values, self._context)
+            self._derived[id(leaf), expr] = made
+            self._exprs[id(leaf), made] = expr
+        return held
 
     def gathered(
         self, leaf: p.Physical, columns: Sequence[Column], rows: Indices

@@ -27,9 +27,11 @@ __all__ = [
     "name",
     "num_bytes",
     "num_rows",
+    "parted",
     "prepare",
     "synchronize",
     "to_arrow",
+    "unparted",
     "unsupported",
 ]
 
@@ -39,6 +41,7 @@ if find_spec("pylibcudf") is not None:
     from .aggregate import distinct_on, hash_aggregate
     from .bandwidth import copy_bandwidth, device_name
     from .join import hash_join, nested_loop_join
+    from .join_parts import parted, unparted
     from .load import load_columns
     from .rows import (
         compute_columns,
@@ -53,7 +56,8 @@ if find_spec("pylibcudf") is not None:
     from .sort import sort_rows, top_k
     from .stream import stream_pipeline
     from .support import unsupported
-    from .table import Table, from_arrow, num_bytes, num_rows, to_arrow
+    from .table import Table, from_arrow, num_bytes, num_rows
+    from .to_host import to_arrow
 
     Operator = Callable[[Any, tuple[Table, ...], Context], Table]
 

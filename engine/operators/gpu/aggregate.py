@@ -20,6 +20,7 @@ from .device import on_device
 from .dictionaries import Coded, Held
 from .groups import Answer, Argument, Groups, matching_order, pick, pick_held, restore
 from .set_operations import first_of_each
+from .small import run_on_host
 from .sort import sorted_rows
 from .table import Table, device_type
 
@@ -80,6 +81,9 @@ def unsupported_call(call: AggregateCall) -> str | None:
 @on_device
 def hash_aggregate(node: p.HashAggregate, inputs: tuple[Table, ...], context: Context) -> Table:
     (table,) = inputs
+    few = run_on_host(node, table.columns, table.num_rows, context)
+    if few is not None:
+        return Table(*few)
     keys = [_group_key(table.columns[c.id]) for c in node.keys]
     if keys and not table.num_rows:
         return Table({c.id: empty(device_type(c.type)) for c in node.columns}, 0)

@@ -68,16 +68,20 @@ class _Memory:
     ready = False
 
 
-def prepare(memory_limit: int | None = None, *, host: hosts.Evaluator | None = None) -> None:
+def prepare(
+    memory_limit: int | None = None,
+    *,
+    host: hosts.Evaluator | None = None,
+    operate: hosts.Operator | None = None,
+) -> None:
     """Make allocations come from CUDA's stream-ordered pool, at most `memory_limit` bytes of it.
 
     May be called again with another limit; what is allocated already does not count against a new one.  `host` computes the
-    single values that libcudf computes otherwise than DuckDB.
+    single values that libcudf computes otherwise than DuckDB, and `operate` runs nodes over few rows that are there.
     """
     import rmm.mr
 
-    if host is not None:
-        hosts.use(host)
+    hosts.use(host, operate)
     if _Memory.ready and _Memory.limit == memory_limit:
         return
     if _Memory.resource is None:

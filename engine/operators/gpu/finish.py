@@ -1,4 +1,4 @@
-"""Accumulators of many groups, which stay on the device, as result columns: the groups that exist, their keys, exact aggregates.
+"""Accumulators of many groups, which stay on the device, as result columns: keys, exact aggregates.
 
 What few aggregates need that libcudf has not (variances of more than 64 bits) is finished on the host, as that of few groups is.
 """
@@ -12,18 +12,18 @@ import numpy as np
 import pylibcudf as plc
 
 from ...codegen.accumulate import Folded
-from ...codegen.grouping import Grouping, Key
+from ...codegen.grouping import Key
 from ...codegen.results import arrow_array
 from ...codegen.steps import Program
 from ...plan.expr import AggregateCall
-from ...plan.types import DataType
+from ...plan.types import DataType, Kind
 from ...storage.device_decode import REGISTERS
+from ...storage.encodings import Narrow
 from .buffers import Memory
 from .columns import (
     BOOL,
     FLOAT64,
     HUGE,
-    INT32,
     INT64,
     binary,
     cast,
@@ -31,85 +31,89 @@ from .columns import (
     reinterpret,
     scalar,
     select,
-    sequence,
     where_true,
 )
 from .dictionaries import Held, numbered
 from .gather import late_columns
-from .prepared import Sink
+from .late import Fetch, LateColumns, Places, together
+from .picking import Bounds, Groups, Picking
 from .relations import Relations
-from .stored import keys_of
+from .stored import keys_of, rounded
 from .table import Table, device_type, to_device
 
 Op = plc.binaryop.BinaryOperator
 I64_MAX = 2**63 - 1
+REGISTER = Narrow(0, 1, 8)
+
+
+def existing_groups(
+    program: Program, found: Picking, memory: Memory, count: int, bounds: Mapping[int, Bounds]
+) -> Made:
+    """Pick the groups that rows fell into, and of them what results are made of."""
+    grouping = program.grouping
+    assert grouping is not None
+    pairs = list(zip(program.folded, program.calls, strict=True))
+    wanted = dict.fromkeys(at for folded, _ in pairs for at in folded.accumulators)
+    if not any(grouping.rows in f.accumulators and _reads_count(c) for f, c in pairs):
+        wanted.pop(grouping.rows, None)
+    groups = found.picked(memory, count, list(wanted), [at for _, at in grouping.rows_of])
+    return Made(program, groups, {i: rounded(b, count) for i, b in bounds.items()})
+
+
+def _reads_count(call: AggregateCall) -> bool:
+    """Whether a call's values take the count of its rows, which else says only whether there are any."""
+    return call.function in (*COUNTS, "avg") or call.function not in FINISHES
 
 
 @dataclass(frozen=True)
-class Groups:
-    """The groups that exist: their numbers (INT64), and accumulators by number."""
+class Made:
+    """The groups of a program's result, and for accumulators intervals that are known to hold them."""
 
-    numbers: plc.Column
-    accumulators: Mapping[int, plc.Column]
+    program: Program
+    groups: Groups
+    bounds: Mapping[int, Bounds]
 
-    @property
-    def count(self) -> int:
-        return int(self.numbers.size())
-
-
-def many_groups(program: Program, groups: Groups, relations: Relations) -> Table:
-    """Return the result of an aggregate whose groups are on the device."""
-    grouping = program.grouping
-    assert grouping is not None
-    columns: dict[int, Held] = {}
-    for key in grouping.keys:
-        columns[key.column.id] = _key(key, grouping, groups)
-    for folded, call in zip(program.folded, program.calls, strict=True):
-        columns[folded.column.id] = _finished(folded, call, program, groups)
-    if grouping.row is None:
-        return Table(columns, groups.count)
-    rows = {grouping.row: cast(groups.numbers, INT32)}
-    for number, at in grouping.rows_of:
-        rows[number] = cast(groups.accumulators[at], INT32)
-    return Table(late_columns(program, relations, rows, groups.count, columns), groups.count)
-
-
-def existing_groups(program: Program, sink: Sink, memory: Memory) -> Groups:
-    """Pick the groups that rows fell into."""
-    grouping = program.grouping
-    assert grouping is not None
-    places = sink.where.results()
-    arrays = {"out_i": (sink.out_i, INT64), "out_f": (sink.out_f, FLOAT64)}
-    found: list[plc.Column] = []
-    for number in range(len(program.accumulators)):
-        array, row = places[number]
-        span, data_type = arrays[array]
-        found.append(memory.column(span.part(row * sink.groups, sink.groups), data_type))
-    if sink.keys is not None:
-        numbers = memory.column(sink.keys, INT64)
-        there = binary(numbers, scalar(0, INT64), Op.GREATER_EQUAL, BOOL)
-    else:
-        numbers = sequence(sink.groups, data_type=INT64)
-        there = binary(found[grouping.rows], scalar(0, INT64), Op.GREATER, BOOL)
-    kept = plc.stream_compaction.apply_retention_mask(plc.Table([numbers, *found]), there)
-    numbers, *accumulators = kept.columns()
-    return Groups(numbers, dict(enumerate(accumulators)))
+    def table(self, relations: Relations) -> Table:
+        """Return the result; integers stay 64 bits wide until an operator asks for what they stand for."""
+        program, groups = self.program, self.groups
+        grouping = program.grouping
+        assert grouping is not None
+        made: dict[int, Held | Fetch] = {}
+        for key in grouping.keys:
+            made[key.column.id] = _key(key, groups)
+        for folded, call in zip(program.folded, program.calls, strict=True):
+            made[folded.column.id] = _finished(folded, call, self)
+        there = {i: held for i, held in made.items() if not isinstance(held, Fetch)}
+        fetches = {i: (0, fetch) for i, fetch in made.items() if isinstance(fetch, Fetch)}
+        columns = LateColumns(there, [Places(None, False)] if fetches else [], fetches)
+        if grouping.row is None:
+            return Table(columns, groups.count)
+        rows = {grouping.row: groups.numbers}
+        rows |= {number: groups.accumulators[at] for number, at in grouping.rows_of}
+        late = late_columns(program, relations, rows, groups.count)
+        return Table(together(columns, late), groups.count)
 
 
-def _key(key: Key, grouping: Grouping, groups: Groups) -> Held:
+def _key(key: Key, groups: Groups) -> Held | Fetch:
     """The values of a group key, which is a component of the groups' numbers."""
-    whole = len(grouping.keys) == 1 and grouping.inner == 1
-    part = groups.numbers
-    if key.stride != 1:
-        part = binary(part, scalar(key.stride, INT64), Op.DIV, INT64)
-    if not whole:
-        part = binary(part, scalar(key.size, INT64), Op.MOD, INT64)
-    there = None
+    low = key.low if key.values is None else 0
+    part = groups.numbers if groups.single else groups.component(key.stride, key.size, low)
     if key.nullable:
-        there = binary(part, scalar(key.size - 1, INT64), Op.NOT_EQUAL, BOOL)
-    if key.values is None and key.low:
-        part = binary(part, scalar(key.low, INT64), Op.ADD, INT64)
-    return _as_type(part, there, key.column.type, key.values)
+        # NULL is the last of the component's values
+        there = binary(part, scalar(key.size - 1 + low, INT64), Op.NOT_EQUAL, BOOL)
+        return _as_type(part, there, key.column.type, key.values)
+    if key.values is not None:
+        return _as_type(part, None, key.column.type, key.values)
+    return _late(part, key.column.type, (low, low + key.size - 1))
+
+
+def _late(registers: plc.Column, data_type: DataType, bounds: Bounds | None) -> Held | Fetch:
+    """Integers as in registers, as values when they are asked for."""
+    lying = device_type(data_type)
+    if bounds is None or data_type.kind is Kind.BOOLEAN or not registers.size():
+        return from_registers(registers, lying)
+    size = int(registers.device_buffer_size())
+    return Fetch(registers, REGISTER, lambda r: from_registers(r, lying), size, bounds)
 
 
 def _as_type(
@@ -161,24 +165,28 @@ class Call:
         return binary(upper, cast(low, HUGE), Op.ADD, HUGE)
 
 
-def _finished(folded: Folded, call: AggregateCall, program: Program, groups: Groups) -> Held:
+def _finished(folded: Folded, call: AggregateCall, made: Made) -> Held | Fetch:
     """The values of a call; where it counted no value of a group, it is NULL."""
-    arrays = [groups.accumulators[at] for at in folded.accumulators]
+    arrays = [made.groups.accumulators.get(at) for at in folded.accumulators]
     given = Call(folded, call, arrays)
+    bounds = made.bounds.get(folded.accumulators[0])
     if call.function in COUNTS:
-        return from_registers(arrays[0], device_type(given.type))
+        return _late(arrays[0], given.type, bounds)
     if call.function not in FINISHES:
         return _on_host(given)
     there = None
     # Groups exist by having rows: where all rows count, none has no value
-    assert program.grouping is not None
-    if folded.accumulators[-1] != program.grouping.rows:
+    assert made.program.grouping is not None
+    if folded.accumulators[-1] != made.program.grouping.rows:
         there = binary(arrays[-1], scalar(0, INT64), Op.GREATER, BOOL)
     if folded.values is not None:
         codes = arrays[0]
         if there is not None:
             codes = select(there, codes, scalar(0, INT64))
         return _as_type(codes, there, given.type, folded.values)
+    if call.function in SINGLE and len(arrays) == 2 and not given.type.is_float:
+        integers = arrays[0] if there is None else where_true(arrays[0], there)
+        return _late(integers, given.type, bounds)
     values = FINISHES[call.function](given)
     return values if there is None else where_true(values, there)
 
@@ -223,6 +231,8 @@ def _on_host(given: Call) -> plc.Column:
 
 
 COUNTS = ("count_star", "count")
+# Where a single accumulator of integers holds the values
+SINGLE = frozenset(("sum", "min", "max", "bit_and", "bit_or", "bit_xor", "count_if"))
 FINISHES: dict[str, Finish] = {
     "sum": _sum,
     "avg": _average,

@@ -74,9 +74,17 @@ def _fetch(relation: Relation, leaf: Leaf, alias: Column) -> Fetch:
     codes = leaf.narrow(column)
     if codes is not None:
         data_type = device_type(alias.type)
+        bounds = None if codes.low is None or codes.high is None else (codes.low, codes.high)
         return Fetch(
-            codes_of(codes), codes.encoding, lambda lying: _decoded(lying, codes, data_type)
+            codes_of(codes),
+            codes.encoding,
+            lambda lying: _decoded(lying, codes, data_type),
+            bounds=bounds,
         )
+    if isinstance(leaf, StoredLeaf) and isinstance(leaf.table.columns, LateColumns):
+        fetch = leaf.table.columns.whole(column.id)
+        if fetch is not None:
+            return fetch
     held = leaf.held(column)
     owned = held.device_buffer_size() if isinstance(leaf, StoredLeaf) else 0
     if isinstance(held, Coded):

@@ -1,6 +1,6 @@
-"""The host's part in GPU operators: who computes single values there, and how many they were.
+"""The host's part in GPU operators: who computes single values there, and how many they were; who runs nodes over few rows.
 
-Imports no GPU library, so that `device` can.  The evaluator is given by `prepare`; this package knows no other backend.
+Imports no GPU library, so that `device` can.  Both are given by `prepare`; this package knows no other backend.
 """
 
 from __future__ import annotations
@@ -12,18 +12,23 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ...plan.expr import Column, Expr
+from ...plan.physical import Physical
+from ..context import Context
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 # An expression of one column, and that column's values -> its values, both in the types of `plan.types.to_arrow`.
 Evaluator = Callable[[Expr, Column, "pa.Table"], "pa.Array"]
+# A node of one input, and the columns of that, in the types of `plan.types.to_arrow` -> its own columns.
+Operator = Callable[[Physical, "pa.Table", Context], "pa.Table"]
 
 
 class _Given:
-    """Who computes; one evaluator a process."""
+    """Who computes; one evaluator and one operator a process."""
 
     evaluator: Evaluator | None = None
+    operator: Operator | None = None
 
 
 class _Thread(threading.local):
@@ -35,9 +40,15 @@ class _Thread(threading.local):
 _thread = _Thread()
 
 
-def use(evaluator: Evaluator) -> None:
-    """Have single values computed by `evaluator` from now on."""
-    _Given.evaluator = evaluator
+def use(evaluator: Evaluator | None, operator: Operator | None) -> None:
+    """Have single values computed by `evaluator` from now on, and nodes over few rows run by `operator`; None changes nothing."""
+    _Given.evaluator = evaluator or _Given.evaluator
+    _Given.operator = operator or _Given.operator
+
+
+def operator() -> Operator | None:
+    """Return who runs nodes over few rows."""
+    return _Given.operator
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pylibcudf as plc
 
 from ...storage.encodings import Encoding
-from .columns import BOOL, INT32, binary, scalar, select
+from .columns import BOOL, INT32, binary, scalar, select, sequence
 from .dictionaries import Held
 
 Op = plc.binaryop.BinaryOperator
@@ -23,24 +23,39 @@ NONE = -(1 << 31)  # a row number that is out of bounds, even when libcudf count
 class Fetch:
     """A column of a relation: how it lies in memory, and what makes values of rows of that.
 
-    What lies there has the order of the values.  `owned` bytes are kept by this table alone, those of the cache are not.
+    What lies there has the order of the values.  `owned` bytes are kept by this table alone, those of the cache are not.  `bounds`
+    are an interval that holds all integers, as in registers, that a `Narrow` encoding stands for.
     """
 
     lying: plc.Column
     encoding: Encoding | None
     decode: Callable[[plc.Column], Held]
     owned: int = 0
+    bounds: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
 class Places:
-    """Row numbers of a relation (INT32); where it is `optional`, a negative one means NULLs."""
+    """Row numbers of a relation (INT32); where it is `optional`, a negative one means NULLs.
 
-    rows: plc.Column
+    Without `rows` they are all rows, in order: what is late is then what values are made of.
+    """
+
+    rows: plc.Column | None
     optional: bool
+
+    @property
+    def nbytes(self) -> int:
+        return 0 if self.rows is None else int(self.rows.device_buffer_size())
+
+    def numbers(self, count: int) -> plc.Column:
+        """Return the row numbers, `count` of them."""
+        return sequence(count) if self.rows is None else self.rows
 
     def gather(self, lying: Sequence[plc.Column]) -> list[plc.Column]:
         """Return these rows of columns."""
+        if self.rows is None:
+            return list(lying)
         rows, policy = self.rows, OutOfBounds.DONT_CHECK
         if self.optional:
             there = binary(rows, scalar(0, INT32), Op.GREATER_EQUAL, BOOL)
@@ -80,8 +95,19 @@ class LateColumns(Mapping[int, Held]):
         """The bytes that this table keeps in memory, itself or in relations that nobody else keeps."""
         owned = {id(f.lying): f.owned for _, f in self.fetches.values()}
         size = sum(held.device_buffer_size() for held in self.there.values())
-        size += sum(p.rows.device_buffer_size() for p in self.places)
+        size += sum(p.nbytes for p in self.places)
         return int(size) + sum(owned.values())
+
+    def late(self, column_id: int) -> Fetch | None:
+        """Return how a column that is not there yet is fetched."""
+        return None if column_id in self.there else self.fetches[column_id][1]
+
+    def whole(self, column_id: int) -> Fetch | None:
+        """Return how a column is made of what has the same rows, if that is what it is made of."""
+        if column_id in self.there:
+            return None
+        number, fetch = self.fetches[column_id]
+        return fetch if self.places[number].rows is None else None
 
     def fetch(self, column_ids: Iterable[int]) -> None:
         """Gather those of some columns that are not there yet, which then are; those of a relation together."""

@@ -18,7 +18,7 @@ from cuda.core import Device, Kernel, LaunchConfig, ObjectCode, Stream, launch
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
 from ...codegen import emit_cuda, index_checks
-from ...codegen.device import Architecture
+from ...codegen.device import Architecture, Signature
 from ...codegen.loop import Machine
 from ...codegen.places import ROWS_A_THREAD, Layout
 from ...codegen.steps import Program
@@ -28,7 +28,7 @@ from .regions import Regions, Span
 
 PLAIN_SHARED_BYTES = 48 * 1024  # of dynamic shared memory; for more the kernel must be told
 ALIGNMENT = 64
-CHECK_THREADS = 256
+FIXED_THREADS = 256
 
 # What a kernel takes, by the name of a parameter: a number, an array in a run's buffers, or a column's codes or bitmap
 Given = Any
@@ -59,6 +59,10 @@ class Launch:
         for place, part in self.columns:
             arguments[place] = address(columns[part.key], part.bitmap)
         launch(_stream(), self.config, self.kernel, *arguments)
+
+    def run_alone(self) -> None:
+        """Run a kernel whose arguments are all the same in each run."""
+        launch(_stream(), self.config, self.kernel, *self.arguments)
 
 
 @dataclass(frozen=True)
@@ -121,9 +125,24 @@ def prepared(
 
 def prepared_check(code: bytes, buckets: int, given: Mapping[str, Given]) -> Launch:
     """Return the launch that counts the keys of a hashed index that repeat."""
-    kernel = _loaded(code, index_checks.NAME, 0)
-    config = LaunchConfig(grid=_blocks(kernel, CHECK_THREADS, 0, buckets), block=CHECK_THREADS)
-    return _launch(kernel, config, index_checks.SIGNATURE, given)
+    return prepared_fixed(code, index_checks.NAME, index_checks.SIGNATURE, buckets, given)
+
+
+def prepared_fixed(
+    code: bytes, name: str, signature: Signature, turns: int, given: Mapping[str, Given]
+) -> Launch:
+    """Return the launch of a kernel that is the same for all programs and works with any grid; a thread takes a turn at a time."""
+    kernel = _loaded(code, name, 0)
+    config = LaunchConfig(grid=_blocks(kernel, FIXED_THREADS, 0, turns), block=FIXED_THREADS)
+    return _launch(kernel, config, signature, given)
+
+
+def prepared_block(
+    code: bytes, name: str, signature: Signature, given: Mapping[str, Given]
+) -> Launch:
+    """Return the launch of a kernel that is one block, whose threads share 8 bytes each."""
+    config = LaunchConfig(grid=1, block=FIXED_THREADS, shmem_size=8 * FIXED_THREADS)
+    return _launch(_loaded(code, name, 0), config, signature, given)
 
 
 def _launch(

@@ -20,9 +20,9 @@ from ..bodies import Operators, run_operators
 from ..context import BuildReceipt, Context, Origin, PipelineReceipt
 from ..streaming import check_room
 from .buffers import Memory
-from .columns import INT32, INT64
+from .columns import INT32
 from .device import is_out_of_memory, on_device
-from .finish import existing_groups, many_groups
+from .finish import existing_groups
 from .gather import late_columns
 from .prepared import Learnt, Prepared, Ready, generated, index_bytes, laid_out
 from .regions import Span
@@ -282,11 +282,11 @@ def _result(
         if main.rows_out == (0,):
             rows[0] = _ascending(rows[0])  # as operators give them
         return Table(late_columns(main, relations, rows, count), count)
-    if sink.stays:
-        groups = existing_groups(main, sink, memory)
-        if main.counted is not None and _largest(groups.accumulators[main.counted]) >= MOST_FOLDED:
+    if sink.picking is not None:
+        count, bounds = sink.picking.found(_values(words, sink.picking.state))
+        if main.counted in bounds and bounds[main.counted][1] >= MOST_FOLDED:
             raise _Unfused(f"a group has {MOST_FOLDED:,} rows or more", receipt)
-        return many_groups(main, groups, relations)
+        return existing_groups(main, sink.picking, memory, count, bounds).table(relations)
     spans = {"out_i": sink.out_i, "out_f": sink.out_f}
     places = sink.where.results()
     arrays = []
@@ -302,12 +302,6 @@ def _result(
 def _ascending(rows: plc.Column) -> plc.Column:
     order, nulls = [plc.types.Order.ASCENDING], [plc.types.NullOrder.AFTER]
     return plc.sorting.sort(plc.Table([rows]), order, nulls).columns()[0]
-
-
-def _largest(counts: plc.Column) -> int:
-    if not counts.size():
-        return 0
-    return int(plc.reduce.reduce(counts, plc.aggregation.max(), INT64).to_py())
 
 
 def _values(words: Any, span: Span) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen import device, index_checks
+from ...codegen import device, group_kernels, index_checks
 from ...codegen.indexes import Form, Index
 from ...codegen.listing import operations
 from ...codegen.loop import Machine
@@ -31,6 +31,7 @@ from ..streaming import ORIGINS
 from . import launch
 from .buffers import blank_of
 from .launch import ColumnPart, Given, Launch, Launches
+from .picking import Picking, picking
 from .regions import Region, Regions, Span
 from .relations import Known, Relations
 
@@ -61,12 +62,11 @@ class Learnt:
 class Sink:
     """Where the main kernel's results lie: accumulators of `groups` groups, or lists of rows.
 
-    `doubt`, `counter` and `full` are words of the small buffer.  `stays`: accumulators are in device memory after the run.
+    `doubt`, `counter` and `full` are words of the small buffer.  `picking`: accumulators are in device memory after the run.
     """
 
     where: Layout
     groups: int
-    stays: bool
     out_i: Span
     out_f: Span
     doubt: Span
@@ -74,6 +74,7 @@ class Sink:
     full: Span | None = None
     lists: tuple[Span, ...] = ()
     counter: Span | None = None
+    picking: Picking | None = None
 
 
 @dataclass(frozen=True)
@@ -121,8 +122,16 @@ def generated(node: p.Pipeline, relations: Relations, context: Context) -> Prepa
     files = [device.kernel_file(program, text, *where) for program in made.programs]
     if any(index.form is Form.HASHED and index.unique for index in made.indexes):
         files.append(index_checks.cuda_kernel(*where))
+    if _has_many_groups(main):
+        files += [group_kernels.group_kernel(name, *where) for name in group_kernels.SIGNATURES]
     codes = _compiled(files, context.fuse)
     return Prepared(relations.known(), made, tuple(files), codes, operations(main))
+
+
+def _has_many_groups(main: Program) -> bool:
+    """Whether the accumulators stay in device memory."""
+    where = layout(main)
+    return where.sized or where.groups > GROUP_LIMIT
 
 
 def _compiled(files: Sequence[device.KernelFile], fuse: str) -> Future[Codes]:
@@ -153,7 +162,7 @@ def laid_out(
     if error is not None:
         raise NotFusable(f"a kernel could not be compiled: {error}") from error
     codes, _ = prepared.codes.result()
-    return _Builder(prepared.stages, relations, learnt, estimate, codes).build()
+    return _Builder(prepared, relations, learnt, estimate, codes).build()
 
 
 class _Builder:
@@ -161,14 +170,17 @@ class _Builder:
 
     def __init__(
         self,
-        made: Stages,
+        prepared: Prepared,
         relations: Relations,
         learnt: Learnt,
         estimate: float | None,
         codes: Sequence[bytes],
     ) -> None:
-        self.made, self.relations, self.learnt = made, relations, learnt
+        self.made, self.relations, self.learnt = prepared.stages, relations, learnt
         self.estimate, self.codes = estimate, codes
+        # Of kernels that are the same for all programs
+        fixed = list(zip(prepared.files, codes, strict=True))[len(self.made.programs) :]
+        self.fixed = {file.name: code for file, code in fixed}
         self.regions = Regions()
         self.nothing = Span(Region.SMALL, 0, 0, 8)
         self.steps: list[Launch] = []
@@ -190,6 +202,8 @@ class _Builder:
         lists = zip(main.rows_out, sink.lists, strict=True)
         given |= {f"out_row{number}": span for number, span in lists}
         self._add(main, self.codes[len(made.programs) - 1], sink.where, given)
+        if sink.picking is not None:
+            self.steps += sink.picking.steps()
         steps, held = tuple(self.steps), tuple(self.held)
         launches = Launches(steps, self.regions, blank_of(self.regions), held)
         size = sum(self._bytes(program) for program in made.programs)
@@ -206,7 +220,9 @@ class _Builder:
         if index.form is Form.HASHED and index.unique:
             heads, links, numbers = (spans[buffer.name] for buffer in index.buffers)
             arrays = {"heads": heads, "links": links, "numbers": numbers, "state": state}
-            self.steps.append(launch.prepared_check(self.codes[-1], index.slots, arrays))
+            self.steps.append(
+                launch.prepared_check(self.fixed[index_checks.NAME], index.slots, arrays)
+            )
         return state
 
     def _add(self, program: Program, code: bytes, where: Layout, given: dict[str, Given]) -> None:
@@ -245,14 +261,16 @@ class _Builder:
         if where.sized:
             where = where.with_groups(groups)
         integers, doubles = where.identities("out_i"), where.identities("out_f")
-        if not where.sized and groups <= GROUP_LIMIT:
+        if not _has_many_groups(main):
             out_i = self.regions.small(_blank(integers, groups, 1))
             out_f = self.regions.small(_blank(doubles, groups, 0))
-            return Sink(where, groups, False, out_i, out_f, out_i.part(out_i.length - 1, 1))
+            return Sink(where, groups, out_i, out_f, out_i.part(out_i.length - 1, 1))
         out_i = self.regions.accumulators(integers, groups, 1)
         out_f = self.regions.accumulators(doubles, groups)
         doubt = self.regions.report(out_i.part(out_i.length - 1, 1))
-        return Sink(where, groups, True, out_i, out_f, doubt, keys, full)
+        spans = {"out_i": out_i, "out_f": out_f}
+        picked = picking(main, where, groups, spans, keys, self.regions, self.fixed)
+        return Sink(where, groups, out_i, out_f, doubt, keys, full, picking=picked)
 
     def _lists(self, main: Program, where: Layout) -> Sink:
         """A sink of row numbers: of as many as the last run found, or as are expected."""
@@ -266,7 +284,6 @@ class _Builder:
         return Sink(
             where,
             1,
-            True,
             out_i,
             self.nothing,
             out_i,

@@ -17,7 +17,7 @@ from .device import on_device
 from .dictionaries import Coded, Held
 from .expressions import evaluate, evaluate_all, selection
 from .late import LateColumns, together
-from .small import few_on_host
+from .small import few_on_host, run_on_host
 from .table import Table, check_rows, concat_columns, concat_held, to_device
 
 STRING = plc.TypeId.STRING
@@ -29,6 +29,9 @@ STAGED_FILTER_ROWS = 100_000
 def filter_rows(node: p.FilterRows, inputs: tuple[Table, ...], context: Context) -> Table:
     """Test numbers and dates before the text of the rows that are left, which costs most."""
     (table,) = inputs
+    few = run_on_host(node, table.columns, table.num_rows, context)
+    if few is not None:
+        return Table(*few)
     columns = node.columns
     first, last = _by_cost(node.predicate, table)
     if not first or not last or table.num_rows < STAGED_FILTER_ROWS:
@@ -64,9 +67,11 @@ def compute_columns(node: p.ComputeColumns, inputs: tuple[Table, ...], context: 
     (table,) = inputs
     passed = [(c, e.column) for c, e in node.items if isinstance(e, ColumnRef)]
     if len(passed) == len(node.items):
-        few = few_on_host(node, table.columns, table.num_rows, context)
-        if few is not None:
-            return Table(few.renamed(passed), table.num_rows)
+        few_on_host(node, table.columns, table.num_rows, context)
+        return tables.renamed(table, passed)
+    few = run_on_host(node, table.columns, table.num_rows, context)
+    if few is not None:
+        return Table(*few)
     computed = [(c, e) for c, e in node.items if not isinstance(e, ColumnRef)]
     values = evaluate_all([expr for _, expr in computed], table)
     columns: dict[int, Held] = {c.id: v for (c, _), v in zip(computed, values, strict=True)}

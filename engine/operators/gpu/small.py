@@ -18,13 +18,15 @@ from ...plan import physical as p
 from ...plan.expr import Column
 from ...plan.types import to_arrow as arrow_type
 from ..context import Context
+from . import host as hosts
 
 if TYPE_CHECKING:
     from .dictionaries import Held
 
 MOST_ROWS = 4096  # beyond, the device sorts faster than the host
-LONG_BITS = 64
-WORD_BITS = LONG_BITS - 1  # of an integer without its sign
+INT_BITS = 32
+WORD_BITS = 63  # of an integer without its sign
+MOST = (1 << WORD_BITS) - 2
 
 Arrays: TypeAlias = dict[Column, pa.Array]
 
@@ -68,6 +70,10 @@ class HostColumns(Mapping[int, "Held"]):
     def array(self, column: Column) -> pa.Array:
         return self.arrays[self._places[column.id]]
 
+    def own(self, column: Column) -> Column:
+        """Return the column of this identity under the name that it has here."""
+        return self._places[column.id]
+
     def renamed(self, pairs: Iterable[tuple[Column, Column]]) -> HostColumns:
         """Return columns under other identities, given as (new, old)."""
         same = list(pairs)
@@ -107,6 +113,21 @@ def few_on_host(
     return columns
 
 
+def run_on_host(
+    node: p.Physical, columns: Mapping[int, Held], rows: int, context: Context
+) -> tuple[HostColumns, int] | None:
+    """Run a node of one input on the host, if its rows are there and few; return its columns and how many rows these have."""
+    operate = hosts.operator()
+    if operate is None or not columns:
+        return None
+    few = few_on_host(node, columns, rows, context)
+    if few is None:
+        return None
+    made = operate(node, few.to_arrow(node.children[0].columns), context)
+    arrays = [c.chunk(0) if c.num_chunks == 1 else c.combine_chunks() for c in made.columns]
+    return HostColumns(dict(zip(node.columns, arrays, strict=True)), few.move), made.num_rows
+
+
 def note(node: p.Physical, rows: int, context: Context) -> None:
     """Say in the profile that the host handles so many rows."""
     context.remarks[id(node)] = f"on the host: {rows:,} {'row' if rows == 1 else 'rows'}"
@@ -116,20 +137,22 @@ def sorted_order(
     columns: HostColumns, keys: Sequence[p.Order], first: int | None = None
 ) -> npt.NDArray[np.int64]:
     """Return the row numbers in the order of `sort.sorted_rows`, or the `first` of them; rows with equal keys keep theirs."""
-    lead = _ranks(columns, keys[0])
+    lead = ranks(columns, keys[0])
     if first is None or len(lead) < 2 * first:
-        rest = [_ranks(columns, key) for key in keys[1:]]
+        rest = [ranks(columns, key) for key in keys[1:]]
         return ascending([lead, *rest])[:first]
     candidates = least(lead, first)
-    chosen = columns.take(candidates)
-    rest = [_ranks(chosen, key) for key in keys[1:]]
+    rest = []
+    if keys[1:]:
+        chosen = columns.renamed((k.column, k.column) for k in keys[1:]).take(candidates)
+        rest = [ranks(chosen, key) for key in keys[1:]]
     return candidates[ascending([lead[candidates], *rest])[:first]]
 
 
-def least(ranks: npt.NDArray[np.int64], first: int) -> npt.NDArray[np.int64]:
-    """Return the numbers of all rows that can be among the `first` by their first key, in order."""
-    bound = np.partition(ranks, first - 1)[first - 1]
-    return np.flatnonzero(ranks <= bound)
+def least(lead: npt.NDArray[np.int64], first: int) -> npt.NDArray[np.int64]:
+    """Return the numbers of all rows that can be among the `first` by the first of their keys."""
+    bound = np.partition(lead, first - 1)[first - 1]
+    return np.flatnonzero(lead <= bound)
 
 
 def ascending(keys: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
@@ -151,41 +174,57 @@ def ascending(keys: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
     return packed & ((1 << place) - 1)
 
 
-def _ranks(columns: HostColumns, key: p.Order) -> npt.NDArray[np.int64]:
-    """Integers in the order of a key's values; equal for equal values.
+def ranks(columns: HostColumns, key: p.Order) -> npt.NDArray[np.int64]:
+    """Return integers in the order of a key's values; equal for equal values.
 
-    Arrow ranks strings by their bytes, all NaNs as one value above the others, and 0.0 and -0.0 alike.
+    Strings compare by their bytes, NaNs are one value above the others, and 0.0 and -0.0 are alike.
     """
     array = columns.array(key.column)
     if pa.types.is_null(array.type):
         return np.zeros(len(array), np.int64)
-    ranks = columns.ranks.get(key.column)
-    if ranks is None:
-        ranks = _integers(array)
-    if ranks is None:
-        dense = pc.rank(array, "ascending", tiebreaker="dense")
-        ranks = np.asarray(dense).astype(np.int64)
+    there = np.asarray(array.is_valid()) if array.null_count else None
+    found = columns.ranks.get(columns.own(key.column))
+    if found is None:
+        found = _integers(array, there)
+    if found is None:
+        found = np.asarray(pc.rank(array, "ascending", tiebreaker="dense")).astype(np.int64)
     if key.descending:
-        ranks = ~ranks
-    if array.null_count:
-        missing = np.asarray(array.is_null())
-        there = ranks[~missing]
-        low, high = (int(there.min()), int(there.max())) if len(there) else (0, 0)
-        ranks = np.where(missing, low - 1 if key.nulls_first else high + 1, ranks)
-    return ranks
+        found = ~found
+    if there is None:
+        return found
+    values = found[there]
+    low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+    return np.where(there, found, low - 1 if key.nulls_first else high + 1)
 
 
-def _integers(array: pa.Array) -> npt.NDArray[np.int64] | None:
-    """The integers behind dates and whole numbers of at most 32 bits, or of 64 without NULL; None for other types."""
+def _integers(array: pa.Array, there: Any) -> npt.NDArray[np.int64] | None:
+    """Integers of 64 bits that compare as values do; None where there are none, or none besides for NULL."""
     kind = array.type
-    if pa.types.is_date32(kind):
-        array = array.view(pa.int32())
-    elif pa.types.is_timestamp(kind) and not array.null_count:
-        array = array.view(pa.int64())
-    elif not pa.types.is_integer(kind) or kind == pa.uint64():
+    if pa.types.is_decimal128(kind):
+        limbs = np.frombuffer(array.buffers()[1], np.int64)
+        limbs = limbs[2 * array.offset : 2 * (array.offset + len(array))]
+        found, fits = limbs[0::2], limbs[1::2] == limbs[0::2] >> WORD_BITS
+        if not (fits if there is None else fits | ~there).all():
+            return None
+    elif pa.types.is_floating(kind):
+        # No -0.0, and one NaN; of negative numbers all bits but the sign are turned round
+        doubles = np.asarray(array.fill_null(0)).astype(np.float64) + 0.0
+        doubles[np.isnan(doubles)] = np.nan
+        bits = doubles.view(np.int64)
+        found = np.where(bits < 0, bits ^ np.iinfo(np.int64).max, bits)
+    elif kind == pa.uint64() or pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return None
-    if array.null_count:
-        if array.type.bit_width == LONG_BITS:
-            return None  # NULL must have a place below or above all values
-        array = array.fill_null(0)
-    return np.asarray(array).astype(np.int64)
+    else:
+        if pa.types.is_boolean(kind):
+            array = array.cast(pa.uint8())
+        elif pa.types.is_temporal(kind):
+            array = array.view(pa.int32() if kind.bit_width == INT_BITS else pa.int64())
+        found = np.asarray(array.fill_null(0)).astype(np.int64)
+    if there is not None and len(found) and not _has_room(found[there]):
+        return None
+    return found
+
+
+def _has_room(values: npt.NDArray[np.int64]) -> bool:
+    """Whether there is an integer below all and one above all of some values, or of their negatives."""
+    return not len(values) or bool(abs(int(values.min())) < MOST and abs(int(values.max())) < MOST)

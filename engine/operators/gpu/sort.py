@@ -7,20 +7,36 @@ from collections.abc import Sequence
 import pylibcudf as plc
 
 from ...plan import physical as p
+from ...plan.expr import Column
+from ...plan.types import Kind
 from ..context import Context
-from . import small
+from . import small, to_host
 from . import table as tables
-from .columns import BOOL, INT32, as_integers, binary, empty, is_float, scalar, sequence
+from .columns import (
+    BOOL,
+    INT32,
+    INT64,
+    as_integers,
+    binary,
+    cast,
+    empty,
+    is_float,
+    scalar,
+    sequence,
+)
 from .device import on_device
-from .dictionaries import Coded, Held
-from .small import few_on_host
+from .dictionaries import Coded
+from .late import LateColumns
+from .small import HostColumns
 from .table import Table
+from .upload import row_numbers
 
 Op = plc.binaryop.BinaryOperator
 Direction = tuple[bool, bool]  # descending, NULLs first
 
 # Selecting the rows that can be among the first takes two passes and a few calls of 0.05 ms; a sort of fewer rows is quicker.
 TOP_K_ROWS = 200_000
+UNSIGNED = (plc.TypeId.UINT8, plc.TypeId.UINT16, plc.TypeId.UINT32)
 TOP_K_SHARE = 8  # of the rows at least this many for each one that is wanted
 
 
@@ -56,23 +72,25 @@ def top_k(node: p.TopK, inputs: tuple[Table, ...], context: Context) -> Table:
 def _thinned(table: Table, node: p.TopK, end: int) -> Table:
     """Return the rows that can be among the first by the first key, equal ones included, so that other keys can decide."""
     wanted = _with_keys(node)
-    if end * TOP_K_SHARE > table.num_rows or isinstance(table.columns, HostColumns):
+    if end * TOP_K_SHARE > table.num_rows or table.num_rows <= small.MOST_ROWS:
         return table
     if table.num_rows <= to_host.MOST_ROWS and _has_numbers(table, node.keys[0]):
         lead = to_host.on_host(table, [node.keys[0].column])
         if lead is not None:
-            rows = small.least(small.ranks(lead, node.keys[0]), end).astype(np.int32)
-            return tables.gather(table, plc.Column.from_arrow(pa.array(rows)), wanted)
+            rows = small.least(small.ranks(lead, node.keys[0]), end)
+            if isinstance(table.columns, HostColumns):
+                return Table(table.columns.take(rows), len(rows))
+            return tables.gather(table, row_numbers(rows), wanted)
     candidates = _candidates(table, node.keys[0], end)
     return table if candidates is None else tables.gather(table, candidates, wanted)
 
 
-def _on_host(
-    node: p.SortRows | p.TopK, table: Table, context: Context
-) -> HostColumns | None:
+def _on_host(node: p.SortRows | p.TopK, table: Table, context: Context) -> HostColumns | None:
     """Bring a table to the host if it is sorted there in less time than on the device; more rows where all keys are numbers."""
     numbers = all(_has_numbers(table, key) for key in node.keys)
-    few = to_host.on_host(table, _with_keys(node), MOST_NUMBERS if numbers else small.MOST_ROWS)
+    few = to_host.on_host(
+        table, _with_keys(node), to_host.MOST_ROWS if numbers else small.MOST_ROWS
+    )
     if few is not None:
         small.note(node, table.num_rows, context)
     return few
@@ -85,10 +103,14 @@ def _with_keys(node: p.SortRows | p.TopK) -> list[Column]:
 
 def _has_numbers(table: Table, key: p.Order) -> bool:
     """Whether the host has integers that compare as a key's values do, without ranking them."""
-    kind = key.column.type
-    if kind.kind is Kind.VARCHAR:
-        return _lies_as_codes(table, key.column)
-    return kind.is_integer or kind.is_temporal
+    column, held = key.column, table.columns
+    if column.type.kind is not Kind.VARCHAR:
+        return True
+    if isinstance(held, HostColumns):
+        return held.own(column) in held.ranks
+    if isinstance(held, LateColumns) and column.id not in held.there:
+        return bool(held.fetches[column.id][1].lying.type().id() != plc.TypeId.STRING)
+    return isinstance(held[column.id], Coded)
 
 
 def sorted_rows(keys: Sequence[plc.Column], directions: Sequence[Direction]) -> plc.Column:
@@ -108,12 +130,15 @@ def sorted_rows(keys: Sequence[plc.Column], directions: Sequence[Direction]) -> 
 
 def _order(table: Table, keys: tuple[p.Order, ...]) -> plc.Column:
     directions = [(k.descending, k.nulls_first) for k in keys]
-    return sorted_rows([_key(table.columns[k.column.id]) for k in keys], directions)
+    return sorted_rows(_keys(table, [k.column for k in keys]), directions)
 
 
-def _key(held: Held) -> plc.Column:
-    """Codes are in the order of their strings."""
-    return held.codes if isinstance(held, Coded) else held
+def _keys(table: Table, columns: Sequence[Column]) -> list[plc.Column]:
+    """Columns to sort by: codes are in the order of what they stand for."""
+    held = table.columns
+    late = held.lying(c.id for c in columns) if isinstance(held, LateColumns) else {}
+    found = [late[c.id] if c.id in late else held[c.id] for c in columns]
+    return [key.codes if isinstance(key, Coded) else key for key in found]
 
 
 def _sortable(column: plc.Column) -> plc.Column:
@@ -138,10 +163,12 @@ def _candidates(table: Table, key: p.Order, count: int) -> plc.Column | None:
 
     They are those up to the `count`-th value of that key, equal ones included, so that the other keys can decide.
     """
-    column = _key(table.columns[key.column.id])
+    (column,) = _keys(table, [key.column])
     if column.null_count() or table.num_rows < TOP_K_ROWS or count * TOP_K_SHARE > table.num_rows:
         return None
     column = as_integers(_sortable(column))
+    if column.type().id() in UNSIGNED:
+        column = cast(column, INT64)
     if column.type().id() not in (plc.TypeId.INT64, plc.TypeId.INT32, plc.TypeId.DECIMAL128):
         return None
     order = plc.types.Order.DESCENDING if key.descending else plc.types.Order.ASCENDING

@@ -31,6 +31,7 @@ from .columns import FLOAT64, INT64, as_integers, cast, is_float, reinterpret, w
 from .derived import truths
 from .dictionaries import MOST_KEYS, Coded, Held
 from .kernels_arithmetic import extremes
+from .late import LateColumns
 from .small import HostColumns
 from .table import Table, to_device
 from .upload import Staging
@@ -55,9 +56,9 @@ def stored_columns(table: Table, columns: Sequence[Column]) -> Encoded:
     """Return columns of a table for kernels; None for those that have no encoding."""
     if isinstance(table.columns, HostColumns):
         return _from_host(table.columns, columns)
-    found: Encoded = {}
+    found = _fetched(table.columns, columns) if isinstance(table.columns, LateColumns) else {}
     measured: list[tuple[Column, plc.Column, Any]] = []
-    for column in columns:
+    for column in (c for c in columns if c not in found):
         held = table.columns[column.id]
         integers = None if isinstance(held, Coded) else _integers(held, column.type)
         if integers is None:
@@ -68,6 +69,24 @@ def stored_columns(table: Table, columns: Sequence[Column]) -> Encoded:
     for column, integers, (low, high) in measured:
         bounds = int(low.to_py()), int(high.to_py())
         found[column] = _whole(integers, column.type, bounds)
+    return found
+
+
+def _fetched(held: LateColumns, columns: Sequence[Column]) -> Encoded:
+    """Those of some columns that lie as codes, or will when they are fetched: what is known of these needs no measuring."""
+    known = {c: f for c in columns if (f := held.late(c.id)) is not None and f.encoding is not None}
+    late = held.lying(column.id for column in known)
+    found: Encoded = {}
+    for column, fetch in known.items():
+        assert fetch.encoding is not None
+        lying = aligned(late[column.id])
+        nulls, width = lying.null_count(), fetch.encoding.width
+        if isinstance(fetch.encoding, Plain):
+            codes = without_nulls(lying, 0.0)
+        else:
+            codes = without_nulls(reinterpret(lying, UNSIGNED.get(width, INT64)), 0)
+        bitmap = lying.null_mask() if nulls else None
+        found[column] = _column(column.type, fetch.encoding, codes, bitmap, nulls, fetch.bounds)
     return found
 
 

@@ -148,7 +148,7 @@ def _picked(table: Table, ids: Sequence[int], pick: Callable[[plc.Table], plc.Ta
         return Table(_like(table, ids, picked.columns()), picked.num_rows())
     late = held.only(ids)
     there = Table(late.there, table.num_rows)
-    rows = [place.rows for place in late.places]
+    rows = [place.numbers(table.num_rows) for place in late.places]
     picked = pick(plc.Table([*_lying(there, list(late.there)).columns(), *rows]))
     values, rows = picked.columns()[: len(late.there)], picked.columns()[len(late.there) :]
     columns = late.with_places(rows, _like(there, list(late.there), values))

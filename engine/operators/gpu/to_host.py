@@ -59,7 +59,9 @@ def to_arrow(table: Table, columns: Sequence[Column]) -> pa.Table:
     return tables.to_arrow(table, columns) if held is None else held.to_arrow(columns)
 
 
-def on_host(table: Table, columns: Sequence[Column], most_rows: int = MOST_ROWS) -> HostColumns | None:
+def on_host(
+    table: Table, columns: Sequence[Column], most_rows: int = MOST_ROWS
+) -> HostColumns | None:
     """Return columns of a small table on the host, or None for a table that is not small."""
     if isinstance(table.columns, HostColumns):
         return table.columns if table.num_rows <= most_rows else None
@@ -201,7 +203,9 @@ def _added(part: _Part, landing: Landing) -> _Part | None:
     if ends.type().id() != INT32:
         return None
     width = np.dtype(np.int32).itemsize
-    part.ends = landing.add(int(ends.data().ptr) + (int(ends.offset()) + first) * width, (rows + 1) * width)
+    part.ends = landing.add(
+        int(ends.data().ptr) + (int(ends.offset()) + first) * width, (rows + 1) * width
+    )
     if characters is not None:
         part.data = landing.add(int(characters.ptr), int(characters.size))
     return part

@@ -50,6 +50,14 @@ def uploaded(arrays: Arrays) -> Mapping[int, Held]:
     return upload(arrays, rows).columns
 
 
+def row_numbers(rows: Any) -> plc.Column:
+    """Return row numbers as a column to gather by."""
+    staging = Staging()
+    place = staging.add(rows.astype(np.int32))
+    data = staging.copied().byte_slice(place)
+    return plc.Column(INT32, len(rows), data, None, 0, 0, [])
+
+
 def upload(arrays: Mapping[Column, pa.Array], rows: int) -> Table:
     """Return host arrays, in the Arrow types of results, as a table in physical form."""
     if not rows:

@@ -1,0 +1,82 @@
+"""Aggregates of more groups than travel to the host: picked on the device, kept as integers until somebody asks for values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.gpu.test_fused_joins import run
+from tests.gpu.test_pipeline import assert_same
+
+pytestmark = pytest.mark.gpu
+
+ROWS = 300
+QUERIES = [
+    "select i, count(*), sum(w), avg(w), min(w), max(d), sum(x), min(x), min(s), max(b), count(v),"
+    " bool_and(b), bit_or(w), count(w) filter (where w > 0) from g group by i",
+    "select a, s, sum(v), count(*) from g group by a, s",
+    "select a, d, b, s, max(w), sum(w) from g group by a, d, b, s",
+    "select d, sum(w) as total from g group by d order by total desc nulls first, d limit 3",
+    "select i, sum(w) from g group by i having sum(w) > 100",
+    "select n, count(*) from (select i, count(w) as n from g group by i) z group by n",
+    "select i, stddev(w), var_pop(w), sum(v), avg(x) from g group by i",
+    "select t, i, sum(t), count(*) from g group by t, i",
+    "select d, count(*) from g where i > 1000 group by d",
+    "select i * 2, total * 2 from (select i, sum(w) as total from g group by i) z where total < 0",
+    "select avg(total) from (select i, sum(w) as total from g group by i) z",
+    "select i, sum(w) from g group by i union all select i, sum(v) from g group by i",
+    "select count(*), sum(total), max(i) from"
+    " (select i, sum(w) as total from g group by i having sum(w) > 100) z join u on u.k = z.i",
+    "select g.d, z.total, z.most from g join"
+    " (select d, sum(w) as total, max(x) as most from g group by d) z on g.d = z.d"
+    " where z.total > 0 or z.total is null",
+    "select z.d, u.name, sum(z.total) from"
+    " (select d, i, sum(w) as total from g group by d, i) z join u on u.k = z.i group by z.d, u.name",
+    "select u.k, u.name, sum(w), count(*) from g join u on g.i = u.k group by u.k, u.name"
+    " order by 3 desc nulls last, 1 limit 5",
+]
+
+
+def _nullable(values: Any, made: np.random.Generator, share: float) -> pa.Array:
+    return pa.array(values, mask=made.random(len(values)) < share)
+
+
+@pytest.fixture(scope="module")
+def tables() -> dict[str, pa.Table]:
+    made = np.random.default_rng(7)
+    days = made.integers(8000, 8030, ROWS).astype(np.int32)
+    texts = np.array(["a", "bb", "c", "dd"])[made.integers(0, 4, ROWS)]
+    facts = {
+        "a": _nullable(made.integers(-20, 80, ROWS), made, 0.1),
+        "i": pa.array(made.integers(5, 60, ROWS).astype(np.int32)),
+        "s": _nullable(texts, made, 0.2),
+        "d": pa.array(days).cast(pa.date32()),
+        "b": _nullable(made.random(ROWS) < 0.5, made, 0.1),
+        "v": _nullable(made.integers(-(2**62), 2**62, ROWS), made, 0.5),
+        "w": _nullable(made.integers(-1000, 1000, ROWS), made, 0.5),
+        "x": _nullable(made.normal(size=ROWS), made, 0.3),
+        "t": _nullable(made.integers(0, 5, ROWS).astype(np.int8), made, 0.2),
+    }
+    names = _nullable([f"n{k}" for k in range(80)], made, 0.1)
+    return {"g": pa.table(facts), "u": pa.table({"k": made.permutation(80), "name": names})}
+
+
+@pytest.mark.parametrize("dense", [True, False])
+@pytest.mark.parametrize("query", QUERIES)
+def test_groups_on_the_device(
+    query: str, dense: bool, tables: dict[str, pa.Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fuseline.operators.gpu import prepared  # which a machine without a GPU cannot import
+
+    monkeypatch.setattr(prepared, "GROUP_LIMIT", 4)
+    monkeypatch.setattr(prepared, "LEAST_SLOTS", 1 << 10)
+    if not dense:
+        monkeypatch.setattr(prepared, "LEAST_DENSE", 4)
+        monkeypatch.setattr(prepared, "DENSE_A_ROW", 0)
+    expected, _ = run(query, tables, fuse="never")
+    found, done = run(query, tables, fuse="always")
+    assert any(receipt.fused for receipt in done)
+    assert_same(expected, found)
