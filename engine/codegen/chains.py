@@ -132,14 +132,21 @@ class Chain:
         kernel = self.kernel
         row = self.variable(f"{leaf_name(leaf)}_row", Machine.I32)
         optional = node.kind != "inner" and node.condition is not None
-        zero = Number(0, Machine.I32)
+        # In the build side of an outer join that found no row there is no such row either
+        outer = self.given if self.given is not None and self.given.optional else None
 
         def find() -> None:
-            kernel.state(Let(row, zero, "its only row"))
+            only: Term = Number(0, Machine.I32)
+            if outer is not None:
+                kernel.found(outer)
+                only = Select(kernel.present(outer), only, Number(-1, Machine.I32), Machine.I32)
+            kernel.state(Let(row, only, "its only row"))
             if optional:
                 self.choose(reading, node.condition, scope | right)
 
-        reading = kernel.read(leaf, row, optional=optional, find=find, unique=not optional)
+        reading = kernel.read(
+            leaf, row, optional=optional or outer is not None, find=find, unique=not optional
+        )
         right = self.payload(reading, node.right, frozenset(read))
         if optional:
             right = self.present(right, reading)

@@ -26,6 +26,7 @@ from .cache import file_digest, kernel_key, source_file
 from .emit import accumulator_slots
 from .hash_groups import PLACE_KEYS, HashTable, fill, merge
 from .loop import Machine
+from .sparse_groups import COPY_GROUPS, Met, merged, met
 from .steps import Program
 
 ROWS_A_RANGE = 1 << 17  # below this a second thread costs more than it saves
@@ -212,34 +213,23 @@ def _run_sparse(
     arguments: Sequence[Any],
     ranges: list[tuple[int, int]],
 ) -> Outcome:
-    """Address groups directly, of which each range may meet few: rows in the order of a key meet a stretch of them."""
     assert program.grouping is not None
-    groups, count = program.grouping.groups, program.grouping.rows
-    slots = accumulator_slots(program)
+    groups = program.grouping.groups
+    copy = written_kernel("copy_groups", COPY_GROUPS, _directory(kernel))
 
-    def part(bounds: tuple[int, int]) -> tuple[Any, list[Any], bool]:
+    def part(bounds: tuple[int, int]) -> tuple[Met, bool]:
         out_i, out_f = _blank(program, groups)
         doubt = kernel(*bounds, *arguments, out_i, out_f)
-        arrays = {"out_i": out_i, "out_f": out_f}
-        met = np.flatnonzero(arrays[slots[count][0]][slots[count][1]])
-        return met, [arrays[a][at][met] for a, at in slots], bool(doubt)
+        rows = None if program.repeats else bounds[1] - bounds[0]
+        return met(copy, program, out_i, out_f, rows), bool(doubt)
 
     found = _each(part, ranges)
-    doubt = any(d for _, _, d in found)
-    numbers = np.concatenate([met for met, _, _ in found])
-    arrays = [np.concatenate(parts) for parts in zip(*(a for _, a, _ in found), strict=True)]
-    if len(found) > 1:
-        # A stable sort merges runs that ascend
-        order = np.argsort(numbers, kind="stable")
-        numbers = numbers[order]
-        starts = np.flatnonzero(np.diff(numbers, prepend=-1))
-        numbers = numbers[starts]
-        if len(numbers):
-            arrays = [
-                FOLDS[a.fold].reduceat(array[order], starts)
-                for a, array in zip(program.accumulators, arrays, strict=True)
-            ]
-    return Outcome(arrays, doubt, numbers)
+    numbers, arrays = merged(program, [m for m, _ in found])
+    return Outcome(arrays, any(doubt for _, doubt in found), numbers)
+
+
+def _directory(kernel: Any) -> Path:
+    return Path(kernel.py_func.__code__.co_filename).parent
 
 
 def select_rows(
@@ -307,8 +297,7 @@ def _run_hashed(
     arguments: Sequence[Any],
     ranges: list[tuple[int, int]],
 ) -> Outcome:
-    directory = Path(kernel.py_func.__code__.co_filename).parent  # type: ignore[attr-defined]
-    place = written_kernel("place_keys", PLACE_KEYS, directory)
+    place = written_kernel("place_keys", PLACE_KEYS, _directory(kernel))
 
     def blank(groups: int) -> tuple[Any, Any]:
         return _blank(program, groups)

@@ -227,8 +227,12 @@ class Joining:
     def _find(self) -> None:
         """State which row of the build side has the current row's key."""
         kernel, index = self.chain.kernel, self.side.index
-        key = self.number()
-        kernel.state(Let(self.row, first_row(index, key, kernel), self.step))
+        key, given = self.number(), self.chain.given
+        row = first_row(index, key, kernel)
+        if given is not None and given.optional:
+            # Without a row its keys are NULL, or computed from NULLs, which may be found all the same
+            row = Select(kernel.present(given), row, Number(-1, Machine.I32), Machine.I32)
+        kernel.state(Let(self.row, row, self.step))
 
     def _rows(self, key: KeyNumber) -> tuple[Term, Term]:
         kernel, index = self.chain.kernel, self.side.index

@@ -14,6 +14,7 @@ from .accumulate import Accumulator
 from .loop import Apply, Number
 from .steps import Program
 
+BUILD_COUNTS = ("rows in the index", "rows with a NULL key", "keys that were there already")
 DOUBT = "doubt = False  # True once a value may not fit its type: then the answer is dropped, and operators compute it"
 
 
@@ -27,6 +28,8 @@ def legend(program: Program, places: Mapping[int, str]) -> list[str]:
 
 def _held(program: Program, number: int) -> str:
     """The aggregates that read an accumulator, and which part of them it is."""
+    if program.index is not None:
+        return BUILD_COUNTS[number]
     role = _role(program.accumulators[number])
     calls = [
         call

@@ -18,6 +18,8 @@ from .row_groups import row_groups
 from .steps import Late, Program
 from .values import NotFusable
 
+UNLIMITED = frozenset(("count_star", "count", "count_if", "min", "max"))
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -111,7 +113,8 @@ def _aggregated(root: HashAggregate, builds: Builds, limits: Limits) -> Program:
         folded=folded,
         calls=tuple(call for _, call in calls),
         late=late,
-        counted=counted,
+        # Counts and extremes are exact for any number of rows
+        counted=None if all(call.function in UNLIMITED for _, call in calls) else counted,
     )
 
 

@@ -23,6 +23,7 @@ from fuseline.codegen.steps import Program
 
 SLOTS = 1 << 10  # of a hash table, which is enough for the groups of tests
 I64_MAX = np.int64(2**63 - 1)
+ALL_LANES = 0xFFFFFFFF
 CONSTANTS = {n: v for n, v in vars(functions_cuda).items() if n.isupper()}
 FOLDS: dict[str, Callable[[Any, Any], Any]] = {
     "add": lambda a, b: a + b,
@@ -92,8 +93,22 @@ class Cuda:
     def lanemask_lt(self) -> Any:
         return np.int32((1 << self.here.thread % WARP) - 1)
 
+    @property
+    def laneid(self) -> Any:
+        return np.int32(self.here.thread % WARP)
+
     def ballot_sync(self, mask: Any, vote: Any) -> Any:
-        return mask if vote else np.int32(0)
+        """The votes of a warp where all lanes are asked for, else of a thread alone."""
+        if int(mask) != ALL_LANES:
+            return mask if vote else np.int32(0)
+        block, thread = self.here.block, self.here.thread
+        barrier = block.warps[thread // WARP]
+        block.registers[thread] = bool(vote)
+        barrier.wait()
+        first = thread // WARP * WARP
+        bits = sum(block.registers[first + lane] << lane for lane in range(WARP))
+        barrier.wait()
+        return np.uint32(bits).view(np.int32)
 
     @staticmethod
     def popc(bits: Any) -> Any:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pyarrow as pa
+import pytest
 from hypothesis import given
 
+import fuseline
+from fuseline.codegen import emit_cpu, host
 from tests.codegen.random_checks import EXAMPLES, Connections, check, random_settings
 from tests.codegen.random_joins import joins, table_sets
 from tests.compare import Ordering
@@ -12,11 +18,35 @@ from tests.compare import Ordering
 FUSED_SHARE = 0.7  # of pipelines, at least: what random joins test is kernels
 
 
-@random_settings(EXAMPLES)
-@given(tables=table_sets(), query=joins())
-def test_a_random_join(connections: Connections, tables: dict[str, pa.Table], query: str) -> None:
-    check(connections, tables, query, Ordering(False))
+def test_random_joins(connections: Connections) -> None:
+    @random_settings(EXAMPLES)
+    @given(tables=table_sets(), query=joins())
+    def attempt(tables: dict[str, pa.Table], query: str) -> None:
+        check(connections, tables, query, Ordering(False))
 
-
-def test_most_of_them_were_fused(connections: Connections) -> None:
+    attempt()
     assert connections.fused_share > FUSED_SHARE, connections.notes.most_common(9)
+
+
+@pytest.fixture(scope="module")
+def on_threads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connections]:
+    """Kernels of the CPU for which few rows are many: in ranges on threads, in blocks, in groups far apart."""
+    kernels: Path = tmp_path_factory.mktemp("kernels")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(host, "ROWS_A_RANGE", 8)
+        patch.setattr(host, "SPARSE_GROUPS", 16)
+        patch.setattr(host, "WIDE_GROUPS", 4)
+        patch.setattr(emit_cpu, "BLOCK", 8)
+        with (
+            fuseline.connect(device="cpu", fuse="always", threads=4, cache_dir=kernels) as fused,
+            fuseline.connect(device="cpu", fuse="never") as unfused,
+        ):
+            yield Connections(fused, unfused)
+
+
+@random_settings(EXAMPLES // 4)
+@given(tables=table_sets(), query=joins())
+def test_a_random_join_on_threads(
+    on_threads: Connections, tables: dict[str, pa.Table], query: str
+) -> None:
+    check(on_threads, tables, query, Ordering(False))

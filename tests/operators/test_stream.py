@@ -145,7 +145,7 @@ def test_pruned_row_groups_stay_out(connect, path):
     assert max(chunks) == 2
 
 
-@pytest.mark.parametrize("call", ["count(distinct i)", "median(f)", "var_pop(f)", "arg_min(i, n)"])
+@pytest.mark.parametrize("call", ["median(f)", "var_pop(f)", "arg_min(i, n)"])
 def test_an_aggregate_that_needs_all_rows_is_not_streamed(backend, path, call):
     with fuseline.connect(backend, column_cache_limit=SMALL) as connection:
         _, chunks = run(connection, path, f"select k, {call} from t group by k")

@@ -1,0 +1,87 @@
+"""Joins whose keys, rows or tables turn out to be other than expected: right answers, or a clear error."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import fuseline
+from fuseline.errors import ExecutionError, MemoryLimitError
+from fuseline.operators.cpu import join_pairs, launch
+from tests.codegen.fused import BOTH, assert_fused_joins, notes
+from tests.codegen.test_joins import KINDS, SOME, keyed
+
+
+def test_two_rows_of_a_scalar_subquery_raise() -> None:
+    tables = {"t": keyed("v", [1, 2, 3]), "u": keyed("w", [2, 2, 3])}
+    query = "select sum((select w from u where u.k = t.k)) from t"
+    for mode in BOTH:
+        with fuseline.connect(device="cpu", fuse=mode) as connection:
+            for name, table in tables.items():
+                connection.register(name, table)
+            with pytest.raises(ExecutionError, match="More than one row"):
+                connection.sql(query).to_arrow()
+
+
+def test_a_scalar_subquery_of_one_row_a_key() -> None:
+    tables = {"t": keyed("v", [1, 2, 3, 2, None]), "u": keyed("w", [2, 5, 3])}
+    assert_fused_joins(
+        "select sum((select w from u where u.k = t.k)) as x, count(*) from t", tables
+    )
+
+
+def test_keys_that_repeat_although_they_might_be_unique() -> None:
+    """The kernels for unique keys find out; those for others give the answer, at once when the query runs again."""
+    tables = {"t": keyed("v", [1, 5, 7, 7, None]), "u": keyed("w", [1, 100, 5, 5])}
+    with fuseline.connect(device="cpu", fuse="always") as connection:
+        for name, table in tables.items():
+            connection.register(name, table)
+        frame = connection.sql(KINDS["inner"])
+        first, second = frame.to_arrow(), frame.to_arrow()
+        assert first.equals(second)
+    assert_fused_joins(KINDS["inner"], tables)
+
+
+def test_a_table_that_changes_between_runs() -> None:
+    with fuseline.connect(device="cpu", fuse="always") as connection:
+        connection.register("t", keyed("v", [1, 2, 3, 3]))
+        for keys in ([1, 2, 3], [3, 3, 3], [], [2**62, 1], [1, 2, 3]):
+            connection.register("u", keyed("w", keys))
+            found = connection.execute("select count(*) from t join u on t.k = u.k").fetchone()
+            expected = sum(keys.count(k) for k in (1, 2, 3, 3))
+            assert found == (expected,)
+
+
+def test_more_rows_than_32_bits_count() -> None:
+    rows = 50_000
+    tables = {"t": pa.table({"k": np.zeros(rows, np.int64)}), "u": pa.table({"k": [0] * rows})}
+    with fuseline.connect(device="cpu", fuse="always") as connection:
+        for name, table in tables.items():
+            connection.register(name, table)
+        frame = connection.sql("select count(*), min(u.k) from t join u on t.k = u.k")
+        assert frame.fetchall() == [(rows * rows, 0)]
+        assert [n.receipt.fused for n in frame.profile.pipelines if n.receipt] == [True]
+
+
+def test_sums_of_more_rows_than_are_exact_are_left_to_the_operators(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(launch, "MANY", 20)
+    tables = {"t": keyed("v", [1] * 10), "u": keyed("w", [1] * 10)}
+    assert_fused_joins("select sum(w) from t join u on t.k = u.k", tables, but="2**31 rows")
+
+
+def test_more_rows_than_memory_holds_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(join_pairs, "host_memory", lambda: 1 << 20)
+    table = pa.table({"k": np.zeros(300, np.int64), "v": np.arange(300)})
+    with fuseline.connect(device="cpu", fuse="never") as connection:
+        connection.register("t", table)
+        with pytest.raises(MemoryLimitError, match=r"a join makes 90,000 rows"):
+            connection.execute("select sum(a.v - b.v) from t a join t b on a.k = b.k")
+
+
+def test_a_full_join_runs_as_an_operator() -> None:
+    tables = {"t": keyed("v", SOME), "u": keyed("w", [1, 1, 20, None])}
+    query = "select count(*), sum(v), sum(w) from t full join u on t.k = u.k"
+    assert all("HashJoin" not in note for note in notes(query, tables))

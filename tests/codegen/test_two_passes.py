@@ -1,0 +1,59 @@
+"""Kernels of the CPU that filter a block of rows before they take those that pass."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from fuseline.codegen.emit_cpu import BLOCK
+from fuseline.codegen.functions_cpu import choose
+from tests.codegen.fused import assert_fused, assert_fused_joins, assert_not_fused
+
+U = pa.table({"k": range(10), "w": range(10)})
+
+
+@pytest.mark.parametrize("rows", [0, 1, 7, 8, 9, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 13])
+@pytest.mark.parametrize("condition", ["v < 0", "v >= 0", "v % 3 = 1", "v > 5 and v % 100 < 50"])
+def test_rows_at_the_ends_of_blocks(rows: int, condition: str) -> None:
+    values = np.arange(rows)
+    table = pa.table(
+        {
+            "v": values,
+            "k": values % 12,
+            "g": values % 5,
+            "n": pa.array(values, mask=values % 4 == 0),
+        }
+    )
+    tables = {"t": table, "u": U}
+    for query in (
+        f"select count(*), sum(v), sum(n), sum(w) from t join u on t.k = u.k where {condition}",
+        f"select v, n, w from t join u on t.k = u.k where {condition}",
+    ):
+        assert_fused_joins(query, tables)
+    assert_fused(f"select g, count(*), sum(n) from t where {condition} group by g", {"t": table})
+
+
+def test_what_a_filter_computes_is_there_after_it() -> None:
+    table = pa.table({"v": np.arange(3000), "k": np.arange(3000) % 12})
+    query = (
+        "select sum(x), sum(x + w) from (select v * 2 + 1 as x, k from t) t join u on t.k = u.k "
+        "where x > 100 and x < 5000"
+    )
+    assert_fused_joins(query, {"t": table, "u": U})
+
+
+def test_a_value_near_64_bits_before_a_filter_leaves_the_answer_in_doubt() -> None:
+    table = pa.table({"v": [2**62, -5, 7], "w": [2**62 - 1, 2**62, 2], "k": [1, 2, 3]})
+    query = "select k, count(*) from t where v + w > 5 group by k"
+    assert_not_fused(query, {"t": table}, "close to 64 bits")
+
+
+@pytest.mark.parametrize("kept", [0.0, 0.02, 0.5, 0.98, 1.0])
+@pytest.mark.parametrize("size", [0, 3, 8, 20, BLOCK])
+def test_chosen_rows_are_those_that_are_kept(size: int, kept: float) -> None:
+    flags = np.zeros(BLOCK, np.bool_)
+    flags[:size] = np.random.default_rng(size).random(size) < kept
+    chosen = np.empty(BLOCK, np.uint64)
+    count = choose(flags, np.uint64(7), np.uint64(7 + size), chosen)
+    assert (chosen[:count] == np.flatnonzero(flags[:size]) + 7).all()
