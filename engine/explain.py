@@ -127,6 +127,10 @@ def _kernel(node: NodeProfile, profile: Profile) -> list[str]:
         f"{_rate(receipt.bandwidth)}{share}",
         f"  {_preparation(receipt)}",
         f"  kernel {receipt.kernel}",
+        *(
+            f"  index of {b.rows:,} rows, {b.form}, {b.bytes / 1e6:,.1f} MB: kernel {b.kernel.name}"
+            for b in receipt.builds
+        ),
     ]
 
 

@@ -5,8 +5,8 @@ In the order in which a pipeline passes through:
   `indexes`, `join_keys` and `probes` for how rows are found by key, `grouping` and `row_groups` for group keys, `accumulate`
   for aggregates, and `translate`, `arithmetic`, `compare`, `lookup` for expressions.  They grow a `kernel`, in the language
   of `loop`, with the proofs of `ranges`, over the leaves that `relations` describes.
-- `emit_cpu` or `emit_cuda` (program -> source), `cache` (source -> file)
-- `host`, with `host_indexes` and `hash_groups`, or `device` (file -> machine code and its run)
+- `emit_cpu`, with `two_passes`, or `emit_cuda` (program -> source), `cache` (source -> file)
+- `host`, with `host_indexes`, `hash_groups` and `sparse_groups`, or `device` (file -> machine code and its run)
 - `results` (accumulators -> columns)
 
 May import plan and storage's encodings; numba in `host`, `device` and the function files alone.  Start reading at `stages.py`.

@@ -231,6 +231,7 @@ class Joining:
         row = first_row(index, key, kernel)
         if given is not None and given.optional:
             # Without a row its keys are NULL, or computed from NULLs, which may be found all the same
+            kernel.found(given)
             row = Select(kernel.present(given), row, Number(-1, Machine.I32), Machine.I32)
         kernel.state(Let(self.row, row, self.step))
 

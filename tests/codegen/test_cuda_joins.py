@@ -17,7 +17,7 @@ from fuseline.codegen.steps import Program
 from fuseline.operators.cpu import launch
 from tests.codegen import simulator
 from tests.codegen.simulator import assert_same
-from tests.codegen.test_joins import KINDS, SHAPES, STAR, _table
+from tests.codegen.test_joins import KINDS, SHAPES, STAR, keyed
 
 REFUSED = ("scalar", "left residual", "build keys")  # by some shapes of keys
 
@@ -121,7 +121,7 @@ def simulate(runs: Runs) -> Simulate:
 @pytest.mark.parametrize("kind", [k for k in KINDS if k not in REFUSED])
 def test_a_kind_of_join(kind: str, shape: str, simulate: Simulate) -> None:
     probe, build = SHAPES[shape]
-    simulate(KINDS[kind], {"t": _table("v", probe), "u": _table("w", build)})
+    simulate(KINDS[kind], {"t": keyed("v", probe), "u": keyed("w", build)})
 
 
 @pytest.mark.parametrize("query", SEVERAL)

@@ -164,6 +164,8 @@ def test_the_receipt_says_what_was_built(connect: Any) -> None:
     assert build.bytes >= 4 * 800
     assert receipt.rows == ROWS
     assert receipt.summary.endswith(" and 1 index")
+    text = connection.sql(JOINS[0]).explain("analyze")
+    assert f"  index of 800 rows, direct, 0.0 MB: kernel {build.kernel.name}" in text
 
 
 # Memory

@@ -99,8 +99,9 @@ def _key(key: Key, groups: Groups) -> Held | Fetch:
     low = key.low if key.values is None else 0
     part = groups.numbers if groups.single else groups.component(key.stride, key.size, low)
     if key.nullable:
-        # NULL is the last of the component's values
-        there = binary(part, scalar(key.size - 1 + low, INT64), Op.NOT_EQUAL, BOOL)
+        # NULL is the last of the component's values, where 64 bits begin again below
+        last = (key.size - 1 + low + 2**63) % 2**64 - 2**63
+        there = binary(part, scalar(last, INT64), Op.NOT_EQUAL, BOOL)
         return _as_type(part, there, key.column.type, key.values)
     if key.values is not None:
         return _as_type(part, None, key.column.type, key.values)
