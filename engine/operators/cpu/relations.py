@@ -7,7 +7,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from ...codegen.inputs import input_of
@@ -115,8 +114,8 @@ class Leaves:
             codes = self.encoded(leaf, column).codes
         except NotFusable:
             return False
-        seen = codes[:: max(1, len(codes) // ROWS_SEEN)].astype(np.int64)
-        return bool((np.diff(seen) >= 0).all())
+        seen = codes[:: max(1, len(codes) // ROWS_SEEN)]
+        return bool((seen[1:] >= seen[:-1]).all())
 
     def fits(self, uses: Collection[Use], rows: Collection[tuple[p.Physical, int]]) -> bool:
         """Whether columns that an earlier run has read, of so many rows, are such that its kernels serve again."""
