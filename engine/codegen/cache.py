@@ -76,6 +76,16 @@ def binary(path: Path, build: Callable[[], bytes]) -> bytes:
     return code
 
 
+def warn_without(kernel: str, error: BaseException) -> None:
+    """Say that a kernel written by hand could not be made, so that a library does its work, more slowly."""
+    warnings.warn(
+        f"The kernel {kernel} could not be compiled or loaded ({type(error).__name__}: {error}): "
+        "a library does its work in this process, more slowly.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+
 @cache
 def _private_directory(wanted: Path) -> Path:
     """A directory of this process, for when the wanted one cannot be written."""

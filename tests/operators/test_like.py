@@ -82,3 +82,14 @@ def test_until_the_kernel_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(kernels_like, "_kernels", {False: kernel})
         assert kernels_like.matches(table["s"].chunk(0), parts_of("%a%")) is None
         assert_expressions(PREDICATES, table)
+
+
+def test_a_kernel_that_cannot_be_compiled_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("no compiler")
+
+    monkeypatch.setattr("fuseline.operators.cpu.kernels_bytes.search.compile", broken)
+    found: Future[Any] = Future()
+    with pytest.warns(RuntimeWarning, match="kernel search could not .* no compiler"):
+        kernels_like._compile(found, wide=False)
+    assert isinstance(found.exception(), RuntimeError)

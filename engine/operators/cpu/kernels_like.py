@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ...codegen.cache import warn_without
 from ...plan.patterns import Literals
 
 FEW_ROWS = 1 << 14  # up to which Arrow is quick enough, and Numba need not be imported
@@ -81,3 +82,4 @@ def _compile(found: Future[Kernel], wide: bool) -> None:
         found.set_result(search)
     except Exception as error:  # whatever a compiler or a damaged cache may raise
         found.set_exception(error)
+        warn_without("search", error)

@@ -11,6 +11,7 @@ import pylibcudf as plc
 from cuda.bindings import runtime
 from cuda.core import Device, Kernel, LaunchConfig, ObjectCode, Stream, launch
 
+from ...codegen.cache import warn_without
 from ...codegen.column_kernels import SIGNATURES, column_kernel
 from ..context import Context
 from .launch import architecture
@@ -71,7 +72,8 @@ def _compiled(directory: Path, names: tuple[str, ...]) -> bool:
     try:
         for name in names:
             column_kernel(name, directory, architecture()).cubin()
-    except Exception:  # whatever a compiler that is not there or a full disk may raise
+    except Exception as error:  # whatever a compiler that is not there or a full disk may raise
+        warn_without(name, error)
         return False
     return True
 

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import Future
-from functools import cache, lru_cache
+from functools import lru_cache
 
 import numpy as np
 import pylibcudf as plc
-from cuda.core import Device, Kernel, LaunchConfig, ObjectCode, Stream, launch
+from cuda.core import Device, Kernel, LaunchConfig, ObjectCode, launch
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
 from ...codegen import device, like
+from ...codegen.cache import warn_without
 from ...codegen.like import Shape
 from ...plan.patterns import Literals
 from .columns import BOOL
 from .device import kernel_files
-from .launch import architecture
+from .launch import architecture, default_stream
 
 FEW_ROWS = 1 << 16  # up to which libcudf is as fast
 BY_BLOCKS = True  # whether strings with floating parts are looked at by blocks
@@ -81,7 +82,7 @@ def _launch(
         share = like.rows_a_block(rows, size)
         arguments = [share, *arguments, *map(np.uint32, like.words(parts))]
     config = LaunchConfig(grid=-(-rows // share), block=like.THREADS)
-    launch(_stream(), config, kernel, rows, *arguments)
+    launch(default_stream(), config, kernel, rows, *arguments)
 
 
 @lru_cache(maxsize=256)
@@ -124,11 +125,4 @@ def _load(file: device.KernelFile, found: Future[Kernel]) -> None:
         found.set_result(ObjectCode.from_cubin(code).get_kernel(file.name))
     except Exception as error:
         found.set_exception(error)
-
-
-@cache
-def _stream() -> Stream:
-    """The stream on which libcudf works, as cuda.core wants it."""
-    current = Device()
-    current.set_current()
-    return current.create_stream(plc.utils.CUDF_DEFAULT_STREAM)
+        warn_without(file.name, error)

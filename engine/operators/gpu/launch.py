@@ -58,11 +58,11 @@ class Launch:
             arguments[place] = memory.address(span)
         for place, part in self.columns:
             arguments[place] = address(columns[part.key], part.bitmap)
-        launch(_stream(), self.config, self.kernel, *arguments)
+        launch(default_stream(), self.config, self.kernel, *arguments)
 
     def run_alone(self) -> None:
         """Run a kernel whose arguments are all the same in each run."""
-        launch(_stream(), self.config, self.kernel, *self.arguments)
+        launch(default_stream(), self.config, self.kernel, *self.arguments)
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def _launch(
 
 
 @cache
-def _stream() -> Stream:
+def default_stream() -> Stream:
     """The stream on which libcudf works, as cuda.core wants it."""
     device = Device()
     device.set_current()
