@@ -7,6 +7,7 @@ loaded or computed before a filter, a probe or the sink reads it.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ..plan.expr import Column, ColumnRef, Expr, Literal, columns_of, new_column
 from ..plan.physical import (
@@ -177,7 +178,7 @@ class Chain:
             made[column] = expr
             if not isinstance(expr, ColumnRef) or expr.column not in kernel.readings:
                 alias = new_column(column.name, column.type)
-                kernel.deferred[alias] = lambda expr=expr: value(expr)  # type: ignore[misc]
+                kernel.deferred[alias] = partial(value, expr)
                 made[column] = ColumnRef(alias)
         return made
 
