@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 from ..plan.expr import AggregateCall, Expr, columns_of
 from ..plan.physical import FilterRows, HashAggregate, Physical
-from .accumulate import Accumulator, Accumulators, fold_call
-from .builds import ONE, Builds, kernel_program
-from .chains import Chain
-from .grouping import Grouping, grouping_of
+from .groups.accumulate import Accumulator, Accumulators, fold_call
+from .groups.grouping import Grouping, grouping_of
+from .groups.row_groups import row_groups
 from .indexes import Index
+from .joins.builds import ONE, Builds, kernel_program
+from .joins.chains import Chain
 from .kernel import ROW_LIMIT, Kernel, Scope, over
 from .loop import Machine
 from .relations import Source
-from .row_groups import row_groups
 from .steps import Late, Program
 from .values import NotFusable
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..plan.expr import AggregateCall, Column, Expr
-from .accumulate import Accumulator, Folded
-from .grouping import Grouping
+from .groups.accumulate import Accumulator, Folded
+from .groups.grouping import Grouping
 from .indexes import Buffer, Index
 from .kernel import Kernel
 from .loop import Doubt, Name, Search, Statement

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from fuseline.codegen.accumulate import Accumulator
-from fuseline.codegen.grouping import Grouping
+from fuseline.codegen.groups.accumulate import Accumulator
+from fuseline.codegen.groups.grouping import Grouping
 from fuseline.codegen.indexes import Form, Index, Part
 from fuseline.codegen.kernel import Kernel
 from fuseline.codegen.loop import (

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from fuseline.codegen import emit_cuda, functions_cuda
-from fuseline.codegen.accumulate import whole
+from fuseline.codegen.groups.accumulate import whole
 from fuseline.codegen.indexes import Buffer
 from fuseline.codegen.loop import Machine
-from fuseline.codegen.places import WARP, layout
 from fuseline.codegen.steps import Program
+from fuseline.codegen.targets import emit_cuda, functions_cuda
+from fuseline.codegen.targets.places import WARP, layout
 
 SLOTS = 1 << 10  # of a hash table, which is enough for the groups of tests
 I64_MAX = np.int64(2**63 - 1)

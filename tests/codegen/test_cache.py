@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import fuseline
-from fuseline.codegen.cache import binary, kernel_key, source_file
+from fuseline.codegen.targets.cache import binary, kernel_key, source_file
 
 QUERY = "select sum(v), count(*) from t where v > 1"
 TABLE = pa.table({"v": [1, 2, 3]})

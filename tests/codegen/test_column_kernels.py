@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fuseline.codegen.column_kernels import SIGNATURES, SOURCE, column_kernel, key_slots
+from fuseline.codegen.handwritten.column_kernels import SIGNATURES, SOURCE, column_kernel, key_slots
 
 THREADS = 64
 HOPPER = (9, 0)

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import fuseline
-from fuseline.codegen import device, emit_cuda, host, index_checks
 from fuseline.codegen.indexes import Form
 from fuseline.codegen.steps import Program
+from fuseline.codegen.targets import device, emit_cuda, host, index_checks
 from tests.codegen.index_programs import (
     FACT_KEY,
     build_program,

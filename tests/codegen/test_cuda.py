@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import fuseline
-from fuseline.codegen import host, places
-from fuseline.codegen.places import Place, layout
 from fuseline.codegen.steps import Program
+from fuseline.codegen.targets import host, places
+from fuseline.codegen.targets.places import Place, layout
 from fuseline.errors import OutOfRange
 from tests.codegen import simulator
 from tests.codegen.test_pipelines import FUSED, TABLES
@@ -85,9 +85,9 @@ def test_groups_in_each_place(groups: int, place: Place, runs: Runs) -> None:
 
 
 def test_small_values_take_32_bits() -> None:
-    from fuseline.codegen.accumulate import Accumulator
+    from fuseline.codegen.groups.accumulate import Accumulator
     from fuseline.codegen.loop import Machine, Name
-    from fuseline.codegen.places import ROWS_A_THREAD, cell_machine
+    from fuseline.codegen.targets.places import ROWS_A_THREAD, cell_machine
 
     term = Name("v", Machine.I64)
     limit = (2**31 - 2) // ROWS_A_THREAD
@@ -102,7 +102,7 @@ def test_small_values_take_32_bits() -> None:
 @pytest.mark.parametrize("keys", ["", " group by k"])
 def test_a_sum_beyond_64_bits_is_one_cell_until_it_ends(keys: str, runs: Runs) -> None:
     """A column's bounds and the number of rows leave no proof, though no block's own sum passes 64 bits."""
-    from fuseline.codegen import accumulate
+    from fuseline.codegen.groups import accumulate
 
     table = pa.table({"k": np.arange(200) % 3, "v": np.arange(200) * 10**9 - 10**10})
     query = f"select sum(v), avg(v), count(*) from t{keys}"

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import fuseline
-from fuseline.codegen import host, places
 from fuseline.codegen.indexes import Form
 from fuseline.codegen.steps import Program
+from fuseline.codegen.targets import host, places
 from fuseline.operators.cpu import launch
 from tests.codegen import simulator
 from tests.codegen.simulator import assert_same

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fuseline.codegen import group_kernels as kernels
+from fuseline.codegen.handwritten import group_kernels as kernels
 from tests.codegen import simulator
 
 THREADS = 64

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import fuseline
-from fuseline.codegen import hash_groups, host
+from fuseline.codegen.targets import hash_groups, host
 from tests.codegen.fused import assert_fused, assert_not_fused
 
 CALLS = "count(*), sum(v), min(v), max(v), avg(f), count(n)"

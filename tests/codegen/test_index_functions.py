@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from fuseline.codegen import functions_cpu as cpu
+from fuseline.codegen.targets import functions_cpu as cpu
 from tests.codegen import simulator
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fuseline.codegen import hash_groups, host, host_indexes, places
-from fuseline.codegen.accumulate import Accumulator
-from fuseline.codegen.emit_fold import register
-from fuseline.codegen.grouping import Grouping
+from fuseline.codegen.groups.accumulate import Accumulator
+from fuseline.codegen.groups.grouping import Grouping
 from fuseline.codegen.indexes import Form, Index
 from fuseline.codegen.loop import Apply, Convert, Machine, Name, Number
 from fuseline.codegen.steps import Program
+from fuseline.codegen.targets import hash_groups, host, host_indexes, places
+from fuseline.codegen.targets.emit_fold import register
 from tests.codegen import simulator
 from tests.codegen.index_programs import (
     AMOUNT,

@@ -16,8 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fuseline.codegen import device, like
-from fuseline.codegen.like import Shape
+from fuseline.codegen.handwritten import like
+from fuseline.codegen.handwritten.like import Shape
+from fuseline.codegen.targets import device
 from fuseline.plan.patterns import Literals, literals, pattern_parts
 
 HOPPER = (9, 0)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 import fuseline
-from fuseline.codegen import emit_cpu, host
+from fuseline.codegen.targets import emit_cpu, host
 from tests.codegen.random_checks import EXAMPLES, Connections, check, random_settings
 from tests.codegen.random_joins import joins, table_sets
 from tests.compare import Ordering

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fuseline.codegen import host
-from fuseline.codegen.sparse_groups import merged
+from fuseline.codegen.targets import host
+from fuseline.codegen.targets.sparse_groups import merged
 from tests.codegen.fused import assert_fused
 
 ADDS_AND_MINS: Any = SimpleNamespace(

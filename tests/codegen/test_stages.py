@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fuseline.codegen.indexes import Form
-from fuseline.codegen.listing import listing
 from fuseline.codegen.loop import Each, Guard, Let, Search
 from fuseline.codegen.stages import Limits
+from fuseline.codegen.targets.listing import listing
 from fuseline.plan.expr import Call, Case, ColumnRef, Literal
 from fuseline.plan.physical import FilterRows, HashAggregate, NestedLoopJoin
 from fuseline.plan.types import BIGINT, BOOLEAN

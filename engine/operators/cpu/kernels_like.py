@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ...codegen.cache import warn_without
+from ...codegen.targets.cache import warn_without
 from ...plan.patterns import Literals
 
 FEW_ROWS = 1 << 14  # up to which Arrow is quick enough, and Numba need not be imported

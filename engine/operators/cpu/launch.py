@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen import host
-from ...codegen.host_indexes import REPEATED, build
 from ...codegen.indexes import Index
 from ...codegen.loop import Machine, Number
 from ...codegen.stages import Stages
 from ...codegen.steps import Program
+from ...codegen.targets import host
+from ...codegen.targets.host_indexes import REPEATED, build
 from ...plan import physical as p
 from ...plan.expr import Column
 from ...storage.encodings import EncodedColumn

@@ -7,8 +7,8 @@ import threading
 import time
 from typing import Any
 
-from ...codegen.listing import operations
 from ...codegen.stages import Limits, Stages, selected, stages
+from ...codegen.targets.listing import operations
 from ...codegen.values import NotFusable
 from ...plan import physical as p
 from ...plan.expr import Column, columns_of

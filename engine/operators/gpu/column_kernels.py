@@ -11,8 +11,8 @@ import pylibcudf as plc
 from cuda.bindings import runtime
 from cuda.core import Device, Kernel, LaunchConfig, ObjectCode, Stream, launch
 
-from ...codegen.cache import warn_without
-from ...codegen.column_kernels import SIGNATURES, column_kernel
+from ...codegen.handwritten.column_kernels import SIGNATURES, column_kernel
+from ...codegen.targets.cache import warn_without
 from ..context import Context
 from .launch import architecture
 

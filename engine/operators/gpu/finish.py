@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import pylibcudf as plc
 
-from ...codegen.accumulate import Folded
-from ...codegen.grouping import Key
-from ...codegen.results import arrow_array
+from ...codegen.groups.accumulate import Folded
+from ...codegen.groups.grouping import Key
+from ...codegen.groups.results import arrow_array
 from ...codegen.steps import Program
 from ...plan.expr import AggregateCall
 from ...plan.types import DataType, Kind

@@ -15,9 +15,10 @@ import pylibcudf as plc
 from cuda.core import Device, Kernel, LaunchConfig, ObjectCode, launch
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
-from ...codegen import device, like
-from ...codegen.cache import warn_without
-from ...codegen.like import Shape
+from ...codegen.handwritten import like
+from ...codegen.handwritten.like import Shape
+from ...codegen.targets import device
+from ...codegen.targets.cache import warn_without
 from ...plan.patterns import Literals
 from .columns import BOOL
 from .device import kernel_files

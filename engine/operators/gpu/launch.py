@@ -17,11 +17,11 @@ from cuda.bindings import driver, runtime
 from cuda.core import Device, Kernel, LaunchConfig, ObjectCode, Stream, launch
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
-from ...codegen import emit_cuda, index_checks
-from ...codegen.device import Architecture, Signature
 from ...codegen.loop import Machine
-from ...codegen.places import ROWS_A_THREAD, Layout
 from ...codegen.steps import Program
+from ...codegen.targets import emit_cuda, index_checks
+from ...codegen.targets.device import Architecture, Signature
+from ...codegen.targets.places import ROWS_A_THREAD, Layout
 from ...storage.encodings import EncodedColumn
 from .buffers import Memory, check
 from .regions import Regions, Span

@@ -13,10 +13,10 @@ import numpy as np
 import pylibcudf as plc
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
-from ...codegen import group_kernels as kernels
+from ...codegen.handwritten import group_kernels as kernels
 from ...codegen.loop import Machine
-from ...codegen.places import Layout
 from ...codegen.steps import Program
+from ...codegen.targets.places import Layout
 from . import launch
 from .buffers import Memory
 from .columns import FLOAT64, INT32, INT64, empty

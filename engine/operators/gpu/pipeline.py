@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pylibcudf as plc
 
-from ...codegen.results import result_columns
+from ...codegen.groups.results import result_columns
 from ...codegen.values import NotFusable
 from ...errors import MemoryLimitError
 from ...plan import physical as p

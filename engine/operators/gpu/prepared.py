@@ -14,14 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen import device, group_kernels, index_checks
+from ...codegen.handwritten import group_kernels
 from ...codegen.indexes import Form, Index
-from ...codegen.listing import operations
 from ...codegen.loop import Machine
-from ...codegen.places import Layout, layout
 from ...codegen.relations import Relation
 from ...codegen.stages import Limits, Stages, stages
 from ...codegen.steps import Program
+from ...codegen.targets import device, index_checks
+from ...codegen.targets.listing import operations
+from ...codegen.targets.places import Layout, layout
 from ...codegen.values import Input, NotFusable
 from ...plan import physical as p
 from ...plan.text import tree

@@ -14,9 +14,9 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from ...codegen.groups.results import domain
 from ...codegen.inputs import input_of
 from ...codegen.relations import Relation
-from ...codegen.results import domain
 from ...codegen.values import Input, NotFusable
 from ...plan import physical as p
 from ...plan.expr import Column, Expr, columns_of, new_column

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pylibcudf as plc
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
-from ...codegen.column_kernels import key_slots
+from ...codegen.handwritten.column_kernels import key_slots
 from . import column_kernels
 from .compact import text_pointers
 

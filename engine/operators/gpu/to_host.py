@@ -15,7 +15,7 @@ import pyarrow as pa
 import pylibcudf as plc
 from cuda.bindings import runtime
 
-from ...codegen.results import arrow_array
+from ...codegen.groups.results import arrow_array
 from ...plan.expr import Column
 from ...plan.types import DataType, Kind
 from ...plan.types import to_arrow as arrow_type

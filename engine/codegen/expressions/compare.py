@@ -1,0 +1,89 @@
+"""Comparisons: of values, and of a column's code with a constant that was translated into codes beforehand."""
+
+from __future__ import annotations
+
+from ..kernel import Kernel
+from ..loop import Apply, Function, Machine, Name, Number, Term, negated, true_and
+from ..ranges import I32_MAX
+from ..values import Input, NotFusable, Value
+from .arithmetic import convert
+
+SIGNS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+
+
+def compare(name: str, left: Value, right: Value) -> Value:
+    """Compare two values of one SQL type; NaN equals NaN and is above every number."""
+    if left.values is not right.values:
+        raise NotFusable("a comparison of strings of different dictionaries")
+    valid = true_and([v for v in (left.valid, right.valid) if v is not None])
+    if name in ("is_distinct", "is_not_distinct"):
+        return _distinct(name, left, right)
+    return _with_validity(_ordered(name, left, right), valid)
+
+
+def _ordered(name: str, left: Value, right: Value) -> Term:
+    if left.term.type in (Machine.F32, Machine.F64):
+        # Order-preserving integers of the bits: -0.0 becomes 0.0, NaN the largest
+        a: Term = Function("order_of_double", (convert(left.term, Machine.F64),), Machine.I64)
+        b: Term = Function("order_of_double", (convert(right.term, Machine.F64),), Machine.I64)
+        return Apply(SIGNS[name], (a, b), Machine.BOOL)
+    machine = _common(left.term.type, right.term.type)
+    operands = (convert(left.term, machine), convert(right.term, machine))
+    return Apply(SIGNS[name], operands, Machine.BOOL)
+
+
+def _common(left: Machine, right: Machine) -> Machine:
+    if left is right:
+        return Machine.I32 if left is Machine.BOOL else left
+    return Machine.I64 if Machine.I64 in (left, right) else Machine.I32
+
+
+def _with_validity(term: Term, valid: Term | None) -> Value:
+    """A BOOLEAN is False where it is NULL."""
+    return Value(term if valid is None else Apply("&", (term, valid), Machine.BOOL), valid)
+
+
+def _distinct(name: str, left: Value, right: Value) -> Value:
+    same = _ordered("eq", left, right)
+    if left.valid is not None or right.valid is not None:
+        always: Term = Number(True, Machine.BOOL)
+        a, b = left.valid or always, right.valid or always
+        both = true_and([same, a, b])
+        neither = true_and([negated(a), negated(b)])
+        assert both is not None
+        assert neither is not None
+        same = Apply("|", (both, neither), Machine.BOOL)
+    return Value(same if name == "is_not_distinct" else negated(same))
+
+
+def compare_with_constant(
+    name: str, code: Name, source: Input, value: int, valid: Term | None, kernel: Kernel
+) -> Value:
+    """Column <op> value as code <op> constant: base + step * code < value is code < ceil((value - base) / step)."""
+    base, step = source.base, source.step
+    floor, exact = (value - base) // step, (value - base) % step == 0
+    ceiling = floor if exact else floor + 1
+    last = (source.codes or 1) - 1
+    sign, bound = {
+        "lt": ("<", ceiling),
+        "ge": (">=", ceiling),
+        "le": ("<=", floor),
+        "gt": (">", floor),
+        "eq": ("==", floor if exact else -1),
+        "ne": ("!=", floor if exact else -1),
+        "is_not_distinct": ("==", floor if exact else -1),
+        "is_distinct": ("!=", floor if exact else -1),
+    }[name]
+    # A bound outside of the codes keeps its meaning when it is moved next to them
+    limited = min(max(bound, -1), last + 1)
+    machine = Machine.I64 if last + 1 > I32_MAX else code.type
+    shown = {"is_distinct": "IS DISTINCT FROM", "is_not_distinct": "IS NOT DISTINCT FROM"}
+    wanted = shown.get(name) or {"==": "=", "!=": "<>"}.get(SIGNS[name], SIGNS[name])
+    meaning = f"{source.column.name} {wanted} constant, as a code"
+    constant = Name(kernel.parameter(limited, machine, meaning), machine)
+    term: Term = Apply(sign, (convert(code, machine), constant), Machine.BOOL)
+    if name == "is_not_distinct":
+        return Value(term if valid is None else Apply("&", (term, valid), Machine.BOOL))
+    if name == "is_distinct":
+        return Value(term if valid is None else Apply("|", (term, negated(valid)), Machine.BOOL))
+    return _with_validity(term, valid)

@@ -1,0 +1,185 @@
+"""Any expression over one column of few codes, as a table indexed by the code.
+
+The expression is evaluated once on the column's distinct values by the CPU backend, which makes every SQL function usable in
+a kernel.  A string result becomes the code of a new sorted dictionary.  Where the column has many values but a piece of it few, as
+the first two characters of a telephone number, the piece is evaluated on all rows, and what is made of it is the table.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import FuselineError
+from ...plan.expr import Call, Column, ColumnRef, Expr, Literal, columns_of
+from ...plan.node import transform_up, walk
+from ...plan.types import Kind
+from ..kernel import Kernel
+from ..loop import Lookup, Machine, Number, Select, Term
+from ..ranges import Interval
+from ..values import LOOKUP_LIMIT, Input, NotFusable, Value
+
+SHORT = 16  # characters of a piece of text that may have few values
+STRICT = ("substring", "left", "right", "split_part", "lower", "upper", "trim", "ltrim", "rtrim")
+
+
+def through_table(expr: Expr, kernel: Kernel) -> Value:
+    """Return `expr` as a table lookup; raises `NotFusable` unless it reads exactly one column.
+
+    Over a column of many values, or of none that kernels read, it is evaluated on all rows beforehand, or a piece of it.
+    """
+    read = columns_of(expr)
+    if len(read) != 1:
+        raise NotFusable(f"{_shown(expr)} reads {len(read)} columns and has no form in registers")
+    (column,) = read
+    source = kernel.described(column)
+    if source is None or source.codes is None or source.codes > LOOKUP_LIMIT:
+        return _derived(expr, column, kernel)
+    try:
+        result = kernel.fold(expr, source)
+        if kernel.validity(source) is None:
+            result = result.slice(0, source.codes)  # without what NULL gives
+    except FuselineError as error:
+        # On a value that may not even occur: the operators decide on the rows that do
+        raise NotFusable(f'{_shown(expr)} fails on a value of "{column.name}": {error}') from error
+    return _value(expr, result, source, kernel)
+
+
+def _derived(expr: Expr, column: Column, kernel: Kernel) -> Value:
+    from .translate import translate  # the two call each other
+
+    reading = kernel.readings.get(column)
+    if reading is None:
+        raise NotFusable(f"{_shown(expr)} reads a computed column and has no form in registers")
+    if isinstance(expr, ColumnRef):
+        raise NotFusable(f'"{column.name}" ({column.type}) has no form in registers')
+    made = _by_piece(expr, column, kernel)
+    if made is not None:
+        return made
+    if reading.optional:  # where there is no row, the value may be another one than NULL
+        raise NotFusable(f'{_shown(expr)} reads "{column.name}", which an outer join may not find')
+    return translate(ColumnRef(kernel.derive(expr, reading)), kernel)
+
+
+def _by_piece(expr: Expr, column: Column, kernel: Kernel) -> Value | None:
+    """Have a piece of a text column evaluated on all rows, and return `expr` as a table of its values; None where that does not do."""
+    from .translate import translate  # the two call each other
+
+    piece = piece_of(expr)
+    if piece is None:
+        return None
+    try:
+        alias = kernel.derive(piece, kernel.readings[column])
+    except NotFusable:
+        return None  # of many values, too
+    return translate(_over(expr, piece, ColumnRef(alias)), kernel)
+
+
+def piece_of(expr: Expr) -> Expr | None:
+    """Return the smallest expression within `expr` that makes short text of its only column, if it reads that nowhere else."""
+    found = [node for node in walk(expr) if _is_short(node)]
+    smallest = {a for a in found if not any(b != a and b in walk(a) for b in found)}
+    piece = smallest.pop() if smallest else None
+    if piece is None or columns_of(_over(expr, piece, Literal(None, piece.type))):
+        return None
+    return piece
+
+
+def _over(expr: Expr, piece: Expr, made: Expr) -> Expr:
+    return transform_up(expr, lambda node: made if node == piece else None)
+
+
+def _is_short(node: Expr) -> bool:
+    match node:
+        case Call("substring", (_, _, Literal(value=int(length)))):
+            return abs(length) <= SHORT and _is_strict(node)
+        case Call("left" | "right", (_, Literal(value=int(length)))):
+            return abs(length) <= SHORT and _is_strict(node)
+        case Call("split_part"):
+            return _is_strict(node)
+    return False
+
+
+def _is_strict(node: Expr) -> bool:
+    """Whether an expression is that of a text column alone and gives NULL for NULL."""
+    match node:
+        case Call(function=name, args=(text, *others)) if name in STRICT:
+            return _is_strict(text) and all(isinstance(o, Literal) for o in others)
+    return isinstance(node, ColumnRef)
+
+
+def _value(expr: Expr, result: Any, source: Input, kernel: Kernel) -> Value:
+    index: Term = kernel.code(source)
+    valid_row = kernel.validity(source)
+    if valid_row is not None:
+        assert source.codes is not None
+        last = Number(source.codes, index.type)  # the entry that NULL gives
+        index = Select(valid_row, index, last, index.type)
+    array, machine, interval, values, valid = _columns(expr, result)
+    term: Term = Lookup(kernel.table(array, machine), index, machine)
+    ok = None if valid is None else Lookup(kernel.table(valid, Machine.BOOL), index, Machine.BOOL)
+    return Value(term, ok, interval, values)
+
+
+def _columns(expr: Expr, result: Any) -> tuple[Any, Machine, Interval | None, Any, Any]:
+    """NumPy form of an Arrow result in physical types: values, register type, interval, dictionary, validity."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values = None
+    valid = None if result.null_count == 0 else np.asarray(result.is_valid())
+    if expr.type.kind is Kind.VARCHAR:
+        plain = result.dictionary_decode() if pa.types.is_dictionary(result.type) else result
+        values = pc.unique(plain.drop_null()).sort()
+        result = pc.fill_null(pc.index_in(plain, value_set=values), 0)
+    if expr.type.kind is Kind.BOOLEAN:
+        return np.asarray(pc.fill_null(result, False)), Machine.BOOL, None, None, valid
+    if expr.type.is_wide_decimal or expr.type.kind in (Kind.INTERVAL, Kind.NULL):
+        raise NotFusable(f"a {expr.type} does not fit a register")
+    if expr.type.is_float:
+        machine = Machine.F32 if expr.type.kind is Kind.FLOAT else Machine.F64
+        array = np.asarray(pc.fill_null(result, 0.0), dtype=machine.value)
+        return array, machine, None, None, valid
+    if pa.types.is_date32(result.type):
+        result = result.view(pa.int32())
+    elif pa.types.is_timestamp(result.type):
+        result = result.view(pa.int64())
+    least = pc.min(result)  # as a value that occurs, or what lies under a NULL widens the interval
+    array = np.asarray(pc.fill_null(result, least if least.is_valid else 0))
+    interval = Interval(int(array.min()), int(array.max())) if len(array) else Interval(0, 0)
+    if not interval.fits_i64:
+        raise NotFusable(f"a value of {expr.type} needs more than 64 bits")
+    machine = Machine.I32 if interval.fits_i32 else Machine.I64
+    return array.astype(machine.value), machine, interval, values, valid
+
+
+def in_one_dictionary(left: Value, right: Value, kernel: Kernel) -> tuple[Value, Value]:
+    """Return strings of two dictionaries by their codes in one that has the values of both."""
+    if left.values is right.values:
+        return left, right
+    if left.values is None or right.values is None:
+        raise NotFusable("a comparison of strings without a dictionary")
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    both = pa.concat_arrays([left.values, right.values.cast(left.values.type)])
+    merged = pc.unique(both).sort()
+    return _recoded(left, merged, kernel), _recoded(right, merged, kernel)
+
+
+def _recoded(value: Value, merged: Any, kernel: Kernel) -> Value:
+    import numpy as np
+    import pyarrow.compute as pc
+
+    codes = np.append(pc.index_in(value.values, value_set=merged), 0).astype(np.int32)
+    index = value.term
+    if value.valid is not None:
+        index = Select(value.valid, index, Number(len(codes) - 1, index.type), index.type)
+    term = Lookup(kernel.table(codes, Machine.I32), index, Machine.I32)
+    return Value(term, value.valid, Interval(0, max(len(merged) - 1, 0)), merged)
+
+
+def _shown(expr: Expr) -> str:
+    from ...plan.text import expression
+
+    return expression(expr)

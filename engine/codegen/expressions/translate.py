@@ -1,0 +1,366 @@
+"""SQL expressions -> terms over registers.
+
+Three-valued logic ends here, and so do decimals, dates and strings: a decimal is its unscaled integer, a date its day number, a
+string the code of its dictionary.  What has no rule below and reads one column of few codes is evaluated on that column's
+values beforehand and becomes a table (`lookup`): LIKE, substring, EXTRACT, casts of strings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date, datetime
+from decimal import Context, Decimal
+
+from ...plan.expr import Call, Case, Cast, ColumnRef, Expr, InList, Literal, columns_of
+from ...plan.types import DataType, Kind
+from ..kernel import Kernel
+from ..loop import Apply, Convert, Machine, Name, Number, Select, Term, negated, true_and
+from ..ranges import I32_MAX, Interval
+from ..values import Input, NotFusable, Value, machine_of
+from .arithmetic import add, checked, convert, multiply, negate, subtract
+from .compare import compare, compare_with_constant
+from .lookup import in_one_dictionary, through_table
+
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct")
+EPOCH = date(1970, 1, 1)
+DIGITS = Context(prec=80)  # Python's own 28 would round a DECIMAL(38)
+
+
+def translate(expr: Expr, kernel: Kernel) -> Value:
+    """Return the value of an expression; raises `NotFusable` with the reason when a kernel cannot hold it."""
+    found = kernel.recall(expr)
+    if found is None:
+        found = kernel.remember(expr, _direct(expr, kernel) or through_table(expr, kernel))
+    return found
+
+
+def _direct(expr: Expr, kernel: Kernel) -> Value | None:
+    """Translate by rule, or None where only a table can do it."""
+    match expr:
+        case ColumnRef(column):
+            if column in kernel.deferred:
+                return kernel.deferred[column]()
+            return load(kernel.input(column), kernel)
+        case Literal():
+            return literal(expr, kernel)
+        case Call(function=name, args=args) if name in COMPARISONS:
+            return _comparison(name, args, kernel)
+        case Call(function=name, args=args) if name in RULES:
+            if not all(_in_registers(a.type) for a in (*args, expr)):
+                return None
+            return RULES[name](expr, [translate(a, kernel) for a in args], kernel)
+        case Case():
+            return _case(expr, kernel)
+        case InList():
+            return _in_list(expr, kernel)
+        case Cast():
+            return _cast(expr, kernel)
+    return None
+
+
+def _in_registers(data_type: DataType) -> bool:
+    return data_type.kind not in (Kind.VARCHAR, Kind.INTERVAL, Kind.NULL)
+
+
+# Columns and constants
+
+
+def load(source: Input, kernel: Kernel) -> Value:
+    """Decode a column in registers: base + step * code."""
+    valid = kernel.validity(source)
+    raw = kernel.code(source)
+    if source.machine is not None:
+        return Value(raw, valid)
+    if source.raw is not None:
+        return Value(raw, valid, source.raw)
+    if source.column.type.kind is Kind.BOOLEAN:
+        truth: Term = Apply("!=", (raw, Number(0, raw.type)), Machine.BOOL)
+        if source.base:  # TRUE alone, as code 0
+            truth = Number(True, Machine.BOOL)
+        return Value(truth if valid is None else Apply("&", (truth, valid), Machine.BOOL), valid)
+    if source.values is not None:
+        return Value(raw, valid, source.interval, source.values)
+    interval = source.interval
+    machine = machine_of(interval, source.column.type)
+    if source.step > I32_MAX:  # as between -2**31 and 0
+        machine = Machine.I64
+    term: Term = raw if raw.type is machine else Convert(raw, machine)
+    if source.step != 1:
+        step = Name(
+            kernel.parameter(source.step, machine, f"step of {source.column.name}"), machine
+        )
+        term = Apply("*", (term, step), machine)
+    if source.base != 0:
+        base = Name(
+            kernel.parameter(source.base, machine, f"base of {source.column.name}"), machine
+        )
+        term = Apply("+", (term, base), machine)
+    return Value(term, valid, interval)
+
+
+def constant(value: object, data_type: DataType) -> int | float | None:
+    """The register form of a literal: unscaled decimals, day numbers, microseconds; None for what has none."""
+    match value:
+        case bool() | int():
+            if data_type.is_decimal:
+                return int(value) * 10**data_type.scale
+            return float(value) if data_type.is_float else int(value)
+        case float():
+            return value
+        case Decimal():
+            return int(value.scaleb(data_type.scale, DIGITS))
+        case datetime():
+            delta = value - datetime(1970, 1, 1)
+            return (delta.days * 86400 + delta.seconds) * 1_000_000 + delta.microseconds
+        case date():
+            return (value - EPOCH).days
+    return None
+
+
+def literal(expr: Literal, kernel: Kernel) -> Value | None:
+    never: Term = Number(False, Machine.BOOL)
+    if expr.value is None:
+        if expr.type.kind is Kind.BOOLEAN:
+            return Value(never, never)
+        if expr.type.is_float:
+            return Value(Number(0.0, machine_of_float(expr.type)), never)
+        zero = Value(Number(0, Machine.I32), never, Interval(0, 0))
+        return zero if _in_registers(expr.type) else None
+    value = constant(expr.value, expr.type)
+    if value is None:
+        return None
+    if expr.type.kind is Kind.BOOLEAN:
+        return Value(Number(bool(value), Machine.BOOL))
+    meaning = f"{expr.type} constant"
+    if isinstance(value, float):
+        machine = machine_of_float(expr.type)
+        return Value(Name(kernel.parameter(value, machine, meaning), machine))
+    interval = Interval(value, value)
+    machine = machine_of(interval, expr.type)
+    if value in (0, 1):
+        return Value(Number(value, machine), None, interval)
+    return Value(Name(kernel.parameter(value, machine, meaning), machine), None, interval)
+
+
+def machine_of_float(data_type: DataType) -> Machine:
+    return Machine.F32 if data_type.kind is Kind.FLOAT else Machine.F64
+
+
+# Logic
+
+
+def is_false(value: Value) -> Term:
+    """Where a BOOLEAN is FALSE, neither TRUE nor NULL."""
+    false = negated(value.term)
+    return false if value.valid is None else Apply("&", (false, value.valid), Machine.BOOL)
+
+
+def _and(expr: Call, args: list[Value], kernel: Kernel) -> Value:
+    term = true_and([a.term for a in args])
+    assert term is not None
+    if all(a.valid is None for a in args):
+        return Value(term)
+    return Value(term, _either([term, *(is_false(a) for a in args)]))
+
+
+def _or(expr: Call, args: list[Value], kernel: Kernel) -> Value:
+    term = _either([a.term for a in args])
+    if all(a.valid is None for a in args):
+        return Value(term)
+    all_false = true_and([is_false(a) for a in args])
+    assert all_false is not None
+    return Value(term, _either([term, all_false]))
+
+
+def _not(expr: Call, args: list[Value], kernel: Kernel) -> Value:
+    return Value(is_false(args[0]), args[0].valid)
+
+
+def _either(parts: list[Term]) -> Term:
+    result = parts[0]
+    for part in parts[1:]:
+        result = Apply("|", (result, part), Machine.BOOL)
+    return result
+
+
+def _is_null(expr: Call, args: list[Value], kernel: Kernel) -> Value:
+    valid = args[0].valid
+    return Value(Number(False, Machine.BOOL) if valid is None else negated(valid))
+
+
+def _is_not_null(expr: Call, args: list[Value], kernel: Kernel) -> Value:
+    valid = args[0].valid
+    return Value(Number(True, Machine.BOOL) if valid is None else valid)
+
+
+def _comparison(name: str, args: tuple[Expr, ...], kernel: Kernel) -> Value | None:
+    left, right = args
+    if isinstance(left, Literal) and not isinstance(right, Literal):
+        mirrored = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+        return _comparison(mirrored.get(name, name), (right, left), kernel)
+    if isinstance(left, ColumnRef) and isinstance(right, Literal):
+        source = kernel.described(left.column)
+        value = constant(right.value, right.type)
+        if (
+            source is not None
+            and source.codes is not None
+            and source.values is None
+            and isinstance(value, int)
+        ):
+            raw, valid = kernel.code(source), kernel.validity(source)
+            return compare_with_constant(name, raw, source, value, valid, kernel)
+    if left.type.kind is not Kind.VARCHAR:
+        return compare(name, translate(left, kernel), translate(right, kernel))
+    if len(columns_of(left) | columns_of(right)) < 2:
+        return None
+    a, b = in_one_dictionary(translate(left, kernel), translate(right, kernel), kernel)
+    return compare(name, a, b)
+
+
+def _in_list(expr: InList, kernel: Kernel) -> Value | None:
+    if not _in_registers(expr.operand.type):
+        return None
+    tests = [Call("eq", (expr.operand, v), expr.type) for v in expr.values]
+    return translate(tests[0] if len(tests) == 1 else Call("or", tuple(tests), expr.type), kernel)
+
+
+# Arithmetic
+
+
+def _arithmetic(operation: Callable[[Value, Value, Kernel], Value]) -> Rule:
+    def rule(expr: Call, args: list[Value], kernel: Kernel) -> Value:
+        return checked(operation(args[0], args[1], kernel), expr.type, kernel)
+
+    return rule
+
+
+def _neg(expr: Call, args: list[Value], kernel: Kernel) -> Value:
+    return checked(negate(args[0]), expr.type, kernel)
+
+
+def _abs(expr: Call, args: list[Value], kernel: Kernel) -> Value:
+    value = args[0]
+    zero = Number(0, value.term.type)
+    minus = negate(value)
+    if value.interval is None:
+        below: Term = Apply("<", (value.term, zero), Machine.BOOL)
+        return Value(Select(below, minus.term, value.term, value.term.type), value.valid)
+    interval = value.interval.absolute()
+    machine = (
+        machine_of(minus.interval.union(value.interval), expr.type)
+        if minus.interval
+        else Machine.I64
+    )
+    below = Apply("<", (value.term, zero), Machine.BOOL)
+    term = Select(below, convert(minus.term, machine), convert(value.term, machine), machine)
+    return checked(Value(term, value.valid, interval), expr.type, kernel)
+
+
+def _div(expr: Call, args: list[Value], kernel: Kernel) -> Value:
+    machine = machine_of_float(expr.type)
+    term = Apply("/", (convert(args[0].term, machine), convert(args[1].term, machine)), machine)
+    return Value(term, true_and([a.valid for a in args if a.valid is not None]))
+
+
+def _coalesce(expr: Call, args: list[Value], kernel: Kernel) -> Value:
+    result = args[-1]
+    for value in reversed(args[:-1]):
+        if value.valid is None:
+            result = value
+        else:
+            known = None if result.valid is None else _either([value.valid, result.valid])
+            chosen = _choose(value.valid, replace(value, valid=None), replace(result, valid=None))
+            result = replace(chosen, valid=known)
+    return result
+
+
+# Conditions
+
+
+def _choose(condition: Term, yes: Value, no: Value) -> Value:
+    """CASE WHEN condition THEN yes ELSE no, in registers of the wider type."""
+    valid: Term | None = None
+    if yes.valid is not None or no.valid is not None:
+        always: Term = Number(True, Machine.BOOL)
+        valid = Select(condition, yes.valid or always, no.valid or always, Machine.BOOL)
+    if yes.values is not no.values:
+        raise NotFusable("a CASE over strings of different dictionaries")
+    interval, machine = None, yes.term.type
+    if yes.interval is not None and no.interval is not None:
+        interval = yes.interval.union(no.interval)
+        machine = Machine.I32 if interval.fits_i32 else Machine.I64
+    term = Select(condition, convert(yes.term, machine), convert(no.term, machine), machine)
+    return Value(term, valid, interval, yes.values)
+
+
+def _case(expr: Case, kernel: Kernel) -> Value | None:
+    if not _in_registers(expr.type):
+        return None
+    result = translate(expr.default, kernel)
+    for condition, then in reversed(list(zip(expr.conditions, expr.results, strict=True))):
+        result = _choose(translate(condition, kernel).term, translate(then, kernel), result)
+    return result
+
+
+# Casts
+
+
+def _cast(expr: Cast, kernel: Kernel) -> Value | None:
+    source, target = expr.operand.type, expr.type
+    exact = source.is_integer or source.is_decimal or source.kind is Kind.BOOLEAN
+    if source == target:
+        return translate(expr.operand, kernel)
+    if exact and target.is_float:
+        return _to_float(translate(expr.operand, kernel), source, target)
+    if source.kind is Kind.FLOAT and target.kind is Kind.DOUBLE:
+        value = translate(expr.operand, kernel)
+        return Value(convert(value.term, Machine.F64), value.valid)
+    if source.kind is Kind.DATE and target.kind is Kind.TIMESTAMP:
+        return _scaled(translate(expr.operand, kernel), 86_400_000_000, expr, kernel)
+    widened = target.scale - source.scale
+    if exact and (target.is_integer or target.is_decimal) and widened >= 0 and not expr.safe:
+        return _scaled(translate(expr.operand, kernel), 10**widened, expr, kernel)
+    return None
+
+
+def _to_float(value: Value, source: DataType, target: DataType) -> Value:
+    machine = machine_of_float(target)
+    term = convert(value.term, Machine.F64)
+    if source.scale:
+        # 10**scale is exact in a double up to 22 digits, so one rounding remains, as in DuckDB
+        term = Apply("/", (term, Number(float(10**source.scale), Machine.F64)), Machine.F64)
+    exact = value if value.interval is not None else None
+    return Value(convert(term, machine), value.valid, exact=exact, scale=source.scale)
+
+
+def _scaled(value: Value, factor: int, expr: Cast, kernel: Kernel) -> Value:
+    if value.interval is None:  # a BOOLEAN
+        number: Term = Convert(value.term, Machine.I32)
+        value = Value(number, value.valid, Interval(0, 1))
+    assert value.interval is not None
+    if factor == 1:
+        return checked(value, expr.type, kernel)
+    scale = Value(Number(factor, Machine.I64), None, Interval(factor, factor))
+    return checked(multiply(value, scale, kernel), expr.type, kernel)
+
+
+Rule = Callable[[Call, list[Value], Kernel], Value]
+
+RULES: dict[str, Rule] = {
+    "and": _and,
+    "or": _or,
+    "not": _not,
+    "is_null": _is_null,
+    "is_not_null": _is_not_null,
+    "coalesce": _coalesce,
+    "add": _arithmetic(add),
+    "sub": _arithmetic(subtract),
+    "mul": _arithmetic(multiply),
+    "neg": _neg,
+    "abs": _abs,
+    "div": _div,
+    "add_days": _arithmetic(add),
+    "sub_days": _arithmetic(subtract),
+    "date_minus_date": _arithmetic(subtract),
+}

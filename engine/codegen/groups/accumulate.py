@@ -1,0 +1,281 @@
+"""Aggregate functions -> accumulators, and accumulators -> result columns.
+
+An accumulator folds one register value a row.  Sums of integers are exact: one 64-bit accumulator where the column's
+interval and the row count prove that it suffices, else two (the low 32 bits and the rest, each exact for 2**31 rows).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...plan.expr import AggregateCall, Column, Expr
+from ..expressions.arithmetic import convert
+from ..expressions.translate import translate
+from ..kernel import Kernel
+from ..loop import Apply, Convert, Function, Machine, Number, Select, Term, true_and
+from ..ranges import I64_MAX, sum_fits_i64
+from ..values import NotFusable, Value
+
+# NumPy arrays, one value a group, for each accumulator of a call -> (values, valid or None)
+Finish = Callable[[Sequence[Any]], tuple[Any, Any]]
+
+IDENTITY: dict[tuple[str, Machine], int | float] = {
+    ("add", Machine.I64): 0,
+    ("add", Machine.F64): 0.0,
+    ("min", Machine.I64): I64_MAX,
+    ("max", Machine.I64): -I64_MAX - 1,
+    ("or", Machine.I64): 0,
+    ("xor", Machine.I64): 0,
+    ("and", Machine.I64): -1,
+    ("put", Machine.I64): -1,
+}
+FOLDS: dict[str, Any] = {
+    "add": np.add,
+    "min": np.minimum,
+    "max": np.maximum,
+    "or": np.bitwise_or,
+    "and": np.bitwise_and,
+    "xor": np.bitwise_xor,
+    "put": np.maximum,  # one value a group, which is never below the identity
+}
+REPEATABLE = ("min", "max", "bool_and", "bool_or", "bit_and", "bit_or")  # DISTINCT changes nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulator:
+    """One array of the kernel, one element a group: `fold` of `term` over the rows where `condition` holds.
+
+    A "put" stores the term, which is a row number or -1 and the same for all rows of a group.  `magnitude` is the largest
+    absolute value of an integer term, where it is known.
+    """
+
+    fold: str
+    machine: Machine
+    term: Term
+    condition: Term | None = None
+    magnitude: int | None = field(default=None, compare=False)
+
+    @property
+    def identity(self) -> int | float:
+        return IDENTITY[self.fold, self.machine]
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """An aggregate call as accumulators (numbers in the kernel's list) and the way back."""
+
+    column: Column
+    accumulators: tuple[int, ...]
+    finish: Finish
+    values: Any = None  # the dictionary of a string result
+    distinct: int | None = None  # counts the values of this component of the grouping
+
+
+class Accumulators:
+    """The list that calls share: COUNT(*) and the counts of AVG are the same accumulator."""
+
+    def __init__(self) -> None:
+        self.items: list[Accumulator] = []
+
+    def add(self, item: Accumulator) -> int:
+        if item not in self.items:
+            self.items.append(item)
+        return self.items.index(item)
+
+
+def fold_call(
+    column: Column,
+    call: AggregateCall,
+    kernel: Kernel,
+    accumulators: Accumulators,
+    rows: int,
+    distinct: Sequence[Expr] = (),
+) -> Folded:
+    """Return an aggregate call as accumulators; raises `NotFusable` for what needs more than one pass or its rows.
+
+    `distinct` are the arguments of DISTINCT aggregates, which the kernel groups by.
+    """
+    counted = call.distinct and call.function == "count"
+    if call.distinct and not counted and call.function not in REPEATABLE:
+        raise NotFusable(f"{call.function}(DISTINCT ...) keeps its values")
+    chosen = None if call.filter is None else translate(call.filter, kernel).term
+    if call.function == "count_star":
+        return Folded(column, (accumulators.add(_count(chosen)),), _first)
+    rule = RULES.get(call.function)
+    if rule is None:
+        raise NotFusable(f"{call.function} is no fold of single rows")
+    value = translate(call.args[0], kernel)
+    present = true_and([t for t in (value.valid, chosen) if t is not None])
+    if counted:
+        count = accumulators.add(_count(present))
+        return Folded(column, (count,), _first, distinct=distinct.index(call.args[0]))
+    return rule(Argument(column, call, value, present, accumulators, rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An aggregate call with its argument translated, and where its accumulators go."""
+
+    column: Column
+    call: AggregateCall
+    value: Value
+    present: Term | None  # valid, and passed by FILTER
+    accumulators: Accumulators
+    rows: int
+
+    def fold(self, fold: str, machine: Machine, term: Term, magnitude: int | None = None) -> int:
+        return self.accumulators.add(Accumulator(fold, machine, term, self.present, magnitude))
+
+    @property
+    def count(self) -> int:
+        return self.accumulators.add(_count(self.present))
+
+
+def _count(condition: Term | None) -> Accumulator:
+    return Accumulator("add", Machine.I64, Number(1, Machine.I64), condition)
+
+
+def _first(arrays: Sequence[Any]) -> tuple[Any, Any]:
+    return arrays[0], None
+
+
+def _count_values(c: Argument) -> Folded:
+    return Folded(c.column, (c.count,), _first)
+
+
+def _sum_parts(c: Argument, value: Value) -> tuple[int, ...]:
+    """Accumulators of an exact integer sum: one, or the low 32 bits and the rest."""
+    interval = value.interval
+    assert interval is not None
+    wide = convert(value.term, Machine.I64)
+    if sum_fits_i64(interval, c.rows):
+        return (c.fold("add", Machine.I64, wide, interval.magnitude),)
+    low: Term = Apply("&", (wide, Number(0xFFFFFFFF, Machine.I64)), Machine.I64)
+    high: Term = Apply(">>", (wide, Number(32, Machine.I64)), Machine.I64)
+    rest = (interval.magnitude >> 32) + 1
+    return c.fold("add", Machine.I64, low, 0xFFFFFFFF), c.fold("add", Machine.I64, high, rest)
+
+
+def whole(parts: Sequence[Any]) -> Any:
+    """Join the parts of exact sums: an int64 array, or an object array of Python integers."""
+    if len(parts) == 1:
+        return parts[0]
+    return parts[0].astype(object) + parts[1].astype(object) * (1 << 32)
+
+
+def _sum(c: Argument) -> Folded:
+    if c.value.interval is None:
+        total = c.fold("add", Machine.F64, convert(c.value.term, Machine.F64))
+        return Folded(c.column, (total, c.count), lambda a: (a[0], a[1] > 0))
+    parts = _sum_parts(c, c.value)
+    return Folded(c.column, (*parts, c.count), lambda a: (whole(a[:-1]), a[-1] > 0))
+
+
+def _average(c: Argument) -> Folded:
+    argument = c.call.args[0].type
+    if c.value.interval is None:
+        total = c.fold("add", Machine.F64, convert(c.value.term, Machine.F64))
+        return Folded(c.column, (total, c.count), lambda a: (a[0] / np.maximum(a[1], 1), a[1] > 0))
+    parts = _sum_parts(c, c.value)
+
+    def finish(arrays: Sequence[Any]) -> tuple[Any, Any]:
+        *sums, count = arrays
+        return _quotient(sums, count, 10**argument.scale), count > 0
+
+    return Folded(c.column, (*parts, c.count), finish)
+
+
+def _quotient(parts: Sequence[Any], count: Any, scale: int) -> Any:
+    """The exact sum divided once, in 80 bits where the platform has them, as DuckDB does."""
+    total = parts[0].astype(np.longdouble)
+    if len(parts) > 1:
+        total += parts[1].astype(np.longdouble) * np.longdouble(1 << 32)
+    divisor = np.maximum(count, 1).astype(np.longdouble) * np.longdouble(scale)
+    return (total / divisor).astype(np.float64)
+
+
+def _variance(c: Argument) -> Folded:
+    """VAR and STDDEV of integers and decimals, exactly: (n * sum(x * x) - sum(x) ** 2) / (n * n or n * (n - 1))."""
+    exact, name = c.value.exact, c.call.function
+    if exact is None or exact.interval is None:
+        raise NotFusable(f"{name} of a {c.call.args[0].type} takes two passes")
+    square = exact.interval * exact.interval
+    if not square.fits_i64:
+        raise NotFusable(f"the squares that {name} adds may need more than 64 bits")
+    wide = convert(exact.term, Machine.I64)
+    product = Value(Apply("*", (wide, wide), Machine.I64), None, square)
+    sums, squares = _sum_parts(c, exact), _sum_parts(c, product)
+    least = 2 if name.endswith("_samp") else 1
+    unit = 100**c.value.scale
+
+    def finish(arrays: Sequence[Any]) -> tuple[Any, Any]:
+        count = arrays[-1].astype(object)
+        total = whole(arrays[: len(sums)]).astype(object)
+        above = count * whole(arrays[len(sums) : -1]).astype(object) - total * total
+        some = arrays[-1] >= least
+        below = np.where(some, count * (count - (least - 1)), 1) * unit
+        variance = (above / below).astype(np.float64)
+        return (np.sqrt(variance) if name.startswith("stddev") else variance), some
+
+    return Folded(c.column, (*sums, *squares, c.count), finish)
+
+
+def _extreme(c: Argument) -> Folded:
+    fold, value = c.call.function, c.value
+    if value.interval is not None:
+        wide = convert(value.term, Machine.I64)
+        best = c.fold(fold, Machine.I64, wide, value.interval.magnitude)
+        return Folded(c.column, (best, c.count), lambda a: (a[0], a[1] > 0), value.values)
+    if value.term.type is Machine.BOOL:
+        best = c.fold(fold, Machine.I64, Convert(value.term, Machine.I64))
+        return Folded(c.column, (best, c.count), lambda a: (a[0] != 0, a[1] > 0))
+    order: Term = Function("order_of_double", (convert(value.term, Machine.F64),), Machine.I64)
+    best = c.fold(fold, Machine.I64, order)
+    return Folded(c.column, (best, c.count), lambda a: (_double_of_order(a[0]), a[1] > 0))
+
+
+def _double_of_order(order: Any) -> Any:
+    """The inverse of the kernels' `order_of_double`."""
+    bits = np.where(order < 0, order ^ np.int64(I64_MAX), order)
+    return bits.view(np.float64)
+
+
+def _truth(c: Argument) -> Folded:
+    fold = "min" if c.call.function == "bool_and" else "max"
+    best = c.fold(fold, Machine.I64, Convert(c.value.term, Machine.I64))
+    return Folded(c.column, (best, c.count), lambda a: (a[0] != 0, a[1] > 0))
+
+
+def _bits(c: Argument) -> Folded:
+    fold = c.call.function.removeprefix("bit_")
+    bits = c.fold(fold, Machine.I64, convert(c.value.term, Machine.I64))
+    return Folded(c.column, (bits, c.count), lambda a: (a[0], a[1] > 0))
+
+
+def _count_true(c: Argument) -> Folded:
+    one: Term = Select(c.value.term, Number(1, Machine.I64), Number(0, Machine.I64), Machine.I64)
+    total = c.fold("add", Machine.I64, one)
+    return Folded(c.column, (total, c.count), lambda a: (a[0], a[1] > 0))
+
+
+RULES: dict[str, Callable[[Argument], Folded]] = {
+    "count": _count_values,
+    "count_if": _count_true,
+    "sum": _sum,
+    "avg": _average,
+    "min": _extreme,
+    "max": _extreme,
+    "bool_and": _truth,
+    "bool_or": _truth,
+    "bit_and": _bits,
+    "bit_or": _bits,
+    "bit_xor": _bits,
+    "var_samp": _variance,
+    "var_pop": _variance,
+    "stddev_samp": _variance,
+    "stddev_pop": _variance,
+}

@@ -1,0 +1,130 @@
+"""How a row finds its group: by a number, dense or hashed, that the group keys make together.
+
+Each key takes part in the number with its value less its interval's low end, times the sizes of the keys after it.  A domain
+of few numbers addresses accumulators directly; in a larger one, up to 63 bits, numbers are looked up in a hash table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...plan.expr import Column, Expr
+from ..expressions.arithmetic import convert
+from ..expressions.translate import translate
+from ..kernel import Kernel
+from ..loop import Apply, Convert, Machine, Number, Select, Term
+from ..ranges import I64_MAX, Interval
+from ..values import NotFusable, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A group key as a component of the group number: (value - low), times `stride`; NULL is `size - 1`."""
+
+    column: Column
+    low: int
+    size: int
+    stride: int
+    nullable: bool
+    values: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """How a row finds its group: the term of its number below `groups`, and the way back to key values.
+
+    `rows` is the accumulator that counts a group's rows, which says whether the group exists.  `distinct` are the arguments
+    of DISTINCT aggregates, the fastest components of the number: the kernel groups by them too, and `results` joins the
+    groups that differ in them alone.  `hashed`: the numbers are many and are keys of a hash table, an I64 each.
+
+    `row`: the group is a row of the relation of this number, and there are no `keys`: what they are is `Program.late`, over
+    columns of that relation at the group's number and of the relations of `rows_of` (relation, accumulator) at the row
+    number that the accumulator holds for the group.
+    """
+
+    keys: tuple[Key, ...]
+    slot: Term
+    groups: int
+    rows: int
+    distinct: tuple[Key, ...] = ()
+    hashed: bool = False
+    row: int | None = None
+    rows_of: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def inner(self) -> int:
+        """How many numbers belong to one group: the product of the domains of `distinct`."""
+        product = 1
+        for key in self.distinct:
+            product *= key.size
+        return product
+
+
+def grouping_of(
+    keys: Sequence[Column],
+    values: Sequence[Expr],
+    distinct: Sequence[Expr],
+    kernel: Kernel,
+    limit: int,
+    rows: int,
+    may_hash: bool,
+) -> Grouping:
+    """Number the groups by the product of the keys' intervals; raises `NotFusable` where that is too large.
+
+    `values` are the keys over what the kernel reads, `limit` is how many groups may be addressed directly; `rows` the accumulator that counts rows.
+    """
+    found: list[tuple[Key, Value, Interval]] = []
+    domain = 1
+    for place, expr in reversed(list(enumerate([*values, *distinct]))):
+        column = keys[place] if place < len(keys) else Column(-1, str(expr), expr.type)
+        value = translate(expr, kernel)
+        interval = Interval(0, 1) if value.term.type is Machine.BOOL else value.interval
+        if interval is None:
+            raise NotFusable(f'the group key "{column.name}" is a {column.type}')
+        nullable = value.valid is not None
+        key = Key(column, interval.low, interval.size + nullable, domain, nullable, value.values)
+        found.append((key, value, interval))
+        domain *= key.size
+    hashed = domain > limit
+    if hashed and (not may_hash or distinct):
+        raise NotFusable(f"the group keys have a domain of more than {limit} values")
+    if domain > I64_MAX:
+        raise NotFusable("the group keys have a domain of more than 63 bits")
+    machine = Machine.I64 if hashed else Machine.I32
+    made = [k for k, _, _ in reversed(found)]
+    return Grouping(
+        tuple(made[: len(keys)]),
+        _number(found, machine),
+        domain,
+        rows,
+        tuple(made[len(keys) :]),
+        hashed,
+    )
+
+
+def _number(parts: list[tuple[Key, Value, Interval]], machine: Machine) -> Term:
+    slot: Term | None = None
+    for key, value, interval in parts:
+        part = _component(value, interval, key.size, machine)
+        if key.stride != 1:
+            part = Apply("*", (part, Number(key.stride, machine)), machine)
+        slot = part if slot is None else Apply("+", (slot, part), machine)
+    assert slot is not None
+    return slot
+
+
+def _component(value: Value, interval: Interval, size: int, machine: Machine) -> Term:
+    """A key's value less the low end; computed in the value's own register, where it cannot overflow."""
+    wide = value.term.type if value.term.type is not Machine.BOOL else Machine.I32
+    if machine is Machine.I64:
+        wide = machine
+    term = convert(value.term, wide)
+    if interval.low != 0:
+        term = Apply("-", (term, Number(interval.low, wide)), wide)
+    if wide is not machine:
+        term = Convert(term, machine)
+    if value.valid is None:
+        return term
+    return Select(value.valid, term, Number(size - 1, machine), machine)

@@ -1,0 +1,148 @@
+"""Finished accumulators and decoded codes as Arrow arrays, in the types in which results leave the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ...errors import OutOfRange
+from ...plan.expr import Column
+from ...plan.types import DataType, Kind, to_arrow
+from ..steps import Program
+from ..values import Input
+from .accumulate import FOLDS, Accumulator
+from .grouping import Grouping, Key
+
+DECIMAL_LIMIT = 10**38
+
+
+def result_columns(
+    made: Program, arrays: Sequence[Any], numbers: Any = None
+) -> tuple[dict[Column, pa.Array], int]:
+    """Return the columns of an aggregate, keys and calls, and their length; `arrays` holds one array an accumulator.
+
+    `numbers` are the group numbers where the arrays hold only groups that rows fell into; else other groups are left out.
+    Raises `OutOfRange` for a sum beyond 38 digits.
+    """
+    results: dict[Column, pa.Array] = {}
+    grouping = made.grouping
+    counts: dict[int, Any] = {}
+    slots: Any = None
+    if grouping is not None:
+        if grouping.distinct:
+            counts = _distinct_counts(made, grouping, arrays)
+            arrays = [
+                _joined(a, array, grouping)
+                for a, array in zip(made.accumulators, arrays, strict=True)
+            ]
+        if grouping.keys or grouping.row is not None:
+            slots, arrays, counts = _met(grouping, arrays, numbers, counts)
+        for key in grouping.keys:
+            results[key.column] = _key_values(key, slots, grouping)
+    for i, folded in enumerate(made.folded):
+        given = [counts[i]] if i in counts else [arrays[at] for at in folded.accumulators]
+        values, valid = folded.finish(given)
+        results[folded.column] = arrow_array(values, valid, folded.column.type, folded.values)
+    return results, 1 if slots is None else len(slots)
+
+
+def _met(
+    grouping: Grouping, arrays: Sequence[Any], numbers: Any, counts: dict[int, Any]
+) -> tuple[Any, Sequence[Any], dict[int, Any]]:
+    """Return the numbers of the groups that rows fell into, and their elements of the accumulators."""
+    if numbers is not None:
+        return numbers, arrays, counts
+    kept = np.flatnonzero(arrays[grouping.rows] > 0)
+    return kept, [array[kept] for array in arrays], {i: c[kept] for i, c in counts.items()}
+
+
+def rows_of_groups(made: Program, arrays: Sequence[Any], numbers: Any = None) -> dict[int, Any]:
+    """Return, for groups by a row, the row numbers of each group in the result by relation."""
+    grouping = made.grouping
+    assert grouping is not None
+    assert grouping.row is not None
+    own, arrays, _ = _met(grouping, arrays, numbers, {})
+    return {grouping.row: own, **{m: arrays[at] for m, at in grouping.rows_of}}
+
+
+def _joined(accumulator: Accumulator, array: Any, grouping: Grouping) -> Any:
+    """Join the groups that differ in arguments of DISTINCT alone."""
+    return FOLDS[accumulator.fold].reduce(array.reshape(-1, grouping.inner), axis=1)
+
+
+def _distinct_counts(made: Program, grouping: Grouping, arrays: Sequence[Any]) -> dict[int, Any]:
+    """For each COUNT(DISTINCT x), by its place among the calls: how many values of x each group has."""
+    shape = [key.size for key in grouping.distinct]
+    counts = {}
+    for i, folded in enumerate(made.folded):
+        if folded.distinct is not None:
+            met = arrays[folded.accumulators[0]].reshape(-1, *shape) > 0
+            others = tuple(1 + k for k in range(len(shape)) if k != folded.distinct)
+            counts[i] = met.any(axis=others).sum(axis=1)
+    return counts
+
+
+def _key_values(key: Key, groups: Any, grouping: Grouping) -> pa.Array:
+    """The values of a group key in the groups of these numbers; the first key is what is left of them."""
+    stride = key.stride // grouping.inner  # of numbers that leave out arguments of DISTINCT
+    part = groups if stride == 1 else groups // stride
+    if key is not grouping.keys[0]:
+        part = part % key.size
+    valid = part != key.size - 1 if key.nullable else None
+    if key.values is not None and not len(key.values):
+        return pa.nulls(len(part), pa.string())
+    return arrow_array(part + key.low, valid, key.column.type, key.values)
+
+
+def domain(source: Input) -> pa.Array:
+    """Return the values of a column in the order of its codes, and NULL last."""
+    data_type = source.column.type
+    if source.values is not None:
+        # A column of NULLs alone has one code and no value
+        missing = 1 + (source.codes or 0) - len(source.values)
+        return pa.concat_arrays([source.values, pa.nulls(missing, source.values.type)])
+    codes = np.arange((source.codes or 0) + 1, dtype=np.int64)
+    codes[-1] = 0
+    valid = np.ones(len(codes), np.bool_)
+    valid[-1] = False
+    return arrow_array(codes * source.step + source.base, valid, data_type, None)
+
+
+def arrow_array(values: Any, valid: Any, data_type: DataType, dictionary: Any) -> pa.Array:
+    """Return register values (unscaled decimals, day numbers, codes of `dictionary`) as an array of `data_type`."""
+    mask = None if valid is None else ~np.asarray(valid)
+    if dictionary is not None:
+        codes = values if mask is None else np.where(mask, 0, values)
+        return dictionary.take(pa.array(codes.astype(np.int64), mask=mask))
+    if data_type.is_decimal:
+        return _decimals(values, mask, data_type)
+    if data_type.kind is Kind.BOOLEAN:
+        return pa.array(np.asarray(values) != 0, mask=mask)
+    if data_type.kind is Kind.DATE:
+        return pa.array(values.astype(np.int32), pa.int32(), mask=mask).view(pa.date32())
+    if data_type.kind is Kind.TIMESTAMP:
+        return pa.array(values.astype(np.int64), mask=mask).view(pa.timestamp("us"))
+    arrow = to_arrow(data_type)
+    plain = np.asarray(values)
+    if mask is not None and not data_type.is_float:
+        plain = np.where(mask, 0, plain)  # what lies under a NULL may be no value of the type
+    return pa.array(plain.astype(arrow.to_pandas_dtype()), arrow, mask=mask)
+
+
+def _decimals(values: Any, mask: Any, data_type: DataType) -> pa.Array:
+    """Unscaled integers, int64 or Python's of any size, as decimals; raises `OutOfRange` beyond 38 digits."""
+    if values.dtype == object:
+        if any(abs(v) >= DECIMAL_LIMIT for v in values):
+            raise OutOfRange("A sum does not fit DECIMAL(38): cast the argument to DOUBLE.")
+        low = np.array([v & (2**64 - 1) for v in values], np.uint64)
+        high = np.array([(v >> 64) & (2**64 - 1) for v in values], np.uint64)
+    else:
+        wide = values.astype(np.int64)
+        low, high = wide.view(np.uint64), (wide >> 63).view(np.uint64)
+    limbs = np.ascontiguousarray(np.column_stack([low, high]).reshape(-1))
+    bitmap = None if mask is None else pa.array(~mask).buffers()[1]
+    arrow = pa.decimal128(data_type.precision, data_type.scale)
+    return pa.Array.from_buffers(arrow, len(values), [bitmap, pa.py_buffer(limbs)])

@@ -1,0 +1,121 @@
+"""The kernels of `functions_columns` as files: their parameters, and where source and machine code lie.
+
+Importing this imports no compiler; a process that finds the machine code on disk never does.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..targets.cache import kernel_key, source_file
+from ..targets.device import Architecture, KernelFile, Signature, toolchain
+
+SOURCE = Path(__file__).with_name("functions_columns.py")
+SLOTS_A_KEY = 4
+HASH_START, HASH_FACTOR = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
+
+_NUMBERS: Signature = [
+    ("rows", "int64"),
+    ("width", "int64"),
+    ("shift", "int64"),
+    ("stride", "int64"),
+    ("words8", "*uint8"),
+    ("words16", "*uint16"),
+    ("words32", "*uint32"),
+    ("words64", "*uint64"),
+    ("bits", "*uint32"),
+    ("nullable", "int64"),
+]
+_TEXTS: Signature = [
+    ("rows", "int64"),
+    ("wide", "int64"),
+    ("starts32", "*int32"),
+    ("starts64", "*int64"),
+]
+SIGNATURES: dict[str, Signature] = {
+    "column_measure": [*_NUMBERS, ("spacing", "int64"), ("out", "[int64]")],
+    "column_narrow": [
+        *_NUMBERS,
+        ("base", "int64"),
+        ("step", "int64"),
+        ("code_width", "int64"),
+        ("codes8", "*uint8"),
+        ("codes16", "*uint16"),
+        ("codes32", "*uint32"),
+        ("codes64", "*uint64"),
+        ("wrong", "[int64]"),
+    ],
+    "text_number": [
+        *_TEXTS,
+        ("characters", "*uint8"),
+        ("bits", "*uint32"),
+        ("nullable", "int64"),
+        ("skipped", "int64"),
+        ("most", "int64"),
+        ("last_slot", "int64"),
+        ("slots", "*int32"),
+        ("keys", "*uint8"),
+        ("key_starts", "*int32"),
+        ("code_width", "int64"),
+        ("codes8", "*uint8"),
+        ("codes16", "*uint16"),
+        ("wrong", "[int64]"),
+    ],
+    "text_measure": [*_TEXTS, ("words", "*uint32"), ("out", "[int64]")],
+    "text_lengths": [
+        *_TEXTS,
+        ("length_width", "int64"),
+        ("lengths8", "*uint8"),
+        ("lengths16", "*uint16"),
+        ("lengths32", "*uint32"),
+    ],
+    "text_pack": [
+        ("count", "int64"),
+        ("width", "int64"),
+        ("symbols", "*uint8"),
+        ("words", "*uint32"),
+        ("packed", "*uint32"),
+    ],
+    "text_unpack": [
+        ("count", "int64"),
+        ("width", "int64"),
+        ("symbols", "*uint8"),
+        ("packed", "*uint32"),
+        ("words", "*uint32"),
+    ],
+}
+
+
+@cache
+def column_kernel(name: str, directory: Path, architecture: Architecture) -> KernelFile:
+    """Write the source of a kernel, unless it is there."""
+    source, signature = SOURCE.read_text(encoding="utf-8"), SIGNATURES[name]
+    # The key holds the whole source, of which `kernel_key` leaves out what has docstrings
+    key = kernel_key(source, source, repr(signature), repr(architecture), toolchain())
+    return KernelFile(
+        source_file(directory, name, key, source), name, source, signature, architecture
+    )
+
+
+def key_slots(characters: Any, starts: Any) -> Any:
+    """Return the hash table of different texts that `text_number` looks into.
+
+    Key i is the bytes from `starts[i]` to `starts[i + 1]`.
+    """
+    lengths = np.diff(starts)
+    hashed = np.full(len(lengths), HASH_START)
+    for at in range(int(lengths.max(initial=0))):
+        longer = lengths > at
+        byte = characters[starts[:-1][longer] + at].astype(np.uint64)
+        hashed[longer] = (hashed[longer] ^ byte) * HASH_FACTOR
+    last = (1 << int(SLOTS_A_KEY * len(lengths)).bit_length()) - 1
+    slots = np.full(last + 1, -1, np.int32)
+    for key, slot in enumerate(((hashed ^ (hashed >> np.uint64(32))) & np.uint64(last)).tolist()):
+        while slots[slot] >= 0:
+            slot = (slot + 1) & last  # noqa: PLW2901 - the next slot is free or the one after it
+        slots[slot] = key
+    return slots

@@ -1,0 +1,76 @@
+"""The kernels of `functions_groups` as files: their parameters, and where source and machine code lie.
+
+Importing this imports no compiler; a process that finds the machine code on disk never does.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from ..targets.cache import kernel_key, source_file
+from ..targets.device import Architecture, KernelFile, Signature, toolchain
+
+SOURCE = Path(__file__).with_name("functions_groups.py")
+COUNT, PLACES, PICK, KEY = "group_count", "group_places", "group_pick", "group_key"
+MEASURED, WIDE, NARROW = 4, 4, 2  # arrays that one launch takes
+RANGES = 1 << 13  # at most: warps that a device holds at a time
+LEAST_SHARE = 256
+
+_RANGES: Signature = [
+    ("slots", "int64"),
+    ("warps", "int64"),
+    ("share", "int64"),
+    ("flags", "*int64"),
+    ("least", "int64"),
+]
+SIGNATURES: dict[str, Signature] = {
+    COUNT: [
+        *_RANGES,
+        ("measured", "int64"),
+        *[(f"values{i}", "*int64") for i in range(MEASURED)],
+        ("counts", "*int64"),
+        ("state", "[int64]"),
+    ],
+    PLACES: [("warps", "int64"), ("counts", "*int64"), ("state", "[int64]")],
+    PICK: [
+        *_RANGES,
+        ("places", "*int64"),
+        ("keyed", "int64"),
+        ("base", "int64"),
+        ("width", "int64"),
+        ("numbers32", "*int32"),
+        ("numbers64", "*int64"),
+        ("wide", "int64"),
+        *[(f"from{i}", "*int64") for i in range(WIDE)],
+        *[(f"to{i}", "*int64") for i in range(WIDE)],
+        ("narrow", "int64"),
+        *[(f"from{WIDE + i}", "*int64") for i in range(NARROW)],
+        *[(f"to{WIDE + i}", "*int32") for i in range(NARROW)],
+    ],
+    KEY: [
+        ("rows", "int64"),
+        ("numbers", "*int64"),
+        ("stride", "int64"),
+        ("size", "int64"),
+        ("low", "int64"),
+        ("values", "*int64"),
+    ],
+}
+
+
+@cache
+def group_kernel(name: str, directory: Path, architecture: Architecture) -> KernelFile:
+    """Write the source of a kernel, unless it is there."""
+    source, signature = SOURCE.read_text(encoding="utf-8"), SIGNATURES[name]
+    # The key holds the whole source, of which `kernel_key` leaves out what has docstrings
+    key = kernel_key(source, source, repr(signature), repr(architecture), toolchain())
+    path = source_file(directory, name, key, source)
+    return KernelFile(path, name, source, signature, architecture)
+
+
+def ranges(slots: int) -> tuple[int, int]:
+    """Return into how many ranges slots are dealt out, and the slots of each: whole warps' loads."""
+    share = max(-(-slots // RANGES), LEAST_SHARE)
+    share += -share % 32
+    return -(-slots // share), share

@@ -1,0 +1,215 @@
+"""Build sides of joins: a program each, which puts the rows of a chain into an index."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ...plan.expr import Call, Column, ColumnRef, Expr, columns_of, conjunction
+from ...plan.physical import (
+    HashJoin,
+    MemoryScan,
+    ParquetScan,
+    Physical,
+    Stored,
+    build_side,
+    probe_side,
+)
+from ...plan.types import BOOLEAN
+from ..expressions.translate import translate
+from ..groups.accumulate import Accumulator
+from ..indexes import Form, Index, membership_form, row_form, slots_of
+from ..kernel import ROW, Kernel
+from ..loop import Convert, Let, Machine, Name, Number, Term, negated
+from ..names import free_name, identifier
+from ..relations import Source
+from ..steps import Program
+from ..values import NotFusable, Value
+from .join_keys import Domains, TooWide, domains, key_number
+from .probes import insert, number_machine
+
+MEMBERSHIP = ("semi", "anti", "mark")
+ONE = Number(1, Machine.I64)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A build side as probes see it; `wanted` are its columns that the join or what comes after it reads."""
+
+    index: Index
+    keys: Domains
+    wanted: frozenset[Column]
+
+
+@dataclass
+class Builds:
+    """The build programs of a pipeline, in the order in which they run."""
+
+    source: Source
+    programs: list[Program] = field(default_factory=list)
+    indexes: list[Index] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+    sides: dict[tuple[int, bool, frozenset[Column]], Side] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._parted: dict[int, HashJoin] = {}
+
+    def join(
+        self, node: HashJoin, wanted: frozenset[Column], counts: bool
+    ) -> tuple[HashJoin, Side]:
+        """Return a join with its build side, made at first use; keys that are too wide have become part of its condition.
+
+        `wanted`: columns of the join that are read; `counts`: it matters how often a row is found.
+        """
+        node = self._parted.get(id(node), node)
+        before, names = len(self.programs), set(self.names)
+        try:
+            return node, self._side(node, payload(node, wanted), counts)
+        except TooWide as wide:
+            # Nested build sides are made anew, as more of their columns may be read now
+            del self.programs[before:], self.indexes[before:]
+            self.names = names
+            self.sides = {k: s for k, s in self.sides.items() if s.index.number < before}
+            parted = self._parted[id(node)] = _parted(node, wide.kept)
+            return parted, self._side(parted, payload(parted, wanted), counts)
+
+    def _side(self, node: HashJoin, wanted: frozenset[Column], counts: bool) -> Side:
+        key = id(node), counts, wanted
+        if key not in self.sides:
+            self.sides[key] = self._build(node, wanted, counts)
+        return self.sides[key]
+
+    def _build(self, node: HashJoin, read: frozenset[Column], counts: bool) -> Side:
+        from .chains import Chain  # the two call each other
+
+        build, keys = build_side(node), build_keys(node)
+        wanted = read | frozenset(keys)
+        counts = counts and node.kind not in MEMBERSHIP
+        by_row = bool(read) or node.residual is not None
+        kernel = Kernel(self.source)
+        chain = Chain(kernel, self, counts=counts, repeatable=not counts and not by_row)
+        scope = chain.walk(build, wanted)
+        values = [translate(scope[k], kernel) for k in keys]
+        made = domains(values, [k.name for k in keys], node.null_equal)
+        index = self._index(node, made, counts, by_row, kernel.relations[0].rows)
+        if kernel.repeats and index.form is not Form.BITS:
+            raise NotFusable("a row of a build side may be found several times by its own joins")
+        self.indexes.append(index)
+        self.programs.append(_program(index, values, made, kernel))
+        return Side(index, made, wanted)
+
+    def _index(self, node: HashJoin, keys: Domains, counts: bool, by_row: bool, rows: int) -> Index:
+        number = len(self.indexes)
+        name = free_name(leaf_name(leaf_of(build_side(node))), self.names)
+        self.names.add(name)
+        rows_matter = node.kind not in MEMBERSHIP and (counts or by_row or node.kind == "single")
+        once = rows_matter and keys.size >= rows and not self.source.repeated(number)
+        if node.kind == "single" and not once:
+            raise NotFusable("several rows of a scalar subquery may have one key")
+        if by_row or (rows_matter and not once):
+            form = Form.HASHED if keys.raw else row_form(keys.size, rows)
+            linked = not once
+        else:
+            form = Form.HASHED if keys.raw else membership_form(keys.size, rows)
+            linked = False
+        slots = slots_of(form, keys.size, rows)
+        return Index(number, name, form, keys.parts, slots, rows, linked, once, keys.raw)
+
+
+def _program(index: Index, values: list[Value], keys: Domains, kernel: Kernel) -> Program:
+    """A build program, whose three accumulators are those of `Program.index`."""
+    kernel.guard()
+    machine = number_machine(index)
+    key = key_number(values, keys, machine, Name(f"{index.name}_number", machine), kernel)
+    kernel.settle()
+    repeated = Name(f"{index.name}_repeated", Machine.I64)
+    row = Convert(ROW, Machine.I32)
+    kernel.state(Let(repeated, insert(index, key, row, kernel), f"into the index {index.name}"))
+    null: Term = Number(0, Machine.I64)
+    accumulators = (
+        Accumulator("add", Machine.I64, ONE, key.valid, 1),
+        Accumulator("add", Machine.I64, null, None, 0)
+        if key.valid is None
+        else Accumulator("add", Machine.I64, ONE, negated(key.valid), 1),
+        Accumulator("add", Machine.I64, repeated, None, 1),
+    )
+    return kernel_program(f"build_{index.name}", kernel, accumulators=accumulators, index=index)
+
+
+def kernel_program(name: str, kernel: Kernel, **details: Any) -> Program:
+    """Return a program of what a kernel has grown to, and of its sink."""
+    return Program(
+        name,
+        tuple(kernel.inputs[c] for c in kernel.used),
+        kernel.names,
+        kernel,
+        tuple(kernel.blocks[0].statements),
+        kernel.keep,
+        **{"grouping": None, "accumulators": (), "folded": (), **details},
+        relations=tuple(kernel.relation(i) for i in range(len(kernel.relations))),
+        elements=tuple(kernel.elements.values()),
+        buffers=tuple(kernel.buffers.values()),
+        repeats=kernel.repeats,
+    )
+
+
+def probe_keys(node: HashJoin) -> tuple[Column, ...]:
+    return node.left_keys if probe_side(node) is node.left else node.right_keys
+
+
+def build_keys(node: HashJoin) -> tuple[Column, ...]:
+    return node.right_keys if probe_side(node) is node.left else node.left_keys
+
+
+def needed(node: HashJoin, wanted: frozenset[Column]) -> frozenset[Column]:
+    """Columns that are read of a join's inputs besides its keys."""
+    return wanted if node.residual is None else wanted | columns_of(node.residual)
+
+
+def equal_keys(node: HashJoin) -> dict[Column, Column]:
+    """Keys of the build side that need not be read, since those of the probe side are the same, by these.
+
+    Equal doubles may differ: 0.0 and -0.0.
+    """
+    if node.kind != "inner":
+        return {}
+    pairs = zip(build_keys(node), probe_keys(node), strict=True)
+    return {built: probed for built, probed in pairs if not built.type.is_float}
+
+
+def payload(node: HashJoin, wanted: frozenset[Column]) -> frozenset[Column]:
+    """Columns of the build side that are read at the rows found."""
+    return (needed(node, wanted) & set(build_side(node).columns)) - set(equal_keys(node))
+
+
+def _parted(node: HashJoin, kept: tuple[int, ...]) -> HashJoin:
+    """Return the join on some of its keys, the others being compared as part of the condition."""
+    tests: list[Expr] = [] if node.residual is None else [node.residual]
+    for place, pair in enumerate(zip(node.left_keys, node.right_keys, strict=True)):
+        if place not in kept:
+            name = "is_not_distinct" if node.null_equal[place] else "eq"
+            tests.append(Call(name, tuple(map(ColumnRef, pair)), BOOLEAN))
+    return replace(
+        node,
+        left_keys=tuple(node.left_keys[i] for i in kept),
+        right_keys=tuple(node.right_keys[i] for i in kept),
+        null_equal=tuple(node.null_equal[i] for i in kept),
+        residual=conjunction(tests),
+    )
+
+
+def leaf_of(node: Physical) -> Physical:
+    """The leaf whose rows a chain goes through."""
+    while node.children:
+        node = probe_side(node) if isinstance(node, HashJoin) else node.children[0]
+    return node
+
+
+def leaf_name(leaf: Physical) -> str:
+    """A name for a leaf's rows in kernels."""
+    match leaf:
+        case ParquetScan(table=table) | MemoryScan(table=table):
+            return identifier(table.name)
+        case Stored(number=number):
+            return f"stored{number}"
+    raise NotFusable(f"a {type(leaf).__name__} inside of a pipeline")

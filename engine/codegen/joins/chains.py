@@ -1,0 +1,210 @@
+"""A chain of filters, projections and joins -> the statements of one kernel, from the leaf of its probe sides upward.
+
+A column of the plan is an expression over aliases, which are columns of the relations that the kernel reads.  Nothing is
+loaded or computed before a filter, a probe or the sink reads it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+from ...plan.expr import Column, ColumnRef, Expr, Literal, columns_of, new_column
+from ...plan.physical import (
+    ComputeColumns,
+    FilterRows,
+    HashJoin,
+    NestedLoopJoin,
+    Physical,
+    probe_side,
+)
+from ...plan.text import expression
+from ..expressions.translate import translate
+from ..kernel import ROW, Kernel, Reading, Scope, over
+from ..loop import Apply, Guard, Let, Machine, Name, Number, Select, Term, true_and
+from ..names import free_name
+from ..values import NotFusable, Value
+from .builds import MEMBERSHIP, Builds, equal_keys, leaf_name, needed, payload, probe_keys
+from .joins import Joining
+
+KINDS = ("inner", "left", "single", *MEMBERSHIP)
+Columns = frozenset[Column]
+
+
+@dataclass
+class Chain:
+    """The walk up one chain for one kernel.
+
+    `counts`: it matters how often a row of the leaf comes through; `repeatable`: it may come through several times.  `given`:
+    the leaf's row was found by a probe, so that the row passes all filters; its joins then only say which rows of their
+    build sides belong to it, when these are read.
+    """
+
+    kernel: Kernel
+    builds: Builds
+    counts: bool = True
+    repeatable: bool = True
+    given: Reading | None = None
+    guarded: bool = False
+    probed: bool = False
+    filtered: bool = False
+
+    def walk(self, node: Physical, wanted: Columns) -> Scope:
+        """State what a chain does; return its columns, at least those that are wanted, over aliases."""
+        match node:
+            case FilterRows(input=below, predicate=predicate):
+                scope = self.walk(below, wanted | columns_of(predicate))
+                self.filter(predicate, scope)
+            case ComputeColumns(input=below, items=items):
+                chosen = [(c, e) for c, e in items if c in wanted]
+                read = frozenset(c for _, e in chosen for c in columns_of(e))
+                scope = self._computed(chosen, self.walk(below, read))
+            case HashJoin():
+                scope = self._join(node, wanted)
+            case NestedLoopJoin():
+                scope = self._cross(node, wanted)
+            case _:
+                scope = self._leaf(node)
+        return scope
+
+    def _leaf(self, node: Physical) -> Scope:
+        if self.given is not None:
+            return self.given.scope
+        leaf_name(node)
+        reading = self.kernel.read(node, ROW)
+        self.kernel.mark_found(reading)
+        return reading.scope
+
+    def filter(self, predicate: Expr | None, scope: Scope) -> None:
+        if predicate is None or self.given is not None:
+            return
+        self.filtered = True
+        term = translate(over(predicate, scope), self.kernel).term
+        self.require(term, f"filter {expression(predicate)}")
+
+    def require(self, term: Term, step: str) -> None:
+        """Only rows for which the term is true are in: a branch once any probe has made one."""
+        kernel = self.kernel
+        kernel.settle()
+        if self.guarded:
+            kernel.state(Guard(term, step))
+            return
+        if kernel.keep is not None:
+            term = Apply("&", (kernel.keep, term), Machine.BOOL)
+        kernel.keep = Name("keep", Machine.BOOL)
+        kernel.state(Let(kernel.keep, term, step))
+
+    def guard(self) -> None:
+        """Before rows of other relations are looked for."""
+        self.kernel.guard()
+        self.guarded = self.probed = True
+
+    def _computed(self, items: list[tuple[Column, Expr]], below: Scope) -> Scope:
+        scope = {}
+        for column, expr in items:
+            scope[column] = made = over(expr, below)
+            if not isinstance(made, ColumnRef | Literal):
+                step = f"{column.name} = {expression(expr)}"
+                self.kernel.computed.setdefault(made, (column, step))
+        return scope
+
+    # Joins
+
+    def _join(self, node: HashJoin, wanted: Columns) -> Scope:
+        if node.kind not in KINDS:
+            raise NotFusable(f"a {node.kind} join keeps rows of its build side without a match")
+        probe = probe_side(node)
+        read = needed(node, wanted) | frozenset(probe_keys(node))
+        scope = self.walk(probe, read & set(probe.columns))
+        node, side = self.builds.join(node, wanted, self.counts)
+        equal = {built: scope[probed] for built, probed in equal_keys(node).items()}
+        probing = Joining(self, node, side, scope, bool(payload(node, wanted)))
+        if node.kind in MEMBERSHIP:
+            return scope | probing.membership()
+        return scope | (probing.inner(equal) if node.kind == "inner" else probing.outer())
+
+    def _cross(self, node: NestedLoopJoin, wanted: Columns) -> Scope:
+        """A join with the only row of a relation."""
+        read = wanted if node.condition is None else wanted | columns_of(node.condition)
+        scope = self.walk(node.left, frozenset(read & set(node.left.columns)))
+        leaf = _single_leaf(node.right)
+        if node.kind not in ("inner", "left", "single") or self.builds.source.rows(leaf) != 1:
+            raise NotFusable("a join without equal keys")
+        kernel = self.kernel
+        row = self.variable(f"{leaf_name(leaf)}_row", Machine.I32)
+        optional = node.kind != "inner" and node.condition is not None
+        # In the build side of an outer join that found no row there is no such row either
+        outer = self.given if self.given is not None and self.given.optional else None
+
+        def find() -> None:
+            only: Term = Number(0, Machine.I32)
+            if outer is not None:
+                kernel.found(outer)
+                only = Select(kernel.present(outer), only, Number(-1, Machine.I32), Machine.I32)
+            kernel.state(Let(row, only, "its only row"))
+            if optional:
+                self.choose(reading, node.condition, scope | right)
+
+        reading = kernel.read(
+            leaf, row, optional=optional or outer is not None, find=find, unique=not optional
+        )
+        right = self.payload(reading, node.right, frozenset(read))
+        if optional:
+            right = self.present(right, reading)
+        else:
+            self.filter(node.condition, scope | right)
+        return scope | right
+
+    def payload(
+        self, reading: Reading, chain: Physical, wanted: Columns, counts: bool = True
+    ) -> Scope:
+        """The columns of a chain whose leaf's row a probe has found; `counts` as when its index was made."""
+        return Chain(self.kernel, self.builds, counts, given=reading).walk(chain, wanted)
+
+    def present(self, scope: Scope, reading: Reading) -> Scope:
+        """Columns of an outer join's build side: NULL where it found no row, whatever they are computed from."""
+        kernel = self.kernel
+
+        def value(expr: Expr) -> Value:
+            kernel.found(reading)
+            held, there = translate(expr, kernel), kernel.present(reading)
+            valid = true_and([there, *([] if held.valid is None else [held.valid])])
+            if held.term.type is Machine.BOOL:
+                return Value(Apply("&", (there, held.term), Machine.BOOL), valid)
+            return replace(held, valid=valid)
+
+        made: Scope = {}
+        for column, expr in scope.items():
+            made[column] = expr
+            if not isinstance(expr, ColumnRef) or expr.column not in kernel.readings:
+                alias = new_column(column.name, column.type)
+                kernel.deferred[alias] = partial(value, expr)
+                made[column] = ColumnRef(alias)
+        return made
+
+    def choose(self, reading: Reading, condition: Expr | None, scope: Scope) -> None:
+        """Give up the row that was found for an outer join unless the condition holds."""
+        kernel = self.kernel
+        assert condition is not None
+        with kernel.inside(kernel.blocks[-1].statements):
+            kernel.mark_found(reading)
+            held = translate(over(condition, scope), kernel).term
+            kernel.settle()
+            found = Apply("&", (kernel.present(reading), held), Machine.BOOL)
+            row = Select(found, reading.row, Number(-1, Machine.I32), Machine.I32)
+            kernel.state(Let(reading.row, row, f"where {expression(condition)}"))
+
+    def variable(self, name: str, machine: Machine) -> Name:
+        """A name that no other join of the kernel has."""
+        made = free_name(name, self.kernel.variables)
+        self.kernel.variables.add(made)
+        return Name(made, machine)
+
+
+def _single_leaf(node: Physical) -> Physical:
+    """The leaf below projections."""
+    while isinstance(node, ComputeColumns):
+        node = node.input
+    if node.children:
+        raise NotFusable("a join without equal keys")
+    return node

@@ -1,0 +1,200 @@
+"""The number that the key columns of a join make together, on the build side and on the probe side.
+
+Both sides number a key by the build side's intervals and dictionaries.  What lies outside of them, and what is NULL, gets
+the number -1.  A single key that may need all 64 bits (floats, by `order_of_double`) is the number itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..expressions.arithmetic import convert
+from ..indexes import Part
+from ..kernel import Kernel
+from ..loop import (
+    Apply,
+    Convert,
+    Function,
+    Let,
+    Lookup,
+    Machine,
+    Name,
+    Number,
+    Select,
+    Term,
+    true_and,
+)
+from ..ranges import I64_MAX, Interval
+from ..values import NotFusable, Value
+
+WHOLE = 1 << 64  # the values of a raw key
+
+
+@dataclass(frozen=True, slots=True)
+class KeyNumber:
+    """The number of a row's key: a variable, what follows it as an argument of index functions, and where it is no NULL."""
+
+    number: Name
+    valid: Term | None
+    raw: bool
+
+    @property
+    def args(self) -> tuple[Term, ...]:
+        if not self.raw:
+            return (self.number,)
+        return self.number, self.valid or Number(True, Machine.BOOL)
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The build side's values of one key: `part` of the number; `null`: the last of them is NULL, which equals NULL."""
+
+    name: str
+    part: Part
+    null: bool
+    values: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Domains:
+    """The build side's values of all keys, and the first's sizes multiplied."""
+
+    keys: tuple[Domain, ...]
+    size: int
+
+    @property
+    def raw(self) -> bool:
+        return self.size == WHOLE
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return tuple(key.part for key in self.keys)
+
+
+class TooWide(NotFusable):
+    """Join keys that no 64 bits hold together; those at `kept` do."""
+
+    def __init__(self, kept: tuple[int, ...]) -> None:
+        super().__init__("the join keys have a domain of more than 63 bits")
+        self.kept = kept
+
+
+def domains(values: Sequence[Value], names: Sequence[str], null_equal: Sequence[bool]) -> Domains:
+    """Return what the build side's keys may be; raises `TooWide` for keys that have to be compared apart."""
+    found: list[Domain] = []
+    kept: list[int] = []
+    stride = 1
+    for place, (value, name) in reversed(list(enumerate(zip(values, names, strict=True)))):
+        null = null_equal[place] and value.valid is not None
+        interval = _integer(value).interval
+        if interval is None or stride * (interval.size + null) > I64_MAX:
+            continue
+        size = interval.size + null
+        found.append(Domain(name, Part(interval.low, size, stride), null, value.values))
+        kept.append(place)
+        stride *= size
+    if len(kept) == len(values):
+        return Domains(tuple(reversed(found)), stride)
+    if kept:
+        raise TooWide(tuple(reversed(kept)))
+    if len(values) > 1:
+        raise TooWide((0,))
+    if null_equal[0] and values[0].valid is not None:
+        raise NotFusable(f'"{names[0]}" takes 64 bits, and its NULLs are equal')
+    return Domains((Domain(names[0], Part(0, WHOLE, 1), False),), WHOLE)
+
+
+def key_number(
+    values: Sequence[Value], build: Domains, machine: Machine, name: Name, kernel: Kernel
+) -> KeyNumber:
+    """State the number of a row's key, on either side."""
+    if build.raw:
+        (value,) = values
+        kernel.state(Let(name, convert(_integer(value).term, Machine.I64)))
+        return KeyNumber(name, value.valid, raw=True)
+    number: Term | None = None
+    inside: list[Term] = []
+    for value, key in zip(values, build.keys, strict=True):
+        part, within = _component(_coded(value, key, kernel), key, machine, kernel)
+        inside += within
+        number = part if number is None else Apply("+", (number, part), machine)
+    assert number is not None
+    valid = true_and(
+        [
+            v.valid
+            for v, key in zip(values, build.keys, strict=True)
+            if v.valid is not None and not key.null
+        ]
+    )
+    found = true_and([*([] if valid is None else [valid]), *inside])
+    if found is not None:
+        number = Select(found, number, Number(-1, machine), machine)
+    kernel.state(Let(name, number, f"number of {', '.join(key.name for key in build.keys)}"))
+    return KeyNumber(name, valid, raw=False)
+
+
+def _component(
+    value: Value, key: Domain, machine: Machine, kernel: Kernel
+) -> tuple[Term, list[Term]]:
+    """What one key adds to the number, and the conditions under which it lies in the domain."""
+    value = _integer(value)
+    assert value.interval is not None
+    part = key.part
+    held = Interval(part.low, part.low + part.size - 1 - key.null)
+    wide = value.term.type if value.interval.fits_i32 and held.fits_i32 else Machine.I64
+    if machine is Machine.I64:
+        wide = machine
+    term = convert(value.term, wide)
+    within: list[Term] = []
+    for sign, bound, crosses in (
+        (">=", held.low, value.interval.low < held.low),
+        ("<=", held.high, value.interval.high > held.high),
+    ):
+        if crosses:
+            end = "least" if sign == ">=" else "largest"
+            limit = Name(kernel.parameter(bound, wide, f"{end} {key.name} of the build side"), wide)
+            within.append(Apply(sign, (term, limit), Machine.BOOL))
+    if part.low != 0:
+        low = Name(kernel.parameter(part.low, wide, f"least {key.name} of the build side"), wide)
+        term = Apply("-", (term, low), wide)
+    term = convert(term, machine)
+    if key.null:
+        valid = value.valid or Number(True, Machine.BOOL)
+        last = Name(kernel.parameter(part.size - 1, machine, f"{key.name} NULL"), machine)
+        term = Select(valid, term, last, machine)
+        absent = Apply("not", (valid,), Machine.BOOL)
+        within = [Apply("|", (absent, test), Machine.BOOL) for test in within]
+    if part.stride != 1:
+        stride = Name(kernel.parameter(part.stride, machine, f"stride of {key.name}"), machine)
+        term = Apply("*", (term, stride), machine)
+    return term, within
+
+
+def _integer(value: Value) -> Value:
+    """A key as an integer: floats as what orders them, where equal ones are equal."""
+    if value.interval is not None:
+        return value
+    if value.term.type is Machine.BOOL:
+        return Value(Convert(value.term, Machine.I32), value.valid, Interval(0, 1))
+    order = Function("order_of_double", (convert(value.term, Machine.F64),), Machine.I64)
+    return Value(order, value.valid)
+
+
+def _coded(value: Value, key: Domain, kernel: Kernel) -> Value:
+    """A string by its code in the build side's dictionary, -1 where that does not have it."""
+    if value.values is key.values:
+        return value
+    if value.values is None or key.values is None:
+        raise NotFusable(f'the join key "{key.name}" has no dictionary')
+    import numpy as np
+    import pyarrow.compute as pc
+
+    places = pc.fill_null(pc.index_in(value.values, value_set=key.values), -1)
+    codes = np.append(np.asarray(places, np.int32), np.int32(-1))
+    index = convert(value.term, Machine.I32)
+    if value.valid is not None:
+        index = Select(value.valid, index, Number(len(codes) - 1, Machine.I32), Machine.I32)
+    term = Lookup(kernel.table(codes, Machine.I32), index, Machine.I32)
+    return Value(term, value.valid, Interval(-1, max(len(key.values) - 1, 0)))

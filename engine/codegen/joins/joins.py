@@ -1,0 +1,244 @@
+"""One join of a chain: how a kernel finds the rows of its build side, and what it can read of them."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ...plan.expr import ColumnRef, new_column
+from ...plan.node import walk
+from ...plan.physical import HashJoin, build_side
+from ...plan.text import expression
+from ..expressions.translate import translate
+from ..kernel import Reading, Scope, over
+from ..loop import (
+    Apply,
+    Doubt,
+    Each,
+    Guard,
+    Let,
+    Machine,
+    Name,
+    Number,
+    Search,
+    Select,
+    Term,
+    negated,
+    true_and,
+)
+from ..values import NotFusable, Value
+from .builds import MEMBERSHIP, Side, build_keys, leaf_of, probe_keys
+from .join_keys import KeyNumber, key_number
+from .probes import built_nulls, built_rows, first_row, member, next_row, number_machine
+
+if TYPE_CHECKING:
+    from .chains import Chain
+
+
+@dataclass
+class Joining:
+    """One join of a chain: its build side, the columns of the probe side, and whether rows of the build side are read."""
+
+    chain: Chain
+    node: HashJoin
+    side: Side
+    below: Scope
+    payload: bool
+
+    def __post_init__(self) -> None:
+        index = self.side.index
+        self.step = f"{self.node.kind} join {index.name}"
+        self.keys = tuple(self.below[k] for k in probe_keys(self.node))
+        self.number_name = self.chain.variable(f"{index.name}_number", number_machine(index))
+        self.row = self.chain.variable(f"{index.name}_row", Machine.I32)
+
+    @property
+    def silent(self) -> bool:
+        return self.chain.given is not None
+
+    def number(self) -> KeyNumber:
+        """State the number of the current row's key."""
+        kernel = self.chain.kernel
+        values = [translate(key, kernel) for key in self.keys]
+        kernel.settle()
+        machine = number_machine(self.side.index)
+        return key_number(values, self.side.keys, machine, self.number_name, kernel)
+
+    def reading(self, optional: bool, unique: bool = True) -> tuple[Reading, Scope]:
+        """The build side's leaf at the row found, and the columns of the build side over it."""
+        chain, build = self.chain, build_side(self.node)
+        if self.silent:
+            assert chain.given is not None
+            optional |= chain.given.optional
+        reading = chain.kernel.read(
+            leaf_of(build), self.row, optional=optional, keys=self.keys, unique=unique
+        )
+        counts = chain.counts and self.node.kind not in MEMBERSHIP
+        scope = chain.payload(reading, build, self.side.wanted, counts)
+        reading.stored_keys = tuple(scope[k] for k in build_keys(self.node))
+        reading.inner = self.node.kind == "inner"
+        return reading, scope
+
+    # Kinds of joins
+
+    def inner(self, equal: Scope) -> Scope:
+        chain, kernel, index = self.chain, self.chain.kernel, self.side.index
+        if not self.silent:
+            chain.guard()
+        made: Scope = {}
+        if index.linked:
+            if not chain.repeatable or self.silent:
+                raise NotFusable(
+                    "a row of a build side may be found several times by its own joins"
+                )
+            reading, made = self.reading(optional=False, unique=False)
+            key = self.number()
+            first, following = self._rows(key)
+            kernel.state(Each(self.row, first, following, step=self.step))
+            kernel.mark_found(reading)
+            kernel.repeats = True
+        elif self.payload:
+            reading, made = self.reading(optional=False)
+            reading.find = self._find
+            if not self.silent:
+                kernel.found(reading)
+                kernel.state(Guard(_present(self.row)))
+        elif not self.silent:
+            kernel.state(Guard(member(index, self.number(), kernel), self.step))
+        made = made | equal
+        chain.filter(self.node.residual, self.below | made)
+        return made
+
+    def outer(self) -> Scope:
+        """A left join, or a single one, which finds at most one row for each."""
+        chain, index = self.chain, self.side.index
+        residual = self.node.residual
+        if index.linked:
+            return self._outer_repeated()
+        if not self.payload and residual is None:
+            return {}
+        reading, made = self.reading(optional=True, unique=residual is None)
+
+        def find() -> None:
+            if not self.silent:
+                chain.guard()
+            self._find()
+            if residual is not None:
+                chain.choose(reading, residual, self.below | made)
+
+        reading.find = find
+        return chain.present(made, reading)
+
+    def _outer_repeated(self) -> Scope:
+        """A left join that may find several rows for one, or none: with a condition, it asks first whether there is any."""
+        chain, kernel, residual = self.chain, self.chain.kernel, self.node.residual
+        if not chain.repeatable or self.silent:
+            raise NotFusable("a row of a build side may be found several times by its own joins")
+        chain.guard()
+        none = Number(-1, Machine.I32)
+        found, key = (None, self.number()) if residual is None else self._found()
+        first, following = self._rows(key)
+        if found is not None:
+            first = Select(found, first, none, Machine.I32)
+        reading, made = self.reading(optional=True, unique=False)
+        kernel.state(Each(self.row, first, following, once=True, step=self.step))
+        kernel.mark_found(reading)
+        kernel.repeats = True
+        if residual is not None:
+            held = translate(over(residual, self.below | made), kernel).term
+            kernel.settle()
+            absent = negated(kernel.present(reading))
+            step = f"where {expression(residual)}"
+            kernel.state(Guard(Apply("|", (absent, held), Machine.BOOL), step))
+        return chain.present(made, reading)
+
+    def membership(self) -> Scope:
+        """A semi, anti or mark join."""
+        chain, kernel, node = self.chain, self.chain.kernel, self.node
+        if node.kind == "mark":
+            assert node.mark is not None
+            alias = new_column(node.mark.name, node.mark.type)
+            kernel.deferred[alias] = self._mark
+            return {node.mark: ColumnRef(alias)}
+        if self.silent:
+            return {}
+        chain.guard()
+        found, key = self._found()
+        if node.kind == "semi":
+            kept = found
+        elif node.null_aware:
+            empty, nulls = self._emptiness()
+            known = [negated(found), nulls, *([] if key.valid is None else [key.valid])]
+            all_known = true_and(known)
+            assert all_known is not None
+            kept = Apply("|", (empty, all_known), Machine.BOOL)
+        else:
+            kept = negated(found)
+        chain.require(kept, self.step)
+        return {}
+
+    def _mark(self) -> Value:
+        """Whether the row has a match; with `null_aware`, NULL where a NULL leaves that open."""
+        if not self.silent:
+            self.chain.guard()
+        found, key = self._found()
+        if not self.node.null_aware:
+            return Value(found)
+        empty, nulls = self._emptiness()
+        known = true_and([nulls, *([] if key.valid is None else [key.valid])])
+        assert known is not None
+        sure = Apply("|", (empty, known), Machine.BOOL)
+        return Value(found, Apply("|", (found, sure), Machine.BOOL))
+
+    def _emptiness(self) -> tuple[Term, Term]:
+        """Whether the build side has no rows, and whether none of them has a NULL key."""
+        kernel, index, zero = self.chain.kernel, self.side.index, Number(0, Machine.I64)
+        no_nulls = Apply("==", (built_nulls(index, kernel), zero), Machine.BOOL)
+        no_rows = Apply("==", (built_rows(index, kernel), zero), Machine.BOOL)
+        return Apply("&", (no_rows, no_nulls), Machine.BOOL), no_nulls
+
+    def _found(self) -> tuple[Term, KeyNumber]:
+        """Whether any row of the build side matches."""
+        chain, kernel = self.chain, self.chain.kernel
+        index, residual = self.side.index, self.node.residual
+        found = chain.variable(f"{index.name}_found", Machine.BOOL)
+        if residual is None:
+            key = self.number()
+            kernel.state(Let(found, member(index, key, kernel), self.step))
+            return found, key
+        reading, made = self.reading(optional=False, unique=False)
+        for part in walk(residual):
+            if isinstance(part, ColumnRef) and part.column in self.below:
+                with suppress(NotFusable):  # which only the whole condition may need not to be
+                    translate(self.below[part.column], kernel)  # outside of the loop
+        key = self.number()
+        first, following = self._rows(key)
+        with kernel.inside() as statements:
+            kernel.mark_found(reading)
+            accepted = translate(over(residual, self.below | made), kernel).term
+        body = tuple(s for s in statements if isinstance(s, Let | Doubt))
+        if len(body) < len(statements):
+            raise NotFusable("the condition of a join looks for rows itself")
+        step = f"{self.step} where {expression(residual)}"
+        kernel.state(Search(found, self.row, first, following, body, accepted, step))
+        return found, key
+
+    def _find(self) -> None:
+        """State which row of the build side has the current row's key."""
+        kernel, index = self.chain.kernel, self.side.index
+        key, given = self.number(), self.chain.given
+        row = first_row(index, key, kernel)
+        if given is not None and given.optional:
+            # Without a row its keys are NULL, or computed from NULLs, which may be found all the same
+            kernel.found(given)
+            row = Select(kernel.present(given), row, Number(-1, Machine.I32), Machine.I32)
+        kernel.state(Let(self.row, row, self.step))
+
+    def _rows(self, key: KeyNumber) -> tuple[Term, Term]:
+        kernel, index = self.chain.kernel, self.side.index
+        return first_row(index, key, kernel), next_row(index, key, self.row, kernel)
+
+
+def _present(row: Name) -> Term:
+    return Apply(">=", (row, Number(0, Machine.I32)), Machine.BOOL)

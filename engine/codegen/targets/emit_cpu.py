@@ -1,0 +1,180 @@
+"""The CPU target: a loop over a range of rows, compiled by `numba.njit(nogil=True)`, with accumulators of its own.
+
+Ranges run on a thread pool and their accumulators are merged by `host`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..steps import Program
+from ..values import Input
+from .emit import accumulator_slots, folded, header, indent, row_statements, text
+from .legend import DOUBT, legend
+from .two_passes import passes
+
+BLOCK = 1 << 10  # rows that are filtered before those that pass are taken
+
+
+def select(condition: str, yes: str, no: str) -> str:
+    """LLVM makes a select, and vector code, of a conditional expression without side effects."""
+    return f"({yes} if {condition} else {no})"
+
+
+def source(program: Program, description: str) -> str:
+    """Return the kernel's file.
+
+    The function takes start, end, the code arrays and validity bitmaps of columns, the buffers of indexes, scalars, tables,
+    then out_i and out_f of shape (accumulators, groups); it returns whether the answer is in doubt.  With hashed groups it
+    takes a table (`hash_groups`) before these and returns the row that it stopped at, which is `end` unless the table is
+    full.  One that lists rows takes an array of row numbers for each relation instead, and returns how many it would have
+    written, were these large enough, or -1 when they are in doubt.  A selection takes an array of truth values, one a row.
+    """
+    registers = program.grouping is None and bool(program.accumulators)
+    slots = accumulator_slots(program)
+    places = {i: f"a{i}" if registers else f"{out}[{at}]" for i, (out, at) in enumerate(slots)}
+    lines = header(
+        ["import numpy as np", "", "from fuseline.codegen.targets.functions_cpu import *"],
+        description,
+        legend(program, places),
+    )
+    lines.append(f"def {program.name}({', '.join(parameters(program))}):")
+    body = [DOUBT]
+    if registers:
+        body += [f"a{i} = {_identity(program, i)}" for i in range(len(program.accumulators))]
+    if program.rows_out:
+        body += ["count = np.uint64(0)", f"capacity = np.uint64(out_row{program.rows_out[0]}.size)"]
+    body += _loop(program)
+    if registers:
+        body += [f"{array}[{at}, 0] = a{i}" for i, (array, at) in enumerate(slots)]
+    body += _end(program)
+    return "\n".join(lines + indent(body, 1)) + "\n"
+
+
+def _loop(program: Program) -> list[str]:
+    """All rows; an unsigned index is never negative, which would count from the end: only then is the loop vectorized."""
+    parts = passes(program)
+    if parts is None:
+        row = _row(program, _sink(program))
+        return ["for row in range(np.uint64(start), np.uint64(end)):", *indent(row, 1)]
+    note = f"kept[row - block] = {text(parts.condition, select)}"
+    choosing = _row(parts.choosing, [note])
+    handling = _row(parts.handling, _sink(replace(program, keep=None)))
+    return [
+        f"kept = np.empty({BLOCK}, np.bool_)  # rows of a block that pass the filters",
+        f"chosen = np.empty({BLOCK}, np.uint64)  # their numbers",
+        f"for block in range(np.uint64(start), np.uint64(end), np.uint64({BLOCK})):",
+        f"    stop = min(block + np.uint64({BLOCK}), np.uint64(end))",
+        "    for row in range(block, stop):",
+        *indent(choosing, 2),
+        "    for place in range(choose(kept, block, stop, chosen)):",
+        "        row = chosen[place]",
+        *indent(handling, 2),
+    ]
+
+
+def _row(program: Program, sink: list[str]) -> list[str]:
+    loads = [line for i in program.inputs for line in load(i, program)]
+    return loads + row_statements(program, select, sink)
+
+
+def _end(program: Program) -> list[str]:
+    if program.rows_out:
+        return ["return np.int64(-1) if doubt else np.int64(count)"]
+    return leave("end") if hashed(program) else ["return doubt"]
+
+
+def _sink(program: Program) -> list[str]:
+    """What becomes of a row."""
+    if program.rows_out:
+        return _list_row(program)
+    if not program.accumulators:
+        return ["selected[row] = keep"]
+    return _fold_registers(program) if program.grouping is None else _fold_groups(program)
+
+
+def _list_row(program: Program) -> list[str]:
+    """Write the row's numbers, while there is room."""
+    store = [f"out_row{i}[count] = np.int32({program.relations[i].row})" for i in program.rows_out]
+    lines = ["if count < capacity:", *indent(store, 1), "count += np.uint64(1)"]
+    return lines if program.keep is None else [f"if {program.keep.text}:", *indent(lines, 1)]
+
+
+def parameters(program: Program) -> list[str]:
+    """Names of the arguments, in order."""
+    names = ["start", "end"]
+    for i in (*program.inputs, *(e.input for e in program.elements)):
+        name = program.names[i.column]
+        names += [name, f"{name}_bits"] if i.nullable else [name]
+    names += [b.name for b in program.buffers]
+    names += [p.name for p in program.kernel.parameters]
+    names += [t.name for t in program.kernel.tables]
+    if program.rows_out:
+        return [*names, *(f"out_row{i}" for i in program.rows_out)]
+    if not program.accumulators:
+        return [*names, "selected"]
+    if hashed(program):
+        names += ["keys", "state"]
+    return [*names, "out_i", "out_f"]
+
+
+def hashed(program: Program) -> bool:
+    return program.grouping is not None and program.grouping.hashed
+
+
+def leave(row: str) -> list[str]:
+    """Return from a kernel with hashed groups."""
+    return ["if doubt:", "    state[1] = 1", f"return {row}"]
+
+
+def load(source: Input, program: Program) -> list[str]:
+    """Read one row's code, and its validity where the column has NULLs."""
+    name = program.names[source.column]
+    lines = [f"{name}_code = np.{source.register.value}({name}[row])"]
+    if source.nullable:
+        byte = f"np.int32({name}_bits[row >> np.uint64(3)])"
+        lines.append(f"{name}_valid = ({byte} >> np.int32(row & np.uint64(7))) & 1 != 0")
+    return lines
+
+
+def _identity(program: Program, index: int) -> str:
+    accumulator = program.accumulators[index]
+    return f"np.{accumulator.machine.value}({accumulator.identity!r})"
+
+
+def _fold_registers(program: Program) -> list[str]:
+    lines = []
+    for i, accumulator in enumerate(program.accumulators):
+        value = text(accumulator.term, select)
+        condition = _condition(program, accumulator.condition)
+        if condition:
+            value = select(condition, value, _identity(program, i))
+        lines.append(f"a{i} = {folded(accumulator.fold, f'a{i}', value)}")
+    return lines
+
+
+def _condition(program: Program, condition: object) -> str:
+    parts = [program.keep.text] if program.keep is not None else []
+    if condition is not None:
+        parts.append(text(condition, select))  # type: ignore[arg-type]
+    return " & ".join(parts)
+
+
+def _fold_groups(program: Program) -> list[str]:
+    assert program.grouping is not None
+    lines = [f"slot = np.uint64({text(program.grouping.slot, select)})"]
+    if hashed(program):
+        lines = [f"slot = group_slot(keys, state, {text(program.grouping.slot, select)})"]
+        lines += ["if slot < 0:", *indent(leave("np.int64(row)"), 1)]
+    slots = accumulator_slots(program)
+    for i, accumulator in enumerate(program.accumulators):
+        array, at = slots[i]
+        place = f"{array}[{at}, slot]"
+        value = text(accumulator.term, select)
+        if accumulator.condition is not None:
+            value = select(text(accumulator.condition, select), value, _identity(program, i))
+        lines.append(f"{place} = {folded(accumulator.fold, place, value)}")
+    # A value that its type cannot hold may have no group: once in doubt, nothing is folded any more
+    guards = ["keep"] if program.keep is not None else []
+    guards += ["not doubt"] if program.doubts else []
+    return [f"if {' and '.join(guards)}:", *indent(lines, 1)] if guards else lines

@@ -1,0 +1,73 @@
+"""What the short names of a kernel stand for: the scalar arguments c0, c1, ..., and the accumulators.
+
+Constants are shown as `constant`: kernels that differ in them alone are one file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...plan.expr import AggregateCall, ColumnRef, Expr, Literal, new_column
+from ...plan.node import transform_up
+from ...plan.text import expression
+from ..groups.accumulate import Accumulator
+from ..loop import Apply, Number
+from ..steps import Program
+
+BUILD_COUNTS = ("rows in the index", "rows with a NULL key", "keys that were there already")
+DOUBT = "doubt = False  # True once a value may not fit its type: then the answer is dropped, and operators compute it"
+
+
+def legend(program: Program, places: Mapping[int, str]) -> list[str]:
+    """Return a line for each argument and accumulator; `places` says where the kernel keeps the latter, by number."""
+    lines = [f"{p.name}: {p.meaning}" for p in program.kernel.parameters]
+    for number, place in places.items():
+        lines.append(f"{place}: {_held(program, number)}")
+    return lines
+
+
+def _held(program: Program, number: int) -> str:
+    """The aggregates that read an accumulator, and which part of them it is."""
+    if program.index is not None:
+        return BUILD_COUNTS[number]
+    role = _role(program.accumulators[number])
+    calls = [
+        call
+        for call, folded in zip(program.calls, program.folded, strict=True)
+        if number in folded.accumulators
+    ]
+    shown = ", ".join(dict.fromkeys(_shown(call) for call in calls))
+    if role == "count" and not calls:
+        return "count of rows"
+    if len(calls) == 1 and calls[0].function in (role, f"{role}_star"):
+        return shown
+    return f"{role} for {shown}" if shown else role
+
+
+def _role(accumulator: Accumulator) -> str:
+    match accumulator.fold, accumulator.term:
+        case "add", Number(1):
+            return "count"
+        case "add", Apply("&", (_, Number(0xFFFFFFFF))):
+            return "low 32 bits of the sum"
+        case "add", Apply(">>", (_, Number(32))):
+            return "sum without its low 32 bits"
+        case "add", _:
+            return "sum"
+    return accumulator.fold
+
+
+def _shown(call: AggregateCall) -> str:
+    whole: Expr = call
+    return expression(transform_up(whole, _without_constant))
+
+
+def _without_constant(part: Expr) -> Expr | None:
+    if isinstance(part, Literal) and part.value is not None:
+        return ColumnRef(new_column("constant", part.type))
+    return None
+
+
+def elements(array: str, row: int, groups: int) -> str:
+    """Name the elements of a row of a flat result array."""
+    return f"{array}[{row}]" if groups == 1 else f"{array}[{row * groups}:{(row + 1) * groups}]"

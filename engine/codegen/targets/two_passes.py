@@ -1,0 +1,124 @@
+"""Programs cut in two: what decides by a row alone whether it is in, and what becomes of the rows that are.
+
+A CPU evaluates filters for many rows in one instruction where nothing else stands in the same loop, and a branch that is taken
+now and then costs it more than the filter.  So a kernel goes over a block of rows twice: it notes which are in, and then takes
+only those, as in relaxed operator fusion (Menon et al. 2017).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from ..loop import (
+    Apply,
+    Convert,
+    Doubt,
+    Each,
+    Function,
+    Guard,
+    Let,
+    Lookup,
+    Name,
+    Search,
+    Select,
+    Statement,
+    Term,
+)
+from ..steps import Program
+from ..values import Input
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """`condition` holds after the statements of `choosing` for rows that are in; `handling` does the rest for these."""
+
+    choosing: Program
+    condition: Term
+    handling: Program
+
+
+def passes(program: Program) -> Passes | None:
+    """Cut a program after its first filter; None where that gains nothing: without one, or where folds are all that follows."""
+    cut = _first_filter(program)
+    if cut is None:
+        return None
+    before, condition, after = cut
+    inner = replace(program, body=after, keep=None)
+    wanted = _names(inner)
+    again: list[Statement] = []
+    for statement in reversed(before):
+        if isinstance(statement, Let) and statement.name.text in wanted:
+            wanted |= set(_read(statement))
+            again.insert(0, replace(statement, step=""))
+    chosen_by = {n for s in before for n in _read(s)} | set(_of_term(condition))
+    return Passes(
+        replace(program, body=before, keep=None, inputs=_loaded(program, chosen_by)),
+        condition,
+        replace(inner, body=(*again, *after), inputs=_loaded(program, wanted)),
+    )
+
+
+def _first_filter(
+    program: Program,
+) -> tuple[tuple[Statement, ...], Term, tuple[Statement, ...]] | None:
+    for place, statement in enumerate(program.body):
+        match statement:
+            case Each() | Search():
+                return None
+            case Guard(condition):
+                return program.body[:place], condition, program.body[place + 1 :]
+    if program.keep is None or program.grouping is None:
+        return None
+    last = max(
+        place
+        for place, s in enumerate(program.body)
+        if isinstance(s, Let) and s.name == program.keep
+    )
+    return program.body[: last + 1], program.keep, program.body[last + 1 :]
+
+
+def _loaded(program: Program, wanted: set[str]) -> tuple[Input, ...]:
+    """The columns of which a pass reads the code or whether it is valid."""
+    named = [(i, program.names[i.column]) for i in program.inputs]
+    return tuple(i for i, n in named if {f"{n}_code", f"{n}_valid"} & wanted)
+
+
+def _names(program: Program) -> set[str]:
+    """What the statements and the sink of a program read."""
+    terms: list[Term] = [] if program.grouping is None else [program.grouping.slot]
+    for accumulator in program.accumulators:
+        terms.append(accumulator.term)
+        if accumulator.condition is not None:
+            terms.append(accumulator.condition)
+    found = {name for term in terms for name in _of_term(term)}
+    found |= {name for statement in program.body for name in _read(statement)}
+    return found | {relation.row for relation in program.relations}
+
+
+def _read(statement: Statement) -> Iterator[str]:
+    match statement:
+        case Let(_, term) | Guard(term) | Doubt(term):
+            yield from _of_term(term)
+        case Each(_, first, following):
+            yield from _of_term(first)
+            yield from _of_term(following)
+        case Search(_, _, first, following, body, accepted):
+            for term in (first, following, accepted):
+                yield from _of_term(term)
+            for part in body:
+                yield from _read(part)
+
+
+def _of_term(term: Term) -> Iterator[str]:
+    match term:
+        case Name(text):
+            yield text
+        case Apply(_, args) | Function(_, args):
+            for operand in args:
+                yield from _of_term(operand)
+        case Select(condition, yes, no):
+            for operand in (condition, yes, no):
+                yield from _of_term(operand)
+        case Convert(operand) | Lookup(_, operand):
+            yield from _of_term(operand)
