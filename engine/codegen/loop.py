@@ -94,10 +94,11 @@ class Let:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What follows, the sink included, happens only where the condition holds."""
+    """What follows, the sink included, happens only where the condition holds: for `share` of the rows, by the planner's estimate."""
 
     condition: Term
     step: str = ""
+    share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

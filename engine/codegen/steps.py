@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from ..plan.expr import AggregateCall, Column, Expr
 from .groups.accumulate import Accumulator, Folded
 from .groups.grouping import Grouping
 from .indexes import Buffer, Index
 from .kernel import Kernel
-from .loop import Doubt, Name, Search, Statement
+from .loop import Doubt, Guard, Name, Search, Statement
 from .relations import Relation
 from .values import Element, Input
 
@@ -61,6 +62,11 @@ class Program:
     late: tuple[Late, ...] = ()
     repeats: bool = False
     counted: int | None = None  # the accumulator that counts all rows, of each group
+
+    @property
+    def reach(self) -> float:
+        """The share of relation 0's rows that reach the sink, by the planner's estimates; 1 where there are none."""
+        return prod(s.share for s in self.body if isinstance(s, Guard) and s.share is not None)
 
     @property
     def doubts(self) -> bool:
