@@ -99,13 +99,24 @@ def number(source: Input, machine: Machine) -> Term:
     return Select(valid(source), Convert(code(source), machine), Number(-1, machine), machine)
 
 
-def index(form: Form, linked: bool, rows: int = 100) -> Index:
+def index(
+    form: Form, linked: bool, rows: int = 100, guarded: bool = False, sieved: bool = False
+) -> Index:
     slots = 32 if form is Form.HASHED else KEYS
-    return Index(1, "build1", form, (Part(0, KEYS, 1),), slots, rows, linked, not linked)
+    parts = (Part(0, KEYS, 1),)
+    return Index(
+        1, "build1", form, parts, slots, rows, linked, not linked, guarded=guarded, sieved=sieved
+    )
 
 
 def arrays(made: Index) -> tuple[Term, ...]:
-    return tuple(Name(b.name, I32) for b in made.buffers)
+    return tuple(Name(b.name, I32) for b in made.buffers if b.name != made.sieve.name)
+
+
+def sifted(made: Index, function: str) -> Term:
+    """The number of a key, by way of the sieve if there is one."""
+    key = Name("number1", I64)
+    return Function(function, (Name(made.sieve.name, I32), key), I64) if made.sieved else key
 
 
 def kernel() -> Kernel:
@@ -123,9 +134,11 @@ def build_program(made: Index) -> Program:
         Form.DIRECT: "insert_linked" if made.linked else "insert_unique",
         Form.HASHED: "insert_hashed",
     }[made.form]
+    if made.guarded:
+        function = "insert_guarded"
     key, repeated = Name("number1", I64), Name("repeated1", I64)
     row = () if made.form is Form.BITS else (ROW,)
-    inserted = Function(function, (*arrays(made), key, *row), I64)
+    inserted = Function(function, (*arrays(made), sifted(made, "mark_sieve"), *row), I64)
     body = (Let(key, number(BUILD_KEY, I64), "the key"), Let(repeated, inserted))
     one = Number(1, I64)
     there = valid(BUILD_KEY)
@@ -153,6 +166,9 @@ def build_program(made: Index) -> Program:
 def found_rows(made: Index) -> tuple[Term, Term]:
     """The first row of `number1`, and the one after `row1`."""
     key, buffers = Name("number1", I64), arrays(made)
+    if made.guarded:
+        found = Function("find_guarded", (*buffers, sifted(made, "pass_sieve")), I32)
+        return found, Number(-1, I32)
     if made.form is Form.DIRECT:
         following: Term = Number(-1, I32)
         if made.linked:
@@ -178,7 +194,7 @@ def probe(kind: str, made: Index) -> tuple[Statement, ...]:
     """A join of some kind; inner and left joins name the price, semi and anti joins with residual accept prices below the amount."""
     key = Let(Name("number1", I64), number(FACT_KEY, I64))
     if made.form is Form.BITS:
-        met: Term = Function("has_bit", (*arrays(made), key.name), BOOL)
+        met: Term = Function("has_bit", (*arrays(made), sifted(made, "pass_sieve")), BOOL)
         return (key, Guard(met if kind == "semi" else Apply("not", (met,), BOOL)))
     first, following = found_rows(made)
     if kind in ("semi", "anti"):

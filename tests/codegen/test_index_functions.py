@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from numba import njit
 
+from fuseline.codegen.indexes import SIEVE_BITS
 from fuseline.codegen.targets import functions_cpu as cpu
+from fuseline.codegen.targets import functions_cuda
 from tests.codegen import simulator
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
@@ -86,10 +88,11 @@ def test_negative_numbers_are_no_keys(target: str) -> None:
     assert call.insert_linked(heads, links, none, 1) == 0
     assert call.insert_hashed(heads, links, numbers, none, 2) == 0
     assert call.set_bit(bits, none) == call.insert_bit(bits, none) == 0
+    assert call.insert_guarded(bits, heads, none, 3) == 0
     assert (heads == -1).all()
     assert (links == -1).all()
     assert not bits.any()
-    assert call.find_direct(heads, none) == -1
+    assert call.find_direct(heads, none) == call.find_guarded(bits, heads, none) == -1
     assert call.find_hashed(heads, links, numbers, none) == -1
     assert not call.has_bit(bits, none)
 
@@ -123,6 +126,47 @@ def test_bits(target: str, function: str) -> None:
     assert again == [0] * 6 + [function == "insert_bit"]
     assert {k for k in range(128) if call.has_bit(bits, np.int64(k))} == set(keys)
     assert {k for k in range(128) if call.bit_at(bits.view(np.uint8), np.int32(k))} == set(keys)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("machine", [np.int32, np.int64])
+def test_rows_behind_bits(target: str, machine: Any) -> None:
+    """What no bit is set for is not read: it may be anything."""
+    call = functions(target)
+    keys = [3, 0, 95, 3, 31, 32, 0, -1]
+    members, heads = np.zeros(3, np.uint32), np.full(96, 77, np.int32)
+    repeated = [int(call.insert_guarded(members, heads, machine(k), r)) for r, k in enumerate(keys)]
+    assert repeated == [0, 0, 0, 1, 0, 0, 1, 0]
+    found = {k: int(call.find_guarded(members, heads, machine(k))) for k in range(-2, 96)}
+    assert {k: r for k, r in found.items() if r >= 0} == {3: 0, 0: 1, 95: 2, 31: 4, 32: 5}
+    assert set(found.values()) == {-1, 0, 1, 2, 4, 5}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("machine", [np.int32, np.int64])
+def test_a_sieve(target: str, machine: Any) -> None:
+    """What was marked passes, and so may others, but few."""
+    call = functions(target)
+    sieve = np.zeros(SIEVE_BITS // 32, np.uint32)
+    marked = np.append(np.random.default_rng(1).integers(0, 2**31, 500), [0, 2**31 - 1])
+    if machine is np.int64:
+        marked = np.append(marked, [2**33 - 1, 2**32, 2**62])
+    assert [int(call.mark_sieve(sieve, machine(k))) for k in marked] == marked.tolist()
+    assert int(call.mark_sieve(sieve, machine(-1))) == -1
+    assert [int(call.pass_sieve(sieve, machine(k))) for k in marked] == marked.tolist()
+    others = np.random.default_rng(2).integers(0, 2**31, 500)
+    passed = [int(call.pass_sieve(sieve, machine(k))) for k in others]
+    assert {p for p, k in zip(passed, others, strict=True) if p != k} == {-1}
+    assert passed.count(-1) > 450
+    assert call.pass_sieve(sieve, machine(-1)) == call.pass_sieve(sieve, machine(-7)) == -1
+
+
+def test_numbers_in_steps_share_few_bits_of_a_sieve() -> None:
+    """Else a sieve would let all through that lie on the same steps."""
+    assert 1 << cpu.SIEVE_SHIFT == 1 << functions_cuda.SIEVE_SHIFT == SIEVE_BITS
+    for step in (1 << shift for shift in range(14)):
+        places = {int(cpu.sieve_place(np.int64(step * k))) for k in range(4096)}
+        assert len(places) == 4096
 
 
 def test_a_bit_beyond_32_bits() -> None:

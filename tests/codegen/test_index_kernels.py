@@ -40,6 +40,13 @@ from tests.codegen.index_programs import (
 FORMS = [(Form.DIRECT, False), (Form.DIRECT, True), (Form.HASHED, False), (Form.HASHED, True)]
 JOINS = [(kind, form, linked) for kind in ("inner", "left") for form, linked in FORMS]
 JOINS += [(k, f, linked) for k in ("semi", "anti") for f, linked in [(Form.BITS, False), *FORMS]]
+JOINS_BEHIND = [
+    (kind, index(form, False, guarded=form is Form.DIRECT, sieved=sieved))
+    for kind in ("inner", "left", "semi", "anti")
+    for form in (Form.DIRECT, Form.BITS)
+    for sieved in (False, True)
+    if (form is Form.DIRECT or sieved) and (form is Form.DIRECT or kind in ("semi", "anti"))
+]
 
 
 def filled(given: Data, made: Index, directory: Path, threads: int = 1) -> dict[str, Any]:
@@ -95,6 +102,48 @@ def test_a_join_on_cuda(kind: str, form: Form, linked: bool) -> None:
     arrays, _ = simulator.run(program, fact_columns(given, program), 301, memory=memory)
     pairs = expected(kind, given, residual=form is not Form.BITS)
     assert [int(a[0]) for a in arrays] == expected_sums(kind, given, pairs)
+
+
+@pytest.mark.parametrize(("kind", "made"), JOINS_BEHIND)
+def test_a_join_behind_bits_on_the_cpu(
+    kind: str, made: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Row numbers that are not filled may be anything."""
+    monkeypatch.setattr(host_indexes, "_allocated", lambda b: simulator.memory([b])[b.name])
+    given = data(11)
+    memory = filled(given, made, tmp_path)
+    outcome = run(given, main_program(kind, made), memory, tmp_path)
+    pairs = expected(kind, given, residual=made.form is not Form.BITS)
+    assert [int(a[0]) for a in outcome.arrays] == expected_sums(kind, given, pairs)
+
+
+@pytest.mark.parametrize(("kind", "made"), JOINS_BEHIND)
+@pytest.mark.usefixtures("small_blocks")
+def test_a_join_behind_bits_on_cuda(kind: str, made: Index) -> None:
+    given, memory = data(12, rows=301), simulator.memory(made.buffers)
+    built, _ = simulator.run(
+        build_program(made), codes(given.build_key, BUILD_KEY), 100, memory=memory
+    )
+    known = sum(k is not None for k in given.build_key)
+    assert [int(a[0]) for a in built] == [known, 100 - known, 0]
+    program = main_program(kind, made)
+    arrays, _ = simulator.run(program, fact_columns(given, program), 301, memory=memory)
+    pairs = expected(kind, given, residual=made.form is not Form.BITS)
+    assert [int(a[0]) for a in arrays] == expected_sums(kind, given, pairs)
+
+
+@pytest.mark.parametrize("cuda", [False, True])
+@pytest.mark.usefixtures("small_blocks")
+def test_a_build_behind_bits_sees_repeated_keys(cuda: bool, tmp_path: Path) -> None:
+    given, made = data(13, repeated=True), index(Form.DIRECT, False, guarded=True, sieved=True)
+    if cuda:
+        columns, memory = codes(given.build_key, BUILD_KEY), simulator.memory(made.buffers)
+        arrays, _ = simulator.run(build_program(made), columns, 100, memory=memory)
+        state = np.concatenate(arrays)
+    else:
+        state = filled(given, made, tmp_path)["build1_state"]
+    known = [k for k in given.build_key if k is not None]
+    assert state.tolist() == [len(known), 100 - len(known), len(known) - len(set(known))]
 
 
 @pytest.mark.parametrize("form", [Form.DIRECT, Form.HASHED])

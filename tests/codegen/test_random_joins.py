@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 
 import fuseline
-from fuseline.codegen.targets import emit_cpu, host
+from fuseline.codegen import indexes
+from fuseline.codegen.indexes import Index
+from fuseline.codegen.joins import builds
+from fuseline.codegen.targets import emit_cpu, host, host_indexes
+from tests.codegen import simulator
 from tests.codegen.random_checks import EXAMPLES, Connections, check, random_settings
 from tests.codegen.random_joins import joins, table_sets
 from tests.compare import Ordering
@@ -50,3 +55,29 @@ def test_a_random_join_on_threads(
     on_threads: Connections, tables: dict[str, pa.Table], query: str
 ) -> None:
     check(on_threads, tables, query, Ordering(False))
+
+
+def test_random_joins_behind_bits(
+    connections: Connections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bits go before all row numbers of distinct keys, and a sieve before those of few rows; what is not filled holds garbage."""
+    made: set[str] = set()
+
+    def noted(*args: Any) -> Index:
+        index = Index(*args)
+        made.add(index.shown)
+        return index
+
+    bounds = {"CACHED_SLOTS": 0, "CACHED_BITS": 0, "FEW_FOUND": 2.0, "SIEVE_ROWS": 6}
+    for name, bound in bounds.items():
+        monkeypatch.setattr(indexes, name, bound)
+    monkeypatch.setattr(builds, "Index", noted)
+    monkeypatch.setattr(host_indexes, "_allocated", lambda b: simulator.memory([b])[b.name])
+
+    @random_settings(EXAMPLES // 8)
+    @given(tables=table_sets(), query=joins())
+    def attempt(tables: dict[str, pa.Table], query: str) -> None:
+        check(connections, tables, query, Ordering(False))
+
+    attempt()
+    assert made >= {"direct behind bits and a sieve", "bits behind a sieve"}

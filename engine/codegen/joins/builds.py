@@ -18,7 +18,7 @@ from ...plan.physical import (
 from ...plan.types import BOOLEAN
 from ..expressions.translate import translate
 from ..groups.accumulate import Accumulator
-from ..indexes import Form, Index, membership_form, row_form, slots_of
+from ..indexes import Form, Index, is_guarded, is_sieved, membership_form, row_form, slots_of
 from ..kernel import ROW, Kernel
 from ..loop import Convert, Let, Machine, Name, Number, Term, negated
 from ..names import free_name, identifier
@@ -41,6 +41,21 @@ class Side:
     wanted: frozenset[Column]
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a join wants of the index of a build side, which is made once for all joins that want the same.
+
+    `kind` is that of a join which asks for rows; `counts`: it matters how often a row is found.
+    """
+
+    build: int
+    keys: tuple[Column, ...]
+    null_equal: tuple[bool, ...]
+    kind: str | None
+    read: frozenset[Column]
+    counts: bool
+
+
 @dataclass
 class Builds:
     """The build programs of a pipeline, in the order in which they run."""
@@ -49,7 +64,7 @@ class Builds:
     programs: list[Program] = field(default_factory=list)
     indexes: list[Index] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
-    sides: dict[tuple[int, bool, frozenset[Column]], Side] = field(default_factory=dict)
+    sides: dict[Wanted, Side] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._parted: dict[int, HashJoin] = {}
@@ -74,9 +89,17 @@ class Builds:
             return parted, self._side(parted, payload(parted, wanted), counts)
 
     def _side(self, node: HashJoin, wanted: frozenset[Column], counts: bool) -> Side:
-        key = id(node), counts, wanted
+        member = node.kind in MEMBERSHIP
+        by_row = bool(wanted) or node.residual is not None or node.kind == "single"
+        kind = ("member" if member else node.kind) if by_row else None
+        keys, counts = build_keys(node), counts and not member
+        key = Wanted(id(build_side(node)), keys, node.null_equal, kind, wanted, counts)
         if key not in self.sides:
-            self.sides[key] = self._build(node, wanted, counts)
+            # An index that tells keys apart says which are there as well
+            found = None if by_row else self.sides.get(replace(key, counts=True))
+            if found is None or found.index.linked:
+                found = self._build(node, wanted, counts)
+            self.sides[key] = found
         return self.sides[key]
 
     def _build(self, node: HashJoin, read: frozenset[Column], counts: bool) -> Side:
@@ -100,6 +123,7 @@ class Builds:
 
     def _index(self, node: HashJoin, keys: Domains, counts: bool, by_row: bool, rows: int) -> Index:
         number = len(self.indexes)
+        probes = self.source.rows(leaf_of(probe_side(node)))
         name = free_name(leaf_name(leaf_of(build_side(node))), self.names)
         self.names.add(name)
         rows_matter = node.kind not in MEMBERSHIP and (counts or by_row or node.kind == "single")
@@ -110,10 +134,15 @@ class Builds:
             form = Form.HASHED if keys.raw else row_form(keys.size, rows)
             linked = not once
         else:
-            form = Form.HASHED if keys.raw else membership_form(keys.size, rows)
+            form = Form.HASHED if keys.raw else membership_form(keys.size, rows, probes)
             linked = False
         slots = slots_of(form, keys.size, rows)
-        return Index(number, name, form, keys.parts, slots, rows, linked, once, keys.raw)
+        few, found = expected(node, rows)
+        guarded = form is Form.DIRECT and not linked and is_guarded(slots, few, found)
+        sieved = (guarded or form is Form.BITS) and is_sieved(slots, few, found)
+        return Index(
+            number, name, form, keys.parts, slots, rows, linked, once, keys.raw, guarded, sieved
+        )
 
 
 def _program(index: Index, values: list[Value], keys: Domains, kernel: Kernel) -> Program:
@@ -151,6 +180,16 @@ def kernel_program(name: str, kernel: Kernel, **details: Any) -> Program:
         buffers=tuple(kernel.buffers.values()),
         repeats=kernel.repeats,
     )
+
+
+def expected(node: HashJoin, rows: int) -> tuple[float, float]:
+    """How many of its leaf's rows are in a build side, and which share of probes finds one, by the planner's estimates."""
+    built, probes = build_side(node).estimate, probe_side(node).estimate
+    few = rows if built is None else min(built, rows)
+    found = few / max(rows, 1)
+    if node.kind in ("inner", "semi") and node.estimate is not None and probes:
+        found = min(found, node.estimate / probes)
+    return few, found
 
 
 def probe_keys(node: HashJoin) -> tuple[Column, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..indexes import Buffer, Form, Index
 from ..kernel import Kernel
-from ..loop import Apply, Function, Lookup, Machine, Name, Number, Term
+from ..loop import Apply, Convert, Function, Let, Lookup, Machine, Name, Number, Term
 from ..ranges import I32_MAX
 from .join_keys import KeyNumber
 
@@ -19,22 +19,31 @@ def number_machine(index: Index) -> Machine:
 
 def insert(index: Index, key: KeyNumber, row: Term, kernel: Kernel) -> Term:
     """Put a row in; 1 where its key was there before and that matters."""
-    buffers = _buffers(index, kernel)
+    buffers, numbers = _buffers(index, kernel), key.args
+    if index.sieved:
+        (marked,) = _sifted(index, key, "mark_sieve", kernel)
+        number = Name(f"{index.name}_marked", marked.type)
+        kernel.state(Let(number, marked))
+        numbers = (number,)
     match index.form:
         case Form.BITS:
             name = "insert_bit" if index.unique else "set_bit"
-            return Function(name, (*buffers, *key.args), Machine.I64)
+            return Function(name, (*buffers, *numbers), Machine.I64)
+        case Form.DIRECT if index.guarded:
+            name = "insert_guarded"
         case Form.DIRECT:
             name = "insert_linked" if index.linked else "insert_unique"
         case Form.HASHED:
             name = "insert_hashed_raw" if key.raw else "insert_hashed"
-    return Function(name, (*buffers, *key.args, row), Machine.I64)
+    return Function(name, (*buffers, *numbers, row), Machine.I64)
 
 
 def member(index: Index, key: KeyNumber, kernel: Kernel) -> Term:
     """Whether any row has the key."""
-    if index.form is Form.BITS:
-        return Function("has_bit", (*_buffers(index, kernel), *key.args), Machine.BOOL)
+    if index.form is Form.BITS or index.guarded:
+        members, *_ = index.buffers
+        numbers = _sifted(index, key, "pass_sieve", kernel)
+        return Function("has_bit", (kernel.buffer(members), *numbers), Machine.BOOL)
     row = first_row(index, key, kernel)
     return Apply(">=", (row, Number(0, Machine.I32)), Machine.BOOL)
 
@@ -42,6 +51,9 @@ def member(index: Index, key: KeyNumber, kernel: Kernel) -> Term:
 def first_row(index: Index, key: KeyNumber, kernel: Kernel) -> Term:
     """A row of the key, or -1."""
     buffers = _buffers(index, kernel)
+    if index.guarded:
+        numbers = _sifted(index, key, "pass_sieve", kernel)
+        return Function("find_guarded", (*buffers, *numbers), Machine.I32)
     if index.form is Form.DIRECT:
         return Function("find_direct", (buffers[0], *key.args), Machine.I32)
     name = "find_hashed_raw" if key.raw else "find_hashed"
@@ -74,4 +86,14 @@ def _state(index: Index, place: int, kernel: Kernel) -> Term:
 
 
 def _buffers(index: Index, kernel: Kernel) -> list[Name]:
-    return [kernel.buffer(buffer) for buffer in index.buffers]
+    """Where the rows are."""
+    return [kernel.buffer(b) for b in index.buffers if not index.sieved or b != index.sieve]
+
+
+def _sifted(index: Index, key: KeyNumber, function: str, kernel: Kernel) -> tuple[Term, ...]:
+    """What is looked for in an index, as arguments of functions: the number, by way of the sieve if there is one."""
+    if not index.sieved:
+        return key.args
+    number = Function(function, (kernel.buffer(index.sieve), key.number), Machine.I64)
+    machine = number_machine(index)
+    return (number if machine is Machine.I64 else Convert(number, machine),)

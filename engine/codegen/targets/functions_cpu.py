@@ -15,6 +15,9 @@ I64_MAX = np.int64(2**63 - 1)
 ALL_KEPT = np.uint64(0x0101010101010101)  # eight truth values
 MIX = np.uint64(0x9E3779B97F4A7C15)  # Fibonacci hashing: the high bits are well mixed
 
+SIEVE_SHIFT = 18  # of a sieve of 1 << 18 bits (`indexes.SIEVE_BITS`)
+SIEVE_MASK = np.uint32((1 << SIEVE_SHIFT) - 1)
+
 
 @njit(inline="always")
 def absolute(x):  # type: ignore[no-untyped-def]
@@ -137,6 +140,17 @@ def insert_unique(heads, number, row):  # type: ignore[no-untyped-def]
 
 
 @njit
+def insert_guarded(members, heads, number, row):  # type: ignore[no-untyped-def]
+    """Note the row of a key, whose bit says that there is one; return 1 if it was set."""
+    if number < 0:
+        return np.int64(0)
+    taken = insert_bit(members, number)
+    if taken == 0:
+        heads[np.uint64(number)] = row
+    return taken
+
+
+@njit
 def insert_linked(heads, links, number, row):  # type: ignore[no-untyped-def]
     """Put a row before the others of its key; return 1 if there are any."""
     if number < 0:
@@ -161,7 +175,29 @@ def insert_hashed(heads, links, numbers, number, row):  # type: ignore[no-untype
     return insert_hashed_raw(heads, links, numbers, number, number >= 0, row)
 
 
+@njit
+def sieve_place(number):  # type: ignore[no-untyped-def]
+    """The bit of a number in a sieve: neighbours have neighbours, and numbers in steps of a power of two several."""
+    return np.uint32(number ^ (number >> SIEVE_SHIFT)) & SIEVE_MASK
+
+
+@njit
+def mark_sieve(sieve, number):  # type: ignore[no-untyped-def]
+    """Let a number, which is returned, through a sieve."""
+    if number >= 0:
+        set_bit(sieve, np.int64(sieve_place(number)))
+    return np.int64(number)
+
+
 # Looking into an index
+
+
+@njit
+def pass_sieve(sieve, number):  # type: ignore[no-untyped-def]
+    """The number, or -1 if a sieve shows that it is not in."""
+    if number >= 0 and has_bit(sieve, np.int64(sieve_place(number))):
+        return np.int64(number)
+    return np.int64(-1)
 
 
 @njit
@@ -182,6 +218,12 @@ def bit_at(bits, row):  # type: ignore[no-untyped-def]
 def find_direct(heads, number):  # type: ignore[no-untyped-def]
     """The row of a key, or -1."""
     return heads[np.uint64(number)] if number >= 0 else np.int32(-1)
+
+
+@njit
+def find_guarded(members, heads, number):  # type: ignore[no-untyped-def]
+    """The row of a key, or -1; nothing was ever put where its bit is not set."""
+    return heads[np.uint64(number)] if has_bit(members, number) else np.int32(-1)
 
 
 @njit
@@ -219,17 +261,21 @@ __all__ = [
     "bit_at",
     "choose",
     "find_direct",
+    "find_guarded",
     "find_hashed",
     "find_hashed_raw",
     "group_slot",
     "has_bit",
     "insert_bit",
+    "insert_guarded",
     "insert_hashed",
     "insert_hashed_raw",
     "insert_linked",
     "insert_unique",
+    "mark_sieve",
     "next_hashed",
     "next_linked",
     "order_of_double",
+    "pass_sieve",
     "set_bit",
 ]

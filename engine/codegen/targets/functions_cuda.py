@@ -14,6 +14,8 @@ MIX = np.uint64(0x9E3779B97F4A7C15)  # Fibonacci hashing: the high bits are well
 PAIR_BYTES = 16
 STEPS = 512  # through a hash table of groups, after which it counts as full
 LOOK = 31  # steps after which a thread looks whether another has found the table full, less one
+SIEVE_SHIFT = 18  # of a sieve of 1 << 18 bits (`indexes.SIEVE_BITS`)
+SIEVE_MASK = np.uint32((1 << SIEVE_SHIFT) - 1)
 
 
 @cuda.jit(device=True, inline="always")
@@ -136,6 +138,13 @@ def set_bit(bits, number):  # type: ignore[no-untyped-def]
 
 
 @cuda.jit(device=True, inline="always")
+def or_bits(bits, word, gathered):  # type: ignore[no-untyped-def]
+    """Set the bits of a word, unless its number is negative; most atomic operations are saved by a look before."""
+    if word >= 0 and bits[np.uint64(word)] & gathered != gathered:
+        cuda.atomic.or_(bits, np.uint64(word), gathered)
+
+
+@cuda.jit(device=True, inline="always")
 def insert_bit(bits, number):  # type: ignore[no-untyped-def]
     """Set a bit; return 1 if it was set."""
     taken = np.int64(0)
@@ -152,6 +161,17 @@ def insert_unique(heads, number, row):  # type: ignore[no-untyped-def]
     taken = np.int64(0)
     if number >= 0:
         taken = np.int64(cuda.atomic.exch(heads, np.uint64(number), np.int32(row)) >= 0)
+    return taken
+
+
+@cuda.jit(device=True, inline="always")
+def insert_guarded(members, heads, number, row):  # type: ignore[no-untyped-def]
+    """Note the row of a key, whose bit says that there is one; return 1 if it was set."""
+    taken = np.int64(0)
+    if number >= 0:
+        taken = insert_bit(members, number)
+        if taken == 0:
+            heads[np.uint64(number)] = np.int32(row)
     return taken
 
 
@@ -182,17 +202,39 @@ def insert_hashed(heads, links, numbers, number, row):  # type: ignore[no-untype
     return insert_hashed_raw(heads, links, numbers, number, number >= 0, row)
 
 
+@cuda.jit(device=True, inline="always")
+def sieve_place(number):  # type: ignore[no-untyped-def]
+    """The bit of a number in a sieve: neighbours have neighbours, and numbers in steps of a power of two several."""
+    return np.int32(np.uint32(number ^ (number >> SIEVE_SHIFT)) & SIEVE_MASK)
+
+
+@cuda.jit(device=True, inline="always")
+def mark_sieve(sieve, number):  # type: ignore[no-untyped-def]
+    """Let a number, which is returned, through a sieve."""
+    if number >= 0:
+        set_bit(sieve, sieve_place(number))
+    return np.int64(number)
+
+
 # Looking into an index
 
 
 @cuda.jit(device=True, inline="always")
+def pass_sieve(sieve, number):  # type: ignore[no-untyped-def]
+    """The number, or -1 if a sieve shows that it is not in."""
+    passed = has_bit(sieve, sieve_place(number)) & (number >= 0)
+    return cuda.selp(passed, np.int64(number), np.int64(-1))
+
+
+@cuda.jit(device=True, inline="always")
 def has_bit(bits, number):  # type: ignore[no-untyped-def]
-    """Whether a bit is set; that of a negative number is not."""
-    found = False
-    if number >= 0:
-        word = bits[np.uint64(number) >> np.uint64(5)]
-        found = (word >> np.uint32(number & 31)) & np.uint32(1) != 0
-    return found
+    """Whether a bit is set; that of a negative number is not.
+
+    It loads a word in any case: without a branch, several are under way together.
+    """
+    place = np.uint64(max(number, 0))
+    word = bits[place >> np.uint64(5)]
+    return ((word >> np.uint32(place & np.uint64(31))) & np.uint32(1) != 0) & (number >= 0)
 
 
 @cuda.jit(device=True, inline="always")
@@ -205,9 +247,16 @@ def bit_at(bits, row):  # type: ignore[no-untyped-def]
 
 @cuda.jit(device=True, inline="always")
 def find_direct(heads, number):  # type: ignore[no-untyped-def]
-    """The row of a key, or -1."""
+    """The row of a key, or -1; without a branch, as `has_bit`."""
+    row = heads[np.uint64(max(number, 0))]
+    return cuda.selp(number >= 0, row, np.int32(-1))
+
+
+@cuda.jit(device=True, inline="always")
+def find_guarded(members, heads, number):  # type: ignore[no-untyped-def]
+    """The row of a key, or -1; nothing was ever put where its bit is not set."""
     row = np.int32(-1)
-    if number >= 0:
+    if has_bit(members, number):
         row = heads[np.uint64(number)]
     return row
 
@@ -251,19 +300,24 @@ __all__ = [
     "bit_at",
     "double_of_bits",
     "find_direct",
+    "find_guarded",
     "find_hashed",
     "find_hashed_raw",
     "float_of_bits",
     "group_slot",
     "has_bit",
     "insert_bit",
+    "insert_guarded",
     "insert_hashed",
     "insert_hashed_raw",
     "insert_linked",
     "insert_unique",
     "load_pair",
+    "mark_sieve",
     "next_hashed",
     "next_linked",
+    "or_bits",
     "order_of_double",
+    "pass_sieve",
     "set_bit",
 ]

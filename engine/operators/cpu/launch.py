@@ -72,7 +72,7 @@ def builds(kernels: Kernels) -> tuple[BuildReceipt, ...]:
     """What the receipt says of the indexes."""
     made = zip(kernels.stages.indexes, kernels.paths, kernels.stages.programs, strict=False)
     return tuple(
-        BuildReceipt(path, index.form.value, index.rows, _size(index), each)
+        BuildReceipt(path, index.shown, index.rows, _size(index), each)
         for index, path, each in made
     )
 
