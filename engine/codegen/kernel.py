@@ -95,6 +95,9 @@ class Kernel:
     deferred: dict[Column, Callable[[], Value]] = field(default_factory=dict)
     variables: set[str] = field(default_factory=set)  # of joins
     keep: Name | None = None
+    kept: float | None = (
+        None  # the share of rows for which `keep` holds, by the planner's estimates
+    )
     repeats: bool = False
     blocks: list[Block] = field(default_factory=lambda: [Block([])])
 
@@ -273,8 +276,8 @@ class Kernel:
         """From here on only rows that are still in count."""
         self.settle()
         if self.keep is not None:
-            self.state(Guard(self.keep))
-            self.keep = None
+            self.state(Guard(self.keep, share=self.kept))
+            self.keep = self.kept = None
 
     @contextmanager
     def inside(self, statements: list[Statement] | None = None) -> Iterator[list[Statement]]:

@@ -5,6 +5,7 @@ It has no NULLs (a nullable value is a pair, settled in `translate`), no SQL typ
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -136,6 +137,39 @@ class Search:
 
 
 Statement = Let | Guard | Each | Search | Doubt
+
+
+def subterms(term: Term) -> Iterator[Term]:
+    """A term and all that it is made of."""
+    yield term
+    parts: tuple[Term, ...] = ()
+    match term:
+        case Apply(_, args) | Function(_, args):
+            parts = args
+        case Select(condition, yes, no):
+            parts = condition, yes, no
+        case Convert(operand) | Lookup(_, operand):
+            parts = (operand,)
+    for part in parts:
+        yield from subterms(part)
+
+
+def terms_of(statement: Statement) -> Iterator[Term]:
+    """The terms that a statement evaluates."""
+    match statement:
+        case Let(_, term) | Guard(term) | Doubt(term):
+            yield term
+        case Each(_, first, following):
+            yield from (first, following)
+        case Search(_, _, first, following, body, accepted):
+            yield from (first, following, accepted)
+            for part in body:
+                yield from terms_of(part)
+
+
+def names_in(*terms: Term) -> set[str]:
+    """The variables and parameters that terms read, but for tables."""
+    return {part.text for term in terms for part in subterms(term) if isinstance(part, Name)}
 
 
 def true_and(parts: list[Term]) -> Term | None:

@@ -16,9 +16,13 @@ RESERVED = {
     *("cell", "other", "held", "offset", "shared_i", "shared_f", "out_i", "out_f", "array"),
     *("absolute", "order_of_double", "insert", "key", "keys", "hash", "filled", "state"),
     *("threads", "copy", "copies", "step", "shared_n", "double_of_bits", "float_of_bits"),
+    *("pending", "gathered", "or_bits", "out_n"),
+    *("below", "entry", "left", "least", "more", "taken", "votes", "waiting", "begin"),
+    *("warp_lane", "warp_queue"),
     *("groups", "selected", "append_several", "group_slot", "load_pair", "has_bit", "set_bit"),
     *("bit_at", "find_direct", "find_hashed", "find_hashed_raw", "next_linked", "next_hashed"),
     *("insert_bit", "insert_unique", "insert_linked", "insert_hashed", "insert_hashed_raw"),
+    *("insert_guarded", "find_guarded", "mark_sieve", "pass_sieve"),
     *(
         "choose",
         "chosen",
@@ -36,7 +40,7 @@ RESERVED = {
 }
 # What is appended to names of columns and tables
 ENDINGS = re.compile(
-    r"_(code|valid|bits|mask|word\d*|row|number|found|members|heads|links|numbers|state|repeated)$"
+    r"_(code|valid|bits|mask|word\d*|row|number|found|members|heads|links|numbers|state|repeated|sieve|marked)$"
 )
 
 

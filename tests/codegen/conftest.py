@@ -1,14 +1,19 @@
-"""What random tests of kernels share: two connections, one that fuses always and one that never does."""
+"""What tests of kernels share: connections that fuse always and never, and kernels of queries in the simulator of CUDA."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import fuseline
+from fuseline.codegen.steps import Program
+from fuseline.codegen.targets import host, places
+from fuseline.operators.cpu import launch
 from tests.codegen.random_checks import Connections
+from tests.codegen.simulated import Runs, Simulate
 
 
 @pytest.fixture(scope="module")
@@ -19,3 +24,52 @@ def connections(backend: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
         fuseline.connect(device=backend, fuse="never") as unfused,
     ):
         yield Connections(fused, unfused)
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
+    kept = Runs()
+    run, list_rows, build = host.run, host.list_rows, launch.build
+
+    def built(
+        kernel: Any, program: Program, columns: Any, rows: int, memory: Any, *rest: Any
+    ) -> Any:
+        doubt = build(kernel, program, columns, rows, memory, *rest)
+        assert program.index is not None
+        kept.build(program, columns, rows, memory[f"{program.index.name}_state"])
+        return doubt
+
+    def ran(kernel: Any, program: Program, columns: Any, rows: int, *rest: Any, **more: Any) -> Any:
+        outcome = run(kernel, program, columns, rows, *rest, **more)
+        if rows:
+            kept.main(program, columns, rows, outcome)
+        return outcome
+
+    def listed(kernel: Any, program: Program, columns: Any, rows: int, *rest: Any) -> Any:
+        found = list_rows(kernel, program, columns, rows, *rest)
+        if rows:
+            kept.rows(program, columns, rows, found)
+        return found
+
+    monkeypatch.setattr(host, "run", ran)
+    monkeypatch.setattr(host, "list_rows", listed)
+    monkeypatch.setattr(launch, "build", built)
+    # Blocks of two warps, so that a test has hundreds of Python threads and not thousands
+    monkeypatch.setattr(places, "BLOCK_THREADS", 64)
+    monkeypatch.setattr(places, "PRIVATE_THREADS", 64)
+    return kept
+
+
+@pytest.fixture
+def simulate(runs: Runs) -> Simulate:
+    """Run a query on the CPU and its kernels in the simulator; return the kernels."""
+
+    def run(query: str, tables: Mapping[str, Any]) -> list[Program]:
+        with fuseline.connect(device="cpu", fuse="always") as connection:
+            for name, table in tables.items():
+                connection.register(name, table)
+            connection.sql(query).to_arrow()
+        assert any(p.index is not None for p in runs.programs), "no index was built"
+        return runs.programs
+
+    return run

@@ -72,6 +72,9 @@ class Cuda:
     def syncthreads(self) -> None:
         self.here.block.barrier.wait()
 
+    def syncwarp(self) -> None:
+        self.here.block.warps[self.here.thread // WARP].wait()
+
     def shfl_down_sync(self, mask: int, value: Any, offset: int) -> Any:
         block, thread = self.here.block, self.here.thread
         barrier = block.warps[thread // WARP]
@@ -119,9 +122,17 @@ class Cuda:
         low = int(bits) & 0xFFFFFFFF
         return np.int32((low & -low).bit_length())
 
-    @staticmethod
-    def shfl_sync(mask: Any, value: Any, lane: Any) -> Any:
-        return value
+    def shfl_sync(self, mask: Any, value: Any, lane: Any) -> Any:
+        """The value of a lane where all lanes are asked, else that of a thread alone."""
+        if int(mask) != ALL_LANES:
+            return value
+        block, thread = self.here.block, self.here.thread
+        barrier = block.warps[thread // WARP]
+        block.registers[thread] = value
+        barrier.wait()
+        found = block.registers[thread // WARP * WARP + int(lane)]
+        barrier.wait()
+        return found
 
     def _shared(self, shape: int, machine: Any) -> Any:
         return self.here.block.memory.view(machine)
@@ -187,7 +198,7 @@ def run(
     `groups`: how many a hash table has room for, which `memory` then holds, or the group keys' relation has rows.
     """
     where = layout(program) if groups is None else layout(program).with_groups(groups)
-    arrays = dict(zip(("out_i", "out_f"), blank(where), strict=True))
+    arrays = dict(zip(("out_i", "out_f", "out_n"), blank(where), strict=True))
     given = {**memory, **arrays, "groups": np.int64(where.groups)}
     _launch(program, columns, rows, blocks, given)
     count = where.groups
@@ -275,11 +286,12 @@ def functions(cuda: Cuda) -> dict[str, Callable[..., Any]]:
     return found
 
 
-def blank(where: Any) -> tuple[Any, Any]:
-    """Result arrays of identities, one element a group and accumulator, and the doubts after the integers."""
+def blank(where: Any) -> tuple[Any, Any, Any]:
+    """Result arrays of identities, one element a group and accumulator, and the doubts after the integers of 64 bits."""
     integers = np.repeat(np.array(where.identities("out_i"), np.int64), where.groups)
     doubles = np.repeat(np.array(where.identities("out_f"), np.float64), where.groups)
-    return np.append(integers, 0), np.append(doubles, 0.0)
+    short = np.repeat(np.array(where.identities("out_n"), np.int32), where.groups)
+    return np.append(integers, 0), np.append(doubles, 0.0), np.append(short, np.int32(0))
 
 
 def _pointers(program: Program, columns: Sequence[Any]) -> list[Any]:
@@ -318,7 +330,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "absolute": _absolute,
     "order_of_double": _order_of_double,
     "load_pair": lambda words, pair: (words[2 * int(pair)], words[2 * int(pair) + 1]),
-    "double_of_bits": lambda bits: np.float64(struct.unpack("d", struct.pack("Q", int(bits)))[0]),
+    "double_of_bits": lambda bits: np.float64(
+        struct.unpack("d", struct.pack("Q", int(bits) & (2**64 - 1)))[0]
+    ),
     "float_of_bits": lambda bits: np.float32(
         struct.unpack("f", struct.pack("I", int(bits) & 0xFFFFFFFF))[0]
     ),

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import fuseline
-from fuseline.codegen.indexes import Form
+from fuseline.codegen.indexes import Form, Index
+from fuseline.codegen.loop import Machine
 from fuseline.codegen.steps import Program
 from fuseline.codegen.targets import device, emit_cuda, host, index_checks
+from fuseline.codegen.values import Input
+from fuseline.plan.expr import new_column
+from fuseline.plan.types import DOUBLE
 from tests.codegen.index_programs import (
     FACT_KEY,
     build_program,
@@ -21,7 +26,7 @@ from tests.codegen.index_programs import (
     main_program,
 )
 from tests.codegen.test_cuda_joins import SEVERAL
-from tests.codegen.test_index_kernels import FORMS, JOINS, by_amount, by_build_row
+from tests.codegen.test_index_kernels import FORMS, JOINS, JOINS_BEHIND, by_amount, by_build_row
 from tests.codegen.test_joins import STAR
 from tests.codegen.test_pipelines import FUSED, TABLES
 
@@ -102,6 +107,12 @@ def test_a_join(kind: str, form: Form, linked: bool) -> None:
     assert_compiles(main_program(kind, index(form, linked)))
 
 
+@pytest.mark.parametrize(("kind", "made"), JOINS_BEHIND)
+def test_a_join_behind_bits(kind: str, made: Index) -> None:
+    for program in (build_program(made), main_program(kind, made)):
+        assert_compiles(program)
+
+
 @pytest.mark.parametrize("query", SEVERAL)
 def test_a_query_of_several_joins(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     *builds, main = programs(query, STAR, monkeypatch)
@@ -127,6 +138,19 @@ def test_rows_out() -> None:
     ):
         text = assert_compiles(program)
         assert "activemask" in text
+
+
+@pytest.mark.parametrize("rows", [1 << 20, 1 << 33])
+def test_a_queue_of_survivors(rows: int) -> None:
+    """Row numbers take 64 bits where a table has too many for 32; a column that few rows need is loaded alone, a double too."""
+    program = main_program("inner", index(Form.DIRECT, linked=False))
+    first, *others = program.relations
+    amount = Input(new_column("amount", DOUBLE), 8, True, machine=Machine.F64)
+    names = program.names | {amount.column: "amount"}
+    where = replace(first, rows=rows)
+    program = replace(program, relations=(where, *others), inputs=(FACT_KEY, amount), names=names)
+    assert ("amount", "*float64") in emit_cuda.signature(program)
+    assert "vote.sync.ballot" in assert_compiles(program)
 
 
 def test_the_check_of_hashed_keys() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from math import prod
 
 from ...plan.expr import Column, ColumnRef, Expr, Literal, columns_of, new_column
 from ...plan.physical import (
@@ -25,7 +26,7 @@ from ..loop import Apply, Guard, Let, Machine, Name, Number, Select, Term, true_
 from ..names import free_name
 from ..values import NotFusable, Value
 from .builds import MEMBERSHIP, Builds, equal_keys, leaf_name, needed, payload, probe_keys
-from .joins import Joining
+from .joins import Joining, share
 
 KINDS = ("inner", "left", "single", *MEMBERSHIP)
 Columns = frozenset[Column]
@@ -54,7 +55,7 @@ class Chain:
         match node:
             case FilterRows(input=below, predicate=predicate):
                 scope = self.walk(below, wanted | columns_of(predicate))
-                self.filter(predicate, scope)
+                self.filter(predicate, scope, share(node, below))
             case ComputeColumns(input=below, items=items):
                 chosen = [(c, e) for c, e in items if c in wanted]
                 read = frozenset(c for _, e in chosen for c in columns_of(e))
@@ -75,22 +76,25 @@ class Chain:
         self.kernel.mark_found(reading)
         return reading.scope
 
-    def filter(self, predicate: Expr | None, scope: Scope) -> None:
+    def filter(self, predicate: Expr | None, scope: Scope, share: float | None = None) -> None:
+        """Only rows for which a predicate is true are in; `share` of those so far, by the planner's estimate."""
         if predicate is None or self.given is not None:
             return
         self.filtered = True
         term = translate(over(predicate, scope), self.kernel).term
-        self.require(term, f"filter {expression(predicate)}")
+        self.require(term, f"filter {expression(predicate)}", share)
 
-    def require(self, term: Term, step: str) -> None:
+    def require(self, term: Term, step: str, share: float | None) -> None:
         """Only rows for which the term is true are in: a branch once any probe has made one."""
         kernel = self.kernel
         kernel.settle()
         if self.guarded:
-            kernel.state(Guard(term, step))
+            kernel.state(Guard(term, step, share))
             return
         if kernel.keep is not None:
             term = Apply("&", (kernel.keep, term), Machine.BOOL)
+        known = [s for s in (kernel.kept, share) if s is not None]
+        kernel.kept = prod(known) if known else None
         kernel.keep = Name("keep", Machine.BOOL)
         kernel.state(Let(kernel.keep, term, step))
 
@@ -152,7 +156,7 @@ class Chain:
         if optional:
             right = self.present(right, reading)
         else:
-            self.filter(node.condition, scope | right)
+            self.filter(node.condition, scope | right, share(node, node.left))
         return scope | right
 
     def payload(

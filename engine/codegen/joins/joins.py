@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...plan.expr import ColumnRef, new_column
 from ...plan.node import walk
-from ...plan.physical import HashJoin, build_side
+from ...plan.physical import HashJoin, Physical, build_side, probe_side
 from ...plan.text import expression
 from ..expressions.translate import translate
 from ..kernel import Reading, Scope, over
@@ -35,6 +35,8 @@ from .probes import built_nulls, built_rows, first_row, member, next_row, number
 if TYPE_CHECKING:
     from .chains import Chain
 
+LEAST_SHARE = 1e-6  # that an estimate is believed to be
+
 
 @dataclass
 class Joining:
@@ -52,6 +54,11 @@ class Joining:
         self.keys = tuple(self.below[k] for k in probe_keys(self.node))
         self.number_name = self.chain.variable(f"{index.name}_number", number_machine(index))
         self.row = self.chain.variable(f"{index.name}_row", Machine.I32)
+
+    @property
+    def share(self) -> float | None:
+        """Which share of the probe side's rows comes out."""
+        return share(self.node, probe_side(self.node))
 
     @property
     def silent(self) -> bool:
@@ -103,11 +110,12 @@ class Joining:
             reading.find = self._find
             if not self.silent:
                 kernel.found(reading)
-                kernel.state(Guard(_present(self.row)))
+                kernel.state(Guard(_present(self.row), share=self.share))
         elif not self.silent:
-            kernel.state(Guard(member(index, self.number(), kernel), self.step))
+            kernel.state(Guard(member(index, self.number(), kernel), self.step, self.share))
         made = made | equal
-        chain.filter(self.node.residual, self.below | made)
+        # Which the estimate of the join knows
+        chain.filter(self.node.residual, self.below | made, 1.0)
         return made
 
     def outer(self) -> Scope:
@@ -175,7 +183,7 @@ class Joining:
             kept = Apply("|", (empty, all_known), Machine.BOOL)
         else:
             kept = negated(found)
-        chain.require(kept, self.step)
+        chain.require(kept, self.step, self.share)
         return {}
 
     def _mark(self) -> Value:
@@ -238,6 +246,13 @@ class Joining:
     def _rows(self, key: KeyNumber) -> tuple[Term, Term]:
         kernel, index = self.chain.kernel, self.side.index
         return first_row(index, key, kernel), next_row(index, key, self.row, kernel)
+
+
+def share(node: Physical, rows: Physical) -> float | None:
+    """Which share of the rows of its input an operator lets through, by the planner's estimates."""
+    if node.estimate is None or not rows.estimate:
+        return None
+    return min(max(node.estimate / rows.estimate, LEAST_SHARE), 1.0)
 
 
 def _present(row: Name) -> Term:

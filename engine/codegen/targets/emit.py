@@ -92,14 +92,14 @@ def _before(statement: Statement, select: Choose, rest: list[str]) -> list[str]:
     """A statement and then the rest of the row's."""
     match statement:
         case Let(name, value, step):
-            return [_commented(f"{name.text} = {text(value, select)}", step), *rest]
+            return [commented(f"{name.text} = {text(value, select)}", step), *rest]
         case Doubt(condition):
             line = f"doubt |= {text(condition, select)}"
-            return [_commented(line, "a result near 64 bits: no proof"), *rest]
+            return [commented(line, "a result near 64 bits: no proof"), *rest]
         case Guard(condition, step):
-            return [_commented(f"if {text(condition, select)}:", step), *indent(rest, 1)]
+            return [commented(f"if {text(condition, select)}:", step), *indent(rest, 1)]
         case Each(row, first, following, once, step):
-            start = _commented(f"{row.text} = {text(first, select)}", step)
+            start = commented(f"{row.text} = {text(first, select)}", step)
             further = f"{row.text} = {text(following, select)}"
             if not once:
                 return [start, f"while {row.text} >= 0:", *indent([*rest, further], 1)]
@@ -111,7 +111,7 @@ def _before(statement: Statement, select: Choose, rest: list[str]) -> list[str]:
                 inner = _before(part, select, inner)
             inner += [f"if {text(accepted, select)}:", f"    {found.text} = True", "    break"]
             return [
-                _commented(f"{found.text} = False", step),
+                commented(f"{found.text} = False", step),
                 f"{row.text} = {text(first, select)}",
                 f"while {row.text} >= 0:",
                 *indent([*inner, f"{row.text} = {text(following, select)}"], 1),
@@ -125,7 +125,8 @@ def nests(program: Program) -> bool:
     return not plain or program.index is not None
 
 
-def _commented(line: str, comment: str) -> str:
+def commented(line: str, comment: str) -> str:
+    """A line with what it stands for beside it."""
     flat = printable(" ".join(comment.split()))
     return f"{line}  # {flat[:100]}" if flat else line
 

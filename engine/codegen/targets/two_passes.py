@@ -7,24 +7,9 @@ only those, as in relaxed operator fusion (Menon et al. 2017).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ..loop import (
-    Apply,
-    Convert,
-    Doubt,
-    Each,
-    Function,
-    Guard,
-    Let,
-    Lookup,
-    Name,
-    Search,
-    Select,
-    Statement,
-    Term,
-)
+from ..loop import Each, Guard, Let, Search, Statement, Term, names_in, terms_of
 from ..steps import Program
 from ..values import Input
 
@@ -49,9 +34,9 @@ def passes(program: Program) -> Passes | None:
     again: list[Statement] = []
     for statement in reversed(before):
         if isinstance(statement, Let) and statement.name.text in wanted:
-            wanted |= set(_read(statement))
+            wanted |= names_in(statement.value)
             again.insert(0, replace(statement, step=""))
-    chosen_by = {n for s in before for n in _read(s)} | set(_of_term(condition))
+    chosen_by = names_in(condition, *(term for s in before for term in terms_of(s)))
     return Passes(
         replace(program, body=before, keep=None, inputs=_loaded(program, chosen_by)),
         condition,
@@ -91,34 +76,5 @@ def _names(program: Program) -> set[str]:
         terms.append(accumulator.term)
         if accumulator.condition is not None:
             terms.append(accumulator.condition)
-    found = {name for term in terms for name in _of_term(term)}
-    found |= {name for statement in program.body for name in _read(statement)}
-    return found | {relation.row for relation in program.relations}
-
-
-def _read(statement: Statement) -> Iterator[str]:
-    match statement:
-        case Let(_, term) | Guard(term) | Doubt(term):
-            yield from _of_term(term)
-        case Each(_, first, following):
-            yield from _of_term(first)
-            yield from _of_term(following)
-        case Search(_, _, first, following, body, accepted):
-            for term in (first, following, accepted):
-                yield from _of_term(term)
-            for part in body:
-                yield from _read(part)
-
-
-def _of_term(term: Term) -> Iterator[str]:
-    match term:
-        case Name(text):
-            yield text
-        case Apply(_, args) | Function(_, args):
-            for operand in args:
-                yield from _of_term(operand)
-        case Select(condition, yes, no):
-            for operand in (condition, yes, no):
-                yield from _of_term(operand)
-        case Convert(operand) | Lookup(_, operand):
-            yield from _of_term(operand)
+    terms += [term for statement in program.body for term in terms_of(statement)]
+    return names_in(*terms) | {relation.row for relation in program.relations}

@@ -2,6 +2,10 @@
 
 The launches of a pipeline are prepared once for its programs and columns.  A run then takes three allocations, the copies that fill
 them, a launch a kernel, all without waiting, and one copy to the host.
+
+All kernels run on one stream.  Builds of sides that do not read each other could share the device, but large ones fill it anyway
+(their grids are as many blocks as are resident), and a small one takes 5 to 10 us, as long as the host takes to launch the
+next (4 to 9 us): two events to fork and two to join would cost as much as they save.
 """
 
 from __future__ import annotations
@@ -22,11 +26,13 @@ from ...codegen.steps import Program
 from ...codegen.targets import emit_cuda, index_checks
 from ...codegen.targets.device import Architecture, Signature
 from ...codegen.targets.places import ROWS_A_THREAD, Layout
+from ...codegen.values import Parameter
 from ...storage.encodings import EncodedColumn
 from .buffers import Memory, check
 from .regions import Regions, Span
 
 PLAIN_SHARED_BYTES = 48 * 1024  # of dynamic shared memory; for more the kernel must be told
+RESERVED_SHARED_BYTES = 1024  # of each block, by the driver
 ALIGNMENT = 64
 FIXED_THREADS = 256
 
@@ -116,9 +122,15 @@ def prepared(
     program: Program, code: bytes, where: Layout, rows: int, given: Mapping[str, Given]
 ) -> tuple[Launch, DeviceBuffer | None]:
     """Load a kernel and lay out its arguments; `given` are columns and arrays by the names of parameters."""
-    kernel = _loaded(code, program.name, where.shared_bytes)
+    kernel = _loaded(code, program.name, where.shared_bytes, where.threads)
     tables, held = _tables(program)
-    values = {**given, **_scalars(program), **tables, "rows": rows, "groups": where.groups}
+    values = {
+        **given,
+        **scalars(program.kernel.parameters),
+        **tables,
+        "rows": rows,
+        "groups": where.groups,
+    }
     config = _config(kernel, where, rows, emit_cuda.rows_a_thread(program))
     return _launch(kernel, config, emit_cuda.signature(program), values), held
 
@@ -132,7 +144,7 @@ def prepared_fixed(
     code: bytes, name: str, signature: Signature, turns: int, given: Mapping[str, Given]
 ) -> Launch:
     """Return the launch of a kernel that is the same for all programs and works with any grid; a thread takes a turn at a time."""
-    kernel = _loaded(code, name, 0)
+    kernel = _loaded(code, name)
     config = LaunchConfig(grid=_blocks(kernel, FIXED_THREADS, 0, turns), block=FIXED_THREADS)
     return _launch(kernel, config, signature, given)
 
@@ -142,7 +154,7 @@ def prepared_block(
 ) -> Launch:
     """Return the launch of a kernel that is one block, whose threads share 8 bytes each."""
     config = LaunchConfig(grid=1, block=FIXED_THREADS, shmem_size=8 * FIXED_THREADS)
-    return _launch(_loaded(code, name, 0), config, signature, given)
+    return _launch(_loaded(code, name), config, signature, given)
 
 
 def _launch(
@@ -181,24 +193,30 @@ def default_stream() -> Stream:
 
 
 @cache
-def _loaded(code: bytes, name: str, shared_bytes: int) -> Kernel:
+def _loaded(code: bytes, name: str, shared_bytes: int = 0, threads: int = FIXED_THREADS) -> Kernel:
     """Load machine code; each kernel once a process."""
     device = Device()
     device.set_current()
     kernel = ObjectCode.from_cubin(code).get_kernel(name)
     attributes = driver.CUfunction_attribute
-    wanted = {}
     if shared_bytes > PLAIN_SHARED_BYTES:
-        wanted[attributes.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES] = shared_bytes
+        wanted = attributes.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        _set_attribute(kernel, wanted, shared_bytes)
     if shared_bytes > 1024:
-        # As much shared memory as there is, so that as many blocks as possible are resident
-        wanted[attributes.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT] = 100
-    for attribute, value in wanted.items():
-        (error,) = driver.cuKernelSetAttribute(
-            attribute, value, driver.CUkernel(int(kernel.handle)), driver.CUdevice(device.device_id)
-        )
-        check(error)
+        carveout = attributes.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
+        _set_attribute(kernel, carveout, 100)
+        # As much shared memory as all resident blocks take; the rest caches what probes look at
+        blocks = kernel.occupancy.max_active_blocks_per_multiprocessor(threads, shared_bytes)
+        size = _attribute(runtime.cudaDeviceAttr.cudaDevAttrMaxSharedMemoryPerMultiprocessor)
+        taken = max(blocks, 1) * (shared_bytes + RESERVED_SHARED_BYTES)
+        _set_attribute(kernel, carveout, min(-(-100 * taken // size), 100))
     return kernel
+
+
+def _set_attribute(kernel: Kernel, attribute: Any, value: int) -> None:
+    handle, number = driver.CUkernel(int(kernel.handle)), Device().device_id
+    (error,) = driver.cuKernelSetAttribute(attribute, value, handle, driver.CUdevice(number))
+    check(error)
 
 
 def _config(kernel: Kernel, where: Layout, rows: int, rows_at_a_time: int) -> LaunchConfig:
@@ -217,12 +235,12 @@ def _blocks(kernel: Kernel, threads: int, shared: int, turns: int) -> int:
     return max(min(max(resident, 1) * processors, -(-turns // threads)), 1)
 
 
-def _scalars(program: Program) -> dict[str, Any]:
+def scalars(parameters: Sequence[Parameter]) -> dict[str, Any]:
     """Scalar arguments: Python's numbers are passed as 8 bytes, NumPy's as they are."""
     wide = (Machine.I64, Machine.F64)
     return {
         p.name: p.value if p.machine in wide else getattr(np, p.machine.value)(p.value)
-        for p in program.kernel.parameters
+        for p in parameters
     }
 
 

@@ -1,0 +1,276 @@
+"""Where a CUDA kernel with probes parts in two: what chooses rows, without a branch, and what becomes of the few that are chosen.
+
+A warp runs as long as its slowest thread.  After a selective probe one or two lanes would each go through a chain of
+dependent loads while the others wait; so the rows that survive queue until there is one for each lane.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import takewhile
+
+from ..kernel import ROW, ROW_LIMIT
+from ..loop import (
+    Apply,
+    Convert,
+    Doubt,
+    Each,
+    Function,
+    Guard,
+    Let,
+    Lookup,
+    Machine,
+    Name,
+    Number,
+    Search,
+    Select,
+    Statement,
+    Term,
+    names_in,
+    subterms,
+    terms_of,
+)
+from ..steps import Program
+from ..values import Input
+
+QUEUES = True  # False: each thread goes on with its own rows, for a comparison
+MOST_CHOSEN = 0.5  # of the rows, by the planner's estimate
+FEW_CHOSEN = 1 / 8  # by filters alone, so that not even the first probe is made for all rows
+UNKNOWN = 0.5  # the share where there is no estimate
+MOST_CARRIED = 8
+PROBES = ("find_", "has_bit", "pass_sieve")
+
+Choosing = Let | Guard | Doubt
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """`choosing` says which rows are chosen; `handling` does the rest for these.
+
+    `words` are columns that `choosing` reads, those of others are loaded row by row.  `carried` are values that `handling`
+    reads besides `row`, the number of the row.
+    """
+
+    choosing: tuple[Choosing, ...]
+    handling: Program
+    words: tuple[Input, ...]
+    carried: tuple[Name, ...]
+    row: Machine
+
+    @property
+    def fields(self) -> tuple[Name, ...]:
+        """What is kept of each row that waits, in the types of memory, those of 8 bytes first."""
+        held = [Name(ROW.text, self.row), *self.carried]
+        kept = [replace(n, type=Machine.I32) if n.type is Machine.BOOL else n for n in held]
+        return tuple(sorted(kept, key=lambda n: n.type not in (Machine.I64, Machine.F64)))
+
+
+def cut(program: Program, in_memory: bool) -> Cut | None:
+    """Cut a program where few rows go on, and these have far to go; `in_memory`: its groups are in device memory."""
+    count = _place(program)
+    if not QUEUES or count is None:
+        return None
+    before, after = program.body[:count], program.body[count:]
+    choosing = tuple(s for s in before if isinstance(s, Let | Guard | Doubt))
+    read = names_in(*(term for s in choosing for term in terms_of(s)))
+    words = tuple(i for i in program.inputs if read & set(_names(program, i)))
+    choosing, behind = _bits_alone(choosing)
+    again, carried = _known(program, choosing, behind, after, words)
+    if carried is None or not _is_long(after, program, in_memory):
+        return None
+    late = [i for i in program.inputs if i not in words]
+    handling = replace(program, body=_with_loads(program, (*again, *after), late))
+    narrow = program.relations[0].rows < ROW_LIMIT
+    return Cut(choosing, handling, words, carried, Machine.I32 if narrow else Machine.I64)
+
+
+def _place(program: Program) -> int | None:
+    """How many statements come before the cut: after the first probe, or after filters that leave few rows for it."""
+    share, probed, filters = 1.0, False, None
+    plain = takewhile(lambda s: not _reads_rows(s, program), program.body)
+    for count, statement in enumerate(plain, 1):
+        probed |= any(map(_is_probe, _parts(statement)))
+        if isinstance(statement, Guard):
+            share *= UNKNOWN if statement.share is None else statement.share
+            if not probed:
+                filters = count, share
+                continue
+            if filters is not None and filters[1] < FEW_CHOSEN:
+                break
+            return count if share <= MOST_CHOSEN else None
+    return filters[0] if filters is not None and filters[1] <= MOST_CHOSEN else None
+
+
+def _is_long(after: tuple[Statement, ...], program: Program, in_memory: bool) -> bool:
+    """Whether what is done for a chosen row takes long, and there is a probe before it or in it."""
+    if not any(_reads_rows(s, program) or any(map(_is_probe, _parts(s))) for s in program.body):
+        return False
+    if any(_reads_rows(s, program) or any(map(_is_probe, _parts(s))) for s in after):
+        return True
+    grouping = program.grouping
+    # Groups by the row that the probe has found are left to runs: neighbours often have the same
+    scattered = grouping is not None and grouping.row is None and in_memory
+    return scattered or program.index is not None or bool(program.rows_out)
+
+
+def _bits_alone(
+    choosing: tuple[Choosing, ...],
+) -> tuple[tuple[Choosing, ...], dict[str, Let]]:
+    """Ask only the bits that lie before row numbers which nothing but the cut asks for; what reads them later, by name."""
+    made: list[Choosing] = []
+    behind: dict[str, Let] = {}
+    none, some = Number(-1, Machine.I32), Number(0, Machine.I32)
+    for statement in choosing:
+        match statement:
+            case Let(row, Function("find_guarded", (members, heads, number))) if _only_asked(
+                row, choosing
+            ):
+                bit = Function("has_bit", (members, number), Machine.BOOL)
+                made.append(replace(statement, value=Select(bit, some, none, Machine.I32)))
+                found = Function("find_direct", (heads, _unsieved(number)), Machine.I32)
+                behind[row.text] = Let(row, found)
+            case _:
+                made.append(statement)
+    return tuple(made), behind
+
+
+def _only_asked(row: Name, choosing: tuple[Choosing, ...]) -> bool:
+    """Whether it only matters for the cut that there is a row, not which."""
+    there = Apply(">=", (row, Number(0, Machine.I32)), Machine.BOOL)
+    readers = [s for s in choosing if row.text in names_in(*terms_of(s))]
+    return all(isinstance(s, Guard) and s.condition == there for s in readers) and bool(readers)
+
+
+def _unsieved(number: Term) -> Term:
+    """The number that a sieve was asked for."""
+    match number:
+        case Convert(operand):
+            return _unsieved(operand)
+        case Function("pass_sieve", (_, asked)):
+            return asked
+    return number
+
+
+def _known(
+    program: Program,
+    choosing: tuple[Choosing, ...],
+    behind: dict[str, Let],
+    after: tuple[Statement, ...],
+    words: tuple[Input, ...],
+) -> tuple[list[Statement], tuple[Name, ...] | None]:
+    """What is computed again for a chosen row, and what is carried: what probes found, and codes; None if that is too much."""
+    wanted = _wanted(program, after)
+    lets = [s for s in choosing if isinstance(s, Let)]
+    found = {s.name.text for s in lets if any(map(_is_probe, _parts(s)))}
+    again: list[Statement] = []
+    carried: dict[str, Name] = {}
+    for statement in reversed(lets):
+        name = statement.name
+        if name.text in wanted and name.text in behind:
+            wanted |= names_in(behind[name.text].value)
+            again.insert(0, behind[name.text])
+        elif name.text in wanted and name.text in found:
+            carried[name.text] = name
+        elif name.text in wanted:
+            wanted |= names_in(statement.value)
+            again.insert(0, replace(statement, step=""))
+    for source in words:
+        code, valid = _names(program, source)
+        carried |= {code: Name(code, source.register)} if code in wanted else {}
+        carried |= {valid: Name(valid, Machine.BOOL)} if valid in wanted else {}
+    changed = any([s.name.text for s in lets].count(name) > 1 for name in found)
+    return again, None if changed or len(carried) > MOST_CARRIED else tuple(carried.values())
+
+
+def _wanted(program: Program, after: tuple[Statement, ...]) -> set[str]:
+    """The names that statements and the sink read."""
+    terms = [term for s in after for term in terms_of(s)]
+    if program.grouping is not None:
+        terms.append(program.grouping.slot)
+    for accumulator in program.accumulators:
+        terms.append(accumulator.term)
+        terms += [] if accumulator.condition is None else [accumulator.condition]
+    rows = {program.relations[number].row for number in program.rows_out}
+    kept = set() if program.keep is None else {program.keep.text}
+    return names_in(*terms) | rows | kept
+
+
+def _with_loads(
+    program: Program, body: tuple[Statement, ...], late: list[Input]
+) -> tuple[Statement, ...]:
+    """Load columns at the row, each before its first use: few rows get as far as the last of them."""
+    wanted = _wanted(program, body)
+    found = list(body)
+    for source in late:
+        name, (code, valid) = program.names[source.column], _names(program, source)
+        held = Convert(Lookup(name, ROW, source.register), source.register)
+        bit = Function("bit_at", (Name(f"{name}_bits", Machine.I32), ROW), Machine.BOOL)
+        loads: list[Let] = []
+        loads += [Let(Name(code, source.register), held)] if code in wanted else []
+        loads += [Let(Name(valid, Machine.BOOL), bit)] if valid in wanted else []
+        at = _first_use({code, valid}, found)
+        found[at:at] = loads
+    return tuple(found)
+
+
+def _first_use(names: set[str], body: list[Statement]) -> int:
+    """The place of the first statement that reads any of some names, or that repeats what follows."""
+    for place, statement in enumerate(body):
+        if isinstance(statement, Each) or names & names_in(*terms_of(statement)):
+            return place
+    return len(body)
+
+
+def _names(program: Program, source: Input) -> tuple[str, str]:
+    """The variables of a column: its code, and whether it is valid."""
+    name = program.names[source.column]
+    return f"{name}_code", f"{name}_valid"
+
+
+def _parts(statement: Statement) -> list[Term]:
+    return [part for term in terms_of(statement) for part in subterms(term)]
+
+
+def _is_probe(term: Term) -> bool:
+    return isinstance(term, Function) and term.name.startswith(PROBES)
+
+
+def _reads_rows(statement: Statement, program: Program) -> bool:
+    """Whether a statement reads rows that a probe has found."""
+    if isinstance(statement, Each | Search):
+        return True
+    kernel = program.kernel
+    known = {t.name for t in kernel.tables} | {b.name for b in program.buffers}
+    return any(
+        (isinstance(part, Lookup) and part.table not in known)
+        or (isinstance(part, Function) and part.name == "bit_at")
+        for part in _parts(statement)
+    )
+
+
+def only_alive(term: Term, alive: Name) -> Term:
+    """Return a term whose probes look for nothing where the row is not alive."""
+
+    def limited(part: Term) -> Term:
+        return only_alive(part, alive)
+
+    match term:
+        case Function(args=(*before, last)) if _is_probe(term) and not _probes_in(last):
+            if last.type is Machine.BOOL:  # whether there is a number
+                last = Apply("&", (alive, last), Machine.BOOL)
+            else:
+                last = Select(alive, last, Number(-1, last.type), last.type)
+            return replace(term, args=(*before, last))
+        case Apply() | Function():
+            return replace(term, args=tuple(map(limited, term.args)))
+        case Select(condition, yes, no, machine):
+            return Select(limited(condition), limited(yes), limited(no), machine)
+        case Convert(operand, machine):
+            return Convert(limited(operand), machine)
+        case Lookup(table, index, machine):
+            return Lookup(table, limited(index), machine)
+    return term
+
+
+def _probes_in(term: Term) -> bool:
+    return any(map(_is_probe, subterms(term)))

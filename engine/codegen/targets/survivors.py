@@ -1,0 +1,160 @@
+"""The CUDA target's loop for kernels that `cuts` parts: rows that survive wait in a queue of their warp, in shared memory.
+
+All lanes of a warp go through its words together, so that a vote numbers the survivors.  What is done for a survivor begins
+when there is one for each lane, and at the end for those that are left.
+"""
+
+from __future__ import annotations
+
+from ..kernel import ROW
+from ..loop import Apply, Doubt, Guard, Let, Lookup, Machine, Name, Term, subterms, terms_of
+from ..steps import Program
+from .cuts import Cut, only_alive
+from .emit import commented, indent, row_statements, text
+from .emit_fold import select
+from .places import CELL_BYTES, WAITING, WARP, Layout
+from .words import WORD_IN_TURN, load_words, unpack
+
+ALL_LANES = "0xFFFFFFFF"
+ROWS = WORD_IN_TURN
+# Where a row goes in the queue: after those of the lanes before, or to an entry that nobody reads, which saves a branch
+LAST = "np.int32(waiting + cuda.popc(votes & below))"
+NOWHERE = f"np.int32({WAITING - 1})"
+
+
+def survivors(program: Program, where: Layout, sink: list[str]) -> list[str]:
+    """The loop over words, and the sink for the rows that survive."""
+    cut = where.cut
+    assert cut is not None
+    return [
+        *_queues(cut),
+        f"words = (np.uint64(rows) + np.uint64({ROWS - 1})) // np.uint64({ROWS})",
+        "first = thread - np.uint64(warp_lane)",
+        "more = True",
+        "while more:",
+        "    more = first < words",
+        "    if more:",
+        *indent(_chosen(program, cut, where), 2),
+        "        first += threads",
+        f"    least = {select('more', f'np.int32({WARP})', 'np.int32(1)')}",
+        "    while waiting >= least:",
+        *indent(_handled(cut, where, sink), 2),
+    ]
+
+
+def _queues(cut: Cut) -> list[str]:
+    """Arrays in shared memory, one for each field, and the part of this warp."""
+    lines = [
+        f"queue{i} = cuda.shared.array(0, np.{field.type.value})  # {field.text}"
+        for i, field in enumerate(cut.fields)
+    ]
+    return [
+        *lines,
+        "warp_lane = np.uint32(cuda.laneid)",
+        f"warp_queue = np.uint32(cuda.threadIdx.x) // np.uint32({WARP}) * np.uint32({WAITING})",
+        "below = cuda.lanemask_lt()",
+        "waiting = np.int32(0)",
+    ]
+
+
+def _chosen(program: Program, cut: Cut, where: Layout) -> list[str]:
+    """Choose among the rows of a word each, and put those that survive in the queue.
+
+    Lanes after the last word look at that one again, in vain.
+    """
+    word = select(
+        "first + np.uint64(warp_lane) < words",
+        "first + np.uint64(warp_lane)",
+        "words - np.uint64(1)",
+    )
+    lines = [
+        f"word = {word}",
+        f"begin = np.int64(first + np.uint64(warp_lane)) * {ROWS}",
+        f"left = np.int32({select(f'rows - begin < {ROWS}', 'rows - begin', f'np.int64({ROWS})')})",
+        *(line for source in cut.words for line in load_words(source, program, ROWS)),
+    ]
+    for k in range(ROWS):
+        lines += _one_row(program, cut, k)
+    places = _places(cut, where)
+    for k in range(ROWS):
+        values = {name.text: _of_row(name, k) for name in cut.carried}
+        values[ROW.text] = f"begin + {k}"
+        lines += [
+            f"votes = cuda.ballot_sync({ALL_LANES}, alive{k})",
+            f"entry = warp_queue + np.uint32({select(f'alive{k}', LAST, NOWHERE)})",
+            *(f"{place} = np.{f.type.value}({values[f.text]})" for f, place in places),
+            "waiting = np.int32(waiting + cuda.popc(votes))",
+        ]
+    return lines
+
+
+def _one_row(program: Program, cut: Cut, k: int) -> list[str]:
+    """Whether row k of a word survives, without a branch, so that what its rows are looked up in loads side by side."""
+    alive = Name(f"alive{k}", Machine.BOOL)
+    # Behind the last row there may be any code, which no table need have
+    tables = any(
+        isinstance(part, Lookup)
+        for s in cut.choosing
+        for term in terms_of(s)
+        for part in subterms(term)
+    )
+    lines = [f"k = {k}", f"{alive.text} = left > {k}"]
+    for source in cut.words:
+        lines += unpack(source, program, ROWS)
+        if tables and source.register in (Machine.I32, Machine.I64):
+            code = f"{program.names[source.column]}_code"
+            lines.append(f"{code} = {select(alive.text, code, f'np.{source.register.value}(0)')}")
+    for statement in cut.choosing:
+        lines.append(_choice(statement, alive, k))
+    return lines + [f"{_of_row(name, k)} = {name.text}" for name in cut.carried]
+
+
+def _choice(statement: Let | Guard | Doubt, alive: Name, k: int) -> str:
+    match statement:
+        case Let(name, value, step):
+            line = f"{name.text} = {text(only_alive(value, alive), select)}"
+        case Guard(condition, step):
+            line = f"{alive.text} = {text(_and(alive, only_alive(condition, alive)), select)}"
+        case Doubt(condition):
+            step = "a result near 64 bits: no proof"
+            line = f"doubt |= {text(_and(alive, condition), select)}"
+    return commented(line, "" if k else step)
+
+
+def _and(alive: Name, condition: Term) -> Term:
+    return Apply("&", (alive, condition), Machine.BOOL)
+
+
+def _of_row(name: Name, k: int) -> str:
+    """The variable of a value of row k; no column has a capital letter in its name."""
+    return f"{name.text}_K{k}"
+
+
+def _places(cut: Cut, where: Layout) -> list[tuple[Name, str]]:
+    """The element of an entry of the queue for each field."""
+    found, start = [], where.queue_start
+    for i, field in enumerate(cut.fields):
+        width = CELL_BYTES[field.type]
+        found.append((field, f"queue{i}[np.uint32({start // width}) + entry]"))
+        start += where.threads // WARP * WAITING * width
+    return found
+
+
+def _handled(cut: Cut, where: Layout, sink: list[str]) -> list[str]:
+    """Take survivors from the end of the queue, one a lane."""
+    taken = select(f"waiting < np.int32({WARP})", "waiting", f"np.int32({WARP})")
+    flags = {name.text for name in cut.carried if name.type is Machine.BOOL}
+    lines = []
+    for field, place in _places(cut, where):
+        value = f"np.uint64({place})" if field.text == ROW.text else place
+        lines.append(f"{field.text} = {value}{' != 0' if field.text in flags else ''}")
+    return [
+        "cuda.syncwarp()",
+        f"taken = {taken}",
+        "waiting = np.int32(waiting - taken)",
+        "if warp_lane < np.uint32(taken):",
+        "    entry = warp_queue + np.uint32(waiting) + warp_lane",
+        *indent(lines, 1),
+        *indent(row_statements(cut.handling, select, sink), 1),
+        "cuda.syncwarp()",
+    ]
