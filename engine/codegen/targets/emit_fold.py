@@ -61,9 +61,13 @@ def begin(where: Layout) -> list[str]:
 def register(cell: Cell, where: Layout) -> tuple[Machine, int | float]:
     """The type of a register accumulator and its identity."""
     machine = cell_machine(cell.accumulator, where.values)
-    if machine is Machine.I32:
-        return machine, IDENTITY_I32[cell.accumulator.fold]
-    return machine, cell.accumulator.identity
+    return machine, identity_of(cell, machine)
+
+
+def identity_of(cell: Cell, machine: Machine) -> int | float:
+    """What a register of this type begins with."""
+    accumulator = cell.accumulator
+    return IDENTITY_I32[accumulator.fold] if machine is Machine.I32 else accumulator.identity
 
 
 def _shared_arrays(where: Layout) -> list[str]:
@@ -122,18 +126,32 @@ def fold_row(program: Program, where: Layout, rows: int) -> list[str]:
         return _fold_registers(program, where, rows)
     assert program.grouping is not None
     number = text(program.grouping.slot, select)
-    lines = [f"slot = {number}"]
-    folds = [line for cell in where.cells for line in _fold_group(where, cell)]
-    if program.grouping.hashed:
-        lines = [f"slot = group_slot(keys, state, {number})", "if slot >= 0:", *indent(folds, 1)]
-    elif where.place is Place.GLOBAL:
-        lines += folds
-    else:
-        lines += [f"cell = np.uint32(slot * np.int32({where.copies}) + copy)", *folds]
-    # A value that its type cannot hold may have no group: once in doubt, a thread folds nothing any more
+    values = [value_of(cell, cell.machine) for cell in where.cells]
+    if where.place is Place.GLOBAL:
+        return guarded(program, fold_group(program, where, number, values))
+    lines = [f"slot = {number}", f"cell = np.uint32(slot * np.int32({where.copies}) + copy)"]
+    lines += [_fold_shared(where, c, v) for c, v in zip(where.cells, values, strict=True)]
+    return guarded(program, lines)
+
+
+def guarded(program: Program, lines: list[str]) -> list[str]:
+    """Fold only rows that are in.
+
+    A value that its type cannot hold may have no group: once in doubt, a thread folds nothing any more.
+    """
     guards = [program.keep.text] if program.keep is not None else []
     guards += ["(not doubt)"] if program.doubts else []
     return [f"if {' & '.join(guards)}:", *indent(lines, 1)] if guards else lines
+
+
+def fold_group(program: Program, where: Layout, number: str, values: list[str]) -> list[str]:
+    """Fold values, one a cell, into the accumulators of a group in device memory."""
+    assert program.grouping is not None
+    folds = [_fold_memory(where, c, v) for c, v in zip(where.cells, values, strict=True)]
+    if program.grouping.hashed:
+        find = f"slot = group_slot(keys, state, {number})"
+        return [find, "if slot >= 0:", *indent(folds, 1)]
+    return [f"slot = {number}", *folds]
 
 
 def _fold_registers(program: Program, where: Layout, rows: int) -> list[str]:
@@ -155,25 +173,32 @@ def _fold_registers(program: Program, where: Layout, rows: int) -> list[str]:
     return lines
 
 
-def _fold_group(where: Layout, cell: Cell) -> list[str]:
+def value_of(cell: Cell, machine: Machine) -> str:
+    """What a row adds to a cell, in a register of this type; its identity where the row adds nothing."""
     accumulator = cell.accumulator
-    term = narrowed(accumulator.term) if cell.machine is Machine.I32 else accumulator.term
-    value = text(term, select)
-    if accumulator.condition is not None:
-        value = select(text(accumulator.condition, select), value, _identity(cell))
-    if where.place is Place.GLOBAL:
-        at = f"np.uint64(slot) + np.uint64({cell.outs[0] * where.groups})"
-        if where.sized:
-            at = f"np.uint64(slot) + np.uint64({cell.outs[0]}) * np.uint64(groups)"
-        if accumulator.fold == "put":
-            return [f"{cell.array}[{at}] = {value}"]
-        return [f"cuda.atomic.{_atomic(cell)}({cell.array}, {at}, {value})"]
+    value = text(narrowed(accumulator.term) if machine is Machine.I32 else accumulator.term, select)
+    if accumulator.condition is None:
+        return value
+    blank = f"np.{machine.value}({identity_of(cell, machine)!r})"
+    return select(text(accumulator.condition, select), value, blank)
+
+
+def _fold_memory(where: Layout, cell: Cell, value: str) -> str:
+    at = f"np.uint64(slot) + np.uint64({cell.outs[0] * where.groups})"
+    if where.sized:
+        at = f"np.uint64(slot) + np.uint64({cell.outs[0]}) * np.uint64(groups)"
+    if cell.accumulator.fold == "put":
+        return f"{cell.array}[{at}] = {value}"
+    return f"cuda.atomic.{_atomic(cell)}({cell.array}, {at}, {value})"
+
+
+def _fold_shared(where: Layout, cell: Cell, value: str) -> str:
     start, _ = _span([cell], where)
     array, at = SHARED[cell.machine], f"cell + np.uint32({start})"
     if where.place is Place.BLOCK:
-        return [f"cuda.atomic.{_atomic(cell)}({array}, {at}, {value})"]
-    new = folded(accumulator.fold, f"{array}[{at}]", value)
-    return [f"{array}[{at}] = np.{cell.machine.value}({new})"]
+        return f"cuda.atomic.{_atomic(cell)}({array}, {at}, {value})"
+    new = folded(cell.accumulator.fold, f"{array}[{at}]", value)
+    return f"{array}[{at}] = np.{cell.machine.value}({new})"
 
 
 def _atomic(cell: Cell) -> str:
@@ -202,7 +227,7 @@ def _reduce_warps(where: Layout) -> list[str]:
     """Fold the registers of a warp by shuffles, for its first lane."""
     lines = []
     for i, cell in enumerate(where.cells):
-        lines.append(f"w{i} = {_widened(i, cell, where)}")
+        lines.append(f"w{i} = {widened(f'a{i}', register(cell, where)[0], cell)}")
     lines += ["offset = 16", "while offset > 0:"]
     for i, cell in enumerate(where.cells):
         other = f"cuda.shfl_down_sync(0xFFFFFFFF, w{i}, offset)"
@@ -238,15 +263,14 @@ def _into_results(cell: Cell, value: str, where: Layout, group: str) -> list[str
     ]
 
 
-def _widened(number: int, cell: Cell, where: Layout) -> str:
+def widened(name: str, machine: Machine, cell: Cell) -> str:
     """A register accumulator in the type of its cell; what no value has reached stays an identity."""
-    machine, identity = register(cell, where)
     if machine is cell.machine:
-        return f"a{number}"
-    wide = f"np.{cell.machine.value}(a{number})"
+        return name
+    wide, identity = f"np.{cell.machine.value}({name})", identity_of(cell, machine)
     if identity == cell.identity:
         return wide
-    return select(f"a{number} == np.{machine.value}({identity!r})", _identity(cell), wide)
+    return select(f"{name} == np.{machine.value}({identity!r})", _identity(cell), wide)
 
 
 def _flush(run: list[Cell], where: Layout) -> list[str]:

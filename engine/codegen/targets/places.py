@@ -15,7 +15,9 @@ from ..groups.accumulate import Accumulator
 from ..loop import Apply, Convert, Machine, Number, Select, Term
 from ..ranges import I32_MAX, I64_MAX
 from ..steps import Program
+from .cuts import Cut, cut
 from .emit import nests
+from .words import WORD_IN_TURN
 
 ROWS_A_THREAD = 1 << 15
 UNBOUNDED = 1 << 62  # values of a thread, where one row may become any number
@@ -26,7 +28,17 @@ WARP = 32
 PRIVATE_BYTES = 48 * 1024
 COPIES_BYTES = 48 * 1024  # up to which a block's table gets another copy
 TABLE_BYTES = 96 * 1024  # of shared memory for one table: two blocks a multiprocessor
-CELL_BYTES = {Machine.I64: 8, Machine.F64: 8, Machine.I32: 4}
+# Where few rows arrive, what a kernel waits for is others: shared memory leaves room for as many threads as registers do
+FEW_ARRIVE = 1 / 8  # of the rows
+FEW_COPIES_BYTES = 4 * 1024
+# A table that leaves no such room is in device memory where so few rows arrive that it matters little if all have one group
+HARDLY_ANY_ARRIVE = 1 / 128
+FEW_TABLE_BYTES = 16 * 1024
+SHORT_GROUPS = (
+    1 << 20
+)  # in device memory, from which on half the bytes a cell are worth kernels of their own
+CELL_BYTES = {Machine.I64: 8, Machine.F64: 8, Machine.I32: 4, Machine.F32: 4}
+WAITING = WARP * (1 + WORD_IN_TURN)  # rows of a warp that may wait, and one entry for others
 IDENTITY_I32 = {"add": 0, "min": I32_MAX, "max": -I32_MAX - 1}
 
 
@@ -44,7 +56,8 @@ class Place(StrEnum):
 class Cell:
     """The cells of an accumulator, or of the low and the high part of one sum, which end apart.
 
-    `numbers` are the program's accumulators, `at` the place among the cells of its machine, `outs` the rows in out_i or out_f.
+    `numbers` are the program's accumulators, `at` the place among the cells of its machine, `outs` the rows in its array.
+    `short`: it ends in 32 bits.
     """
 
     accumulator: Accumulator
@@ -52,11 +65,12 @@ class Cell:
     numbers: tuple[int, ...]
     at: int = 0
     outs: tuple[int, ...] = (0,)
+    short: bool = False
 
     @property
     def array(self) -> str:
         """The result array that it ends in."""
-        return "out_f" if self.machine is Machine.F64 else "out_i"
+        return "out_n" if self.short else "out_f" if self.machine is Machine.F64 else "out_i"
 
     @property
     def identity(self) -> int | float:
@@ -72,7 +86,8 @@ class Layout:
 
     In shared memory lie the 64-bit integers, then the doubles, then the 32-bit integers, each as [accumulator][group][copy].
     A thread folds at most `values` values into a cell.  `sized`: the kernel learns the number of groups when it is launched,
-    since a hash table may grow, and a build side have more rows next time; `with_groups` then tells the layout.
+    since a hash table may grow, and a build side have more rows next time; `with_groups` then tells the layout.  `cut`: rows
+    that survive it wait in shared memory after the cells, an array for each field as [warp][row].
     """
 
     place: Place
@@ -81,6 +96,7 @@ class Layout:
     cells: tuple[Cell, ...]
     values: int = ROWS_A_THREAD
     sized: bool = False
+    cut: Cut | None = None
 
     def with_groups(self, groups: int) -> Layout:
         """Return the layout for so many groups."""
@@ -95,6 +111,19 @@ class Layout:
     @property
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block."""
+        if self.cut is None:
+            return self.cell_bytes
+        each = sum(CELL_BYTES[field.type] for field in self.cut.fields)
+        return self.queue_start + self.threads // WARP * WAITING * each
+
+    @property
+    def queue_start(self) -> int:
+        """The byte of shared memory from which on rows wait."""
+        return -(-self.cell_bytes // 8) * 8
+
+    @property
+    def cell_bytes(self) -> int:
+        """Shared memory of all cells."""
         if self.place in (Place.GLOBAL, Place.WARPS):
             return 0
         return sum(CELL_BYTES[c.machine] for c in self.cells) * self.groups * self.copies
@@ -124,13 +153,18 @@ class Layout:
 
 
 def layout(program: Program) -> Layout:
-    """Choose the fastest place that holds all groups, and lay the cells out there."""
+    """Choose the fastest place for all groups, by how many rows arrive, and lay the cells out there; then see whether rows wait."""
+    where = _cells_laid_out(program)
+    return replace(where, cut=cut(program, where.place is Place.GLOBAL))
+
+
+def _cells_laid_out(program: Program) -> Layout:
     grouping = program.grouping
     apart = [Cell(a, a.machine, (i,)) for i, a in enumerate(program.accumulators)]
     if program.rows_out:
         return Layout(Place.GLOBAL, 1, 1, ())
     if grouping is not None and (grouping.hashed or grouping.row is not None):
-        return Layout(Place.GLOBAL, 0, 1, _numbered(apart), sized=True)
+        return Layout(Place.GLOBAL, 0, 1, _shortened(apart, program), sized=True)
     groups = 1 if grouping is None else grouping.groups
     values = UNBOUNDED if program.repeats else ROWS_A_THREAD
     many = values * BLOCK_THREADS
@@ -143,17 +177,33 @@ def layout(program: Program) -> Layout:
         ):  # the kernels of a query are many, and bringing warps together makes half of a small one
             return Layout(Place.WARPS, 1, 0, cells, values)
         return Layout(Place.REGISTERS, 1, BLOCK_THREADS // WARP, cells, values)
+    arrive = 1.0 if program.repeats else program.reach
+    few = arrive <= FEW_ARRIVE
     private = _narrowed(_cells(program, many), values)
-    if _bytes(private) * groups * PRIVATE_THREADS <= PRIVATE_BYTES:
+    if not few and _bytes(private) * groups * PRIVATE_THREADS <= PRIVATE_BYTES:
         return Layout(Place.PRIVATE, groups, PRIVATE_THREADS, private, values)
     block = _narrowed(_cells(program, many), many)
     size = _bytes(block) * groups
-    if size <= TABLE_BYTES:
+    if size <= (FEW_TABLE_BYTES if arrive <= HARDLY_ANY_ARRIVE else TABLE_BYTES):
         copies = 1
-        while copies < WARP and 2 * copies * size <= COPIES_BYTES:
+        while copies < WARP and 2 * copies * size <= (FEW_COPIES_BYTES if few else COPIES_BYTES):
             copies *= 2
         return Layout(Place.BLOCK, groups, copies, block, values)
-    return Layout(Place.GLOBAL, groups, 1, _numbered(apart))
+    cells = _shortened(apart, program) if groups > SHORT_GROUPS else _numbered(apart)
+    return Layout(Place.GLOBAL, groups, 1, cells)
+
+
+def _shortened(cells: list[Cell], program: Program) -> tuple[Cell, ...]:
+    """Make counts and sums of many groups 32 bits where all rows cannot pass them: less to fill, to read, and to keep cached."""
+    rows = UNBOUNDED if program.repeats else max(program.relations[0].rows, 1)
+    return _numbered(
+        [
+            replace(c, machine=Machine.I32, short=True)
+            if c.accumulator.fold == "add" and cell_machine(c.accumulator, rows) is Machine.I32
+            else c
+            for c in cells
+        ]
+    )
 
 
 def _cells(program: Program, rows: int) -> list[Cell]:
@@ -195,7 +245,7 @@ def _bytes(cells: tuple[Cell, ...]) -> int:
 def _numbered(cells: list[Cell]) -> tuple[Cell, ...]:
     """Number cells so that like ones are neighbours, in shared memory and in the results."""
     at = dict.fromkeys(Machine, 0)
-    rows = {"out_i": 0, "out_f": 0}
+    rows = {"out_i": 0, "out_f": 0, "out_n": 0}
     made: list[Cell] = []
     for _, group in groupby(sorted(cells, key=_kind), _kind):
         run = list(group)

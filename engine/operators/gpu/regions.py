@@ -83,6 +83,12 @@ class Regions:
             self._fill(span.part(len(words) * groups, more), 0)
         return span
 
+    def short_accumulators(self, length: int) -> Span:
+        """Add a large array of zeros of 32 bits."""
+        span = self.large(length, 4)
+        self._fill(Span(span.region, span.start, -(-length // 2), 8), 0)
+        return span
+
     def keys(self, slots: int) -> Span:
         """Add a large array of -1, the keys of an empty hash table."""
         span = self.large(slots, 8)

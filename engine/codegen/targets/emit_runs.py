@@ -1,0 +1,128 @@
+"""The CUDA target's runs: rows of a word that follow each other with one group, or with bits of one word of an index.
+
+What a row changes in device memory costs an atomic operation, which binds kernels whose groups or keys are many.  A thread
+therefore gathers a run in registers, and changes memory when the run ends: files often lie in the order of a key, or nearly
+so.  Where no two neighbours are alike, that costs a comparison a row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..loop import Doubt, Function, Guard, Let, Machine, Number
+from ..steps import Program
+from .emit import folded, indent, text
+from .emit_fold import fold_group, fold_row, guarded, identity_of, select, value_of, widened
+from .places import UNBOUNDED, Cell, Layout, Place, cell_machine
+
+
+def gathers(program: Program, where: Layout) -> bool:
+    """Whether a kernel's rows come to memory in runs."""
+    return _by_group(program, where) or bits_of(program) is not None
+
+
+def _by_group(program: Program, where: Layout) -> bool:
+    return program.grouping is not None and where.place is Place.GLOBAL
+
+
+def bits_of(program: Program) -> Function | None:
+    """The insertion into an index of bits, where it does not matter whether a bit was set before."""
+    match program.body[-1:]:
+        case (Let(value=Function("set_bit") as insertion),) if program.index is not None:
+            return insertion
+    return None
+
+
+def straight(program: Program) -> bool:
+    """Whether a kernel fills an index of bits and reads no other: filters at most, so that rows gain from coming at once."""
+    index = program.index
+    return (
+        index is not None
+        and bits_of(program) is not None
+        and all(isinstance(s, Let | Doubt | Guard) for s in program.body)
+        and all(b.index == index.number for b in program.buffers)
+    )
+
+
+def begin_runs(program: Program, where: Layout, rows: int) -> list[str]:
+    """What a thread holds before a word of so many rows: no run."""
+    insertion = bits_of(program)
+    if insertion is not None:
+        machine = insertion.args[1].type
+        return [f"pending = np.{machine.value}(-1)", "gathered = np.uint32(0)"]
+    if not _by_group(program, where):
+        return []
+    assert program.grouping is not None
+    return [f"pending = np.{program.grouping.slot.type.value}(-1)", *_blank(program, where, rows)]
+
+
+def run_row(program: Program, where: Layout, rows: int) -> list[str]:
+    """Put a row to the run before it, or end that and begin one."""
+    insertion = bits_of(program)
+    if insertion is not None:
+        return [*_gather_bit(insertion), *fold_row(program, where, 1)]
+    assert program.grouping is not None
+    lines = [
+        f"number = {text(program.grouping.slot, select)}",
+        "if number != pending:",
+        *indent(end_runs(program, where, rows), 1),
+        "    pending = number",
+        *indent(_blank(program, where, rows), 1),
+    ]
+    for i, cell in enumerate(where.cells):
+        machine = _machine(program, cell, rows)
+        value = value_of(cell, machine)
+        lines.append(f"r{i} = np.{machine.value}({folded(cell.accumulator.fold, f'r{i}', value)})")
+    return guarded(program, lines)
+
+
+def end_runs(program: Program, where: Layout, rows: int) -> list[str]:
+    """Bring the run to memory, if there is one."""
+    insertion = bits_of(program)
+    if insertion is not None:
+        return [f"or_bits({text(insertion.args[0], select)}, pending, gathered)"]
+    if not _by_group(program, where):
+        return []
+    values = [
+        widened(f"r{i}", _machine(program, cell, rows), cell) for i, cell in enumerate(where.cells)
+    ]
+    return ["if pending >= 0:", *indent(fold_group(program, where, "pending", values), 1)]
+
+
+def without_insertion(program: Program) -> Program:
+    """Return a program whose rows gather bits in the sink, instead of setting them one by one."""
+    insertion = bits_of(program)
+    if insertion is None:
+        return program
+    *before, last = program.body
+    assert isinstance(last, Let)
+    none = Let(last.name, Number(0, Machine.I64), last.step)
+    return replace(program, body=(*before, none))
+
+
+def _gather_bit(insertion: Function) -> list[str]:
+    bits, number = (text(a, select) for a in insertion.args)
+    machine = insertion.args[1].type.value
+    return [
+        f"number = {number}",
+        "if number >= 0:",
+        f"    at = np.{machine}(number >> 5)",
+        "    if at != pending:",
+        f"        or_bits({bits}, pending, gathered)",
+        "        pending = at",
+        "        gathered = np.uint32(0)",
+        "    gathered = np.uint32(gathered | np.uint32(np.uint32(1) << np.uint32(number & 31)))",
+    ]
+
+
+def _blank(program: Program, where: Layout, rows: int) -> list[str]:
+    lines = []
+    for i, cell in enumerate(where.cells):
+        machine = _machine(program, cell, rows)
+        lines.append(f"r{i} = np.{machine.value}({identity_of(cell, machine)!r})")
+    return lines
+
+
+def _machine(program: Program, cell: Cell, rows: int) -> Machine:
+    """The register for the rows of a run."""
+    return cell_machine(cell.accumulator, UNBOUNDED if program.repeats else rows)
