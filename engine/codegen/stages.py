@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..plan.expr import AggregateCall, Expr, columns_of
-from ..plan.physical import FilterRows, HashAggregate, Physical
+from ..plan.physical import FilterRows, HashAggregate, Physical, aggregate_of
 from .groups.accumulate import Accumulator, Accumulators, fold_call
 from .groups.grouping import Grouping, grouping_of
 from .groups.row_groups import row_groups
@@ -47,13 +47,12 @@ class Stages:
 
 
 def stages(body: Physical, source: Source, limits: Limits) -> Stages:
-    """Return the kernels of a body: an aggregate over a chain, or a chain, whose rows come out; raises `NotFusable`."""
-    builds = Builds(source)
-    main = (
-        _aggregated(body, builds, limits)
-        if isinstance(body, HashAggregate)
-        else _listed(body, builds)
-    )
+    """Return the kernels of a body: an aggregate over a chain, or a chain, whose rows come out; raises `NotFusable`.
+
+    They make all groups, whatever condition there is on these (`groups.conditions`).
+    """
+    builds, groups = Builds(source), aggregate_of(body)
+    main = _listed(body, builds) if groups is None else _aggregated(groups, builds, limits)
     return Stages((*builds.programs, main), tuple(builds.indexes))
 
 

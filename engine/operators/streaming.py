@@ -142,8 +142,9 @@ def _room(context: Context, device: str) -> int:
 
 def _is_divisible(body: p.Physical) -> bool:
     """Whether the body's result can be put together from those of chunks."""
-    if isinstance(body, p.HashAggregate):
-        return isinstance(in_parts(body), PartialAggregate)
+    groups = p.aggregate_of(body)
+    if groups is not None:
+        return isinstance(in_parts(groups), PartialAggregate)
     return probed(body) is not None
 
 
@@ -234,7 +235,8 @@ def _stream(
     identity = id(node)
     node, inputs = _after_builds(node, inputs, context, backend)
     body = node.body
-    split = in_parts(body) if isinstance(body, p.HashAggregate) else None
+    groups = p.aggregate_of(body)
+    split = None if groups is None else in_parts(groups)
     assert not isinstance(split, str)
     part = body if split is None else split.partial
     start = time.perf_counter()
@@ -253,6 +255,8 @@ def _stream(
         table = _joined(parts, body, context, backend)
     else:
         table = backend.with_averages(_merged(parts, split, context, backend), split)
+        if body is not groups:  # no part knows which of its groups the condition keeps
+            table = backend.operators.by_node[type(body)](body, (table,), context)
     context.receipts[identity] = _summed(receipts, len(chunks), time.perf_counter() - start)
     return table
 

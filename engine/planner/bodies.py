@@ -1,11 +1,12 @@
 """The trees that a pipeline can hold: chains of filters, projections and joins over scans and over what is stored before.
 
+body := FilterRows(HashAggregate(chain)) | HashAggregate(chain) | chain
 chain := FilterRows(chain) | ComputeColumns(chain) | HashJoin(chain, chain) | NestedLoopJoin(chain, one row) | scan | Stored
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..plan.expr import AggregateCall, Call, Column, ColumnRef, Expr, columns_of, conjunction
@@ -37,13 +38,21 @@ FOLDED = frozenset(
         *("var_samp", "var_pop", "stddev_samp", "stddev_pop"),
     )
 )
+# Whose results a condition on groups may read in a kernel
+COMPARED = frozenset(
+    ("count", "count_star", "count_if", "sum", "avg", "min", "max", "bool_and", "bool_or")
+)
 
 
 @dataclass
 class Body:
-    """Makes one pipeline's body; `inputs` are the operators that it reads as `Stored`."""
+    """Makes one pipeline's body; `inputs` are the operators that it reads as `Stored`.
+
+    `ends`: whether a filter is a condition on groups in which another pipeline ends.
+    """
 
     readers: Mapping[int, int]
+    ends: Callable[[FilterRows], bool] = lambda node: False
     inputs: list[Physical] = field(default_factory=list)
     _stored: dict[int, Stored] = field(default_factory=dict)
     _origins: dict[int, tuple[Physical, Physical]] = field(default_factory=dict)
@@ -60,7 +69,7 @@ class Body:
 
     def _chain(self, node: Physical, root: bool) -> Physical:
         shared = not root and self.readers.get(id(node), 1) > 1 and not is_cheap(node)
-        if shared or not is_link(node):
+        if shared or not is_link(node) or (isinstance(node, FilterRows) and self.ends(node)):
             return self._store(node)
         match node:
             case HashJoin() if one_row_side(node) is not None:
@@ -137,6 +146,24 @@ def _has_number(key: DataType) -> bool:
 
 def _unfolded(call: AggregateCall) -> str | None:
     return None if call.function in FOLDED else f"{call.function} is no fold of single rows"
+
+
+def untested(node: FilterRows, groups: HashAggregate) -> str | None:
+    """Return why no kernel tests a condition on groups, as far as operators say it."""
+    calls = dict(groups.aggregates)
+    for column in sorted(columns_of(node.predicate), key=lambda c: c.id):
+        if column not in calls:
+            return f'the condition on groups reads the key "{column.name}"'
+        call = calls[column]
+        if call.function not in COMPARED or call.distinct:
+            return f"a condition on groups reads {call.function}()"
+        if not _is_in_registers(column.type):
+            return f'the condition on groups reads "{column.name}", a {column.type}'
+    return None
+
+
+def _is_in_registers(data_type: DataType) -> bool:
+    return data_type.kind not in (Kind.VARCHAR, Kind.INTERVAL, Kind.NULL)
 
 
 def is_one_row(node: Physical) -> bool:

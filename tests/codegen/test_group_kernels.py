@@ -30,36 +30,52 @@ def run(name: str, given: dict[str, Any], blocks: int = 2) -> None:
     cuda.launch(space[name], arguments)
 
 
-def picked(flags: Any, least: int, given: dict[str, Any]) -> tuple[int, Any]:
-    """Count, place and pick groups; return how many there are and the state."""
+def picked(flags: Any, least: int, given: dict[str, Any], kept: Any = None) -> tuple[int, Any]:
+    """Count, place and pick groups, of which a condition has kept some; return how many there are and the state."""
     warps, share = kernels.ranges(len(flags))
     places = np.full(warps, -7)
     state = np.array([0, *EXTREMES * kernels.MEASURED])
     given |= {"slots": len(flags), "warps": warps, "share": share, "flags": flags, "least": least}
     given |= {"counts": places, "places": places, "state": state}
-    run(kernels.COUNT, given)
+    marked = np.zeros(warps * share, np.bool_)
+    marked[: len(flags)] = flags >= least if kept is None else kept
+    words = np.packbits(marked, bitorder="little").view(np.int32)
+    given["bits"] = np.full(len(words), 123, np.int32) if kept is None else words
+    run(kernels.COUNT if kept is None else kernels.MEASURE, given)
+    slots = -(-len(flags) // kernels.TAKEN) * kernels.TAKEN // kernels.WORD
+    assert given["bits"][:slots].tolist() == words[:slots].tolist()
     run(kernels.PLACES, given, blocks=1)
     run(kernels.PICK, given)
     return int(state[0]), state
 
 
 @pytest.mark.parametrize("slots", [1, 31, 33, 1000, 5000])
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 1.0])
-def test_groups_come_out_in_the_order_of_their_slots(slots: int, share: float) -> None:
+@pytest.mark.parametrize(
+    ("share", "conditioned"),
+    [(0.0, False), (0.01, False), (0.5, False), (1.0, False), (0.02, True), (1.0, True)],
+)
+def test_groups_come_out_in_the_order_of_their_slots(
+    slots: int, share: float, conditioned: bool
+) -> None:
+    """Counts are of 32 bits, or of 64."""
     made = np.random.default_rng(slots)
     counts = np.where(made.random(slots) < share, made.integers(1, 9, slots), 0)
+    counts = counts.astype(np.int64 if slots % 2 else np.int32)
     sums = made.integers(-(10**12), 10**12, slots)
     rows = made.integers(-1, 2**31, slots)
-    there = np.flatnonzero(counts)
+    kept = (counts > 0) & (sums > 0) if conditioned else None
+    there = np.flatnonzero(counts if kept is None else kept)
     given = {"measured": 2, "values0": counts, "values1": sums, "base": 100, "width": 8}
     given |= {"numbers64": np.zeros(slots, np.int64), "wide": 1, "narrow": 1}
     given |= {"from0": sums, "to0": np.zeros(slots, np.int64)}
     given |= {"from4": rows, "to4": np.zeros(slots, np.int32)}
-    count, state = picked(counts, 1, given)
+    given |= {"short": 1, "from6": -counts, "to6": np.zeros(slots, np.int64)}
+    count, state = picked(counts, 1, given, kept)
     assert count == len(there)
     assert given["numbers64"][:count].tolist() == (there + 100).tolist()
     assert given["to0"][:count].tolist() == sums[there].tolist()
     assert given["to4"][:count].tolist() == rows[there].tolist()
+    assert given["to6"][:count].tolist() == (-counts[there]).tolist()
     expected = [[v[there].min(), v[there].max()] if count else EXTREMES for v in (counts, sums)]
     assert state[1:5].tolist() == np.ravel(expected).tolist()
     assert state[5:].tolist() == EXTREMES * 2
@@ -102,14 +118,21 @@ def test_a_key_is_a_component_of_the_number() -> None:
 def test_ranges_hold_all_slots() -> None:
     for slots in (1, 255, 257, 10**6, kernels.RANGES * kernels.LEAST_SHARE + 1, 2**30):
         warps, share = kernels.ranges(slots)
-        assert share % 32 == 0
+        assert share % kernels.TAKEN == 0
         assert (warps - 1) * share < slots <= warps * share
         assert warps <= kernels.RANGES
 
 
-@pytest.mark.parametrize("name", kernels.SIGNATURES)
-def test_kernels_compile_for_a_gpu(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        *((name, []) for name in kernels.SIGNATURES),
+        (kernels.COUNT, ["flags", "values0", "values2"]),
+        (kernels.MEASURE, ["values1"]),
+    ],
+)
+def test_kernels_compile_for_a_gpu(name: str, short: list[str], tmp_path: Path) -> None:
     pytest.importorskip("numba_cuda")
-    code, origin = kernels.group_kernel(name, tmp_path, (9, 0)).cubin()
+    code, origin = kernels.group_kernel(name, tmp_path, (9, 0), frozenset(short)).cubin()
     assert code
     assert origin == "compiler"

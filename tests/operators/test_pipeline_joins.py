@@ -30,6 +30,8 @@ JOINS = (
     "select count(*), sum(t.v), sum(s.v) from t join t s on t.k = s.v where s.n < 500",
     "select count(*), sum(v) from t where v > (select avg(v) from t)",
     "select count(*), sum(v), sum(n) from t join (select k, count(*) as c from t group by k) s using (k)",
+    "select k, sum(v) from t group by k having sum(v) > 18000 and count(*) < 45",
+    "select g, sum(w) from t join u on t.k = u.k group by g having sum(w) > 110000",
 )
 
 
@@ -112,12 +114,13 @@ def test_chunks_whose_kernels_are_refused(
     def refuse(*args: Any) -> Any:
         raise NotFusable("a test wants operators")
 
-    module = "pipeline" if backend == "cpu" else "prepare"
+    module = "pipeline" if backend == "cpu" else "prepared"
     monkeypatch.setattr(import_module(f"fuseline.operators.{backend}.{module}"), "stages", refuse)
     connection = connect(column_cache_limit=SMALL, fuse="always")
     assert_same_as_duckdb(query, paths, connection=connection)
-    (reason,) = {r.reason for r in receipts(connection, query)} - {None}
-    assert reason == "a test wants operators"
+    reasons = {r.reason for r in receipts(connection, query)} - {None}
+    assert reasons  # the GPU adds how many parts ran in kernels
+    assert all(reason.startswith("a test wants operators") for reason in reasons)
 
 
 # Row groups

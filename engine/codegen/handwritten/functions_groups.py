@@ -1,6 +1,7 @@
 """CUDA kernels, written by hand, that pick the groups that exist out of the slots of an aggregate; `group_kernels` lists their parameters.
 
-A slot holds a group where `flags` has at least `least`: rows that fell into it, or its key in a hash table.  Slots are dealt out to
+A slot holds a group where `flags` has at least `least`: rows that fell into it, or its key in a hash table.  `bits` say it from
+then on, 32 slots a word; where there is a condition on groups, a generated kernel has written them.  Slots are dealt out to
 `warps` ranges of `share` slots each, whatever the grid: groups come out in the order of their slots.
 """
 
@@ -27,40 +28,151 @@ def widen(state, at, low, high):  # type: ignore[no-untyped-def]
             cuda.atomic.max(state, at + np.uint64(1), high)
 
 
+@cuda.jit(device=True, inline="always")
+def exists(flags, slot, slots, least):  # type: ignore[no-untyped-def]
+    """Whether a slot that may be one after the last holds a group."""
+    flag = least - np.int64(1)
+    if slot < slots:
+        flag = np.int64(flags[slot])
+    return flag >= least
+
+
+@cuda.jit(device=True, inline="always")
+def at(values, slot, there):  # type: ignore[no-untyped-def]
+    """An element where there is a group; anything elsewhere."""
+    value = np.int64(0)
+    if there:
+        value = np.int64(values[slot])
+    return value
+
+
+@cuda.jit(device=True, inline="always")
+def lowest(low, value, there):  # type: ignore[no-untyped-def]
+    return min(low, value) if there else low
+
+
+@cuda.jit(device=True, inline="always")
+def highest(high, value, there):  # type: ignore[no-untyped-def]
+    return max(high, value) if there else high
+
+
+@cuda.jit(device=True, inline="always")
+def with_four(values, slot, there0, there1, there2, there3, low, high):  # type: ignore[no-untyped-def]
+    """An interval that holds the elements of four slots too, whose loads come before all comparisons."""
+    value0 = at(values, slot, there0)
+    value1 = at(values, slot + np.uint64(32), there1)
+    value2 = at(values, slot + np.uint64(64), there2)
+    value3 = at(values, slot + np.uint64(96), there3)
+    low = lowest(lowest(low, value0, there0), value1, there1)
+    low = lowest(lowest(low, value2, there2), value3, there3)
+    high = highest(highest(high, value0, there0), value1, there1)
+    high = highest(highest(high, value2, there2), value3, there3)
+    return low, high
+
+
 def group_count(  # type: ignore[no-untyped-def]
-    slots, warps, share, flags, least, measured, values0, values1, values2, values3, counts, state
-):
-    """Count the groups of each range, and find the extremes of the first `measured` arrays, one to four, from state[1] on."""
+    slots, warps, share, flags, least, bits, measured, values0, values1, values2, values3, counts, state
+):  # fmt: skip
+    """Mark the groups in `bits` and count those of each range; find extremes of the first `measured` arrays, from state[1] on.
+
+    A warp takes four words of slots at a time, so that four loads are under way.
+    """
     thread = np.uint64(cuda.grid(1))
+    lane = thread & np.uint64(31)
     warp = thread >> np.uint64(5)
     low0 = low1 = low2 = low3 = I64_MAX
     high0 = high1 = high2 = high3 = I64_MIN
     while warp < np.uint64(warps):
-        end = min((warp + np.uint64(1)) * np.uint64(share), np.uint64(slots))
-        slot = warp * np.uint64(share) + (thread & np.uint64(31))
+        first = warp * np.uint64(share)
+        end = min(first + np.uint64(share), np.uint64(slots))
         count = np.int64(0)
-        while slot < end:
-            there = flags[slot] >= least
-            value = values0[slot]
-            low0 = min(low0, value) if there else low0
-            high0 = max(high0, value) if there else high0
-            if measured > 1:
-                value = values1[slot]
-                low1 = min(low1, value) if there else low1
-                high1 = max(high1, value) if there else high1
-            if measured > 2:
-                value = values2[slot]
-                low2 = min(low2, value) if there else low2
-                high2 = max(high2, value) if there else high2
-            if measured > 3:
-                value = values3[slot]
-                low3 = min(low3, value) if there else low3
-                high3 = max(high3, value) if there else high3
-            count += np.int64(1) if there else np.int64(0)
-            slot += np.uint64(32)
-        for distance in (16, 8, 4, 2, 1):
-            count += cuda.shfl_down_sync(ALL_LANES, count, distance)
-        if cuda.laneid == 0:
+        while first < end:
+            slot = first + lane
+            there0 = exists(flags, slot, end, least)
+            there1 = exists(flags, slot + np.uint64(32), end, least)
+            there2 = exists(flags, slot + np.uint64(64), end, least)
+            there3 = exists(flags, slot + np.uint64(96), end, least)
+            votes0 = cuda.ballot_sync(ALL_LANES, there0)
+            votes1 = cuda.ballot_sync(ALL_LANES, there1)
+            votes2 = cuda.ballot_sync(ALL_LANES, there2)
+            votes3 = cuda.ballot_sync(ALL_LANES, there3)
+            if lane == np.uint64(0):
+                word = first >> np.uint64(5)
+                bits[word] = np.int32(votes0)
+                bits[word + np.uint64(1)] = np.int32(votes1)
+                bits[word + np.uint64(2)] = np.int32(votes2)
+                bits[word + np.uint64(3)] = np.int32(votes3)
+            if (votes0 | votes1 | votes2 | votes3) != 0:
+                low0, high0 = with_four(values0, slot, there0, there1, there2, there3, low0, high0)
+                if measured > 1:
+                    low1, high1 = with_four(
+                        values1, slot, there0, there1, there2, there3, low1, high1
+                    )
+                if measured > 2:
+                    low2, high2 = with_four(
+                        values2, slot, there0, there1, there2, there3, low2, high2
+                    )
+                if measured > 3:
+                    low3, high3 = with_four(
+                        values3, slot, there0, there1, there2, there3, low3, high3
+                    )
+            count += np.int64(cuda.popc(votes0)) + np.int64(cuda.popc(votes1))
+            count += np.int64(cuda.popc(votes2)) + np.int64(cuda.popc(votes3))
+            first += np.uint64(128)
+        if lane == np.uint64(0):
+            counts[warp] = count
+        warp += np.uint64(cuda.gridsize(1)) >> np.uint64(5)
+    widen(state, np.uint64(1), low0, high0)
+    if measured > 1:
+        widen(state, np.uint64(3), low1, high1)
+    if measured > 2:
+        widen(state, np.uint64(5), low2, high2)
+    if measured > 3:
+        widen(state, np.uint64(7), low3, high3)
+
+
+def group_measure(  # type: ignore[no-untyped-def]
+    slots, warps, share, bits, measured, values0, values1, values2, values3, counts, state
+):
+    """Count the groups of each range that `bits` mark, and find extremes as `group_count` does.
+
+    Each lane looks at a word; the warp then goes through those that mark any.
+    """
+    thread = np.uint64(cuda.grid(1))
+    lane = thread & np.uint64(31)
+    warp = thread >> np.uint64(5)
+    low0 = low1 = low2 = low3 = I64_MAX
+    high0 = high1 = high2 = high3 = I64_MIN
+    while warp < np.uint64(warps):
+        word = warp * np.uint64(share) >> np.uint64(5)
+        end = min((warp + np.uint64(1)) * np.uint64(share), np.uint64(slots))
+        words = (end + np.uint64(31)) >> np.uint64(5)
+        count = np.int64(0)
+        while word < words:
+            votes = np.int32(0)
+            if word + lane < words:
+                votes = bits[word + lane]
+            left = np.uint32(cuda.ballot_sync(ALL_LANES, votes != 0))
+            while left != np.uint32(0):
+                turn = np.int32(cuda.ffs(left)) - np.int32(1)
+                left = np.uint32(left & (left - np.uint32(1)))
+                marked = np.int32(cuda.shfl_sync(ALL_LANES, votes, turn))
+                slot = ((word + np.uint64(turn)) << np.uint64(5)) + lane
+                there = ((marked >> np.int32(lane)) & np.int32(1)) != 0
+                value = at(values0, slot, there)
+                low0, high0 = lowest(low0, value, there), highest(high0, value, there)
+                if measured > 1:
+                    value = at(values1, slot, there)
+                    low1, high1 = lowest(low1, value, there), highest(high1, value, there)
+                if measured > 2:
+                    value = at(values2, slot, there)
+                    low2, high2 = lowest(low2, value, there), highest(high2, value, there)
+                if measured > 3:
+                    value = at(values3, slot, there)
+                    low3, high3 = lowest(low3, value, there), highest(high3, value, there)
+                count += np.int64(cuda.popc(marked))
+            word += np.uint64(32)
+        if lane == np.uint64(0):
             counts[warp] = count
         warp += np.uint64(cuda.gridsize(1)) >> np.uint64(5)
     widen(state, np.uint64(1), low0, high0)
@@ -102,49 +214,66 @@ def group_places(warps, counts, state):  # type: ignore[no-untyped-def]
         state[0] = place
 
 
+@cuda.jit(device=True, inline="always")
+def pick_two(count, slot, from0, from1, target, to0, to1):  # type: ignore[no-untyped-def]
+    """Write the elements of up to two arrays."""
+    if count > 0:
+        to0[target] = np.int64(from0[slot])
+    if count > 1:
+        to1[target] = np.int64(from1[slot])
+
+
 def group_pick(  # type: ignore[no-untyped-def]
-    slots, warps, share, flags, least, places, keyed, base, width, numbers32, numbers64,
+    slots, warps, share, bits, places, keyed, flags, base, width, numbers32, numbers64,
     wide, from0, from1, from2, from3, to0, to1, to2, to3, narrow, from4, from5, to4, to5,
+    short, from6, from7, to6, to7,
 ):  # fmt: skip
     """Write each group's number and the elements of some arrays side by side.
 
     A number is `base` more than the slot or, where `keyed` is not 0, than what `flags` has there; it takes `width` bytes, 0 for none.
-    Of `wide` arrays elements keep their 64 bits, of `narrow` ones they become 32.
+    Of `wide` arrays elements keep their 64 bits, of `narrow` ones they become 32; of `short` ones 32 become 64.
     """
     thread = np.uint64(cuda.grid(1))
+    lane = thread & np.uint64(31)
     warp = thread >> np.uint64(5)
     while warp < np.uint64(warps):
         place = np.uint64(places[warp])
-        first = warp * np.uint64(share)
-        end = min(first + np.uint64(share), np.uint64(slots))
-        while first < end:
-            slot = first + (thread & np.uint64(31))
-            flag = least - np.int64(1)
-            if slot < end:
-                flag = flags[slot]
-            there = flag >= least
-            votes = cuda.ballot_sync(ALL_LANES, there)
-            if there:
-                at = place + np.uint64(cuda.popc(votes & cuda.lanemask_lt()))
-                number = base + (flag if keyed != 0 else np.int64(slot))
-                if width == 8:
-                    numbers64[at] = number
-                elif width == 4:
-                    numbers32[at] = np.int32(number)
-                if wide > 0:
-                    to0[at] = from0[slot]
-                if wide > 1:
-                    to1[at] = from1[slot]
-                if wide > 2:
-                    to2[at] = from2[slot]
-                if wide > 3:
-                    to3[at] = from3[slot]
-                if narrow > 0:
-                    to4[at] = np.int32(from4[slot])
-                if narrow > 1:
-                    to5[at] = np.int32(from5[slot])
-            place += np.uint64(cuda.popc(votes))
-            first += np.uint64(32)
+        word = warp * np.uint64(share) >> np.uint64(5)
+        end = min((warp + np.uint64(1)) * np.uint64(share), np.uint64(slots))
+        words = (end + np.uint64(31)) >> np.uint64(5)
+        while word < words:
+            votes = np.int32(0)
+            if word + lane < words:
+                votes = bits[word + lane]
+            left = np.uint32(cuda.ballot_sync(ALL_LANES, votes != 0))
+            while left != np.uint32(0):
+                turn = np.int32(cuda.ffs(left)) - np.int32(1)
+                left = np.uint32(left & (left - np.uint32(1)))
+                marked = np.int32(cuda.shfl_sync(ALL_LANES, votes, turn))
+                slot = ((word + np.uint64(turn)) << np.uint64(5)) + lane
+                if ((marked >> np.int32(lane)) & np.int32(1)) != 0:
+                    target = place + np.uint64(cuda.popc(marked & cuda.lanemask_lt()))
+                    if width != 0:
+                        number = base + (flags[slot] if keyed != 0 else np.int64(slot))
+                        if width == 8:
+                            numbers64[target] = number
+                        else:
+                            numbers32[target] = np.int32(number)
+                    if wide > 0:
+                        to0[target] = from0[slot]
+                    if wide > 1:
+                        to1[target] = from1[slot]
+                    if wide > 2:
+                        to2[target] = from2[slot]
+                    if wide > 3:
+                        to3[target] = from3[slot]
+                    if narrow > 0:
+                        to4[target] = np.int32(from4[slot])
+                    if narrow > 1:
+                        to5[target] = np.int32(from5[slot])
+                    pick_two(short, slot, from6, from7, target, to6, to7)
+                place += np.uint64(cuda.popc(marked))
+            word += np.uint64(32)
         warp += np.uint64(cuda.gridsize(1)) >> np.uint64(5)
 
 

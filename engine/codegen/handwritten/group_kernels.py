@@ -12,31 +12,36 @@ from ..targets.cache import kernel_key, source_file
 from ..targets.device import Architecture, KernelFile, Signature, toolchain
 
 SOURCE = Path(__file__).with_name("functions_groups.py")
-COUNT, PLACES, PICK, KEY = "group_count", "group_places", "group_pick", "group_key"
-MEASURED, WIDE, NARROW = 4, 4, 2  # arrays that one launch takes
+COUNT, MEASURE, PLACES = "group_count", "group_measure", "group_places"
+PICK, KEY = "group_pick", "group_key"
+MEASURED, WIDE, NARROW, SHORT = 4, 4, 2, 2  # arrays that one launch takes
 RANGES = 1 << 13  # at most: warps that a device holds at a time
 LEAST_SHARE = 256
+TAKEN = 128  # slots that a warp takes at a time
+WORD = 32  # slots of a word of bits
 
 _RANGES: Signature = [
     ("slots", "int64"),
     ("warps", "int64"),
     ("share", "int64"),
-    ("flags", "*int64"),
-    ("least", "int64"),
+]
+_EXTREMES: Signature = [
+    ("bits", "*int32"),
+    ("measured", "int64"),
+    *[(f"values{i}", "*int64") for i in range(MEASURED)],
+    ("counts", "*int64"),
+    ("state", "[int64]"),
 ]
 SIGNATURES: dict[str, Signature] = {
-    COUNT: [
-        *_RANGES,
-        ("measured", "int64"),
-        *[(f"values{i}", "*int64") for i in range(MEASURED)],
-        ("counts", "*int64"),
-        ("state", "[int64]"),
-    ],
+    COUNT: [*_RANGES, ("flags", "*int64"), ("least", "int64"), *_EXTREMES],
+    MEASURE: [*_RANGES, *_EXTREMES],
     PLACES: [("warps", "int64"), ("counts", "*int64"), ("state", "[int64]")],
     PICK: [
         *_RANGES,
+        ("bits", "*int32"),
         ("places", "*int64"),
         ("keyed", "int64"),
+        ("flags", "*int64"),
         ("base", "int64"),
         ("width", "int64"),
         ("numbers32", "*int32"),
@@ -47,6 +52,9 @@ SIGNATURES: dict[str, Signature] = {
         ("narrow", "int64"),
         *[(f"from{WIDE + i}", "*int64") for i in range(NARROW)],
         *[(f"to{WIDE + i}", "*int32") for i in range(NARROW)],
+        ("short", "int64"),
+        *[(f"from{WIDE + NARROW + i}", "*int32") for i in range(SHORT)],
+        *[(f"to{WIDE + NARROW + i}", "*int64") for i in range(SHORT)],
     ],
     KEY: [
         ("rows", "int64"),
@@ -60,17 +68,25 @@ SIGNATURES: dict[str, Signature] = {
 
 
 @cache
-def group_kernel(name: str, directory: Path, architecture: Architecture) -> KernelFile:
-    """Write the source of a kernel, unless it is there."""
-    source, signature = SOURCE.read_text(encoding="utf-8"), SIGNATURES[name]
+def group_kernel(
+    name: str, directory: Path, architecture: Architecture, short: frozenset[str] = frozenset()
+) -> KernelFile:
+    """Write the source of a kernel, unless it is there; in `short` are the parameters that are arrays of 32 bits here."""
+    source = SOURCE.read_text(encoding="utf-8")
+    signature = [(n, "*int32" if n in short else kind) for n, kind in SIGNATURES[name]]
     # The key holds the whole source, of which `kernel_key` leaves out what has docstrings
     key = kernel_key(source, source, repr(signature), repr(architecture), toolchain())
     path = source_file(directory, name, key, source)
     return KernelFile(path, name, source, signature, architecture)
 
 
+def needed(tested: bool) -> list[str]:
+    """Return the names of the kernels that pick groups; `tested`: another one marks them first."""
+    return [name for name in SIGNATURES if name != (COUNT if tested else MEASURE)]
+
+
 def ranges(slots: int) -> tuple[int, int]:
-    """Return into how many ranges slots are dealt out, and the slots of each: whole warps' loads."""
+    """Return into how many ranges slots are dealt out, and the slots of each: as many as a warp takes at a time, or several times that."""
     share = max(-(-slots // RANGES), LEAST_SHARE)
-    share += -share % 32
+    share += -share % TAKEN
     return -(-slots // share), share

@@ -20,6 +20,7 @@ from ..streaming import ORIGINS, check_room
 from . import launch
 from .finish import finished, selected_rows
 from .relations import Leaves, Use
+from .rows import filter_rows
 from .table import Table
 
 GROUP_LIMIT = 1 << 16  # groups that each thread addresses directly, whatever the number of rows
@@ -89,6 +90,8 @@ def _fused(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> Tab
             table = selected_rows(node.body, done.outcome, leaves)
         else:
             table = finished(prepared.kernels.stages.main, done.outcome, leaves, context)
+            if isinstance(node.body, p.FilterRows) and p.aggregate_of(node.body) is not None:
+                table = filter_rows(node.body, (table,), context)
     ended = time.perf_counter()
     size = sum(leaves.encoded(use.leaf, use.made).nbytes for use in prepared.uses)
     context.bytes_read += size
@@ -192,7 +195,8 @@ def _stages(body: p.Physical, leaves: Leaves, context: Context) -> Stages:
         return Stages((selected(body, leaves),), ())
     leaf = probed_leaf(body)
     share, largest = ROWS_A_GROUP, LARGEST_GROUP_LIMIT
-    if isinstance(body, p.HashAggregate) and any(leaves.in_order(leaf, key) for key in body.keys):
+    groups = p.aggregate_of(body)
+    if groups is not None and any(leaves.in_order(leaf, key) for key in groups.keys):
         share, largest = ROWS_A_GROUP_IN_ORDER, LARGEST_IN_ORDER
     limit = max(GROUP_LIMIT, min(leaves.rows(leaf) // share, largest))
     # The operators' grouping takes as long as hash tables do (SF1, 6 M rows, 0.8 M groups: 0.48 s of CPU time to 0.57 s)

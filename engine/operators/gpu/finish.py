@@ -15,7 +15,7 @@ from ...codegen.groups.accumulate import Folded
 from ...codegen.groups.grouping import Key
 from ...codegen.groups.results import arrow_array
 from ...codegen.steps import Program
-from ...plan.expr import AggregateCall
+from ...plan.expr import AggregateCall, Column
 from ...plan.types import DataType, Kind
 from ...storage.device_decode import REGISTERS
 from ...storage.encodings import Narrow
@@ -47,17 +47,27 @@ REGISTER = Narrow(0, 1, 8)
 
 
 def existing_groups(
-    program: Program, found: Picking, memory: Memory, count: int, bounds: Mapping[int, Bounds]
+    program: Program,
+    found: Picking,
+    memory: Memory,
+    count: int,
+    bounds: Mapping[int, Bounds],
+    columns: Sequence[Column],
 ) -> Made:
-    """Pick the groups that rows fell into, and of them what results are made of."""
+    """Pick the groups that rows fell into, and of them what these of the results are made of."""
     grouping = program.grouping
     assert grouping is not None
-    pairs = list(zip(program.folded, program.calls, strict=True))
+    pairs = [
+        (folded, call)
+        for folded, call in zip(program.folded, program.calls, strict=True)
+        if folded.column in columns
+    ]
     wanted = dict.fromkeys(at for folded, _ in pairs for at in folded.accumulators)
     if not any(grouping.rows in f.accumulators and _reads_count(c) for f, c in pairs):
         wanted.pop(grouping.rows, None)
     groups = found.picked(memory, count, list(wanted), [at for _, at in grouping.rows_of])
-    return Made(program, groups, {i: rounded(b, count) for i, b in bounds.items()})
+    known = {i: rounded(b, count) for i, b in bounds.items()}
+    return Made(program, groups, known, tuple(columns))
 
 
 def _reads_count(call: AggregateCall) -> bool:
@@ -67,11 +77,12 @@ def _reads_count(call: AggregateCall) -> bool:
 
 @dataclass(frozen=True)
 class Made:
-    """The groups of a program's result, and for accumulators intervals that are known to hold them."""
+    """The groups of a program's result, of which some `columns` are wanted, and for accumulators intervals that are known to hold them."""
 
     program: Program
     groups: Groups
     bounds: Mapping[int, Bounds]
+    columns: tuple[Column, ...]
 
     def table(self, relations: Relations) -> Table:
         """Return the result; integers stay 64 bits wide until an operator asks for what they stand for."""
@@ -80,9 +91,11 @@ class Made:
         assert grouping is not None
         made: dict[int, Held | Fetch] = {}
         for key in grouping.keys:
-            made[key.column.id] = _key(key, groups)
+            if key.column in self.columns:
+                made[key.column.id] = _key(key, groups)
         for folded, call in zip(program.folded, program.calls, strict=True):
-            made[folded.column.id] = _finished(folded, call, self)
+            if folded.column in self.columns:
+                made[folded.column.id] = _finished(folded, call, self)
         there = {i: held for i, held in made.items() if not isinstance(held, Fetch)}
         fetches = {i: (0, fetch) for i, fetch in made.items() if isinstance(fetch, Fetch)}
         columns = LateColumns(there, [Places(None, False)] if fetches else [], fetches)

@@ -13,10 +13,12 @@ import numpy as np
 import pylibcudf as plc
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
+from ...codegen.groups.conditions import Condition, element
 from ...codegen.handwritten import group_kernels as kernels
 from ...codegen.loop import Machine
 from ...codegen.steps import Program
-from ...codegen.targets.places import Layout
+from ...codegen.targets import emit_groups
+from ...codegen.targets.places import Layout, layout
 from . import launch
 from .buffers import Memory
 from .columns import FLOAT64, INT32, INT64, empty
@@ -35,30 +37,43 @@ Bounds = tuple[int, int]
 class Picking:
     """How groups are picked from slots; `flags`: what says whether a slot holds one, keys if `keyed`, else counts of rows.
 
-    `arrays` are accumulators by number, `state` a small array: their count, and the extremes of those `measured`.
+    Where there is a condition, those that do not fulfil it are no groups.  `bits` mark the slots of groups.  `arrays` are
+    accumulators by number, `state` a small array: their count, and the extremes of those `measured`.
     """
 
     program: Program
+    condition: Condition | None
     slots: int
     flags: Span
     keyed: bool
+    bits: Span
     arrays: Mapping[int, tuple[Span, plc.DataType]]
     places: Span
     state: Span
     measured: tuple[int, ...]
     codes: Mapping[str, bytes]
 
-    def steps(self) -> tuple[Launch, Launch]:
-        """Return the launches that count and measure."""
+    def steps(self) -> tuple[Launch, ...]:
+        """Return the launches that mark, count and measure."""
         values = [self.arrays[number][0] for number in self.measured]
         values += [self.flags] * (kernels.MEASURED - len(values))
-        given = self._ranges | {"counts": self.places, "state": self.state}
+        given = self._ranges | self._flags | {"counts": self.places, "state": self.state}
         given |= {"measured": len(self.measured)}
         given |= {f"values{i}": span for i, span in enumerate(values)}
         name = kernels.PLACES
-        return self._launch(kernels.COUNT, given), launch.prepared_block(
-            self.codes[name], name, kernels.SIGNATURES[name], given
-        )
+        places = launch.prepared_block(self.codes[name], name, kernels.SIGNATURES[name], given)
+        if self.condition is None:
+            return self._launch(kernels.COUNT, given), places
+        return self._test(self.condition), self._launch(kernels.MEASURE, given), places
+
+    def _test(self, condition: Condition) -> Launch:
+        """The launch that marks the groups for which the condition holds."""
+        given = {"slots": self.slots, "bits": self.bits, **self._flags}
+        given |= {f"all_{element(n)}": self.arrays[n][0] for n in condition.accumulators}
+        given |= launch.scalars(condition.parameters)
+        name, signature = emit_groups.NAME, emit_groups.signature(condition, self.program)
+        turns = -(-self.slots // emit_groups.LOADS)
+        return launch.prepared_fixed(self.codes[name], name, signature, turns, given)
 
     def found(self, words: Any) -> tuple[int, dict[int, Bounds]]:
         """Return how many groups there are, and the extremes of measured accumulators, from the words of the state."""
@@ -78,21 +93,32 @@ class Picking:
         base = alone[0] if single else 0
         numbers = _Target(INT64 if grouping.row is None else INT32, count)
         found: dict[int, plc.Column] = {}
-        rounds = max(-(-len(wide) // kernels.WIDE), -(-len(narrow) // kernels.NARROW), 1)
+        short = [n for n in wide if self.arrays[n][1] is INT32]
+        wide = [n for n in wide if n not in short]
+        # What one launch takes of each kind, and the type that it becomes
+        kinds = {
+            "wide": (wide, kernels.WIDE, None),
+            "narrow": (narrow, kernels.NARROW, INT32),
+            "short": (short, kernels.SHORT, INT64),
+        }
+        rounds = max(1, *(-(-len(wanted) // most) for wanted, most, _ in kinds.values()))
         for turn in range(rounds):
-            some = wide[turn * kernels.WIDE :][: kernels.WIDE]
-            others = narrow[turn * kernels.NARROW :][: kernels.NARROW]
-            given = self._ranges | {"places": self.places, "keyed": int(self.keyed), "base": base}
+            given = self._ranges | {"places": self.places, "flags": self.flags}
+            given |= {"keyed": int(self.keyed), "base": base}
             given |= {"numbers32": numbers.address, "numbers64": numbers.address}
             given |= {"width": 0 if turn else numbers.width}
-            given |= {"wide": len(some), "narrow": len(others)}
-            for i in range(kernels.WIDE + kernels.NARROW):
-                given |= {f"from{i}": numbers.address, f"to{i}": numbers.address}
-            for place, number in [*enumerate(some), *enumerate(others, kernels.WIDE)]:
-                span, data_type = self.arrays[number]
-                target = _Target(data_type if place < kernels.WIDE else INT32, count)
-                given |= {f"from{place}": span, f"to{place}": target.address}
-                found[number] = target.column()
+            place = 0
+            for name, (wanted, most, becomes) in kinds.items():
+                now = wanted[turn * most :][:most]
+                given[name] = len(now)
+                for i in range(place, place + most):
+                    given |= {f"from{i}": numbers.address, f"to{i}": numbers.address}
+                for i, number in enumerate(now, place):
+                    span, lying = self.arrays[number]
+                    target = _Target(becomes or lying, count)
+                    given |= {f"from{i}": span, f"to{i}": target.address}
+                    found[number] = target.column()
+                place += most
             if count:
                 self._launch(kernels.PICK, given).run(memory, {})
         return Groups(numbers.column(), found, self.codes[kernels.KEY], single)
@@ -100,14 +126,11 @@ class Picking:
     @property
     def _ranges(self) -> dict[str, Any]:
         warps, share = kernels.ranges(self.slots)
-        least = 0 if self.keyed else 1
-        return {
-            "slots": self.slots,
-            "warps": warps,
-            "share": share,
-            "flags": self.flags,
-            "least": least,
-        }
+        return {"slots": self.slots, "warps": warps, "share": share, "bits": self.bits}
+
+    @property
+    def _flags(self) -> dict[str, Any]:
+        return {"flags": self.flags, "least": 0 if self.keyed else 1}
 
     def _launch(self, name: str, given: Mapping[str, Any]) -> Launch:
         turns = given["warps"] * WARP
@@ -168,27 +191,45 @@ def picking(
     keys: Span | None,
     regions: Regions,
     codes: Mapping[str, bytes],
+    condition: Condition | None,
 ) -> Picking:
     """Lay out the picking of groups from `slots` slots; `spans` are the arrays of accumulators by name, `keys` a hash table's."""
     grouping = program.grouping
     assert grouping is not None
-    types = {"out_i": INT64, "out_f": FLOAT64}
+    types = {"out_i": INT64, "out_f": FLOAT64, "out_n": INT32}
     arrays = {
         number: (spans[array].part(row * slots, slots), types[array])
         for number, (array, row) in where.results().items()
     }
-    numbers = [grouping.rows, *(n for folded in program.folded for n in folded.accumulators)]
-    whole = [n for n in dict.fromkeys(numbers) if program.accumulators[n].machine is Machine.I64]
-    warps, _ = kernels.ranges(slots)
+    warps, share = kernels.ranges(slots)
     state = np.array([0, *([I64_MAX, -I64_MAX - 1] * kernels.MEASURED)], np.int64)
     return Picking(
         program,
+        condition,
         slots,
         arrays[grouping.rows][0] if keys is None else keys,
         keys is not None,
+        regions.large(warps * share // kernels.WORD, 4),
         arrays,
         regions.large(warps, 8),
         regions.small(state),
-        tuple(whole[: kernels.MEASURED]),
+        _measured(program),
         codes,
     )
+
+
+def _measured(program: Program) -> tuple[int, ...]:
+    """The accumulators of which extremes are found."""
+    assert program.grouping is not None
+    numbers = [program.grouping.rows, *(n for f in program.folded for n in f.accumulators)]
+    whole = [n for n in dict.fromkeys(numbers) if program.accumulators[n].machine is Machine.I64]
+    return tuple(whole[: kernels.MEASURED])
+
+
+def short_arrays(program: Program) -> frozenset[str]:
+    """The parameters of kernels that count and measure for which arrays of 32 bits are given."""
+    grouping, places = program.grouping, layout(program).results()
+    assert grouping is not None
+    given = {f"values{i}": number for i, number in enumerate(_measured(program))}
+    given |= {} if grouping.hashed else {"flags": grouping.rows}
+    return frozenset(name for name, number in given.items() if places[number][0] == "out_n")

@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from ...codegen.groups.conditions import Condition, condition_of
 from ...codegen.handwritten import group_kernels
 from ...codegen.indexes import Form, Index
 from ...codegen.loop import Machine
 from ...codegen.relations import Relation
 from ...codegen.stages import Limits, Stages, stages
 from ...codegen.steps import Program
-from ...codegen.targets import device, index_checks
+from ...codegen.targets import device, emit_groups, index_checks
 from ...codegen.targets.listing import operations
 from ...codegen.targets.places import Layout, layout
 from ...codegen.values import Input, NotFusable
@@ -32,7 +33,7 @@ from ..streaming import ORIGINS
 from . import launch
 from .buffers import blank_of
 from .launch import ColumnPart, Given, Launch, Launches
-from .picking import Picking, picking
+from .picking import Picking, picking, short_arrays
 from .regions import Region, Regions, Span
 from .relations import Known, Relations
 
@@ -76,6 +77,7 @@ class Sink:
     lists: tuple[Span, ...] = ()
     counter: Span | None = None
     picking: Picking | None = None
+    out_n: Span | None = None
 
 
 @dataclass(frozen=True)
@@ -93,13 +95,18 @@ class Ready:
 
 @dataclass
 class Prepared:
-    """The kernels of a pipeline, made for what they read; `ready` is there once all are compiled."""
+    """The kernels of a pipeline, made for what they read; `ready` is there once all are compiled.
+
+    `condition` is what groups are tested for in device memory; `untested` says why such groups are not.
+    """
 
     known: Known
     stages: Stages
     files: tuple[device.KernelFile, ...]
     codes: Future[Codes]
     operations: int
+    condition: Condition | None = None
+    untested: str | None = None
     ready: Ready | None = None
 
     def path(self, program: int) -> Path:
@@ -123,10 +130,27 @@ def generated(node: p.Pipeline, relations: Relations, context: Context) -> Prepa
     files = [device.kernel_file(program, text, *where) for program in made.programs]
     if any(index.form is Form.HASHED and index.unique for index in made.indexes):
         files.append(index_checks.cuda_kernel(*where))
+    condition, untested = None, None
     if _has_many_groups(main):
-        files += [group_kernels.group_kernel(name, *where) for name in group_kernels.SIGNATURES]
+        try:
+            condition = _condition(node.body, main)
+        except NotFusable as reason:
+            untested = reason.message
+        if condition is not None:
+            source = emit_groups.source(condition, main, text)
+            signature = emit_groups.signature(condition, main)
+            files.append(device.written_file(emit_groups.NAME, source, signature, *where))
+        names, short = group_kernels.needed(condition is not None), short_arrays(main)
+        files += [group_kernels.group_kernel(name, *where, short) for name in names]
     codes = _compiled(files, context.fuse)
-    return Prepared(relations.known(), made, tuple(files), codes, operations(main))
+    return Prepared(
+        relations.known(), made, tuple(files), codes, operations(main), condition, untested
+    )
+
+
+def _condition(body: p.Physical, main: Program) -> Condition | None:
+    """The condition on a body's groups, if there is one; raises `NotFusable`."""
+    return condition_of(body.predicate, main) if isinstance(body, p.FilterRows) else None
 
 
 def _has_many_groups(main: Program) -> bool:
@@ -178,6 +202,7 @@ class _Builder:
         codes: Sequence[bytes],
     ) -> None:
         self.made, self.relations, self.learnt = prepared.stages, relations, learnt
+        self.condition = prepared.condition
         self.estimate, self.codes = estimate, codes
         # Of kernels that are the same for all programs
         fixed = list(zip(prepared.files, codes, strict=True))[len(self.made.programs) :]
@@ -199,7 +224,7 @@ class _Builder:
         sink = self._sink(main)
         given = self._given(main, spans)
         given |= {"out_i": sink.out_i, "out_f": sink.out_f, "counter": sink.counter}
-        given |= {"keys": sink.keys, "state": sink.full}
+        given |= {"keys": sink.keys, "state": sink.full, "out_n": sink.out_n}
         lists = zip(main.rows_out, sink.lists, strict=True)
         given |= {f"out_row{number}": span for number, span in lists}
         self._add(main, self.codes[len(made.programs) - 1], sink.where, given)
@@ -269,9 +294,10 @@ class _Builder:
         out_i = self.regions.accumulators(integers, groups, 1)
         out_f = self.regions.accumulators(doubles, groups)
         doubt = self.regions.report(out_i.part(out_i.length - 1, 1))
-        spans = {"out_i": out_i, "out_f": out_f}
-        picked = picking(main, where, groups, spans, keys, self.regions, self.fixed)
-        return Sink(where, groups, out_i, out_f, doubt, keys, full, picking=picked)
+        out_n = self.regions.short_accumulators(len(where.identities("out_n")) * groups)
+        spans = {"out_i": out_i, "out_f": out_f, "out_n": out_n}
+        picked = picking(main, where, groups, spans, keys, self.regions, self.fixed, self.condition)
+        return Sink(where, groups, out_i, out_f, doubt, keys, full, picking=picked, out_n=out_n)
 
     def _lists(self, main: Program, where: Layout) -> Sink:
         """A sink of row numbers: of as many as the last run found, or as are expected."""

@@ -1,0 +1,173 @@
+"""Conditions on groups (HAVING) as terms over accumulators, so that a group is dropped before anything of it is copied.
+
+The term may be evaluated for slots that hold no group too, whose accumulators are still what these begin with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import cast
+
+from ...plan.expr import AggregateCall, Expr, columns_of
+from ...plan.types import Kind
+from ..expressions.arithmetic import convert
+from ..expressions.translate import machine_of_float, translate
+from ..kernel import ROW_LIMIT, Kernel
+from ..loop import Apply, Function, Machine, Name, Number, Select, Term
+from ..ranges import I64_MAX, Interval
+from ..relations import Source
+from ..steps import Program
+from ..values import NotFusable, Parameter, Value
+from .accumulate import Folded
+
+FOLDED_ROWS = 1 << 31  # of a group, for which sums in parts are exact where rows repeat
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Which groups stay: `keep` over elements of accumulators, which are called `element(number)`, and over parameters."""
+
+    keep: Term
+    accumulators: tuple[int, ...]
+    parameters: tuple[Parameter, ...]
+
+
+def element(number: int) -> str:
+    """The name of a group's element of an accumulator."""
+    return f"a{number}"
+
+
+def condition_of(predicate: Expr, program: Program) -> Condition:
+    """Translate a condition on a program's groups; raises `NotFusable` for what accumulators do not show.
+
+    Where rows repeat, groups of so many rows stay that their sums may be wrong, so that somebody notices.
+    """
+    kernel = Kernel(cast("Source", None))  # there is no table to read of
+    elements = _Elements(program)
+    called = {f.column: (f, c) for f, c in zip(program.folded, program.calls, strict=True)}
+    for column in columns_of(predicate):
+        if column not in called:
+            raise NotFusable(f'the condition on groups reads the key "{column.name}"')
+        folded, call = called[column]
+        kernel.deferred[column] = partial(elements.value, folded, call)
+    keep = translate(predicate, kernel).term
+    if kernel.doubts:
+        raise NotFusable("the condition on groups may need more than 64 bits")
+    if program.repeats and program.counted is not None:
+        many = Number(FOLDED_ROWS, Machine.I64)
+        count = elements.read(program.counted)
+        keep = Apply("|", (keep, Apply(">=", (count, many), Machine.BOOL)), Machine.BOOL)
+    return Condition(keep, tuple(elements.used), tuple(kernel.parameters))
+
+
+class _Elements:
+    """Results of aggregates as values over their accumulators; `used` are those that are read."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.used: dict[int, None] = {}
+
+    def read(self, number: int) -> Name:
+        self.used.setdefault(number)
+        return Name(element(number), self.program.accumulators[number].machine)
+
+    def value(self, folded: Folded, call: AggregateCall) -> Value:
+        made = VALUES.get(call.function)
+        if made is None or folded.distinct is not None or folded.values is not None:
+            raise NotFusable(f"the condition on groups reads {call.function}()")
+        return made(self, folded, call)
+
+    def valid(self, folded: Folded) -> Term | None:
+        """Whether any value of a group counted; None where its existence says so."""
+        grouping = self.program.grouping
+        count = folded.accumulators[-1]
+        if grouping is not None and count == grouping.rows:
+            return None
+        return Apply(">", (self.read(count), Number(0, Machine.I64)), Machine.BOOL)
+
+    @property
+    def rows(self) -> int:
+        """How many rows a group may have."""
+        return I64_MAX if self.program.repeats else max(self.program.relations[0].rows, 1)
+
+    def total(self, folded: Folded) -> tuple[Term, Interval | None]:
+        """The sum of a call's values and, of integers, what it may be."""
+        low, *rest = folded.accumulators[:-1]
+        if rest:
+            raise NotFusable("the condition on groups reads a sum of more than 64 bits")
+        term = self.read(low)
+        if term.type is Machine.F64:
+            return term, None
+        magnitude = self.program.accumulators[low].magnitude
+        rows = ROW_LIMIT if self.program.repeats else self.rows
+        most = I64_MAX if magnitude is None else min(magnitude * rows, I64_MAX)
+        return term, Interval(-most, most)
+
+
+def _count(given: _Elements, folded: Folded, call: AggregateCall) -> Value:
+    return Value(given.read(folded.accumulators[0]), None, Interval(0, given.rows))
+
+
+def _sum(given: _Elements, folded: Folded, call: AggregateCall) -> Value:
+    term, interval = given.total(folded)
+    if interval is None:
+        term = convert(term, machine_of_float(folded.column.type))
+    return Value(term, given.valid(folded), interval)
+
+
+def _count_true(given: _Elements, folded: Folded, call: AggregateCall) -> Value:
+    term, _ = given.total(folded)
+    return Value(term, given.valid(folded), Interval(0, given.rows))
+
+
+def _average(given: _Elements, folded: Folded, call: AggregateCall) -> Value:
+    """The sum divided once, as finished averages are."""
+    term, interval = given.total(folded)
+    one = Number(1, Machine.I64)
+    count: Term = given.read(folded.accumulators[-1])
+    some = Apply(">", (count, one), Machine.BOOL)
+    divisor = convert(Select(some, count, one, Machine.I64), Machine.F64)
+    scale = call.args[0].type.scale if interval is not None else 0
+    if scale:
+        divisor = Apply("*", (divisor, Number(float(10**scale), Machine.F64)), Machine.F64)
+    quotient = Apply("/", (convert(term, Machine.F64), divisor), Machine.F64)
+    return Value(quotient, given.valid(folded))
+
+
+def _extreme(given: _Elements, folded: Folded, call: AggregateCall) -> Value:
+    best, valid, kind = given.read(folded.accumulators[0]), given.valid(folded), folded.column.type
+    if kind.kind is Kind.BOOLEAN:
+        return _truth(given, folded, call)
+    if not kind.is_float:
+        magnitude = given.program.accumulators[folded.accumulators[0]].magnitude
+        most = I64_MAX if magnitude is None else magnitude
+        return Value(best, valid, Interval(-most - (magnitude is None), most))
+    # The inverse of `order_of_double`
+    below = Apply("<", (best, Number(0, Machine.I64)), Machine.BOOL)
+    flipped = Apply("^", (best, Number(I64_MAX, Machine.I64)), Machine.I64)
+    bits = Select(below, flipped, best, Machine.I64)
+    double: Term = Function("double_of_bits", (bits,), Machine.F64)
+    return Value(convert(double, machine_of_float(kind)), valid)
+
+
+def _truth(given: _Elements, folded: Folded, call: AggregateCall) -> Value:
+    """A BOOLEAN, which is False where it is NULL."""
+    best, valid = given.read(folded.accumulators[0]), given.valid(folded)
+    truth: Term = Apply("!=", (best, Number(0, Machine.I64)), Machine.BOOL)
+    value = Value(truth, valid)
+    return value if valid is None else replace(value, term=Apply("&", (truth, valid), Machine.BOOL))
+
+
+VALUES: dict[str, Callable[[_Elements, Folded, AggregateCall], Value]] = {
+    "count_star": _count,
+    "count": _count,
+    "count_if": _count_true,
+    "sum": _sum,
+    "avg": _average,
+    "min": _extreme,
+    "max": _extreme,
+    "bool_and": _truth,
+    "bool_or": _truth,
+}

@@ -1,0 +1,233 @@
+"""Conditions on groups: DuckDB's answers, and the kernel that tests them in device memory, run here as simulated CUDA."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import fuseline
+from fuseline.codegen.groups.conditions import Condition, condition_of
+from fuseline.codegen.steps import Program
+from fuseline.codegen.targets import device, emit_cuda, emit_groups
+from fuseline.codegen.values import NotFusable
+from fuseline.operators.cpu import pipeline as cpu
+from fuseline.plan.physical import FilterRows, Pipeline
+from tests.codegen import simulator
+from tests.codegen.fused import BOTH, notes
+from tests.compare import assert_same_as_duckdb
+
+ROWS, KEYS, THREADS = 600, 200, 32
+
+
+def _tables() -> dict[str, pa.Table]:
+    made = np.random.default_rng(18)
+
+    def cents(most: int, places: int) -> pa.Array:
+        digits = made.integers(-most, most, ROWS).tolist()
+        return pa.array([Decimal(n).scaleb(-places) for n in digits], pa.decimal128(18, places))
+
+    facts = {
+        "k": pa.array(made.integers(0, KEYS, ROWS) * 3 - 50, pa.int32()),
+        "far": made.integers(0, KEYS, ROWS) * 10**10,
+        "n": pa.array(made.integers(-20, 100, ROWS), pa.int32(), mask=made.random(ROWS) < 0.6),
+        "price": cents(10**6, 2),
+        "large": cents(10**18, 2),
+        "f": pa.array(made.normal(size=ROWS), mask=made.random(ROWS) < 0.5),
+        "fine": pa.array(made.random(ROWS) < 0.5, mask=made.random(ROWS) < 0.5),
+        "day": pa.array(made.integers(0, 9000, ROWS), pa.int32()).view(pa.date32()),
+        "s": made.choice(["ab", "cd", "ef"], ROWS),
+    }
+    return {"g": pa.table(facts), "u": pa.table({"k": np.arange(0, 300, 3), "name": ["x"] * 100})}
+
+
+TABLES = _tables()
+# All that conditions read, so that one kernel makes the groups of all queries
+ALL = ", ".join(
+    [
+        *("count(*)", "count(n)", "count(*) filter (where n > 3)", "sum(n)", "sum(price)"),
+        *("sum(f)", "avg(n)", "avg(price)", "avg(f)", "min(n)", "max(f)", "min(f)", "min(day)"),
+        *("max(fine)", "bool_and(fine)", "min(fine)", "sum(large)", "avg(large)"),
+    ]
+)
+TESTED = [
+    "count(*) > 3",
+    "count(n) = 0",
+    "count(*) in (2, 5)",
+    "count(*) filter (where n > 3) <> count(n)",
+    "count(*) * 2 - 1 > count(n) + 3",
+    "sum(n) > 100",
+    "sum(n) is null",
+    "not (sum(n) > 10)",
+    "sum(n) is not distinct from null or sum(n) < 0",
+    "sum(price) > 3000",
+    "sum(price) > -1e9",
+    "sum(price) > 1e9",
+    "sum(price) between -10.5 and 999.99",
+    "sum(price) * 2 > abs(sum(n)) + 3.5",
+    "sum(f) > 0.5",
+    "avg(n) >= 50 and sum(price) < 0",
+    "avg(price) > 50.5",
+    "avg(f) < 0",
+    "min(n) < 10 or max(f) > 1",
+    "min(f) > -0.5",
+    "max(f) is null",
+    "min(day) < date '1975-03-01'",
+    "max(fine) or bool_and(fine)",
+    "not min(fine)",
+    "coalesce(sum(n), -1) < 0",
+    "case when count(*) > 3 then sum(price) else sum(n) end > 30",
+    "null",
+]
+# The operator tests them once the groups are there
+LATER = {
+    "sum(large) > 10000000000000": "more than 64 bits",
+    "avg(large) > 10000000000000": "more than 64 bits",
+    "sum(n) > 9223372036854775807 - sum(n)": "64 bits",
+    "min(n) % 7 = 1": "no form in registers",
+}
+# No pipeline holds them
+APART = ["min(s) = 'ab'", "stddev_samp(n) > 30", "count(distinct n) > 1", "k + count(*) > 300"]
+
+
+@pytest.mark.parametrize("having", [*TESTED, *LATER, *APART])
+def test_groups_that_stay_are_those_of_duckdb(having: str) -> None:
+    shown = "sum(n)" if having in APART else ALL
+    query = f"select k, {shown} from g group by k having {having}"
+    assert_same_as_duckdb(query, TABLES, fuse=BOTH)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select far from g group by far having sum(n) > 50",
+        "select far, k from g group by far, k having count(*) > 1",
+        "select sum(n) from g having count(*) > 100",
+        "select sum(n) from g having count(*) > 100000",
+        "select k, sum(price) p from g group by k having count(*) > 2 order by p desc, k limit 7",
+        "select k from g group by k having sum(price) > (select avg(price) from g where n > 5)",
+        "select k from g group by k having count(*) > (select count(*) from g where n > 1000)",
+        "select k, name, sum(n) from g join u using (k) group by k, name having sum(n) > 40",
+        "select count(*) from u where k in (select k from g group by k having sum(price) > 2000)",
+        "select s, sum(n) from g group by s having sum(n) > 1000 and s < 'e'",
+        "select k from g where n > 1000 group by k having count(*) > 0",
+    ],
+)
+def test_other_groups_and_what_reads_them(query: str) -> None:
+    assert_same_as_duckdb(query, TABLES, fuse=BOTH)
+    assert all("kernel " in note for note in notes(query, TABLES))
+
+
+def groups_of(
+    having: str, monkeypatch: pytest.MonkeyPatch
+) -> tuple[FilterRows, Program, list[Any], list[int]]:
+    """A pipeline's body and program, its accumulators before the condition, and the slots that stay."""
+    found: list[tuple[Program, list[Any]]] = []
+    finished = cpu.finished
+
+    def keep(made: Program, outcome: Any, *rest: Any) -> Any:
+        found.append((made, outcome.arrays))
+        return finished(made, outcome, *rest)
+
+    monkeypatch.setattr(cpu, "finished", keep)
+    with fuseline.connect(device="cpu", fuse="always") as connection:
+        connection.register("g", TABLES["g"])
+        frame = connection.sql(f"select k, {ALL} from g group by k having {having}")
+        plan = connection.physical(frame.plan)
+        keys = frame.to_arrow()["k"].to_pylist()
+        profile = frame.profile
+    assert isinstance(plan, Pipeline)
+    (node,) = [n.node for n in profile.nodes]
+    assert isinstance(node, Pipeline)
+    assert isinstance(node.body, FilterRows)
+    ((program, arrays),) = found
+    assert program.grouping is not None
+    (key,) = program.grouping.keys
+    return node.body, program, arrays, sorted(k - key.low for k in keys)
+
+
+def marked(condition: Condition, program: Program, arrays: list[Any], least: int) -> list[int]:
+    """The slots that the simulated kernel marks."""
+    assert program.grouping is not None
+    slots = len(arrays[0])
+    words = -(-slots // (32 * emit_groups.LOADS)) * emit_groups.LOADS
+    given: dict[str, Any] = {
+        "slots": np.int64(slots),
+        "flags": arrays[program.grouping.rows],
+        "least": np.int64(least),
+        "bits": np.full(words, 77, np.int32),
+    }
+    given |= {f"all_a{n}": arrays[n] for n in condition.accumulators}
+    given |= {p.name: getattr(np, p.machine.value)(p.value) for p in condition.parameters}
+    cuda = simulator.Cuda(2, THREADS, 0)
+    cuda.jit = lambda **options: lambda function: function  # type: ignore[attr-defined]
+    text = emit_groups.source(condition, program, "a plan")
+    space: dict[str, Any] = {"cuda": cuda, **simulator.functions(cuda), **simulator.FUNCTIONS}
+    for line in emit_cuda.IMPORTS[1:]:
+        text = text.replace(f"{line}\n", "") if line else text
+    exec(compile(text, "group_test", "exec"), space)
+    names = [name for name, _ in emit_groups.signature(condition, program)]
+    cuda.launch(space[emit_groups.NAME], [given[name] for name in names])
+    bits = np.unpackbits(given["bits"].view(np.uint8), bitorder="little")
+    assert not bits[slots:].any()
+    return np.flatnonzero(bits[:slots]).tolist()
+
+
+@pytest.mark.parametrize("having", TESTED)
+def test_the_kernel_marks_groups_that_stay(having: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if having == "null":
+        return  # of which the optimizer leaves no group
+    body, program, arrays, expected = groups_of(having, monkeypatch)
+    condition = condition_of(body.predicate, program)
+    assert marked(condition, program, arrays, 1) == expected
+
+
+@pytest.mark.parametrize("having", LATER)
+def test_conditions_that_accumulators_do_not_show(
+    having: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body, program, _, _ = groups_of(having, monkeypatch)
+    with pytest.raises(NotFusable, match=LATER[having]):
+        condition_of(body.predicate, program)
+
+
+def test_constants_are_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
+    sources = set()
+    for having in ("sum(price) > 300", "sum(price) > 4000.5"):
+        body, program, _, _ = groups_of(having, monkeypatch)
+        condition = condition_of(body.predicate, program)
+        sources.add(emit_groups.source(condition, program, "a plan"))
+        assert len(condition.accumulators) == 1  # what counts rows is read by way of `flags`
+    assert len(sources) == 1
+
+
+def test_a_sum_that_may_have_overflowed_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where rows repeat, the host looks whether a group has too many rows, which must not be dropped before."""
+    from dataclasses import replace
+
+    body, program, arrays, _ = groups_of("sum(price) > 1e9", monkeypatch)
+    repeating = replace(program, repeats=True, counted=program.grouping.rows)  # type: ignore[union-attr]
+    condition = condition_of(body.predicate, repeating)
+    assert marked(condition, repeating, arrays, 1) == []
+    counts = arrays[program.grouping.rows].copy()  # type: ignore[union-attr]
+    counts[[5, 190]] = 2**31
+    held = [counts if a is arrays[program.grouping.rows] else a for a in arrays]  # type: ignore[union-attr]
+    assert marked(condition, repeating, held, 1) == [5, 190]
+
+
+CUBINS = ("sum(price) > 3000", "avg(price) > 50.5 and count(n) > 2", "min(f) > -0.5 or max(fine)")
+
+
+@pytest.mark.parametrize("having", CUBINS)
+def test_the_kernel_compiles_for_a_gpu(having: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numba_cuda")
+    body, program, _, _ = groups_of(having, monkeypatch)
+    condition = condition_of(body.predicate, program)
+    text = emit_groups.source(condition, program, "a plan")
+    signature = emit_groups.signature(condition, program)
+    ptx = device.ptx(text, emit_groups.NAME, signature, (9, 0))
+    assert ".local" not in ptx
+    assert device.link(ptx, emit_groups.NAME, (9, 0)).startswith(b"\x7fELF")
