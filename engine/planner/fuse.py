@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from ..plan.node import walk
 from ..plan.physical import (
     ComputeColumns,
+    ConcatRows,
     FilterRows,
     HashAggregate,
     HashJoin,
@@ -23,9 +24,11 @@ from ..plan.physical import (
     Stored,
 )
 from ..settings import FuseChoice
-from .bodies import Body, is_link, outside, spine, with_used
+from .bodies import Body, is_link, outside, spine, untested, with_used
+from .full_joins import halves
 from .groups import is_held
 from .probes import arranged
+from .reduce_builds import with_reduced_builds
 from .two_steps import in_two_steps
 
 # Rows below which the CPU's operators finish before a kernel has been looked up; compiling one takes half a second.
@@ -55,7 +58,7 @@ class _Fusion:
 
     def visit(self, node: Physical) -> Physical:
         if id(node) not in self.done:
-            made = self.pipeline(node) or self._plain(node)
+            made = self.pipeline(node) or self._in_halves(node) or self._plain(node)
             self.done[id(node)] = node, made  # the node is kept, so that its id stays its own
         return self.done[id(node)][1]
 
@@ -63,7 +66,26 @@ class _Fusion:
         rebuilt = node.with_children([self.visit(child) for child in node.children])
         if self.joins(node) and isinstance(node, HashJoin | NestedLoopJoin | HashAggregate):
             return replace(rebuilt, not_fused=outside(node))
+        if isinstance(node, FilterRows) and isinstance(node.input, HashAggregate):
+            fused = isinstance(rebuilt.children[0], Pipeline)
+            return replace(rebuilt, not_fused=untested(node, node.input) if fused else None)
         return rebuilt
+
+    def _in_halves(self, node: Physical) -> Physical | None:
+        """A full join as the rows of two pipelines, each of which reads both of its sides."""
+        found = halves(node)
+        if found is None:
+            return None
+        for child in node.children:
+            self.readers[id(child)] += 1
+        made = tuple(self.visit(half) for half in found)
+        if not all(isinstance(half, Pipeline) for half in made):
+            for child in node.children:
+                self.readers[id(child)] -= 1
+            return None
+        return ConcatRows(
+            made, node.columns, device=node.device, reason=node.reason, estimate=node.estimate
+        )
 
     def joins(self, node: Physical) -> bool:
         """Whether joins are fused where this operator runs, however small they are and many their groups."""
@@ -71,6 +93,8 @@ class _Fusion:
 
     def pipeline(self, node: Physical) -> Physical | None:
         """Return a pipeline that ends in this operator, or None."""
+        if isinstance(node, FilterRows) and (found := self._conditioned(node)) is not None:
+            return found
         aggregates = isinstance(node, HashAggregate)
         if aggregates or is_link(node):
             found = self._sink(node, node.input if isinstance(node, HashAggregate) else node)
@@ -78,6 +102,19 @@ class _Fusion:
                 return found
         rows = node.device == "cpu" and _is_row_selection(node)
         return self._row_wise(node) if rows or aggregates else None
+
+    def _conditioned(self, node: FilterRows) -> Physical | None:
+        """A pipeline that ends in those groups for which a condition on them holds."""
+        groups = node.input
+        if not isinstance(groups, HashAggregate) or untested(node, groups) is not None:
+            return None
+        if self.readers.get(id(groups), 1) > 1 or groups.device != node.device:
+            return None
+        made = self.visit(groups)
+        if not isinstance(made, Pipeline) or not isinstance(made.body, HashAggregate):
+            return None
+        body = node.with_children([made.body])
+        return replace(made, body=body, estimate=node.estimate, prepared={})
 
     def _row_wise(self, node: Physical) -> Physical | None:
         """A pipeline without joins, all of whose operators only it reads."""
@@ -99,7 +136,7 @@ class _Fusion:
         """A pipeline of an aggregate over a chain, or of the rows of a chain that filters or joins."""
         if not (self.joins(node) or _has_joins(chain)):
             return None
-        body = Body(self.readers)
+        body = Body(self.readers, lambda filter: self._conditioned(filter) is not None)
         below = arranged(body.chain(chain), body)
         made = below if node is chain else node.with_children([below])
         hashed = self.joins(node)
@@ -131,7 +168,7 @@ class _Fusion:
         return self._is_worth_it(leaf)
 
     def _pipeline(self, node: Physical, made: Physical, body: Body) -> Pipeline:
-        made, inputs = with_used(made, body.inputs)
+        made, inputs = with_used(with_reduced_builds(made, body.inputs), body.inputs)
         return _pipeline(node, made, tuple(self.visit(given) for given in inputs))
 
 

@@ -19,6 +19,7 @@ from fuseline.plan.physical import (
     HashJoin,
     Physical,
     Pipeline,
+    aggregate_of,
 )
 from fuseline.plan.text import describe
 from fuseline.planner.fuse import SMALL_INPUT, fuse
@@ -108,6 +109,47 @@ def test_an_aggregate_that_two_operators_read_runs_once(connection: fuseline.Con
     assert sum("by k" in describe(node.body) for node in pipelines.values()) == 1
 
 
+@pytest.mark.parametrize(
+    ("query", "held"),
+    [
+        ("select k, sum(v) from t group by k having sum(v) > 3", True),
+        ("select k from t join other using (k) group by k having min(w) > 3", True),
+        ("select count(*) from t having count(*) > 3", True),
+        # read by others too
+        (
+            "with g as (select k, sum(v) as s from t group by k) "
+            "select * from g where s > 3 and s = (select max(s) from g)",
+            False,
+        ),
+        ("select k, sum(v) from t group by k having sum(v) > k", False),
+        ("select k, min(s) from t group by k having min(s) > 'a'", False),
+        ("select k, sum(v) from t group by k having count(distinct v) > 1", False),
+    ],
+)
+def test_a_condition_on_groups(connection: fuseline.Connection, query: str, held: bool) -> None:
+    assert (FilterRows in _bodies(connection, query)) is held
+
+
+def test_why_a_condition_on_groups_is_in_no_pipeline(connection: fuseline.Connection) -> None:
+    text = connection.sql("select k, sum(v) from t group by k having sum(v) > k").explain()
+    assert 'not fused: the condition on groups reads the key "k"' in text
+
+
+def test_a_condition_on_groups_keeps_the_expected_groups_of_the_aggregate(
+    connection: fuseline.Connection,
+) -> None:
+    """By which a hash table is sized."""
+    plan = connection.physical(
+        connection.sql("select v, count(*) from large group by v having count(*) > 1").plan
+    )
+    assert isinstance(plan, Pipeline)
+    groups = aggregate_of(plan.body)
+    assert groups is not None
+    assert groups.estimate is not None
+    assert plan.estimate is not None
+    assert plan.estimate < groups.estimate
+
+
 def test_the_operators_of_an_input_stand_below_it(connection: fuseline.Connection) -> None:
     query = "select count(*) from other where k in (select k from t group by k having sum(v) > 3)"
     lines = connection.sql(query).explain().splitlines()
@@ -116,9 +158,9 @@ def test_the_operators_of_an_input_stand_below_it(connection: fuseline.Connectio
         "HashAggregate  count(*) as count_star()",
         "HashJoin semi  k#1 = k#2  build=right  -> nothing",
         "MemoryScan  other  k#1",
-        "FilterRows  sum > 3  -> k#2",
         "Stored  0",
         "Pipeline",
+        "FilterRows  sum > 3  -> k#2",
         "HashAggregate  by k#2  sum(v) as sum",
         "MemoryScan  t  k#2, v",
     ]

@@ -1,0 +1,297 @@
+"""Build sides that are much larger than what probes them keep only the rows whose keys the probe side has.
+
+    HashJoin(a, b, k)  ->  HashJoin(a, HashJoin(b, a', k, semi), k)
+
+`a'` is the probe side, or a part of it that has the same keys and more.  A kernel makes a set of its keys in one more pass over its
+rows, by which rows of `b` are dropped before they are put into the index.  Joins that are reduced by the same part share the set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from ..plan.expr import Column, ColumnRef, columns_of, new_column
+from ..plan.node import walk
+from ..plan.physical import (
+    ComputeColumns,
+    FilterRows,
+    HashJoin,
+    NestedLoopJoin,
+    Physical,
+    build_side,
+    probe_side,
+)
+from ..plan.types import DataType, Kind
+from .bodies import columns_read, spine, table_rows
+from .chain_estimate import ChainEstimates, expected_column
+from .estimate import key_domain
+from .probe_order import CACHED_BYTES, domain, index_bytes
+from .selectivity import ColumnEstimate
+
+KINDS = ("inner", "left", "single", "semi", "anti", "mark")
+MEMBERSHIP = ("semi", "anti", "mark")
+# What a row costs, as multiples of what a GPU takes to stream four bytes: where the index stays in a cache, and where it does not
+TEST_BIT = (2.0, 6.0)
+INSERT_BIT = (2.0, 7.0)  # most of which find the bit set, or set several at once
+PROBE_ROW = (6.0, 15.0)
+INSERT_ROW = (2.5, 15.0)
+# What reading a value costs, by how many values its column has, as codes are narrow; texts have no codes where they are many
+NARROW = ((256.0, 0.25), (65_536.0, 0.5))
+TEXT = 8.0
+LEAST_GAIN = 1.0  # for each row of a build side, as estimates are no more than that
+CPU_PASS = 4.0  # by how much going through rows costs a CPU more than that, whose kernels are not bound by memory
+ONE_MORE_KERNEL = 1e7  # as long as a launch on a GPU takes
+
+
+Identity = tuple[int, tuple[Column, ...], tuple[bool, ...]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """A part of a probe side, and those of its columns that hold the keys of a join above it."""
+
+    part: Physical
+    keys: tuple[Column, ...]
+    null_equal: tuple[bool, ...]
+
+    @property
+    def identity(self) -> Identity:
+        return id(self.part), self.keys, self.null_equal
+
+
+def with_reduced_builds(body: Physical, inputs: Sequence[Physical]) -> Physical:
+    """Return the body of a pipeline with build sides reduced where that costs less than what it spares."""
+    joins = list({id(n): n for n in walk(body) if isinstance(n, HashJoin)}.values())
+    chosen = _chosen(joins, _Costs(ChainEstimates(inputs), _sets(joins)))
+    return _Reduction(chosen).visit(body) if chosen else body
+
+
+def _sets(joins: Sequence[HashJoin]) -> set[Identity]:
+    """The sets of keys that the kernels of a body make anyway."""
+    found = (j for j in joins if not reads_build(j))
+    return {(id(build_side(j)), _build_keys(j), j.null_equal) for j in found}
+
+
+def _chosen(joins: Sequence[HashJoin], costs: _Costs) -> dict[int, tuple[Source, float]]:
+    """For joins, by their identity, the part that reduces their build side and the share of it that remains.
+
+    The part that spares most for all the joins that it can reduce comes first.
+    """
+    spared: dict[Source, dict[int, tuple[float, float]]] = {}
+    known: dict[Identity, Source] = {}
+    for join in joins:
+        if join.kind not in KINDS or join.null_aware:
+            continue
+        for found in _sources(join):
+            source = known.setdefault(found.identity, found)
+            gain, fraction = costs.spared(join, source)
+            if gain > 0.0:
+                spared.setdefault(source, {})[id(join)] = gain, fraction
+    chosen: dict[int, tuple[Source, float]] = {}
+    while spared:
+        totals = {
+            source: sum(gain for gain, _ in reduced.values()) - costs.source(source)
+            for source, reduced in spared.items()
+        }
+        best = max(totals, key=lambda s: totals[s])
+        if totals[best] <= 0.0:
+            break
+        chosen |= {number: (best, fraction) for number, (_, fraction) in spared[best].items()}
+        spared = {
+            source: rest
+            for source, reduced in spared.items()
+            if (rest := {number: gain for number, gain in reduced.items() if number not in chosen})
+        }
+    return chosen
+
+
+def _sources(join: HashJoin) -> Iterator[Source]:
+    """Yield the parts of a join's probe side in which all keys occur that the probe side has, the largest first."""
+    from_left = probe_side(join) is join.left
+    keys = join.left_keys if from_left else join.right_keys
+    waiting = [(probe_side(join), keys)]
+    while waiting:
+        node, keys = waiting.pop(0)
+        yield Source(node, keys, join.null_equal)
+        waiting += _below(node, keys)
+
+
+def _below(
+    node: Physical, keys: tuple[Column, ...]
+) -> Iterator[tuple[Physical, tuple[Column, ...]]]:
+    """Yield inputs of a node of which each row of the node has all keys, and the names that they have there."""
+    match node:
+        case FilterRows(input=below):
+            yield below, keys
+        case ComputeColumns(input=below, items=items):
+            made = dict(items)
+            refs = [made[key] for key in keys]
+            passed = tuple(ref.column for ref in refs if isinstance(ref, ColumnRef))
+            if len(passed) == len(keys):
+                yield below, passed
+        case HashJoin(left=left, right=right, kind=kind):
+            pairs = list(zip(node.left_keys, node.right_keys, strict=True))
+            sides = [(left, {b: a for a, b in pairs}), (right, dict(pairs))]
+            for side, equal in sides if kind == "inner" else [(left, {})]:
+                own = side.columns
+                named = tuple(key if key in own else equal.get(key) for key in keys)
+                found = tuple(key for key in named if key is not None and key in own)
+                if len(found) == len(keys):
+                    yield side, found
+        case NestedLoopJoin(left=left):
+            if all(key in left.columns for key in keys):
+                yield left, keys
+
+
+@dataclass
+class _Costs:
+    """What passes over parts of a body cost, and what a reduction spares."""
+
+    estimates: ChainEstimates
+    there: set[Identity]
+
+    def source(self, source: Source) -> float:
+        """What it costs to make the set of keys, unless it is there anyway."""
+        if source.identity in self.there:
+            return 0.0
+        cost = self.made(source.part, frozenset(source.keys))
+        return ONE_MORE_KERNEL + (cost * CPU_PASS if source.part.device == "cpu" else cost)
+
+    def spared(self, join: HashJoin, source: Source) -> tuple[float, float]:
+        """What a join's build costs less once the set of keys is there, and the share of its rows that remains."""
+        build, keys = build_side(join), _build_keys(join)
+        known, other = self.estimates.relation(build), self.estimates.relation(source.part)
+        pairs = [
+            (expected_column(known, a), expected_column(other, b))
+            for a, b in zip(keys, source.keys, strict=True)
+        ]
+        shares = (b.distinct / max(key_domain(a, b), 1.0) for a, b in pairs)
+        fraction = min(1.0, *shares)
+        rows = table_rows(spine(source.part))  # from which a kernel chooses the form of an index
+        size = index_bytes(rows, [b for _, b in pairs], membership=True)
+        tested = _each(TEST_BIT, size)
+        gain = (1.0 - fraction) * self.insert(join) - tested
+        return known.rows * gain if gain >= LEAST_GAIN else 0.0, fraction
+
+    def insert(self, join: HashJoin) -> float:
+        """What it costs to put one row of the build side into its index."""
+        build = self.estimates.relation(build_side(join))
+        bits = not reads_build(join)
+        keys = [expected_column(build, key) for key in _build_keys(join)]
+        return _each(INSERT_BIT if bits else INSERT_ROW, index_bytes(build.rows, keys, bits))
+
+    def made(self, node: Physical, wanted: frozenset[Column]) -> float:
+        """What it costs to go through the rows of a part again, its indexes being there as far as they are the same."""
+        match node:
+            case FilterRows(input=below, predicate=predicate):
+                return self.made(below, wanted | columns_of(predicate))
+            case ComputeColumns(input=below, items=items):
+                read = (columns_of(expr) for column, expr in items if column in wanted)
+                return self.made(below, frozenset().union(*read))
+            case HashJoin():
+                return self.probed(node, wanted)
+            case NestedLoopJoin(left=left):
+                return self.made(left, wanted | columns_read(node))
+        columns = self.estimates.relation(node).columns
+        own = wanted.intersection(node.columns)
+        each = sum(_value(column.type, columns.get(column)) for column in own)
+        return table_rows(node) * max(each, NARROW[0][1])
+
+    def probed(self, join: HashJoin, wanted: frozenset[Column]) -> float:
+        read = wanted | columns_read(join)
+        probe, build = probe_side(join), build_side(join)
+        keys = [expected_column(self.estimates.relation(build), k) for k in _build_keys(join)]
+        rows, built = self.estimates.relation(probe).rows, self.estimates.relation(build).rows
+        bits = not reads_build(join, wanted)
+        cost = self.made(probe, read)
+        cost += rows * _each(TEST_BIT if bits else PROBE_ROW, index_bytes(built, keys, bits))
+        if join.kind in MEMBERSHIP or reads_build(join, wanted) == reads_build(join):
+            return cost  # the index is the one that the main kernel probes
+        return cost + self.made(build, read) + built * self.insert(join)
+
+
+def reads_build(join: HashJoin, wanted: frozenset[Column] | None = None) -> bool:
+    """Whether columns of the rows found are read, so that an index is of rows; else a set of keys is enough.
+
+    `wanted` are the columns of the join that are read, by default all.
+    """
+    if join.residual is not None:
+        return True
+    if join.kind in MEMBERSHIP:
+        return False
+    own = set(build_side(join).columns)
+    equal = set(_build_keys(join)) if join.kind == "inner" else set()
+    read = set(join.columns) if wanted is None else wanted.intersection(join.columns)
+    return not own.isdisjoint(read - equal)
+
+
+def _build_keys(join: HashJoin) -> tuple[Column, ...]:
+    return join.right_keys if build_side(join) is join.right else join.left_keys
+
+
+def _value(data_type: DataType, known: ColumnEstimate | None) -> float:
+    """What it costs to read one value of a column."""
+    if known is None:
+        return 1.0
+    few = domain(known) if data_type.is_integer or data_type.kind is Kind.DATE else known.distinct
+    texts = data_type.kind is Kind.VARCHAR
+    return next((cost for most, cost in NARROW if few <= most), TEXT if texts else 1.0)
+
+
+def _each(cost: tuple[float, float], size: float) -> float:
+    near, far = cost
+    return near if size <= CACHED_BYTES else far
+
+
+@dataclass
+class _Reduction:
+    """One pass over a body; what is reached twice stays one object, and so does each set of keys."""
+
+    chosen: dict[int, tuple[Source, float]]
+    done: dict[int, Physical] = field(default_factory=dict)
+    renamed: dict[Source, Physical] = field(default_factory=dict)
+
+    def visit(self, node: Physical) -> Physical:
+        if id(node) not in self.done:
+            self.done[id(node)] = self.made(node)
+        return self.done[id(node)]
+
+    def made(self, node: Physical) -> Physical:
+        made = node.with_children([self.visit(child) for child in node.children])
+        if id(node) not in self.chosen:
+            return made
+        assert isinstance(node, HashJoin)
+        assert isinstance(made, HashJoin)
+        source, fraction = self.chosen[id(node)]
+        build, found = build_side(made), self.visit(source.part)
+        keys = source.keys
+        if not set(found.columns).isdisjoint(build.columns):
+            found = self.renamed_keys(source)
+            keys = found.columns
+        rows = build_side(node).estimate
+        reduced = HashJoin(
+            build,
+            found,
+            "semi",
+            _build_keys(node),
+            keys,
+            source.null_equal,
+            device=node.device,
+            reason=node.reason,
+            estimate=None if rows is None else rows * fraction,
+        )
+        return replace(made, left=reduced) if build is made.left else replace(made, right=reduced)
+
+    def renamed_keys(self, source: Source) -> Physical:
+        """The keys of a part under names of their own, where a build side reads the same table."""
+        if source not in self.renamed:
+            part = self.visit(source.part)
+            self.renamed[source] = ComputeColumns(
+                part,
+                tuple((new_column(k.name, k.type), ColumnRef(k)) for k in source.keys),
+                device=part.device,
+                reason=part.reason,
+                estimate=part.estimate,
+            )
+        return self.renamed[source]

@@ -1,0 +1,169 @@
+"""Build sides that keep only rows whose keys the probe side has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+
+import fuseline
+from fuseline.plan.node import walk
+from fuseline.plan.physical import HashJoin, Pipeline, build_side
+from fuseline.planner import reduce_builds
+from tests.codegen.random_checks import EXAMPLES, Connections, check, random_settings
+from tests.codegen.random_joins import joins, table_sets
+from tests.compare import Ordering, assert_same_as_duckdb
+from tests.planner.build import physical
+
+OTHER_SHOPS = """
+    select count(*) from sales s where s.shop = 5
+    and exists (select * from sales o where o.item = s.item and o.shop <> s.shop)
+"""
+
+
+def _reduced(query: str, device: str = "gpu") -> list[HashJoin]:
+    """The joins whose build side is reduced, in the pipelines of a query."""
+    plan = physical(query, device=device, fuse="always")
+    bodies = [node.body for node in walk(plan) if isinstance(node, Pipeline)]
+    found = {id(n): n for body in bodies for n in walk(body) if isinstance(n, HashJoin)}
+    sides = ((join, build_side(join)) for join in found.values())
+    return [j for j, side in sides if isinstance(side, HashJoin) and side.kind == "semi"]
+
+
+def test_a_large_build_side_of_a_filtered_probe_side() -> None:
+    (join,) = _reduced(OTHER_SHOPS)
+    reduction = build_side(join)
+    assert isinstance(reduction, HashJoin)
+    assert reduction.left_keys == join.right_keys
+    assert (reduction.estimate or 0.0) < 0.01 * (reduction.left.estimate or 0.0)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        # all rows of the probe side remain
+        OTHER_SHOPS.replace("s.shop = 5", "s.shop > 0"),
+        # the build side is small
+        "select count(*) from sales join items using (item) where shop = 5 and kind = 'a'",
+        # a NULL of the build side decides
+        "select count(*) from stock where shop = 5 and item not in (select nullif(item, 3) from sales)",
+        # bits are as fast to set as to ask for
+        "select count(*) from stock where shop = 5 and item in (select item from sales)",
+    ],
+)
+def test_where_it_does_not_pay(query: str) -> None:
+    assert _reduced(query) == []
+
+
+def test_two_joins_share_the_set() -> None:
+    query = OTHER_SHOPS + (
+        "and not exists (select * from sales p where p.item = s.item and p.amount < s.amount)"
+    )
+    one, other = (build_side(join) for join in _reduced(query))
+    assert isinstance(one, HashJoin)
+    assert isinstance(other, HashJoin)
+    assert one.right is other.right
+
+
+def test_a_set_that_the_main_kernel_probes_costs_nothing() -> None:
+    """Rows of the few items go into no other index than that of the items."""
+    query = """
+        select count(*) from stock s join items using (item)
+        where kind = 'a'
+        and exists (select * from sales o where o.item = s.item and o.shop <> s.shop)
+    """
+    (join,) = _reduced(query)
+    reduction = build_side(join)
+    assert isinstance(reduction, HashJoin)
+    sides = [build_side(n) for n in walk(join.left) if isinstance(n, HashJoin)]
+    assert any(reduction.right is side for side in sides)
+
+
+@pytest.fixture
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every build side that can be reduced is."""
+    monkeypatch.setattr(reduce_builds._Costs, "spared", lambda *_: (1.0, 0.5))
+    monkeypatch.setattr(reduce_builds._Costs, "source", lambda *_: 0.0)
+
+
+A = {
+    "id": list(range(12)),
+    "k": [1, 1, 2, 3, None, None, 5, 7, 7, 8, 2, 3],
+    "f": [0.0, -0.0, float("nan"), None, 1.0, 2.0, 0.0, 1.5, None, 2.0, 1.0, float("nan")],
+    "v": [1, 2, 3, 4, 5, 6, None, 8, 9, 1, 2, 3],
+}
+B = {
+    "k": [1, 1, 2, 2, None, 9, 7, 3, 11, None],
+    "f": [-0.0, float("nan"), 1.0, None, 1.5, 9.0, 0.0, 2.0, 2.0, 1.0],
+    "w": [1, 2, 3, None, 4, 5, 9, 4, 1, 7],
+}
+C = {"k": [1, 2, 7, 8, None], "n": ["a", "b", "c", "d", "e"]}
+EMPTY = {
+    name: pa.array([], pa.int64() if name != "f" else pa.float64()) for name in ("k", "f", "w")
+}
+TABLES: dict[str, Any] = {
+    "a": pa.table(A),
+    "b": pa.table(B),
+    "c": pa.table(C),
+    "empty": pa.table(EMPTY),
+}
+QUERIES = [
+    "select count(*), sum(v) from a where v > 1 and exists (select * from b where b.k = a.k)",
+    "select count(*), sum(v) from a where v > 1 and not exists (select * from b where b.k = a.k)",
+    "select count(*), sum(v) from a where exists (select * from b where b.k = a.k and w <> v)",
+    "select count(*), sum(v) from a where not exists (select * from b where b.k = a.k and w <> v)",
+    "select count(*), sum(v) from a where k not in (select k from b)",
+    "select count(*), sum(v) from a where k not in (select k from b where k is not null)",
+    "select sum(v), sum(w) from a left join b on a.k = b.k and w < 5 where v < 9",
+    "select sum(v), sum(w) from a left join b on a.k is not distinct from b.k where v < 9",
+    "select sum(v), sum(w) from a join b on a.f = b.f where v < 9",
+    "select n, sum(v), sum(w) from a join c on a.k = c.k left join b on b.k = c.k where v > 1 group by n",
+    "select count(*) from a where v > 2 and (k in (select k from b) or v = 3)",
+    "select id, (select w from b where b.k = a.k and w = 9) as w from a where v > 7",
+    "select sum(v) from a join c using (k) where exists (select * from b where b.k = c.k and w <> v)"
+    " and not exists (select * from b where b.k = a.k and w = v)",
+    "select count(*), sum(v) from a where not exists (select * from empty where empty.k = a.k)",
+    "select sum(b.w) from empty left join b on b.k = empty.k",
+    "select sum(v), sum(w) from a join b on a.k = b.k and a.v = b.w where v < 9",
+]
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("query", QUERIES)
+def test_answers(query: str) -> None:
+    assert_same_as_duckdb(query, TABLES, fuse=("always",), ordered=False)
+
+
+@pytest.mark.usefixtures("always")
+def test_queries_are_reduced() -> None:
+    """What the test of answers is worth."""
+    with fuseline.connect(device="cpu", fuse="always") as connection:
+        for name, table in TABLES.items():
+            connection.register(name, table)
+        text = "\n".join(connection.sql(query).explain() for query in QUERIES)
+    with pytest.MonkeyPatch.context() as patch, fuseline.connect(device="cpu", fuse="always") as c:
+        patch.setattr(reduce_builds._Costs, "spared", lambda *_: (0.0, 1.0))
+        for name, table in TABLES.items():
+            c.register(name, table)
+        plain = "\n".join(c.sql(query).explain() for query in QUERIES)
+    assert text.count("HashJoin semi") > plain.count("HashJoin semi") + len(QUERIES) // 2
+
+
+@pytest.mark.usefixtures("always")
+def test_random_joins(tmp_path: Path) -> None:
+    with (
+        fuseline.connect(device="cpu", fuse="always", cache_dir=tmp_path, check=True) as fused,
+        fuseline.connect(device="cpu", fuse="never") as unfused,
+    ):
+        connections = Connections(fused, unfused)
+
+        @random_settings(EXAMPLES // 4)
+        @given(tables=table_sets(), query=joins())
+        def attempt(tables: dict[str, pa.Table], query: str) -> None:
+            check(connections, tables, query, Ordering(False))
+
+        attempt()
+        assert connections.fused_share > 0.6, connections.notes.most_common(9)
