@@ -47,6 +47,7 @@ class Settings:
     fuse               when pipelines become kernels: auto, always, never
     cache_dir          where generated kernels are kept, sources and machine code
     spill_dir          where joins that do not fit into memory keep their parts while they run
+    spill_memory       bytes of host memory for such parts of a GPU, before they go to spill_dir; None: half of it
     debug              0 to 5: how deep a run describes itself on standard error
     check              validate the plan after each planner rule
     deterministic      float sums come out the same in each run
@@ -60,6 +61,7 @@ class Settings:
     fuse: FuseChoice = "auto"
     cache_dir: Path = field(default_factory=lambda: _cache_home() / "fuseline")
     spill_dir: Path = field(default_factory=lambda: Path(tempfile.gettempdir()))
+    spill_memory: int | None = None
     debug: int = 0
     check: bool = False
     deterministic: bool = False
@@ -205,6 +207,7 @@ _PARSERS: dict[str, Callable[[str, object], Any]] = {
     "fuse": _one_of(get_args(FuseChoice)),
     "cache_dir": _parse_path,
     "spill_dir": _parse_path,
+    "spill_memory": parse_bytes,
     "debug": _parse_debug,
     "check": _parse_flag,
     "deterministic": _parse_flag,

@@ -39,6 +39,7 @@ GIVEN = {
     "fuse": ("never", "never"),
     "cache_dir": ("/somewhere/else", Path("/somewhere/else")),
     "spill_dir": ("/scratch", Path("/scratch")),
+    "spill_memory": ("3MB", 3 * 10**6),
     "debug": ("4", 4),
     "check": ("1", True),
     "deterministic": ("true", True),

@@ -7,8 +7,11 @@ are always `PARTS` parts; as many are joined at a time as fit.
 
 from __future__ import annotations
 
+import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
@@ -22,6 +25,7 @@ from ..plan import physical as p
 from ..plan.expr import Column, columns_of
 from .bodies import Operator
 from .context import Context
+from .room import readable
 
 PARTS = 64
 # Of the memory that is left, what the inputs of joined parts may take: beside them lie indexes, pairs and what comes out
@@ -46,10 +50,22 @@ class Parting(Protocol):
 
 @dataclass(frozen=True)
 class Piece:
-    """Rows on the host in the order of their parts: those of part i are bounds[i]..bounds[i + 1]."""
+    """Rows on the host in the order of their parts: those of part i are bounds[i]..bounds[i + 1].
+
+    `pinned` are the bytes of memory with locked pages that they lie in, if they do.
+    """
 
     rows: pa.RecordBatch = field(repr=False)
     bounds: Sequence[int]
+    pinned: int = 0
+
+    @property
+    def place(self) -> str:
+        return "pinned host memory" if self.pinned else "host memory"
+
+    @property
+    def size(self) -> int:
+        return max(self.pinned, int(self.rows.nbytes))
 
     def parts(self, first: int, last: int) -> list[pa.RecordBatch]:
         """Return the rows of some parts."""
@@ -62,6 +78,11 @@ class _File:
     """A piece on disk: an Arrow file with a record batch for each part."""
 
     path: Path
+    place = "disk"
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size
 
     def parts(self, first: int, last: int) -> list[pa.RecordBatch]:
         with pa.OSFile(str(self.path)) as file, pa.ipc.open_file(file) as reader:
@@ -71,11 +92,13 @@ class _File:
 class SpillArea:
     """Where parts lie while a query runs: those of a GPU in `host_limit` bytes of host memory, all others in files.
 
+    What a GPU copied lies in pinned memory, as far as the system has it; what is written to a file gives that back.
+
     The files' directory is made when there is a first one, and removed at the end of a `with` statement.
     """
 
     def __init__(self, directory: Path, host_limit: int) -> None:
-        self._parent, self._room = directory, host_limit
+        self._parent, self._limit, self._room = directory, host_limit, host_limit
         self._directory: tempfile.TemporaryDirectory[str] | None = None
         self._files = 0
 
@@ -88,17 +111,31 @@ class SpillArea:
 
     def keep(self, piece: Piece, device: p.Device) -> Piece | _File:
         """Take a piece from a device; raises `ExecutionError` when it cannot be written."""
-        if device == "gpu" and piece.rows.nbytes < self._room:
-            self._room -= piece.rows.nbytes
+        if device == "gpu" and piece.size < self._room:
+            self._room -= piece.size
             return piece
         try:
             return self._written(piece)
         except OSError as error:
-            reason = str(error).strip().split("\n")[0].rstrip(".")
-            raise ExecutionError(
-                f"A join that does not fit into memory could not write its parts to {self._parent}: {reason}. "
-                "Name a directory with more room with SET spill_dir, or raise memory_limit."
-            ) from error
+            raise ExecutionError(self._refusal(piece, device, error)) from error
+
+    def _refusal(self, piece: Piece, device: p.Device, error: OSError) -> str:
+        reason = str(error).strip().split("\n")[0].rstrip(".")
+        text = f"A join that does not fit into memory could not write its parts to {self._parent}: {reason}. "
+        with suppress(OSError):
+            free = readable(shutil.disk_usage(self._parent).free)
+            text += f"{readable(piece.size)} were to be written, {free} are free there. "
+        if device == "gpu":
+            text += f"Host memory holds {readable(self._limit - self._room)} of spill_memory = {readable(self._limit)}. "
+        raised = "spill_memory or memory_limit" if device == "gpu" else "memory_limit"
+        return f"{text}Name a directory with more room with SET spill_dir, or raise {raised}."
+
+    def drop(self, kept: Piece | _File) -> None:
+        """Let go of a piece, whose place others may take."""
+        if isinstance(kept, Piece):
+            self._room += kept.size
+        else:
+            kept.path.unlink(missing_ok=True)
 
     def _written(self, piece: Piece) -> _File:
         if self._directory is None:
@@ -136,10 +173,18 @@ class SpilledSide:
     def parts(self, first: int, last: int) -> list[pa.RecordBatch]:
         return [rows for piece in self._pieces for rows in piece.parts(first, last)]
 
+    def drop(self) -> None:
+        """Let go of all parts."""
+        while self._pieces:
+            self._area.drop(self._pieces.pop())
+
     @property
-    def places(self) -> set[str]:
-        """Where the parts lie."""
-        return {"host memory" if isinstance(x, Piece) else "disk" for x in self._pieces}
+    def places(self) -> Counter[str]:
+        """Where the parts lie, and how many bytes they take there."""
+        found: Counter[str] = Counter()
+        for piece in self._pieces:
+            found[piece.place] += piece.size
+        return +found
 
 
 def join_in_parts(
@@ -177,12 +222,23 @@ def join_in_parts(
                 most = sum(sizes[first:last]) // 2
                 continue
             first, groups = last, groups + 1
-        places = " and ".join(sorted(sides[0].places | sides[1].places, reverse=True))
-        context.remarks[id(node)] = f"in {groups} part{'s' * (groups > 1)}, spilled to {places}"
+        places = sides[0].places + sides[1].places
+        context.spilled.update(places)
+        context.remarks[id(node)] = f"in {groups} part{'s' * (groups > 1)}, {_spilled(places)}"
         rows = p.ConcatRows((node,) * len(results), node.columns, device=node.device)
         return backend.OPERATORS[p.ConcatRows](rows, tuple(results), context)
     finally:
         context.hold(node, -held)
+        for side in sides:
+            side.drop()
+
+
+def _spilled(places: Mapping[str, int]) -> str:
+    """How many bytes lay where, memory first."""
+    if not places:
+        return "nothing spilled"
+    parts = [f"{readable(places[place])} to {place}" for place in sorted(places, reverse=True)]
+    return f"spilled {' and '.join(parts)}"
 
 
 def _joined(

@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 from ..errors import MemoryLimitError
-from ..operators.room import host_memory
+from ..operators.room import host_memory, readable
 from ..plan.physical import Device, Physical
 
 __all__ = ["MemoryBudget", "host_memory", "out_of_memory", "readable"]
-
-UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
-
-
-def readable(count: int) -> str:
-    """Return a number of bytes in the unit that suits it: 1610612736 is '1.5 GiB'."""
-    for size, unit in UNITS:
-        if count >= size:
-            return f"{count / size:.1f} {unit}"
-    return f"{count} bytes"
 
 
 class MemoryBudget:

@@ -71,6 +71,7 @@ class Profile:
     `plan_seconds` is the time before the first operator: parsing, binding, optimizing, or finding the plan in the cache
     (`cached_plan`).  `run_seconds` is the time of the run.  `bytes_read` counts what scans read.  `bandwidth` is what a copy
     reaches on each device that ran a kernel, bytes read and written a second; it is measured for timed runs.
+    `spilled` are the bytes of joins that did not fit into memory, by where they lay: pinned host memory, host memory, disk.
     """
 
     nodes: tuple[NodeProfile, ...]
@@ -80,6 +81,7 @@ class Profile:
     cached_plan: bool = False
     timed: bool = False
     bandwidth: Mapping[Device, float] = field(default_factory=dict)
+    spilled: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def pipelines(self) -> tuple[NodeProfile, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -113,7 +114,8 @@ def test_every_kind_of_join_in_parts(
         frame.to_arrow()
         joins = [n for n in frame.profile.nodes if isinstance(n.node, p.HashJoin)]
         assert joins
-        assert all("spilled to disk" in str(n.remark) for n in joins)
+        assert all(" to disk" in str(n.remark) for n in joins)
+        assert frame.profile.spilled["disk"] > 0
     assert not list(tmp_path.iterdir())
 
 
@@ -153,8 +155,9 @@ def test_a_small_limit_makes_parts(kind: str, tmp_path: Path) -> None:
         assert_same_as_duckdb(LIMITED[kind], tables, connection=connection)
         frame = connection.sql(LIMITED[kind])
         frame.to_arrow()
-        assert any("parts, spilled to disk" in r for r in remarks(frame)), remarks(frame)
-        assert "spilled to disk" in str(connection.sql(LIMITED[kind]).explain("analyze"))
+        spilled = r"parts, spilled \d+\.\d KiB to disk"
+        assert any(re.search(spilled, r) for r in remarks(frame)), remarks(frame)
+        assert re.search(spilled, str(connection.sql(LIMITED[kind]).explain("analyze")))
     assert not list(tmp_path.iterdir())
 
 
@@ -251,7 +254,9 @@ def test_a_directory_that_takes_no_files(tmp_path: Path, monkeypatch: Any) -> No
     place.write_text("")
     with (
         connect(place, {"t": T, "u": U}, None, "never") as connection,
-        pytest.raises(ExecutionError, match=r"could not write its parts.*SET spill_dir"),
+        pytest.raises(
+            ExecutionError, match=r"could not write its parts.*KiB were to be.*spill_dir"
+        ),
     ):
         connection.sql(QUERIES["inner"]).to_arrow()
 
@@ -338,13 +343,3 @@ def test_a_table_comes_back_from_its_parts(rows: int, tmp_path: Path) -> None:
         for row in zip(part[key].to_pylist(), part[text].to_pylist(), strict=True)
     ]
     assert sorted(found) == sorted(zip(numbers.tolist(), few.to_pylist(), strict=True))
-
-
-def test_host_memory_is_used_up_to_its_limit(tmp_path: Path) -> None:
-    rows = pa.record_batch({"k": pa.array(range(100))})
-    piece = spilling.Piece(rows, [0] + [100] * spilling.PARTS)
-    with spilling.SpillArea(tmp_path, 1000) as area:
-        assert area.keep(piece, "gpu") is piece
-        assert area.keep(piece, "gpu").parts(0, 64)[0].equals(rows)
-        assert len(list(tmp_path.rglob("*.arrow"))) == 1
-    assert not list(tmp_path.iterdir())

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pylibcudf as plc
 
-from ...codegen.groups.results import result_columns
+from ...codegen.groups.results import result_registers
 from ...codegen.values import NotFusable
 from ...errors import MemoryLimitError
 from ...plan import physical as p
@@ -27,7 +27,8 @@ from .gather import late_columns
 from .prepared import Learnt, Prepared, Ready, generated, index_bytes, laid_out
 from .regions import Span
 from .relations import Relations
-from .table import Table, check_rows
+from .rows import filter_rows
+from .table import Table, check_rows, only
 from .upload import on_host
 
 DEVICE = "gpu"
@@ -68,13 +69,15 @@ def pipeline(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> T
         return _in_parts(node, inputs, held.reason, context)
     try:
         return _fused(node, inputs, context)
-    except NotFusable as reason:
+    except NotFusable as refused:
         identities = _identities(node)
         if None not in identities:
-            node.prepared[DEVICE] = _Refused(identities, reason.message)
-        return _in_parts(node, inputs, reason.message, context)
+            node.prepared[DEVICE] = _Refused(identities, refused.message)
+        return _in_parts(node, inputs, refused.message, context)
     except _Unfused as found:
-        return _unfused(node, inputs, found.reason, context, found.receipt)
+        reason, receipt = found.reason, found.receipt
+    # Outside of the handler, since the error keeps what was allocated before memory ran out
+    return _unfused(node, inputs, reason, context, receipt)
 
 
 def _identities(node: p.Pipeline) -> tuple[Any, ...]:
@@ -169,15 +172,16 @@ def _run(node: p.Pipeline, inputs: tuple[Table, ...], context: Context, learnt: 
     launched = time.perf_counter()
     with _held(node, ready, context):
         memory, words = ready.launches.run(relations.columns)
-    receipt = dataclasses.replace(
-        _receipt(prepared, ready, relations, words),
-        origin=origin,
-        load_seconds=relations.loading,
-        compile_seconds=launched - start - relations.loading,
-    )
+    receipt = _receipt(prepared, ready, relations, words, origin, launched - start)
     context.bytes_read += receipt.bytes
     _check(node, prepared, ready, words, learnt, receipt)
-    table = _result(prepared, ready, memory, words, relations, receipt)
+    table = _result(node.body, prepared, ready, memory, words, relations, receipt)
+    if isinstance(node.body, p.FilterRows) and p.aggregate_of(node.body) is not None:
+        if prepared.condition is None:
+            table = filter_rows(node.body, (table,), context)
+        if prepared.untested is not None:
+            reason = f"groups are tested after the kernels: {prepared.untested}"
+            context.remarks[id(node)] = reason
     learnt.short_of_memory = False
     seconds = time.perf_counter() - launched
     context.receipts[id(node)] = dataclasses.replace(receipt, seconds=seconds)
@@ -203,7 +207,8 @@ def _prepared(
     node: p.Pipeline, relations: Relations, context: Context, learnt: Learnt
 ) -> tuple[Prepared, Origin]:
     """Return the kernels for these columns, those of the last run if they fit, and where their code came from."""
-    held, estimate = node.prepared.get(DEVICE), node.body.estimate
+    held, groups = node.prepared.get(DEVICE), p.aggregate_of(node.body)
+    estimate = node.body.estimate if groups is None else groups.estimate
     origin: Origin = "memory"
     if not isinstance(held, Prepared) or not relations.find(held.known):
         held = node.prepared[DEVICE] = generated(node, relations, context)
@@ -213,18 +218,28 @@ def _prepared(
     return held, origin
 
 
-def _receipt(prepared: Prepared, ready: Ready, relations: Relations, words: Any) -> PipelineReceipt:
-    """What the kernels read: columns, each as often as a kernel reads it, and indexes."""
+def _receipt(
+    prepared: Prepared,
+    ready: Ready,
+    relations: Relations,
+    words: Any,
+    origin: Origin,
+    seconds: float,
+) -> PipelineReceipt:
+    """What the kernels read: columns, each as often as a kernel reads it, and indexes; `seconds` passed before their launch."""
     made, builds = prepared.stages, []
     for place, (index, span) in enumerate(zip(made.indexes, ready.states, strict=True)):
         rows = int(_values(words, span)[ROWS])
         program, path = made.programs[place], prepared.path(place)
         size = index_bytes(index)
-        builds.append(BuildReceipt(path, str(index.form), rows, size, program))
+        builds.append(BuildReceipt(path, index.shown, rows, size, program))
     return PipelineReceipt(
         kernel=prepared.path(len(made.programs) - 1),
         rows=relations.rows(made.main.relations[0].leaf),
         bytes=ready.bytes,
+        origin=origin,
+        load_seconds=relations.loading,
+        compile_seconds=seconds - relations.loading,
         operations=prepared.operations,
         program=made.main,
         builds=tuple(builds),
@@ -265,6 +280,7 @@ def _check(
 
 
 def _result(
+    body: p.Physical,
     prepared: Prepared,
     ready: Ready,
     memory: Memory,
@@ -286,7 +302,11 @@ def _result(
         count, bounds = sink.picking.found(_values(words, sink.picking.state))
         if main.counted in bounds and bounds[main.counted][1] >= MOST_FOLDED:
             raise _Unfused(f"a group has {MOST_FOLDED:,} rows or more", receipt)
-        return existing_groups(main, sink.picking, memory, count, bounds).table(relations)
+        groups = p.aggregate_of(body)
+        assert groups is not None
+        columns = groups.columns if prepared.condition is None else body.columns
+        made = existing_groups(main, sink.picking, memory, count, bounds, columns)
+        return only(made.table(relations), columns)
     spans = {"out_i": sink.out_i, "out_f": sink.out_f}
     places = sink.where.results()
     arrays = []
@@ -296,7 +316,7 @@ def _result(
         arrays.append(values.view(np.float64) if array == "out_f" else values)
     if main.counted is not None and int(arrays[main.counted].max()) >= MOST_FOLDED:
         raise _Unfused(f"a group has {MOST_FOLDED:,} rows or more", receipt)
-    return on_host(*result_columns(main, arrays))
+    return on_host(*result_registers(main, arrays))
 
 
 def _ascending(rows: plc.Column) -> plc.Column:

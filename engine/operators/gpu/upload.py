@@ -10,6 +10,7 @@ import pyarrow as pa
 import pylibcudf as plc
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
+from ...codegen.groups.results import Registers
 from ...plan.expr import Column
 from ...plan.types import DataType, Kind
 from .columns import INT32, empty
@@ -40,9 +41,9 @@ class Staging:
         return plc.gpumemoryview(DeviceBuffer.to_device(np.concatenate(self.parts)))
 
 
-def on_host(arrays: Arrays, rows: int) -> Table:
-    """Return host arrays, in the Arrow types of results, as a table whose columns are uploaded when an operator asks for one."""
-    return Table(HostColumns(arrays, uploaded), rows)
+def on_host(held: Mapping[Column, pa.Array | Registers], rows: int) -> Table:
+    """Return what lies on the host as a table whose columns are uploaded when an operator asks for one."""
+    return Table(HostColumns(held, uploaded), rows)
 
 
 def uploaded(arrays: Arrays) -> Mapping[int, Held]:
