@@ -348,7 +348,9 @@ class Connection:
             timed=timed or settings.debug > 0,
             memory_limit=settings.memory_limit,
             spill_dir=settings.spill_dir,
-        ).with_profile(plan_seconds=seconds, cached_plan=cached)
+            spill_memory=settings.spill_memory,
+            planned=(seconds, cached),
+        )
         if settings.debug > 0:
             from .trace import show_run
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, Self, TypeVar
 
 
@@ -17,7 +18,7 @@ class Node:
     __slots__ = ()
     CHILDREN: ClassVar[tuple[str, ...]] = ()
 
-    @property
+    @cached_property  # a hot query asks for those of its plan some hundred times
     def children(self) -> tuple[Self, ...]:
         found: list[Any] = []
         for name in self.CHILDREN:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -38,6 +39,7 @@ from .spills import Held, waiting_places, without_fused_joins
 if TYPE_CHECKING:
     import pyarrow as pa
 
+NOTHING: Counter[str] = Counter()
 HOST_SHARE = 2  # of the host's memory, what may hold parts of joins that a GPU has no room for
 
 
@@ -83,9 +85,6 @@ class Result:
         """Return a pyarrow.Table with the types of `plan.types.to_arrow`."""
         return self.backend.to_arrow(self.table, self.columns)
 
-    def with_profile(self, **changes: Any) -> Result:
-        return replace(self, profile=replace(self.profile, **changes))
-
 
 @dataclass
 class _Run:
@@ -113,22 +112,27 @@ def execute(
     timed: bool = False,
     memory_limit: int | None = None,
     spill_dir: Path | None = None,
+    spill_memory: int | None = None,
+    planned: tuple[float, bool] = (0.0, False),
 ) -> Result:
     """Run a plan and return its table.
 
     `timed` waits for the device after each node, so that its seconds are true.  Joins whose inputs pass `memory_limit` bytes
-    run in parts that lie in `spill_dir` (by default the system's temporary directory) meanwhile.  Raises `MemoryLimitError` when
-    the tables held at one time pass the limit all the same or the device has no more.
+    run in parts that lie in `spill_dir` (by default the system's temporary directory) meanwhile, those of a GPU in `spill_memory`
+    bytes of the host's memory (by default half of it) first.  Raises `MemoryLimitError` when
+    the tables held at one time pass the limit all the same or the device has no more.  `planned` is for the profile: the seconds
+    before the run, and whether the plan was known.
     """
     directory = spill_dir or Path(tempfile.gettempdir())
-    with SpillArea(directory, host_memory() // HOST_SHARE) as area:
+    memory = host_memory() // HOST_SHARE if spill_memory is None else spill_memory
+    with SpillArea(directory, memory) as area:
         try:
-            return _executed(plan, backends, context, timed, memory_limit, area)
+            return _executed(plan, backends, context, timed, memory_limit, area, planned)
         except MemoryLimitError:
             apart = without_fused_joins(plan)
             if apart is plan:
                 raise
-        return _executed(apart, backends, context, timed, memory_limit, area)
+        return _executed(apart, backends, context, timed, memory_limit, area, planned)
 
 
 def _executed(
@@ -138,6 +142,7 @@ def _executed(
     timed: bool,
     memory_limit: int | None,
     area: SpillArea,
+    planned: tuple[float, bool],
 ) -> Result:
     order = _inputs_first(plan)
     streamed = _streamed(order, context)
@@ -146,6 +151,7 @@ def _executed(
     readers = _count_readers(order, streamed)
     budget = MemoryBudget(memory_limit)
     context.hold = budget.hold
+    context.spilled.clear()
     held = Held(area, backends, context, budget, waiting_places(order, readers))
     run = _Run(backends, context, budget, timed, readers, streamed, held)
     start = time.perf_counter()
@@ -158,7 +164,15 @@ def _executed(
     seconds = time.perf_counter() - start
     nodes = _node_profiles(plan, run)
     bandwidth = _bandwidths(nodes, run) if timed else {}
-    profile = Profile(nodes, seconds, context.bytes_read, timed=timed, bandwidth=bandwidth)
+    profile = Profile(
+        nodes,
+        seconds,
+        context.bytes_read,
+        *planned,
+        timed=timed,
+        bandwidth=bandwidth,
+        spilled=dict(context.spilled),
+    )
     return Result(held.tables[id(plan)], plan.columns, plan.device, profile, backend)
 
 
@@ -180,11 +194,14 @@ def _streamed(order: list[Physical], context: Context) -> dict[int, Pipeline]:
     found: dict[int, Pipeline] = {}
     inner: set[int] = set()
     readers: dict[int, int] = {}
-    plain = replace(context, fuse="never")
+    plain: Context | None = None
     for node in reversed(order):
         if not isinstance(node, HashAggregate | FilterRows) or id(node) in inner:
             continue
-        if scan_below(node) is None or chunks_of(node, plain) is None:
+        if scan_below(node) is None:
+            continue
+        plain = plain or replace(context, fuse="never")
+        if chunks_of(node, plain) is None:
             continue
         readers = readers or _count_readers(order)
         chain = _inputs_first(node)[:-1]
@@ -226,7 +243,8 @@ def _inputs(node: Physical, leaves: Mapping[int, object]) -> tuple[Physical, ...
 
 def _run_node(node: Physical, run: _Run) -> None:
     backend = run.backends[node.device]
-    on_host = run.context.host_values.copy()
+    counted = run.context.host_values
+    before = counted.copy() if counted else NOTHING
     start = time.perf_counter()
     try:
         table = _output(node, run)
@@ -246,7 +264,7 @@ def _run_node(node: Physical, run: _Run) -> None:
         raise
     seconds = time.perf_counter() - start
     size = backend.num_bytes(table)
-    run.host_values[id(node)] = run.context.host_values - on_host
+    run.host_values[id(node)] = counted - before if counted else NOTHING
     run.measured[id(node)] = (seconds, backend.num_rows(table), size)
     # Inputs go first: an operator may pass their arrays on, which would count twice
     for child in _inputs(node, run.streamed):

@@ -47,6 +47,27 @@ def find_files(patterns: Sequence[str]) -> tuple[FoundFile, ...]:
     return tuple(file for pattern in patterns for file in _find(pattern))
 
 
+def are_current(patterns: Sequence[str], files: Sequence[FileIdentity]) -> bool:
+    """Whether paths, globs and directories stand for these files, and these are as they were; a look at each."""
+    if len(patterns) == len(files) and all(map(_is_same, patterns, files)):
+        return True
+    try:
+        return [found.identity for found in find_files(patterns)] == list(files)
+    except DataError:
+        return False
+
+
+def _is_same(pattern: str, file: FileIdentity) -> bool:
+    """Whether a pattern is the very path of a file that has not changed, which each query asks about each of its tables."""
+    if _local(pattern) != file.path:
+        return False
+    try:
+        found = os.stat(file.path)  # noqa: PTH116
+    except OSError:
+        return False
+    return (found.st_size, found.st_mtime_ns, found.st_ctime_ns) == file[1:]
+
+
 def _find(pattern: str) -> list[FoundFile]:
     path = _local(pattern)
     found = _look(path)

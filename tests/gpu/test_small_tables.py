@@ -115,6 +115,121 @@ def test_the_first_of_more_rows(rows: int, lead: str) -> None:
         assert found.column("n").to_pylist() == expected.column("n").to_pylist()
 
 
+@pytest.mark.parametrize("kind", list(TYPES))
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("nulls_first", [False, True])
+@pytest.mark.parametrize("nulls", [0.0, 0.2, 1.0])
+def test_the_first_by_one_key_hold_the_first_by_all(
+    kind: str, descending: bool, nulls_first: bool, nulls: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fuseline.operators import cpu, gpu
+    from fuseline.operators.gpu import small, sort
+
+    monkeypatch.setattr(small, "MOST_ROWS", 24)
+    monkeypatch.setattr(sort, "LED_ROWS", 12)
+    monkeypatch.setattr(sort, "TOP_K_SHARE", 2)
+    key, second, place = column("k", kind), column("t", "varchar"), column("n", "bigint")
+    rows = 120
+    random = scan(np.random.default_rng(11), rows, [key, second], nulls=nulls, values=40).table.data
+    node = scan_of(
+        {"k": random.column("k"), "t": random.column("t"), "n": list(range(rows))},
+        [key, second, place],
+    )
+    keys = (p.Order(key, descending, nulls_first), p.Order(second, not descending, nulls_first))
+    for chosen in (keys, keys[:1]):
+        for count, offset in ((1, 0), (3, 0), (2, 3), (6, 0), (7, 0), (0, 2), (5, 118), (5, 120)):
+            plan = p.TopK(node, chosen, count, offset)
+            expected, found = run(plan, cpu), run(plan, gpu)
+            assert found.column("n").to_pylist() == expected.column("n").to_pylist()
+
+
+@pytest.mark.parametrize("kind", ["bigint", "double", "varchar"])
+def test_ties_at_the_end_of_the_first_are_looked_for(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fuseline.operators import cpu, gpu
+    from fuseline.operators.gpu import small, sort
+
+    monkeypatch.setattr(small, "MOST_ROWS", 24)
+    monkeypatch.setattr(sort, "LED_ROWS", 12)
+    monkeypatch.setattr(sort, "TOP_K_SHARE", 2)
+    tried: list[Any] = []
+    try_led = sort._led
+    monkeypatch.setattr(sort, "_led", lambda *given: tried.append(try_led(*given)) or tried[-1])
+    key, second = column("k", kind), column("n", "bigint")
+    rows = 120
+    for equal in (1, 3, 11, 12, 13, 120):  # rows that have the smallest value
+        values = [0] * equal + [1 + i for i in range(rows - equal)]
+        cells = [f"{v:03d}" for v in values] if kind == "varchar" else values
+        node = scan_of({"k": cells[::-1], "n": list(range(rows))}, [key, second])
+        plan = p.TopK(node, (p.Order(key, False, False), p.Order(second, True, False)), 2, 1)
+        expected, found = run(plan, cpu), run(plan, gpu)
+        assert found.column("n").to_pylist() == expected.column("n").to_pylist()
+        assert (tried.pop() is not None) == (equal < 12)
+
+
+KEYS = [
+    ("integer", "varchar", "date"),
+    ("decimal", "boolean"),
+    ("utinyint", "timestamp", "tinyint"),
+    ("bigint", "integer"),
+    ("float", "tinyint"),
+    ("ubigint", "tinyint"),
+    ("wide", "tinyint"),
+]
+
+
+@pytest.mark.parametrize("kinds", KEYS, ids="-".join)
+@pytest.mark.parametrize("nulls", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("nulls_first", [False, True])
+def test_keys_in_one_number(
+    kinds: tuple[str, ...],
+    nulls: float,
+    descending: bool,
+    nulls_first: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from fuseline.operators import cpu, gpu
+    from fuseline.operators.gpu import packed_keys, to_host
+
+    monkeypatch.setattr(packed_keys, "LEAST_ROWS", 1)
+    monkeypatch.setattr(to_host, "MOST_BYTES", -1)  # the device sorts
+    columns = [column(f"k{i}", kind) for i, kind in enumerate(kinds)]
+    place, rows = column("n", "bigint"), 60
+    data = scan(np.random.default_rng(2), rows, columns, nulls=nulls, values=4).table.data
+    cells = {c.name: data.column(c.name) for c in columns}
+    node = scan_of({**cells, "n": list(range(rows))}, [*columns, place])
+    keys = tuple(
+        p.Order(c, descending == (i % 2 == 0), nulls_first == (i < 2))
+        for i, c in enumerate(columns)
+    )
+    for chosen in (keys, keys[::-1], keys[:1]):
+        plan = p.SortRows(node, chosen)
+        expected, found = run(plan, cpu), run(plan, gpu)
+        assert found.column("n").to_pylist() == expected.column("n").to_pylist()
+
+
+EXTREMES = (-(2**63), -(2**63) + 1, -1, 0, 2**63 - 2, 2**63 - 1)
+
+
+@pytest.mark.parametrize("low", EXTREMES)
+@pytest.mark.parametrize("high", EXTREMES)
+def test_keys_of_any_size_in_one_number(
+    low: int, high: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fuseline.operators import cpu, gpu
+    from fuseline.operators.gpu import packed_keys, to_host
+
+    monkeypatch.setattr(packed_keys, "LEAST_ROWS", 1)
+    monkeypatch.setattr(to_host, "MOST_BYTES", -1)
+    first, second = column("a", "bigint"), column("b", "tinyint")
+    node = scan_of({"a": [low, None, high, low, None], "b": [1, None, 2, -1, 3]}, [first, second])
+    for flag in ((False, False), (True, False), (False, True), (True, True)):
+        plan = p.SortRows(node, (p.Order(first, *flag), p.Order(second, *flag)))
+        assert run(plan, gpu).equals(run(plan, cpu))
+
+
 QUERIES = (
     ("select sum(a) * 2.5 / count(*) as x, max(s) || '!' as y from t", 1),
     (

@@ -11,9 +11,12 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
+from fuseline.codegen.groups.results import Registers
+from fuseline.errors import OutOfRange
 from fuseline.explain import analyzed
 from fuseline.operators.context import Context, stop_check
 from fuseline.operators.cpu.sort import SortColumn
@@ -23,6 +26,7 @@ from fuseline.operators.gpu.small import (
     MOST_ROWS,
     Arrays,
     HostColumns,
+    ascending,
     few_on_host,
     sorted_order,
 )
@@ -150,3 +154,80 @@ def test_what_was_done_on_the_host_is_noted() -> None:
     profile = NodeProfile(node, 0, 0.001, 4, 32, remark=context.remarks[id(node)])
     assert profile.note == "on the host: 4 rows"
     assert "SortRows: on the host: 4 rows\n" in analyzed(Profile((profile,), 0.001))
+
+
+REGISTERS: dict[DataType, list[Any]] = {
+    BIGINT: [-(2**63), -1, 0, 1, 2**63 - 1],
+    BOOLEAN: [0, 1, 7],
+    FLOAT: [*FLOATS, 1e-50, 0.1],
+    DOUBLE: FLOATS,
+    DATE: [-719162, -1, 0, 2932896],
+    TIMESTAMP: [-1, 0, 1709164800000000],
+    VARCHAR: [0, 1, 2],
+    decimal(18, 2): [-999999999999999999, 0, 1],
+    decimal(38, 4): [-(2**63), 0, 2**63 - 1],
+}
+WORDS = pa.array(["", "a", "\U0001f600"])
+
+
+def registers(data_type: DataType, rows: int, nulls: bool) -> Registers:
+    random_ = random.Random(7)
+    cells = random_.choices(REGISTERS[data_type], k=rows)
+    values = np.array(cells, np.float64 if data_type.is_float else np.int64)
+    valid = np.array(random_.choices([True, False], k=rows), np.bool_) if nulls else None
+    return Registers(values, valid, data_type, WORDS if data_type is VARCHAR else None)
+
+
+@pytest.mark.parametrize("nulls", [False, True])
+@pytest.mark.parametrize("rows", [0, 1, 50, 300])
+@pytest.mark.parametrize("data_type", REGISTERS, ids=str)
+def test_registers_are_what_their_arrays_are(data_type: DataType, rows: int, nulls: bool) -> None:
+    column, other = new_column("c", data_type), new_column("d", data_type)
+    lying = registers(data_type, rows, nulls)
+    array = lying.array()
+    array.validate(full=True)
+    assert array.type == to_arrow(data_type)
+    assert array.null_count == (0 if lying.valid is None else int((~lying.valid).sum()))
+    held = HostColumns({column: lying}, not_moved)
+    plain = HostColumns({column: array}, not_moved)
+    for flag in DIRECTIONS:
+        order = p.Order(column, *flag)
+        assert sorted_order(held, [order]).tolist() == sorted_order(plain, [order]).tolist()
+        first = sorted_order(held, [order], 3)
+        assert first.tolist() == sorted_order(plain, [order], 3).tolist()
+        assert_equal(held.take(first).array(column), plain.take(first).array(column))
+    part = held.renamed([(other, column)]).slice(1, 20)
+    assert_equal(part.array(other), array.slice(1, 20))
+    assert_equal(part.to_arrow([other]).column(0).combine_chunks(), array.slice(1, 20))
+
+
+def assert_equal(one: pa.Array, other: pa.Array) -> None:
+    """NaN equals itself; -0.0 is not 0.0."""
+    assert one.type == other.type
+    assert list(map(repr, one.to_pylist())) == list(map(repr, other.to_pylist()))
+
+
+def test_sums_beyond_38_digits_are_found_at_once() -> None:
+    from fuseline.codegen.groups.results import arrow_array
+
+    big = np.array([10**38 - 1, -(10**38) + 1, 10**38], object)
+    wide = decimal(38, 0)
+    assert arrow_array(big[:2], None, wide, None).to_pylist() == [
+        Decimal(10**38 - 1),
+        Decimal(-(10**38) + 1),
+    ]
+    with pytest.raises(OutOfRange):
+        arrow_array(big, None, wide, None)
+    there = np.array([True, True, False])
+    assert arrow_array(big, there, wide, None).null_count == 1
+
+
+@pytest.mark.parametrize("rows", [1, 63, 64, 65, 200])
+def test_packed_keys_order_as_keys_do(rows: int) -> None:
+    generator = np.random.default_rng(rows)
+    spreads = [(0, 3), (-5, 5), (2**40, 2**40 + 9)], [(-(2**62), 2**62), (0, 9)], [(7, 8)]
+    for spread in spreads:
+        keys = [generator.integers(low, high, rows) for low, high in spread]
+        kept = [k.copy() for k in keys]
+        assert ascending(keys).tolist() == np.lexsort(keys[::-1]).tolist()
+        assert all(map(np.array_equal, keys, kept))

@@ -1,7 +1,7 @@
 import pytest
 
 from fuseline.errors import DataError, Unsupported
-from fuseline.storage.files import find_files
+from fuseline.storage.files import are_current, find_files
 
 
 @pytest.fixture
@@ -88,3 +88,37 @@ def test_a_file_that_was_written_again_has_another_identity(folder):
     assert identify(str(path)) == before
     path.write_text("xyz")
     assert identify(str(path)) != before
+
+
+@pytest.mark.parametrize("kind", ["path", "scheme", "relative", "link", "glob", "folder", "pair"])
+def test_what_has_changed_is_seen(folder, kind, monkeypatch):
+    monkeypatch.chdir(folder)
+    path = folder / "a.parquet"
+    (folder / "link.parquet").symlink_to(path)
+    patterns = {
+        "path": [str(path)],
+        "scheme": [f"file://{path}"],
+        "relative": ["a.parquet"],
+        "link": [str(folder / "link.parquet")],
+        "glob": [f"{folder}/*.parquet"],
+        "folder": [str(folder)],
+        "pair": [str(path), str(folder / "b.parquet")],
+    }[kind]
+    before = tuple(found.identity for found in find_files(patterns))
+    assert are_current(patterns, before)
+    assert not are_current(patterns, before[:-1])
+    path.write_text("y")  # as many bytes as before
+    assert not are_current(patterns, before)
+    before = tuple(found.identity for found in find_files(patterns))
+    path.unlink()
+    assert not are_current(patterns, before)
+    path.mkdir()
+    assert not are_current(patterns, before)
+
+
+def test_a_relative_path_means_another_file_elsewhere(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    (folder / "sub" / "a.parquet").write_text("x")
+    before = (identify("a.parquet"),)
+    monkeypatch.chdir(folder / "sub")
+    assert not are_current(["a.parquet"], before)

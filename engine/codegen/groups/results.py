@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,17 +18,57 @@ from .accumulate import FOLDS, Accumulator
 from .grouping import Grouping, Key
 
 DECIMAL_LIMIT = 10**38
+HIGH = 63  # bits to shift by for the upper half of a DECIMAL128
+
+
+@dataclass(frozen=True, slots=True)
+class Registers:
+    """A column as in registers, of which an Arrow array can be made: unscaled decimals, day numbers, codes of sorted `strings`.
+
+    `valid` is None where no value is NULL; what lies under a NULL is anything.
+    """
+
+    values: Any
+    valid: Any
+    type: DataType
+    strings: pa.Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.values.nbytes)
+
+    def take(self, rows: Any) -> Registers:
+        """Return the rows of these numbers, or of a slice."""
+        valid = None if self.valid is None else self.valid[rows]
+        return Registers(self.values[rows], valid, self.type, self.strings)
+
+    def array(self) -> pa.Array:
+        return arrow_array(self.values, self.valid, self.type, self.strings)
 
 
 def result_columns(
     made: Program, arrays: Sequence[Any], numbers: Any = None
 ) -> tuple[dict[Column, pa.Array], int]:
+    """Return the columns of an aggregate as Arrow arrays, and their length; the rest is as for `result_registers`."""
+    results, rows = result_registers(made, arrays, numbers)
+    return {
+        column: found.array() if isinstance(found, Registers) else found
+        for column, found in results.items()
+    }, rows
+
+
+def result_registers(
+    made: Program, arrays: Sequence[Any], numbers: Any = None
+) -> tuple[dict[Column, Registers | pa.Array], int]:
     """Return the columns of an aggregate, keys and calls, and their length; `arrays` holds one array an accumulator.
 
     `numbers` are the group numbers where the arrays hold only groups that rows fell into; else other groups are left out.
     Raises `OutOfRange` for a sum beyond 38 digits.
     """
-    results: dict[Column, pa.Array] = {}
+    results: dict[Column, Registers | pa.Array] = {}
     grouping = made.grouping
     counts: dict[int, Any] = {}
     slots: Any = None
@@ -45,7 +86,7 @@ def result_columns(
     for i, folded in enumerate(made.folded):
         given = [counts[i]] if i in counts else [arrays[at] for at in folded.accumulators]
         values, valid = folded.finish(given)
-        results[folded.column] = arrow_array(values, valid, folded.column.type, folded.values)
+        results[folded.column] = _kept(values, valid, folded.column.type, folded.values)
     return results, 1 if slots is None else len(slots)
 
 
@@ -85,7 +126,7 @@ def _distinct_counts(made: Program, grouping: Grouping, arrays: Sequence[Any]) -
     return counts
 
 
-def _key_values(key: Key, groups: Any, grouping: Grouping) -> pa.Array:
+def _key_values(key: Key, groups: Any, grouping: Grouping) -> Registers | pa.Array:
     """The values of a group key in the groups of these numbers; the first key is what is left of them."""
     stride = key.stride // grouping.inner  # of numbers that leave out arguments of DISTINCT
     part = groups if stride == 1 else groups // stride
@@ -94,7 +135,16 @@ def _key_values(key: Key, groups: Any, grouping: Grouping) -> pa.Array:
     valid = part != key.size - 1 if key.nullable else None
     if key.values is not None and not len(key.values):
         return pa.nulls(len(part), pa.string())
-    return arrow_array(part + key.low, valid, key.column.type, key.values)
+    return _kept(part + key.low, valid, key.column.type, key.values)
+
+
+def _kept(values: Any, valid: Any, data_type: DataType, strings: Any) -> Registers | pa.Array:
+    """Keep values as in registers, but for Python's integers, whose size is to be looked at now."""
+    if values.dtype == object:
+        return arrow_array(values, valid, data_type, strings)
+    if valid is not None and valid.all():
+        valid = None
+    return Registers(values, valid, data_type, strings)
 
 
 def domain(source: Input) -> pa.Array:
@@ -113,36 +163,35 @@ def domain(source: Input) -> pa.Array:
 
 def arrow_array(values: Any, valid: Any, data_type: DataType, dictionary: Any) -> pa.Array:
     """Return register values (unscaled decimals, day numbers, codes of `dictionary`) as an array of `data_type`."""
-    mask = None if valid is None else ~np.asarray(valid)
-    if dictionary is not None:
-        codes = values if mask is None else np.where(mask, 0, values)
-        return dictionary.take(pa.array(codes.astype(np.int64), mask=mask))
-    if data_type.is_decimal:
-        return _decimals(values, mask, data_type)
-    if data_type.kind is Kind.BOOLEAN:
-        return pa.array(np.asarray(values) != 0, mask=mask)
-    if data_type.kind is Kind.DATE:
-        return pa.array(values.astype(np.int32), pa.int32(), mask=mask).view(pa.date32())
-    if data_type.kind is Kind.TIMESTAMP:
-        return pa.array(values.astype(np.int64), mask=mask).view(pa.timestamp("us"))
-    arrow = to_arrow(data_type)
-    plain = np.asarray(values)
+    values = np.asarray(values)
+    mask = None if valid is None or valid.all() else ~np.asarray(valid)
     if mask is not None and not data_type.is_float:
-        plain = np.where(mask, 0, plain)  # what lies under a NULL may be no value of the type
-    return pa.array(plain.astype(arrow.to_pandas_dtype()), arrow, mask=mask)
+        values = np.where(mask, 0, values)  # what lies under a NULL may be no value of the type
+    if dictionary is not None:
+        return dictionary.take(pa.array(values.astype(np.int64, copy=False), mask=mask))
+    if data_type.kind is Kind.BOOLEAN:
+        return pa.array(values != 0, mask=mask)
+    arrow = to_arrow(data_type)
+    if data_type.is_decimal:
+        data = _limbs(values)
+    elif data_type.is_temporal:
+        data = values.astype(np.int32 if data_type.kind is Kind.DATE else np.int64)
+    else:
+        data = values.astype(arrow.to_pandas_dtype())
+    bitmap = None if mask is None else pa.py_buffer(np.packbits(~mask, bitorder="little"))
+    return pa.Array.from_buffers(arrow, len(values), [bitmap, pa.py_buffer(data)])
 
 
-def _decimals(values: Any, mask: Any, data_type: DataType) -> pa.Array:
-    """Unscaled integers, int64 or Python's of any size, as decimals; raises `OutOfRange` beyond 38 digits."""
+def _limbs(values: Any) -> Any:
+    """Unscaled integers, int64 or Python's of any size, as pairs of words; raises `OutOfRange` beyond 38 digits."""
+    limbs = np.empty((len(values), 2), np.uint64)
     if values.dtype == object:
         if any(abs(v) >= DECIMAL_LIMIT for v in values):
             raise OutOfRange("A sum does not fit DECIMAL(38): cast the argument to DOUBLE.")
-        low = np.array([v & (2**64 - 1) for v in values], np.uint64)
-        high = np.array([(v >> 64) & (2**64 - 1) for v in values], np.uint64)
+        limbs[:, 0] = [v & (2**64 - 1) for v in values]
+        limbs[:, 1] = [(v >> 64) & (2**64 - 1) for v in values]
     else:
-        wide = values.astype(np.int64)
-        low, high = wide.view(np.uint64), (wide >> 63).view(np.uint64)
-    limbs = np.ascontiguousarray(np.column_stack([low, high]).reshape(-1))
-    bitmap = None if mask is None else pa.array(~mask).buffers()[1]
-    arrow = pa.decimal128(data_type.precision, data_type.scale)
-    return pa.Array.from_buffers(arrow, len(values), [bitmap, pa.py_buffer(limbs)])
+        wide = values.astype(np.int64, copy=False)
+        limbs[:, 0] = wide.view(np.uint64)
+        limbs[:, 1] = (wide >> HIGH).view(np.uint64)
+    return limbs

@@ -51,6 +51,13 @@ def cached_columns(
     return _cached_all(scan, row_groups(scan), sources, context)
 
 
+def cache_keys(scan: p.ParquetScan | p.MemoryScan, sources: Iterable[str]) -> tuple[CacheKey, ...]:
+    """Return the keys of a scan's columns, encoded, in the cache."""
+    identity: Any = getattr(scan.table, "identity")  # noqa: B009 - the catalog's tables have one
+    selection = row_groups(scan)
+    return tuple(encoded_key(identity, selection, source, DEVICE) for source in sources)
+
+
 def plain_column(scan: p.ParquetScan | p.MemoryScan, column: Column, context: Context) -> Held:
     """Return a column of a scan as operators read it, through the cache."""
     source = scan.sources[scan.made.index(column)]

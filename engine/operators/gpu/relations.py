@@ -10,6 +10,7 @@ import time
 import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import pyarrow as pa
@@ -20,12 +21,13 @@ from ...codegen.relations import Relation
 from ...codegen.values import Input, NotFusable
 from ...plan import physical as p
 from ...plan.expr import Column, Expr, columns_of, new_column
+from ...storage.cache import CacheKey
 from ...storage.encodings import EncodedColumn
 from ..context import Context
 from .columns import INT64, reinterpret
 from .derived import derived
 from .dictionaries import Held
-from .encoded import ScanColumns, cached_columns, plain_column, scan_columns
+from .encoded import ScanColumns, cache_keys, cached_columns, plain_column, scan_columns
 from .expressions import evaluate
 from .stored import stored_columns
 from .table import Table, to_device
@@ -59,7 +61,10 @@ class ScanLeaf:
     def __init__(self, found: ScanColumns, context: Context) -> None:
         self.scan, self.rows = found.scan, found.rows
         self._encoded, self._context = dict(found.encoded), context
-        self.sources = dict(zip(found.scan.made, found.scan.sources, strict=True))
+
+    @cached_property
+    def sources(self) -> dict[Column, str]:
+        return dict(zip(self.scan.made, self.scan.sources, strict=True))
 
     def encoded(self, column: Column) -> EncodedColumn | None:
         source = self.sources[column]
@@ -111,7 +116,7 @@ class Read:
     expr: Expr | None = None
     encoded: weakref.ref[EncodedColumn] | None = None
 
-    @property
+    @cached_property
     def key(self) -> Key:
         return id(self.leaf), self.column.id
 
@@ -122,6 +127,25 @@ class Known:
 
     reads: tuple[Read, ...]
     leaves: tuple[tuple[p.Physical, Scan | None, int], ...]
+
+    @cached_property
+    def scans(
+        self,
+    ) -> tuple[tuple[p.Physical, Scan, int, tuple[tuple[Read, str, CacheKey], ...]], ...]:
+        """The leaves that are scans, and for each column that is read its name there and its key in the cache."""
+        found = []
+        for node, scan, rows in self.leaves:
+            if scan is not None:
+                reads = self.read_of(node)
+                sources = dict(zip(scan.made, scan.sources, strict=True))
+                names = [sources[read.column] for read in reads]
+                keys = cache_keys(scan, names)
+                found.append((node, scan, rows, tuple(zip(reads, names, keys, strict=True))))
+        return tuple(found)
+
+    def read_of(self, leaf: p.Physical) -> list[Read]:
+        """Return what is read of a leaf as it is."""
+        return [read for read in self.reads if read.leaf is leaf and read.expr is None]
 
 
 class Relations:
@@ -218,22 +242,20 @@ class Relations:
         return found
 
     def _found_scans(self, known: Known) -> bool:
-        for node, scan, rows in known.leaves:
-            if scan is None:
-                continue
-            reads = [r for r in known.reads if r.leaf is node and r.expr is None]
-            sources = dict(zip(scan.made, scan.sources, strict=True))
-            wanted = [sources[r.column] for r in reads]
-            cached = cached_columns(scan, wanted, self.context)
-            if cached is None:
-                return False
-            for read, source in zip(reads, wanted, strict=True):
-                if read.encoded is None or read.encoded() is not cached[source]:
+        for node, scan, rows, wanted in known.scans:
+            cached: dict[str, EncodedColumn] = {}
+            for read, source, key in wanted:
+                encoded = None if read.encoded is None else read.encoded()
+                if encoded is None or not self._holds(key, encoded):
                     return False
-                self._add(read, cached[source])
+                cached[source] = encoded
+                self._add(read, encoded)
             columns = ScanColumns(scan, cached, rows, False)
             self._leaves[id(node)] = node, ScanLeaf(columns, self.context)
         return True
+
+    def _holds(self, key: CacheKey, encoded: EncodedColumn) -> bool:
+        return self.context.cache.get(key) is encoded
 
     def _found_stored(self, known: Known) -> bool:
         for node, scan, rows in known.leaves:
@@ -243,7 +265,7 @@ class Relations:
             assert isinstance(leaf, StoredLeaf)
             if leaf.rows != rows:
                 return False
-            reads = [r for r in known.reads if r.leaf is node and r.expr is None]
+            reads = known.read_of(node)
             leaf.encode([r.column for r in reads])
             for read in reads:
                 encoded = leaf.encoded(read.column)

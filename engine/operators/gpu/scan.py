@@ -140,7 +140,9 @@ def _chosen(
 
 
 def _selected_rows(table: ParquetTable, chosen: Sequence[RowGroups]) -> int:
-    return check_rows(sum(_rows(table, part) for part in chosen), f'Reading "{table.name}"')
+    whole = chosen is table.all_row_groups
+    count = table.num_rows if whole else sum(_rows(table, part) for part in chosen)
+    return check_rows(count, f'Reading "{table.name}"')
 
 
 def _by_id(node: p.ParquetScan | p.MemoryScan, columns: Mapping[str, Held]) -> dict[int, Held]:

@@ -14,8 +14,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...codegen.groups.results import Registers
 from ...plan import physical as p
 from ...plan.expr import Column
+from ...plan.types import Kind
 from ...plan.types import to_arrow as arrow_type
 from ..context import Context
 from . import host as hosts
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from .dictionaries import Held
 
 MOST_ROWS = 4096  # beyond, the device sorts faster than the host
+LEXICAL_ROWS = 64  # up to which rows are sorted in less time than their keys are packed
 INT_BITS = 32
 WORD_BITS = 63  # of an integer without its sign
 MOST = (1 << WORD_BITS) - 2
@@ -34,19 +37,19 @@ Arrays: TypeAlias = dict[Column, pa.Array]
 class HostColumns(Mapping[int, "Held"]):
     """Columns by `Column.id` that lie on the host; when an operator asks for one, `move` puts all on the device.
 
-    `arrays` are in the Arrow types in which results leave the engine.  Of strings that came as codes `ranks` has these, which
-    compare as the strings do.
+    They lie as in registers, as far as possible, where rows are picked and compared in less time, until somebody wants `arrays`:
+    these are in the Arrow types in which results leave the engine.
     """
 
     def __init__(
         self,
-        arrays: Arrays,
+        held: Mapping[Column, pa.Array | Registers],
         move: Callable[[Arrays], Mapping[int, Held]],
-        ranks: Mapping[Column, Any] | None = None,
     ) -> None:
-        self.arrays, self.ranks = arrays, ranks or {}
         self.move = move
-        self._places = {column.id: column for column in arrays}
+        self._held = held
+        self._places = {column.id: column for column in held}
+        self._arrays: Arrays = {}
         self._moved: Mapping[int, Held] | None = None
 
     def __getitem__(self, column_id: int) -> Held:
@@ -65,33 +68,53 @@ class HostColumns(Mapping[int, "Held"]):
 
     @property
     def nbytes(self) -> int:
-        return sum(array.nbytes for array in self.arrays.values())
+        return sum(held.nbytes for held in self._held.values())
+
+    @property
+    def arrays(self) -> Arrays:
+        return {column: self.array(column) for column in self._held}
 
     def array(self, column: Column) -> pa.Array:
-        return self.arrays[self._places[column.id]]
+        own = self._places[column.id]
+        found = self._arrays.get(own)
+        if found is None:
+            held = self._held[own]
+            found = held.array() if isinstance(held, Registers) else held
+            self._arrays[own] = found
+        return found
 
-    def own(self, column: Column) -> Column:
-        """Return the column of this identity under the name that it has here."""
-        return self._places[column.id]
+    def lying(self, column: Column) -> pa.Array | Registers:
+        """Return a column as it lies."""
+        return self._held[self._places[column.id]]
 
     def renamed(self, pairs: Iterable[tuple[Column, Column]]) -> HostColumns:
         """Return columns under other identities, given as (new, old)."""
         same = list(pairs)
-        found = HostColumns({new: self.array(old) for new, old in same}, self.move)
+        found = HostColumns({new: self.lying(old) for new, old in same}, self.move)
         if self._moved is not None:
             found._moved = {new.id: self._moved[old.id] for new, old in same}
         return found
 
     def take(self, rows: Any) -> HostColumns:
         """Return the rows of these numbers."""
-        names = [str(i) for i in self._places]
-        batch = pa.RecordBatch.from_arrays(list(self.arrays.values()), names)
-        picked = batch.take(pa.array(rows)).columns
-        return HostColumns(dict(zip(self.arrays, picked, strict=True)), self.move)
+        places = np.asarray(rows, np.int64)
+        numbers: pa.Array | None = None
+        picked: dict[Column, pa.Array | Registers] = {}
+        for column, held in self._held.items():
+            if isinstance(held, Registers):
+                picked[column] = held.take(places)
+            else:
+                numbers = pa.array(places) if numbers is None else numbers
+                picked[column] = held.take(numbers)
+        return HostColumns(picked, self.move)
 
     def slice(self, offset: int, count: int) -> HostColumns:
         """Return rows from `offset` on without copying."""
-        parts = {column: array.slice(offset, count) for column, array in self.arrays.items()}
+        rows = slice(offset, offset + count)
+        parts = {
+            column: held.take(rows) if isinstance(held, Registers) else held.slice(offset, count)
+            for column, held in self._held.items()
+        }
         return HostColumns(parts, self.move)
 
     def to_arrow(self, columns: Sequence[Column]) -> pa.Table:
@@ -158,20 +181,26 @@ def least(lead: npt.NDArray[np.int64], first: int) -> npt.NDArray[np.int64]:
 def ascending(keys: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
     """Return the numbers of rows in the order of integers, the first key first; rows with equal keys keep theirs.
 
-    Keys that fit into 63 bits together with the row number are sorted as one number, which takes a tenth of the time.
+    Keys that fit into 63 bits together with the row number are sorted as one number: of many rows that takes a tenth of the time.
     """
     rows = len(keys[0])
-    place = max(rows - 1, 0).bit_length()
-    lows = [int(k.min()) for k in keys] if rows else []
-    widths = [(int(k.max()) - low).bit_length() for k, low in zip(keys, lows, strict=False)]
-    if not rows or place + sum(widths) > WORD_BITS:
+    if rows <= LEXICAL_ROWS:
         return np.lexsort(list(reversed(keys)))
-    packed = np.zeros(rows, np.int64)
-    for key, low, width in zip(keys, lows, widths, strict=True):
-        packed = (packed << width) + (key - low)
-    packed = (packed << place) + np.arange(rows)
+    place = (rows - 1).bit_length()
+    lows = [int(k.min()) for k in keys]
+    widths = [(int(k.max()) - low).bit_length() for k, low in zip(keys, lows, strict=True)]
+    if place + sum(widths) > WORD_BITS:
+        return np.lexsort(list(reversed(keys)))
+    packed = keys[0] - lows[0]
+    for key, low, width in zip(keys[1:], lows[1:], widths[1:], strict=True):
+        packed <<= width
+        packed += key
+        packed -= low
+    packed <<= place
+    packed += np.arange(rows)
     packed.sort()
-    return packed & ((1 << place) - 1)
+    packed &= (1 << place) - 1
+    return packed
 
 
 def ranks(columns: HostColumns, key: p.Order) -> npt.NDArray[np.int64]:
@@ -179,15 +208,18 @@ def ranks(columns: HostColumns, key: p.Order) -> npt.NDArray[np.int64]:
 
     Strings compare by their bytes, NaNs are one value above the others, and 0.0 and -0.0 are alike.
     """
-    array = columns.array(key.column)
-    if pa.types.is_null(array.type):
-        return np.zeros(len(array), np.int64)
-    there = np.asarray(array.is_valid()) if array.null_count else None
-    found = columns.ranks.get(columns.own(key.column))
+    lying = columns.lying(key.column)
+    found: npt.NDArray[np.int64] | None = None
+    if isinstance(lying, Registers):
+        there, found = lying.valid, _of_registers(lying)
     if found is None:
+        array = columns.array(key.column)
+        if pa.types.is_null(array.type):
+            return np.zeros(len(array), np.int64)
+        there = np.asarray(array.is_valid()) if array.null_count else None
         found = _integers(array, there)
-    if found is None:
-        found = np.asarray(pc.rank(array, "ascending", tiebreaker="dense")).astype(np.int64)
+        if found is None:
+            found = np.asarray(pc.rank(array, "ascending", tiebreaker="dense")).astype(np.int64)
     if key.descending:
         found = ~found
     if there is None:
@@ -197,8 +229,24 @@ def ranks(columns: HostColumns, key: p.Order) -> npt.NDArray[np.int64]:
     return np.where(there, found, low - 1 if key.nulls_first else high + 1)
 
 
-def _integers(array: pa.Array, there: Any) -> npt.NDArray[np.int64] | None:
+def _of_registers(lying: Registers) -> npt.NDArray[np.int64] | None:
     """Integers of 64 bits that compare as values do; None where there are none, or none besides for NULL."""
+    values, valid = lying.values, lying.valid
+    if values.dtype == np.uint64:
+        return None
+    if lying.strings is None and lying.type.kind is Kind.BOOLEAN:
+        values = values != 0
+    if lying.strings is None and lying.type.is_float:
+        if lying.type.kind is Kind.FLOAT:
+            values = values.astype(np.float32)
+        found = _of_doubles(values.astype(np.float64))
+    else:
+        found = values.astype(np.int64, copy=False)
+    return found if valid is None or _has_room(found[valid]) else None
+
+
+def _integers(array: pa.Array, there: Any) -> npt.NDArray[np.int64] | None:
+    """The same of an Arrow array."""
     kind = array.type
     if pa.types.is_decimal128(kind):
         limbs = np.frombuffer(array.buffers()[1], np.int64)
@@ -207,11 +255,7 @@ def _integers(array: pa.Array, there: Any) -> npt.NDArray[np.int64] | None:
         if not (fits if there is None else fits | ~there).all():
             return None
     elif pa.types.is_floating(kind):
-        # No -0.0, and one NaN; of negative numbers all bits but the sign are turned round
-        doubles = np.asarray(array.fill_null(0)).astype(np.float64) + 0.0
-        doubles[np.isnan(doubles)] = np.nan
-        bits = doubles.view(np.int64)
-        found = np.where(bits < 0, bits ^ np.iinfo(np.int64).max, bits)
+        found = _of_doubles(np.asarray(array.fill_null(0)).astype(np.float64))
     elif kind == pa.uint64() or pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return None
     else:
@@ -220,9 +264,17 @@ def _integers(array: pa.Array, there: Any) -> npt.NDArray[np.int64] | None:
         elif pa.types.is_temporal(kind):
             array = array.view(pa.int32() if kind.bit_width == INT_BITS else pa.int64())
         found = np.asarray(array.fill_null(0)).astype(np.int64)
-    if there is not None and len(found) and not _has_room(found[there]):
+    if there is not None and not _has_room(found[there]):
         return None
     return found
+
+
+def _of_doubles(doubles: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """Integers in the order of floats: no -0.0, and one NaN; of negative numbers all bits but the sign are turned round."""
+    doubles = doubles + 0.0
+    doubles[np.isnan(doubles)] = np.nan
+    bits = doubles.view(np.int64)
+    return np.where(bits < 0, bits ^ np.iinfo(np.int64).max, bits)
 
 
 def _has_room(values: npt.NDArray[np.int64]) -> bool:

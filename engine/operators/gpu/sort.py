@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pylibcudf as plc
 
+from ...codegen.groups.results import Registers
 from ...plan import physical as p
 from ...plan.expr import Column
 from ...plan.types import Kind
@@ -27,17 +28,20 @@ from .columns import (
 from .device import on_device
 from .dictionaries import Coded
 from .late import LateColumns
+from .packed_keys import Direction, packed
 from .small import HostColumns
 from .table import Table
 from .upload import row_numbers
 
 Op = plc.binaryop.BinaryOperator
-Direction = tuple[bool, bool]  # descending, NULLs first
-
 # Selecting the rows that can be among the first takes two passes and a few calls of 0.05 ms; a sort of fewer rows is quicker.
 TOP_K_ROWS = 200_000
 UNSIGNED = (plc.TypeId.UINT8, plc.TypeId.UINT16, plc.TypeId.UINT32)
 TOP_K_SHARE = 8  # of the rows at least this many for each one that is wanted
+# Beyond, sorting all rows by one key takes longer than selecting among them.
+MOST_LED_ROWS = 1 << 23
+LED_ROWS = 512  # that come to the host, at least, in the hope that they hold all that are equal to the last one that is wanted
+LED_SHARE = 4  # as many for each one that is wanted
 
 
 @on_device
@@ -59,14 +63,41 @@ def top_k(node: p.TopK, inputs: tuple[Table, ...], context: Context) -> Table:
         return tables.slice_rows(table, 0, 0)
     if not node.keys:
         return tables.slice_rows(table, node.offset, node.count)
-    table = _thinned(table, node, end)
-    few = _on_host(node, table, context)
+    few = _led(table, node, end)
+    if few is not None:
+        small.note(node, table.num_rows, context)
+    else:
+        table = _thinned(table, node, end)
+        few = _on_host(node, table, context)
     if few is not None:
         first = small.sorted_order(few, node.keys, end)[node.offset : end]
         return Table(few.take(first), len(first))
     rows = _order(table, node.keys)
     (wanted,) = plc.copying.slice(rows, [node.offset, end])
     return tables.gather(table, wanted, node.columns)
+
+
+def _led(table: Table, node: p.TopK, end: int) -> HostColumns | None:
+    """Bring the first rows by the first key to the host, if all are among them that can be among the first by all keys.
+
+    One key of a fixed width has a radix sort, and nothing but the few rows is waited for.
+    """
+    key, count = node.keys[0], max(LED_ROWS, LED_SHARE * end)
+    if isinstance(table.columns, HostColumns) or count > small.MOST_ROWS:
+        return None
+    if not max(small.MOST_ROWS, TOP_K_SHARE * count) < table.num_rows <= MOST_LED_ROWS:
+        return None
+    (lead,) = _keys(table, [key.column])
+    if lead.type().id() == plc.TypeId.STRING:
+        return None
+    order = sorted_rows([lead], [(key.descending, key.nulls_first)])
+    (rows,) = plc.copying.slice(order, [0, count])
+    wanted = _with_keys(node)
+    few = to_host.on_host(tables.gather(table, rows, wanted), wanted)
+    if few is None:
+        return None
+    ranks = small.ranks(few, key)
+    return few if ranks[end - 1] < ranks[-1] else None
 
 
 def _thinned(table: Table, node: p.TopK, end: int) -> Table:
@@ -107,7 +138,7 @@ def _has_numbers(table: Table, key: p.Order) -> bool:
     if column.type.kind is not Kind.VARCHAR:
         return True
     if isinstance(held, HostColumns):
-        return held.own(column) in held.ranks
+        return isinstance(held.lying(column), Registers)
     if isinstance(held, LateColumns) and column.id not in held.there:
         return bool(held.fetches[column.id][1].lying.type().id() != plc.TypeId.STRING)
     return isinstance(held[column.id], Coded)
@@ -120,12 +151,16 @@ def sorted_rows(keys: Sequence[plc.Column], directions: Sequence[Direction]) -> 
     """
     if not keys[0].size():
         return empty(INT32)
+    keys = [_sortable(key) for key in keys]
+    one = packed(keys, directions)
+    if one is not None:
+        keys, directions = [one], [(False, False)]
     orders, nulls = [], []
     for descending, nulls_first in directions:
         orders.append(plc.types.Order.DESCENDING if descending else plc.types.Order.ASCENDING)
         before = nulls_first != descending
         nulls.append(plc.types.NullOrder.BEFORE if before else plc.types.NullOrder.AFTER)
-    return plc.sorting.stable_sorted_order(plc.Table([_sortable(k) for k in keys]), orders, nulls)
+    return plc.sorting.stable_sorted_order(plc.Table(list(keys)), orders, nulls)
 
 
 def _order(table: Table, keys: tuple[p.Order, ...]) -> plc.Column:
@@ -142,13 +177,13 @@ def _keys(table: Table, columns: Sequence[Column]) -> list[plc.Column]:
 
 
 def _sortable(column: plc.Column) -> plc.Column:
-    """Return a column that libcudf sorts as SQL does.
+    """Return a column that libcudf sorts as SQL does, and alone by radix where it is of a fixed width and has no NULL.
 
     Floats go as integers of the same order: -0.0 must not come before 0.0, and libcudf turns equal NaNs round when it sorts floats
     in descending order.
     """
     if not is_float(column):
-        return column
+        return as_integers(column)
     bits = as_integers(plc.replace.normalize_nans_and_zeros(column))
     width = bits.type()
     largest = (1 << (31 if width.id() == plc.TypeId.INT32 else 63)) - 1

@@ -5,7 +5,6 @@ What lies as codes goes as codes and becomes values here, which spares the devic
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,15 +12,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pylibcudf as plc
-from cuda.bindings import runtime
 
-from ...codegen.groups.results import arrow_array
+from ...codegen.groups.results import Registers
 from ...plan.expr import Column
 from ...plan.types import DataType, Kind
 from ...plan.types import to_arrow as arrow_type
 from ...storage.encodings import Dictionary, Encoding, Narrow
 from . import table as tables
-from .buffers import check, stream_handle
+from .buffers import LANDING_BYTES, landed
 from .dictionaries import Coded
 from .late import LateColumns
 from .small import HostColumns
@@ -30,10 +28,9 @@ from .table import Table
 from .upload import uploaded
 
 MOST_ROWS = 1 << 15
-MOST_BYTES = 1 << 22
+MOST_BYTES = LANDING_BYTES
 ALIGNMENT = 64
 WIDE = 16  # bytes of a DECIMAL128
-TO_HOST = runtime.cudaMemcpyKind.cudaMemcpyDeviceToHost
 STRING, INT32, DECIMAL128 = plc.TypeId.STRING, plc.TypeId.INT32, plc.TypeId.DECIMAL128
 NUMBERS = {
     plc.TypeId.BOOL8: np.uint8,
@@ -75,9 +72,7 @@ def on_host(
     if landing.size > MOST_BYTES or not all(parts):
         return None
     memory = landing.landed()
-    ranks = {p.column: p.codes(memory) for p in parts if p is not None and p.strings is not None}
-    arrays = {p.column: p.array(memory) for p in parts if p is not None}
-    return HostColumns(arrays, uploaded, ranks)
+    return HostColumns({p.column: p.held(memory) for p in parts if p is not None}, uploaded)
 
 
 class Landing:
@@ -97,23 +92,7 @@ class Landing:
 
     def landed(self) -> Any:
         """Copy, wait, and return the bytes."""
-        staging = _staging.pop() if _staging else _allocated(MOST_BYTES)
-        for start, address, size in self.pieces:
-            target = staging.ctypes.data + start
-            check(runtime.cudaMemcpyAsync(target, address, size, TO_HOST, stream_handle())[0])
-        plc.utils.CUDF_DEFAULT_STREAM.synchronize()
-        bytes_ = staging[: self.size].copy()
-        _staging.append(staging)
-        return bytes_
-
-
-_staging: list[Any] = []  # memory that no thread uses now
-
-
-def _allocated(size: int) -> Any:
-    error, address = runtime.cudaHostAlloc(size, runtime.cudaHostAllocDefault)
-    check(error)
-    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(int(address)))
+        return landed(self.pieces, self.size)
 
 
 @dataclass
@@ -132,23 +111,17 @@ class _Part:
     def rows(self) -> int:
         return int(self.lying.size())
 
-    def codes(self, memory: Any) -> Any:
-        """Codes of strings as integers."""
-        return self._numbers(memory).astype(np.int64)
-
-    def array(self, memory: Any) -> pa.Array:
-        """The values in the Arrow type of results."""
+    def held(self, memory: Any) -> pa.Array | Registers:
+        """The values as in registers; those that have no such form in the Arrow type of results."""
         data_type, valid = self.column.type, self._valid(memory)
         if data_type.kind is Kind.NULL:
             return pa.nulls(self.rows)
-        if self.strings is not None:
-            return arrow_array(self._numbers(memory), valid, data_type, self.strings)
-        if self.lying.type().id() in (STRING, DECIMAL128):
+        if self.strings is None and self.lying.type().id() in (STRING, DECIMAL128):
             return self._as_it_lies(memory, valid, data_type)
         numbers = self._numbers(memory)
         if isinstance(self.encoding, Narrow):
             numbers = numbers.astype(np.int64) * self.encoding.step + self.encoding.base
-        return arrow_array(numbers, valid, data_type, None)
+        return Registers(numbers, valid, data_type, self.strings)
 
     def _numbers(self, memory: Any) -> Any:
         return memory[self.data].view(NUMBERS[self.lying.type().id()])
