@@ -12,8 +12,10 @@ import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
@@ -70,6 +72,10 @@ class Engine(ABC):
 
     def columns(self) -> dict[str, int]:
         """The columns held in memory with their encoded bytes, where the engine keeps such."""
+        return {}
+
+    def measure_bandwidth(self) -> dict[str, float]:
+        """Measure the copy bandwidth of the engine's device, where it measures its kernels against that; nothing else may run."""
         return {}
 
     def bandwidth(self) -> dict[str, float]:
@@ -170,6 +176,17 @@ class Fuseline(Engine):
             if column.source in names:
                 held[f"{names[column.source]}.{column.column}"] += column.bytes
         return dict(held)
+
+    def measure_bandwidth(self) -> dict[str, float]:
+        from fuseline.runtime.roofline import measured
+
+        device, settings = self._connection.device, self._connection.settings
+        backend = import_module(f"fuseline.operators.{device}")
+        copy = partial(backend.copy_bandwidth, settings.threads)
+        with suppress(MemoryError):
+            name = backend.device_name(settings.threads)
+            return {device: measured(settings.cache_dir, name, copy)}
+        return {}
 
     def bandwidth(self) -> dict[str, float]:
         return dict(self._bandwidth)

@@ -69,7 +69,7 @@ class Differs(Exception):
 
 
 def contestant(name: str, tables: Tables) -> Contestant:
-    """Load the tables; an engine that cannot ends the program."""
+    """Load the tables, then measure what kernels are measured against; an engine that cannot load ends the program."""
     engine = engines.make(name)
     try:
         start = time.perf_counter()
@@ -78,6 +78,8 @@ def contestant(name: str, tables: Tables) -> Contestant:
     except Exception as error:
         raise SystemExit(f"{name} could not load the tables: {first_line(error)}") from error
     print(f"{name} loaded in {seconds:.2f} s", file=sys.stderr)
+    for device, copied in engine.measure_bandwidth().items():
+        print(f"{name}: a copy on the {device} moves {copied / 1e9:,.1f} GB/s", file=sys.stderr)
     return Contestant(name, engine, seconds)
 
 

@@ -47,7 +47,10 @@ def test_result_has_times_machine_and_versions(tmp_path: Path, tpch_dir: Path) -
 
 
 def test_each_kernel_is_a_point_below_the_roof(
-    tmp_path: Path, tpch_dir: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    tpch_dir: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("FUSELINE_CACHE_DIR", str(tmp_path))
     fused = lambda: engines.Fuseline(device="cpu", fuse="always")  # noqa: E731
@@ -58,7 +61,9 @@ def test_each_kernel_is_a_point_below_the_roof(
     first, second = charts.kernels(result, "fused")
     assert (first[0], second[0]) == ("q01", "q06")
     assert min(*first[1:], *second[1:]) > 0
-    assert result["engines"]["fused"]["bandwidth"].keys() == {"cpu"}
+    (roof,) = json.loads((tmp_path / "bandwidth.json").read_text()).values()
+    assert result["engines"]["fused"]["bandwidth"] == {"cpu": roof}
+    assert f"fused: a copy on the cpu moves {roof / 1e9:,.1f} GB/s" in capsys.readouterr().err
     assert charts.kernels(result, "duckdb") == []
     assert (tmp_path / "r.png").stat().st_size > 10_000
     report.main([str(tmp_path / "out.json"), "--roofline", str(tmp_path / "again.png")])

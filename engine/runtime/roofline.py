@@ -1,4 +1,4 @@
-"""What a kernel reached, against what its device can: the bandwidth of a copy, measured once and remembered."""
+"""What a kernel reached, against what its device can: the bandwidth of a copy, measured and remembered."""
 
 from __future__ import annotations
 
@@ -44,14 +44,20 @@ def bound(receipt: PipelineReceipt, bandwidth: float, device: Device) -> Bound:
 
 def remembered(directory: Path, name: str, measure: Callable[[], float]) -> float:
     """Return the bandwidth of a device as it was measured first; a file that cannot be read or written is done without."""
-    known = _read(directory / FILE)
-    found = known.get(name)
-    if isinstance(found, int | float) and found > 0:
-        return float(found)
-    value = measure()
+    return _known(directory, name) or measured(directory, name, measure)
+
+
+def measured(directory: Path, name: str, measure: Callable[[], float]) -> float:
+    """Measure the bandwidth of a device now; remember and return the largest so far, as other work only makes copies slower."""
+    value = max(measure(), _known(directory, name))
     with suppress(OSError):
-        _write(directory / FILE, {**known, name: round(value)})
+        _write(directory / FILE, {**_read(directory / FILE), name: round(value)})
     return value
+
+
+def _known(directory: Path, name: str) -> float:
+    found = _read(directory / FILE).get(name)
+    return float(found) if isinstance(found, int | float) and found > 0 else 0.0
 
 
 def _read(path: Path) -> dict[str, object]:

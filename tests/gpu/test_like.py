@@ -29,7 +29,7 @@ def way(
 
     monkeypatch.setattr(dictionaries, "MOST_KEYS", 0)
     monkeypatch.setattr(kernels_like, "FEW_ROWS", 0)
-    monkeypatch.setattr(kernels_like, "BY_BLOCKS", request.param == "blocks")
+    monkeypatch.setattr(kernels_like, "FEW_BYTES", -1 if request.param == "blocks" else 1 << 40)
     directory: Path = tmp_path_factory.getbasetemp() / "kernels"
     token = kernel_files.set((directory, "always"))
     yield request.param
@@ -122,6 +122,16 @@ def test_queries(predicate: str, way: str) -> None:
     query = f"select count(*), count({predicate}) from t where {predicate}"
     assert_same_as_duckdb(query, table, backend="gpu", fuse=("always",))
     assert_same_as_duckdb(f"select s, {predicate} p from t", table, backend="gpu", fuse=("always",))
+
+
+def test_large_columns_go_by_blocks(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from fuseline.operators.gpu import kernels_like
+
+    monkeypatch.setattr(kernels_like, "FEW_BYTES", 2400)
+    monkeypatch.setattr(kernels_like, "_kernels", {})
+    for strings, blocks in ((["abcdef"] * 300, False), (["abcdef"] * 500, True)):
+        assert matched(device_column(pa.array(strings)), parts_of("%cd%")) == [True] * len(strings)
+        assert [shape.blocks for shape in kernels_like._kernels][-1] is blocks
 
 
 def test_a_kernel_is_compiled_beside_the_query(way: str, tmp_path: Path) -> None:
