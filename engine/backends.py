@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .errors import DeviceError, InvalidQuery, Unsupported
 from .plan.expr import ColumnRef
 from .plan.physical import ComputeColumns, Device, MemoryScan, ParquetScan, Physical, Transfer
-from .settings import Settings
+from .settings import Settings, set_default
 
 if TYPE_CHECKING:
     from .runtime.executor import Backend
@@ -34,6 +34,8 @@ def resolve_device(settings: Settings) -> Device:
 
 def load_backends(device: Device, settings: Settings) -> Mapping[Device, Backend]:
     """Return the CPU backend, and the GPU one where queries run there."""
+    # Where colorama is installed, Numba's colours put an earlier sys.stdout back while a thread compiles, whoever has redirected it
+    set_default("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
     from .operators import cpu
 
     backends: dict[Device, Any] = {"cpu": cpu}

@@ -161,8 +161,7 @@ def doctor() -> None:
 
 def _check_query(text: str) -> None:
     """Raise `InvalidQuery` when the last statement of a text is no query, before any of them runs."""
-    from .sql.parse import first_word, split
-    from .sql.statements import starts_query
+    from .sql import first_word, split, starts_query
 
     for last in list(split(text))[-1:]:
         if not starts_query(last):

@@ -42,7 +42,7 @@ def warm_up(connection: Connection, text: str) -> Iterator[Warmed]:
     A kernel is made for the encodings and ranges of the columns, so the queries run, on the tables that they will run on.
     What fails is yielded too, and the script goes on; raises `FuselineError` for a text that is not SQL at all.
     """
-    from .sql.parse import split
+    from .sql import split
 
     for piece in split(text):
         label = _label(piece.sql)

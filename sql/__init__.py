@@ -13,12 +13,13 @@ from fuseline.plan.statements import Statement
 
 from .bind_expr import bind
 from .bind_query import bind_query
-from .parse import split
+from .parse import first_word, split
 from .scope import Catalog, Parameters, Scope, Session
 from .spans import balanced
-from .statements import bind_statement
+from .statements import bind_statement, starts_query
 
-__all__ = ["plan_sql"]
+# What others use, they import from here: a thread imports the package, and would wait for one that waits for it
+__all__ = ["first_word", "plan_sql", "split", "starts_query"]
 
 
 def plan_sql(

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import io
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -310,6 +314,17 @@ def test_show_says_that_there_are_more(db: Any) -> None:
     assert "Bonn" in printed
     assert "Cork" not in printed
     assert "there are more" in printed
+
+
+def test_compiling_leaves_a_redirected_stdout_alone(backend: str, tmp_path: Path) -> None:
+    """Numba's coloured messages would exchange `sys.stdout` while any thread compiles, where colorama is installed."""
+    (tmp_path / "colorama.py").write_text("__version__ = '1.0'")  # Numba would ask it for more
+    code = f"import fuseline; fuseline.connect(device={backend!r}); import numba"
+    paths = os.pathsep.join([str(tmp_path), *sys.path])
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, env=environment | {"PYTHONPATH": paths}
+    )
 
 
 def test_profile_is_of_the_latest_run(db: Any, backend: str) -> None:

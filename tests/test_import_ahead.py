@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
 from fuseline.import_ahead import MODULES
+from tests.test_layout import ENGINE, ROOT
 
 
 def _printed(code: str) -> str:
@@ -37,3 +39,13 @@ def test_a_query_may_come_at_once() -> None:
         "print(fuseline.connect(device='cpu').sql('SELECT 6 * 7 AS answer').fetchall())"
     )
     assert _printed(code) == "[(42,)]"
+
+
+def test_nobody_waits_for_a_thread_that_waits_for_him() -> None:
+    """Who asks for a module of a package holds it while the package is imported, and its import asks for that module."""
+    inside = "|".join(name[1:] for name in MODULES)
+    pattern = re.compile(rf"^\s*from \.+({inside})\.\w+ import", re.MULTILINE)
+    own = {ROOT / "sql", *(ROOT / "engine" / name[1:] for name in MODULES)}
+    outside = [path for path in ENGINE if own.isdisjoint(path.parents)]
+    assert len(outside) > 100
+    assert [path.name for path in outside if pattern.search(path.read_text())] == []
