@@ -108,8 +108,9 @@ def _is_long(after: tuple[Statement, ...], program: Program, in_memory: bool) ->
     if any(_reads_rows(s, program) or any(map(_is_probe, _parts(s))) for s in after):
         return True
     grouping = program.grouping
-    # Groups by the row that the probe has found are left to runs: neighbours often have the same
-    scattered = grouping is not None and grouping.row is None and in_memory
+    # Groups by the row that the probe has found come in runs, as long as not only few rows are left of these
+    in_runs = grouping is not None and grouping.row is not None and program.reach >= FEW_CHOSEN
+    scattered = grouping is not None and in_memory and not in_runs
     return scattered or program.index is not None or bool(program.rows_out)
 
 
