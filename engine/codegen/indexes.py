@@ -33,7 +33,7 @@ MOST_SLOTS = (1 << 31) - 1
 FEWEST_BUCKETS = 64
 # Row numbers that no cache holds, and the share of them in use, or of probes that find one, below which bits go before them
 CACHED_SLOTS = 1 << 22
-FEW_USED = 1 / 16
+FEW_USED = 0.5
 FEW_FOUND = 0.5
 # Bits of a sieve, which the fastest cache holds (32 KiB), how many may be set, and the bits that are too many for that cache
 SIEVE_BITS = 1 << 18

@@ -16,7 +16,7 @@ RESERVED = {
     *("cell", "other", "held", "offset", "shared_i", "shared_f", "out_i", "out_f", "array"),
     *("absolute", "order_of_double", "insert", "key", "keys", "hash", "filled", "state"),
     *("threads", "copy", "copies", "step", "shared_n", "double_of_bits", "float_of_bits"),
-    *("pending", "gathered", "or_bits", "out_n"),
+    *("pending", "gathered", "or_bits", "or_new_bits", "out_n"),
     *("below", "entry", "left", "least", "more", "taken", "votes", "waiting", "begin"),
     *("warp_lane", "warp_queue"),
     *("groups", "selected", "append_several", "group_slot", "load_pair", "has_bit", "set_bit"),

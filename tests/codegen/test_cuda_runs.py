@@ -205,17 +205,25 @@ BUILD_KEYS: dict[str, list[int | None]] = {
 }
 
 
+@pytest.mark.parametrize("guarded", [False, True])
 @pytest.mark.parametrize("keys", BUILD_KEYS)
-def test_runs_of_bits(keys: str, atomics: list[str]) -> None:
+def test_runs_of_bits(keys: str, guarded: bool, atomics: list[str]) -> None:
+    """Bits alone, and before row numbers, where keys that were there before count."""
     given = BUILD_KEYS[keys]
-    program = build_program(index(Form.BITS, linked=False, rows=len(given)))
+    form = Form.DIRECT if guarded else Form.BITS
+    program = build_program(index(form, linked=False, rows=len(given), guarded=guarded))
     assert program.index is not None
     memory = simulator.memory(program.index.buffers)
     found, doubt = simulator.run(program, codes(given, BUILD_KEY), len(given), memory=memory)
     bits = np.unpackbits(memory["build1_members"].view(np.uint8), bitorder="little")
-    assert set(np.flatnonzero(bits).tolist()) == {k for k in given if k is not None}
-    assert [int(a[0]) for a in found] == [len(given) - given.count(None), given.count(None), 0]
+    there = {k for k in given if k is not None}
+    assert set(np.flatnonzero(bits).tolist()) == there
+    count = len(given) - given.count(None)
+    repeated = count - len(there) if guarded else 0
+    assert [int(a[0]) for a in found] == [count, given.count(None), repeated]
     assert not doubt
+    if guarded:
+        assert all(given[memory["build1_heads"][k]] == k for k in there)
 
 
 def test_bits_of_one_word_are_set_together(atomics: list[str]) -> None:

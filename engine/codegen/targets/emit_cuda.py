@@ -135,6 +135,8 @@ def _whole_word(program: Program, where: Layout, rows: int) -> list[str]:
     lines = [line for i in program.inputs for line in load_words(i, program, rows)]
     before, statements, after = _parts(program, where, rows, at_once=True)
     row = [line for i in program.inputs for line in unpack(i, program, rows)] + statements
+    if program.index is not None:
+        row.insert(0, f"row = word * np.uint64({rows}) + np.uint64(k)")
     return [*lines, *before, f"for k in range({rows}):", *indent(row, 1), *after, "word += threads"]
 
 

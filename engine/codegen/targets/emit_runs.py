@@ -12,8 +12,21 @@ from dataclasses import replace
 from ..loop import Doubt, Function, Guard, Let, Machine, Number
 from ..steps import Program
 from .emit import folded, indent, text
-from .emit_fold import fold_group, fold_row, guarded, identity_of, select, value_of, widened
+from .emit_fold import (
+    fold_group,
+    fold_row,
+    guarded,
+    identity_of,
+    register,
+    select,
+    value_of,
+    widened,
+)
 from .places import UNBOUNDED, Cell, Layout, Place, cell_machine
+
+# Of functions that set a bit, the place of the number among the arguments
+INSERTIONS = {"set_bit": 1, "insert_bit": 1, "insert_guarded": 2}
+REPEATED = 2  # the accumulator of a build that counts the keys which were there before
 
 
 def gathers(program: Program, where: Layout) -> bool:
@@ -26,11 +39,31 @@ def _by_group(program: Program, where: Layout) -> bool:
 
 
 def bits_of(program: Program) -> Function | None:
-    """The insertion into an index of bits, where it does not matter whether a bit was set before."""
+    """The insertion into an index of bits, or of row numbers behind bits."""
     match program.body[-1:]:
-        case (Let(value=Function("set_bit") as insertion),) if program.index is not None:
-            return insertion
+        case (Let(value=Function(name) as insertion),) if name in INSERTIONS:
+            return insertion if program.index is not None else None
     return None
+
+
+def _bits_and_number(insertion: Function) -> tuple[str, str]:
+    number = insertion.args[INSERTIONS[insertion.name]]
+    return text(insertion.args[0], select), text(number, select)
+
+
+def _set_gathered(program: Program, where: Layout, insertion: Function) -> str:
+    """Set the bits that were gathered; where keys must not repeat, count those that were set."""
+    bits, _ = _bits_and_number(insertion)
+    if insertion.name == "set_bit":
+        return f"or_bits({bits}, pending, gathered)"
+    return _count(program, where, f"or_new_bits({bits}, pending, gathered)")
+
+
+def _count(program: Program, where: Layout, repeated: str) -> str:
+    """Add to the repeated keys of a build."""
+    (place,) = (i for i, cell in enumerate(where.cells) if REPEATED in cell.numbers)
+    machine = register(where.cells[place], where)[0].value
+    return f"a{place} = np.{machine}(a{place} + np.{machine}({repeated}))"
 
 
 def straight(program: Program) -> bool:
@@ -48,7 +81,7 @@ def begin_runs(program: Program, where: Layout, rows: int) -> list[str]:
     """What a thread holds before a word of so many rows: no run."""
     insertion = bits_of(program)
     if insertion is not None:
-        machine = insertion.args[1].type
+        machine = insertion.args[INSERTIONS[insertion.name]].type
         return [f"pending = np.{machine.value}(-1)", "gathered = np.uint32(0)"]
     if not _by_group(program, where):
         return []
@@ -60,7 +93,7 @@ def run_row(program: Program, where: Layout, rows: int) -> list[str]:
     """Put a row to the run before it, or end that and begin one."""
     insertion = bits_of(program)
     if insertion is not None:
-        return [*_gather_bit(insertion), *fold_row(program, where, 1)]
+        return [*_gather_bit(program, where, insertion), *fold_row(program, where, 1)]
     assert program.grouping is not None
     lines = [
         f"number = {text(program.grouping.slot, select)}",
@@ -80,7 +113,7 @@ def end_runs(program: Program, where: Layout, rows: int) -> list[str]:
     """Bring the run to memory, if there is one."""
     insertion = bits_of(program)
     if insertion is not None:
-        return [f"or_bits({text(insertion.args[0], select)}, pending, gathered)"]
+        return [_set_gathered(program, where, insertion)]
     if not _by_group(program, where):
         return []
     values = [
@@ -100,19 +133,25 @@ def without_insertion(program: Program) -> Program:
     return replace(program, body=(*before, none))
 
 
-def _gather_bit(insertion: Function) -> list[str]:
-    bits, number = (text(a, select) for a in insertion.args)
-    machine = insertion.args[1].type.value
-    return [
+def _gather_bit(program: Program, where: Layout, insertion: Function) -> list[str]:
+    _, number = _bits_and_number(insertion)
+    machine = insertion.args[INSERTIONS[insertion.name]].type.value
+    lines = [
         f"number = {number}",
         "if number >= 0:",
         f"    at = np.{machine}(number >> 5)",
         "    if at != pending:",
-        f"        or_bits({bits}, pending, gathered)",
+        f"        {_set_gathered(program, where, insertion)}",
         "        pending = at",
         "        gathered = np.uint32(0)",
-        "    gathered = np.uint32(gathered | np.uint32(np.uint32(1) << np.uint32(number & 31)))",
+        "    bit = np.uint32(np.uint32(1) << np.uint32(number & 31))",
     ]
+    if insertion.name != "set_bit":
+        lines.append(f"    {_count(program, where, 'gathered & bit != np.uint32(0)')}")
+    if insertion.name == "insert_guarded":
+        heads, row = (text(insertion.args[i], select) for i in (1, 3))
+        lines.append(f"    {heads}[np.uint64(number)] = {row}")
+    return [*lines, "    gathered = np.uint32(gathered | bit)"]
 
 
 def _blank(program: Program, where: Layout, rows: int) -> list[str]:

@@ -145,6 +145,16 @@ def or_bits(bits, word, gathered):  # type: ignore[no-untyped-def]
 
 
 @cuda.jit(device=True, inline="always")
+def or_new_bits(bits, word, gathered):  # type: ignore[no-untyped-def]
+    """Set the bits of a word, unless its number is negative; return how many of them were set."""
+    taken = np.int32(0)
+    if word >= 0:
+        held = cuda.atomic.or_(bits, np.uint64(word), gathered)
+        taken = np.int32(cuda.popc(held & gathered))
+    return taken
+
+
+@cuda.jit(device=True, inline="always")
 def insert_bit(bits, number):  # type: ignore[no-untyped-def]
     """Set a bit; return 1 if it was set."""
     taken = np.int64(0)
@@ -317,6 +327,7 @@ __all__ = [
     "next_hashed",
     "next_linked",
     "or_bits",
+    "or_new_bits",
     "order_of_double",
     "pass_sieve",
     "set_bit",
