@@ -5,11 +5,18 @@ In the order in which a pipeline passes through:
   leaves that `relations` describes:
   - `joins`: `chains` and `joins` for what a kernel does to a row, `builds` for build sides, `join_keys` and `probes` for
     how rows are found by key (`indexes`)
-  - `groups`: `grouping` and `row_groups` for group keys, `accumulate` for aggregates, `results` (accumulators -> columns)
+  - `groups`: `grouping` and `row_groups` for group keys, `accumulate` for aggregates, `existence` for counts that nobody needs,
+    `conditions` for HAVING, `results` (accumulators -> columns)
   - `expressions`: `translate`, `arithmetic`, `compare`, `lookup`
-- `targets`: `emit_cpu`, with `two_passes`, or `emit_cuda` (program -> source), `cache` (source -> file), and `host`, with
-  `host_indexes`, `hash_groups` and `sparse_groups`, or `device` (file -> machine code and its run)
+- `targets` (program -> source -> machine code -> its run), which share `emit`, `cache` (source -> file) and `listing`:
+  - the CPU: `emit_cpu`, with `two_passes`; `host`, with `host_indexes`, `hash_groups` and `sparse_groups`; `functions_cpu`
+  - CUDA: `places` says where accumulators lie, and `cuts` whether rows wait for others; `emit_cuda` prints the loop, or
+    `survivors` that of rows that wait, over columns as `words`; sinks are in `emit_fold`, `emit_runs` (rows of one group
+    after each other) and `emit_rows`, the kernel of a HAVING in `emit_groups`; `device` compiles; `functions_cuda`
 - `handwritten`: kernels that no plan generates, made to run by the same `cache` and `device`
+
+A new aggregate is a row in `groups/accumulate`, and in `groups/conditions` where HAVING may read it; a new encoding of columns a case
+in `inputs`, and in `words` for CUDA; a new way to find rows a form in `indexes`, with functions of its name for each target.
 
 May import plan and storage's encodings; numba in `host`, `device` and the function files alone.  Start reading at `stages.py`.
 """

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ..plan.expr import AggregateCall, Expr, columns_of
 from ..plan.physical import FilterRows, HashAggregate, Physical, aggregate_of
 from .groups.accumulate import Accumulator, Accumulators, fold_call
+from .groups.existence import Sink, without_count
 from .groups.grouping import Grouping, grouping_of
 from .groups.row_groups import row_groups
 from .indexes import Index
@@ -104,16 +105,22 @@ def _aggregated(root: HashAggregate, builds: Builds, limits: Limits) -> Program:
         fold_call(column, call, kernel, accumulators, rows, distinct) for column, call in calls
     )
     kernel.settle()
+    items, made = tuple(accumulators.items), tuple(call for _, call in calls)
+    # No group has too many rows for its sums; counts and extremes are exact for any number
+    if rows < ROW_LIMIT or all(call.function in UNLIMITED for call in made):
+        counted = None
+    if grouping is not None and rows < ROW_LIMIT:
+        sink = without_count(Sink(grouping, items, folded), made)
+        grouping, items, folded = sink.grouping, sink.accumulators, sink.folded
     return kernel_program(
         _name(chain, "group" if root.keys else "aggregate"),
         kernel,
         grouping=grouping,
-        accumulators=tuple(accumulators.items),
+        accumulators=items,
         folded=folded,
-        calls=tuple(call for _, call in calls),
+        calls=made,
         late=late,
-        # Counts and extremes are exact for any number of rows
-        counted=None if all(call.function in UNLIMITED for _, call in calls) else counted,
+        counted=counted,
     )
 
 

@@ -43,6 +43,8 @@ FOLDS: dict[str, Any] = {
     "put": np.maximum,  # one value a group, which is never below the identity
 }
 REPEATABLE = ("min", "max", "bool_and", "bool_or", "bit_and", "bit_or")  # DISTINCT changes nothing
+# Of whose values the count says only whether there are any
+VALUED = frozenset((*REPEATABLE, "sum", "bit_xor", "count_if"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,8 @@ class Accumulator:
     """One array of the kernel, one element a group: `fold` of `term` over the rows where `condition` holds.
 
     A "put" stores the term, which is a row number or -1 and the same for all rows of a group.  `magnitude` is the largest
-    absolute value of an integer term, where it is known.
+    absolute value of an integer term, where it is known.  `positive`: statistics and row count prove that the fold is above 0
+    after any value.
     """
 
     fold: str
@@ -58,6 +61,7 @@ class Accumulator:
     term: Term
     condition: Term | None = None
     magnitude: int | None = field(default=None, compare=False)
+    positive: bool = field(default=False, compare=False)
 
     @property
     def identity(self) -> int | float:
@@ -73,6 +77,13 @@ class Folded:
     finish: Finish
     values: Any = None  # the dictionary of a string result
     distinct: int | None = None  # counts the values of this component of the grouping
+
+    def reads(self, number: int, function: str) -> bool:
+        """Whether the call's values take what an accumulator holds, not only whether that is above 0."""
+        if self.distinct is not None:
+            return False
+        valued = self.accumulators[:-1] if function in VALUED else self.accumulators
+        return number in valued
 
 
 class Accumulators:
@@ -127,8 +138,16 @@ class Argument:
     accumulators: Accumulators
     rows: int
 
-    def fold(self, fold: str, machine: Machine, term: Term, magnitude: int | None = None) -> int:
-        return self.accumulators.add(Accumulator(fold, machine, term, self.present, magnitude))
+    def fold(
+        self,
+        fold: str,
+        machine: Machine,
+        term: Term,
+        magnitude: int | None = None,
+        positive: bool = False,
+    ) -> int:
+        made = Accumulator(fold, machine, term, self.present, magnitude, positive)
+        return self.accumulators.add(made)
 
     @property
     def count(self) -> int:
@@ -153,7 +172,7 @@ def _sum_parts(c: Argument, value: Value) -> tuple[int, ...]:
     assert interval is not None
     wide = convert(value.term, Machine.I64)
     if sum_fits_i64(interval, c.rows):
-        return (c.fold("add", Machine.I64, wide, interval.magnitude),)
+        return (c.fold("add", Machine.I64, wide, interval.magnitude, interval.low > 0),)
     low: Term = Apply("&", (wide, Number(0xFFFFFFFF, Machine.I64)), Machine.I64)
     high: Term = Apply(">>", (wide, Number(32, Machine.I64)), Machine.I64)
     rest = (interval.magnitude >> 32) + 1

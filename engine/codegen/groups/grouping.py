@@ -35,7 +35,7 @@ class Key:
 class Grouping:
     """How a row finds its group: the term of its number below `groups`, and the way back to key values.
 
-    `rows` is the accumulator that counts a group's rows, which says whether the group exists.  `distinct` are the arguments
+    `rows` is the accumulator that says whether a group exists: it counts the rows, or adds what is above 0.  `distinct` are the arguments
     of DISTINCT aggregates, the fastest components of the number: the kernel groups by them too, and `results` joins the
     groups that differ in them alone.  `hashed`: the numbers are many and are keys of a hash table, an I64 each.
 

@@ -63,16 +63,11 @@ def existing_groups(
         if folded.column in columns
     ]
     wanted = dict.fromkeys(at for folded, _ in pairs for at in folded.accumulators)
-    if not any(grouping.rows in f.accumulators and _reads_count(c) for f, c in pairs):
+    if not any(f.reads(grouping.rows, c.function) for f, c in pairs):
         wanted.pop(grouping.rows, None)
     groups = found.picked(memory, count, list(wanted), [at for _, at in grouping.rows_of])
     known = {i: rounded(b, count) for i, b in bounds.items()}
     return Made(program, groups, known, tuple(columns))
-
-
-def _reads_count(call: AggregateCall) -> bool:
-    """Whether a call's values take the count of its rows, which else says only whether there are any."""
-    return call.function in (*COUNTS, "avg") or call.function not in FINISHES
 
 
 @dataclass(frozen=True)
