@@ -95,9 +95,7 @@ class Kernel:
     deferred: dict[Column, Callable[[], Value]] = field(default_factory=dict)
     variables: set[str] = field(default_factory=set)  # of joins
     keep: Name | None = None
-    kept: float | None = (
-        None  # the share of rows for which `keep` holds, by the planner's estimates
-    )
+    kept: float | None = None  # the share of rows for which `keep` holds, as far as estimated
     repeats: bool = False
     blocks: list[Block] = field(default_factory=lambda: [Block([])])
 

@@ -87,7 +87,9 @@ class Context:
 
     `check` raises `KeyboardInterrupt` when the user asked to stop; operators call it between chunks.
     `bytes_read` counts what scans read from memory or files, for the profile.  `receipts` holds, by the identity of a node,
-    what a pipeline did, `remarks` what else its profile should say.  `host_values` counts, by function, the single values that GPU operators had the host compute.  `spilled` counts the bytes of joins in parts, by the place where they lay.  `fuse`, `deterministic` and `memory_limit` are the settings of these names.
+    what a pipeline did, `remarks` what else its profile should say.  `host_values` counts, by function, the single values that GPU
+    operators had the host compute.  `spilled` counts the bytes of joins in parts, by the place where they lay.  `fuse`,
+    `deterministic` and `memory_limit` are the settings of these names.
     `hold` counts bytes that a node's table takes, or lets go of, towards the memory limit, and raises `MemoryLimitError` beyond it.
     """
 

@@ -9,8 +9,8 @@ import pytest
 import fuseline
 from fuseline.errors import ExecutionError, MemoryLimitError
 from fuseline.operators.cpu import join_pairs, launch
-from tests.codegen.fused import BOTH, assert_fused_joins, notes
-from tests.codegen.test_joins import KINDS, SOME, keyed
+from tests.codegen.fused import BOTH, assert_fused_joins
+from tests.codegen.test_joins import KINDS, keyed
 
 
 def test_two_rows_of_a_scalar_subquery_raise() -> None:
@@ -79,9 +79,3 @@ def test_more_rows_than_memory_holds_are_an_error(monkeypatch: pytest.MonkeyPatc
         connection.register("t", table)
         with pytest.raises(MemoryLimitError, match=r"a join makes 90,000 rows"):
             connection.execute("select sum(a.v - b.v) from t a join t b on a.k = b.k")
-
-
-def test_a_full_join_runs_as_an_operator() -> None:
-    tables = {"t": keyed("v", SOME), "u": keyed("w", [1, 1, 20, None])}
-    query = "select count(*), sum(v), sum(w) from t full join u on t.k = u.k"
-    assert all("HashJoin" not in note for note in notes(query, tables))

@@ -230,10 +230,29 @@ def test_keys_of_any_size_in_one_number(
         assert run(plan, gpu).equals(run(plan, cpu))
 
 
+def test_a_key_with_one_place_more_than_an_integer_has_numbers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from fuseline.operators import cpu, gpu
+    from fuseline.operators.gpu import packed_keys, to_host
+
+    monkeypatch.setattr(packed_keys, "LEAST_ROWS", 1)
+    monkeypatch.setattr(to_host, "MOST_BYTES", -1)
+    first, second = column("a", "tinyint"), column("b", "bigint")
+    node = scan_of({"a": [1, 1, 1], "b": [2**63 - 2, -1, 5]}, [first, second])
+    for descending in (False, True):
+        plan = p.SortRows(node, (p.Order(first, False, False), p.Order(second, descending, False)))
+        assert run(plan, gpu).equals(run(plan, cpu))
+
+
 QUERIES = (
     ("select sum(a) * 2.5 / count(*) as x, max(s) || '!' as y from t", 1),
     (
         "select s, sum(a) as x from t group by s having sum(a) > 100 and s <> 'x1' order by x desc, s",
+        1,
+    ),
+    (  # no pipeline ends in a condition on text
+        "select s, sum(a) as x from t group by s having max(s) <> 'x1' order by x desc, s",
         2,
     ),
     (

@@ -34,9 +34,8 @@ FEW_COPIES_BYTES = 4 * 1024
 # A table that leaves no such room is in device memory where so few rows arrive that it matters little if all have one group
 HARDLY_ANY_ARRIVE = 1 / 128
 FEW_TABLE_BYTES = 16 * 1024
-SHORT_GROUPS = (
-    1 << 20
-)  # in device memory, from which on half the bytes a cell are worth kernels of their own
+# Groups in device memory from which on half the bytes a cell are worth kernels of their own
+SHORT_GROUPS = 1 << 20
 CELL_BYTES = {Machine.I64: 8, Machine.F64: 8, Machine.I32: 4, Machine.F32: 4}
 WAITING = WARP * (1 + WORD_IN_TURN)  # rows of a warp that may wait, and one entry for others
 IDENTITY_I32 = {"add": 0, "min": I32_MAX, "max": -I32_MAX - 1}

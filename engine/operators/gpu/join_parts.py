@@ -30,8 +30,8 @@ from .columns import (
     sequence,
 )
 from .device import is_out_of_memory
+from .host_values import NUMBERS, WIDE
 from .table import Table, check_rows, device_type
-from .to_host import NUMBERS, WIDE
 
 UINT32 = plc.DataType(plc.TypeId.UINT32)
 STRING, DECIMAL128 = plc.TypeId.STRING, plc.TypeId.DECIMAL128

@@ -12,10 +12,9 @@ from .columns import INT64, binary, cast, scalar, without_nulls
 Op = plc.binaryop.BinaryOperator
 Direction = tuple[bool, bool]  # descending, NULLs first
 
-LEAST_ROWS = (
-    1 << 17
-)  # of which the extremes of keys are measured in less time than sorting by one of them spares
-LIMIT = 1 << 63  # numbers of rows' places in the order
+# Of fewer rows the extremes of keys are measured in more time than sorting by one number spares
+LEAST_ROWS = 1 << 17
+LIMIT = 1 << 63  # of the numbers of places in the order, which is no number of 64 bits itself
 LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
 INTEGERS = frozenset(
     (
@@ -71,7 +70,7 @@ def packed(keys: Sequence[plc.Column], directions: Sequence[Direction]) -> plc.C
         low, high = (int(bound.to_py() or 0) for bound in bounds)  # None of NULLs alone
         digits.append(_Digit(key, direction, low, high))
         size *= digits[-1].size
-        if size > LIMIT or low == LOWEST or high == HIGHEST:
+        if size >= LIMIT or low == LOWEST or high == HIGHEST:
             return None
     found = digits[0].numbers()
     for digit in digits[1:]:

@@ -35,7 +35,7 @@ Bounds = tuple[int, int]
 
 @dataclass(frozen=True)
 class Picking:
-    """How groups are picked from slots; `flags`: what says whether a slot holds one, keys if `keyed`, else counts of rows.
+    """How groups are picked from slots; `flags`: what says whether a slot holds one, keys if `keyed`, else what is above 0 there.
 
     Where there is a condition, those that do not fulfil it are no groups.  `bits` mark the slots of groups.  `arrays` are
     accumulators by number, `state` a small array: their count, and the extremes of those `measured`.
