@@ -61,7 +61,7 @@ class Program:
     rows_out: tuple[int, ...] = ()
     late: tuple[Late, ...] = ()
     repeats: bool = False
-    counted: int | None = None  # the accumulator that counts all rows, of each group
+    counted: int | None = None  # the accumulator of each group's rows, where these may be 2**31
 
     @property
     def reach(self) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
@@ -17,6 +17,7 @@ from .regions import Region, Regions, Span
 
 TO_DEVICE = runtime.cudaMemcpyKind.cudaMemcpyDeviceToDevice
 TO_HOST = runtime.cudaMemcpyKind.cudaMemcpyDeviceToHost
+FROM_HOST = runtime.cudaMemcpyKind.cudaMemcpyHostToDevice
 LANDING_BYTES = 1 << 22  # that come to the host in one turn, at most
 BYTES = {0: 0, -1: 0xFF}  # words all of whose bytes are alike
 MOST_ROWS = 1 << 30  # of a column that is filled at a time
@@ -94,7 +95,7 @@ def landed(pieces: Iterable[tuple[int, int, int]], size: int) -> Any:
 
     They go through memory that the device writes to without the host's help.
     """
-    staging = _staging.pop() if _staging else _allocated(LANDING_BYTES)
+    staging = _staging_memory()
     start = staging.ctypes.data
     for place, address, length in pieces:
         if length:
@@ -108,7 +109,29 @@ def landed(pieces: Iterable[tuple[int, int, int]], size: int) -> Any:
     return bytes_
 
 
+def exchanged(given: Any, target: int, work: Callable[[], None], source: int, size: int) -> Any:
+    """Copy bytes to the device, have it work on them, and return `size` bytes of it, with one wait."""
+    staging = _staging_memory()
+    start, stream = staging.ctypes.data, stream_handle()
+    staging[: len(given)] = given
+    check(runtime.cudaMemcpyAsync(target, start, len(given), FROM_HOST, stream)[0])
+    work()
+    # Copies of a stream keep their order: what is sent has gone when this begins
+    check(runtime.cudaMemcpyAsync(start, source, size, TO_HOST, stream)[0])
+    plc.utils.CUDF_DEFAULT_STREAM.synchronize()
+    bytes_ = staging[:size].copy()
+    _staging.append(staging)
+    return bytes_
+
+
 _staging: list[Any] = []  # memory that no thread uses now
+
+
+def _staging_memory() -> Any:
+    try:
+        return _staging.pop()
+    except IndexError:
+        return _allocated(LANDING_BYTES)
 
 
 def _allocated(size: int) -> Any:

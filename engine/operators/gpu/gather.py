@@ -89,7 +89,7 @@ def _fetch(relation: Relation, leaf: Leaf, alias: Column) -> Fetch:
     owned = held.device_buffer_size() if isinstance(leaf, StoredLeaf) else 0
     if isinstance(held, Coded):
         keys = held.keys
-        return Fetch(held.codes, None, lambda lying: Coded(lying, keys), owned)
+        return Fetch(held.codes, None, lambda lying: Coded(lying, keys), owned, keys=keys)
     return Fetch(held, None, lambda lying: lying, owned)
 
 

@@ -23,7 +23,7 @@ NONE = -(1 << 31)  # a row number that is out of bounds, even when libcudf count
 class Fetch:
     """A column of a relation: how it lies in memory, and what makes values of rows of that.
 
-    What lies there has the order of the values.  `owned` bytes are kept by this table alone, those of the cache are not.  `bounds`
+    What lies there has the order of the values; without an `encoding` it is the values, or codes of `keys`.  `owned` bytes are kept by this table alone, those of the cache are not.  `bounds`
     are an interval that holds all integers, as in registers, that a `Narrow` encoding stands for.
     """
 
@@ -32,6 +32,7 @@ class Fetch:
     decode: Callable[[plc.Column], Held]
     owned: int = 0
     bounds: tuple[int, int] | None = None
+    keys: plc.Column | None = None
 
 
 @dataclass(frozen=True)

@@ -32,11 +32,13 @@ from .buffers import Memory, check
 from .regions import Regions, Span
 
 PLAIN_SHARED_BYTES = 48 * 1024  # of dynamic shared memory; for more the kernel must be told
+LITTLE_SHARED_BYTES = 1024  # with which the driver divides cache and shared memory well
 RESERVED_SHARED_BYTES = 1024  # of each block, by the driver
 ALIGNMENT = 64
 FIXED_THREADS = 256
 
-# What a kernel takes, by the name of a parameter: a number, an array in a run's buffers, or a column's codes or bitmap
+# What a kernel takes, by the name of a parameter: a number, an array (as Numba takes it, or in a run's buffers), or a column's
+# codes or bitmap
 Given = Any
 
 
@@ -179,6 +181,8 @@ def _launch(
         elif isinstance(value, Span):
             spans.append((len(arguments), value))
             arguments.append(None)
+        elif isinstance(value, tuple):
+            arguments += value
         else:
             arguments.append(value)
     return Launch(kernel, config, tuple(arguments), tuple(spans), tuple(columns))
@@ -202,7 +206,7 @@ def _loaded(code: bytes, name: str, shared_bytes: int = 0, threads: int = FIXED_
     if shared_bytes > PLAIN_SHARED_BYTES:
         wanted = attributes.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         _set_attribute(kernel, wanted, shared_bytes)
-    if shared_bytes > 1024:
+    if shared_bytes > LITTLE_SHARED_BYTES:
         carveout = attributes.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
         _set_attribute(kernel, carveout, 100)
         # As much shared memory as all resident blocks take; the rest caches what probes look at

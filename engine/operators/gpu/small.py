@@ -21,6 +21,7 @@ from ...plan.types import Kind
 from ...plan.types import to_arrow as arrow_type
 from ..context import Context
 from . import host as hosts
+from .texts import Texts
 
 if TYPE_CHECKING:
     from .dictionaries import Held
@@ -32,6 +33,7 @@ WORD_BITS = 63  # of an integer without its sign
 MOST = (1 << WORD_BITS) - 2
 
 Arrays: TypeAlias = dict[Column, pa.Array]
+Lying: TypeAlias = pa.Array | Registers | Texts
 
 
 class HostColumns(Mapping[int, "Held"]):
@@ -43,7 +45,7 @@ class HostColumns(Mapping[int, "Held"]):
 
     def __init__(
         self,
-        held: Mapping[Column, pa.Array | Registers],
+        held: Mapping[Column, Lying],
         move: Callable[[Arrays], Mapping[int, Held]],
     ) -> None:
         self.move = move
@@ -79,11 +81,11 @@ class HostColumns(Mapping[int, "Held"]):
         found = self._arrays.get(own)
         if found is None:
             held = self._held[own]
-            found = held.array() if isinstance(held, Registers) else held
+            found = held.array() if isinstance(held, Registers | Texts) else held
             self._arrays[own] = found
         return found
 
-    def lying(self, column: Column) -> pa.Array | Registers:
+    def lying(self, column: Column) -> Lying:
         """Return a column as it lies."""
         return self._held[self._places[column.id]]
 
@@ -99,9 +101,9 @@ class HostColumns(Mapping[int, "Held"]):
         """Return the rows of these numbers."""
         places = np.asarray(rows, np.int64)
         numbers: pa.Array | None = None
-        picked: dict[Column, pa.Array | Registers] = {}
+        picked: dict[Column, Lying] = {}
         for column, held in self._held.items():
-            if isinstance(held, Registers):
+            if isinstance(held, Registers | Texts):
                 picked[column] = held.take(places)
             else:
                 numbers = pa.array(places) if numbers is None else numbers
@@ -111,10 +113,12 @@ class HostColumns(Mapping[int, "Held"]):
     def slice(self, offset: int, count: int) -> HostColumns:
         """Return rows from `offset` on without copying."""
         rows = slice(offset, offset + count)
-        parts = {
-            column: held.take(rows) if isinstance(held, Registers) else held.slice(offset, count)
-            for column, held in self._held.items()
-        }
+        parts: dict[Column, Lying] = {}
+        for column, held in self._held.items():
+            if isinstance(held, Registers | Texts):
+                parts[column] = held.take(rows)
+            else:
+                parts[column] = held.slice(offset, count)
         return HostColumns(parts, self.move)
 
     def to_arrow(self, columns: Sequence[Column]) -> pa.Table:

@@ -93,7 +93,7 @@ def _led(table: Table, node: p.TopK, end: int) -> HostColumns | None:
     order = sorted_rows([lead], [(key.descending, key.nulls_first)])
     (rows,) = plc.copying.slice(order, [0, count])
     wanted = _with_keys(node)
-    few = to_host.on_host(tables.gather(table, rows, wanted), wanted)
+    few = to_host.picked_on_host(table, wanted, rows)
     if few is None:
         return None
     ranks = small.ranks(few, key)
@@ -111,6 +111,11 @@ def _thinned(table: Table, node: p.TopK, end: int) -> Table:
             rows = small.least(small.ranks(lead, node.keys[0]), end)
             if isinstance(table.columns, HostColumns):
                 return Table(table.columns.take(rows), len(rows))
+            few = None
+            if len(rows) <= small.MOST_ROWS:
+                few = to_host.picked_on_host(table, wanted, rows)
+            if few is not None:
+                return Table(few, len(rows))
             return tables.gather(table, row_numbers(rows), wanted)
     candidates = _candidates(table, node.keys[0], end)
     return table if candidates is None else tables.gather(table, candidates, wanted)

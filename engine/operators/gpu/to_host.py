@@ -15,39 +15,28 @@ import pylibcudf as plc
 
 from ...codegen.groups.results import Registers
 from ...plan.expr import Column
-from ...plan.types import DataType, Kind
 from ...plan.types import to_arrow as arrow_type
-from ...storage.encodings import Dictionary, Encoding, Narrow
+from . import fetch_rows
 from . import table as tables
 from .buffers import LANDING_BYTES, landed
 from .dictionaries import Coded
+from .host_values import (
+    ALIGNMENT,
+    INT32,
+    STRING,
+    Lying,
+    bitmap_of,
+    host_values,
+    lying_of,
+    width_of,
+)
 from .late import LateColumns
 from .small import HostColumns
-from .stored import strings_of
 from .table import Table
-from .upload import uploaded
+from .upload import row_numbers, uploaded
 
-MOST_ROWS = 1 << 15
+MOST_ROWS = fetch_rows.MOST_ROWS
 MOST_BYTES = LANDING_BYTES
-ALIGNMENT = 64
-WIDE = 16  # bytes of a DECIMAL128
-STRING, INT32, DECIMAL128 = plc.TypeId.STRING, plc.TypeId.INT32, plc.TypeId.DECIMAL128
-NUMBERS = {
-    plc.TypeId.BOOL8: np.uint8,
-    plc.TypeId.INT8: np.int8,
-    plc.TypeId.INT16: np.int16,
-    plc.TypeId.INT32: np.int32,
-    plc.TypeId.INT64: np.int64,
-    plc.TypeId.UINT8: np.uint8,
-    plc.TypeId.UINT16: np.uint16,
-    plc.TypeId.UINT32: np.uint32,
-    plc.TypeId.UINT64: np.uint64,
-    plc.TypeId.FLOAT32: np.float32,
-    plc.TypeId.FLOAT64: np.float64,
-    plc.TypeId.TIMESTAMP_DAYS: np.int32,
-    plc.TypeId.TIMESTAMP_MICROSECONDS: np.int64,
-    plc.TypeId.DECIMAL64: np.int64,
-}
 
 
 def to_arrow(table: Table, columns: Sequence[Column]) -> pa.Table:
@@ -67,12 +56,27 @@ def on_host(
         return HostColumns(empty, uploaded)
     if table.num_rows > most_rows or _expected_bytes(table, columns) > MOST_BYTES:
         return None
+    if fetch_rows.saves(table, columns):
+        found = fetch_rows.fetched(table, columns, MOST_BYTES)
+        if found is not None:
+            return found
     landing = Landing()
     parts = [_added(part, landing) for part in _lying(table, columns)]
     if landing.size > MOST_BYTES or not all(parts):
         return None
     memory = landing.landed()
     return HostColumns({p.column: p.held(memory) for p in parts if p is not None}, uploaded)
+
+
+def picked_on_host(
+    table: Table, columns: Sequence[Column], rows: plc.Column | Any
+) -> HostColumns | None:
+    """Return columns at row numbers (INT32, or on the host) on the host, or None where they are not small."""
+    found = fetch_rows.fetched(table, columns, MOST_BYTES, rows)
+    if found is None:
+        numbers = rows if isinstance(rows, plc.Column) else row_numbers(rows)
+        found = on_host(tables.gather(table, numbers, columns), columns)
+    return found
 
 
 class Landing:
@@ -97,48 +101,32 @@ class Landing:
 
 @dataclass
 class _Part:
-    """A column on its way: as it lies, what its codes mean, and where its buffers will be."""
+    """A column on its way: as it lies, and where its buffers will be."""
 
     column: Column
-    lying: plc.Column
-    encoding: Encoding | None = None
-    strings: Any = None
+    lying: Lying
     data: slice = field(default_factory=lambda: slice(0))
     bits: slice | None = None
     ends: slice | None = None
 
-    @property
-    def rows(self) -> int:
-        return int(self.lying.size())
-
     def held(self, memory: Any) -> pa.Array | Registers:
         """The values as in registers; those that have no such form in the Arrow type of results."""
-        data_type, valid = self.column.type, self._valid(memory)
-        if data_type.kind is Kind.NULL:
-            return pa.nulls(self.rows)
-        if self.strings is None and self.lying.type().id() in (STRING, DECIMAL128):
-            return self._as_it_lies(memory, valid, data_type)
-        numbers = self._numbers(memory)
-        if isinstance(self.encoding, Narrow):
-            numbers = numbers.astype(np.int64) * self.encoding.step + self.encoding.base
-        return Registers(numbers, valid, data_type, self.strings)
-
-    def _numbers(self, memory: Any) -> Any:
-        return memory[self.data].view(NUMBERS[self.lying.type().id()])
+        column, valid = self.lying.column, self._valid(memory)
+        if self.ends is None:
+            data = memory[self.data]
+            return host_values(self.column.type, self.lying, column.size(), data, valid)
+        buffers = [pa.py_buffer(memory[self.ends]), pa.py_buffer(memory[self.data])]
+        return pa.Array.from_buffers(
+            arrow_type(self.column.type), column.size(), [bitmap_of(valid), *buffers]
+        )
 
     def _valid(self, memory: Any) -> Any:
         if self.bits is None:
             return None
-        first = self.lying.offset() % 8
+        column = self.lying.column
+        first = column.offset() % 8
         bits = np.unpackbits(memory[self.bits], bitorder="little")
-        return bits[first : first + self.rows].astype(np.bool_)
-
-    def _as_it_lies(self, memory: Any, valid: Any, data_type: DataType) -> pa.Array:
-        bitmap = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
-        buffers = [bitmap, pa.py_buffer(memory[self.data])]
-        if self.ends is not None:
-            buffers.insert(1, pa.py_buffer(memory[self.ends]))
-        return pa.Array.from_buffers(arrow_type(data_type), self.rows, buffers)
+        return bits[first : first + column.size()].astype(np.bool_)
 
 
 def _lying(table: Table, columns: Sequence[Column]) -> list[_Part]:
@@ -153,23 +141,20 @@ def _lying(table: Table, columns: Sequence[Column]) -> list[_Part]:
             encoding = fetch.encoding
             if encoding is None:
                 found = fetch.decode(found)
-        if isinstance(found, Coded):
-            parts.append(_Part(column, found.codes, None, strings_of(found.keys)))
-        else:
-            strings = encoding.values if isinstance(encoding, Dictionary) else None
-            parts.append(_Part(column, found, encoding, strings))
+        parts.append(_Part(column, lying_of(found, encoding)))
     return parts
 
 
 def _added(part: _Part, landing: Landing) -> _Part | None:
     """Have a column's buffers copied; None for strings that libcudf addresses with 64 bits."""
-    lying, rows, kind = part.lying, part.rows, part.lying.type().id()
-    first = int(lying.offset())
+    lying = part.lying.column
+    rows, kind, first = int(lying.size()), lying.type().id(), int(lying.offset())
     if lying.null_count():
         start = first // 8
         part.bits = landing.add(int(lying.null_mask().ptr) + start, -(-(first + rows) // 8) - start)
     if kind != STRING:
-        width = WIDE if kind == DECIMAL128 else np.dtype(NUMBERS[kind]).itemsize
+        width = width_of(kind)
+        assert width is not None
         part.data = landing.add(int(lying.data().ptr) + first * width, rows * width)
         return part
     ends, characters = lying.child(0), lying.data()

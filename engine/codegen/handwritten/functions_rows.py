@@ -1,0 +1,107 @@
+"""A CUDA kernel, written by hand, that puts some rows of several columns together, for one copy to the host; `row_kernels` lists its parameters.
+
+Columns lie anywhere in memory, and jobs say where: `memory8` and its like are the memory from address 0 on.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import cuda
+
+ALL_LANES = 0xFFFFFFFF
+JOB_WORDS = 10
+
+
+@cuda.jit(device=True, inline="always")
+def is_there(row, bits, first, memory8):  # type: ignore[no-untyped-def]
+    """Whether a row of a column has a value; a negative one is none."""
+    there = row >= 0
+    if there and bits != 0:
+        place = first + row
+        there = (np.int64(memory8[bits + (place >> 3)]) >> (place & 7)) & 1 != 0
+    return there
+
+
+@cuda.jit(device=True, inline="always")
+def write_number(  # type: ignore[no-untyped-def]
+    there, row, number, width, data, out, memory8, memory16, memory32, memory64,
+    result8, result16, result32, result64,
+):  # fmt: skip
+    """Write a value of 1, 2, 4, 8 or 16 bytes, or 0."""
+    if width == 1:
+        result8[out + number] = memory8[data + row] if there else np.uint8(0)
+    elif width == 2:
+        half = memory16[(data >> 1) + row] if there else np.int16(0)
+        result16[(out >> 1) + number] = half
+    elif width == 4:
+        word = memory32[(data >> 2) + row] if there else np.int32(0)
+        result32[(out >> 2) + number] = word
+    elif width == 8:
+        long = memory64[(data >> 3) + row] if there else np.int64(0)
+        result64[(out >> 3) + number] = long
+    else:
+        low = (data >> 3) + (row << 1)
+        into = (out >> 3) + (number << 1)
+        result64[into] = memory64[low] if there else np.int64(0)
+        result64[into + 1] = memory64[low + 1] if there else np.int64(0)
+
+
+def row_fetch(  # type: ignore[no-untyped-def]
+    rows, columns, jobs, picking, picked, memory8, memory16, memory32, memory64,
+    result8, result16, result32, result64, cursors,
+):  # fmt: skip
+    """Write the values of each column, 0 for NULL, and whether they are there.
+
+    Of a text it is the place among its column's characters in the low half of a word, and the length in the high one; `cursors`
+    say how many characters there are, of which those are written that fit into the room.  A warp takes 32 values, or one text.
+    """
+    thread = np.int64(cuda.grid(1))
+    warps = np.int64(cuda.gridsize(1)) >> 5
+    lane = thread & 31
+    item = thread >> 5
+    column = np.int64(0)
+    while column < columns:
+        job = column * JOB_WORDS
+        text, width, data, characters = jobs[job], jobs[job + 1], jobs[job + 2], jobs[job + 3]
+        bits, first, places = jobs[job + 4], jobs[job + 5], jobs[job + 6]
+        out, valid, room = jobs[job + 7], jobs[job + 8], jobs[job + 9]
+        items = rows if text != 0 else (rows + 31) >> 5
+        while item < items:
+            number = item if text != 0 else (item << 5) + lane
+            row = np.int64(-1)
+            if number < rows:
+                row = np.int64(picked[number]) if picking != 0 else number
+                if places != 0:
+                    row = np.int64(memory32[(places >> 2) + row])
+            there = is_there(row, bits, first, memory8)
+            if valid >= 0 and number < rows and (text == 0 or lane == 0):
+                result8[valid + number] = np.uint8(1) if there else np.uint8(0)
+            if text != 0:
+                start = np.int64(0)
+                length = np.int64(0)
+                if there and width == 8:
+                    start = memory64[(data >> 3) + row]
+                    length = memory64[(data >> 3) + row + 1] - start
+                elif there:
+                    start = np.int64(memory32[(data >> 2) + row])
+                    length = np.int64(memory32[(data >> 2) + row + 1]) - start
+                target = np.int64(0)
+                if lane == 0 and length > 0:
+                    target = cuda.atomic.add(cursors, column, length)
+                target = cuda.shfl_sync(ALL_LANES, target, 0)
+                if target + length <= room:
+                    if lane == 0:
+                        result64[(out >> 3) + number] = target | (length << 32)
+                    into = out + (rows << 3) + target
+                    at = lane
+                    while at < length:
+                        result8[into + at] = memory8[characters + start + at]
+                        at += 32
+            elif number < rows:
+                write_number(
+                    there, row, number, width, data, out, memory8, memory16, memory32, memory64,
+                    result8, result16, result32, result64,
+                )  # fmt: skip
+            item += warps
+        item -= items
+        column += 1

@@ -1,0 +1,74 @@
+"""The kernel of `functions_rows` as a file: its parameters, what a job consists of, and where source and machine code lie.
+
+Importing this imports no compiler; a process that finds the machine code on disk never does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+from functools import cache
+from pathlib import Path
+
+from ..targets.cache import kernel_key, source_file
+from ..targets.device import Architecture, KernelFile, Signature, toolchain
+
+SOURCE = Path(__file__).with_name("functions_rows.py")
+NAME = "row_fetch"
+WARP = 32
+WORD = 8  # bytes of a word of a job, of a text's place and length, and of a cursor
+SIGNATURE: Signature = [
+    ("rows", "int64"),
+    ("columns", "int64"),
+    ("jobs", "*int64"),
+    ("picking", "int64"),
+    ("picked", "*int32"),
+    ("memory8", "*uint8"),
+    ("memory16", "*int16"),
+    ("memory32", "*int32"),
+    ("memory64", "*int64"),
+    ("result8", "*uint8"),
+    ("result16", "*int16"),
+    ("result32", "*int32"),
+    ("result64", "*int64"),
+    ("cursors", "[int64]"),
+]
+
+
+@dataclass
+class Job:
+    """Where a column lies and where its rows go, as the kernel reads it, a word for each.
+
+    `data` are the values of `width` bytes, or the offsets to `characters`.  `bits` is a bitmap that begins `first` bits before
+    the column, `places` are the column's row numbers (INT32), a negative one for NULL; 0 for none of these.  `out` and `valid`
+    are places in the result, where `room` bytes are left for characters after the words of the texts; `valid` is -1 without NULLs.
+    """
+
+    text: int
+    width: int
+    data: int
+    characters: int
+    bits: int
+    first: int
+    places: int
+    out: int = 0
+    valid: int = -1
+    room: int = 0
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        return astuple(self)
+
+    def items(self, rows: int) -> int:
+        """How many turns of a warp it takes."""
+        return rows if self.text else -(-rows // WARP)
+
+
+@cache
+def row_kernel(directory: Path, architecture: Architecture) -> KernelFile:
+    """Write the source of the kernel, unless it is there."""
+    source = SOURCE.read_text(encoding="utf-8")
+    # The key holds the whole source, of which `kernel_key` leaves out what has docstrings
+    key = kernel_key(source, source, repr(SIGNATURE), repr(architecture), toolchain())
+    return KernelFile(
+        source_file(directory, NAME, key, source), NAME, source, SIGNATURE, architecture
+    )

@@ -1,0 +1,46 @@
+"""Strings on the host that lie in any order, as a kernel left them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Strings by where each begins among `characters` and how long it is, of which an Arrow array is made when rows are chosen.
+
+    `valid` is None where none is NULL.
+    """
+
+    starts: Any
+    lengths: Any
+    valid: Any
+    characters: Any
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.starts.nbytes + self.lengths.nbytes + self.characters.nbytes)
+
+    def take(self, rows: Any) -> Texts:
+        """Return the rows of these numbers, or of a slice."""
+        valid = None if self.valid is None else self.valid[rows]
+        return Texts(self.starts[rows], self.lengths[rows], valid, self.characters)
+
+    def array(self) -> pa.Array:
+        # Every other one of the strings from offset to offset is one of these; what lies between them is not looked at
+        count = len(self)
+        offsets = np.zeros(2 * count + 2, np.int32)
+        offsets[1:-1:2] = self.starts
+        offsets[2:-1:2] = self.starts + self.lengths
+        offsets[-1] = len(self.characters)
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(self.characters)]
+        between = pa.Array.from_buffers(pa.string(), 2 * count + 1, buffers)
+        mask = None if self.valid is None else ~self.valid
+        return between.take(pa.array(np.arange(1, 2 * count + 1, 2), mask=mask))
