@@ -12,7 +12,7 @@ from .expr import Value
 class ColumnStatistics:
     """Facts about one column; None means unknown.  `low` and `high` are bounds, not necessarily present values.
 
-    `likely_distinct` is no fact: a guess, for estimates alone.
+    `likely_distinct` and `likely_sorted` are no facts: guesses, for estimates alone, the second that values ascend with the rows.
     """
 
     low: Value = None
@@ -20,8 +20,8 @@ class ColumnStatistics:
     nulls: int | None = None
     distinct: int | None = None
     unique: bool | None = None
-    sorted: bool | None = None
     likely_distinct: int | None = None
+    likely_sorted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

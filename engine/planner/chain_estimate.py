@@ -10,11 +10,14 @@ from ..plan.physical import (
     ComputeColumns,
     FilterRows,
     HashAggregate,
+    HashJoin,
     MemoryScan,
     ParquetScan,
     Physical,
     Pipeline,
     Stored,
+    build_side,
+    probe_side,
 )
 from .estimate import UNKNOWN_ROWS, Relation, expected, scan_relation
 from .selectivity import ColumnEstimate, narrowed, selectivity
@@ -61,7 +64,12 @@ class ChainEstimates:
                 for column, _ in aggregates:
                     columns[column] = ColumnEstimate(groups, groups, False, derived=True)
                 for key in keys:
-                    columns[key] = replace(columns[key], unique=len(keys) == 1)
+                    unique = len(keys) == 1
+                    columns[key] = replace(columns[key], unique=unique, ascending=False)
+            case HashJoin():
+                built = self.relation(build_side(node)).columns
+                columns = {c: replace(known, ascending=False) for c, known in built.items()}
+                columns |= self.relation(probe_side(node)).columns
             case _:
                 for source in below:
                     columns |= source.columns

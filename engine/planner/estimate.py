@@ -226,7 +226,16 @@ def scan_relation(scan: Scan | ParquetScan | MemoryScan) -> Relation:
         domain = max(1.0, min(float(distinct), rows))
         unique = domain >= 0.99 * rows
         share = nulls / rows if nulls and rows else 0.0
-        made[column] = ColumnEstimate(domain, domain, unique, low, high, share, source_rows=rows)
+        made[column] = ColumnEstimate(
+            domain,
+            domain,
+            unique,
+            low,
+            high,
+            share,
+            source_rows=rows,
+            ascending=known is not None and known.likely_sorted,
+        )
     return Relation(rows, made)
 
 

@@ -30,6 +30,7 @@ class ColumnEstimate:
     `distinct` values remain here, of `domain` values in the table it comes from; `unique`: a key of that table.  `low` and `high`
     bound its values as numbers (dates as days, timestamps as seconds); `derived` columns are computed, so that no
     statistics speak of them.  `mean` and `deviation` are those of an aggregate's values, where it adds up many.
+    `ascending`: rows probably come in the order of its values.
     """
 
     distinct: float
@@ -42,6 +43,7 @@ class ColumnEstimate:
     source_rows: float = float("inf")
     mean: float | None = None
     deviation: float = 0.0
+    ascending: bool = False
 
 
 Columns = Mapping[Column, ColumnEstimate]

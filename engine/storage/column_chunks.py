@@ -85,6 +85,13 @@ class ColumnChunks:
         bits = 8 * sum(self.bytes) / self.values
         return 1 << max(1, round(bits)) if bits <= MAX_CODE_BITS else None
 
+    @property
+    def likely_sorted(self) -> bool:
+        """Guess whether values ascend with the rows, from row groups of which each begins where the last one ended, or above."""
+        if len(self.rows) < 2 or None in self.lows or None in self.highs:
+            return False
+        return all(high <= low for high, low in zip(self.highs, self.lows[1:], strict=False))
+
 
 def chunks_of_files(
     footers: Sequence[Any],

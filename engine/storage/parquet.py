@@ -159,7 +159,11 @@ class ParquetTable:
         chunks = self.chunks(name)
         known = chunks.within(0, len(chunks.rows))
         return ColumnStatistics(
-            known.low, known.high, known.nulls, likely_distinct=chunks.likely_distinct
+            known.low,
+            known.high,
+            known.nulls,
+            likely_distinct=chunks.likely_distinct,
+            likely_sorted=chunks.likely_sorted,
         )
 
     def chunks(self, name: str) -> ColumnChunks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,13 @@ from hypothesis import given
 import fuseline
 from fuseline.plan.node import walk
 from fuseline.plan.physical import HashJoin, Pipeline, build_side
+from fuseline.plan.statistics import TableStatistics
+from fuseline.plan.types import BIGINT, INTEGER
 from fuseline.planner import reduce_builds
 from tests.codegen.random_checks import EXAMPLES, Connections, check, random_settings
 from tests.codegen.random_joins import joins, table_sets
 from tests.compare import Ordering, assert_same_as_duckdb
-from tests.planner.build import physical
+from tests.planner.build import Tables, physical, table
 
 OTHER_SHOPS = """
     select count(*) from sales s where s.shop = 5
@@ -24,9 +27,24 @@ OTHER_SHOPS = """
 """
 
 
-def _reduced(query: str, device: str = "gpu") -> list[HashJoin]:
+ONE_DAY = "select sum(price) from lines join orders on id = owner where day = 7"
+
+
+def _shop(rows: int, in_order: bool, dense: bool = False) -> Tables:
+    """Orders, and four times as many lines of one in 100 days each."""
+    key = (BIGINT, 1, rows if dense else 4 * rows)
+    orders = table("orders", rows, id=key, price=(BIGINT, 1, 10**6))
+    lines = table("lines", 4 * rows, owner=key, day=(INTEGER, 1, 100))
+    if in_order:
+        known = {**orders.known.columns}
+        known["id"] = replace(known["id"], likely_sorted=True)
+        orders = replace(orders, known=TableStatistics(rows, known))
+    return Tables({"orders": orders, "lines": lines})
+
+
+def _reduced(query: str, device: str = "gpu", tables: Tables | None = None) -> list[HashJoin]:
     """The joins whose build side is reduced, in the pipelines of a query."""
-    plan = physical(query, device=device, fuse="always")
+    plan = physical(query, device=device, tables=tables, fuse="always")
     bodies = [node.body for node in walk(plan) if isinstance(node, Pipeline)]
     found = {id(n): n for body in bodies for n in walk(body) if isinstance(n, HashJoin)}
     sides = ((join, build_side(join)) for join in found.values())
@@ -56,6 +74,21 @@ def test_a_large_build_side_of_a_filtered_probe_side() -> None:
 )
 def test_where_it_does_not_pay(query: str) -> None:
     assert _reduced(query) == []
+
+
+@pytest.mark.parametrize("rows", [15_000_000, 150_000_000])
+def test_rows_in_the_order_of_their_keys_are_ranked_for_less(rows: int) -> None:
+    """The set takes a pass over the lines, an index of orders in any order a random access to memory for each."""
+    (join,) = _reduced(ONE_DAY, tables=_shop(rows, in_order=False))
+    assert (build_side(join).estimate or 0.0) < 0.05 * rows
+    assert _reduced(ONE_DAY, tables=_shop(rows, in_order=True)) == []
+    assert _reduced(ONE_DAY, tables=_shop(rows, in_order=True, dense=True)) == []
+
+
+def test_a_filtered_table_in_the_order_of_its_keys_is_ranked_as_a_whole() -> None:
+    query = f"{ONE_DAY} and price < 600000"
+    assert len(_reduced(query, tables=_shop(150_000_000, in_order=False))) == 1
+    assert _reduced(query, tables=_shop(150_000_000, in_order=True)) == []
 
 
 def test_two_joins_share_the_set() -> None:

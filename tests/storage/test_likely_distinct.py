@@ -1,4 +1,4 @@
-"""The bits of dictionary codes tell roughly how many values a column has."""
+"""The bits of dictionary codes tell roughly how many values a column has, row groups whether these are in order."""
 
 from __future__ import annotations
 
@@ -33,3 +33,27 @@ def test_a_column_without_dictionary_is_not_guessed_at(tmp_path: Path) -> None:
 
 def test_no_rows(tmp_path: Path) -> None:
     assert guess(tmp_path, pa.array([], pa.string())) is None  # type: ignore[arg-type]
+
+
+ORDERED = [1, 2, 2, 3, 3, 4, 9, 9]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (ORDERED, True),
+        ([str(v) for v in ORDERED], True),
+        (ORDERED[:2], False),  # one row group says nothing
+        ([2, 1, 2, 3, 3, 4, 9, 9], True),  # it is a guess
+        (ORDERED[::-1], False),
+        ([1, 3, 2, 4, 3, 5, 9, 9], False),
+        ([1, 2, None, None, 3, 4, 9, 9], False),
+        ([float(v) for v in ORDERED], False),  # NaN may be above
+    ],
+)
+def test_row_groups_that_follow_one_another(
+    tmp_path: Path, values: list[object], expected: bool
+) -> None:
+    pq.write_table(pa.table({"x": values}), tmp_path / "x.parquet", row_group_size=2)
+    found = ParquetTable.open([str(tmp_path / "x.parquet")])
+    assert found.statistics().columns["x"].likely_sorted is expected
