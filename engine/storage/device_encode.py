@@ -7,6 +7,7 @@ an aligned word that holds a value never leaves its page.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import gcd
 from typing import Any
 
@@ -145,6 +146,20 @@ def spread(rows: int, count: int) -> plc.Column:
     """Return the numbers of some rows, evenly spread: `count` of them or up to twice as many, all where there are fewer."""
     stride = max(1, rows // count)
     return plc.filling.sequence(-(-rows // stride), _scalar(0, INT32), _scalar(stride, INT32))
+
+
+def with_order(column: EncodedColumn) -> EncodedColumn:
+    """Look whether values ascend: a sample first, which few columns pass that may."""
+    if not column.may_ascend:
+        return column
+    sample, codes = _sample(column.codes), column.codes
+    ascending = bool((sample[1:] > sample[:-1]).all())
+    if ascending and column.rows > 1:
+        last = column.rows - 1
+        before, after = plc.copying.slice(codes, [0, last, 1, column.rows])
+        less = plc.binaryop.binary_operation(before, after, Operator.LESS, BOOL8)
+        ascending = bool(plc.reduce.reduce(less, plc.aggregation.all(), BOOL8).to_py())
+    return replace(column, ascending=ascending)
 
 
 # Strings

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -93,6 +94,21 @@ def _narrow(
     codes = _blank(rows, np.int64)
     each_block(rows, threads, lambda part: _copy(integers, codes, part, mask))
     return _column(data_type, encoding, array, codes, mask, low, high)
+
+
+def with_order(column: EncodedColumn, threads: int = 1) -> EncodedColumn:
+    """Look whether values ascend: a sample first, which few columns pass that may."""
+    codes = column.codes
+    picked = codes[:: max(1, len(codes) // SAMPLE)] if column.may_ascend else codes[:0]
+    if not column.may_ascend or not bool((picked[1:] > picked[:-1]).all()):
+        return column
+
+    def of_block(rows: slice) -> bool:
+        part = codes[max(rows.start - 1, 0) : rows.stop]
+        return bool((part[1:] > part[:-1]).all())
+
+    ascending = all(each_block(len(codes), threads, of_block))
+    return replace(column, ascending=ascending)
 
 
 def _extremes(integers: Any, mask: Any, threads: int) -> tuple[int, int]:

@@ -48,7 +48,8 @@ class EncodedColumn:
 
     `codes` has `rows` elements of `encoding.width` bytes, in a buffer padded to `PADDING`; `validity` is a bitmap, least
     significant bit first, or None without NULLs.  `low` and `high` are the extremes of the valid values, integers as in
-    registers (unscaled, days, microseconds), None for floats, strings and columns of NULLs alone.
+    registers (unscaled, days, microseconds), None for floats, strings and columns of NULLs alone.  `ascending`: there are rows and
+    no NULLs, and each value is greater than the one before (False: that is not known).
     """
 
     type: DataType
@@ -60,6 +61,16 @@ class EncodedColumn:
     low: int | None
     high: int | None
     nbytes: int
+    ascending: bool = False
+
+    @property
+    def may_ascend(self) -> bool:
+        """Whether there are integers enough between the extremes for all rows to differ."""
+        if not self.rows or self.nulls or not isinstance(self.encoding, Narrow):
+            return False
+        assert self.low is not None
+        assert self.high is not None
+        return (self.high - self.low) // self.encoding.step >= self.rows - 1
 
 
 def narrow_for(low: int, high: int, step: int) -> Narrow:

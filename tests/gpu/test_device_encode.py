@@ -116,6 +116,34 @@ def test_widths_and_steps(values: list[Any]) -> None:
     assert_same(pa.array(values, pa.int64()))
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        [],
+        [7],
+        [1, 2, 3],
+        [1, 2, 2],
+        [1, None, 3],
+        [-(2**63), 0, 2**63 - 1],
+        list(range(0, 1_000_000, 10)),
+        [*range(70_000), 69_999],
+    ],
+)
+def test_whether_values_ascend(values: list[Any]) -> None:
+    from fuseline.storage import device_encode, encode
+
+    host, found = both(pa.array(values, pa.int64()))
+    assert host is not None
+    device = found["libcudf"]
+    assert device is not None
+    expected = encode.with_order(host).ascending
+    assert expected == (None not in values and values[:1] != [] and values == sorted({*values}))
+    assert device_encode.with_order(device).ascending == expected
+    by_kernels = found["kernels"]
+    assert by_kernels is not None
+    assert by_kernels.ascending == expected
+
+
 def test_a_step_that_a_sample_does_not_see() -> None:
     values = np.zeros(1_000_000, np.int64)
     values[::7] = 1000

@@ -110,3 +110,26 @@ def test_a_note_that_there_is_no_encoding_is_no_column() -> None:
     cache.put(key, NO_ENCODING, 0)
     assert cache.get(key) is NO_ENCODING
     assert cache.stats() == []
+
+
+def test_several_values_are_looked_for_at_once_and_then_read_last() -> None:
+    cache = ColumnCache(100)
+    first, second = object(), object()
+    cache.put(key("a"), first, 40)
+    cache.put(key("b"), second, 40)
+    assert cache.holds_these([(key("a"), first)])
+    cache.put(key("c"), "C", 40)  # pushes out what was read longest ago
+    assert cache.get(key("b")) is None
+    assert [entry.hits for entry in cache.stats() if entry.column == "a"] == [1]
+
+
+def test_another_value_is_not_the_one_that_was_there() -> None:
+    cache = ColumnCache(100)
+    first = object()
+    cache.put(key("a"), first, 40)
+    assert cache.holds_these([])
+    assert not cache.holds_these([(key("a"), first), (key("b"), None)])
+    assert not cache.holds_these([(key("a"), None)])
+    assert not cache.holds_these([(key("a", "gpu"), first)])
+    cache.put(key("a"), object(), 40)
+    assert not cache.holds_these([(key("a"), first)])

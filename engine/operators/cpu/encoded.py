@@ -10,7 +10,7 @@ from ...codegen.values import NotFusable
 from ...plan import physical as p
 from ...plan.expr import Column
 from ...storage.cache import CacheKey, encoded_key
-from ...storage.encode import encode
+from ...storage.encode import encode, with_order
 from ...storage.encodings import EncodedColumn
 from ..context import Context
 from ..streaming import column_shares
@@ -111,7 +111,7 @@ def _encode(
                 if not context.cache.holds(key):
                     context.cache.put(key, array, array.nbytes)
             else:
-                made[source] = encoded
+                made[source] = encoded = with_order(encoded, context.threads)
                 key = encoded_key(identity, row_groups(scan), source, DEVICE)
                 context.cache.put(key, encoded, encoded.nbytes)
             context.check()

@@ -30,6 +30,7 @@ from ...storage.device_encode import (
     encode_codes,
     encode_on_device,
     spread,
+    with_order,
 )
 from ...storage.encode import SAMPLE
 from ...storage.encodings import (
@@ -85,7 +86,7 @@ def encode_each(
     sources = list(columns)
 
     def encode(source: str) -> Encoded:
-        return encode_by_libcudf(columns.pop(source), types[source].type)
+        return _ordered(encode_by_libcudf(columns.pop(source), types[source].type))
 
     with ThreadPoolExecutor(min(ENCODERS, len(sources) or 1)) as pool:
         pending = [pool.submit(encode, source) for source in sources]
@@ -114,12 +115,20 @@ def encode_together(
     made, refused = turn.run()
     left |= refused
     refused.clear()
-    yield from made.items()
+    for source, encoded in made.items():
+        yield source, _ordered(encoded)
     while left:
         source, held = left.popitem()
         # What comes back may share memory with what goes in
         own = held if isinstance(held, Coded) else _copied(held)
-        yield source, own if source in turn.long else encode_by_libcudf(own, types[source].type)
+        if source not in turn.long:
+            yield source, _ordered(encode_by_libcudf(own, types[source].type))
+        else:
+            yield source, own
+
+
+def _ordered(encoded: Encoded) -> Encoded:
+    return with_order(encoded) if isinstance(encoded, EncodedColumn) else encoded
 
 
 def encode_by_libcudf(held: Held, data_type: DataType) -> EncodedColumn | Held:

@@ -61,6 +61,11 @@ def cache_keys(scan: p.ParquetScan | p.MemoryScan, sources: Iterable[str]) -> tu
 def plain_column(scan: p.ParquetScan | p.MemoryScan, column: Column, context: Context) -> Held:
     """Return a column of a scan as operators read it, through the cache."""
     source = scan.sources[scan.made.index(column)]
+    identity: Any = getattr(scan.table, "identity")  # noqa: B009 - the catalog's tables have one
+    held: Held | None = context.cache.get(CacheKey(identity, row_groups(scan), source, DEVICE))
+    if held is not None:
+        context.bytes_read += held.device_buffer_size()
+        return held
     part = part_of(scan, [(column, source)])
     table = (
         memory_scan(part, (), context)
