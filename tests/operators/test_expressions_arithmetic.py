@@ -155,3 +155,14 @@ def test_common_parts_are_computed_once_with_the_same_result() -> None:
         "c0": INF,
         "c1": -INF,
     }
+
+
+@pytest.mark.parametrize(("arrow", "bits"), [(pa.int64(), 64), (pa.int32(), 32), (pa.int8(), 8)])
+def test_the_smallest_integer_beside_rows_whose_bounds_promise_nothing(
+    arrow: pa.DataType, bits: int
+) -> None:
+    low, high = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+    table = pa.table({"x": pa.array([0, -3, high], arrow), "y": pa.array([low, 2, 0], arrow)})
+    assert_expressions(["x + y", "y + x", "(x + 0) + y"], table)
+    table = pa.table({"x": pa.array([low, -3, 1], arrow), "y": pa.array([1, 2, low], arrow)})
+    assert_expressions(["x * y"], table)

@@ -58,11 +58,8 @@ def _integers(call: Call, left: Vector, right: Vector, valid: Mask | None) -> Ar
             return _OPERATIONS[call.function](a, b)
     a, b = (v.data if v.data.dtype == WIDE else wide.widen(v.data) for v in (left, right))
     result, lost = _WIDE_OPERATIONS[call.function](a, b)
-    lost = (
-        lost | wide.out_of_range(result, limits[1])
-        if limits[0] < 0
-        else lost | _outside(result, limits)
-    )
+    even = limits[0] == -limits[1]  # as those of decimals are, but not those of integers
+    lost = lost | (wide.out_of_range(result, limits[1]) if even else _outside(result, limits))
     _raise_overflow(call, a, b, lost, valid)
     return narrowed(result, call.type)
 
