@@ -115,11 +115,12 @@ class FilterRows(Physical):
 
 @dataclass(frozen=True)
 class ComputeColumns(Physical):
-    """Exactly the columns of `items`: computed, or passed on."""
+    """Exactly the columns of `items`: computed, or passed on; `prepared` is as in `Pipeline`."""
 
     CHILDREN: ClassVar = ("input",)
     input: Physical
     items: tuple[Item, ...]
+    prepared: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def columns(self) -> tuple[Column, ...]:

@@ -15,6 +15,7 @@ from tests.codegen import simulator
 
 THREADS = 64
 LYING = 40  # rows of a column
+SLOTS = 32  # here
 FORMATS = {1: np.uint8, 2: np.int16, 4: np.int32, 8: np.int64}
 EXTREMES = {1: [0, 255], 2: [-(2**15), 2**15 - 1], 4: [-(2**31), 2**31 - 1]}
 
@@ -103,14 +104,20 @@ def run(
     }
     for width, kind in FORMATS.items():
         given |= {f"memory{8 * width}": memory.view(kind), f"result{8 * width}": result.view(kind)}
+    launch(kernels.NAME, given, blocks)
+    return result, given["cursors"].tolist()  # type: ignore[attr-defined]
+
+
+def launch(name: str, given: dict[str, Any], blocks: int) -> None:
     cuda = simulator.Cuda(blocks, THREADS, 0)
     cuda.jit = lambda **options: lambda function: function  # type: ignore[attr-defined]
     space: dict[str, Any] = {"cuda": cuda}
     text = kernels.SOURCE.read_text().replace("from numba import cuda\n", "")
+    text = text.replace(f"\nSLOTS = {kernels.SLOTS}\n", f"\nSLOTS = {SLOTS}\n")
     exec(compile(text, str(kernels.SOURCE), "exec"), space)
-    arguments = [np.int64(given[n]) if k == "int64" else given[n] for n, k in kernels.SIGNATURE]
-    cuda.launch(space[kernels.NAME], arguments)
-    return result, given["cursors"].tolist()  # type: ignore[attr-defined]
+    signature = kernels.SIGNATURES[name]
+    arguments = [np.int64(given[n]) if k == "int64" else given[n] for n, k in signature]
+    cuda.launch(space[name], arguments)
 
 
 def found(result: Any, job: Job, rows: int) -> list[Any]:
@@ -210,8 +217,70 @@ def test_a_job_has_as_many_words_as_the_kernel_reads() -> None:
     assert f"\nJOB_WORDS = {words}\n" in kernels.SOURCE.read_text()
 
 
-def test_the_kernel_compiles_for_a_gpu(tmp_path: Path) -> None:
+def leading(keys: Any, count: int, descending: bool, room: int = 64) -> tuple[list[int], int]:
+    """The rows that kernels list as those that can be among the first, and how many they count."""
+    least = np.full(SLOTS, np.iinfo(np.int64).max)
+    state, chosen = np.zeros(2, np.int64), np.full(room + 1, -1, np.int32)
+    given = {
+        "rows": len(keys),
+        "width": keys.dtype.itemsize,
+        "keys32": keys.view(np.int32),
+        "keys64": keys if keys.dtype == np.int64 else np.zeros(0, np.int64),
+        "turned": -int(descending),
+        "least": least,
+        "wanted": count,
+        "state": state,
+        "room": room,
+        "chosen": chosen,
+    }
+    launch(kernels.LEAST, given, 3)
+    launch(kernels.BOUND, given, 3)
+    launch(kernels.ROWS, given, 2)
+    assert chosen[room] == -1, "more than there is room for"
+    return sorted(chosen[chosen >= 0].tolist()), int(state[1])
+
+
+@pytest.mark.parametrize(("kind", "descending"), [(np.int32, True), (np.int64, False)])
+@pytest.mark.parametrize("order", ["random", "ascending", "descending", "ties", "extremes"])
+@pytest.mark.parametrize("rows", [33, 400])
+def test_the_first_are_among_those_that_are_found(
+    rows: int, order: str, kind: Any, descending: bool
+) -> None:
+    rng, info = np.random.default_rng(rows), np.iinfo(kind)
+    if order == "ties":
+        keys = rng.integers(0, 60, rows).astype(kind)
+    else:
+        keys = rng.integers(-(10**6), 10**6, rows).astype(kind)
+    if order in ("ascending", "descending"):
+        keys = np.sort(keys)[:: 1 if order == "ascending" else -1].copy()
+    if order == "extremes":
+        keys[rng.permutation(rows)[:3]] = [info.min, info.max, info.min][: min(rows, 3)]
+    for count in (1, 12):
+        chosen, counted = leading(keys, count, descending)
+        bound = np.sort(keys)[-count] if descending else np.sort(keys)[count - 1]
+        wanted = np.flatnonzero(keys >= bound if descending else keys <= bound).tolist()
+        assert counted >= len(wanted)
+        if counted <= 64:
+            assert len(chosen) == counted
+            assert set(wanted) <= set(chosen), "one of the first is missing"
+            assert all((keys[chosen].min() <= bound, keys[chosen].max() >= bound))
+    if order == "random" and rows == 400:
+        assert leading(keys, 2, descending)[1] <= 8, "far more than are wanted"
+
+
+def test_more_rows_than_there_is_room_for_are_counted() -> None:
+    chosen, counted = leading(np.full(400, 7, np.int64), 5, True, room=16)
+    assert counted == 400
+    assert len(chosen) == 16
+
+
+def test_slots_are_as_many_as_the_kernel_has() -> None:
+    assert f"\nSLOTS = {kernels.SLOTS}\n" in kernels.SOURCE.read_text()
+
+
+@pytest.mark.parametrize("name", kernels.SIGNATURES)
+def test_the_kernels_compile_for_a_gpu(name: str, tmp_path: Path) -> None:
     pytest.importorskip("numba_cuda")
-    code, origin = kernels.row_kernel(tmp_path, (9, 0)).cubin()
+    code, origin = kernels.row_kernel(tmp_path, (9, 0), name).cubin()
     assert code
     assert origin == "compiler"

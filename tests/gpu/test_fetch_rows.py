@@ -197,3 +197,42 @@ def test_queries(query: str, few: bool, monkeypatch: pytest.MonkeyPatch) -> None
     tables_ = {"c": pa.table(c), "o": pa.table(o)}
     expected = assert_same_as_duckdb(query, tables_, backend="gpu", fuse=("always",))
     assert bool(runs) == bool(expected.num_rows)
+
+
+@pytest.mark.parametrize("kind", ["int32", "int64"])
+@pytest.mark.parametrize("descending", [False, True])
+def test_the_first_rows_are_found_without_a_sort(
+    kind: str, descending: bool, directory: Path
+) -> None:
+    from fuseline.operators.gpu import fetch_rows
+    from fuseline.operators.gpu import table as gpu
+    from fuseline.operators.gpu.device import kernel_files
+
+    rows, rng = 3000, np.random.default_rng(2)
+    values = rng.permutation(rows).astype(kind) - 1000
+    number, text = new_column("n", BIGINT), new_column("t", VARCHAR)
+    strings = pa.array([None if i % 5 == 0 else f"text {i}" for i in range(rows)])
+    table = gpu.Table(
+        {
+            number.id: gpu.to_device(pa.array(range(rows)), BIGINT),
+            text.id: gpu.to_device(strings, VARCHAR),
+        },
+        rows,
+    )
+    kernel_files.set((directory, "always"))
+
+    def found(keys: Any, count: int, most: int = 1 << 22) -> Any:
+        lying = gpu.plc.Column.from_arrow(pa.array(keys))
+        (lying,) = gpu.plc.copying.slice(lying, [0, rows])
+        return fetch_rows.leading(table, [number, text], lying, descending, count, most)
+
+    first = np.argsort(-values if descending else values, kind="stable")[:20]
+    held = found(values, 20)
+    numbers = held.array(number).to_pylist()
+    assert set(first.tolist()) <= set(numbers)
+    assert len(numbers) < 100
+    assert numbers == sorted(numbers), "equal keys would change places"
+    assert held.array(text).to_pylist() == strings.take(pa.array(numbers)).to_pylist()
+    assert found(values, 20, most=1000) is None
+    assert found(values // 1000, 20) is None, "more are equal than there is room for"
+    assert found(values, rows + 1) is None

@@ -281,3 +281,36 @@ def test_nodes_over_few_rows_run_on_the_host(query: str, least: int) -> None:
     assert sum("on the host" in note for note in notes) >= least, notes
     assert_same(answers[0], answers[1])
     assert_same(answers[0], answers[2])
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("nulls_first", [False, True])
+@pytest.mark.parametrize("broken", [False, True])
+def test_texts_that_lie_in_order(
+    descending: bool, nulls_first: bool, broken: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fuseline.operators import cpu, gpu
+    from fuseline.operators.gpu import dictionaries, small, sort
+
+    monkeypatch.setattr(dictionaries, "MOST_KEYS", 10)  # or they would be codes
+    found_so: list[bool] = []
+    look = sort._lie_in_order
+    monkeypatch.setattr(
+        sort, "_lie_in_order", lambda *given: found_so.append(look(*given)) or found_so[-1]
+    )
+    rows = small.MOST_ROWS + 10
+    key, place = column("k", "varchar"), column("n", "bigint")
+    cells: list[str | None] = [f"name {i // 2:05d}" for i in range(rows - 3)]
+    cells = cells[::-1] if descending else cells
+    cells = [None] * 3 + cells if nulls_first else cells + [None] * 3
+    if broken:
+        cells[7], cells[-9] = cells[-9], cells[7]
+    node = scan_of({"k": cells, "n": list(range(rows))}, [key, place])
+    plan = p.SortRows(node, (p.Order(key, descending, nulls_first),))
+    expected, found = run(plan, cpu), run(plan, gpu)
+    assert found.column("n").to_pylist() == expected.column("n").to_pylist()
+    assert (found.column("n").to_pylist() == list(range(rows))) is not broken
+    assert found_so == [not broken]
+    for other in ((not descending, nulls_first), (descending, not nulls_first)):
+        plan = p.SortRows(node, (p.Order(key, *other),))
+        assert run(plan, gpu).column("n").to_pylist() == run(plan, cpu).column("n").to_pylist()

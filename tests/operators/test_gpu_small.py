@@ -231,3 +231,16 @@ def test_packed_keys_order_as_keys_do(rows: int) -> None:
         kept = [k.copy() for k in keys]
         assert ascending(keys).tolist() == np.lexsort(keys[::-1]).tolist()
         assert all(map(np.array_equal, keys, kept))
+
+
+@pytest.mark.parametrize("lead", [3, 1 << 16, 1 << 20])
+@pytest.mark.parametrize("broken", [None, 1, 2])
+def test_keys_that_are_in_order_behind_the_first(lead: int, broken: int | None) -> None:
+    generator = np.random.default_rng(lead)
+    numbers = np.sort(generator.integers(0, 600, 300))
+    keys = [generator.integers(-lead // 2, lead - lead // 2, 300), numbers // 20, numbers % 20]
+    keys[0][:2] = -lead // 2, lead - lead // 2 - 1
+    if broken is not None:
+        keys[broken][[50, 250]] = keys[broken][[250, 50]]
+    for given in (keys, keys[:2], keys[:1]):
+        assert ascending(given).tolist() == np.lexsort(given[::-1]).tolist()

@@ -1,4 +1,4 @@
-"""A CUDA kernel, written by hand, that puts some rows of several columns together, for one copy to the host; `row_kernels` lists its parameters.
+"""CUDA kernels, written by hand, that put some rows of several columns together, for one copy to the host, and find the first of an order; `row_kernels` lists their parameters.
 
 Columns lie anywhere in memory, and jobs say where: `memory8` and its like are the memory from address 0 on.
 """
@@ -9,7 +9,9 @@ import numpy as np
 from numba import cuda
 
 ALL_LANES = 0xFFFFFFFF
+I64_MAX = np.int64(2**63 - 1)
 JOB_WORDS = 10
+SLOTS = 2048
 
 
 @cuda.jit(device=True, inline="always")
@@ -71,7 +73,7 @@ def row_fetch(  # type: ignore[no-untyped-def]
             row = np.int64(-1)
             if number < rows:
                 row = np.int64(picked[number]) if picking != 0 else number
-                if places != 0:
+                if places != 0 and row >= 0:
                     row = np.int64(memory32[(places >> 2) + row])
             there = is_there(row, bits, first, memory8)
             if valid >= 0 and number < rows and (text == 0 or lane == 0):
@@ -105,3 +107,78 @@ def row_fetch(  # type: ignore[no-untyped-def]
             item += warps
         item -= items
         column += 1
+
+
+@cuda.jit(device=True, inline="always")
+def key_at(row, rows, width, keys32, keys64, turned):  # type: ignore[no-untyped-def]
+    """The key of a row, its bits turned round by `turned` = -1; the largest there is beyond the last row."""
+    key = I64_MAX
+    if row < rows:
+        key = (keys64[row] if width == 8 else np.int64(keys32[row])) ^ turned
+    return key
+
+
+def top_least(rows, width, keys32, keys64, turned, least):  # type: ignore[no-untyped-def]
+    """Deal rows out to slots, neighbours to different ones, and find the least key of each; four loads are under way."""
+    thread = np.int64(cuda.grid(1))
+    step = np.int64(cuda.gridsize(1))
+    best = I64_MAX
+    row = thread
+    while row < rows:
+        one = key_at(row, rows, width, keys32, keys64, turned)
+        two = key_at(row + step, rows, width, keys32, keys64, turned)
+        three = key_at(row + 2 * step, rows, width, keys32, keys64, turned)
+        four = key_at(row + 3 * step, rows, width, keys32, keys64, turned)
+        best = min(best, one)
+        best = min(best, two)
+        best = min(best, three)
+        best = min(best, four)
+        row += 4 * step
+    slot = thread & (SLOTS - 1)
+    if best < least[slot]:
+        cuda.atomic.min(least, slot, best)
+
+
+def top_bound(wanted, least, state):  # type: ignore[no-untyped-def]
+    """Write to state[0] which is the `wanted`-th of the slots' least keys: at least so many rows have a key that is not above it.
+
+    A warp counts those that come before one of them.
+    """
+    thread = np.int64(cuda.grid(1))
+    lane = thread & 31
+    slot = thread >> 5
+    while slot < SLOTS:
+        own = least[slot]
+        before = np.int64(0)
+        other = lane
+        while other < SLOTS:
+            key = least[other]
+            if key < own or (key == own and other < slot):
+                before += 1
+            other += 32
+        for distance in (16, 8, 4, 2, 1):
+            before += cuda.shfl_down_sync(ALL_LANES, before, distance)
+        if lane == 0 and before == wanted - 1:
+            state[0] = own
+        slot += np.int64(cuda.gridsize(1)) >> 5
+
+
+def top_rows(rows, width, keys32, keys64, turned, room, state, chosen):  # type: ignore[no-untyped-def]
+    """List the rows whose key is not above state[0], in any order, as far as there is room; state[1] counts them all."""
+    thread = np.int64(cuda.grid(1))
+    step = np.int64(cuda.gridsize(1))
+    lane = thread & 31
+    bound = state[0]
+    row = thread
+    while row - lane < rows:
+        there = row < rows and key_at(row, rows, width, keys32, keys64, turned) <= bound
+        votes = np.int32(cuda.ballot_sync(ALL_LANES, there))
+        if votes != 0:
+            place = np.int64(0)
+            if lane == 0:
+                place = cuda.atomic.add(state, 1, np.int64(cuda.popc(votes)))
+            place = cuda.shfl_sync(ALL_LANES, place, 0)
+            place += np.int64(cuda.popc(votes & cuda.lanemask_lt()))
+            if there and place < room:
+                chosen[place] = np.int32(row)
+        row += step

@@ -1,11 +1,11 @@
-"""The kernel of `functions_rows` as a file: its parameters, what a job consists of, and where source and machine code lie.
+"""The kernels of `functions_rows` as files: their parameters, what a job consists of, and where source and machine code lie.
 
 Importing this imports no compiler; a process that finds the machine code on disk never does.
 """
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +14,8 @@ from ..targets.device import Architecture, KernelFile, Signature, toolchain
 
 SOURCE = Path(__file__).with_name("functions_rows.py")
 NAME = "row_fetch"
+LEAST, BOUND, ROWS = "top_least", "top_bound", "top_rows"
+SLOTS = 2048  # that rows are dealt out to
 WARP = 32
 WORD = 8  # bytes of a word of a job, of a text's place and length, and of a cursor
 SIGNATURE: Signature = [
@@ -32,6 +34,19 @@ SIGNATURE: Signature = [
     ("result64", "*int64"),
     ("cursors", "[int64]"),
 ]
+_KEYS: Signature = [
+    ("rows", "int64"),
+    ("width", "int64"),
+    ("keys32", "*int32"),
+    ("keys64", "*int64"),
+    ("turned", "int64"),
+]
+SIGNATURES: dict[str, Signature] = {
+    NAME: SIGNATURE,
+    LEAST: [*_KEYS, ("least", "[int64]")],
+    BOUND: [("wanted", "int64"), ("least", "*int64"), ("state", "*int64")],
+    ROWS: [*_KEYS, ("room", "int64"), ("state", "[int64]"), ("chosen", "*int32")],
+}
 
 
 @dataclass
@@ -56,7 +71,8 @@ class Job:
 
     @property
     def words(self) -> tuple[int, ...]:
-        return astuple(self)
+        # `astuple` copies what it finds, which takes ten times as long
+        return tuple(vars(self).values())
 
     def items(self, rows: int) -> int:
         """How many turns of a warp it takes."""
@@ -64,11 +80,10 @@ class Job:
 
 
 @cache
-def row_kernel(directory: Path, architecture: Architecture) -> KernelFile:
-    """Write the source of the kernel, unless it is there."""
-    source = SOURCE.read_text(encoding="utf-8")
+def row_kernel(directory: Path, architecture: Architecture, name: str = NAME) -> KernelFile:
+    """Write the source of a kernel, unless it is there."""
+    source, signature = SOURCE.read_text(encoding="utf-8"), SIGNATURES[name]
     # The key holds the whole source, of which `kernel_key` leaves out what has docstrings
-    key = kernel_key(source, source, repr(SIGNATURE), repr(architecture), toolchain())
-    return KernelFile(
-        source_file(directory, NAME, key, source), NAME, source, SIGNATURE, architecture
-    )
+    key = kernel_key(source, source, repr(signature), repr(architecture), toolchain())
+    path = source_file(directory, name, key, source)
+    return KernelFile(path, name, source, signature, architecture)

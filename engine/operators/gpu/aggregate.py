@@ -15,6 +15,7 @@ from . import aggregate_order as ordered
 from . import aggregate_sums as sums
 from . import aggregate_values as values
 from . import table as tables
+from .alone import each_alone
 from .columns import as_key, empty, where_true
 from .device import on_device
 from .dictionaries import Coded, Held
@@ -84,6 +85,10 @@ def hash_aggregate(node: p.HashAggregate, inputs: tuple[Table, ...], context: Co
     few = run_on_host(node, table.columns, table.num_rows, context)
     if few is not None:
         return Table(*few)
+    alone = each_alone(node, table)
+    if alone is not None:
+        context.remarks[id(node)] = "each row is a group: no two have the same keys"
+        return alone
     keys = [_group_key(table.columns[c.id]) for c in node.keys]
     if keys and not table.num_rows:
         return Table({c.id: empty(device_type(c.type)) for c in node.columns}, 0)

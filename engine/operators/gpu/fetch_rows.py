@@ -36,8 +36,12 @@ MOST_ROWS = 1 << 15
 # Texts come in any order, and the host takes 0.15 ms for 20,000 of them to put them in order: as long as libcudf takes to gather them
 MOST_TEXTS = 1 << 13
 SPARE_BYTES = 1024  # for a column's characters, beyond one and a half times what is expected
+# Of the first rows of an order, as many as slots may hold two of without many more than that being found
+MOST_LEADING = kernels.SLOTS // 8
+LEADING_ROOM = 512  # at least, for those that are found
+LEADING_KERNELS = (kernels.LEAST, kernels.BOUND, kernels.ROWS)
 
-_codes: dict[Path, Future[bytes]] = {}
+_codes: dict[tuple[Path, str], Future[bytes]] = {}
 _lock = threading.Lock()
 
 
@@ -68,6 +72,33 @@ def fetched(
     fetch = _Fetch(known, count, picked, code)
     memory = fetch.run(most_bytes)
     return None if memory is None else fetch.columns(memory)
+
+
+def leading(
+    table: Table,
+    columns: Sequence[Column],
+    keys: plc.Column,
+    descending: bool,
+    count: int,
+    most_bytes: int,
+) -> HostColumns | None:
+    """Return rows of a table, in their order: all that can be among the first `count` by a key (INT32 or INT64, no NULL), and some more.
+
+    None where they are many, or take more bytes.
+    """
+    if not 0 < count <= min(MOST_LEADING, table.num_rows):
+        return None
+    parts = [_part(table.columns, c) for c in dict.fromkeys(columns)]
+    known = [p for p in parts if p is not None]
+    codes = [_code(name) for name in (kernels.NAME, *LEADING_KERNELS)]
+    code, *others = [c for c in codes if c is not None] or [b""]
+    if len(known) < len(parts) or len(others) < len(LEADING_KERNELS):
+        return None
+    room = max(LEADING_ROOM, 2 * count)
+    fetch = _Leading(known, room, None, code, keys, descending, count, others)
+    memory = fetch.run(most_bytes)
+    rows = None if memory is None else fetch.rows_of(memory)
+    return None if rows is None else fetch.columns(memory).take(rows)
 
 
 def _size(picked: Any) -> int:
@@ -132,6 +163,7 @@ class _Fetch:
     def __init__(self, parts: list[_Part], rows: int, picked: Any, code: bytes) -> None:
         self.parts, self.rows, self.picked, self.code = parts, rows, picked, code
         self.items = sum(part.job.items(rows) for part in parts)
+        self.head = np.zeros(WORD * len(parts), np.uint8)  # of the result, from the cursors on
 
     def run(self, most_bytes: int) -> Any:
         """Return the bytes of the result; None where they are too many."""
@@ -148,7 +180,7 @@ class _Fetch:
 
     def _lay_out(self, rooms: Sequence[int]) -> int:
         """Give each column its place behind the cursors; return the size of all."""
-        end = _padded(WORD * len(self.parts))
+        end = _padded(len(self.head))
         for part, room in zip(self.parts, rooms, strict=True):
             job = part.job
             job.out, job.room = end, room if job.text else 0
@@ -160,33 +192,55 @@ class _Fetch:
 
     def _exchanged(self, size: int) -> Any:
         """Send the jobs, run the kernel, and return what it wrote."""
-        given, count = self.picked, len(self.parts)
         jobs = np.array([part.job.words for part in self.parts], np.int64).view(np.uint8).ravel()
-        numbers = np.zeros(0, np.uint8)
-        if given is not None and not isinstance(given, plc.Column):
-            numbers = np.ascontiguousarray(given, np.int32).view(np.uint8)
+        numbers = self._numbers()
         places, cursors = _padded(len(jobs)), _padded(len(jobs)) + _padded(len(numbers))
-        sent = np.zeros(cursors + WORD * count, np.uint8)
+        sent = np.zeros(cursors + len(self.head), np.uint8)
         sent[: len(jobs)] = jobs
         sent[places : places + len(numbers)] = numbers
+        sent[cursors:] = self.head
         buffer = DeviceBuffer(size=cursors + size, stream=plc.utils.CUDF_DEFAULT_STREAM)
         start = int(buffer.ptr)
-        result, picked = start + cursors, start + places
-        if isinstance(given, plc.Column):
-            picked = _address(given, 4)
+        result = start + cursors
+        steps = [*self._before(start + places, result), self._fetching(start, places, result)]
+
+        def work() -> None:
+            for step in steps:
+                step.run_alone()
+
+        return exchanged(sent, start, work, result, size)
+
+    def _numbers(self) -> Any:
+        """What is sent besides jobs, as bytes: row numbers that lie on the host."""
+        given = self.picked
+        if given is None or isinstance(given, plc.Column):
+            return np.zeros(0, np.uint8)
+        return np.ascontiguousarray(given, np.int32).view(np.uint8)
+
+    def _before(self, numbers: int, result: int) -> Sequence[launch.Launch]:
+        """What runs before rows are fetched; `numbers` is where those lie, `result` where the result is to begin."""
+        return ()
+
+    def _picked(self, numbers: int, result: int) -> int:
+        """Where the row numbers lie that are wanted; 0 for all rows."""
+        if self.picked is None:
+            return 0
+        return _address(self.picked, 4) if isinstance(self.picked, plc.Column) else numbers
+
+    def _fetching(self, start: int, places: int, result: int) -> launch.Launch:
+        picked, count = self._picked(start + places, result), len(self.parts)
         arguments = {
             **{name: 0 for name, _ in kernels.SIGNATURE if name.startswith("memory")},
             **{name: result for name, _ in kernels.SIGNATURE if name.startswith("result")},
             "rows": self.rows,
             "columns": count,
             "jobs": start,
-            "picking": int(given is not None),
-            "picked": picked,
+            "picking": int(picked != 0),
+            "picked": picked or start,
             "cursors": (0, 0, count, WORD, result, count, WORD),
         }
         turns = self.items * kernels.WARP
-        step = launch.prepared_fixed(self.code, kernels.NAME, kernels.SIGNATURE, turns, arguments)
-        return exchanged(sent, start, step.run_alone, result, size)
+        return launch.prepared_fixed(self.code, kernels.NAME, kernels.SIGNATURE, turns, arguments)
 
     def columns(self, memory: Any) -> HostColumns:
         return HostColumns({p.column: self._held(p, memory) for p in self.parts}, uploaded)
@@ -205,23 +259,82 @@ class _Fetch:
         return Texts(halves[0::2], halves[1::2], valid, memory[end : end + job.room])
 
 
+class _Leading(_Fetch):
+    """The same of rows that kernels find: behind the cursors are a bound, how many rows there are, and their numbers."""
+
+    def __init__(
+        self,
+        parts: list[_Part],
+        room: int,
+        picked: None,
+        code: bytes,
+        keys: plc.Column,
+        descending: bool,
+        count: int,
+        codes: Sequence[bytes],
+    ) -> None:
+        super().__init__(parts, room, picked, code)
+        self.keys, self.turned, self.count, self.codes = keys, -int(descending), count, codes
+        self.state = len(self.head)
+        numbers = np.full(room, -1, np.int32).view(np.uint8)
+        self.head = np.concatenate([self.head, np.zeros(2 * WORD, np.uint8), numbers])
+
+    def rows_of(self, memory: Any) -> Any:
+        """Return the places of the rows that were found, in the order of the table; None if not all are there."""
+        words = memory[self.state : self.state + 2 * WORD].view(np.int64)
+        found = int(words[1])
+        if not self.count <= found <= self.rows:
+            return None
+        return np.argsort(memory[self.state + 2 * WORD :][: 4 * found].view(np.int32))
+
+    def _numbers(self) -> Any:
+        return np.full(kernels.SLOTS, np.iinfo(np.int64).max).view(np.uint8)
+
+    def _picked(self, numbers: int, result: int) -> int:
+        return result + self.state + 2 * WORD
+
+    def _before(self, numbers: int, result: int) -> Sequence[launch.Launch]:
+        rows, width = self.keys.size(), 8 if self.keys.type().id() == plc.TypeId.INT64 else 4
+        address, state = _address(self.keys, width), result + self.state
+        given = {
+            "rows": rows,
+            "width": width,
+            "keys32": address,
+            "keys64": address,
+            "turned": self.turned,
+            "wanted": self.count,
+            "room": self.rows,
+            "chosen": state + 2 * WORD,
+        }
+        slots: dict[str, Any] = {"least": (0, 0, kernels.SLOTS, WORD, numbers, kernels.SLOTS, WORD)}
+        states: dict[str, Any] = {"state": (0, 0, 2, WORD, state, 2, WORD)}
+        plain: dict[str, Any] = {"least": numbers, "state": state}
+        turns = (rows, kernels.SLOTS * kernels.WARP, rows)
+        return [
+            launch.prepared_fixed(code, name, kernels.SIGNATURES[name], turn, {**given, **more})
+            for code, name, turn, more in zip(
+                self.codes, LEADING_KERNELS, turns, (slots, plain, states), strict=True
+            )
+        ]
+
+
 def _padded(size: int) -> int:
     return size + -size % ALIGNMENT
 
 
-def _code() -> bytes | None:
-    """Return the kernel's machine code; None while it is being compiled, and where it cannot be."""
+def _code(name: str = kernels.NAME) -> bytes | None:
+    """Return a kernel's machine code; None while it is being compiled, and where it cannot be."""
     place = kernel_files.get()
     if place is None or place[0] == Path() or place[1] == "never":
         return None
     directory, fuse = place
     with _lock:
-        found = _codes.get(directory)
+        found = _codes.get((directory, name))
         start = found is None
         if found is None:
-            found = _codes[directory] = Future()
+            found = _codes[directory, name] = Future()
     if start:
-        file = kernels.row_kernel(directory, launch.architecture())
+        file = kernels.row_kernel(directory, launch.architecture(), name)
         if fuse == "auto" and not file.is_compiled:
             threading.Thread(target=_compile, args=(file, found), daemon=True).start()
         else:

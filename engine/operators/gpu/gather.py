@@ -16,7 +16,7 @@ from .columns import null_column
 from .dictionaries import MOST_KEYS, Coded, Held, numbered
 from .expressions import evaluate_all
 from .late import Fetch, LateColumns, Places
-from .relations import Leaf, Relations, StoredLeaf, own_column
+from .relations import Leaf, Relations, ScanLeaf, StoredLeaf, own_column
 from .stored import keys_of
 from .table import Table, device_type, to_device
 
@@ -27,12 +27,13 @@ def late_columns(
     rows: Mapping[int, plc.Column],
     count: int,
     there: Mapping[int, Held] | None = None,
+    distinct: int | None = None,
 ) -> LateColumns:
     """Return `program.late` to be fetched, and columns that are there already.
 
-    `rows` are the row numbers (INT32, -1 for none) of each relation that they read.
+    `rows` are the row numbers (INT32, -1 for none) of each relation that they read; of one relation they may be `distinct`.
     """
-    aliases = _aliases(program, relations, rows, count)
+    aliases = _aliases(program, relations, rows, count, distinct)
     columns, computed = dict(there or {}), []
     fetches: dict[int, tuple[int, Fetch]] = {}
     for late in program.late:
@@ -49,7 +50,11 @@ def late_columns(
 
 
 def _aliases(
-    program: Program, relations: Relations, rows: Mapping[int, plc.Column], count: int
+    program: Program,
+    relations: Relations,
+    rows: Mapping[int, plc.Column],
+    count: int,
+    distinct: int | None,
 ) -> LateColumns:
     """The columns of relations that results are made of."""
     wanted = {column for late in program.late for column in columns_of(late.expr)}
@@ -64,7 +69,7 @@ def _aliases(
             there |= {a.id: null_column(count, device_type(a.type)) for a in aliases}
         elif aliases:
             fetches |= {a.id: (len(places), _fetch(relation, leaf, a)) for a in aliases}
-            places.append(Places(at, relation.optional))
+            places.append(Places(at, relation.optional, number == distinct))
     return LateColumns(there, places, fetches)
 
 
@@ -90,7 +95,8 @@ def _fetch(relation: Relation, leaf: Leaf, alias: Column) -> Fetch:
     if isinstance(held, Coded):
         keys = held.keys
         return Fetch(held.codes, None, lambda lying: Coded(lying, keys), owned, keys=keys)
-    return Fetch(held, None, lambda lying: lying, owned)
+    origin = leaf.origin(column) if isinstance(leaf, ScanLeaf) else None
+    return Fetch(held, None, lambda lying: lying, owned, origin=origin)
 
 
 def _decoded(codes: plc.Column, source: EncodedColumn, data_type: plc.DataType) -> Held:

@@ -205,7 +205,7 @@ class Groups:
         if key.type().id() not in (plc.TypeId.INT32, plc.TypeId.INT64):
             return False
         head = plc.copying.slice(key, [0, SORTED_ROWS // 64])[0]
-        return _is_sorted(head) and _is_sorted(key)
+        return is_sorted(head) and is_sorted(key)
 
     def _reduce(self, question: _Question) -> plc.Column:
         """Answer a question about all rows."""
@@ -231,7 +231,8 @@ class Groups:
         return result.columns()[0]
 
 
-def _is_sorted(key: plc.Column) -> bool:
+def is_sorted(key: plc.Column) -> bool:
+    """Whether the values of a column without NULL ascend."""
     order, nulls = [plc.types.Order.ASCENDING], [plc.types.NullOrder.AFTER]
     return bool(plc.sorting.is_sorted(plc.Table([key]), order, nulls))
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...plan.expr import Column, Expr
@@ -51,15 +50,10 @@ def operator() -> Operator | None:
     return _Given.operator
 
 
-@contextmanager
-def counted(counts: Counter[str]) -> Iterator[None]:
-    """Add the values that the host computes meanwhile for this thread to `counts`, by function."""
-    before = _thread.counts
-    _thread.counts = counts
-    try:
-        yield
-    finally:
-        _thread.counts = before
+def count_in(counts: Counter[str] | None) -> Counter[str] | None:
+    """Add the values that the host computes from now on for this thread to `counts`, by function; return where they went before."""
+    before, _thread.counts = _thread.counts, counts
+    return before
 
 
 def evaluate(what: str, expr: Expr, column: Column, values: pa.Table) -> pa.Array:

@@ -5,7 +5,7 @@ An order, a limit or a condition on groups so comes before the text of the rows 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pylibcudf as plc
@@ -24,7 +24,7 @@ class Fetch:
     """A column of a relation: how it lies in memory, and what makes values of rows of that.
 
     What lies there has the order of the values; without an `encoding` it is the values, or codes of `keys`.  `owned` bytes are kept by this table alone, those of the cache are not.  `bounds`
-    are an interval that holds all integers, as in registers, that a `Narrow` encoding stands for.
+    are an interval that holds all integers, as in registers, that a `Narrow` encoding stands for.  `origin` names a scan's column.
     """
 
     lying: plc.Column
@@ -33,17 +33,20 @@ class Fetch:
     owned: int = 0
     bounds: tuple[int, int] | None = None
     keys: plc.Column | None = None
+    origin: Hashable = None
 
 
 @dataclass(frozen=True)
 class Places:
     """Row numbers of a relation (INT32); where it is `optional`, a negative one means NULLs.
 
-    Without `rows` they are all rows, in order: what is late is then what values are made of.
+    Without `rows` they are all rows, in order: what is late is then what values are made of.  `distinct`: none comes twice
+    (False: that is not known).
     """
 
     rows: plc.Column | None
     optional: bool
+    distinct: bool = False
 
     @property
     def nbytes(self) -> int:

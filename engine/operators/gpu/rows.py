@@ -12,12 +12,14 @@ from ...plan.expr import Column, ColumnRef, Expr, Literal, columns_of, conjuncti
 from ...plan.types import DataType, to_arrow
 from ..context import Context
 from . import table as tables
+from .alone import is_retyped, with_types
 from .columns import INT64, sequence
+from .computed import row_by_row
 from .device import on_device
 from .dictionaries import Coded, Held
 from .expressions import evaluate, evaluate_all, selection
 from .late import LateColumns, together
-from .small import few_on_host, run_on_host
+from .small import HostColumns, few_on_host, note, run_on_host
 from .table import Table, check_rows, concat_columns, concat_held, to_device
 
 STRING = plc.TypeId.STRING
@@ -69,14 +71,20 @@ def compute_columns(node: p.ComputeColumns, inputs: tuple[Table, ...], context: 
     if len(passed) == len(node.items):
         few_on_host(node, table.columns, table.num_rows, context)
         return tables.renamed(table, passed)
+    if isinstance(table.columns, HostColumns):
+        made = row_by_row(node, table.columns, table.num_rows)
+        if made is not None:
+            note(node, table.num_rows, context)
+            return Table(made, table.num_rows)
     few = run_on_host(node, table.columns, table.num_rows, context)
     if few is not None:
         return Table(*few)
-    computed = [(c, e) for c, e in node.items if not isinstance(e, ColumnRef)]
+    retyped = {c: e for c, e in node.items if is_retyped(e, table)}
+    computed = [(c, e) for c, e in node.items if c not in retyped and not isinstance(e, ColumnRef)]
     values = evaluate_all([expr for _, expr in computed], table)
     columns: dict[int, Held] = {c.id: v for (c, _), v in zip(computed, values, strict=True)}
-    same = tables.renamed(table, passed)
-    return Table(together(same.columns, columns), table.num_rows)
+    same = with_types(table, passed, retyped)
+    return Table(together(same, columns), table.num_rows)
 
 
 @on_device

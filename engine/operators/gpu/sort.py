@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pylibcudf as plc
 
@@ -52,6 +53,8 @@ def sort_rows(node: p.SortRows, inputs: tuple[Table, ...], context: Context) -> 
     few = _on_host(node, table, context)
     if few is not None:
         return Table(few.take(small.sorted_order(few, node.keys)), table.num_rows)
+    if len(node.keys) == 1 and _lie_in_order(table, node.keys[0]):
+        return tables.only(table, node.columns)
     return tables.gather(table, _order(table, node.keys), node.columns)
 
 
@@ -90,6 +93,9 @@ def _led(table: Table, node: p.TopK, end: int) -> HostColumns | None:
     (lead,) = _keys(table, [key.column])
     if lead.type().id() == plc.TypeId.STRING:
         return None
+    few = _leading(table, node, lead, end)
+    if few is not None:
+        return few
     order = sorted_rows([lead], [(key.descending, key.nulls_first)])
     (rows,) = plc.copying.slice(order, [0, count])
     wanted = _with_keys(node)
@@ -98,6 +104,20 @@ def _led(table: Table, node: p.TopK, end: int) -> HostColumns | None:
         return None
     ranks = small.ranks(few, key)
     return few if ranks[end - 1] < ranks[-1] else None
+
+
+def _leading(table: Table, node: p.TopK, lead: plc.Column, end: int) -> HostColumns | None:
+    """The same by kernels that sort nothing; None for keys that are no integers without NULL, and where too many are equal."""
+    if lead.null_count():
+        return None
+    numbers = as_integers(_sortable(lead))
+    kind = numbers.type().id()
+    if kind in (*UNSIGNED, plc.TypeId.INT8, plc.TypeId.INT16):
+        numbers = cast(numbers, INT64)
+    elif kind not in (plc.TypeId.INT32, plc.TypeId.INT64):
+        return None
+    descending = node.keys[0].descending
+    return to_host.leading(table, _with_keys(node), numbers, descending, end)
 
 
 def _thinned(table: Table, node: p.TopK, end: int) -> Table:
@@ -149,23 +169,33 @@ def _has_numbers(table: Table, key: p.Order) -> bool:
     return isinstance(held[column.id], Coded)
 
 
-def sorted_rows(keys: Sequence[plc.Column], directions: Sequence[Direction]) -> plc.Column:
-    """Return the row numbers in sorted order; rows with equal keys keep theirs.
+def _lie_in_order(table: Table, key: p.Order) -> bool:
+    """Whether texts are sorted, as names of a table often are: one look at each, where a sort compares them again and again."""
+    if _has_numbers(table, key):
+        return False
+    order, nulls = _directions([(key.descending, key.nulls_first)])
+    return bool(plc.sorting.is_sorted(plc.Table([table[key.column]]), order, nulls))
 
-    libcudf's place of NULL is relative to ascending values, so that a descending order turns it round with them.
-    """
+
+def sorted_rows(keys: Sequence[plc.Column], directions: Sequence[Direction]) -> plc.Column:
+    """Return the row numbers in sorted order; rows with equal keys keep theirs."""
     if not keys[0].size():
         return empty(INT32)
     keys = [_sortable(key) for key in keys]
     one = packed(keys, directions)
     if one is not None:
         keys, directions = [one], [(False, False)]
+    return plc.sorting.stable_sorted_order(plc.Table(list(keys)), *_directions(directions))
+
+
+def _directions(directions: Sequence[Direction]) -> tuple[list[Any], list[Any]]:
+    """Orders and places of NULL as libcudf has them, whose place of NULL is relative to ascending values."""
     orders, nulls = [], []
     for descending, nulls_first in directions:
         orders.append(plc.types.Order.DESCENDING if descending else plc.types.Order.ASCENDING)
         before = nulls_first != descending
         nulls.append(plc.types.NullOrder.BEFORE if before else plc.types.NullOrder.AFTER)
-    return plc.sorting.stable_sorted_order(plc.Table(list(keys)), orders, nulls)
+    return orders, nulls
 
 
 def _order(table: Table, keys: tuple[p.Order, ...]) -> plc.Column:

@@ -79,6 +79,13 @@ def picked_on_host(
     return found
 
 
+def leading(
+    table: Table, columns: Sequence[Column], keys: plc.Column, descending: bool, count: int
+) -> HostColumns | None:
+    """Return `fetch_rows.leading`, as far as memory for it is kept ready."""
+    return fetch_rows.leading(table, columns, keys, descending, count, MOST_BYTES)
+
+
 class Landing:
     """Pieces of device memory that go to the host together, through memory that the device writes to without the host's help."""
 

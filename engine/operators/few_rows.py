@@ -1,0 +1,270 @@
+"""Expressions over a few rows, one row after the other in Python's own numbers: to prepare arrays for them takes longer.
+
+A value is an `int` (of a DECIMAL the unscaled one), a `float`, a `bool`, or None for NULL.  Not every expression has such a form,
+and not every value is found in it: what raises there, or has to do with NaN, arrays decide (`Unsure`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal, localcontext
+from math import isnan
+from operator import add, eq, ge, gt, le, lt, mul, ne, sub
+from typing import Any, TypeAlias
+
+from ..plan.expr import Call, Case, Cast, Column, ColumnRef, Expr, Literal
+from ..plan.types import DataType, Kind
+
+MOST_ROWS = 64  # of so many, arrays take as long
+EXACT = 1 << 53  # up to which a double is every integer
+LIMB = 64
+DIGITS = 80  # more than a DECIMAL has
+
+# The values of a row's columns -> that of an expression
+Step: TypeAlias = Callable[[Sequence[Any]], Any]
+
+
+class Unsure(Exception):
+    """A value that is not found row by row: an error that is to be raised in words, or one of NaN."""
+
+
+def compiled(expr: Expr, places: Mapping[int, int]) -> Step | None:
+    """Return what computes `expr` of a row, in which a column has the place that its id has in `places`; None without that form.
+
+    NULL has one whichever its type is, as an argument: results are to be of types that are known.
+    """
+    if not is_known(expr.type) and not (isinstance(expr, Literal) and expr.value is None):
+        return None
+    match expr:
+        case Literal():
+            constant = _constant(expr)
+            return lambda row: constant
+        case ColumnRef(column=column):
+            place = places[column.id]
+            return lambda row: row[place]
+        case Cast(safe=False, operand=operand):
+            made = _converted(operand.type, expr.type)
+            inner = compiled(operand, places)
+            return None if made is None or inner is None else _through(made, inner)
+        case Call(args=args):
+            make = CALLS.get(expr.function)
+            steps = [compiled(arg, places) for arg in args]
+            known = [step for step in steps if step is not None]
+            return None if make is None or len(known) < len(steps) else make(expr, known)
+        case Case():
+            return _case(expr, places)
+    return None
+
+
+def columns_read(expr: Expr) -> set[Column]:
+    """Return the columns of which an expression reads values."""
+    found = {expr.column} if isinstance(expr, ColumnRef) else set()
+    return found.union(*(columns_read(child) for child in expr.children))
+
+
+def is_known(data_type: DataType) -> bool:
+    """Whether there are such values of a type: those of 64 bits without a sign, and floats of 32 bits, are other than Python's."""
+    if data_type.is_integer:
+        return data_type.kind is not Kind.UBIGINT
+    return data_type.is_decimal or data_type.kind in (Kind.DOUBLE, Kind.BOOLEAN)
+
+
+def _constant(literal: Literal) -> Any:
+    value = literal.value
+    if value is None or not literal.type.is_decimal:
+        return float(value) if value is not None and literal.type.is_float else value  # type: ignore[arg-type]
+    with localcontext(prec=DIGITS):
+        return int(Decimal(value).scaleb(literal.type.scale))  # type: ignore[arg-type]
+
+
+# Casts
+
+Convert: TypeAlias = Callable[[Any], Any]
+
+
+def _through(made: Convert, inner: Step) -> Step:
+    def step(row: Sequence[Any]) -> Any:
+        value = inner(row)
+        return None if value is None else made(value)
+
+    return step
+
+
+def _converted(source: DataType, target: DataType) -> Convert | None:
+    """A conversion of numbers that rounds no decimal."""
+    if source == target:
+        return lambda value: value
+    if Kind.BOOLEAN in (source.kind, target.kind) or source.is_float:
+        return None
+    if target.is_float:
+        return _to_double(source)
+    shift = target.scale - source.scale
+    if shift < 0:
+        return None
+    factor, check = 10**shift, _checked(target)
+    return lambda value: check(value * factor)
+
+
+def _to_double(source: DataType) -> Convert:
+    """As arrays do it, digit for digit (`cpu.kernels_casts`)."""
+    scale, divisor = 10**source.scale, 10.0**source.scale
+    if source.is_wide_decimal:
+        return lambda value: _of_limbs(value) / divisor
+    if scale == 1:
+        return float
+
+    def convert(value: int) -> float:
+        if -EXACT <= value <= EXACT:
+            return value / divisor
+        whole, rest = divmod(abs(value), scale)
+        size = whole + rest / divisor
+        return -size if value < 0 else size
+
+    return convert
+
+
+def _of_limbs(value: int) -> float:
+    high = value >> LIMB
+    if -(1 << (LIMB - 1)) <= value < 1 << (LIMB - 1):
+        return float(value)
+    return high * 2.0**LIMB + float(value - (high << LIMB))
+
+
+# Functions
+
+
+def _checked(data_type: DataType) -> Convert:
+    low, high = data_type.integer_range
+
+    def check(value: int) -> int:
+        if low <= value <= high:
+            return value
+        raise Unsure
+
+    return check
+
+
+def _of_two(operate: Callable[[Any, Any], Any]) -> Callable[[Call, list[Step]], Step]:
+    """What is NULL where an argument is; integers are checked against the type."""
+
+    def make(call: Call, steps: list[Step]) -> Step:
+        left, right = steps
+        check = None if call.type.is_float else _checked(call.type)
+
+        def step(row: Sequence[Any]) -> Any:
+            a, b = left(row), right(row)
+            if a is None or b is None:
+                return None
+            value = operate(a, b)
+            return value if check is None else check(value)
+
+        return step
+
+    return make
+
+
+def _quotient(call: Call, steps: list[Step]) -> Step | None:
+    if not all(arg.type.is_float for arg in call.args):
+        return None
+    left, right = steps
+
+    def step(row: Sequence[Any]) -> Any:
+        a, b = left(row), right(row)
+        if a is None or b is None:
+            return None
+        if not b:
+            raise Unsure
+        return a / b
+
+    return step
+
+
+def _comparison(operate: Callable[[Any, Any], bool]) -> Callable[[Call, list[Step]], Step]:
+    def make(call: Call, steps: list[Step]) -> Step:
+        left, right = steps
+
+        def step(row: Sequence[Any]) -> Any:
+            a, b = left(row), right(row)
+            if a is None or b is None:
+                return None
+            if isnan(a) or isnan(b):
+                raise Unsure
+            return operate(a, b)
+
+        return step
+
+    return make
+
+
+def _decided_by(value: bool) -> Callable[[Call, list[Step]], Step]:
+    """AND or OR: one argument of this value decides, else a NULL makes NULL."""
+
+    def make(call: Call, steps: list[Step]) -> Step:
+        def step(row: Sequence[Any]) -> Any:
+            unknown = False
+            for argument in steps:
+                found = argument(row)
+                if found is value:
+                    return value
+                unknown = unknown or found is None
+            return None if unknown else not value
+
+        return step
+
+    return make
+
+
+def _negation(call: Call, steps: list[Step]) -> Step:
+    if call.type.is_float:
+        return _through(lambda value: -value, steps[0])
+    check = _checked(call.type)
+    return _through(lambda value: check(-value), steps[0])
+
+
+def _first_present(call: Call, steps: list[Step]) -> Step:
+    def step(row: Sequence[Any]) -> Any:
+        for argument in steps:
+            value = argument(row)
+            if value is not None:
+                return value
+        return None
+
+    return step
+
+
+def _case(case: Case, places: Mapping[int, int]) -> Step | None:
+    parts = [compiled(e, places) for e in (*case.conditions, *case.results, case.default)]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    count, default = len(case.conditions), known[-1]
+    branches = list(zip(known[:count], known[count:-1], strict=True))
+
+    def step(row: Sequence[Any]) -> Any:
+        for condition, result in branches:
+            if condition(row):
+                return result(row)
+        return default(row)
+
+    return step
+
+
+CALLS: dict[str, Callable[[Call, list[Step]], Step | None]] = {
+    "add": _of_two(add),
+    "sub": _of_two(sub),
+    "mul": _of_two(mul),
+    "div": _quotient,
+    "neg": _negation,
+    "eq": _comparison(eq),
+    "ne": _comparison(ne),
+    "lt": _comparison(lt),
+    "le": _comparison(le),
+    "gt": _comparison(gt),
+    "ge": _comparison(ge),
+    "and": _decided_by(False),
+    "or": _decided_by(True),
+    "not": lambda call, steps: _through(lambda value: not value, steps[0]),
+    "is_null": lambda call, steps: lambda row: steps[0](row) is None,
+    "is_not_null": lambda call, steps: lambda row: steps[0](row) is not None,
+    "coalesce": _first_present,
+}
