@@ -4,6 +4,10 @@ The key columns make one number together, as group keys do.  A small domain of n
 only being there counts (semi, anti and mark joins), else a row number each.  In a larger one, numbers are hashed into buckets,
 each the head of a chain of rows.
 
+Where the key is a stored column whose values ascend strictly, its rows need not be noted.  If every number of the domain is
+there, it is the row number.  Else a row's number of places among 32 numbers is counted from the row of the least of these: a
+64-bit word for 32 numbers instead of 32 row numbers, written in the order of rows.
+
 What few probes find lies behind something smaller, which answers most of them from a cache: row numbers behind a bit each
 (`guarded`, and then they need no filling), bits behind those of a sieve, which many numbers share (`sieved`).
 
@@ -13,11 +17,15 @@ where the number was there before, so does `insert_guarded(members, heads, numbe
 `has_bit(bits, number)` is a BOOL; `find_direct(heads, number)`, `find_guarded(members, heads, number)`, `find_hashed(heads, links, numbers, number)`,
 `next_linked(links, row)` and `next_hashed(links, numbers, number, row)` are the I32 row, or -1.  `insert_hashed_raw` and
 `find_hashed_raw` take a BOOL after the number, which says whether there is one.  Numbers are I64, or I32 where they are not hashed.
-`mark_sieve(sieve, number)` is the number as I64, and so is `pass_sieve(sieve, number)`, or -1 where no such number was marked.
+`rank_rows` ranks all rows of a column, `find_rank(ranks, number)` is the I32 row, or -1; `pass_bits(bits, number)` is the I32
+number, or -1 where its bit is not set.
+`mark_sieve(sieve, shift, number)` is the number as I64, and so is `pass_sieve(sieve, shift, number)`, or -1 where no such number was
+marked; `in_sieve(sieve, shift, number)` is a BOOL.  Two bits of one word stand for a number; `shift` is `Index.sieve_shift`.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -30,15 +38,22 @@ BITS_A_PROBE = 8  # to clear a byte costs less than to look for a row in a bucke
 FEW_SLOTS = 1 << 22
 SLOTS_A_ROW = 32
 MOST_SLOTS = (1 << 31) - 1
+# Buckets at least, and rows to a bucket on average should none be left out of which that is expected
 FEWEST_BUCKETS = 64
+MOST_CHAINED = 4
 # Row numbers that no cache holds, and the share of them in use, or of probes that find one, below which bits go before them
 CACHED_SLOTS = 1 << 22
 FEW_USED = 0.5
 FEW_FOUND = 0.5
-# Bits of a sieve, which the fastest cache holds (32 KiB), how many may be set, and the bits that are too many for that cache
+# The share of a table's rows in a build side from which on all of them are ranked: where fewer are in, to go through the key of
+# all rows takes longer than to note those that are in
+RANKED_SHARE = 1 / 8
+# Bits of a sieve: as few as leave so many for each row that is expected, and the share of the bits behind that is worth one.
+# The fastest cache holds the fewest (32 KiB), shared memory of a GPU the most
 SIEVE_BITS = 1 << 18
-SIEVE_ROWS = SIEVE_BITS // 8
-CACHED_BITS = 1 << 22
+MOST_SIEVE_BITS = 1 << 20
+SIEVE_BITS_A_ROW = 8
+BITS_A_SIEVE_BIT = 4
 
 
 class Form(StrEnum):
@@ -46,6 +61,8 @@ class Form(StrEnum):
 
     BITS = "bits"  # members: uint32[slots / 32]
     DIRECT = "direct"  # heads: int32[slots], row numbers; links: int32[rows] where keys repeat; or members, unfilled heads
+    PLACED = "placed"  # nothing: the number is the row
+    RANKED = "ranked"  # ranks: uint64[slots / 32]
     HASHED = "hashed"  # heads: int32[slots], links: int32[rows], numbers: int64[rows]
 
 
@@ -65,7 +82,7 @@ class Index:
     `slots` are bits, row numbers or buckets (a power of two).  `linked`: several rows may have one key, so that rows are chained.
     `unique`: the programs are right only if no key repeats (for bits, DIRECT: accumulator 2 of the build counts those that do).
     `raw`: the number is a whole 64-bit value, and whether there is one is said apart.  `guarded`: bits say which row numbers
-    are there.  `sieved`: a sieve, uint32[SIEVE_BITS / 32], says which numbers may be in.
+    are there.  `sieve_bits`: a sieve, uint32[sieve_bits / 32], says which numbers may be in (0: there is none).
     """
 
     number: int
@@ -78,7 +95,25 @@ class Index:
     unique: bool = False
     raw: bool = False
     guarded: bool = False
-    sieved: bool = False
+    sieve_bits: int = 0
+
+    @property
+    def sieved(self) -> bool:
+        return self.sieve_bits > 0
+
+    @property
+    def sieve_shift(self) -> int:
+        """How far a number's 32 mixed bits are shifted for its word of the sieve."""
+        return 32 - (self.sieve_bits // 32 - 1).bit_length()
+
+    @property
+    def whole(self) -> bool:
+        """Whether all rows of the relation are in, which have no bits then."""
+        return self.form in (Form.PLACED, Form.RANKED) and not self.guarded
+
+    @property
+    def ranks(self) -> Buffer:
+        return Buffer(f"{self.name}_ranks", "uint64", -(-self.slots // 32), 0, self.number)
 
     @property
     def shown(self) -> str:
@@ -88,7 +123,7 @@ class Index:
 
     @property
     def sieve(self) -> Buffer:
-        return Buffer(f"{self.name}_sieve", "uint32", SIEVE_BITS // 32, 0, self.number)
+        return Buffer(f"{self.name}_sieve", "uint32", self.sieve_bits // 32, 0, self.number)
 
     @property
     def buffers(self) -> tuple[Buffer, ...]:
@@ -98,7 +133,9 @@ class Index:
             made.append(
                 Buffer(f"{self.name}_members", "uint32", -(-self.slots // 32), 0, self.number)
             )
-        if self.form is not Form.BITS:
+        if self.form is Form.RANKED:
+            made.append(self.ranks)
+        if self.form in (Form.DIRECT, Form.HASHED):
             fill = None if self.guarded else -1
             made.append(Buffer(f"{self.name}_heads", "int32", self.slots, fill, self.number))
         if self.linked or self.form is Form.HASHED:
@@ -138,18 +175,36 @@ def row_form(domain: int, rows: int) -> Form:
     return Form.DIRECT if few else Form.HASHED
 
 
+def ordered_form(form: Form, slots: int, rows: int, few: float, whole: bool) -> Form:
+    """Choose again where keys ascend strictly and `few` of the rows are expected to be in; `whole`: all of them are."""
+    bits = form is Form.BITS and whole and slots <= MOST_SLOTS
+    if slots == rows and (form is Form.DIRECT or bits):
+        return Form.PLACED
+    ranked = slots > CACHED_SLOTS and (whole or few >= RANKED_SHARE * rows)
+    return Form.RANKED if form is Form.DIRECT and ranked else form
+
+
 def is_guarded(slots: int, rows: float, found: float) -> bool:
     """Whether bits go before the row numbers of distinct keys: `found` is the share of probes that find one of `rows`."""
     return slots > CACHED_SLOTS and (found < FEW_FOUND or rows < FEW_USED * slots)
 
 
-def is_sieved(slots: int, rows: float, found: float) -> bool:
-    """Whether a sieve goes before bits."""
-    return slots > CACHED_BITS and rows <= SIEVE_ROWS and found < FEW_FOUND
+def sieve_bits(slots: int, rows: float, found: float) -> int:
+    """How many bits the sieve has that goes before `slots` bits; 0 for none."""
+    bits = SIEVE_BITS
+    while bits < SIEVE_BITS_A_ROW * rows:
+        bits *= 2
+    most = min(MOST_SIEVE_BITS, slots // BITS_A_SIEVE_BIT)
+    return bits if bits <= most and found < FEW_FOUND else 0
 
 
-def slots_of(form: Form, domain: int, rows: int) -> int:
-    """How many bits, row numbers or buckets an index has; buckets at least as many as rows."""
+def slots_of(form: Form, domain: int, rows: int, few: float | None = None) -> int:
+    """How many bits, row numbers or buckets an index has; of `rows` rows, `few` are expected to be put in."""
     if form is not Form.HASHED:
         return domain
+    return buckets(rows if few is None else max(math.ceil(few), rows // MOST_CHAINED))
+
+
+def buckets(rows: int) -> int:
+    """How many buckets hold so many rows best: any number does, but rows that share one are compared."""
     return max(FEWEST_BUCKETS, 1 << (max(rows, 1) - 1).bit_length())

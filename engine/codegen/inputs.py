@@ -17,7 +17,7 @@ def input_of(column: Column, encoded: EncodedColumn) -> Input:
             return Input(column, 8, nullable, raw=Interval(encoded.low or 0, encoded.high or 0))
         case Narrow(base, step, width):
             last = 0 if encoded.high is None else (encoded.high - base) // step
-            return Input(column, width, nullable, base, step, last + 1)
+            return Input(column, width, nullable, base, step, last + 1, ascending=encoded.ascending)
         case Dictionary(values, width):
             return Input(column, width, nullable, codes=max(len(values), 1), values=values)
         case Plain(width):

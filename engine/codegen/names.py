@@ -17,12 +17,14 @@ RESERVED = {
     *("absolute", "order_of_double", "insert", "key", "keys", "hash", "filled", "state"),
     *("threads", "copy", "copies", "step", "shared_n", "double_of_bits", "float_of_bits"),
     *("pending", "gathered", "or_bits", "or_new_bits", "out_n"),
+    *("added", "all_added", "lost", "more_rows", "packed", "packed_at"),
     *("below", "entry", "left", "least", "more", "taken", "votes", "waiting", "begin"),
-    *("warp_lane", "warp_queue"),
+    *("warp_lane", "warp_queue", "ahead", "owned", "stays", "begun", "begins", "before", "going"),
     *("groups", "selected", "append_several", "group_slot", "load_pair", "has_bit", "set_bit"),
+    *("find_rank", "pass_bits", "rank_row", "rank_rows", "load_codes", "put_rank", "word_before"),
     *("bit_at", "find_direct", "find_hashed", "find_hashed_raw", "next_linked", "next_hashed"),
     *("insert_bit", "insert_unique", "insert_linked", "insert_hashed", "insert_hashed_raw"),
-    *("insert_guarded", "find_guarded", "mark_sieve", "pass_sieve"),
+    *("insert_guarded", "find_guarded", "mark_sieve", "pass_sieve", "in_sieve", "near_word"),
     *(
         "choose",
         "chosen",
@@ -40,7 +42,7 @@ RESERVED = {
 }
 # What is appended to names of columns and tables
 ENDINGS = re.compile(
-    r"_(code|valid|bits|mask|word\d*|row|number|found|members|heads|links|numbers|state|repeated|sieve|marked)$"
+    r"_(code|valid|bits|mask|word\d*|row|number|found|members|heads|ranks|links|numbers|state|repeated|sieve|near|marked)$"
 )
 
 

@@ -14,6 +14,8 @@ from .loop import Doubt, Guard, Name, Search, Statement
 from .relations import Relation
 from .values import Element, Input
 
+WHOLE_COUNT = 32  # bits of a count that shares its word with no other
+
 
 @dataclass(frozen=True, slots=True)
 class Late:
@@ -27,6 +29,15 @@ class Late:
 
 
 @dataclass(frozen=True, slots=True)
+class Ranking:
+    """That a kernel ranks all rows of its relation 0 before it goes through them: the arguments of `rank_rows`."""
+
+    codes: str
+    ranks: str
+    step: str
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """A kernel, ready to be printed: one that aggregates, that makes an index, that lists rows, or that selects rows.
 
@@ -37,11 +48,13 @@ class Program:
     `index`: the kernel fills it; its accumulators are then, in this order, the rows put in, the rows whose key is NULL and
     the repeated keys (0 for hashed ones, which are counted afterwards).  `rows_out`: relations whose row numbers come out,
     an int32 array each; accumulators are then none.  A program without either and without accumulators says of each row
-    whether it is in (`stages.selected`).
+    whether it is in (`stages.selected`).  `ranking`: the index is one of ranks, of rows that are in or not.
 
     `repeats`: rows may reach the sink more often than relation 0 has rows, without a known limit.  Sums are then exact for
     2**31 rows a group: the operator has to see that no element of accumulator `counted` reaches that, else the answer is
     in doubt.  No target may assume a number of values for a thread or block.
+
+    `count_bits`: of a count in a table of many groups while a CUDA kernel runs (`targets.packed`).
     """
 
     name: str
@@ -62,6 +75,8 @@ class Program:
     late: tuple[Late, ...] = ()
     repeats: bool = False
     counted: int | None = None  # the accumulator of each group's rows, where these may be 2**31
+    ranking: Ranking | None = None
+    count_bits: int = WHOLE_COUNT
 
     @property
     def reach(self) -> float:

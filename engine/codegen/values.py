@@ -24,7 +24,7 @@ class Input:
 
     `width` is the bytes of a code; `codes` how many different codes there may be, None where the code is the value itself:
     for floats (`machine` F32 or F64) and for integers of 8 bytes (`raw`, their interval).  `values` is the sorted
-    dictionary, an Arrow array.
+    dictionary, an Arrow array.  `ascending`: no row's value is NULL, and each is greater than that of the row before.
     """
 
     column: Column
@@ -36,6 +36,7 @@ class Input:
     values: Any = None
     machine: Machine | None = None
     raw: Interval | None = None
+    ascending: bool = False
 
     @property
     def interval(self) -> Interval:

@@ -10,8 +10,12 @@ from threading import Event
 from typing import Any
 from typing import Literal as OneOf
 
-from ..plan.physical import Physical
+from ..plan.expr import Expr
+from ..plan.physical import Physical, Stored
 from ..storage.cache import ColumnCache
+from ..storage.encodings import EncodedColumn
+
+MOST_DERIVED = 1 << 26  # bytes of what pipelines make of columns that stay until the query ends
 
 # Where a kernel came from: the plan's last run, machine code on disk, or the compiler
 Origin = OneOf["memory", "disk", "compiler"]
@@ -106,6 +110,23 @@ class Context:
     host_values: Counter[str] = field(default_factory=Counter)
     spilled: Counter[str] = field(default_factory=Counter)
     hold: Callable[[Physical, int], None] = lambda node, nbytes: None
+    _derived: dict[tuple[int, Expr], tuple[Physical, EncodedColumn]] = field(default_factory=dict)
+
+    def derived(
+        self, leaf: Physical, rows: int, expr: Expr, make: Callable[[], EncodedColumn]
+    ) -> EncodedColumn:
+        """Return an expression's values in all rows of a leaf: of a scan that several pipelines read, `make` makes them once.
+
+        `rows` are those of this reading: what is in the cache decides whether a scan leaves out row groups.
+        """
+        known = self._derived.get((id(leaf), expr))
+        if known is not None and known[1].rows == rows:
+            return known[1]
+        made = make()
+        size = made.nbytes + sum(column.nbytes for _, column in self._derived.values())
+        if not isinstance(leaf, Stored) and size <= MOST_DERIVED:
+            self._derived[id(leaf), expr] = leaf, made  # the leaf too, so that its id stays its own
+        return made
 
 
 def stop_check(stopped: Event) -> Callable[[], None]:

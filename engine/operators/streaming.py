@@ -292,8 +292,9 @@ def _read_ahead(
     fuse = "never" if context.fuse == "never" else "always"
 
     def read(chunk: tuple[RowGroups, ...]) -> tuple[p.ParquetScan, Context]:
+        own = _ChunkCache(context.cache)
         inner = dataclasses.replace(
-            context, cache=_ChunkCache(context.cache), fuse=fuse, bytes_read=0, receipts={}
+            context, cache=own, fuse=fuse, bytes_read=0, receipts={}, _derived={}
         )
         part = dataclasses.replace(scan, selection=chunk)
         backend.operators.by_node[p.ParquetScan](part, (), inner)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -75,6 +75,18 @@ class ColumnCache:
             entries.move_to_end(key)
             entry.hits += 1
             return entry.value
+
+    def holds_these(self, wanted: Iterable[tuple[CacheKey, Any]]) -> bool:
+        """Whether each key has this very value, which is then marked as read, as by `get`."""
+        with self._lock:
+            for key, value in wanted:
+                entries = self._entries.get(key.device)
+                entry = entries.get(key) if entries else None
+                if entries is None or entry is None or entry.value is not value:
+                    return False
+                entries.move_to_end(key)
+                entry.hits += 1
+        return True
 
     def holds(self, key: CacheKey) -> bool:
         """Whether the value is there, without marking it as read."""

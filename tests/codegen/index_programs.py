@@ -12,7 +12,7 @@ import numpy as np
 
 from fuseline.codegen.groups.accumulate import Accumulator
 from fuseline.codegen.groups.grouping import Grouping
-from fuseline.codegen.indexes import Form, Index, Part
+from fuseline.codegen.indexes import SIEVE_BITS, Form, Index, Part
 from fuseline.codegen.kernel import Kernel
 from fuseline.codegen.loop import (
     Apply,
@@ -104,8 +104,9 @@ def index(
 ) -> Index:
     slots = 32 if form is Form.HASHED else KEYS
     parts = (Part(0, KEYS, 1),)
+    bits = SIEVE_BITS if sieved else 0
     return Index(
-        1, "build1", form, parts, slots, rows, linked, not linked, guarded=guarded, sieved=sieved
+        1, "build1", form, parts, slots, rows, linked, not linked, guarded=guarded, sieve_bits=bits
     )
 
 
@@ -116,7 +117,8 @@ def arrays(made: Index) -> tuple[Term, ...]:
 def sifted(made: Index, function: str) -> Term:
     """The number of a key, by way of the sieve if there is one."""
     key = Name("number1", I64)
-    return Function(function, (Name(made.sieve.name, I32), key), I64) if made.sieved else key
+    shift = Number(made.sieve_shift, I32)
+    return Function(function, (Name(made.sieve.name, I32), shift, key), I64) if made.sieved else key
 
 
 def kernel() -> Kernel:

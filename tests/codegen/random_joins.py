@@ -41,9 +41,9 @@ def table_sets(draw: st.DrawFn) -> dict[str, pa.Table]:
     tables = {}
     for name in NAMES:
         rows = random.choice([0, 1, 3, 7, 7, 20, 20, 60])
-        columns: dict[str, pa.Array] = {
-            "id": pa.array(random.sample(range(rows), rows), pa.int64())
-        }
+        ids = random.sample(range(random.choice([1, 1, 3]) * rows), rows)
+        ids = random.choice([ids, sorted(ids)])
+        columns: dict[str, pa.Array] = {"id": pa.array(ids, pa.int64())}
         for column, (data_type, pool) in {**KEYS, **VALUES}.items():
             shape = random.choice(["mixed", "mixed", "full", "full", "null", "equal"])
             values = {"equal": pool[:1], "null": [None]}.get(shape, pool)

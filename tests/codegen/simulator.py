@@ -19,6 +19,7 @@ from fuseline.codegen.indexes import Buffer
 from fuseline.codegen.loop import Machine
 from fuseline.codegen.steps import Program
 from fuseline.codegen.targets import emit_cuda, functions_cuda
+from fuseline.codegen.targets.packed import packed_words
 from fuseline.codegen.targets.places import WARP, layout
 
 SLOTS = 1 << 10  # of a hash table, which is enough for the groups of tests
@@ -62,6 +63,11 @@ class Cuda:
     @property
     def threadIdx(self) -> Any:  # noqa: N802 - CUDA's name
         return SimpleNamespace(x=np.int32(self.here.thread))
+
+    @staticmethod
+    def jit(**options: Any) -> Any:
+        """A device function is one of Python."""
+        return lambda function: function
 
     def grid(self, dimensions: int) -> Any:
         return np.int64(self.here.number * self.threads + self.here.thread)
@@ -195,19 +201,22 @@ def run(
 ) -> tuple[list[Any], bool]:
     """Run a program's CUDA kernel; arguments and answer are those of `codegen.host.run`.
 
-    `groups`: how many a hash table has room for, which `memory` then holds, or the group keys' relation has rows.
+    `groups`: how many a hash table has room for, which `memory` then holds, or the group keys' relation has rows.  A packed
+    count that outgrew its bits is a doubt here.
     """
     where = layout(program) if groups is None else layout(program).with_groups(groups)
     arrays = dict(zip(("out_i", "out_f", "out_n"), blank(where), strict=True))
-    given = {**memory, **arrays, "groups": np.int64(where.groups)}
+    shared = shared_words(where)
+    given = {**memory, **arrays, **shared, "groups": np.int64(where.groups)}
     _launch(program, columns, rows, blocks, given)
+    lost = unpack(where, shared, arrays["out_n"])
     count = where.groups
     places = where.results()
     found = []
     for number in range(len(program.accumulators)):
         array, row = places[number]
         found.append(arrays[array][row * count : (row + 1) * count])
-    return found, bool(arrays["out_i"][-1])
+    return found, bool(arrays["out_i"][-1]) or lost != 0
 
 
 def assert_same(
@@ -281,9 +290,15 @@ def functions(cuda: Cuda) -> dict[str, Callable[..., Any]]:
         if hasattr(function, "py_func"):
             plain = function.py_func
             found[name] = FunctionType(plain.__code__, {"np": np, "cuda": cuda, **CONSTANTS})
+    found["both_bits"] = _both_bits
     for function in found.values():
-        function.__globals__.update(found)
+        function.__globals__.update(found | {"load_codes": _load_codes, "unite": cuda.atomic.or_})
     return found
+
+
+def _both_bits(word: Any, first: Any, second: Any) -> bool:
+    bits = int(word) >> (int(first) & 31) & int(word) >> (int(second) & 31)
+    return bits & 1 != 0
 
 
 def blank(where: Any) -> tuple[Any, Any, Any]:
@@ -292,6 +307,23 @@ def blank(where: Any) -> tuple[Any, Any, Any]:
     doubles = np.repeat(np.array(where.identities("out_f"), np.float64), where.groups)
     short = np.repeat(np.array(where.identities("out_n"), np.int32), where.groups)
     return np.append(integers, 0), np.append(doubles, 0.0), np.append(short, np.int32(0))
+
+
+def shared_words(where: Any) -> dict[str, Any]:
+    """The words of packed counts, and what was lost of them."""
+    words = sum(packed_words(where.groups, cell.packed) for cell in where.packed)
+    return {"packed": np.zeros(words, np.int32), "lost": np.zeros(1, np.int64)}
+
+
+def unpack(where: Any, shared: Mapping[str, Any], out_n: Any) -> int:
+    """Give packed counts their places among the results; return how many rows are missing in them."""
+    missing, start = int(shared["lost"][0]), 0
+    for cell in where.packed:
+        end = start + packed_words(where.groups, cell.packed)
+        counts = shared["packed"][start:end].view(f"u{cell.packed // 8}")[: where.groups]
+        out_n[cell.outs[0] * where.groups :][: where.groups] = counts
+        missing, start = missing - int(counts.sum(dtype=np.int64)), end
+    return missing
 
 
 def _pointers(program: Program, columns: Sequence[Any]) -> list[Any]:
@@ -324,6 +356,10 @@ def _order_of_double(x: Any) -> Any:
         return I64_MAX
     bits = np.float64(x + 0.0).view(np.int64)
     return bits ^ I64_MAX if bits < 0 else bits
+
+
+def _load_codes(codes: Any, group: Any) -> tuple[Any, ...]:
+    return tuple(codes[8 * int(group) : 8 * int(group) + 8])
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {

@@ -15,6 +15,7 @@ from fuseline.codegen.indexes import Form, Index
 from fuseline.codegen.loop import Machine
 from fuseline.codegen.steps import Program
 from fuseline.codegen.targets import device, emit_cuda, host, index_checks
+from fuseline.codegen.targets.places import layout
 from fuseline.codegen.values import Input
 from fuseline.plan.expr import new_column
 from fuseline.plan.types import DOUBLE
@@ -151,6 +152,20 @@ def test_a_queue_of_survivors(rows: int) -> None:
     program = replace(program, relations=(where, *others), inputs=(FACT_KEY, amount), names=names)
     assert ("amount", "*float64") in emit_cuda.signature(program)
     assert "vote.sync.ballot" in assert_compiles(program)
+
+
+@pytest.mark.parametrize("bits", [1 << 18, 1 << 19, 1 << 20])
+def test_a_sieve_in_shared_memory(bits: int) -> None:
+    """Its words are read there, in blocks as large as the file says."""
+    made = replace(index(Form.DIRECT, False, guarded=True, sieved=True), sieve_bits=bits)
+    program = main_program("inner", made)
+    first, *others = program.relations
+    program = replace(program, relations=(replace(first, rows=1 << 24), *others))
+    held = layout(program).near
+    assert held is not None
+    text = assert_compiles(program)
+    assert f".maxntid {held.threads}" in text
+    assert text.count("ld.shared") >= 4
 
 
 def test_the_check_of_hashed_keys() -> None:

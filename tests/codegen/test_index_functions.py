@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from numba import njit
 
-from fuseline.codegen.indexes import SIEVE_BITS
+from fuseline.codegen.indexes import MOST_SIEVE_BITS, SIEVE_BITS, Form, Index
 from fuseline.codegen.targets import functions_cpu as cpu
-from fuseline.codegen.targets import functions_cuda
 from tests.codegen import simulator
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
@@ -35,6 +34,23 @@ def look_up(heads, links, numbers, key):  # type: ignore[no-untyped-def]
         found.append(row)
         row = cpu.next_hashed(links, numbers, key, row)
     return found
+
+
+@njit
+def mark_all(sieve, shift, keys):  # type: ignore[no-untyped-def]
+    return [cpu.mark_sieve(sieve, shift, key) for key in keys]
+
+
+@njit
+def count_passed(sieve, shift, keys):  # type: ignore[no-untyped-def]
+    passed = 0
+    for key in keys:
+        passed += cpu.pass_sieve(sieve, shift, key) >= 0
+    return passed
+
+
+def sieve(bits: int) -> Index:
+    return Index(0, "t", Form.BITS, (), 1 << 31, 1, False, sieve_bits=bits)
 
 
 def functions(target: str) -> Any:
@@ -144,29 +160,42 @@ def test_rows_behind_bits(target: str, machine: Any) -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("machine", [np.int32, np.int64])
-def test_a_sieve(target: str, machine: Any) -> None:
+@pytest.mark.parametrize("bits", [SIEVE_BITS, MOST_SIEVE_BITS])
+@np.errstate(over="ignore")  # what wraps in a kernel
+def test_a_sieve(target: str, machine: Any, bits: int) -> None:
     """What was marked passes, and so may others, but few."""
-    call = functions(target)
-    sieve = np.zeros(SIEVE_BITS // 32, np.uint32)
+    call, shift = functions(target), np.int32(sieve(bits).sieve_shift)
+    words = np.zeros(bits // 32, np.uint32)
     marked = np.append(np.random.default_rng(1).integers(0, 2**31, 500), [0, 2**31 - 1])
     if machine is np.int64:
         marked = np.append(marked, [2**33 - 1, 2**32, 2**62])
-    assert [int(call.mark_sieve(sieve, machine(k))) for k in marked] == marked.tolist()
-    assert int(call.mark_sieve(sieve, machine(-1))) == -1
-    assert [int(call.pass_sieve(sieve, machine(k))) for k in marked] == marked.tolist()
+    assert [int(call.mark_sieve(words, shift, machine(k))) for k in marked] == marked.tolist()
+    assert words.any()
+    before = words.copy()
+    assert int(call.mark_sieve(words, shift, machine(-1))) == -1
+    np.testing.assert_array_equal(words, before)
+    assert [int(call.pass_sieve(words, shift, machine(k))) for k in marked] == marked.tolist()
     others = np.random.default_rng(2).integers(0, 2**31, 500)
-    passed = [int(call.pass_sieve(sieve, machine(k))) for k in others]
+    passed = [int(call.pass_sieve(words, shift, machine(k))) for k in others]
+    assert [call.in_sieve(words, shift, machine(k)) for k in others] == [p >= 0 for p in passed]
     assert {p for p, k in zip(passed, others, strict=True) if p != k} == {-1}
-    assert passed.count(-1) > 450
-    assert call.pass_sieve(sieve, machine(-1)) == call.pass_sieve(sieve, machine(-7)) == -1
+    assert passed.count(-1) > 490
+    everything = np.full(bits // 32, 2**32 - 1, np.uint32)
+    for negative in (-1, -7):
+        assert call.pass_sieve(everything, shift, machine(negative)) == -1
+        assert not call.in_sieve(everything, shift, machine(negative))
 
 
-def test_numbers_in_steps_share_few_bits_of_a_sieve() -> None:
-    """Else a sieve would let all through that lie on the same steps."""
-    assert 1 << cpu.SIEVE_SHIFT == 1 << functions_cuda.SIEVE_SHIFT == SIEVE_BITS
-    for step in (1 << shift for shift in range(14)):
-        places = {int(cpu.sieve_place(np.int64(step * k))) for k in range(4096)}
-        assert len(places) == 4096
+@pytest.mark.parametrize("bits", [SIEVE_BITS, 1 << 19, MOST_SIEVE_BITS])
+@pytest.mark.parametrize("step", [1 << k for k in range(16)])
+def test_numbers_in_steps_have_bits_of_their_own_in_a_sieve(bits: int, step: int) -> None:
+    """Else a sieve would let all through that lie on the same steps; here every fourth of them is marked, 8 bits a key."""
+    shift, words = np.int32(sieve(bits).sieve_shift), np.zeros(bits // 32, np.uint32)
+    count = min(bits // 8, (1 << 31) // (4 * step))
+    keys = np.arange(4 * count, dtype=np.int64) * step
+    np.testing.assert_array_equal(mark_all(words, shift, keys[::4]), keys[::4])
+    met = count_passed(words, shift, keys)
+    assert count <= met < count + 0.25 * 3 * count
 
 
 def test_a_bit_beyond_32_bits() -> None:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from tests.codegen.fused import assert_fused, assert_fused_joins, assert_not_fused, notes
+from tests.compare import assert_same_as_duckdb
 
 WORDS = {"t": pa.table({"s": ["b", None, "a", "", "é"] * 3, "k": [1, 2, 3, None, 5] * 3})}
 
@@ -142,3 +143,33 @@ def test_a_piece_is_made_once_for_all_uses(monkeypatch: pytest.MonkeyPatch) -> N
     )
     assert all(note.startswith("kernel ") for note in found)
     assert len(seen) == 1
+
+
+SHARED = """
+    select sum(k) as a, (select count(*) from few) as b, (select max(k) from few) as c from few
+    where k < (select avg(k) from few)
+"""
+
+
+@pytest.mark.parametrize("room", [1 << 26, 0])
+def test_a_text_is_looked_at_once_for_all_pipelines(
+    monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
+    from fuseline.operators import context
+    from fuseline.operators.cpu import relations
+
+    seen, derived = [], relations.derived
+
+    def counted(expr: Any, *rest: Any) -> Any:
+        seen.append(expr)
+        return derived(expr, *rest)
+
+    monkeypatch.setattr(context, "MOST_DERIVED", room)
+    monkeypatch.setattr(relations, "derived", counted)
+    strings = [f"{i * 7919 % 100_003} of many" for i in range(100_003)]
+    table = pa.table({"s": strings, "k": range(100_003)})
+    query = f"with few as (select k from t where s like '%77%') {SHARED}"
+    found = notes(query, {"t": table})
+    assert sum(note.startswith("kernel ") for note in found) > 1
+    assert len(seen) == 1 if room else len(seen) > 1
+    assert_same_as_duckdb(query, {"t": table}, fuse=("always",))

@@ -68,7 +68,8 @@ def test_random_joins_behind_bits(
         made.add(index.shown)
         return index
 
-    bounds = {"CACHED_SLOTS": 0, "CACHED_BITS": 0, "FEW_FOUND": 2.0, "SIEVE_ROWS": 6}
+    bounds = {"CACHED_SLOTS": 0, "BITS_A_SIEVE_BIT": 1e-6, "FEW_FOUND": 2.0}
+    bounds |= {"MOST_SIEVE_BITS": indexes.SIEVE_BITS, "SIEVE_BITS_A_ROW": indexes.SIEVE_BITS / 6}
     for name, bound in bounds.items():
         monkeypatch.setattr(indexes, name, bound)
     monkeypatch.setattr(builds, "Index", noted)

@@ -66,6 +66,23 @@ def test_every_kind_of_join_over_every_shape_of_keys(kind: str, shape: str) -> N
     assert_answered(KINDS[kind], {"t": keyed("v", probe), "u": keyed("w", build)})
 
 
+@pytest.mark.parametrize("selected", ["", "where w > 3"])
+@pytest.mark.parametrize("spaces", [1, 4, 40])
+def test_keys_in_ascending_order(
+    spaces: int, selected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fuseline.codegen import indexes
+
+    monkeypatch.setattr(indexes, "CACHED_SLOTS", 0)
+    keys = np.arange(1003) * spaces + np.arange(1003) % spaces
+    probe = [*np.tile(keys[::-1], 2).tolist(), 5, -1]
+    tables = {"t": keyed("v", probe), "u": keyed("w", keys.tolist())}
+    query = "select count(*), sum(v), sum(w), sum(u.k) from t join u on t.k = u.k"
+    (done,) = assert_joined(f"{query} {selected}", tables)
+    form = "placed" if spaces == 1 else "ranked"
+    assert [build.form for build in done.builds] == [f"{form} behind bits" if selected else form]
+
+
 @pytest.mark.parametrize("shape", LARGE)
 @pytest.mark.parametrize("kind", ["inner", "left", "in", "not in", "exists residual", "build keys"])
 def test_more_rows_than_a_block_takes(kind: str, shape: str) -> None:
@@ -82,6 +99,42 @@ def test_keys_of_every_type(kind: str, name: str) -> None:
         "u": keyed("w", pa.array(build, data_type)),
     }
     assert_joined(KINDS[kind], tables)
+
+
+@pytest.mark.parametrize(
+    ("condition", "less"),
+    [
+        ("n % 1000 = 3", True),  # 30 rows, where a twentieth of them is expected
+        ("n * 0 = 0", False),  # all of them
+    ],
+)
+@pytest.mark.parametrize("kind", ["join", "left join"])
+def test_buckets_for_the_rows_of_the_last_run(
+    kind: str, condition: str, less: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    buckets = pytest.importorskip("fuseline.operators.gpu.buckets")
+    monkeypatch.setattr(buckets, "CACHED_SLOTS", 0)
+    keys = np.random.default_rng(7).permutation(30_000) * 10**9
+    tables = {
+        "t": pa.table({"k": np.concatenate([keys[::2], keys[::2]])}),
+        "u": pa.table({"k": keys, "n": np.arange(30_000)}),
+    }
+    query = f"select count(*), count(n), sum(n) from t {kind} (select * from u where {condition}) v using (k)"
+    expected, _ = run(query, tables, fuse="never")
+    sizes = []
+    with fuseline.connect(device="gpu", fuse="always") as connection:
+        for name, table in tables.items():
+            connection.register(name, table)
+        for _ in range(3):
+            frame = connection.sql(query)
+            assert_same(expected, frame.to_arrow())
+            (done,) = receipts(frame)
+            (build,) = done.builds
+            assert build.form == "hashed"
+            sizes.append(build.bytes)
+    first, second, third = sizes
+    assert second == third
+    assert second < first if less else second > first
 
 
 # Rows and groups that stay on the device

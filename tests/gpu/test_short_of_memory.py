@@ -138,14 +138,14 @@ def test_stored_inputs_count_while_kernels_run(
 
     before: list[int] = []
     during: list[int] = []
-    held = pipeline._held
+    held = pipeline._hold
 
     def seen(node: Any, ready: Any, context: Any) -> Any:
         before.append(context.hold.__self__.held("gpu"))
         during.append(sum(ready.launches.regions.sizes.values()))
         return held(node, ready, context)
 
-    monkeypatch.setattr(pipeline, "_held", seen)
+    monkeypatch.setattr(pipeline, "_hold", seen)
     frame = connection.sql(STORED)
     frame.to_arrow()
     (node,) = [n.node for n in frame.profile.nodes if n.receipt is not None and n.receipt.builds]

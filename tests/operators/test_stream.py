@@ -13,6 +13,7 @@ import pytest
 import fuseline
 from fuseline.errors import DataError, MemoryLimitError
 from fuseline.operators import streaming
+from fuseline.operators.context import Context
 from fuseline.plan.expr import AggregateCall, ColumnRef, Literal, new_column
 from fuseline.plan.partial import PartialAggregate, in_parts
 from fuseline.plan.physical import HashAggregate, ParquetScan, ValuesScan
@@ -186,6 +187,24 @@ def test_rows_that_memory_cannot_hold(path):
         with pytest.raises(MemoryLimitError, match="memory_limit = 488"):
             run(connection, path, "select * from t where n >= 0")
         assert connection.sql("select max(n) from t").fetchall() == [(ROWS - 1,)]
+
+
+def test_what_is_derived_of_a_chunk_goes_with_it(path, monkeypatch):
+    monkeypatch.setattr("fuseline.storage.encode.DISTINCT_SAMPLE", 16)
+    monkeypatch.setattr("fuseline.storage.encode.DISTINCT_SHARE", 0.0)
+    kept, derived = [], Context.derived
+
+    def counted(context, *given):
+        found = derived(context, *given)
+        kept.append(len(context._derived))
+        return found
+
+    monkeypatch.setattr(Context, "derived", counted)
+    with fuseline.connect("cpu", fuse="always", column_cache_limit=SMALL) as connection:
+        connection.read_parquet(path, "t")
+        same_as_duckdb(connection, path, "select count(*) from t where s like '%1%2%'")
+    assert len(kept) > 1
+    assert set(kept) == {1}
 
 
 def test_parts_are_merged_as_they_grow(connect, path, monkeypatch):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...plan.expr import Column, Expr
 from ..expressions.arithmetic import convert
@@ -16,7 +16,10 @@ from ..expressions.translate import translate
 from ..kernel import Kernel
 from ..loop import Apply, Convert, Machine, Number, Select, Term
 from ..ranges import I64_MAX, Interval
-from ..values import NotFusable, Value
+from ..values import Input, NotFusable, Value
+
+if TYPE_CHECKING:
+    from .conditions import Condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,17 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
+class Ordered:
+    """The rows of a group follow one another, since codes of column `key` ascend and decide the group's number.
+
+    A group is then done when the next one begins, and needs no place in a table: what fulfils `condition` comes out.
+    """
+
+    key: Input
+    condition: Condition | None
+
+
+@dataclass(frozen=True, slots=True)
 class Grouping:
     """How a row finds its group: the term of its number below `groups`, and the way back to key values.
 
@@ -42,6 +56,8 @@ class Grouping:
     `row`: the group is a row of the relation of this number, and there are no `keys`: what they are is `Program.late`, over
     columns of that relation at the group's number and of the relations of `rows_of` (relation, accumulator) at the row
     number that the accumulator holds for the group.
+
+    `ordered`: the kernel makes use of the order of the rows (`groups.ordered`).
     """
 
     keys: tuple[Key, ...]
@@ -52,6 +68,7 @@ class Grouping:
     hashed: bool = False
     row: int | None = None
     rows_of: tuple[tuple[int, int], ...] = ()
+    ordered: Ordered | None = None
 
     @property
     def inner(self) -> int:

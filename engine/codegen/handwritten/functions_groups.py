@@ -284,3 +284,49 @@ def group_key(rows, numbers, stride, size, low, values):  # type: ignore[no-unty
         part = np.uint64(numbers[row]) // np.uint64(stride) % np.uint64(size)
         values[row] = np.int64(part) + low
         row += np.uint64(cuda.gridsize(1))
+
+
+@cuda.jit(device=True, inline="always")
+def unpacked(packed, slot, width):  # type: ignore[no-untyped-def]
+    """The count of a slot, `width` bits of a word that it shares."""
+    bit = slot * np.uint64(width)
+    word = np.uint32(packed[bit >> np.uint64(5)]) >> np.uint32(bit & np.uint64(31))
+    return np.int32(word & ((np.uint32(1) << np.uint32(width)) - np.uint32(1)))
+
+
+def group_unpack(slots, width, packed, counts, lost):  # type: ignore[no-untyped-def]
+    """Give counts of `width` bits, 8 or 16, 32 bits each, and take their sum from `lost`, which then is 0 if none outgrew its bits.
+
+    A warp takes four words of slots at a time, so that four loads are under way.
+    """
+    thread = np.uint64(cuda.grid(1))
+    lane = thread & np.uint64(31)
+    first = (thread >> np.uint64(5)) * np.uint64(128)
+    last = np.uint64(slots) - np.uint64(1)
+    total = np.int64(0)
+    while first < np.uint64(slots):
+        slot0 = first + lane
+        slot1 = slot0 + np.uint64(32)
+        slot2 = slot0 + np.uint64(64)
+        slot3 = slot0 + np.uint64(96)
+        count0 = unpacked(packed, min(slot0, last), width)
+        count1 = unpacked(packed, min(slot1, last), width)
+        count2 = unpacked(packed, min(slot2, last), width)
+        count3 = unpacked(packed, min(slot3, last), width)
+        if slot0 <= last:
+            counts[slot0] = count0
+            total += np.int64(count0)
+        if slot1 <= last:
+            counts[slot1] = count1
+            total += np.int64(count1)
+        if slot2 <= last:
+            counts[slot2] = count2
+            total += np.int64(count2)
+        if slot3 <= last:
+            counts[slot3] = count3
+            total += np.int64(count3)
+        first += np.uint64(cuda.gridsize(1)) * np.uint64(4)
+    for distance in (16, 8, 4, 2, 1):
+        total += cuda.shfl_down_sync(ALL_LANES, total, distance)
+    if lane == np.uint64(0) and total != np.int64(0):
+        cuda.atomic.add(lost, np.uint64(0), -total)

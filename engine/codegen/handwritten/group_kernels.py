@@ -13,7 +13,7 @@ from ..targets.device import Architecture, KernelFile, Signature, toolchain
 
 SOURCE = Path(__file__).with_name("functions_groups.py")
 COUNT, MEASURE, PLACES = "group_count", "group_measure", "group_places"
-PICK, KEY = "group_pick", "group_key"
+PICK, KEY, UNPACK = "group_pick", "group_key", "group_unpack"
 MEASURED, WIDE, NARROW, SHORT = 4, 4, 2, 2  # arrays that one launch takes
 RANGES = 1 << 13  # at most: warps that a device holds at a time
 LEAST_SHARE = 256
@@ -64,6 +64,13 @@ SIGNATURES: dict[str, Signature] = {
         ("low", "int64"),
         ("values", "*int64"),
     ],
+    UNPACK: [
+        ("slots", "int64"),
+        ("width", "int64"),
+        ("packed", "*int32"),
+        ("counts", "*int32"),
+        ("lost", "[int64]"),
+    ],
 }
 
 
@@ -80,9 +87,10 @@ def group_kernel(
     return KernelFile(path, name, source, signature, architecture)
 
 
-def needed(tested: bool) -> list[str]:
-    """Return the names of the kernels that pick groups; `tested`: another one marks them first."""
-    return [name for name in SIGNATURES if name != (COUNT if tested else MEASURE)]
+def needed(tested: bool, packed: bool) -> list[str]:
+    """Return the names of the kernels that pick groups; `tested`: another one marks them first, `packed`: their counts share words."""
+    left_out = {COUNT if tested else MEASURE, *(() if packed else (UNPACK,))}
+    return [name for name in SIGNATURES if name not in left_out]
 
 
 def ranges(slots: int) -> tuple[int, int]:

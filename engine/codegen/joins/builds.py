@@ -18,13 +18,22 @@ from ...plan.physical import (
 from ...plan.types import BOOLEAN
 from ..expressions.translate import translate
 from ..groups.accumulate import Accumulator
-from ..indexes import Form, Index, is_guarded, is_sieved, membership_form, row_form, slots_of
+from ..indexes import (
+    Form,
+    Index,
+    is_guarded,
+    membership_form,
+    ordered_form,
+    row_form,
+    sieve_bits,
+    slots_of,
+)
 from ..kernel import ROW, Kernel
-from ..loop import Convert, Let, Machine, Name, Number, Term, negated
+from ..loop import Apply, Convert, Let, Machine, Name, Number, Term, negated
 from ..names import free_name, identifier
 from ..relations import Source
-from ..steps import Program
-from ..values import NotFusable, Value
+from ..steps import Program, Ranking
+from ..values import Element, NotFusable, Value
 from .join_keys import Domains, TooWide, domains, key_number
 from .probes import insert, number_machine
 
@@ -54,6 +63,14 @@ class Wanted:
     kind: str | None
     read: frozenset[Column]
     counts: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """That the only key of a build side is a column of its leaf whose values ascend strictly; `whole`: all rows are in."""
+
+    column: Column
+    whole: bool
 
 
 @dataclass
@@ -114,20 +131,30 @@ class Builds:
         scope = chain.walk(build, wanted)
         values = [translate(scope[k], kernel) for k in keys]
         made = domains(values, [k.name for k in keys], node.null_equal)
-        index = self._index(node, made, counts, by_row, kernel.relations[0].rows)
+        ordered = _ordered([scope[k] for k in keys], made, kernel)
+        index = self._index(node, made, counts, by_row, kernel.relations[0].rows, ordered)
         if kernel.repeats and index.form is not Form.BITS:
             raise NotFusable("a row of a build side may be found several times by its own joins")
         self.indexes.append(index)
-        self.programs.append(_program(index, values, made, kernel))
+        self.programs.append(_program(index, values, made, kernel, ordered))
         return Side(index, made, wanted)
 
-    def _index(self, node: HashJoin, keys: Domains, counts: bool, by_row: bool, rows: int) -> Index:
+    def _index(
+        self,
+        node: HashJoin,
+        keys: Domains,
+        counts: bool,
+        by_row: bool,
+        rows: int,
+        ordered: Ordered | None,
+    ) -> Index:
         number = len(self.indexes)
         probes = self.source.rows(leaf_of(probe_side(node)))
         name = free_name(leaf_name(leaf_of(build_side(node))), self.names)
         self.names.add(name)
         rows_matter = node.kind not in MEMBERSHIP and (counts or by_row or node.kind == "single")
-        once = rows_matter and keys.size >= rows and not self.source.repeated(number)
+        unique = rows_matter and keys.size >= rows and not self.source.repeated(number)
+        once = ordered is not None or unique
         if node.kind == "single" and not once:
             raise NotFusable("several rows of a scalar subquery may have one key")
         if by_row or (rows_matter and not once):
@@ -136,25 +163,73 @@ class Builds:
         else:
             form = Form.HASHED if keys.raw else membership_form(keys.size, rows, probes)
             linked = False
-        slots = slots_of(form, keys.size, rows)
         few, found = expected(node, rows)
+        slots = slots_of(form, keys.size, rows, few)
         guarded = form is Form.DIRECT and not linked and is_guarded(slots, few, found)
-        sieved = (guarded or form is Form.BITS) and is_sieved(slots, few, found)
+        if ordered is not None:
+            unique = False  # since no key repeats, nothing has to count those that do
+            form = ordered_form(form, slots, rows, few, ordered.whole)
+            if form in (Form.PLACED, Form.RANKED):
+                guarded = not ordered.whole
+        sieve = sieve_bits(slots, few, found) if guarded or form is Form.BITS else 0
         return Index(
-            number, name, form, keys.parts, slots, rows, linked, once, keys.raw, guarded, sieved
+            number, name, form, keys.parts, slots, rows, linked, unique, keys.raw, guarded, sieve
         )
 
 
-def _program(index: Index, values: list[Value], keys: Domains, kernel: Kernel) -> Program:
+def _ordered(keys: list[Expr], made: Domains, kernel: Kernel) -> Ordered | None:
+    """Look whether numbers of keys ascend with the rows of relation 0."""
+    leaf = kernel.relations[0]
+    if len(keys) > 1 or kernel.repeats:
+        return None
+    match keys:
+        case [ColumnRef(column)] if kernel.readings.get(column) is leaf:
+            source = kernel.input(column)
+            if not source.ascending or made.raw or made.keys[0].part.low != source.base:
+                return None
+            stated = kernel.blocks[0].statements or kernel.doubts
+            return Ordered(column, not stated and kernel.keep is None)
+    return None
+
+
+def _ranking(index: Index, key: Column, kernel: Kernel) -> Ranking:
+    """Have all rows ranked: the key is read apart from what the kernel does with each row, and whatever becomes of that."""
+    leaf = kernel.relations[0]
+    (stored,) = (own for own, alias in leaf.aliases.items() if alias == key)
+    reading = kernel.read(leaf.leaf, ROW)
+    kernel.mark_found(reading)
+    alias = reading.aliases[stored]
+    source = kernel.input(alias)
+    kernel.elements[alias] = Element(source, len(kernel.relations) - 1)
+    step = kernel.parameter(source.step, Machine.I32, f"step of {key.name}")
+    return Ranking(kernel.names[alias], kernel.buffer(index.ranks).text, step)
+
+
+def _program(
+    index: Index, values: list[Value], keys: Domains, kernel: Kernel, ordered: Ordered | None
+) -> Program:
     """A build program, whose three accumulators are those of `Program.index`."""
     kernel.guard()
+    if index.whole:  # nothing is done with a row, not even with its key
+        kernel.used.clear()
+        kernel.parameters.clear()
+    ranking = None
+    if index.form is Form.RANKED:
+        assert ordered is not None
+        ranking = _ranking(index, ordered.column, kernel)
+    name = f"build_{index.name}"
+    null: Term = Number(0, Machine.I64)
+    if index.whole:
+        zero = Apply("-", (ONE, ONE), Machine.I64)  # since no two accumulators may be the same
+        terms = ((ONE, 1), (null, 0), (zero, 0))
+        counts = tuple(Accumulator("add", Machine.I64, t, None, most) for t, most in terms)
+        return kernel_program(name, kernel, accumulators=counts, index=index, ranking=ranking)
     machine = number_machine(index)
     key = key_number(values, keys, machine, Name(f"{index.name}_number", machine), kernel)
     kernel.settle()
     repeated = Name(f"{index.name}_repeated", Machine.I64)
     row = Convert(ROW, Machine.I32)
     kernel.state(Let(repeated, insert(index, key, row, kernel), f"into the index {index.name}"))
-    null: Term = Number(0, Machine.I64)
     accumulators = (
         Accumulator("add", Machine.I64, ONE, key.valid, 1),
         Accumulator("add", Machine.I64, null, None, 0)
@@ -162,7 +237,7 @@ def _program(index: Index, values: list[Value], keys: Domains, kernel: Kernel) -
         else Accumulator("add", Machine.I64, ONE, negated(key.valid), 1),
         Accumulator("add", Machine.I64, repeated, None, 1),
     )
-    return kernel_program(f"build_{index.name}", kernel, accumulators=accumulators, index=index)
+    return kernel_program(name, kernel, accumulators=accumulators, index=index, ranking=ranking)
 
 
 def kernel_program(name: str, kernel: Kernel, **details: Any) -> Program:

@@ -26,9 +26,9 @@ def insert(index: Index, key: KeyNumber, row: Term, kernel: Kernel) -> Term:
         kernel.state(Let(number, marked))
         numbers = (number,)
     match index.form:
-        case Form.BITS:
+        case Form.BITS | Form.PLACED | Form.RANKED:
             name = "insert_bit" if index.unique else "set_bit"
-            return Function(name, (*buffers, *numbers), Machine.I64)
+            return Function(name, (buffers[0], *numbers), Machine.I64)
         case Form.DIRECT if index.guarded:
             name = "insert_guarded"
         case Form.DIRECT:
@@ -51,6 +51,14 @@ def member(index: Index, key: KeyNumber, kernel: Kernel) -> Term:
 def first_row(index: Index, key: KeyNumber, kernel: Kernel) -> Term:
     """A row of the key, or -1."""
     buffers = _buffers(index, kernel)
+    if index.form in (Form.PLACED, Form.RANKED):
+        number: Term = key.number
+        if index.guarded:
+            numbers = _sifted(index, key, "pass_sieve", kernel)
+            number = Function("pass_bits", (buffers[0], *numbers), Machine.I32)
+        if index.form is Form.PLACED:
+            return Convert(number, Machine.I32)
+        return Function("find_rank", (buffers[-1], number), Machine.I32)
     if index.guarded:
         numbers = _sifted(index, key, "pass_sieve", kernel)
         return Function("find_guarded", (*buffers, *numbers), Machine.I32)
@@ -94,6 +102,7 @@ def _sifted(index: Index, key: KeyNumber, function: str, kernel: Kernel) -> tupl
     """What is looked for in an index, as arguments of functions: the number, by way of the sieve if there is one."""
     if not index.sieved:
         return key.args
-    number = Function(function, (kernel.buffer(index.sieve), key.number), Machine.I64)
+    shift = Number(index.sieve_shift, Machine.I32)
+    number = Function(function, (kernel.buffer(index.sieve), shift, key.number), Machine.I64)
     machine = number_machine(index)
     return (number if machine is Machine.I64 else Convert(number, machine),)

@@ -38,7 +38,7 @@ MOST_CHOSEN = 0.5  # of the rows, by the planner's estimate
 FEW_CHOSEN = 1 / 8  # by filters alone, so that not even the first probe is made for all rows
 UNKNOWN = 0.5  # the share where there is no estimate
 MOST_CARRIED = 8
-PROBES = ("find_", "has_bit", "pass_sieve")
+PROBES = ("find_", "has_bit", "pass_bits", "pass_sieve")
 
 Choosing = Let | Guard | Doubt
 
@@ -65,8 +65,11 @@ class Cut:
         return tuple(sorted(kept, key=lambda n: n.type not in (Machine.I64, Machine.F64)))
 
 
-def cut(program: Program, in_memory: bool) -> Cut | None:
-    """Cut a program where few rows go on, and these have far to go; `in_memory`: its groups are in device memory."""
+def cut(program: Program, in_memory: bool, sieve_alone: bool = False) -> Cut | None:
+    """Cut a program where few rows go on, and these have far to go; `in_memory`: its groups are in device memory.
+
+    `sieve_alone`: what lies behind a sieve is asked for chosen rows only.
+    """
     count = _place(program)
     if not QUEUES or count is None:
         return None
@@ -74,7 +77,12 @@ def cut(program: Program, in_memory: bool) -> Cut | None:
     choosing = tuple(s for s in before if isinstance(s, Let | Guard | Doubt))
     read = names_in(*(term for s in choosing for term in terms_of(s)))
     words = tuple(i for i in program.inputs if read & set(_names(program, i)))
-    choosing, behind = _bits_alone(choosing)
+    behind: dict[str, Let] = {}
+    if sieve_alone:
+        choosing, behind, guards = _sieve_alone(choosing)
+        after = (*guards, *after)
+    choosing, bits_behind = _bits_alone(choosing)
+    behind |= bits_behind
     again, carried = _known(program, choosing, behind, after, words)
     if carried is None or not _is_long(after, program, in_memory):
         return None
@@ -123,21 +131,76 @@ def _bits_alone(
     none, some = Number(-1, Machine.I32), Number(0, Machine.I32)
     for statement in choosing:
         match statement:
-            case Let(row, Function("find_guarded", (members, heads, number))) if _only_asked(
-                row, choosing
-            ):
-                bit = Function("has_bit", (members, number), Machine.BOOL)
+            case Let(row, value) if (parts := _bit_and_row(value)) and _only_asked(row, choosing):
+                bit, found = parts
                 made.append(replace(statement, value=Select(bit, some, none, Machine.I32)))
-                found = Function("find_direct", (heads, _unsieved(number)), Machine.I32)
                 behind[row.text] = Let(row, found)
             case _:
                 made.append(statement)
     return tuple(made), behind
 
 
+def _bit_and_row(term: Term) -> tuple[Term, Term] | None:
+    """Whether the bit is set that lies before a row number, and the row number where it is; None for other terms."""
+    found: Term
+    match term:
+        case Function("find_guarded", (members, heads, number)):
+            found = Function("find_direct", (heads, _unsieved(number)), Machine.I32)
+        case Function("find_rank", (ranks, Function("pass_bits", (members, number)))):
+            found = Function("find_rank", (ranks, _unsieved(number)), Machine.I32)
+        case Convert(Function("pass_bits", (members, number))):
+            found = Convert(_unsieved(number), Machine.I32)
+        case _:
+            return None
+    return Function("has_bit", (members, number), Machine.BOOL), found
+
+
+def _sieve_alone(
+    choosing: tuple[Choosing, ...],
+) -> tuple[tuple[Choosing, ...], dict[str, Let], tuple[Guard, ...]]:
+    """Ask only a sieve whether a row may be chosen; what reads the bits behind it later, by name, and the guards of that."""
+    made: list[Choosing] = []
+    behind: dict[str, Let] = {}
+    guards: list[Guard] = []
+    some, none = Number(0, Machine.I32), Number(-1, Machine.I32)
+    for statement in choosing:
+        kept: Choosing = statement
+        match statement:
+            case Let(found, value) if (parts := _of_sieve(value)) and _only_asked(found, choosing):
+                may_be, exact = parts
+                if found.type is not Machine.BOOL:
+                    may_be = Select(may_be, some, none, Machine.I32)
+                behind[found.text] = Let(found, exact)
+                kept = replace(statement, value=may_be)
+            case Guard(condition) if parts := _of_sieve(condition):
+                may_be, exact = parts
+                guards.append(Guard(exact))
+                kept = replace(statement, condition=may_be)
+            case Guard(condition) if names_in(condition) & set(behind):
+                guards.append(Guard(condition))
+        made.append(kept)
+    return tuple(made), behind, tuple(guards)
+
+
+def _of_sieve(term: Term) -> tuple[Term, Term] | None:
+    """Whether a sieve lets the number of a probe through, and the probe without the sieve; None if there is none before it."""
+    match term:
+        case Function("pass_sieve", arguments):
+            return Function("in_sieve", arguments, Machine.BOOL), arguments[-1]
+        case Convert(operand, machine) if parts := _of_sieve(operand):
+            may_be, exact = parts
+            return may_be, exact if exact.type is machine else Convert(exact, machine)
+        case Function(args=(*before, last)) if _is_probe(term) and (parts := _of_sieve(last)):
+            may_be, exact = parts
+            return may_be, replace(term, args=(*before, exact))
+    return None
+
+
 def _only_asked(row: Name, choosing: tuple[Choosing, ...]) -> bool:
-    """Whether it only matters for the cut that there is a row, not which."""
-    there = Apply(">=", (row, Number(0, Machine.I32)), Machine.BOOL)
+    """Whether it only matters for the cut that there is a row, not which; of a truth value, that it is true."""
+    there: Term = row
+    if row.type is not Machine.BOOL:
+        there = Apply(">=", (row, Number(0, Machine.I32)), Machine.BOOL)
     readers = [s for s in choosing if row.text in names_in(*terms_of(s))]
     return all(isinstance(s, Guard) and s.condition == there for s in readers) and bool(readers)
 
@@ -147,7 +210,7 @@ def _unsieved(number: Term) -> Term:
     match number:
         case Convert(operand):
             return _unsieved(operand)
-        case Function("pass_sieve", (_, asked)):
+        case Function("pass_sieve", (_, _, asked)):
             return asked
     return number
 

@@ -24,7 +24,10 @@ Signature = list[tuple[str, str]]
 @cache
 def toolchain() -> str:
     """Versions that a cubin depends on."""
-    functions = file_digest(Path(__file__).with_name("functions_cuda.py"))
+    files = [
+        Path(__file__).with_name(name) for name in ("functions_cuda.py", "functions_ranks_cuda.py")
+    ]
+    functions = " ".join(map(file_digest, files))
     packages = ("numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink")
     return " ".join([*(f"{p} {_version(p)}" for p in packages), f"functions {functions}"])
 
@@ -97,7 +100,13 @@ def ptx(source: str, name: str, signature: Signature, architecture: Architecture
     exec(compile(source, f"<kernel {name}>", "exec"), namespace)
     arguments = types.void(*(_numba_type(text) for _, text in signature))
     text, _ = cuda.compile(
-        namespace[name], arguments, device=False, abi="numba", cc=architecture, output="ptx"
+        namespace[name],
+        arguments,
+        device=False,
+        abi="numba",
+        cc=architecture,
+        output="ptx",
+        launch_bounds=namespace.get(emit_cuda.LAUNCH_BOUNDS),
     )
     entry = re.search(r"\.visible \.entry (\w+)\(", text)
     assert entry is not None

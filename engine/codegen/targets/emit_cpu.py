@@ -40,6 +40,9 @@ def source(program: Program, description: str) -> str:
     )
     lines.append(f"def {program.name}({', '.join(parameters(program))}):")
     body = [DOUBT]
+    if program.ranking is not None:
+        made = program.ranking
+        body.append(f"rank_rows({made.codes}, {made.ranks}, start, end, {made.step})")
     if registers:
         body += [f"a{i} = {_identity(program, i)}" for i in range(len(program.accumulators))]
     if program.rows_out:

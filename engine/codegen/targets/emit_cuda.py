@@ -22,6 +22,7 @@ from .emit_fold import (
 )
 from .emit_rows import list_kept, list_row, note_kept
 from .emit_runs import begin_runs, end_runs, gathers, run_row, straight, without_insertion
+from .emit_sorted import condition_function, places, results, rows_at_a_time, sorted_loop
 from .legend import DOUBT, elements, legend
 from .places import Layout, Place, layout
 from .survivors import survivors
@@ -34,6 +35,8 @@ from .words import (
     word_bits,
 )
 
+# A kernel file's name for the threads of a block and the least blocks of a multiprocessor, which limit registers (`device`)
+LAUNCH_BOUNDS = "LAUNCH_BOUNDS"
 LONG_BODY = 10  # accumulators and named values from which on more rows would not be unrolled, as codes need it
 IMPORTS = [
     "import numpy as np",
@@ -41,6 +44,10 @@ IMPORTS = [
     "",
     "from fuseline.codegen.targets.functions_cuda import *",
 ]
+
+
+def _is_ordered(program: Program) -> bool:
+    return program.grouping is not None and program.grouping.ordered is not None
 
 
 def takes_turns(program: Program) -> bool:
@@ -53,6 +60,8 @@ def takes_turns(program: Program) -> bool:
 
 def rows_a_thread(program: Program) -> int:
     """Rows that a thread takes at a time: at least a 32-bit word of each column, at most 32 bytes."""
+    if _is_ordered(program):
+        return rows_at_a_time(program)
     if takes_turns(program):
         return WORD_IN_TURN
     widest = max((i.width for i in program.inputs), default=1)
@@ -66,14 +75,24 @@ def rows_a_thread(program: Program) -> int:
 def source(program: Program, description: str) -> str:
     """Return the kernel's file; parameters as `signature` lists them."""
     where, rows = layout(program), rows_a_thread(program)
-    lines = header(IMPORTS, description, legend(program, _places(where)))
+    ordered = _is_ordered(program)
+    held = places(program) if ordered else _places(where)
+    lines = header(IMPORTS, description, legend(program, held))
+    lines += condition_function(program) if ordered else []
+    if where.near is not None:
+        lines += [f"{LAUNCH_BOUNDS} = {where.near.bounds}", "", ""]
     lines.append(f"def {program.name}({', '.join(n for n, _ in signature(program))}):")
     # Unsigned, or the compiler would divide to find out how often the loop runs
     body = ["thread = np.uint64(cuda.grid(1))", "threads = np.uint64(cuda.gridsize(1))"]
     body += [DOUBT, *begin(where)]
-    if program.grouping is not None and program.grouping.hashed:
+    if program.grouping is not None and program.grouping.hashed and not ordered:
         body.append("groups = keys.size")
-    if where.cut is not None:
+    if program.ranking is not None:
+        made = program.ranking
+        body.append(f"rank_rows({made.codes}, {made.ranks}, rows, {made.step}, thread, threads)")
+    if ordered:
+        body += sorted_loop(program)
+    elif where.cut is not None:
         body += survivors(program, where, _sink(program, where, 1))
     else:
         body += (_in_turn if takes_turns(program) else _at_once)(program, where, rows)
@@ -124,6 +143,8 @@ def _places(where: Layout) -> dict[int, str]:
         register = f"a{i}, " if where.place in IN_REGISTERS else ""
         for number, row in zip(cell.numbers, cell.outs, strict=True):
             held = elements(cell.array, row, where.groups)
+            if cell.packed:
+                held = f"packed, {cell.packed} bits each; then {held}"
             places[number] = (
                 f"{cell.array}[{row} * groups + slot]" if where.sized else register + held
             )
@@ -184,15 +205,19 @@ def signature(program: Program) -> list[tuple[str, str]]:
     found += [(p.name, p.machine.value) for p in program.kernel.parameters]
     for t in program.kernel.tables:
         found.append((t.name, "*uint8" if t.machine is Machine.BOOL else f"*{t.machine.value}"))
+    if _is_ordered(program):
+        return found + results(program)
     if program.grouping is not None and program.grouping.hashed:
         found += [("keys", "[int64]"), ("state", "[int64]")]
     elif program.grouping is not None and program.grouping.row is not None:
         found.append(("groups", "int64"))
     if program.rows_out:
         found += [*((f"out_row{i}", "[int32]") for i in program.rows_out), ("counter", "[int64]")]
-    short = any(cell.short for cell in layout(program).cells)
+    cells = layout(program).cells
     found += [("out_i", "[int64]"), ("out_f", "[float64]")]
-    return [*found, ("out_n", "[int32]")] if short else found
+    found += [("out_n", "[int32]")] if any(c.short and not c.packed for c in cells) else []
+    packed = any(c.packed for c in cells)
+    return [*found, ("packed", "[int32]"), ("lost", "[int64]")] if packed else found
 
 
 def _index_parameters(program: Program) -> list[tuple[str, str]]:

@@ -6,6 +6,7 @@ from ..loop import Machine
 from ..ranges import I32_MAX
 from ..steps import Program
 from .emit import folded, indent, text
+from .packed import begin_added, fold_packed, report_added
 from .places import (
     IDENTITY_I32,
     WARP,
@@ -35,7 +36,7 @@ def doubt_index(where: Layout) -> str:
 def begin(where: Layout) -> list[str]:
     """Set every accumulator to its identity."""
     if where.place is Place.GLOBAL:
-        return []
+        return begin_added(where.cells)
     lines = ["lane = np.uint32(cuda.threadIdx.x)"]
     lines += [] if where.place is Place.WARPS else _shared_arrays(where)
     if where.place in IN_REGISTERS:
@@ -147,7 +148,8 @@ def guarded(program: Program, lines: list[str]) -> list[str]:
 def fold_group(program: Program, where: Layout, number: str, values: list[str]) -> list[str]:
     """Fold values, one a cell, into the accumulators of a group in device memory."""
     assert program.grouping is not None
-    folds = [_fold_memory(where, c, v) for c, v in zip(where.cells, values, strict=True)]
+    pairs = zip(where.cells, values, strict=True)
+    folds = [line for cell, value in pairs for line in _fold_memory(where, cell, value)]
     if program.grouping.hashed:
         find = f"slot = group_slot(keys, state, {number})"
         return [find, "if slot >= 0:", *indent(folds, 1)]
@@ -183,13 +185,15 @@ def value_of(cell: Cell, machine: Machine) -> str:
     return select(text(accumulator.condition, select), value, blank)
 
 
-def _fold_memory(where: Layout, cell: Cell, value: str) -> str:
+def _fold_memory(where: Layout, cell: Cell, value: str) -> list[str]:
+    if cell.packed:
+        return fold_packed(cell, where.groups, value)
     at = f"np.uint64(slot) + np.uint64({cell.outs[0] * where.groups})"
     if where.sized:
         at = f"np.uint64(slot) + np.uint64({cell.outs[0]}) * np.uint64(groups)"
     if cell.accumulator.fold == "put":
-        return f"{cell.array}[{at}] = {value}"
-    return f"cuda.atomic.{_atomic(cell)}({cell.array}, {at}, {value})"
+        return [f"{cell.array}[{at}] = {value}"]
+    return [f"cuda.atomic.{_atomic(cell)}({cell.array}, {at}, {value})"]
 
 
 def _fold_shared(where: Layout, cell: Cell, value: str) -> str:
@@ -211,7 +215,7 @@ def _atomic(cell: Cell) -> str:
 def finish(where: Layout) -> list[str]:
     """Make one of the copies of each cell, and fold it into the results in device memory."""
     if where.place is Place.GLOBAL:
-        return []
+        return report_added(where.cells)
     if where.place is Place.WARPS:
         return [*_reduce_warps(where), *_flush_warps(where)]
     lines = _reduce_warps(where) + _share_warps(where) if where.place is Place.REGISTERS else []

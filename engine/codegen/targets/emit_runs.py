@@ -67,11 +67,11 @@ def _count(program: Program, where: Layout, repeated: str) -> str:
 
 
 def straight(program: Program) -> bool:
-    """Whether a kernel fills an index of bits and reads no other: filters at most, so that rows gain from coming at once."""
+    """Whether a kernel sets bits of an index, or nothing row by row, and reads no other: rows then gain from coming at once."""
     index = program.index
     return (
         index is not None
-        and bits_of(program) is not None
+        and (bits_of(program) is not None or index.whole)
         and all(isinstance(s, Let | Doubt | Guard) for s in program.body)
         and all(b.index == index.number for b in program.buffers)
     )

@@ -11,12 +11,12 @@ import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
+from .functions_ranks_cpu import find_rank, rank_rows, unite
+
 I64_MAX = np.int64(2**63 - 1)
 ALL_KEPT = np.uint64(0x0101010101010101)  # eight truth values
 MIX = np.uint64(0x9E3779B97F4A7C15)  # Fibonacci hashing: the high bits are well mixed
-
-SIEVE_SHIFT = 18  # of a sieve of 1 << 18 bits (`indexes.SIEVE_BITS`)
-SIEVE_MASK = np.uint32((1 << SIEVE_SHIFT) - 1)
+MIX_32 = np.uint32(0x9E3779B1)  # likewise
 
 
 @njit(inline="always")
@@ -91,20 +91,11 @@ def choose(kept, start, stop, chosen):  # type: ignore[no-untyped-def]
 @intrinsic
 def exchange(context, array, place, value):  # type: ignore[no-untyped-def]
     """Put a value into an array and return the one that was there."""
-    return _atomic("xchg", array, place, value)
 
-
-@intrinsic
-def unite(context, array, place, value):  # type: ignore[no-untyped-def]
-    """Set the bits of a value in an array and return what was there."""
-    return _atomic("or", array, place, value)
-
-
-def _atomic(operation: str, array: Any, place: Any, value: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         given, at, changed = arguments
         held = context.make_array(signature.args[0])(context, builder, given)
-        return builder.atomic_rmw(operation, builder.gep(held.data, [at]), changed, "monotonic")
+        return builder.atomic_rmw("xchg", builder.gep(held.data, [at]), changed, "monotonic")
 
     if not isinstance(place, types.Integer) or value != array.dtype:
         return None
@@ -176,16 +167,21 @@ def insert_hashed(heads, links, numbers, number, row):  # type: ignore[no-untype
 
 
 @njit
-def sieve_place(number):  # type: ignore[no-untyped-def]
-    """The bit of a number in a sieve: neighbours have neighbours, and numbers in steps of a power of two several."""
-    return np.uint32(number ^ (number >> SIEVE_SHIFT)) & SIEVE_MASK
+def sieve_place(shift, number):  # type: ignore[no-untyped-def]
+    """The word of a number in a sieve, and its two bits there."""
+    mixed = np.uint32(np.uint32(number) * MIX_32)
+    first = np.uint32(np.uint32(1) << np.uint32((mixed >> np.uint32(shift - 5)) & np.uint32(31)))
+    second = np.uint32(np.uint32(1) << np.uint32((mixed >> np.uint32(shift - 10)) & np.uint32(31)))
+    return np.uint64(mixed >> np.uint32(shift)), np.uint32(first | second)
 
 
 @njit
-def mark_sieve(sieve, number):  # type: ignore[no-untyped-def]
+def mark_sieve(sieve, shift, number):  # type: ignore[no-untyped-def]
     """Let a number, which is returned, through a sieve."""
     if number >= 0:
-        set_bit(sieve, np.int64(sieve_place(number)))
+        word, bits = sieve_place(shift, number)
+        if sieve[word] & bits != bits:
+            unite(sieve, word, bits)
     return np.int64(number)
 
 
@@ -193,11 +189,16 @@ def mark_sieve(sieve, number):  # type: ignore[no-untyped-def]
 
 
 @njit
-def pass_sieve(sieve, number):  # type: ignore[no-untyped-def]
+def in_sieve(sieve, shift, number):  # type: ignore[no-untyped-def]
+    """Whether a sieve lets a number through."""
+    word, bits = sieve_place(shift, number)
+    return number >= 0 and sieve[word] & bits == bits
+
+
+@njit
+def pass_sieve(sieve, shift, number):  # type: ignore[no-untyped-def]
     """The number, or -1 if a sieve shows that it is not in."""
-    if number >= 0 and has_bit(sieve, np.int64(sieve_place(number))):
-        return np.int64(number)
-    return np.int64(-1)
+    return np.int64(number) if in_sieve(sieve, shift, number) else np.int64(-1)
 
 
 @njit
@@ -206,6 +207,12 @@ def has_bit(bits, number):  # type: ignore[no-untyped-def]
     if number < 0:
         return False
     return (bits[np.uint64(number) >> np.uint64(5)] >> np.uint32(number & 31)) & np.uint32(1) != 0
+
+
+@njit
+def pass_bits(bits, number):  # type: ignore[no-untyped-def]
+    """The number, or -1 if its bit is not set."""
+    return np.int32(number) if has_bit(bits, number) else np.int32(-1)
 
 
 @njit
@@ -264,8 +271,10 @@ __all__ = [
     "find_guarded",
     "find_hashed",
     "find_hashed_raw",
+    "find_rank",
     "group_slot",
     "has_bit",
+    "in_sieve",
     "insert_bit",
     "insert_guarded",
     "insert_hashed",
@@ -276,6 +285,8 @@ __all__ = [
     "next_hashed",
     "next_linked",
     "order_of_double",
+    "pass_bits",
     "pass_sieve",
+    "rank_rows",
     "set_bit",
 ]

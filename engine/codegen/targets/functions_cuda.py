@@ -9,13 +9,14 @@ from llvmlite import ir
 from numba import cuda, types
 from numba.cuda.extending import intrinsic
 
+from .functions_ranks_cuda import find_rank, load_codes, put_rank, rank_row, rank_rows, word_before
+
 I64_MAX = np.int64(2**63 - 1)
 MIX = np.uint64(0x9E3779B97F4A7C15)  # Fibonacci hashing: the high bits are well mixed
 PAIR_BYTES = 16
 STEPS = 512  # through a hash table of groups, after which it counts as full
 LOOK = 31  # steps after which a thread looks whether another has found the table full, less one
-SIEVE_SHIFT = 18  # of a sieve of 1 << 18 bits (`indexes.SIEVE_BITS`)
-SIEVE_MASK = np.uint32((1 << SIEVE_SHIFT) - 1)
+MIX_32 = np.uint32(0x9E3779B1)  # likewise
 
 
 @cuda.jit(device=True, inline="always")
@@ -61,6 +62,27 @@ def load_pair(context, pointer, pair):  # type: ignore[no-untyped-def]
         return context.make_tuple(builder, signature.return_type, both)
 
     return types.UniTuple(pointer.dtype, 2)(pointer, pair), generate
+
+
+@intrinsic
+def both_bits(context, word, first, second):  # type: ignore[no-untyped-def]
+    """Whether two bits of a 32-bit word are set; of their numbers, uint32, only the low five bits count.
+
+    The device rotates by these in one instruction; Numba would shift 64 bits by numbers that must be masked before.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        held, *places = arguments
+        kind = ir.IntType(32)
+        rotate = builder.module.declare_intrinsic(
+            "llvm.fshl", [kind], ir.FunctionType(kind, [kind, kind, kind])
+        )
+        bit = ir.Constant(kind, 1)
+        one, other = (builder.call(rotate, [bit, bit, place]) for place in places)
+        missing = builder.and_(builder.or_(one, other), builder.not_(held))
+        return builder.icmp_unsigned("==", missing, ir.Constant(kind, 0))
+
+    return types.boolean(word, first, second), generate
 
 
 # Groups and rows that come out
@@ -213,16 +235,23 @@ def insert_hashed(heads, links, numbers, number, row):  # type: ignore[no-untype
 
 
 @cuda.jit(device=True, inline="always")
-def sieve_place(number):  # type: ignore[no-untyped-def]
-    """The bit of a number in a sieve: neighbours have neighbours, and numbers in steps of a power of two several."""
-    return np.int32(np.uint32(number ^ (number >> SIEVE_SHIFT)) & SIEVE_MASK)
+def sieve_place(shift, number):  # type: ignore[no-untyped-def]
+    """The word of a number in a sieve, and its two bits there, by numbers of which the low five bits count."""
+    mixed = np.uint32(np.uint32(number) * MIX_32)
+    first = np.uint32(mixed >> np.uint32(shift - 5))
+    second = np.uint32(mixed >> np.uint32(shift - 10))
+    return np.uint32(mixed >> np.uint32(shift)), first, second
 
 
 @cuda.jit(device=True, inline="always")
-def mark_sieve(sieve, number):  # type: ignore[no-untyped-def]
-    """Let a number, which is returned, through a sieve."""
+def mark_sieve(sieve, shift, number):  # type: ignore[no-untyped-def]
+    """Let a number, which is returned, through a sieve; most atomic operations are saved by a look before."""
     if number >= 0:
-        set_bit(sieve, sieve_place(number))
+        word, first, second = sieve_place(shift, number)
+        if not both_bits(sieve[word], first, second):
+            one = np.uint32(np.uint32(1) << (first & np.uint32(31)))
+            other = np.uint32(np.uint32(1) << (second & np.uint32(31)))
+            cuda.atomic.or_(sieve, word, np.uint32(one | other))
     return np.int64(number)
 
 
@@ -230,10 +259,16 @@ def mark_sieve(sieve, number):  # type: ignore[no-untyped-def]
 
 
 @cuda.jit(device=True, inline="always")
-def pass_sieve(sieve, number):  # type: ignore[no-untyped-def]
+def in_sieve(sieve, shift, number):  # type: ignore[no-untyped-def]
+    """Whether a sieve lets a number through; without a branch, as `has_bit`, since any number has a word."""
+    word, first, second = sieve_place(shift, number)
+    return both_bits(sieve[word], first, second) & (number >= 0)
+
+
+@cuda.jit(device=True, inline="always")
+def pass_sieve(sieve, shift, number):  # type: ignore[no-untyped-def]
     """The number, or -1 if a sieve shows that it is not in."""
-    passed = has_bit(sieve, sieve_place(number)) & (number >= 0)
-    return cuda.selp(passed, np.int64(number), np.int64(-1))
+    return cuda.selp(in_sieve(sieve, shift, number), np.int64(number), np.int64(-1))
 
 
 @cuda.jit(device=True, inline="always")
@@ -245,6 +280,12 @@ def has_bit(bits, number):  # type: ignore[no-untyped-def]
     place = np.uint64(max(number, 0))
     word = bits[place >> np.uint64(5)]
     return ((word >> np.uint32(place & np.uint64(31))) & np.uint32(1) != 0) & (number >= 0)
+
+
+@cuda.jit(device=True, inline="always")
+def pass_bits(bits, number):  # type: ignore[no-untyped-def]
+    """The number, or -1 if its bit is not set."""
+    return cuda.selp(has_bit(bits, number), np.int32(number), np.int32(-1))
 
 
 @cuda.jit(device=True, inline="always")
@@ -308,20 +349,24 @@ __all__ = [
     "append",
     "append_several",
     "bit_at",
+    "both_bits",
     "double_of_bits",
     "find_direct",
     "find_guarded",
     "find_hashed",
     "find_hashed_raw",
+    "find_rank",
     "float_of_bits",
     "group_slot",
     "has_bit",
+    "in_sieve",
     "insert_bit",
     "insert_guarded",
     "insert_hashed",
     "insert_hashed_raw",
     "insert_linked",
     "insert_unique",
+    "load_codes",
     "load_pair",
     "mark_sieve",
     "next_hashed",
@@ -329,6 +374,11 @@ __all__ = [
     "or_bits",
     "or_new_bits",
     "order_of_double",
+    "pass_bits",
     "pass_sieve",
+    "put_rank",
+    "rank_row",
+    "rank_rows",
     "set_bit",
+    "word_before",
 ]

@@ -57,7 +57,10 @@ class Outcome:
 @cache
 def toolchain() -> str:
     """Versions that machine code for this processor depends on."""
-    functions = file_digest(Path(__file__).with_name("functions_cpu.py"))
+    files = [
+        Path(__file__).with_name(name) for name in ("functions_cpu.py", "functions_ranks_cpu.py")
+    ]
+    functions = " ".join(map(file_digest, files))
     packages = f"numba {version('numba')} llvmlite {version('llvmlite')} numpy {np.__version__}"
     return f"{packages} functions {functions}"
 

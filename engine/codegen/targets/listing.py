@@ -136,6 +136,8 @@ def _domain(program: Program) -> str:
     if grouping.row is not None:
         return f"row of {grouping.groups}, which decides {', '.join(late.column.name for late in program.late)}"
     keys = ", ".join(f"{k.column.name} of {k.size}" for k in (*grouping.keys, *grouping.distinct))
+    if grouping.ordered is not None:
+        return f"{keys}; in the order of {grouping.ordered.key.column.name}"
     return f"{keys}; a key of a hash table" if grouping.hashed else keys
 
 

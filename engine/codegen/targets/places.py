@@ -14,9 +14,11 @@ from itertools import groupby
 from ..groups.accumulate import Accumulator
 from ..loop import Apply, Convert, Machine, Number, Select, Term
 from ..ranges import I32_MAX, I64_MAX
-from ..steps import Program
+from ..steps import WHOLE_COUNT, Program
 from .cuts import Cut, cut
 from .emit import nests
+from .near import BLOCK_BYTES, Near, near
+from .packed import counts
 from .words import WORD_IN_TURN
 
 ROWS_A_THREAD = 1 << 15
@@ -56,7 +58,8 @@ class Cell:
     """The cells of an accumulator, or of the low and the high part of one sum, which end apart.
 
     `numbers` are the program's accumulators, `at` the place among the cells of its machine, `outs` the rows in its array.
-    `short`: it ends in 32 bits.
+    `short`: it ends in 32 bits.  `packed`: it then has only so many while the kernel runs, in a word with others (0: it has
+    its own).
     """
 
     accumulator: Accumulator
@@ -65,6 +68,7 @@ class Cell:
     at: int = 0
     outs: tuple[int, ...] = (0,)
     short: bool = False
+    packed: int = 0
 
     @property
     def array(self) -> str:
@@ -83,7 +87,7 @@ class Cell:
 class Layout:
     """All cells of a kernel, like ones side by side.
 
-    In shared memory lie the 64-bit integers, then the doubles, then the 32-bit integers, each as [accumulator][group][copy].
+    In shared memory lie bits that are copied (`near`), the 64-bit integers, then the doubles, then the 32-bit integers, each as [accumulator][group][copy].
     A thread folds at most `values` values into a cell.  `sized`: the kernel learns the number of groups when it is launched,
     since a hash table may grow, and a build side have more rows next time; `with_groups` then tells the layout.  `cut`: rows
     that survive it wait in shared memory after the cells, an array for each field as [warp][row].
@@ -96,6 +100,7 @@ class Layout:
     values: int = ROWS_A_THREAD
     sized: bool = False
     cut: Cut | None = None
+    near: Near | None = None
 
     def with_groups(self, groups: int) -> Layout:
         """Return the layout for so many groups."""
@@ -105,6 +110,8 @@ class Layout:
     @property
     def threads(self) -> int:
         """Threads of a block."""
+        if self.near is not None:
+            return self.near.threads
         return PRIVATE_THREADS if self.place is Place.PRIVATE else BLOCK_THREADS
 
     @property
@@ -112,13 +119,17 @@ class Layout:
         """Dynamic shared memory of a block."""
         if self.cut is None:
             return self.cell_bytes
-        each = sum(CELL_BYTES[field.type] for field in self.cut.fields)
-        return self.queue_start + self.threads // WARP * WAITING * each
+        return self.queue_start + self.threads * _waiting_bytes(self.cut)
 
     @property
     def queue_start(self) -> int:
         """The byte of shared memory from which on rows wait."""
-        return -(-self.cell_bytes // 8) * 8
+        return self.near_bytes + -(-self.cell_bytes // 8) * 8
+
+    @property
+    def near_bytes(self) -> int:
+        """Shared memory of bits that are copied, which comes first."""
+        return 0 if self.near is None else self.near.bytes
 
     @property
     def cell_bytes(self) -> int:
@@ -135,11 +146,16 @@ class Layout:
             Machine.I32: (Machine.I64, Machine.F64),
         }
         count = sum(c.machine in before[machine] for c in self.cells) * self.groups * self.copies
-        return count * 8 // CELL_BYTES[machine]
+        return (self.near_bytes + count * 8) // CELL_BYTES[machine]
 
     def runs(self) -> list[list[Cell]]:
         """Neighbours that begin and end alike, so that one loop serves them."""
         return [list(run) for _, run in groupby(self.cells, _kind)]
+
+    @property
+    def packed(self) -> list[Cell]:
+        """The cells that share words; in their array they come first."""
+        return [c for c in self.cells if c.packed]
 
     def results(self) -> dict[int, tuple[str, int]]:
         """Where each of the program's accumulators ends: the array, and the row in it."""
@@ -153,20 +169,36 @@ class Layout:
 
 def layout(program: Program) -> Layout:
     """Choose the fastest place for all groups, by how many rows arrive, and lay the cells out there; then see whether rows wait."""
-    where = _cells_laid_out(program)
-    return replace(where, cut=cut(program, where.place is Place.GLOBAL))
+    where = _cells_laid_out(program, BLOCK_THREADS)
+    in_memory = where.place is Place.GLOBAL
+    parted = cut(program, in_memory)
+    if parted is None or where.place is Place.PRIVATE:
+        return replace(where, cut=parted)
+    held = near(program, parted, where.cell_bytes, _waiting_bytes(parted))
+    if held is not None:
+        parted = cut(program, in_memory, held.alone) or parted
+        made = replace(_cells_laid_out(program, held.threads), cut=parted, near=held)
+        if made.place is where.place and made.shared_bytes <= BLOCK_BYTES:
+            return made
+        parted = cut(program, in_memory)
+    return replace(where, cut=parted)
 
 
-def _cells_laid_out(program: Program) -> Layout:
+def _waiting_bytes(parted: Cut) -> int:
+    """Shared memory for rows that wait, for each thread."""
+    return WAITING // WARP * sum(CELL_BYTES[field.type] for field in parted.fields)
+
+
+def _cells_laid_out(program: Program, threads: int) -> Layout:
     grouping = program.grouping
     apart = [Cell(a, a.machine, (i,)) for i, a in enumerate(program.accumulators)]
-    if program.rows_out:
+    if program.rows_out or (grouping is not None and grouping.ordered is not None):
         return Layout(Place.GLOBAL, 1, 1, ())
     if grouping is not None and (grouping.hashed or grouping.row is not None):
         return Layout(Place.GLOBAL, 0, 1, _shortened(apart, program), sized=True)
     groups = 1 if grouping is None else grouping.groups
     values = UNBOUNDED if program.repeats else ROWS_A_THREAD
-    many = values * BLOCK_THREADS
+    many = values * threads
     if grouping is None:
         cells = _numbered(
             [replace(c, machine=c.accumulator.machine) for c in _cells(program, many)]
@@ -175,7 +207,7 @@ def _cells_laid_out(program: Program) -> Layout:
             program
         ):  # the kernels of a query are many, and bringing warps together makes half of a small one
             return Layout(Place.WARPS, 1, 0, cells, values)
-        return Layout(Place.REGISTERS, 1, BLOCK_THREADS // WARP, cells, values)
+        return Layout(Place.REGISTERS, 1, threads // WARP, cells, values)
     arrive = 1.0 if program.repeats else program.reach
     few = arrive <= FEW_ARRIVE
     private = _narrowed(_cells(program, many), values)
@@ -197,12 +229,17 @@ def _shortened(cells: list[Cell], program: Program) -> tuple[Cell, ...]:
     rows = UNBOUNDED if program.repeats else max(program.relations[0].rows, 1)
     return _numbered(
         [
-            replace(c, machine=Machine.I32, short=True)
+            replace(c, machine=Machine.I32, short=True, packed=_packed(c, program))
             if c.accumulator.fold == "add" and cell_machine(c.accumulator, rows) is Machine.I32
             else c
             for c in cells
         ]
     )
+
+
+def _packed(cell: Cell, program: Program) -> int:
+    bits = program.count_bits
+    return bits if bits < WHOLE_COUNT and counts(cell.accumulator) else 0
 
 
 def _cells(program: Program, rows: int) -> list[Cell]:
@@ -257,9 +294,10 @@ def _numbered(cells: list[Cell]) -> tuple[Cell, ...]:
     return tuple(made)
 
 
-def _kind(cell: Cell) -> tuple[int, str, int]:
+def _kind(cell: Cell) -> tuple[int, str, int, bool]:
     machines = (Machine.I64, Machine.F64, Machine.I32)
-    return machines.index(cell.machine), cell.accumulator.fold, len(cell.numbers)
+    machine = machines.index(cell.machine)
+    return machine, cell.accumulator.fold, len(cell.numbers), not cell.packed
 
 
 def cell_machine(accumulator: Accumulator, rows: int) -> Machine:

@@ -6,12 +6,15 @@ when there is one for each lane, and at the end for those that are left.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..kernel import ROW
 from ..loop import Apply, Doubt, Guard, Let, Lookup, Machine, Name, Term, subterms, terms_of
 from ..steps import Program
 from .cuts import Cut, only_alive
 from .emit import commented, indent, row_statements, text
 from .emit_fold import select
+from .near import asking_near, copied
 from .places import CELL_BYTES, WAITING, WARP, Layout
 from .words import WORD_IN_TURN, load_words, unpack
 
@@ -26,7 +29,11 @@ def survivors(program: Program, where: Layout, sink: list[str]) -> list[str]:
     """The loop over words, and the sink for the rows that survive."""
     cut = where.cut
     assert cut is not None
+    held, copies = where.near, []
+    if held is not None:
+        cut, copies = replace(cut, choosing=asking_near(cut.choosing, held)), copied(held)
     return [
+        *copies,
         *_queues(cut),
         f"words = (np.uint64(rows) + np.uint64({ROWS - 1})) // np.uint64({ROWS})",
         "first = thread - np.uint64(warp_lane)",

@@ -133,9 +133,14 @@ class Leaves:
     def _evaluated(self, leaf: p.Physical, made: Column, expr: Expr) -> EncodedColumn:
         held = self._read.get((id(leaf), made))
         if held is None:
-            (column,) = columns_of(expr)
-            (values,) = self.plain(leaf, [column])
-            held = self._read[id(leaf), made] = derived(expr, column, values, self._context)
+
+            def evaluated() -> EncodedColumn:
+                (column,) = columns_of(expr)
+                (values,) = self.plain(leaf, [column])
+                return derived(expr, column, values, self._context)
+
+            held = self._context.derived(leaf, self.rows(leaf), expr, evaluated)
+            self._read[id(leaf), made] = held
             self._derived[id(leaf), expr] = made
             self._exprs[id(leaf), made] = expr
         return held

@@ -36,14 +36,14 @@ class Memory:
             region: DeviceBuffer(size=size, stream=stream) if size else None
             for region, size in regions.sizes.items()
         }
-        self._starts = {r: 0 if b is None else int(b.ptr) for r, b in self.buffers.items()}
+        self.starts = {r: 0 if b is None else int(b.ptr) for r, b in self.buffers.items()}
         if blank is not None:
-            copy(self._starts[Region.SMALL], int(blank.ptr), regions.sizes[Region.SMALL])
+            copy(self.starts[Region.SMALL], int(blank.ptr), regions.sizes[Region.SMALL])
         for span, word in regions.fills:
             self._fill(span, word)
 
     def address(self, span: Span) -> int:
-        return self._starts[span.region] + span.start
+        return self.starts[span.region] + span.start
 
     def column(self, span: Span, data_type: plc.DataType) -> plc.Column:
         """Return an array as a column, which keeps the buffer."""
@@ -59,7 +59,7 @@ class Memory:
             copy(self.address(place), self.address(word), 8)
         size = self.regions.sizes[Region.SMALL]
         if size <= LANDING_BYTES:
-            return landed([(0, self._starts[Region.SMALL], size)], size).view(np.int64)
+            return landed([(0, self.starts[Region.SMALL], size)], size).view(np.int64)
         stream = plc.utils.CUDF_DEFAULT_STREAM
         host = np.empty(size, np.uint8)
         buffer = self.buffers[Region.SMALL]
@@ -90,29 +90,35 @@ def copy(target: int, source: int, size: int) -> None:
     check(runtime.cudaMemcpyAsync(target, source, size, TO_DEVICE, stream_handle())[0])
 
 
+def zeros(size: int) -> DeviceBuffer:
+    """Return device memory that begins with zeros."""
+    buffer = DeviceBuffer(size=size, stream=plc.utils.CUDF_DEFAULT_STREAM)
+    check(runtime.cudaMemsetAsync(buffer.ptr, 0, size, stream_handle())[0])
+    return buffer
+
+
 def landed(pieces: Iterable[tuple[int, int, int]], size: int) -> Any:
     """Copy pieces of device memory, wait, and return `size` bytes; a piece is its place there, its address, and its size.
 
     They go through memory that the device writes to without the host's help.
     """
-    staging = _staging_memory()
-    start = staging.ctypes.data
+    staging, start = found = _staging_memory()
     for place, address, length in pieces:
         if length:
-            found = runtime.cudaMemcpyAsync(
+            copied = runtime.cudaMemcpyAsync(
                 start + place, address, length, TO_HOST, stream_handle()
             )
-            check(found[0])
+            check(copied[0])
     plc.utils.CUDF_DEFAULT_STREAM.synchronize()
     bytes_ = staging[:size].copy()
-    _staging.append(staging)
+    _staging.append(found)
     return bytes_
 
 
 def exchanged(given: Any, target: int, work: Callable[[], None], source: int, size: int) -> Any:
     """Copy bytes to the device, have it work on them, and return `size` bytes of it, with one wait."""
-    staging = _staging_memory()
-    start, stream = staging.ctypes.data, stream_handle()
+    staging, start = found = _staging_memory()
+    stream = stream_handle()
     staging[: len(given)] = given
     check(runtime.cudaMemcpyAsync(target, start, len(given), FROM_HOST, stream)[0])
     work()
@@ -120,24 +126,25 @@ def exchanged(given: Any, target: int, work: Callable[[], None], source: int, si
     check(runtime.cudaMemcpyAsync(start, source, size, TO_HOST, stream)[0])
     plc.utils.CUDF_DEFAULT_STREAM.synchronize()
     bytes_ = staging[:size].copy()
-    _staging.append(staging)
+    _staging.append(found)
     return bytes_
 
 
-_staging: list[Any] = []  # memory that no thread uses now
+_staging: list[tuple[Any, int]] = []  # memory that no thread uses now, and where it begins
 
 
-def _staging_memory() -> Any:
+def _staging_memory() -> tuple[Any, int]:
     try:
         return _staging.pop()
     except IndexError:
         return _allocated(LANDING_BYTES)
 
 
-def _allocated(size: int) -> Any:
+def _allocated(size: int) -> tuple[Any, int]:
     error, address = runtime.cudaHostAlloc(size, runtime.cudaHostAllocDefault)
     check(error)
-    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(int(address)))
+    memory = (ctypes.c_uint8 * size).from_address(int(address))
+    return np.ctypeslib.as_array(memory), int(address)
 
 
 @cache

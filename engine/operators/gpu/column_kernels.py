@@ -25,6 +25,8 @@ FOR_NUMBERS = (
 )  # those for texts are compiled when there are some
 
 _lock = threading.Lock()
+# Directories in which all kernels have been seen; of one that is gone since, they are compiled again
+_ready: set[Path] = set()
 _compiling: set[Path] = set()  # directories for which a thread compiles, or has tried to
 
 
@@ -36,7 +38,10 @@ def ready(context: Context, rows: int) -> bool:
     if context.fuse == "never":
         return False
     directory = context.kernel_directory
+    if directory in _ready:
+        return True
     if all(column_kernel(n, directory, architecture()).is_compiled for n in SIGNATURES):
+        _ready.add(directory)
         return True
     if rows < ROWS_WORTH_COMPILING:
         return False

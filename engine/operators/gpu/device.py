@@ -120,21 +120,25 @@ def on_device(operator: Operator) -> Operator:
         if not _Memory.ready:
             prepare()
         kernel_files.set((context.kernel_directory, context.fuse))
+        before = hosts.count_in(context.host_values)
         try:
-            with hosts.counted(context.host_values):
-                return operator(node, inputs, context)
+            return operator(node, inputs, context)
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
+        finally:
+            hosts.count_in(before)
         context.cache.release("gpu", 1 << 62)
+        hosts.count_in(context.host_values)
         try:
-            with hosts.counted(context.host_values):
-                return operator(node, inputs, context)
+            return operator(node, inputs, context)
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
             free, total = memory()
             raise MemoryError(f"{free:,} of {total:,} bytes are free") from error
+        finally:
+            hosts.count_in(before)
 
     return run
 

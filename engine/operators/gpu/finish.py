@@ -36,6 +36,7 @@ from .columns import (
 from .dictionaries import Held, numbered
 from .gather import late_columns
 from .late import Fetch, LateColumns, Places, together
+from .ordered_groups import ComingOut
 from .picking import Bounds, Groups, Picking
 from .relations import Relations
 from .stored import keys_of, rounded
@@ -48,7 +49,7 @@ REGISTER = Narrow(0, 1, 8)
 
 def existing_groups(
     program: Program,
-    found: Picking,
+    found: Picking | ComingOut,
     memory: Memory,
     count: int,
     bounds: Mapping[int, Bounds],
@@ -98,7 +99,9 @@ class Made:
             return Table(columns, groups.count)
         rows = {grouping.row: groups.numbers}
         rows |= {number: groups.accumulators[at] for number, at in grouping.rows_of}
-        late = late_columns(program, relations, rows, groups.count)
+        alone = not (grouping.keys or program.relations[grouping.row].optional)
+        distinct = grouping.row if alone else None
+        late = late_columns(program, relations, rows, groups.count, distinct=distinct)
         return Table(together(columns, late), groups.count)
 
 

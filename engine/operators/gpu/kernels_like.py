@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 import pylibcudf as plc
-from cuda.core import Device, Kernel, LaunchConfig, ObjectCode, launch
+from cuda.core import Device, Kernel, ObjectCode, launch
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
 from ...codegen.handwritten import like
@@ -22,7 +22,7 @@ from ...codegen.targets.cache import warn_without
 from ...plan.patterns import Literals
 from .columns import BOOL
 from .device import kernel_files
-from .launch import architecture, default_stream
+from .launch import architecture, default_stream, grid_of
 
 FEW_ROWS = 1 << 16  # up to which libcudf is as fast
 # Bytes of a column up to which a thread a string is faster than blocks of threads: what lies in the second-level cache may be
@@ -97,7 +97,7 @@ def _launch(
     if shape.blocks:
         share = like.rows_a_block(rows, size)
         arguments = [share, *arguments, *map(np.uint32, like.words(parts))]
-    config = LaunchConfig(grid=-(-rows // share), block=like.THREADS)
+    config = grid_of(-(-rows // share), like.THREADS, 0)
     launch(default_stream(), config, kernel, rows, *arguments)
 
 

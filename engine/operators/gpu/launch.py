@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -26,10 +26,10 @@ from ...codegen.steps import Program
 from ...codegen.targets import emit_cuda, index_checks
 from ...codegen.targets.device import Architecture, Signature
 from ...codegen.targets.places import ROWS_A_THREAD, Layout
-from ...codegen.values import Parameter
+from ...codegen.values import NotFusable, Parameter
 from ...storage.encodings import EncodedColumn
 from .buffers import Memory, check
-from .regions import Regions, Span
+from .regions import Region, Regions, Span
 
 PLAIN_SHARED_BYTES = 48 * 1024  # of dynamic shared memory; for more the kernel must be told
 LITTLE_SHARED_BYTES = 1024  # with which the driver divides cache and shared memory well
@@ -51,21 +51,39 @@ class ColumnPart:
 
 
 @dataclass(frozen=True)
+class Late:
+    """An argument that a run of a single kernel is given, by its place among these."""
+
+    number: int
+
+
+@dataclass(frozen=True)
 class Launch:
-    """A kernel with all that is the same in each run, and the places of the arguments that are not."""
+    """A kernel with all that is the same in each run, and the places of the arguments that are not.
+
+    `spans` are arrays in a run's buffers: the place of an argument, the buffer, and where in it the array begins.
+    """
 
     kernel: Kernel
     config: LaunchConfig
     arguments: tuple[Any, ...]
-    spans: tuple[tuple[int, Span], ...]
+    spans: tuple[tuple[int, Region, int], ...]
     columns: tuple[tuple[int, ColumnPart], ...]
+    late: tuple[tuple[int, int], ...]
 
-    def run(self, memory: Memory, columns: Mapping[tuple[int, int], EncodedColumn]) -> None:
-        arguments = list(self.arguments)
-        for place, span in self.spans:
-            arguments[place] = memory.address(span)
+    def run(
+        self,
+        memory: Memory,
+        columns: Mapping[tuple[int, int], EncodedColumn],
+        given: Sequence[int] = (),
+    ) -> None:
+        arguments, starts = [*self.arguments], memory.starts
+        for place, region, start in self.spans:
+            arguments[place] = starts[region] + start
         for place, part in self.columns:
             arguments[place] = address(columns[part.key], part.bitmap)
+        for place, number in self.late:
+            arguments[place] = given[number]
         launch(default_stream(), self.config, self.kernel, *arguments)
 
     def run_alone(self) -> None:
@@ -82,6 +100,11 @@ class Launches:
     blank: DeviceBuffer | None
     held: tuple[DeviceBuffer, ...]
 
+    @cached_property
+    def nbytes(self) -> int:
+        """The bytes of a run's buffers."""
+        return sum(self.regions.sizes.values())
+
     def run(self, columns: Mapping[tuple[int, int], EncodedColumn]) -> tuple[Memory, Any]:
         """Run all kernels and wait; return the buffers, and the small one's words on the host."""
         memory = Memory(self.regions, self.blank)
@@ -95,6 +118,11 @@ def address(column: EncodedColumn, bitmap: bool) -> int:
     span = column.validity if bitmap else column.codes.data()
     found = 0 if span is None else int(span.ptr)
     return found or int(_nothing().ptr)
+
+
+def part(key: tuple[int, int], scanned: EncodedColumn | None, bitmap: bool) -> Given:
+    """A column's codes or its bitmap: where they lie, if it is a scan's, since a run looks for the very same (`Relations.find`)."""
+    return ColumnPart(key, bitmap) if scanned is None else address(scanned, bitmap)
 
 
 @cache
@@ -147,7 +175,7 @@ def prepared_fixed(
 ) -> Launch:
     """Return the launch of a kernel that is the same for all programs and works with any grid; a thread takes a turn at a time."""
     kernel = _loaded(code, name)
-    config = LaunchConfig(grid=_blocks(kernel, FIXED_THREADS, 0, turns), block=FIXED_THREADS)
+    config = grid_of(_blocks(kernel, FIXED_THREADS, 0, turns), FIXED_THREADS, 0)
     return _launch(kernel, config, signature, given)
 
 
@@ -155,7 +183,7 @@ def prepared_block(
     code: bytes, name: str, signature: Signature, given: Mapping[str, Given]
 ) -> Launch:
     """Return the launch of a kernel that is one block, whose threads share 8 bytes each."""
-    config = LaunchConfig(grid=1, block=FIXED_THREADS, shmem_size=8 * FIXED_THREADS)
+    config = grid_of(1, FIXED_THREADS, 8 * FIXED_THREADS)
     return _launch(_loaded(code, name), config, signature, given)
 
 
@@ -167,25 +195,35 @@ def _launch(
 ) -> Launch:
     """Put arguments into the order of parameters; Numba takes an array as no owner, length, item size, data, shape, stride."""
     arguments: list[Any] = []
-    spans: list[tuple[int, Span]] = []
+    spans: list[tuple[int, Region, int]] = []
     columns: list[tuple[int, ColumnPart]] = []
+    late: list[tuple[int, int]] = []
     for name, kind in signature:
         value = given[name]
         if isinstance(value, ColumnPart):
             columns.append((len(arguments), value))
             arguments.append(None)
+        elif isinstance(value, Late):
+            late.append((len(arguments), value.number))
+            arguments.append(None)
         elif isinstance(value, Span) and kind.startswith("["):
-            spans.append((len(arguments) + 4, value))
+            spans.append((len(arguments) + 4, value.region, value.start))
             length, width = value.length, value.width
             arguments += [0, 0, length, width, None, length, width]
         elif isinstance(value, Span):
-            spans.append((len(arguments), value))
+            spans.append((len(arguments), value.region, value.start))
             arguments.append(None)
         elif isinstance(value, tuple):
             arguments += value
         else:
             arguments.append(value)
-    return Launch(kernel, config, tuple(arguments), tuple(spans), tuple(columns))
+    return Launch(kernel, config, tuple(arguments), tuple(spans), tuple(columns), tuple(late))
+
+
+@lru_cache(maxsize=1024)
+def grid_of(blocks: int, threads: int, shared: int) -> LaunchConfig:
+    """Describe a grid of blocks in one dimension; the same one is described once."""
+    return LaunchConfig(grid=blocks, block=threads, shmem_size=shared)
 
 
 @cache
@@ -204,6 +242,10 @@ def _loaded(code: bytes, name: str, shared_bytes: int = 0, threads: int = FIXED_
     kernel = ObjectCode.from_cubin(code).get_kernel(name)
     attributes = driver.CUfunction_attribute
     if shared_bytes > PLAIN_SHARED_BYTES:
+        if shared_bytes > _attribute(
+            runtime.cudaDeviceAttr.cudaDevAttrMaxSharedMemoryPerBlockOptin
+        ):
+            raise NotFusable(f"a block takes {shared_bytes} bytes of shared memory")
         wanted = attributes.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         _set_attribute(kernel, wanted, shared_bytes)
     if shared_bytes > LITTLE_SHARED_BYTES:
@@ -229,14 +271,20 @@ def _config(kernel: Kernel, where: Layout, rows: int, rows_at_a_time: int) -> La
     words = -(-rows // rows_at_a_time)
     least = -(-words // (threads * (ROWS_A_THREAD // rows_at_a_time - 1)))
     blocks = max(_blocks(kernel, threads, shared, words), least)
-    return LaunchConfig(grid=blocks, block=threads, shmem_size=shared)
+    return grid_of(blocks, threads, shared)
 
 
 def _blocks(kernel: Kernel, threads: int, shared: int, turns: int) -> int:
     """As many blocks as are resident at once, fewer where these have nothing to do."""
-    resident = kernel.occupancy.max_active_blocks_per_multiprocessor(threads, shared)
+    return max(min(_resident(kernel, threads, shared), -(-turns // threads)), 1)
+
+
+@cache
+def _resident(kernel: Kernel, threads: int, shared: int) -> int:
+    """As many blocks as are resident at once."""
+    blocks = kernel.occupancy.max_active_blocks_per_multiprocessor(threads, shared)
     processors = _attribute(runtime.cudaDeviceAttr.cudaDevAttrMultiProcessorCount)
-    return max(min(max(resident, 1) * processors, -(-turns // threads)), 1)
+    return max(int(blocks), 1) * processors
 
 
 def scalars(parameters: Sequence[Parameter]) -> dict[str, Any]:

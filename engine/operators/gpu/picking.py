@@ -6,7 +6,7 @@ What is counted comes with the other small results, so that nothing waits for it
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from ...codegen.targets.places import Layout, layout
 from . import launch
 from .buffers import Memory
 from .columns import FLOAT64, INT32, INT64, empty
-from .launch import Launch
+from .launch import Late, Launch
 from .regions import Regions, Span
 from .table import check_rows
 
@@ -31,6 +31,8 @@ WARP = 32
 COUNT_WORD, FIRST_LOW = 0, 1  # of the state: how many groups there are, then extremes in pairs
 
 Bounds = tuple[int, int]
+# A launch, and of the accumulators that it picks their numbers and the types that they become
+Pick = tuple[Launch, tuple[tuple[int, plc.DataType], ...]]
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,9 @@ class Picking:
     state: Span
     measured: tuple[int, ...]
     codes: Mapping[str, bytes]
+    _picks: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[Pick, ...]] = field(
+        default_factory=dict, repr=False
+    )
 
     def steps(self) -> tuple[Launch, ...]:
         """Return the launches that mark, count and measure."""
@@ -92,7 +97,21 @@ class Picking:
         single = len(alone) == len(grouping.keys) == 1
         base = alone[0] if single else 0
         numbers = _Target(INT64 if grouping.row is None else INT32, count)
+        asked = tuple(wide), tuple(narrow)
+        if asked not in self._picks:
+            self._picks[asked] = self._prepared(*asked, numbers.width, base)
         found: dict[int, plc.Column] = {}
+        for step, taken in self._picks[asked]:
+            targets = [_Target(becomes, count) for _, becomes in taken]
+            if count:
+                step.run(memory, {}, [numbers.address, *(t.address for t in targets)])
+            found |= {n: t.column() for (n, _), t in zip(taken, targets, strict=True)}
+        return Groups(numbers.column(), found, self.codes[kernels.KEY], single)
+
+    def _prepared(
+        self, wide: Sequence[int], narrow: Sequence[int], width: int, base: int
+    ) -> tuple[Pick, ...]:
+        """The launches that pick, which each run gives the places of numbers and of what they take."""
         short = [n for n in wide if self.arrays[n][1] is INT32]
         wide = [n for n in wide if n not in short]
         # What one launch takes of each kind, and the type that it becomes
@@ -102,26 +121,25 @@ class Picking:
             "short": (short, kernels.SHORT, INT64),
         }
         rounds = max(1, *(-(-len(wanted) // most) for wanted, most, _ in kinds.values()))
+        picks: list[Pick] = []
         for turn in range(rounds):
+            taken: list[tuple[int, plc.DataType]] = []
             given = self._ranges | {"places": self.places, "flags": self.flags}
             given |= {"keyed": int(self.keyed), "base": base}
-            given |= {"numbers32": numbers.address, "numbers64": numbers.address}
-            given |= {"width": 0 if turn else numbers.width}
+            given |= {"numbers32": Late(0), "numbers64": Late(0), "width": 0 if turn else width}
             place = 0
             for name, (wanted, most, becomes) in kinds.items():
                 now = wanted[turn * most :][:most]
                 given[name] = len(now)
                 for i in range(place, place + most):
-                    given |= {f"from{i}": numbers.address, f"to{i}": numbers.address}
+                    given |= {f"from{i}": Late(0), f"to{i}": Late(0)}
                 for i, number in enumerate(now, place):
                     span, lying = self.arrays[number]
-                    target = _Target(becomes or lying, count)
-                    given |= {f"from{i}": span, f"to{i}": target.address}
-                    found[number] = target.column()
+                    taken.append((number, becomes or lying))
+                    given |= {f"from{i}": span, f"to{i}": Late(len(taken))}
                 place += most
-            if count:
-                self._launch(kernels.PICK, given).run(memory, {})
-        return Groups(numbers.column(), found, self.codes[kernels.KEY], single)
+            picks.append((self._launch(kernels.PICK, given), tuple(taken)))
+        return tuple(picks)
 
     @property
     def _ranges(self) -> dict[str, Any]:

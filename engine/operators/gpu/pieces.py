@@ -9,9 +9,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from functools import cached_property
-from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pylibcudf as plc
 from rmm.pylibrmm.device_buffer import DeviceBuffer
@@ -22,6 +20,7 @@ from ...storage.device_encode import UNSIGNED, aligned
 from ...storage.encodings import Dictionary, EncodedColumn, code_width
 from ..context import Context
 from . import column_kernels
+from .buffers import landed, zeros
 from .dictionaries import Coded, Held
 from .text_keys import KeyTable, Piece, key_table, number
 
@@ -80,10 +79,10 @@ def numbered(source: Source, held: Held, context: Context) -> EncodedColumn | No
     column, values, stream = aligned(held), known.values, plc.utils.CUDF_DEFAULT_STREAM
     rows, nulls, width = column.size(), column.null_count(), code_width(len(values))
     codes = DeviceBuffer(size=rows * width, stream=stream)
-    wrong = DeviceBuffer.to_device(bytes(8), stream=stream)
+    wrong = zeros(8)
     into = width, codes.ptr, wrong.ptr
     number(column, known.table, source[2], into, stream, context.kernel_directory)
-    if _count(wrong, stream):
+    if landed([(0, wrong.ptr, 8)], 8).any():
         with _lock:
             _known.pop(source, None)
         return None
@@ -92,11 +91,3 @@ def numbered(source: Source, held: Held, context: Context) -> EncodedColumn | No
     size = rows * width + (plc.null_mask.bitmask_allocation_size_bytes(rows) if nulls else 0)
     encoding = Dictionary(values, width)
     return EncodedColumn(VARCHAR, encoding, rows, made, bitmap, nulls, None, None, size)
-
-
-def _count(buffer: DeviceBuffer, stream: Any) -> int:
-    """Wait for a stream, and return a 64-bit integer."""
-    host = np.empty(8, np.uint8)
-    buffer.copy_to_host(host, stream)
-    stream.synchronize()
-    return int(host.view(np.int64)[0])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -19,12 +18,14 @@ from ...plan.node import walk
 from ..bodies import Operators, run_operators
 from ..context import BuildReceipt, Context, Origin, PipelineReceipt
 from ..streaming import check_room
+from .buckets import far_off
 from .buffers import Memory
 from .columns import INT32
 from .device import is_out_of_memory, on_device
 from .finish import existing_groups
 from .gather import late_columns
-from .prepared import Learnt, Prepared, Ready, generated, index_bytes, laid_out
+from .ordered_groups import ComingOut
+from .prepared import Learnt, Prepared, Ready, generated, laid_out
 from .regions import Span
 from .relations import Relations
 from .rows import filter_rows
@@ -50,11 +51,12 @@ class _Refused:
 
 
 class _Unfused(Exception):
-    """A run of kernels gave no answer; `receipt` says how far it came."""
+    """A run of kernels gave no answer; `receipt` says what they did if they ran."""
 
-    def __init__(self, reason: str, receipt: PipelineReceipt | None = None) -> None:
+    def __init__(self, reason: str) -> None:
         super().__init__(reason)
-        self.reason, self.receipt = reason, receipt
+        self.reason = reason
+        self.receipt: PipelineReceipt | None = None
 
 
 class _Again(Exception):
@@ -165,57 +167,61 @@ def _fused(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> Tab
 def _run(node: p.Pipeline, inputs: tuple[Table, ...], context: Context, learnt: Learnt) -> Table:
     start = time.perf_counter()
     relations = Relations(inputs, context, learnt.repeating)
-    prepared, origin = _prepared(node, relations, context, learnt)
-    ready = prepared.ready
+    prepared, ready, origin = _prepared(node, relations, context, learnt)
     if ready is None:
         raise _Unfused("the kernel is being compiled")
     launched = time.perf_counter()
-    with _held(node, ready, context):
+    _hold(node, ready, context)
+    try:
         memory, words = ready.launches.run(relations.columns)
-    receipt = _receipt(prepared, ready, relations, words, origin, launched - start)
-    context.bytes_read += receipt.bytes
-    _check(node, prepared, ready, words, learnt, receipt)
-    table = _result(node.body, prepared, ready, memory, words, relations, receipt)
-    if isinstance(node.body, p.FilterRows) and p.aggregate_of(node.body) is not None:
-        if prepared.condition is None:
-            table = filter_rows(node.body, (table,), context)
-        if prepared.untested is not None:
-            reason = f"groups are tested after the kernels: {prepared.untested}"
-            context.remarks[id(node)] = reason
+    finally:
+        context.hold(node, -ready.launches.nbytes)
+    context.bytes_read += ready.bytes
+    try:
+        _check(node, prepared, ready, words, learnt)
+        table = _result(node.body, prepared, ready, memory, words, relations)
+    except _Unfused as found:
+        found.receipt = _receipt(prepared, ready, relations, words, origin, launched - start, 0.0)
+        raise
+    filtered = isinstance(node.body, p.FilterRows) and p.aggregate_of(node.body) is not None
+    if filtered and prepared.condition is None:
+        table = filter_rows(node.body, (table,), context)
+    if prepared.remark is not None:
+        context.remarks[id(node)] = prepared.remark
     learnt.short_of_memory = False
     seconds = time.perf_counter() - launched
-    context.receipts[id(node)] = dataclasses.replace(receipt, seconds=seconds)
+    receipt = _receipt(prepared, ready, relations, words, origin, launched - start, seconds)
+    context.receipts[id(node)] = receipt
     return table
 
 
-@contextmanager
-def _held(node: p.Pipeline, ready: Ready, context: Context) -> Iterator[None]:
-    """Count the memory of indexes and groups towards the limit."""
-    size = sum(ready.launches.regions.sizes.values())
+def _hold(node: p.Pipeline, ready: Ready, context: Context) -> None:
+    """Count the memory of indexes and groups towards the limit until the kernels have run."""
+    size = ready.launches.nbytes
     try:
         context.hold(node, size)
     except MemoryLimitError as error:
         context.hold(node, -size)
         raise _Unfused(SHORT) from error
-    try:
-        yield
-    finally:
-        context.hold(node, -size)
 
 
 def _prepared(
     node: p.Pipeline, relations: Relations, context: Context, learnt: Learnt
-) -> tuple[Prepared, Origin]:
-    """Return the kernels for these columns, those of the last run if they fit, and where their code came from."""
+) -> tuple[Prepared, Ready | None, Origin]:
+    """Return the kernels for these columns, those of the last run if they fit, their launches, and where their code came from.
+
+    There are no launches while a thread compiles.  Another run may lay them out anew meanwhile: these serve this one.
+    """
     held, groups = node.prepared.get(DEVICE), p.aggregate_of(node.body)
     estimate = node.body.estimate if groups is None else groups.estimate
     origin: Origin = "memory"
     if not isinstance(held, Prepared) or not relations.find(held.known):
-        held = node.prepared[DEVICE] = generated(node, relations, context)
+        held = node.prepared[DEVICE] = generated(node, relations, context, learnt, estimate)
         origin = held.codes.result()[1] if held.codes.done() else "compiler"
-    if held.ready is None and held.codes.done():
-        held.ready = laid_out(held, relations, learnt, estimate)
-    return held, origin
+    ready = held.ready
+    if ready is None and held.codes.done():
+        ready = held.ready = laid_out(held, relations, learnt, estimate)
+    return held, ready, origin
 
 
 def _receipt(
@@ -224,22 +230,23 @@ def _receipt(
     relations: Relations,
     words: Any,
     origin: Origin,
+    before: float,
     seconds: float,
 ) -> PipelineReceipt:
-    """What the kernels read: columns, each as often as a kernel reads it, and indexes; `seconds` passed before their launch."""
+    """What the kernels read: columns, each as often as a kernel reads it, and indexes; `before` seconds passed until their launch."""
     made, builds = prepared.stages, []
-    for place, (index, span) in enumerate(zip(made.indexes, ready.states, strict=True)):
-        rows = int(_values(words, span)[ROWS])
+    for place, (index, span) in enumerate(zip(ready.indexes, ready.states, strict=True)):
+        rows, size = int(words[span.start // 8 + ROWS]), ready.index_sizes[place]
         program, path = made.programs[place], prepared.path(place)
-        size = index_bytes(index)
         builds.append(BuildReceipt(path, index.shown, rows, size, program))
     return PipelineReceipt(
         kernel=prepared.path(len(made.programs) - 1),
         rows=relations.rows(made.main.relations[0].leaf),
         bytes=ready.bytes,
         origin=origin,
+        seconds=seconds,
         load_seconds=relations.loading,
-        compile_seconds=seconds - relations.loading,
+        compile_seconds=before - relations.loading,
         operations=prepared.operations,
         program=made.main,
         builds=tuple(builds),
@@ -252,31 +259,42 @@ def _check(
     ready: Ready,
     words: Any,
     learnt: Learnt,
-    receipt: PipelineReceipt,
 ) -> None:
     """Look at what the kernels reported; raises `_Again` or `_Unfused` where the answer is void."""
     states = [_values(words, span) for span in ready.states]
     if any(state[-1] for state in states):
-        raise _Unfused(DOUBT, receipt)
+        raise _Unfused(DOUBT)
     indexes = zip(prepared.stages.indexes, states, strict=True)
     repeating = {i.number for i, state in indexes if i.unique and state[REPEATED]}
     if repeating <= learnt.repeating and repeating:
-        raise _Unfused("keys of a build side repeat", receipt)
+        raise _Unfused("keys of a build side repeat")
     if repeating:
         learnt.repeating |= repeating
         node.prepared.pop(DEVICE, None)
         raise _Again
     sink = ready.sink
     if _values(words, sink.doubt)[-1]:
-        raise _Unfused(DOUBT, receipt)
+        raise _Unfused(DOUBT)
     if sink.full is not None and _values(words, sink.full)[0]:
         learnt.slots, prepared.ready = GROWTH * sink.groups, None
+        raise _Again
+    if sink.unpacking is not None and _values(words, sink.unpacking.lost)[0]:
+        learnt.count_bits = 2 * sink.unpacking.bits
+        node.prepared.pop(DEVICE, None)
+        raise _Again
+    if isinstance(sink.picking, ComingOut) and _values(words, sink.picking.too_long)[0]:
+        learnt.long_groups = True
+        node.prepared.pop(DEVICE, None)
         raise _Again
     if sink.counter is not None:
         count = int(_values(words, sink.counter)[0])
         if count > sink.lists[0].length:
             learnt.listed, prepared.ready = check_rows(count, "The join"), None
             raise _Again
+    better = far_off(ready.indexes, [int(state[ROWS]) for state in states], learnt.built)
+    if better:
+        learnt.built |= better
+        prepared.ready = None  # the next run lays its memory out for them
 
 
 def _result(
@@ -286,10 +304,9 @@ def _result(
     memory: Memory,
     words: Any,
     relations: Relations,
-    receipt: PipelineReceipt,
 ) -> Table:
     main, sink = prepared.stages.main, ready.sink
-    if sink.counter is not None:
+    if sink.counter is not None and sink.picking is None:
         count = int(_values(words, sink.counter)[0])
         rows = {
             number: memory.column(span.part(0, count), INT32)
@@ -301,21 +318,21 @@ def _result(
     if sink.picking is not None:
         count, bounds = sink.picking.found(_values(words, sink.picking.state))
         if main.counted in bounds and bounds[main.counted][1] >= MOST_FOLDED:
-            raise _Unfused(f"a group has {MOST_FOLDED:,} rows or more", receipt)
+            raise _Unfused(f"a group has {MOST_FOLDED:,} rows or more")
         groups = p.aggregate_of(body)
         assert groups is not None
         columns = groups.columns if prepared.condition is None else body.columns
         made = existing_groups(main, sink.picking, memory, count, bounds, columns)
         return only(made.table(relations), columns)
     spans = {"out_i": sink.out_i, "out_f": sink.out_f}
-    places = sink.where.results()
+    places = sink.results
     arrays = []
     for number in range(len(main.accumulators)):
         array, row = places[number]
         values = _values(words, spans[array].part(row * sink.groups, sink.groups))
         arrays.append(values.view(np.float64) if array == "out_f" else values)
     if main.counted is not None and int(arrays[main.counted].max()) >= MOST_FOLDED:
-        raise _Unfused(f"a group has {MOST_FOLDED:,} rows or more", receipt)
+        raise _Unfused(f"a group has {MOST_FOLDED:,} rows or more")
     return on_host(*result_registers(main, arrays))
 
 

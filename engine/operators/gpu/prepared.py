@@ -8,7 +8,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -31,16 +32,18 @@ from ..bodies import probed_leaf
 from ..context import Context, Origin
 from ..streaming import ORIGINS
 from . import launch
+from .buckets import with_buckets
 from .buffers import blank_of
-from .launch import ColumnPart, Given, Launch, Launches
+from .launch import Given, Launch, Launches
+from .ordered_groups import ComingOut, coming_out_of, in_their_order, remark_of
 from .picking import Picking, picking, short_arrays
 from .regions import Region, Regions, Span
 from .relations import Known, Relations
+from .unpacking import Unpacking, short_results, unpacking, with_packed_counts
 
 GROUP_LIMIT = 1 << 16  # groups that are addressed directly; their accumulators travel to the host
-LEAST_DENSE = (
-    1 << 22
-)  # groups that are addressed directly on the device, however few rows there are
+# Groups that are addressed directly on the device, however few rows there are
+LEAST_DENSE = 1 << 22
 MOST_DENSE = 1 << 30
 DENSE_A_ROW = 8
 LEAST_SLOTS = 1 << 16
@@ -52,12 +55,18 @@ Codes = tuple[tuple[bytes, ...], Origin]
 
 @dataclass
 class Learnt:
-    """What runs of a pipeline have found out: keys that repeat, how large its result is, that memory ran out."""
+    """What runs of a pipeline have found out: keys that repeat, how large its result is, that memory ran out.
+
+    `built` are the rows of hashed indexes of which other numbers were expected.
+    """
 
     repeating: frozenset[int] = frozenset()
     slots: int | None = None  # of the hash table of groups
     listed: int | None = None  # rows that come out
     short_of_memory: bool = False
+    long_groups: bool = False  # some have too many rows to be made in their order
+    built: dict[int, int] = field(default_factory=dict)
+    count_bits: int = 0  # that counts need at least
 
 
 @dataclass(frozen=True)
@@ -76,8 +85,13 @@ class Sink:
     full: Span | None = None
     lists: tuple[Span, ...] = ()
     counter: Span | None = None
-    picking: Picking | None = None
+    picking: Picking | ComingOut | None = None
     out_n: Span | None = None
+    unpacking: Unpacking | None = None
+
+    @cached_property
+    def results(self) -> dict[int, tuple[str, int]]:
+        return self.where.results()
 
 
 @dataclass(frozen=True)
@@ -89,15 +103,20 @@ class Ready:
 
     launches: Launches
     sink: Sink
+    indexes: tuple[Index, ...]
     states: tuple[Span, ...]
     bytes: int
+
+    @cached_property
+    def index_sizes(self) -> tuple[int, ...]:
+        return tuple(map(index_bytes, self.indexes))
 
 
 @dataclass
 class Prepared:
     """The kernels of a pipeline, made for what they read; `ready` is there once all are compiled.
 
-    `condition` is what groups are tested for in device memory; `untested` says why such groups are not.
+    `condition` is what groups are tested for in device memory; `remark` says what is particular to its groups.
     """
 
     known: Known
@@ -106,7 +125,7 @@ class Prepared:
     codes: Future[Codes]
     operations: int
     condition: Condition | None = None
-    untested: str | None = None
+    remark: str | None = None
     ready: Ready | None = None
 
     def path(self, program: int) -> Path:
@@ -114,11 +133,17 @@ class Prepared:
         return self.files[program].path
 
 
-def generated(node: p.Pipeline, relations: Relations, context: Context) -> Prepared:
+def generated(
+    node: p.Pipeline, relations: Relations, context: Context, learnt: Learnt, estimate: float | None
+) -> Prepared:
     """Generate a pipeline's kernels and begin to compile those that are not on disk; raises `NotFusable`."""
     rows = relations.rows(probed_leaf(node.body))
     dense = min(MOST_DENSE, max(LEAST_DENSE, DENSE_A_ROW * rows))
     made = stages(node.body, relations, Limits(GROUP_LIMIT, True, dense))
+    made = with_packed_counts(made, estimate, learnt.count_bits)
+    condition, untested = _condition(node.body, made.main)
+    if not learnt.long_groups:
+        made = in_their_order(made, condition, relations)
     main = made.main
     grouping = main.grouping
     if grouping is not None and grouping.distinct and grouping.groups > GROUP_LIMIT:
@@ -130,27 +155,29 @@ def generated(node: p.Pipeline, relations: Relations, context: Context) -> Prepa
     files = [device.kernel_file(program, text, *where) for program in made.programs]
     if any(index.form is Form.HASHED and index.unique for index in made.indexes):
         files.append(index_checks.cuda_kernel(*where))
-    condition, untested = None, None
     if _has_many_groups(main):
-        try:
-            condition = _condition(node.body, main)
-        except NotFusable as reason:
-            untested = reason.message
         if condition is not None:
             source = emit_groups.source(condition, main, text)
             signature = emit_groups.signature(condition, main)
             files.append(device.written_file(emit_groups.NAME, source, signature, *where))
-        names, short = group_kernels.needed(condition is not None), short_arrays(main)
+        names = group_kernels.needed(condition is not None, bool(layout(main).packed))
+        short = short_arrays(main)
         files += [group_kernels.group_kernel(name, *where, short) for name in names]
     codes = _compiled(files, context.fuse)
+    remark = remark_of(main, untested)
     return Prepared(
-        relations.known(), made, tuple(files), codes, operations(main), condition, untested
+        relations.known(), made, tuple(files), codes, operations(main), condition, remark
     )
 
 
-def _condition(body: p.Physical, main: Program) -> Condition | None:
-    """The condition on a body's groups, if there is one; raises `NotFusable`."""
-    return condition_of(body.predicate, main) if isinstance(body, p.FilterRows) else None
+def _condition(body: p.Physical, main: Program) -> tuple[Condition | None, str | None]:
+    """The condition on groups in device memory, if there is one, or why it is not tested there."""
+    if not isinstance(body, p.FilterRows) or not _has_many_groups(main):
+        return None, None
+    try:
+        return condition_of(body.predicate, main), None
+    except NotFusable as reason:
+        return None, f"groups are tested after the kernels: {reason.message}"
 
 
 def _has_many_groups(main: Program) -> bool:
@@ -202,6 +229,7 @@ class _Builder:
         codes: Sequence[bytes],
     ) -> None:
         self.made, self.relations, self.learnt = prepared.stages, relations, learnt
+        self.indexes = with_buckets(self.made.indexes, learnt.built)
         self.condition = prepared.condition
         self.estimate, self.codes = estimate, codes
         # Of kernels that are the same for all programs
@@ -214,31 +242,41 @@ class _Builder:
 
     def build(self) -> Ready:
         made = self.made
-        buffers = [buffer for index in made.indexes for buffer in index.buffers]
+        buffers = [buffer for index in self.indexes for buffer in index.buffers]
         spans = self.regions.indexes(buffers)
         states = tuple(
-            self._build_step(program, code, spans)
-            for program, code in zip(made.programs[:-1], self.codes, strict=False)
+            self._build_step(program, index, code, spans)
+            for program, index, code in zip(
+                made.programs[:-1], self.indexes, self.codes, strict=False
+            )
         )
         main = made.main
         sink = self._sink(main)
         given = self._given(main, spans)
         given |= {"out_i": sink.out_i, "out_f": sink.out_f, "counter": sink.counter}
         given |= {"keys": sink.keys, "state": sink.full, "out_n": sink.out_n}
-        lists = zip(main.rows_out, sink.lists, strict=True)
-        given |= {f"out_row{number}": span for number, span in lists}
+        if sink.unpacking is not None:
+            given |= {"packed": sink.unpacking.packed, "lost": sink.unpacking.lost}
+        if isinstance(sink.picking, ComingOut):
+            given |= sink.picking.given
+        for number, span in zip(main.rows_out, sink.lists, strict=False):
+            given[f"out_row{number}"] = span
         self._add(main, self.codes[len(made.programs) - 1], sink.where, given)
+        if sink.unpacking is not None:
+            self.steps += sink.unpacking.steps
         if sink.picking is not None:
             self.steps += sink.picking.steps()
         steps, held = tuple(self.steps), tuple(self.held)
         launches = Launches(steps, self.regions, blank_of(self.regions), held)
         size = sum(self._bytes(program) for program in made.programs)
-        return Ready(launches, sink, states, size + sum(map(index_bytes, made.indexes)))
+        size += sum(map(index_bytes, self.indexes))
+        return Ready(launches, sink, self.indexes, states, size)
 
-    def _build_step(self, program: Program, code: bytes, spans: dict[str, Span]) -> Span:
+    def _build_step(
+        self, program: Program, index: Index, code: bytes, spans: dict[str, Span]
+    ) -> Span:
         """Add the launch that fills an index, and after it the one that looks for repeated keys where those matter."""
-        index, where = program.index, layout(program)
-        assert index is not None
+        where = layout(program)
         state = self.regions.small(_blank(where.identities("out_i"), 1, 1))
         spans[f"{index.name}_state"] = state
         given = self._given(program, spans) | {"out_i": state, "out_f": self.nothing}
@@ -262,11 +300,12 @@ class _Builder:
         """Columns and buffers by the names of a program's parameters."""
         given: dict[str, Given] = {b.name: spans[b.name] for b in program.buffers}
         for source, relation in _columns(program):
-            read, _ = self.relations.encoded(relation, source.column)
+            read, column = self.relations.encoded(relation, source.column)
             name = program.names[source.column]
-            given[name] = ColumnPart(read.key, False)
+            scanned = None if read.encoded is None else column
+            given[name] = launch.part(read.key, scanned, False)
             if source.nullable:
-                given[f"{name}_bits"] = ColumnPart(read.key, True)
+                given[f"{name}_bits"] = launch.part(read.key, scanned, True)
         return given
 
     def _bytes(self, program: Program) -> int:
@@ -277,6 +316,8 @@ class _Builder:
         where, grouping = layout(main), main.grouping
         if main.rows_out:
             return self._lists(main, where)
+        if grouping is not None and grouping.ordered is not None:
+            return self._coming_out(main, where)
         groups = where.groups
         keys = full = None
         if grouping is not None and grouping.hashed:
@@ -294,10 +335,19 @@ class _Builder:
         out_i = self.regions.accumulators(integers, groups, 1)
         out_f = self.regions.accumulators(doubles, groups)
         doubt = self.regions.report(out_i.part(out_i.length - 1, 1))
-        out_n = self.regions.short_accumulators(len(where.identities("out_n")) * groups)
+        out_n = short_results(where, groups, self.regions)
+        unpacked = unpacking(where.packed, groups, out_n, self.regions, self.fixed)
         spans = {"out_i": out_i, "out_f": out_f, "out_n": out_n}
         picked = picking(main, where, groups, spans, keys, self.regions, self.fixed, self.condition)
-        return Sink(where, groups, out_i, out_f, doubt, keys, full, picking=picked, out_n=out_n)
+        arrays = out_i, out_f, doubt, keys, full
+        return Sink(where, groups, *arrays, picking=picked, out_n=out_n, unpacking=unpacked)
+
+    def _coming_out(self, main: Program, where: Layout) -> Sink:
+        """A sink of groups that come out of the kernel one by one."""
+        out_i, listed = self.regions.small(_blank([], 1, 1)), self.learnt.listed
+        found = coming_out_of(main, self.relations, listed, self.regions)
+        lists, counter = (found.numbers,), found.counter
+        return Sink(where, 1, out_i, self.nothing, out_i, None, None, lists, counter, found)
 
     def _lists(self, main: Program, where: Layout) -> Sink:
         """A sink of row numbers: of as many as the last run found, or as are expected."""

@@ -122,5 +122,14 @@ class Regions:
         return span
 
     def _fill(self, span: Span, word: int) -> None:
-        if span.length:
-            self.fills.append((span, word))
+        """Note what an array begins with, together with the one before it where that begins with the same."""
+        if not span.length:
+            return
+        if self.fills:
+            before, same = self.fills[-1]
+            end = before.start + before.size
+            if (before.region, same) == (span.region, word) and end <= span.start < end + ALIGNMENT:
+                self.fills.pop()
+                length = (span.start - before.start) // span.width + span.length
+                span = Span(span.region, before.start, length, span.width)
+        self.fills.append((span, word))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -29,11 +29,14 @@ from .derived import derived
 from .dictionaries import Held
 from .encoded import ScanColumns, cache_keys, cached_columns, plain_column, scan_columns
 from .expressions import evaluate
+from .scan import DEVICE, row_groups
 from .stored import stored_columns
 from .table import Table, to_device
 
 Scan = p.ParquetScan | p.MemoryScan
 Key = tuple[int, int]  # identity of a leaf and of its column
+# A leaf, its scan and that one's rows, and what is read of it: names there, and keys
+CachedScan = tuple[p.Physical, Scan, int, tuple[tuple[str, Key], ...]]
 
 
 class Leaf(Protocol):
@@ -76,7 +79,18 @@ class ScanLeaf:
         return self.encoded(column)
 
     def held(self, column: Column) -> Held:
-        return plain_column(self.scan, column, self._context)
+        context, table = self._context, getattr(self.scan.table, "identity", None)
+        key = CacheKey(table, row_groups(self.scan), self.sources[column], DEVICE)
+        found: Held | None = context.cache.get(key)
+        if found is None:
+            return plain_column(self.scan, column, context)
+        context.bytes_read += found.device_buffer_size()  # as the scan counts it
+        return found
+
+    def origin(self, column: Column) -> CacheKey | None:
+        """Return what names a column of a version of a table; None for a table that has no identity."""
+        (key,) = cache_keys(self.scan, [self.sources[column]])
+        return None if key.source is None else key
 
 
 class StoredLeaf:
@@ -129,19 +143,44 @@ class Known:
     leaves: tuple[tuple[p.Physical, Scan | None, int], ...]
 
     @cached_property
-    def scans(
-        self,
-    ) -> tuple[tuple[p.Physical, Scan, int, tuple[tuple[Read, str, CacheKey], ...]], ...]:
-        """The leaves that are scans, and for each column that is read its name there and its key in the cache."""
-        found = []
+    def scans(self) -> Mapping[int, CachedScan]:
+        """The leaves that are scans by their identity, with what is read of each by its name there."""
+        found = {}
         for node, scan, rows in self.leaves:
             if scan is not None:
-                reads = self.read_of(node)
                 sources = dict(zip(scan.made, scan.sources, strict=True))
-                names = [sources[read.column] for read in reads]
-                keys = cache_keys(scan, names)
-                found.append((node, scan, rows, tuple(zip(reads, names, keys, strict=True))))
+                reads = self.read_of(node)
+                names = tuple((sources[read.column], read.key) for read in reads)
+                found[id(node)] = node, scan, rows, names
+        return found
+
+    @cached_property
+    def scanned(self) -> Mapping[Key, Read]:
+        """What is read of scans as it is."""
+        scans = [node for node, scan, _ in self.leaves if scan is not None]
+        return {read.key: read for node in scans for read in self.read_of(node)}
+
+    @cached_property
+    def cached(self) -> tuple[tuple[CacheKey, weakref.ref[EncodedColumn]], ...]:
+        """For each of `scanned` its key in the cache, and the column."""
+        found: list[tuple[CacheKey, weakref.ref[EncodedColumn]]] = []
+        for _, scan, _, names in self.scans.values():
+            keys = cache_keys(scan, [name for name, _ in names])
+            for key, (_, read) in zip(keys, names, strict=True):
+                ref = self.scanned[read].encoded
+                assert ref is not None
+                found.append((key, ref))
         return tuple(found)
+
+    @cached_property
+    def others(self) -> tuple[tuple[p.Physical, int, tuple[Read, ...]], ...]:
+        """The leaves that are stored rows, how many these are, and what is read of each."""
+        stored = [(node, rows) for node, scan, rows in self.leaves if scan is None]
+        return tuple((node, rows, tuple(self.read_of(node))) for node, rows in stored)
+
+    @cached_property
+    def derived(self) -> tuple[Read, ...]:
+        return tuple(read for read in self.reads if read.expr is not None)
 
     def read_of(self, leaf: p.Physical) -> list[Read]:
         """Return what is read of a leaf as it is."""
@@ -157,13 +196,15 @@ class Relations:
         self.inputs, self.context, self.repeating = inputs, context, repeating
         self.loading = 0.0  # seconds in which columns were brought into the cache
         self._leaves: dict[int, tuple[p.Physical, Leaf]] = {}
+        self._scans: Mapping[int, CachedScan] = {}
         self._reads: dict[Key, Read] = {}
         self.columns: dict[Key, EncodedColumn] = {}
 
     # What the generator asks
 
     def rows(self, leaf: p.Physical) -> int:
-        return self.leaf(leaf).rows
+        scan = self._scans.get(id(leaf))
+        return self.leaf(leaf).rows if scan is None else scan[2]
 
     def column(self, leaf: p.Physical, column: Column) -> Input:
         key = id(leaf), column.id
@@ -203,6 +244,10 @@ class Relations:
             found: Leaf
             if isinstance(leaf, p.Stored):
                 found = StoredLeaf(self.inputs[leaf.number])
+            elif id(leaf) in self._scans:
+                _, scan, rows, names = self._scans[id(leaf)]
+                there = {name: self.columns[key] for name, key in names}
+                found = ScanLeaf(ScanColumns(scan, there, rows, False), self.context)
             else:
                 assert isinstance(leaf, p.ParquetScan | p.MemoryScan)
                 start = time.perf_counter()
@@ -238,34 +283,25 @@ class Relations:
             self._leaves = {
                 i: pair for i, pair in self._leaves.items() if isinstance(pair[1], StoredLeaf)
             }
-            self._reads, self.columns = {}, {}
+            self._reads, self.columns, self._scans = {}, {}, {}
         return found
 
     def _found_scans(self, known: Known) -> bool:
-        for node, scan, rows, wanted in known.scans:
-            cached: dict[str, EncodedColumn] = {}
-            for read, source, key in wanted:
-                encoded = None if read.encoded is None else read.encoded()
-                if encoded is None or not self._holds(key, encoded):
-                    return False
-                cached[source] = encoded
-                self._add(read, encoded)
-            columns = ScanColumns(scan, cached, rows, False)
-            self._leaves[id(node)] = node, ScanLeaf(columns, self.context)
+        wanted = [(key, ref()) for key, ref in known.cached]
+        if not self.context.cache.holds_these(wanted):
+            return False
+        found = [encoded for _, encoded in wanted if encoded is not None]
+        self.columns.update(zip(known.scanned, found, strict=True))
+        self._reads.update(known.scanned)
+        self._scans = known.scans
         return True
 
-    def _holds(self, key: CacheKey, encoded: EncodedColumn) -> bool:
-        return self.context.cache.get(key) is encoded
-
     def _found_stored(self, known: Known) -> bool:
-        for node, scan, rows in known.leaves:
-            if scan is not None:
-                continue
+        for node, rows, reads in known.others:
             leaf = self.leaf(node)
             assert isinstance(leaf, StoredLeaf)
             if leaf.rows != rows:
                 return False
-            reads = known.read_of(node)
             leaf.encode([r.column for r in reads])
             for read in reads:
                 encoded = leaf.encoded(read.column)
@@ -275,12 +311,12 @@ class Relations:
         return True
 
     def _found_derived(self, known: Known) -> bool:
-        for read in known.reads:
-            if read.expr is not None:
-                encoded = self._evaluated(read.leaf, read.expr)
-                if not _alike(read.source, input_of(read.column, encoded)):
-                    return False
-                self._add(read, encoded)
+        for read in known.derived:
+            assert read.expr is not None
+            encoded = self._evaluated(read.leaf, read.expr)
+            if not _alike(read.source, input_of(read.column, encoded)):
+                return False
+            self._add(read, encoded)
         return True
 
     def _add(self, read: Read, encoded: EncodedColumn) -> None:
@@ -288,8 +324,11 @@ class Relations:
         self.columns[read.key] = encoded
 
     def _evaluated(self, leaf: p.Physical, expr: Expr) -> EncodedColumn:
-        (column,) = columns_of(expr)
-        return derived(expr, column, self.leaf(leaf).held(column), self.context)
+        def made() -> EncodedColumn:
+            (column,) = columns_of(expr)
+            return derived(expr, column, self.leaf(leaf).held(column), self.context)
+
+        return self.context.derived(leaf, self.rows(leaf), expr, made)
 
 
 def own_column(relation: Relation, column: Column) -> Column:
@@ -307,5 +346,5 @@ def _alike(one: Input, other: Input) -> bool:
         same = one.values.equals(other.values)
     return same and all(
         getattr(one, name) == getattr(other, name)
-        for name in ("width", "nullable", "base", "step", "codes", "machine", "raw")
+        for name in ("width", "nullable", "base", "step", "codes", "machine", "raw", "ascending")
     )

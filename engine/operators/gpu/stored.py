@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pylibcudf as plc
 
+from ...codegen.groups.results import Registers
 from ...plan.expr import Column
 from ...plan.types import VARCHAR, DataType, Kind
 from ...storage.device_encode import UNSIGNED, encode_on_device
@@ -32,7 +33,7 @@ from .derived import truths
 from .dictionaries import MOST_KEYS, Coded, Held
 from .kernels_arithmetic import extremes
 from .late import LateColumns
-from .small import HostColumns
+from .small import HostColumns, Lying
 from .table import Table, to_device
 from .upload import Staging
 
@@ -215,7 +216,11 @@ def _column(
 def _from_host(held: HostColumns, columns: Sequence[Column]) -> Encoded:
     """Encode columns on the host and move all in one copy."""
     staging = Staging()
-    made = {column: _staged(held.array(column), column.type, staging) for column in columns}
+    made = {
+        column: _staged_registers(held.lying(column), column.type, staging)
+        or _staged(held.array(column), column.type, staging)
+        for column in columns
+    }
     memory = staging.copied() if staging.size else None
     return {
         column: None if parts is None else _moved(memory, column.type, *parts)
@@ -245,14 +250,42 @@ def _staged(array: pa.Array, data_type: DataType, staging: Staging) -> Any:
         integers = _host_integers(array, data_type, valid)
         if integers is None:
             return None
-        encoding, codes = Narrow(0, 1, 8), integers
-        low, high = (int(codes.min()), int(codes.max())) if len(codes) else (0, 0)
-        bounds = rounded((low, high), len(codes))
-        bounds = max(bounds[0], -I64_MAX - 1), min(bounds[1], I64_MAX)
+        encoding, codes, bounds = Narrow(0, 1, 8), integers, _bounds(integers)
     unsigned = np.dtype(f"u{encoding.width}")
     stored = codes if codes.dtype.kind == "f" else codes.astype(unsigned)
     bits = None if valid is None else staging.add(np.packbits(valid, bitorder="little"))
     return encoding, len(array), array.null_count, bounds, staging.add(stored), bits
+
+
+def _staged_registers(held: Lying, data_type: DataType, staging: Staging) -> Any:
+    """As `_staged`, of numbers as in registers, which are codes as they are; None for anything else."""
+    if not isinstance(held, Registers) or held.type != data_type:
+        return None
+    values, encoding = held.values, _encoding_of_registers(held)
+    if encoding is None:
+        return None
+    if isinstance(encoding, Plain):
+        values = values.astype(np.dtype(f"f{encoding.width}"), copy=False)
+    valid = None if held.valid is None or held.valid.all() else held.valid
+    stored = values if valid is None else np.where(valid, values, values.dtype.type(0))
+    nulls = 0 if valid is None else len(valid) - int(np.count_nonzero(valid))
+    bits = None if valid is None else staging.add(np.packbits(valid, bitorder="little"))
+    bounds = _bounds(stored) if isinstance(encoding, Narrow) else None
+    return encoding, len(stored), nulls, bounds, staging.add(stored), bits
+
+
+def _encoding_of_registers(held: Registers) -> Narrow | Plain | None:
+    kind, lying = held.type.kind, held.values.dtype
+    if held.type.is_float:
+        return Plain(4 if kind is Kind.FLOAT else 8) if lying.kind == "f" else None
+    others = (Kind.BOOLEAN, Kind.VARCHAR, Kind.UBIGINT)
+    return Narrow(0, 1, 8) if lying == np.int64 and kind not in others else None
+
+
+def _bounds(integers: Any) -> tuple[int, int]:
+    low, high = (int(integers.min()), int(integers.max())) if len(integers) else (0, 0)
+    low, high = rounded((low, high), len(integers))
+    return max(low, -I64_MAX - 1), min(high, I64_MAX)
 
 
 def _host_integers(array: pa.Array, data_type: DataType, valid: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pylibcudf as plc
 
 from ...plan import physical as p
@@ -18,10 +20,14 @@ Op = plc.binaryop.BinaryOperator
 
 def stream_pipeline(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> Table:
     """Run a pipeline; in chunks where its columns do not fit into the column cache or into device memory."""
+    return run_pipeline(node, inputs, context, _streaming())
+
+
+@cache
+def _streaming() -> Streaming:
     from . import OPERATORS, num_bytes  # which list this module's operator too
 
-    operators = Operators(OPERATORS, num_bytes)
-    return run_pipeline(node, inputs, context, Streaming("gpu", operators, pipeline, with_averages))
+    return Streaming("gpu", Operators(OPERATORS, num_bytes), pipeline, with_averages)
 
 
 def with_averages(table: Table, split: PartialAggregate) -> Table:

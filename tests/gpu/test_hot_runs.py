@@ -1,0 +1,126 @@
+"""Runs of a plan after its first: what was laid out then serves again, where it still holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import fuseline
+from fuseline.codegen.groups.results import Registers
+from fuseline.plan import types
+from fuseline.plan.types import DataType
+from tests.compare import assert_same_as_duckdb
+
+pytestmark = pytest.mark.gpu
+
+TABLES = {
+    "t": pa.table({"k": [1, 2, 2, 3, None], "v": [10, None, -7, 2**40, 5]}),
+    "u": pa.table({"k": [1, 2, 3], "w": ["a", "b", "a"]}),
+}
+JOINED = "select w, sum(v), count(*) from t join u on t.k = u.k group by w"
+GROUPS = "select k, sum(v), count(*) from t group by k"
+
+
+@pytest.fixture
+def connection() -> Iterator[Any]:
+    with fuseline.connect("gpu", fuse="always") as connection:
+        for name, table in TABLES.items():
+            connection.register(name, table)
+        yield connection
+
+
+def test_launches_hold_the_places_of_cached_columns_only_while_these_are_there(
+    connection: Any,
+) -> None:
+    prepared = []
+    for forget in (False, True, False):
+        assert_same_as_duckdb(JOINED, TABLES, connection=connection)
+        frame = connection.sql(JOINED)
+        frame.to_arrow()
+        (node,) = [n.node for n in frame.profile.nodes if n.name == "Pipeline"]
+        prepared.append(node.prepared["gpu"])
+        if forget:
+            kept = [entry.value for entry in connection.cache.stats()]
+            connection.cache.clear()  # others will lie elsewhere, since these are still in use
+    assert kept
+    assert prepared[0] is prepared[1]
+    assert prepared[2] is not prepared[1]
+
+
+def test_what_another_run_lays_out_anew_serves_this_one_still(
+    connection: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fuseline.operators.gpu import pipeline
+
+    prepare = pipeline._prepared
+
+    def prepared(*given: Any) -> Any:
+        found = prepare(*given)
+        found[0].ready = None  # as a run of another thread does that has learnt something
+        return found
+
+    monkeypatch.setattr(pipeline, "_prepared", prepared)
+    frame = connection.sql(JOINED)
+    frame.to_arrow()
+    assert all(p.receipt.fused for p in frame.profile.pipelines)
+    assert_same_as_duckdb(JOINED, TABLES, connection=connection)
+
+
+def test_groups_of_each_run_go_into_memory_of_its_own(
+    connection: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The launch that picks groups is prepared once; what an earlier run gave is not written to."""
+    monkeypatch.setattr("fuseline.operators.gpu.prepared.GROUP_LIMIT", 1)
+    results = []
+    for _ in range(3):
+        frame = connection.sql(GROUPS)
+        results.append(connection.run(frame._plan, frame._key))
+    order = [("k", "ascending")]
+    first, *others = [result.to_arrow().sort_by(order) for result in results]
+    assert first.num_rows == 4
+    assert all(other.equals(first) for other in others)
+    assert_same_as_duckdb(GROUPS, TABLES, connection=connection)
+
+
+@pytest.mark.parametrize(
+    ("data_type", "values"),
+    [
+        (types.BIGINT, [3, -5, 2**62]),
+        (types.DATE, [1, 0, -40]),
+        (types.decimal(38, 2), [12, 7, -(2**60)]),
+        (types.DOUBLE, [1.5, float("nan"), -0.0]),
+        (types.FLOAT, [1.5, 2.5, -3.0]),
+    ],
+)
+@pytest.mark.parametrize("valid", [None, [True, False, True], [False, False, False], [True] * 3])
+def test_numbers_in_registers_are_stored_as_their_arrays_are(
+    data_type: DataType, values: list[Any], valid: list[bool] | None
+) -> None:
+    from fuseline.operators.gpu import stored
+    from fuseline.operators.gpu.upload import Staging
+
+    mask = None if valid is None else np.array(valid)
+    registers = Registers(np.array(values), mask, data_type)
+    plain, short = Staging(), Staging()
+    expected = stored._staged(registers.array(), data_type, plain)
+    found = stored._staged_registers(registers, data_type, short)
+    assert found is not None
+    assert [str(part) for part in found] == [str(part) for part in expected]
+    assert np.concatenate(short.parts).tobytes() == np.concatenate(plain.parts).tobytes()
+
+
+def test_other_registers_take_the_way_of_arrays() -> None:
+    from fuseline.operators.gpu import stored
+    from fuseline.operators.gpu.upload import Staging
+
+    words = Registers(np.array([1, 0]), None, types.VARCHAR, pa.array(["a", "b"]))
+    truths = Registers(np.array([1, 0]), None, types.BOOLEAN)
+    whole = Registers(np.array([1, 0]), None, types.BIGINT)
+    wide = Registers(np.array([1, 0], np.uint64), None, types.UBIGINT)
+    given = [(words, types.VARCHAR), (truths, types.BOOLEAN), (whole, types.DOUBLE)]
+    for registers, data_type in [*given, (wide, types.UBIGINT)]:
+        assert stored._staged_registers(registers, data_type, Staging()) is None
