@@ -31,7 +31,7 @@ def connection() -> Iterator[fuseline.Connection]:
     with fuseline.connect(device="cpu", fuse="always") as made:
         made.register("t", pa.table({"k": [1, 2], "v": [3, 4], "s": ["a", "b"]}))
         made.register("other", pa.table({"k": [1, 2], "w": [5, 6]}))
-        made.register("large", pa.table({"v": np.arange(SMALL_INPUT)}))
+        made.register("large", pa.table({"v": np.arange(2 * SMALL_INPUT)}))
         yield made
 
 
