@@ -122,10 +122,6 @@ def _cast_clock_intervals(tokens: list[Token]) -> Iterator[Token]:
             yield token
 
 
-def _is_string(tokens: list[Token]) -> bool:
-    return any(token.token_type is TokenType.STRING for token in tokens)
-
-
 def _cast_sign(token: Token) -> Token:
     return Token(TokenType.DCOLON, "::", token.line, token.col, token.end, token.end)
 

@@ -10,7 +10,7 @@ In the order in which a pipeline passes through:
   - `expressions`: `translate`, `arithmetic`, `compare`, `lookup`
 - `targets` (program -> source -> machine code -> its run), which share `emit`, `cache` (source -> file) and `listing`:
   - the CPU: `emit_cpu`, with `two_passes`; `host`, with `host_indexes`, `hash_groups` and `sparse_groups`;
-    `functions_cpu` and `functions_ranks_cpu`
+    `functions_cpu`, `functions_ranks_cpu` and `functions_atomic_cpu`
   - CUDA: `places` says where accumulators lie (`packed`: counts that share words), and `cuts` whether rows wait for others
     (`near`: what is asked of all of them is copied); `emit_cuda` prints the loop, or `survivors` that of rows that wait, or
     `emit_sorted` that of groups in the order of their rows, over columns as `words`; sinks are in `emit_fold`, `emit_runs`

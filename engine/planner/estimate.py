@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import singledispatchmethod
 
-from ..plan.expr import AggregateCall, Call, Cast, Column, ColumnRef, Expr, Literal, conjuncts
+from ..plan.expr import AggregateCall, Call, Cast, Column, ColumnRef, Expr, Literal
 from ..plan.logical import (
     Aggregate,
     Distinct,
@@ -386,8 +386,3 @@ def _united(a: ColumnEstimate, b: ColumnEstimate) -> ColumnEstimate:
     high = None if a.high is None or b.high is None else max(a.high, b.high)
     distinct = a.distinct + b.distinct
     return ColumnEstimate(distinct, distinct, False, low, high)
-
-
-def filtered_rows(relation: Relation, predicate: Expr | None) -> float:
-    """Rows of `relation` that remain under a predicate."""
-    return relation.rows * selectivity(list(conjuncts(predicate)), relation.columns)

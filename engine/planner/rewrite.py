@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from ..plan.expr import Column, ColumnRef, Expr, Subquery, columns_of, substitute
 from ..plan.logical import Item, Join, Logical, Project
-from ..plan.node import transform_up, walk
+from ..plan.node import walk
 
 
 def map_expressions(node: Logical, rewrite: Callable[[Expr], Expr]) -> Logical:
@@ -21,11 +21,6 @@ def map_expressions(node: Logical, rewrite: Callable[[Expr], Expr]) -> Logical:
 
     rewritten = node.map_expressions(track)
     return rewritten if changed else node
-
-
-def rewrite_expressions(plan: Logical, rewrite: Callable[[Expr], Expr]) -> Logical:
-    """Rewrite every expression of a plan without subqueries."""
-    return transform_up(plan, lambda node: map_expressions(node, rewrite))
 
 
 def replace_columns(expr: Expr, replacement: Mapping[Column, Expr]) -> Expr:

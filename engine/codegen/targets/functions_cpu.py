@@ -5,13 +5,11 @@ Kernels that fill an index run on several threads, so what they write is exchang
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
 
-from .functions_ranks_cpu import find_rank, rank_rows, unite
+from .functions_atomic_cpu import exchange, unite
+from .functions_ranks_cpu import find_rank, rank_rows
 
 I64_MAX = np.int64(2**63 - 1)
 ALL_KEPT = np.uint64(0x0101010101010101)  # eight truth values
@@ -86,20 +84,6 @@ def choose(kept, start, stop, chosen):  # type: ignore[no-untyped-def]
 
 
 # Filling an index
-
-
-@intrinsic
-def exchange(context, array, place, value):  # type: ignore[no-untyped-def]
-    """Put a value into an array and return the one that was there."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        given, at, changed = arguments
-        held = context.make_array(signature.args[0])(context, builder, given)
-        return builder.atomic_rmw("xchg", builder.gep(held.data, [at]), changed, "monotonic")
-
-    if not isinstance(place, types.Integer) or value != array.dtype:
-        return None
-    return array.dtype(array, place, value), generate
 
 
 @njit

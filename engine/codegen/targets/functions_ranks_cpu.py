@@ -11,19 +11,7 @@ import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
-
-@intrinsic
-def unite(context, array, place, value):  # type: ignore[no-untyped-def]
-    """Set the bits of a value in an array and return what was there, in one operation."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        given, at, changed = arguments
-        held = context.make_array(signature.args[0])(context, builder, given)
-        return builder.atomic_rmw("or", builder.gep(held.data, [at]), changed, "monotonic")
-
-    if not isinstance(place, types.Integer) or value != array.dtype:
-        return None
-    return array.dtype(array, place, value), generate
+from .functions_atomic_cpu import unite
 
 
 @intrinsic

@@ -57,9 +57,8 @@ class Outcome:
 @cache
 def toolchain() -> str:
     """Versions that machine code for this processor depends on."""
-    files = [
-        Path(__file__).with_name(name) for name in ("functions_cpu.py", "functions_ranks_cpu.py")
-    ]
+    names = ("functions_cpu.py", "functions_ranks_cpu.py", "functions_atomic_cpu.py")
+    files = [Path(__file__).with_name(name) for name in names]
     functions = " ".join(map(file_digest, files))
     packages = f"numba {version('numba')} llvmlite {version('llvmlite')} numpy {np.__version__}"
     return f"{packages} functions {functions}"

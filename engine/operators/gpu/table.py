@@ -86,10 +86,6 @@ def plc_table(table: Table, columns: Iterable[Column]) -> plc.Table:
     return plc.Table([table[c] for c in wanted], num_rows=table.num_rows)
 
 
-def from_plc(columns: Sequence[Column], table: plc.Table) -> Table:
-    return Table({c.id: d for c, d in zip(columns, table.columns(), strict=True)}, table.num_rows())
-
-
 def check_rows(count: int, what: str) -> int:
     """Return `count`; raises `ExecutionError` when no libcudf column has so many rows."""
     if count > MAX_ROWS:
