@@ -23,6 +23,7 @@ from tests.compare import Ordering
 FUSED_SHARE = 0.7  # of pipelines, at least: what random joins test is kernels
 
 
+@pytest.mark.timeout(1200)  # on a GPU each kernel is compiled for a second or two
 def test_random_joins(connections: Connections) -> None:
     @random_settings(EXAMPLES)
     @given(tables=table_sets(), query=joins())
