@@ -18,7 +18,9 @@ from .types import BOOLEAN, NULL, VARCHAR, DataType, Kind
 def condition(expr: Expr) -> Expr:
     """Return `expr` as the BOOLEAN that WHERE, AND or CASE needs; numbers and text are cast as in DuckDB."""
     kind = expr.type.kind
-    if expr.type.is_numeric or kind in (Kind.BOOLEAN, Kind.NULL, Kind.VARCHAR):
+    if kind is Kind.BOOLEAN:
+        return expr
+    if expr.type.is_numeric or kind in (Kind.NULL, Kind.VARCHAR):
         return coerce(expr, BOOLEAN)
     raise TypeMismatch(f"A condition is BOOLEAN and this is {expr.type}: compare it.", expr.span)
 
@@ -137,4 +139,6 @@ def to_text(expr: Expr) -> Expr:
 
 def span_over(args: Sequence[Expr]) -> Span | None:
     spans = [a.span for a in args if a.span is not None]
-    return Span(min(s.start for s in spans), max(s.end for s in spans)) if spans else None
+    if not spans:
+        return None
+    return Span(min(s.start for s in spans), max(s.end for s in spans), spans[0].view)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 from typing import Literal as OneOf
 
 from ..errors import Span
-from .node import Node, transform_up, walk
+from .node import Node, Once, transform_up
 from .types import BOOLEAN, DataType
 
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ class Column:
     id: int
     name: str = field(compare=False)
     type: DataType = field(compare=False)
+
+    def __hash__(self) -> int:
+        return self.id  # columns are in sets and mappings everywhere: cheaper than that of a tuple
 
 
 _ids = itertools.count(1)
@@ -59,6 +62,15 @@ class Expr(Node):
     type: DataType
     span: Span | None
 
+    @Once
+    def reads(self) -> frozenset[Column]:
+        found = frozenset[Column]().union(*(child.reads for child in self.children))
+        if isinstance(self, Subquery):
+            from .logical import free_columns  # the two families refer to each other
+
+            found |= free_columns(self.plan)
+        return found
+
 
 @dataclass(frozen=True)
 class Literal(Expr):
@@ -79,6 +91,10 @@ class ColumnRef(Expr):
     @property
     def type(self) -> DataType:  # type: ignore[override]
         return self.column.type
+
+    @Once
+    def reads(self) -> frozenset[Column]:
+        return frozenset((self.column,))
 
 
 @dataclass(frozen=True)
@@ -206,17 +222,9 @@ TRUE = Literal(True, BOOLEAN)
 FALSE = Literal(False, BOOLEAN)
 
 
-def columns_of(expr: Expr) -> set[Column]:
+def columns_of(expr: Expr) -> frozenset[Column]:
     """Return the columns that `expr` reads, those free in its subqueries included."""
-    found: set[Column] = set()
-    for node in walk(expr):
-        if isinstance(node, ColumnRef):
-            found.add(node.column)
-        elif isinstance(node, Subquery):
-            from .logical import free_columns  # the two families refer to each other
-
-            found |= free_columns(node.plan)
-    return found
+    return expr.reads
 
 
 def substitute(expr: Expr, replacement: Callable[[Column], Expr | None]) -> Expr:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from functools import lru_cache
 
 from ..errors import InvalidQuery, Span, TypeMismatch, UnknownName, nearest
 from .arithmetic import arithmetic
@@ -26,8 +27,8 @@ from .casts import (
 )
 from .expr import AggregateCall, Call, Case, Expr, InList, Literal, SortKey, Value
 from .functions import AGGREGATE, SCALAR, aggregate_name, scalar_name, sql_names
-from .functions.row import Function
-from .functions.signatures import compared
+from .functions.row import Function, Resolve
+from .functions.signatures import Resolved, compared
 from .literals import integer, literal
 from .type_names import parse_type
 from .types import BOOLEAN, NULL, VARCHAR, DataType, Kind, decimal
@@ -119,10 +120,10 @@ def _signature(
 ) -> tuple[tuple[DataType, ...], DataType]:
     """Choose the types of a call; where no overload takes VARCHAR, string literals count as untyped."""
     types = literal_types(args) if row.kind == "operator" else [a.type for a in args]
-    found = row.resolve(types)
+    found = _types(row.resolve, tuple(types))
     if found is None and row.kind != "operator":
         untyped = [NULL if is_text_literal(a) else t for a, t in zip(args, types, strict=True)]
-        found = row.resolve(untyped)
+        found = _types(row.resolve, tuple(untyped))
     if found is None:
         given = ", ".join(map(str, types))
         raise TypeMismatch(
@@ -130,6 +131,12 @@ def _signature(
             span,
         )
     return found
+
+
+@lru_cache(maxsize=1024)
+def _types(resolve: Resolve, types: tuple[DataType, ...]) -> Resolved:
+    """Remembered, since queries call the same few functions with the same few types."""
+    return resolve(types)
 
 
 def _coerced(args: Sequence[Expr], targets: Sequence[DataType]) -> tuple[Expr, ...]:
@@ -157,6 +164,9 @@ def compare(name: str, left: Expr, right: Expr, span: Span | None = None) -> Cal
 
 def _compared_type(args: Sequence[Expr]) -> DataType | None:
     """Return the type for comparing `args`: without casting columns when the literals fit their type exactly."""
+    types = {a.type for a in args}
+    if len(types) == 1:
+        return types.pop()
     rest = {a.type for a in args if not isinstance(a, Literal)}
     if len(rest) == 1:
         only = next(iter(rest))

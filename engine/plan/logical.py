@@ -7,11 +7,13 @@ on keep its id.  A plan that reads a column which it does not make is correlated
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 from typing import Literal as OneOf
 
+from ..errors import Span
 from .expr import (
     AggregateCall,
     Column,
@@ -19,11 +21,10 @@ from .expr import (
     Expr,
     SortKey,
     Subquery,
-    columns_of,
     new_column,
     substitute,
 )
-from .node import Node, walk
+from .node import Node, Once
 from .statistics import TableStatistics
 from .types import DataType
 
@@ -58,8 +59,19 @@ class Logical(Node):
         return ()
 
     def map_expressions(self, rewrite: Callable[[Expr], Expr]) -> Logical:
-        """Return this node with each of its own expressions rewritten."""
+        """Return this node with each of its own expressions rewritten, or itself when all came back as they were."""
         return self
+
+    @Once
+    def made_below(self) -> frozenset[Column]:
+        """The columns of this node and of those below it."""
+        return frozenset(self.columns).union(*(c.made_below for c in self.children))
+
+    @Once
+    def read_below(self) -> frozenset[Column]:
+        """The columns that this node and those below it read."""
+        own = (e.reads for e in self.expressions)
+        return frozenset().union(*own, *(c.read_below for c in self.children))
 
 
 @dataclass(frozen=True)
@@ -105,9 +117,9 @@ class Values(Logical):
         return tuple(e for row in self.rows for e in row)
 
     def map_expressions(self, rewrite: Callable[[Expr], Expr]) -> Values:
-        return dataclasses.replace(
-            self, rows=tuple(tuple(rewrite(e) for e in row) for row in self.rows)
-        )
+        rows = tuple(tuple(rewrite(e) for e in row) for row in self.rows)
+        same = all(_are_same(a, b) for a, b in zip(rows, self.rows, strict=True))
+        return self if same else dataclasses.replace(self, rows=rows)
 
 
 @dataclass(frozen=True)
@@ -127,7 +139,8 @@ class Filter(Logical):
         return (self.predicate,)
 
     def map_expressions(self, rewrite: Callable[[Expr], Expr]) -> Filter:
-        return dataclasses.replace(self, predicate=rewrite(self.predicate))
+        predicate = rewrite(self.predicate)
+        return self if predicate is self.predicate else Filter(self.input, predicate)
 
 
 @dataclass(frozen=True)
@@ -138,7 +151,7 @@ class Project(Logical):
     input: Logical
     items: tuple[Item, ...]
 
-    @property
+    @Once
     def columns(self) -> tuple[Column, ...]:
         return tuple(column for column, _ in self.items)
 
@@ -147,7 +160,10 @@ class Project(Logical):
         return tuple(e for _, e in self.items)
 
     def map_expressions(self, rewrite: Callable[[Expr], Expr]) -> Project:
-        return dataclasses.replace(self, items=tuple((c, rewrite(e)) for c, e in self.items))
+        exprs = [rewrite(e) for _, e in self.items]
+        if _are_same(exprs, self.expressions):
+            return self
+        return Project(self.input, tuple(zip(self.columns, exprs, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -156,7 +172,8 @@ class Join(Logical):
 
     semi, anti  left rows with, without a match; the left columns alone
     mark        every left row and a BOOLEAN column `mark`: whether there is a match
-    single      left outer that raises `ExecutionError` when a left row has two matches (scalar subqueries)
+    single      left outer that raises `ExecutionError` when a left row has two matches (scalar subqueries); `span` is the place
+                of the subquery
     null_aware  for anti and mark, with a condition of one equality `left = right`: the semantics of NOT IN.  An unknown
                 comparison keeps a row out of an anti join and makes a mark NULL instead of FALSE.
     A right side that reads columns of the left one is a dependent join (LATERAL), which `decorrelate` removes.
@@ -169,8 +186,9 @@ class Join(Logical):
     condition: Expr | None = None
     null_aware: bool = False
     mark: Column | None = None
+    span: Span | None = dataclasses.field(default=None, compare=False, repr=False)
 
-    @property
+    @Once
     def columns(self) -> tuple[Column, ...]:
         if self.kind in ("semi", "anti"):
             return self.left.columns
@@ -186,7 +204,10 @@ class Join(Logical):
     def map_expressions(self, rewrite: Callable[[Expr], Expr]) -> Join:
         if self.condition is None:
             return self
-        return dataclasses.replace(self, condition=rewrite(self.condition))
+        condition = rewrite(self.condition)
+        return (
+            self if condition is self.condition else dataclasses.replace(self, condition=condition)
+        )
 
 
 @dataclass(frozen=True)
@@ -204,7 +225,7 @@ class Aggregate(Logical):
     grouping_sets: tuple[tuple[int, ...], ...] | None = None
     grouping_id: Column | None = None
 
-    @property
+    @Once
     def columns(self) -> tuple[Column, ...]:
         made = (*(c for c, _ in self.keys), *(c for c, _ in self.aggregates))
         return made if self.grouping_id is None else (*made, self.grouping_id)
@@ -220,6 +241,8 @@ class Aggregate(Logical):
             assert isinstance(new, AggregateCall)
             aggregates.append((column, new))
         keys = tuple((c, rewrite(e)) for c, e in self.keys)
+        if _are_same([e for _, e in (*keys, *aggregates)], self.expressions):
+            return self
         return dataclasses.replace(self, keys=keys, aggregates=tuple(aggregates))
 
 
@@ -242,7 +265,8 @@ class Distinct(Logical):
     def map_expressions(self, rewrite: Callable[[Expr], Expr]) -> Distinct:
         if self.on is None:
             return self
-        return dataclasses.replace(self, on=tuple(rewrite(e) for e in self.on))
+        on = tuple(rewrite(e) for e in self.on)
+        return self if _are_same(on, self.on) else Distinct(self.input, on)
 
 
 @dataclass(frozen=True)
@@ -262,8 +286,8 @@ class Sort(Logical):
         return self.keys
 
     def map_expressions(self, rewrite: Callable[[Expr], Expr]) -> Sort:
-        keys = tuple(dataclasses.replace(k, expr=rewrite(k.expr)) for k in self.keys)
-        return dataclasses.replace(self, keys=keys)
+        keys = tuple(k.with_children([rewrite(k.expr)]) for k in self.keys)
+        return self if _are_same(keys, self.keys) else Sort(self.input, keys)
 
 
 @dataclass(frozen=True)
@@ -285,7 +309,8 @@ class Limit(Logical):
         return self.per
 
     def map_expressions(self, rewrite: Callable[[Expr], Expr]) -> Limit:
-        return dataclasses.replace(self, per=tuple(rewrite(e) for e in self.per))
+        per = tuple(rewrite(e) for e in self.per)
+        return self if _are_same(per, self.per) else dataclasses.replace(self, per=per)
 
 
 @dataclass(frozen=True)
@@ -304,17 +329,13 @@ class SetOperation(Logical):
         return self.made
 
 
-def free_columns(plan: Logical) -> set[Column]:
+def _are_same(new: Sequence[Expr], old: Sequence[Expr]) -> bool:
+    return all(map(operator.is_, new, old))
+
+
+def free_columns(plan: Logical) -> frozenset[Column]:
     """Return the columns that `plan` reads and does not make: what makes it correlated."""
-    read: set[Column] = set()
-    made: set[Column] = set()
-    for node in walk(plan):
-        made.update(node.columns)
-        if isinstance(node, Aggregate | Values | Project):
-            made.update(node.columns)
-        for expr in node.expressions:
-            read |= columns_of(expr)
-    return read - made
+    return plan.read_below - plan.made_below
 
 
 def substitute_free(plan: Logical, replacement: Callable[[Column], Expr | None]) -> Logical:
@@ -322,8 +343,7 @@ def substitute_free(plan: Logical, replacement: Callable[[Column], Expr | None])
 
     def visit(node: Logical) -> Logical:
         node = node.with_children([visit(c) for c in node.children])
-        rewritten = node.map_expressions(lambda e: substitute(e, replacement))
-        return rewritten if rewritten != node else node
+        return node.map_expressions(lambda e: substitute(e, replacement))
 
     return visit(plan)
 

@@ -6,10 +6,32 @@ Nodes are frozen dataclasses.  A class names the fields that hold its children (
 
 from __future__ import annotations
 
-import dataclasses
+import operator
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar, overload
+
+T = TypeVar("T")
+
+
+class Once(Generic[T]):
+    """A property of an immutable object, worked out once: `cached_property` without its lock, which Python 3.12 dropped."""
+
+    def __init__(self, work_out: Callable[[Any], T]) -> None:
+        self.work_out = work_out
+        self.__doc__ = work_out.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, owner: None, kind: type) -> Self: ...
+    @overload
+    def __get__(self, owner: object, kind: type) -> T: ...
+    def __get__(self, owner: object | None, kind: type) -> T | Self:
+        if owner is None:
+            return self
+        found = owner.__dict__[self.name] = self.work_out(owner)  # which is asked first from now on
+        return found
 
 
 class Node:
@@ -17,8 +39,14 @@ class Node:
 
     __slots__ = ()
     CHILDREN: ClassVar[tuple[str, ...]] = ()
+    WORKED_OUT: ClassVar[tuple[str, ...]] = ("children",)  # names of `Once` properties
 
-    @cached_property  # a hot query asks for those of its plan some hundred times
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        own = tuple(name for name, value in vars(cls).items() if isinstance(value, Once))
+        cls.WORKED_OUT = (*cls.WORKED_OUT, *own)
+
+    @Once
     def children(self) -> tuple[Self, ...]:
         found: list[Any] = []
         for name in self.CHILDREN:
@@ -31,21 +59,28 @@ class Node:
 
     def with_children(self, children: Sequence[Any]) -> Self:
         """Return this node over other children, or this very object when they are the same objects."""
-        remaining = list(children)
+        if all(map(operator.is_, children, self.children)):
+            return self
+        remaining = iter(children)
         changes: dict[str, Any] = {}
         for name in self.CHILDREN:
             value = getattr(self, name)
             if isinstance(value, tuple):
-                new: Any = tuple(remaining.pop(0) for _ in value)
-                same = all(a is b for a, b in zip(new, value, strict=True))
+                changes[name] = tuple(next(remaining) for _ in value)
             elif value is not None:
-                new = remaining.pop(0)
-                same = new is value
-            else:
-                continue
-            if not same:
-                changes[name] = new
-        return dataclasses.replace(self, **changes) if changes else self  # type: ignore[type-var]
+                changes[name] = next(remaining)
+        return self.replaced(**changes)
+
+    def replaced(self, **changes: Any) -> Self:
+        """As `dataclasses.replace`, which sets each field through a method: planning makes some hundred nodes of others."""
+        made = object.__new__(type(self))
+        state = made.__dict__
+        state.update(self.__dict__)
+        for name in self.WORKED_OUT:
+            state.pop(name, None)
+        assert changes.keys() <= state.keys(), f"{type(self).__name__} has not all of {[*changes]}"
+        state.update(changes)
+        return made
 
 
 N = TypeVar("N", bound=Node)
@@ -53,20 +88,24 @@ N = TypeVar("N", bound=Node)
 
 def walk(node: N) -> Iterator[N]:
     """Yield `node` and everything below it, parents first."""
-    yield node
-    for child in node.children:
-        yield from walk(child)
+    waiting = [node]
+    while waiting:
+        found = waiting.pop()
+        yield found
+        if found.CHILDREN:  # most are leaves
+            waiting.extend(reversed(found.children))
 
 
 def transform_up(node: N, rule: Callable[[N], N | None]) -> N:
     """Rebuild a tree from the leaves up; `rule` gives the replacement of a node, or None to keep it."""
-    children = node.children
-    rebuilt = node.with_children([transform_up(c, rule) for c in children]) if children else node
-    return rule(rebuilt) or rebuilt
+    if node.CHILDREN:  # most are leaves
+        node = node.with_children([transform_up(c, rule) for c in node.children])
+    return rule(node) or node
 
 
 def transform_down(node: N, rule: Callable[[N], N | None]) -> N:
     """Rebuild a tree from the root down; the children of a replacement are visited too."""
     node = rule(node) or node
-    children = node.children
-    return node.with_children([transform_down(c, rule) for c in children]) if children else node
+    if not node.CHILDREN:
+        return node
+    return node.with_children([transform_down(c, rule) for c in node.children])

@@ -125,7 +125,8 @@ class _States:
         result = decimal(38, made.type.scale) if adds else made.type
         joined = new_column(made.name, result)
         rows = None if condition is None else ColumnRef(condition)
-        again = AggregateCall(merge, (ColumnRef(made), *constants), result, filter=rows)
+        args = (ColumnRef(made), *constants)
+        again = AggregateCall(merge, args, result, filter=rows, span=call.span)
         self.merged.append((joined, again))
         # The sum of counts has 38 digits and becomes a count again
         back: Expr = ColumnRef(joined)

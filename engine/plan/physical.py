@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 from typing import Literal as OneOf
 
+from ..errors import Span
 from .expr import AggregateCall, Column, Expr
 from .logical import Item, JoinKind, Table
-from .node import Node
+from .node import Node, Once
 
 Device = OneOf["gpu", "cpu"]
 
@@ -122,7 +123,7 @@ class ComputeColumns(Physical):
     items: tuple[Item, ...]
     prepared: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
-    @property
+    @Once
     def columns(self) -> tuple[Column, ...]:
         return tuple(c for c, _ in self.items)
 
@@ -146,6 +147,7 @@ class HashJoin(Physical):
     whether a pair of rows with equal keys is a match (for outer, semi, anti, mark and single joins as well).  `build` is the side to hash.
     `null_aware` (anti, mark) comes with exactly one key and no residual.
     `keep` are the columns that the parents read, in the order of output; None means all of both sides.
+    `reduces` (semi): of the rows that it leaves out, the join that it is a build side of would find none.
     """
 
     CHILDREN: ClassVar = ("left", "right")
@@ -160,8 +162,10 @@ class HashJoin(Physical):
     null_aware: bool = False
     mark: Column | None = None
     keep: tuple[Column, ...] | None = None
+    reduces: bool = False
+    span: Span | None = field(default=None, compare=False, repr=False)
 
-    @property
+    @Once
     def columns(self) -> tuple[Column, ...]:
         if self.keep is not None:
             return self.keep
@@ -179,8 +183,9 @@ class NestedLoopJoin(Physical):
     condition: Expr | None = None
     mark: Column | None = None
     keep: tuple[Column, ...] | None = None
+    span: Span | None = field(default=None, compare=False, repr=False)
 
-    @property
+    @Once
     def columns(self) -> tuple[Column, ...]:
         if self.keep is not None:
             return self.keep
@@ -200,7 +205,7 @@ class HashAggregate(Physical):
     keys: tuple[Column, ...]
     aggregates: tuple[tuple[Column, AggregateCall], ...]
 
-    @property
+    @Once
     def columns(self) -> tuple[Column, ...]:
         return (*self.keys, *(c for c, _ in self.aggregates))
 

@@ -38,6 +38,8 @@ class Kind(Enum):
     INTERVAL = auto()
     VARCHAR = auto()
 
+    __hash__ = object.__hash__  # in C, unlike that of Enum; each member is one object
+
 
 MAX_DECIMAL_DIGITS = 38
 INT64_DECIMAL_DIGITS = 18  # a DECIMAL of this many digits fits an int64

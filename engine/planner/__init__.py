@@ -10,7 +10,7 @@
 Rules that turn subqueries into joins are in `subqueries`, `flatten` and `unnest`; join orders in `join_graph` and `join_order`;
 what a pipeline holds in `bodies`, the order of its probes in `probes` and `probe_order`, its group keys in `groups` and `two_steps`;
 its build sides in `reduce_builds`, and what becomes two pipelines in `full_joins`;
-expressions in `simplification`, `fold`, `logic`, `unwrap` and `nullness`; row counts in `estimate` and `selectivity`.
+expressions in `simplification`, `fold`, `logic`, `unwrap` and `nullness`; row counts in `estimate`, `relation` and `selectivity`.
 
 May import plan and catalog; never operators or a GPU library.  Start reading at `optimizer.py`.
 """

@@ -24,6 +24,7 @@ from ..plan.physical import (
     probe_side,
 )
 from ..plan.types import BOOLEAN, DataType, Kind
+from .chain_estimate import ChainEstimates
 
 SCANS = ParquetScan | MemoryScan
 JOINS = HashJoin | NestedLoopJoin
@@ -48,17 +49,27 @@ COMPARED = frozenset(
 class Body:
     """Makes one pipeline's body; `inputs` are the operators that it reads as `Stored`.
 
-    `ends`: whether a filter is a condition on groups in which another pipeline ends.
+    `ends`: whether a filter is a condition on groups in which another pipeline ends.  `estimates` serve all that is planned of it.
     """
 
     readers: Mapping[int, int]
     ends: Callable[[FilterRows], bool] = lambda node: False
     inputs: list[Physical] = field(default_factory=list)
+    estimates: ChainEstimates = field(init=False)
     _stored: dict[int, Stored] = field(default_factory=dict)
+    _root: Physical | None = None
     _origins: dict[int, tuple[Physical, Physical]] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.estimates = ChainEstimates(self.inputs)
+
     def chain(self, node: Physical, root: bool = True) -> Physical:
-        """Return `node` as a chain; what others read too is stored, unless it costs less to do it again."""
+        """Return `node` as a chain; what others read too is stored, unless it costs less to do it again.
+
+        Joins that the chain reaches twice are stored in any case: of columns that two of its joins make, one would hide the other.
+        """
+        if root:
+            self._root = node
         made = self._chain(node, root)
         self._origins[id(made)] = made, node  # `made` is kept, so that its id stays its own
         return made
@@ -68,7 +79,8 @@ class Body:
         return self._store(self._origins[id(chain)][1])
 
     def _chain(self, node: Physical, root: bool) -> Physical:
-        shared = not root and self.readers.get(id(node), 1) > 1 and not is_cheap(node)
+        shared = not root and self.readers.get(id(node), 1) > 1
+        shared = shared and (not is_cheap(node) or self._joins_twice(node))
         if shared or not is_link(node) or (isinstance(node, FilterRows) and self.ends(node)):
             return self._store(node)
         match node:
@@ -81,6 +93,10 @@ class Body:
             case NestedLoopJoin():
                 return self._with_one_row(node)
         return node.with_children([self.chain(child, False) for child in node.children])
+
+    def _joins_twice(self, node: Physical) -> bool:
+        assert self._root is not None
+        return _has_joins(node) and sum(part is node for part in walk(self._root)) > 1
 
     def _joined(self, node: HashJoin) -> Physical:
         return node.with_children([self.chain(child, False) for child in node.children])
@@ -218,8 +234,11 @@ def is_cheap(node: Physical) -> bool:
     """Whether doing the work of a chain again costs less than storing its rows and reading them."""
     if not all(is_link(part) for part in walk(node)):
         return False
-    joined = any(isinstance(part, JOINS) for part in walk(node))
-    return not joined or sum(map(table_rows, leaves(node))) <= REPEATED_ROWS
+    return not _has_joins(node) or sum(map(table_rows, leaves(node))) <= REPEATED_ROWS
+
+
+def _has_joins(node: Physical) -> bool:
+    return any(isinstance(part, JOINS) for part in walk(node))
 
 
 def leaves(node: Physical) -> list[Physical]:
@@ -259,14 +278,14 @@ def with_used(body: Physical, inputs: Sequence[Physical]) -> tuple[Physical, tup
     return visit(body), tuple(inputs[number] for number in used)
 
 
-def columns_read(node: Physical) -> set[Column]:
+def columns_read(node: Physical) -> frozenset[Column]:
     """Return the columns of its inputs that a join or a filter reads itself."""
     match node:
         case HashJoin(residual=residual):
-            own = set() if residual is None else columns_of(residual)
-            return {*node.left_keys, *node.right_keys, *own}
+            own = () if residual is None else columns_of(residual)
+            return frozenset((*node.left_keys, *node.right_keys, *own))
         case NestedLoopJoin(condition=condition) if condition is not None:
             return columns_of(condition)
         case FilterRows(predicate=predicate):
             return columns_of(predicate)
-    return set()
+    return frozenset()

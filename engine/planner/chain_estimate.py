@@ -19,8 +19,9 @@ from ..plan.physical import (
     build_side,
     probe_side,
 )
-from .estimate import UNKNOWN_ROWS, Relation, expected, scan_relation
-from .selectivity import ColumnEstimate, narrowed, selectivity
+from .estimate import projected
+from .relation import UNKNOWN_ROWS, Relation, scan_relation
+from .selectivity import ColumnEstimate, Columns, Lazily, narrowed, selectivity, united
 
 
 @dataclass
@@ -47,39 +48,50 @@ class ChainEstimates:
                 return ChainEstimates(node.inputs).relation(body)
         below = [self.relation(child) for child in node.children]
         rows = node.estimate
-        columns: dict[Column, ColumnEstimate] = {}
+        if rows is None and isinstance(node, FilterRows):
+            rows = below[0].rows * selectivity(node.predicate, below[0].columns)
+        if rows is None:
+            rows = max((source.rows for source in below), default=UNKNOWN_ROWS)
+        columns, own = self._columns(node, below, rows), frozenset(node.columns)
+        unknown = ColumnEstimate(max(rows, 1.0), max(rows, 1.0), False)
+
+        def shown(column: Column) -> ColumnEstimate | None:
+            return columns.get(column) or unknown if column in own else None
+
+        return Relation(max(rows, *(s.rows for s in below), 0.0), Lazily(shown)).scaled(rows)
+
+    def _columns(self, node: Physical, below: list[Relation], rows: float) -> Columns:
+        """What is expected of the columns of a node that makes so many rows, those that it drops included."""
         match node:
             case FilterRows(predicate=predicate):
                 (source,) = below
-                columns = narrowed(source.columns, predicate)
-                if rows is None:
-                    rows = source.rows * selectivity(predicate, source.columns)
+                return narrowed(source.columns, predicate)
             case ComputeColumns(items=items):
-                (source,) = below
-                columns = {column: expected(expr, source) for column, expr in items}
+                return projected(items, *below)
             case HashAggregate(keys=keys, aggregates=aggregates):
                 (source,) = below
-                columns = {key: expected_column(source, key) for key in keys}
-                groups = source.rows if rows is None else rows
-                for column, _ in aggregates:
-                    columns[column] = ColumnEstimate(groups, groups, False, derived=True)
-                for key in keys:
-                    unique = len(keys) == 1
-                    columns[key] = replace(columns[key], unique=unique, ascending=False)
+                unique = len(keys) == 1
+                made: dict[Column, ColumnEstimate] = {
+                    key: replace(expected_column(source, key), unique=unique, ascending=False)
+                    for key in keys
+                }
+                groups = ColumnEstimate(rows, rows, False, derived=True)
+                return made | dict.fromkeys((column for column, _ in aggregates), groups)
             case HashJoin():
                 built = self.relation(build_side(node)).columns
-                columns = {c: replace(known, ascending=False) for c, known in built.items()}
-                columns |= self.relation(probe_side(node)).columns
-            case _:
-                for source in below:
-                    columns |= source.columns
-        if rows is None:
-            rows = max((source.rows for source in below), default=UNKNOWN_ROWS)
-        shown = {
-            c: columns.get(c) or ColumnEstimate(max(rows, 1.0), max(rows, 1.0), False)
-            for c in node.columns
-        }
-        return Relation(max(rows, *(s.rows for s in below), 0.0), shown).scaled(rows)
+                return united(_unordered(built), self.relation(probe_side(node)).columns)
+        columns: Columns = {}
+        for source in below:
+            columns = united(columns, source.columns)
+        return columns
+
+
+def _unordered(columns: Columns) -> Columns:
+    def looked_up(column: Column) -> ColumnEstimate | None:
+        known = columns.get(column)
+        return known and replace(known, ascending=False)
+
+    return Lazily(looked_up)
 
 
 def expected_column(relation: Relation, column: Column) -> ColumnEstimate:

@@ -7,9 +7,9 @@ occur in the larger one (Selinger et al., 1979).  They steer join orders and bui
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import singledispatchmethod
+from functools import singledispatch
 
 from ..plan.expr import AggregateCall, Call, Cast, Column, ColumnRef, Expr, Literal
 from ..plan.logical import (
@@ -27,38 +27,14 @@ from ..plan.logical import (
     Sort,
     Values,
 )
-from ..plan.physical import MemoryScan, ParquetScan
-from ..plan.types import DataType, Kind
+from ..plan.types import Kind
 from .equalities import equalities
 from .facts import at_most_one_row
-from .selectivity import ColumnEstimate, narrowed, number, selectivity
+from .relation import Relation, scan_relation
+from .selectivity import ColumnEstimate, Columns, Lazily, narrowed, number, selectivity, united
 
-UNKNOWN_ROWS = 100_000.0  # a table that does not know its size
-TEXT_DISTINCT = (
-    25.0  # values of a text column of which only bounds are known: flags, brands, nations, segments
-)
-FEW_VALUES = 1000.0  # between bounds, for all of them to be expected
-SMALL_TABLE = 1000  # rows up to which a column of unknown values is taken for a key
 PARTS_OF_DATES = {"quarter": 4.0, "month": 12.0, "day": 31.0, "dayofweek": 7.0, "isodow": 7.0}
 YEAR_DAYS, DAY_SECONDS = 365.2425, 86400.0
-
-
-@dataclass(frozen=True, slots=True)
-class Relation:
-    """Expected rows, and what is expected of each column."""
-
-    rows: float
-    columns: Mapping[Column, ColumnEstimate]
-
-    def scaled(self, rows: float) -> Relation:
-        """The same columns over another number of rows; distinct values do not outnumber rows."""
-        if rows == self.rows:
-            return self
-        limited = {
-            c: e if e.distinct <= rows else replace(e, distinct=max(1.0, rows))
-            for c, e in self.columns.items()
-        }
-        return Relation(rows, limited)
 
 
 @dataclass
@@ -73,191 +49,152 @@ class Estimates:
     def relation(self, node: Logical) -> Relation:
         found = self._known.get(id(node))
         if found is None:
-            found = node, self._estimate(node)  # the node is kept, so that its id stays its own
+            found = node, _estimate(node, self)  # the node is kept, so that its id stays its own
             self._known[id(node)] = found
         return found[1]
 
-    @singledispatchmethod
-    def _estimate(self, node: Logical) -> Relation:
-        raise TypeError(f"{type(node).__name__} has no estimate")
 
-    @_estimate.register
-    def _(self, node: Scan) -> Relation:
-        return scan_relation(node)
-
-    @_estimate.register
-    def _(self, node: Range) -> Relation:
-        rows = float(max(0, len(range(node.start, node.stop, node.step)))) if node.step else 0.0
-        low, high = sorted((float(node.start), float(node.stop)))
-        made = ColumnEstimate(max(rows, 1.0), max(rows, 1.0), True, low, high)
-        return Relation(rows, {node.made: made})
-
-    @_estimate.register
-    def _(self, node: Values) -> Relation:
-        rows = float(len(node.rows))
-        made = {}
-        for i, column in enumerate(node.made):
-            exprs = [row[i] for row in node.rows]
-            values = [number(e.value) if isinstance(e, Literal) else None for e in exprs]
-            known = [v for v in values if v is not None]
-            complete = known and len(known) == len(values)
-            distinct = float(max(1, len(set(known)) if complete else len(values)))
-            low, high = (min(known), max(known)) if complete else (None, None)
-            made[column] = ColumnEstimate(distinct, distinct, distinct >= rows, low, high)
-        return Relation(rows, made)
-
-    @_estimate.register
-    def _(self, node: Filter) -> Relation:
-        below = self.relation(node.input)
-        fraction = selectivity(node.predicate, below.columns)
-        columns = narrowed(below.columns, node.predicate)
-        return Relation(below.rows, columns).scaled(below.rows * fraction)
-
-    @_estimate.register
-    def _(self, node: Project) -> Relation:
-        below = self.relation(node.input)
-        return Relation(below.rows, _projected(node.items, below))
-
-    @_estimate.register
-    def _(self, node: Aggregate) -> Relation:
-        below = self.relation(node.input)
-        keys = _projected(node.keys, below)
-        groups = group_count(keys.values(), below.rows)
-        if node.grouping_sets is not None:
-            sets = [[keys[node.keys[i][0]] for i in chosen] for chosen in node.grouping_sets]
-            groups = sum(group_count(chosen, below.rows) for chosen in sets)
-        made: dict[Column, ColumnEstimate] = dict(keys)
-        if len(node.keys) == 1:
-            (column,) = keys
-            made[column] = replace(keys[column], unique=keys[column].domain <= groups * 1.01)
-        for column, call in node.aggregates:
-            made[column] = aggregated(call, below, groups)
-        if node.grouping_id is not None:
-            made[node.grouping_id] = ColumnEstimate(2.0, 2.0, False)
-        return Relation(groups, made)
-
-    @_estimate.register
-    def _(self, node: Distinct) -> Relation:
-        below = self.relation(node.input)
-        keys = (
-            below.columns
-            if node.on is None
-            else dict(enumerate(expected(e, below) for e in node.on))
-        )
-        return below.scaled(group_count(keys.values(), below.rows))
-
-    @_estimate.register
-    def _(self, node: Sort) -> Relation:
-        return self.relation(node.input)
-
-    @_estimate.register
-    def _(self, node: Limit) -> Relation:
-        below = self.relation(node.input)
-        if node.per:
-            groups = group_count([expected(e, below) for e in node.per], below.rows)
-            return below.scaled(min(below.rows, groups * (node.count or below.rows)))
-        kept = max(0.0, below.rows - node.offset)
-        return below.scaled(kept if node.count is None else min(kept, float(node.count)))
-
-    @_estimate.register
-    def _(self, node: SetOperation) -> Relation:
-        left, right = self.relation(node.left), self.relation(node.right)
-        rows = {
-            "union": left.rows + right.rows,
-            "intersect": min(left.rows, right.rows),
-            "except": left.rows,
-        }[node.kind]
-        made = {}
-        pairs = zip(node.left.columns, node.right.columns, strict=True)
-        for column, (a, b) in zip(node.made, pairs, strict=True):
-            one, other = left.columns[a], right.columns[b]
-            made[column] = _united(one, other) if node.kind == "union" else one
-        relation = Relation(rows, made).scaled(rows)
-        return relation if node.all else relation.scaled(group_count(made.values(), rows))
-
-    @_estimate.register
-    def _(self, node: Join) -> Relation:
-        left, right = self.relation(node.left), self.relation(node.right)
-        both = {**left.columns, **right.columns}
-        keys, rest = equalities(
-            node.condition, frozenset(node.left.columns), frozenset(node.right.columns)
-        )
-        pairs = [(expected(a, left), expected(b, right)) for a, b in keys]
-        residual = selectivity(rest, both)
-        matches = join_rows(left.rows, right.rows, pairs) * residual
-        match node.kind:
-            case "semi" | "anti":
-                fraction = semi_fraction(node.kind, pairs, right.rows, residual)
-                kept = left.scaled(left.rows * fraction)
-                return _with_keys_of(kept, keys, right) if node.kind == "semi" else kept
-            case "mark":
-                assert node.mark is not None
-                return Relation(
-                    left.rows, {**left.columns, node.mark: ColumnEstimate(2.0, 2.0, False)}
-                )
-            case "inner":
-                if at_most_one_row(node.right) and not keys:
-                    matches = max(1.0, left.rows * residual)
-                return Relation(max(left.rows, right.rows) + matches, both).scaled(matches)
-        rows = {
-            "left": max(left.rows, matches),
-            "single": left.rows,
-            "right": max(right.rows, matches),
-            "full": max(left.rows, right.rows, matches),
-        }[node.kind]
-        return Relation(left.rows + right.rows, both).scaled(rows)
+@singledispatch
+def _estimate(node: Logical, estimates: Estimates) -> Relation:
+    raise TypeError(f"{type(node).__name__} has no estimate")
 
 
-def scan_relation(scan: Scan | ParquetScan | MemoryScan) -> Relation:
-    """Read the statistics of a table; what they leave open follows from the column's type and bounds."""
-    statistics = scan.table.statistics()
-    rows = UNKNOWN_ROWS if statistics.rows is None else float(statistics.rows)
+@_estimate.register
+def _(node: Scan, estimates: Estimates) -> Relation:
+    return scan_relation(node)
+
+
+@_estimate.register
+def _(node: Range, estimates: Estimates) -> Relation:
+    rows = float(max(0, len(range(node.start, node.stop, node.step)))) if node.step else 0.0
+    low, high = sorted((float(node.start), float(node.stop)))
+    made = ColumnEstimate(max(rows, 1.0), max(rows, 1.0), True, low, high)
+    return Relation(rows, {node.made: made})
+
+
+@_estimate.register
+def _(node: Values, estimates: Estimates) -> Relation:
+    rows = float(len(node.rows))
     made = {}
-    for column, source in zip(scan.made, scan.sources, strict=True):
-        known = statistics.columns.get(source)
-        low = high = nulls = None
-        distinct = None
-        if known is not None:
-            low, high = number(known.low), number(known.high)
-            nulls = known.nulls
-            distinct = rows if known.unique else known.distinct or known.likely_distinct
-        if distinct is None or _has_few_values(column.type, low, high):
-            distinct = _guess_distinct(column.type, rows, low, high)
-        domain = max(1.0, min(float(distinct), rows))
-        unique = domain >= 0.99 * rows
-        share = nulls / rows if nulls and rows else 0.0
-        made[column] = ColumnEstimate(
-            domain,
-            domain,
-            unique,
-            low,
-            high,
-            share,
-            source_rows=rows,
-            ascending=known is not None and known.likely_sorted,
-        )
+    for i, column in enumerate(node.made):
+        exprs = [row[i] for row in node.rows]
+        values = [number(e.value) if isinstance(e, Literal) else None for e in exprs]
+        known = [v for v in values if v is not None]
+        complete = known and len(known) == len(values)
+        distinct = float(max(1, len(set(known)) if complete else len(values)))
+        low, high = (min(known), max(known)) if complete else (None, None)
+        made[column] = ColumnEstimate(distinct, distinct, distinct >= rows, low, high)
     return Relation(rows, made)
 
 
-def _has_few_values(data_type: DataType, low: float | None, high: float | None) -> bool:
-    """Whether bounds say more than the bits of codes, which take nearly none where equal values follow one another."""
-    whole = data_type.is_integer or data_type.kind is Kind.DATE
-    return whole and low is not None and high is not None and high - low < FEW_VALUES
+@_estimate.register
+def _(node: Filter, estimates: Estimates) -> Relation:
+    below = estimates.relation(node.input)
+    fraction = selectivity(node.predicate, below.columns)
+    columns = narrowed(below.columns, node.predicate)
+    return Relation(below.rows, columns).scaled(below.rows * fraction)
 
 
-def _guess_distinct(
-    data_type: DataType, rows: float, low: float | None, high: float | None
-) -> float:
-    if data_type.kind is Kind.BOOLEAN:
-        return 2.0
-    if low is not None and high is not None:
-        if data_type.is_integer or data_type.kind is Kind.DATE:
-            return min(rows, high - low + 1)
-        if data_type.is_decimal:
-            return min(rows, (high - low) * 10.0**data_type.scale + 1)
-    if rows <= SMALL_TABLE or data_type.is_numeric or data_type.is_temporal:
-        return rows
-    return TEXT_DISTINCT
+@_estimate.register
+def _(node: Project, estimates: Estimates) -> Relation:
+    below = estimates.relation(node.input)
+    return Relation(below.rows, projected(node.items, below))
+
+
+@_estimate.register
+def _(node: Aggregate, estimates: Estimates) -> Relation:
+    below = estimates.relation(node.input)
+    keys = {column: expected(expr, below) for column, expr in node.keys}
+    groups = group_count(keys.values(), below.rows)
+    if node.grouping_sets is not None:
+        sets = [[keys[node.keys[i][0]] for i in chosen] for chosen in node.grouping_sets]
+        groups = sum(group_count(chosen, below.rows) for chosen in sets)
+    made: dict[Column, ColumnEstimate] = dict(keys)
+    if len(node.keys) == 1:
+        (column,) = keys
+        made[column] = replace(keys[column], unique=keys[column].domain <= groups * 1.01)
+    if node.grouping_id is not None:
+        made[node.grouping_id] = ColumnEstimate(2.0, 2.0, False)
+    calls = dict(node.aggregates)
+
+    def grouped(column: Column) -> ColumnEstimate | None:
+        call = calls.get(column)
+        return made.get(column) if call is None else aggregated(call, below, groups)
+
+    return Relation(groups, Lazily(grouped))
+
+
+@_estimate.register
+def _(node: Distinct, estimates: Estimates) -> Relation:
+    below = estimates.relation(node.input)
+    if node.on is None:
+        keys = [below.columns[column] for column in dict.fromkeys(node.columns)]
+    else:
+        keys = [expected(e, below) for e in node.on]
+    return below.scaled(group_count(keys, below.rows))
+
+
+@_estimate.register
+def _(node: Sort, estimates: Estimates) -> Relation:
+    return estimates.relation(node.input)
+
+
+@_estimate.register
+def _(node: Limit, estimates: Estimates) -> Relation:
+    below = estimates.relation(node.input)
+    if node.per:
+        groups = group_count([expected(e, below) for e in node.per], below.rows)
+        return below.scaled(min(below.rows, groups * (node.count or below.rows)))
+    kept = max(0.0, below.rows - node.offset)
+    return below.scaled(kept if node.count is None else min(kept, float(node.count)))
+
+
+@_estimate.register
+def _(node: SetOperation, estimates: Estimates) -> Relation:
+    left, right = estimates.relation(node.left), estimates.relation(node.right)
+    rows = {
+        "union": left.rows + right.rows,
+        "intersect": min(left.rows, right.rows),
+        "except": left.rows,
+    }[node.kind]
+    made = {}
+    pairs = zip(node.left.columns, node.right.columns, strict=True)
+    for column, (a, b) in zip(node.made, pairs, strict=True):
+        one, other = left.columns[a], right.columns[b]
+        made[column] = _united(one, other) if node.kind == "union" else one
+    relation = Relation(rows, made).scaled(rows)
+    return relation if node.all else relation.scaled(group_count(made.values(), rows))
+
+
+@_estimate.register
+def _(node: Join, estimates: Estimates) -> Relation:
+    left, right = estimates.relation(node.left), estimates.relation(node.right)
+    own, other = frozenset(node.left.columns), frozenset(node.right.columns)
+    both = Lazily(lambda c: (right if c in other else left).columns.get(c))
+    keys, rest = equalities(node.condition, own, other)
+    pairs = [(expected(a, left), expected(b, right)) for a, b in keys]
+    residual = selectivity(rest, both)
+    matches = join_rows(left.rows, right.rows, pairs) * residual
+    match node.kind:
+        case "semi" | "anti":
+            fraction = semi_fraction(node.kind, pairs, right.rows, residual)
+            kept = left.scaled(left.rows * fraction)
+            return _with_keys_of(kept, keys, right) if node.kind == "semi" else kept
+        case "mark":
+            assert node.mark is not None
+            made = {node.mark: ColumnEstimate(2.0, 2.0, False)}
+            return Relation(left.rows, united(left.columns, made))
+        case "inner":
+            if at_most_one_row(node.right) and not keys:
+                matches = max(1.0, left.rows * residual)
+            return Relation(max(left.rows, right.rows) + matches, both).scaled(matches)
+    rows = {
+        "left": max(left.rows, matches),
+        "single": left.rows,
+        "right": max(right.rows, matches),
+        "full": max(left.rows, right.rows, matches),
+    }[node.kind]
+    return Relation(left.rows + right.rows, both).scaled(rows)
 
 
 def group_count(keys: Iterable[ColumnEstimate], rows: float) -> float:
@@ -316,8 +253,14 @@ def semi_fraction(
     return max(matched, 0.0) if kind == "semi" else max(0.1, 1.0 - matched)
 
 
-def _projected(items: Iterable[Item], below: Relation) -> dict[Column, ColumnEstimate]:
-    return {column: expected(expr, below) for column, expr in items}
+def projected(items: Iterable[Item], below: Relation) -> Columns:
+    exprs = dict(items)
+
+    def made(column: Column) -> ColumnEstimate | None:
+        expr = exprs.get(column)
+        return None if expr is None else expected(expr, below)
+
+    return Lazily(made)
 
 
 def expected(expr: Expr, relation: Relation) -> ColumnEstimate:
@@ -349,12 +292,13 @@ def expected(expr: Expr, relation: Relation) -> ColumnEstimate:
 
 def _with_keys_of(kept: Relation, keys: Iterable[tuple[Expr, Expr]], right: Relation) -> Relation:
     """A semi join's rows: their keys are among those of the other side."""
-    columns = dict(kept.columns)
+    fewer: dict[Column, ColumnEstimate] = {}
     for a, b in keys:
-        if isinstance(a, ColumnRef) and a.column in columns:
-            known, distinct = columns[a.column], expected(b, right).distinct
-            columns[a.column] = replace(known, distinct=min(known.distinct, distinct))
-    return Relation(kept.rows, columns)
+        if isinstance(a, ColumnRef) and a.column in kept.columns:
+            known = fewer.get(a.column) or kept.columns[a.column]
+            distinct = min(known.distinct, expected(b, right).distinct)
+            fewer[a.column] = replace(known, distinct=distinct)
+    return Relation(kept.rows, united(kept.columns, fewer))
 
 
 def _fewer(relation: Relation, distinct: float) -> ColumnEstimate:

@@ -32,7 +32,7 @@ from ..plan.logical import (
 )
 from ..plan.types import BIGINT, BOOLEAN
 from .facts import COUNTS, at_most_one_row
-from .rewrite import map_expressions, narrow, pass_on, replace_columns, swapped
+from .rewrite import narrow, pass_on, replace_columns, swapped
 from .simplification import simplified
 from .unnest import Bound, Outer, absorb, bind, materialized, without_nulls
 
@@ -71,7 +71,7 @@ def _complete(node: Logical, outer: Outer, columns: Iterable[Column] = ()) -> Bo
 def _local(node: Logical, bound: Bound) -> Logical:
     """Return `node` over the bound plan, its expressions reading bound columns instead of outer ones."""
     refs = bound.refs
-    rewritten = map_expressions(node, lambda e: replace_columns(e, refs))
+    rewritten = node.map_expressions(lambda e: replace_columns(e, refs))
     return rewritten.with_children([bound.plan])
 
 

@@ -29,14 +29,34 @@ class _LeftForRunTime(Exception):
 
 def folded(expr: Expr) -> Literal | None:
     """Return the literal that `expr` over literals is, or None."""
+    match expr:
+        case Call(function=function, args=args):
+            literals = [a for a in args if isinstance(a, Literal)]
+            if any(a.value is None for a in literals) and _propagates_null(function):
+                return Literal(None, expr.type)
+            if len(literals) < len(args):
+                return None
+        case Cast(operand=Literal(value=None)):
+            return Literal(None, expr.type)
+        case Cast(operand=Literal()) | InList(operand=Literal()):
+            pass
+        case _:
+            return None
+    return _computed(expr)
+
+
+def _propagates_null(function: str) -> bool:
+    row = SCALAR.get(function)
+    return row is not None and row.nulls == "propagate"
+
+
+def _computed(expr: Expr) -> Literal | None:
     try:
         with localcontext(WIDE):
             match expr:
                 case Call(function=function, args=args):
                     return _call(function, args, expr.type)
                 case Cast(operand=Literal(value=value, type=source)):
-                    if value is None:
-                        return Literal(None, expr.type)
                     return Literal(converted(value, source, expr.type), expr.type)
                 case InList(operand=Literal(value=value), values=values):
                     return _in_list(value, [v.value for v in values])
@@ -46,12 +66,8 @@ def folded(expr: Expr) -> Literal | None:
 
 
 def _call(function: str, args: Sequence[Expr], result: DataType) -> Literal | None:
-    row = SCALAR.get(function)
-    propagates = row is not None and row.nulls == "propagate"
-    if propagates and any(isinstance(a, Literal) and a.value is None for a in args):
-        return Literal(None, result)
     literals = [a for a in args if isinstance(a, Literal)]
-    if function not in _FUNCTIONS or len(literals) != len(args):
+    if function not in _FUNCTIONS:
         return None
     if any(
         a.type.kind in (Kind.FLOAT, Kind.INTERVAL) and function in _ARITHMETIC for a in literals

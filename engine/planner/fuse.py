@@ -6,7 +6,6 @@ that no kernel holds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ..plan.node import walk
@@ -25,6 +24,7 @@ from ..plan.physical import (
 )
 from ..settings import FuseChoice
 from .bodies import Body, is_link, outside, spine, untested, with_used
+from .chain_estimate import ChainEstimates
 from .full_joins import halves
 from .groups import is_held
 from .probes import arranged
@@ -141,8 +141,10 @@ class _Fusion:
         below = arranged(body.chain(chain), body)
         made = below if node is chain else node.with_children([below])
         hashed = self.joins(node)
-        steps = in_two_steps(made, body.inputs, hashed) if isinstance(made, HashAggregate) else None
-        if not self._is_sink(made if steps is None else steps.early, body.inputs):
+        steps = (
+            in_two_steps(made, body.estimates, hashed) if isinstance(made, HashAggregate) else None
+        )
+        if not self._is_sink(made if steps is None else steps.early, body.estimates):
             return None
         if steps is not None:
             early = self._pipeline(steps.early, steps.early, body)
@@ -150,7 +152,7 @@ class _Fusion:
             return self.visit(steps.over(early))
         return self._pipeline(node, made, body)
 
-    def _is_sink(self, node: Physical, inputs: Sequence[Physical]) -> bool:
+    def _is_sink(self, node: Physical, estimates: ChainEstimates) -> bool:
         """Whether a kernel should end in these rows, or in this aggregate over a chain."""
         aggregate = isinstance(node, HashAggregate)
         chain = node.input if isinstance(node, HashAggregate) else node
@@ -162,14 +164,14 @@ class _Fusion:
             return self._is_worth_it(leaf) and (aggregate or _is_row_selection(chain))
         if isinstance(node, HashAggregate):
             hashed = self.joins(node)
-            if outside(node) is not None or not is_held(node, chain, inputs, hashed):
+            if outside(node) is not None or not is_held(node, chain, estimates, hashed):
                 return False
         if self.joins(node):
             return not isinstance(leaf, Stored) or (leaf.estimate or 0.0) >= SMALL_STORED
         return self._is_worth_it(leaf)
 
     def _pipeline(self, node: Physical, made: Physical, body: Body) -> Pipeline:
-        made, inputs = with_used(with_reduced_builds(made, body.inputs), body.inputs)
+        made, inputs = with_used(with_reduced_builds(made, body.estimates), body.inputs)
         return _pipeline(node, made, tuple(self.visit(given) for given in inputs))
 
 

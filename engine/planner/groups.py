@@ -25,7 +25,7 @@ HASHED_GROUPS = 2.0**63  # numbers that a hash table in a kernel tells apart
 SMALL_TABLE = 1 << 12  # rows whose strings are numbered, however many differ
 
 
-def is_held(node: HashAggregate, chain: Physical, inputs: Sequence[Physical], hashed: bool) -> bool:
+def is_held(node: HashAggregate, chain: Physical, estimates: ChainEstimates, hashed: bool) -> bool:
     """Whether groups of a chain's rows have numbers: those of a build side's rows, or one for each combination of keys.
 
     `hashed`: the numbers need not be few.
@@ -35,7 +35,7 @@ def is_held(node: HashAggregate, chain: Physical, inputs: Sequence[Physical], ha
         return True
     if any(has_no_numbers(chain, key) for key in node.keys):
         return False
-    known = ChainEstimates(inputs).relation(chain)
+    known = estimates.relation(chain)
     counted = (a for _, call in node.aggregates if call.distinct for a in call.args)
     arguments = [a.column for a in counted if isinstance(a, ColumnRef)]
     columns = dict.fromkeys((*node.keys, *arguments))

@@ -12,7 +12,7 @@ from .simplification import simplified
 BOUNDS = frozenset(("eq", "lt", "le", "gt", "ge"))
 
 
-def implied(parts: list[Expr], inputs: list[frozenset[Column]]) -> list[Expr]:
+def implied(parts: list[Expr], inputs: list[tuple[Column, ...]]) -> list[Expr]:
     """Return what follows from `parts`, which all hold, for single inputs, and is not among them."""
     known = dict.fromkeys(parts)
     new: dict[Expr, None] = {}
@@ -78,13 +78,13 @@ def _bounded(part: Expr) -> Column | None:
     return None
 
 
-def _from_ors(parts: list[Expr], inputs: list[frozenset[Column]]) -> Iterable[Expr]:
+def _from_ors(parts: list[Expr], inputs: list[tuple[Column, ...]]) -> Iterable[Expr]:
     """(a.x = 1 and b.y = 2) or (a.x = 3 and b.y = 4) implies a.x in (1, 3) and b.y in (2, 4)."""
     for part in parts:
         if not (isinstance(part, Call) and part.function == "or"):
             continue
         read = columns_of(part)
-        touched = [columns for columns in inputs if columns & read]
+        touched = [frozenset(columns) for columns in inputs if not read.isdisjoint(columns)]
         if len(touched) < 2:
             continue
         branches = [list(terms("and", branch)) for branch in part.args]

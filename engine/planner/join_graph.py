@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from ..plan.expr import Call, Column, Expr, columns_of, conjuncts
 from ..plan.logical import Join, JoinKind, Logical
 from .equalities import equalities
-from .estimate import Estimates, Relation, expected, join_rows, semi_fraction
-from .selectivity import ColumnEstimate, selectivity
+from .estimate import Estimates, expected, semi_fraction
+from .relation import Relation
+from .selectivity import ColumnEstimate, Lazily, selectivity, united
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,17 @@ class Member:
     unit: int
     expr: Expr
     estimate: ColumnEstimate
+
+
+@dataclass(frozen=True)
+class Equal:
+    """A class of equal expressions, and the bit set of their relations."""
+
+    members: tuple[Member, ...]
+    units: int
+
+    def member(self, units: int) -> Member:
+        return next(m for m in self.members if units >> m.unit & 1)
 
 
 @dataclass(frozen=True)
@@ -49,22 +61,25 @@ class JoinGraph:
 
     relations: list[Logical]
     estimates: list[Relation]
-    classes: list[list[Member]] = field(default_factory=list)
-    residuals: list[Residual] = field(default_factory=list)
-    reducers: list[Reducer] = field(default_factory=list)
-    neighbors: list[int] = field(default_factory=list)
+    classes: list[Equal]
+    residuals: list[Residual]
+    reducers: list[Reducer]
+    neighbors: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.neighbors = _neighbors(self)
 
     @property
     def relation_mask(self) -> int:
         return (1 << len(self.relations)) - 1
 
-    def crossing(self, left: int, right: int) -> Iterator[tuple[Member, Member]]:
-        """Yield one equality for each class that has members on both sides."""
-        for members in self.classes:
-            a = next((m for m in members if left >> m.unit & 1), None)
-            b = next((m for m in members if right >> m.unit & 1), None)
-            if a is not None and b is not None:
-                yield a, b
+    def crossing(self, left: int, right: int) -> list[tuple[Member, Member]]:
+        """Return one equality for each class that has members on both sides."""
+        return [
+            (equal.member(left), equal.member(right))
+            for equal in self.classes
+            if equal.units & left and equal.units & right
+        ]
 
     def completed(self, left: int, right: int) -> Iterator[Residual]:
         """Yield the predicates that a join of two sets makes possible."""
@@ -74,37 +89,51 @@ class JoinGraph:
             if units & both == units and units & left != units and units & right != units:
                 yield residual
 
-    def joined_rows(self, left: int, left_rows: float, right: int, right_rows: float) -> float:
-        keys = [(a.estimate, b.estimate) for a, b in self.crossing(left, right)]
-        rows = join_rows(left_rows, right_rows, keys)
-        for residual in self.completed(left, right):
-            rows *= residual.selectivity
-        return rows
-
 
 def build_graph(
     relations: list[Logical], parts: list[Expr], reducers: list[Join], estimates: Estimates
 ) -> JoinGraph:
     """Sort the conditions of joined relations into equalities and others."""
     known = [estimates.relation(r) for r in relations]
-    graph = JoinGraph(relations, known)
-    maker = {c: i for i, r in enumerate(relations) for c in r.columns}
+    maker = _makers(relations)
+    columns = Lazily(lambda c: known[maker[c]].columns.get(c) if c in maker else None)
+    classes, others = equal_expressions(relations, parts)
+    max_rows = max(r.rows for r in known)
+    return JoinGraph(
+        relations,
+        known,
+        [_equal(members, known) for members in classes],
+        [Residual(_units(part, maker), part, selectivity(part, columns)) for part in others],
+        [_reducer(join, maker, Relation(max_rows, columns), estimates) for join in reducers],
+    )
+
+
+def _equal(members: dict[Expr, int], known: list[Relation]) -> Equal:
+    found = tuple(Member(unit, expr, expected(expr, known[unit])) for expr, unit in members.items())
+    units = 0
+    for unit in members.values():
+        units |= 1 << unit
+    return Equal(found, units)
+
+
+def equal_expressions(
+    relations: list[Logical], parts: list[Expr]
+) -> tuple[list[dict[Expr, int]], list[Expr]]:
+    """Return classes of equal expressions, each with its relation, and the conditions that are no equality of two relations."""
+    maker = _makers(relations)
     classes: list[dict[Expr, int]] = []
+    others = []
     for part in parts:
         sides = _sides(part, maker)
-        if sides is not None:
+        if sides is None:
+            others.append(part)
+        else:
             _unite(classes, sides)
-            continue
-        units = _units(part, maker)
-        read = {c: e for r in known for c, e in r.columns.items() if c in columns_of(part)}
-        graph.residuals.append(Residual(units, part, selectivity(part, read)))
-    graph.classes = [
-        [Member(unit, expr, expected(expr, known[unit])) for expr, unit in members.items()]
-        for members in classes
-    ]
-    graph.reducers = [_reducer(join, maker, known, estimates) for join in reducers]
-    graph.neighbors = _neighbors(graph)
-    return graph
+    return classes, others
+
+
+def _makers(relations: list[Logical]) -> dict[Column, int]:
+    return {c: i for i, r in enumerate(relations) for c in r.columns}
 
 
 def _units(expr: Expr, maker: dict[Column, int]) -> int:
@@ -134,18 +163,14 @@ def _unite(classes: list[dict[Expr, int]], sides: list[tuple[Expr, int]]) -> Non
     classes.append(joined)
 
 
-def _reducer(
-    join: Join, maker: dict[Column, int], known: list[Relation], estimates: Estimates
-) -> Reducer:
+def _reducer(join: Join, maker: dict[Column, int], left: Relation, estimates: Estimates) -> Reducer:
     right = estimates.relation(join.right)
     units = 0
     for part in conjuncts(join.condition):
         units |= _units(part, maker)
-    columns = {c: e for r in known for c, e in r.columns.items()}
-    left = Relation(max(r.rows for r in known), columns)
     pairs, rest = equalities(join.condition, frozenset(maker), frozenset(join.right.columns))
     keys = [(expected(a, left), expected(b, right)) for a, b in pairs]
-    residual = selectivity(rest, {**columns, **right.columns})
+    residual = selectivity(rest, united(left.columns, right.columns))
     fraction = semi_fraction(join.kind, keys, right.rows, residual)
     return Reducer(
         units, join.kind, join.right, join.condition, join.null_aware, fraction, right.rows
@@ -158,10 +183,9 @@ def _neighbors(graph: JoinGraph) -> list[int]:
     A relation of at most one row, a scalar subquery's result, multiplies nothing and goes with everything.
     """
     found = [0] * len(graph.relations)
-    for members in graph.classes:
-        units = {m.unit for m in members}
-        for unit in units:
-            found[unit] |= sum(1 << other for other in units if other != unit)
+    for equal in graph.classes:
+        for member in equal.members:
+            found[member.unit] |= equal.units & ~(1 << member.unit)
     for residual in graph.residuals:
         if residual.units.bit_count() == 2:
             for unit in range(len(found)):

@@ -6,9 +6,10 @@ not connected.  Semi and anti joins are units too: they can stand at any set tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from .estimate import join_rows
 from .join_graph import JoinGraph
 
 MAX_UNITS = 10  # 3**10 / 2 pairs of sets take about 20 ms
@@ -42,10 +43,13 @@ def _single(graph: JoinGraph, unit: int) -> Step:
 
 
 def _joined(graph: JoinGraph, a: Step, b: Step) -> Step:
-    rows = graph.joined_rows(a.units, a.rows, b.units, b.rows)
+    keys = graph.crossing(a.units, b.units)
+    rows = join_rows(a.rows, b.rows, [(x.estimate, y.estimate) for x, y in keys])
+    for residual in graph.completed(a.units, b.units):
+        rows *= residual.selectivity
     small, large = (a, b) if a.rows <= b.rows else (b, a)
-    keys = max(1, sum(1 for _ in graph.crossing(a.units, b.units)))  # each is hashed and compared
-    cost = a.cost + b.cost + keys * (BUILD * small.rows + large.rows) + rows
+    read = max(1, len(keys)) * (BUILD * small.rows + large.rows)  # each key is hashed and compared
+    cost = a.cost + b.cost + read + rows
     return Step(a.units | b.units, rows, cost, large, small)
 
 
@@ -63,7 +67,7 @@ def _dynamic(graph: JoinGraph, count: int) -> Step | None:
     size = len(graph.relations)
     relations = graph.relation_mask
     best: dict[int, Step] = {1 << i: _single(graph, i) for i in range(size)}
-    reach = _reach(graph)
+    reach = reached(graph.neighbors)
     for units in range(1, 1 << count):
         if units in best or not units & relations:
             continue
@@ -93,12 +97,12 @@ def _dynamic(graph: JoinGraph, count: int) -> Step | None:
     return best.get((1 << count) - 1)
 
 
-def _reach(graph: JoinGraph) -> list[int]:
+def reached(neighbors: Sequence[int]) -> list[int]:
     """Return for each set of relations the neighbors of its members."""
-    found = [0] * (graph.relation_mask + 1)
+    found = [0] * (1 << len(neighbors))
     for units in range(1, len(found)):
         lowest = (units & -units).bit_length() - 1
-        found[units] = found[units & (units - 1)] | graph.neighbors[lowest]
+        found[units] = found[units & (units - 1)] | neighbors[lowest]
     return found
 
 

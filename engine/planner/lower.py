@@ -6,7 +6,8 @@ Operators read columns, so keys and arguments that are expressions are computed 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Protocol, runtime_checkable
+from functools import cache
+from typing import Any, Protocol, runtime_checkable
 
 from ..plan.expr import Column, Expr, Literal, columns_of
 from ..plan.logical import (
@@ -93,13 +94,20 @@ def _lower(node: Logical, needed: Needed, to: Lowering) -> Physical:
 def _lower_scan(scan: Scan, needed: Needed, predicate: Expr | None) -> Physical:
     pairs = [(c, s) for c, s in zip(scan.made, scan.sources, strict=True) if c in needed]
     made, sources = tuple(c for c, _ in pairs), tuple(s for _, s in pairs)
-    if not isinstance(scan.table, PrunedTable):
-        return MemoryScan(scan.table, made, sources)
+    table: Any = scan.table
+    if not _has_row_groups(type(scan.table)):
+        return MemoryScan(table, made, sources)
     if predicate is None:
-        return ParquetScan(scan.table, made, sources)
+        return ParquetScan(table, made, sources)
     names = dict(zip(scan.made, scan.sources, strict=True))
-    selection, pruned = scan.table.select_row_groups(predicate, names)
-    return ParquetScan(scan.table, made, sources, selection if pruned else None, pruned)
+    selection, pruned = table.select_row_groups(predicate, names)
+    return ParquetScan(table, made, sources, selection if pruned else None, pruned)
+
+
+@cache
+def _has_row_groups(kind: type) -> bool:
+    """Whether tables of this class are pruned; `isinstance` with a protocol looks up all its members each time."""
+    return issubclass(kind, PrunedTable)
 
 
 def _lower_filter(node: Filter, needed: Needed, to: Lowering) -> Physical:

@@ -39,6 +39,7 @@ def lower_join(node: Join, needed: Needed, to: Lowering) -> Physical:
         node.null_aware,
         node.mark,
         kept(_joined(left, right, node), needed),
+        span=node.span,
     )
 
 
@@ -75,7 +76,8 @@ def _nested_loop(node: Join, needed: Needed, to: Lowering) -> Physical:
     joined = _joined(left, right, node)
     parts = list(conjuncts(node.condition))
     condition = conjunction(parts) if parts else None
-    return NestedLoopJoin(left, right, node.kind, condition, node.mark, kept(joined, needed))
+    keep = kept(joined, needed)
+    return NestedLoopJoin(left, right, node.kind, condition, node.mark, keep, span=node.span)
 
 
 def _joined(left: Physical, right: Physical, node: Join) -> tuple[Column, ...]:

@@ -30,7 +30,7 @@ class Lowering:
         if key not in self._made:
             physical = self.dispatch(node, needed, self)
             if physical.estimate is None:
-                physical = dataclasses.replace(physical, estimate=self.estimates.rows(node))
+                physical = physical.replaced(estimate=self.estimates.rows(node))
             self._made[key] = node, physical
         return self._made[key][1]
 

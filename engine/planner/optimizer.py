@@ -85,12 +85,16 @@ def optimize(
     """Apply `rules` in order; `observer` gets the name and the new tree of each that changed something."""
     wanted = plan.columns
     decorrelated = False
+    finished: dict[str, Logical] = {}  # by rule the tree in which it found nothing to do
 
     def run(rule: Rule, before: Logical) -> Logical:
         nonlocal decorrelated
+        if finished.get(rule.name) is before:
+            return before
         after = rule.apply(before)
         decorrelated = decorrelated or rule.apply is decorrelate
         if after is None or after is before or after == before:
+            finished[rule.name] = before
             return before
         if check:
             check_logical(after, rule.name, subqueries=not decorrelated, columns=wanted)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import defaultdict
 from collections.abc import Callable
 
@@ -47,7 +46,7 @@ def place(plan: Physical, device: Device, unsupported: Unsupported) -> Physical:
             where, reason = chosen[id(node)]
             inputs = [moved_to(visit(child), where) for child in node.children]
             rebuilt = node.with_children(inputs)
-            placed[id(node)] = dataclasses.replace(rebuilt, device=where, reason=reason)
+            placed[id(node)] = rebuilt.replaced(device=where, reason=reason)
         return placed[id(node)]
 
     return visit(plan)

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..plan.expr import Column, Expr
-from .estimate import Relation, join_rows
-from .join_order import splits
+from .estimate import join_rows
+from .join_order import reached, splits
+from .relation import Relation
 from .selectivity import ColumnEstimate
 
 MAX_UNITS = 10  # 3**10 / 2 pairs of sets
@@ -74,44 +75,56 @@ class Key:
     estimate: ColumnEstimate
 
 
+@dataclass(frozen=True, slots=True)
+class Equal:
+    """A class of equal columns, and the bit set of their units."""
+
+    members: Sequence[Key]
+    units: int
+
+    def member(self, step: Step) -> Key:
+        """Return the column of a step, that of its spine if there is one."""
+        found = [m for m in self.members if step.members >> m.unit & 1]
+        return next((m for m in found if m.unit == step.spine), found[0])
+
+
 @dataclass
 class Group:
-    """What joins put together: bits 0 .. n-1 are units, those after them extras."""
+    """What joins put together: bits 0 .. n-1 are units, those after them extras.
+
+    `payload` are the units that have some, `neighbors` for each unit those that it is joined with.
+    """
 
     units: Sequence[Unit]
-    extras: Sequence[Extra] = ()
-    classes: Sequence[Sequence[Key]] = ()
-    conditions: Sequence[Condition] = ()
+    extras: Sequence[Extra]
+    classes: Sequence[Equal]
+    conditions: Sequence[Condition]
+    payload: int = field(init=False)
     neighbors: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.payload = sum(unit.payload << i for i, unit in enumerate(self.units))
         self.neighbors = [0] * len(self.units)
-        for members in self.classes:
-            units = {m.unit for m in members}
-            for unit in units:
-                self.neighbors[unit] |= sum(1 << other for other in units if other != unit)
+        for equal in self.classes:
+            for member in equal.members:
+                self.neighbors[member.unit] |= equal.units & ~(1 << member.unit)
 
-    def crossing(self, a: Step, b: Step) -> Iterator[tuple[Key, Key]]:
-        """Yield one pair of equal columns for each class that has members on both sides, those of the spines first."""
-        for members in self.classes:
-            one, other = _member(members, a), _member(members, b)
-            if one is not None and other is not None:
-                yield one, other
+    def crossing(self, a: Step, b: Step) -> list[tuple[Key, Key]]:
+        """Return one pair of equal columns for each class that has members on both sides, those of the spines first."""
+        return [
+            (equal.member(a), equal.member(b))
+            for equal in self.classes
+            if equal.units & a.members and equal.units & b.members
+        ]
 
     def has_payload(self, build: int, both: int) -> bool:
         """Whether a build side's columns are read once it is found, by what is above or by joins that are still to come."""
-        if any(unit.payload and build >> i & 1 for i, unit in enumerate(self.units)):
+        if self.payload & build:
             return True
-        for members in self.classes:
-            units = [1 << m.unit for m in members]
-            outside = any(not u & both for u in units)
-            if (
-                outside
-                and any(u & build for u in units)
-                and not any(u & both & ~build for u in units)
-            ):
-                return True
-        return False
+        return any(
+            equal.units & ~both and equal.units & build and not equal.units & both & ~build
+            for equal in self.classes
+        )
 
     def completed(self, before: Sequence[int], after: int) -> Iterator[Condition]:
         """Yield the conditions that become possible with the set `after`."""
@@ -198,7 +211,7 @@ def reductions(group: Group, root: Step) -> list[Reduction]:
         source, probe = step.build, step.probe
         for _, key in group.crossing(probe, source):
             fraction = join_rows(1.0, source.rows, [(key.estimate, key.estimate)])
-            for other in next(c for c in group.classes if key in c):
+            for other in next(c.members for c in group.classes if key in c.members):
                 free = not (source.members >> other.unit & 1) and other.unit not in (
                     root.spine,
                     probe.spine,
@@ -227,11 +240,6 @@ def _joins(step: Step) -> Iterator[Step]:
         yield from _joins(step.probe)
 
 
-def _member(members: Sequence[Key], step: Step) -> Key | None:
-    found = [m for m in members if step.members >> m.unit & 1]
-    return min(found, key=lambda m: m.unit != step.spine, default=None)
-
-
 def _unit(group: Group, number: int) -> Step:
     unit = group.units[number]
     rows = unit.relation.rows
@@ -242,7 +250,7 @@ def _unit(group: Group, number: int) -> Step:
 
 def _joined(group: Group, a: Step, b: Step) -> Step:
     """Go through the set with more rows to read, unless only that one has unique keys."""
-    keys = list(group.crossing(a, b))
+    keys = group.crossing(a, b)
     sides = {
         True: not a.repeats and may_be_unique([x.estimate for x, _ in keys], a.base),
         False: not b.repeats and may_be_unique([y.estimate for _, y in keys], b.base),
@@ -283,23 +291,31 @@ def _dynamic(group: Group, count: int) -> Step | None:
     size = len(group.units)
     only_units = (1 << size) - 1
     best = {1 << i: _unit(group, i) for i in range(size)}
+    reach = reached(group.neighbors)
     for members in range(1, 1 << count):
         if members in best or not members & only_units:
             continue
-        ways = [
-            _with_extra(group, below, number)
-            for number, extra in enumerate(group.extras)
-            if members >> (size + number) & 1
-            and (below := best.get(members & ~(1 << (size + number)))) is not None
-            and extra.needs & below.members == extra.needs
-        ]
+        found: Step | None = None
+        for number, extra in enumerate(group.extras):
+            bit = 1 << (size + number)
+            below = best.get(members & ~bit) if members & bit else None
+            if below is not None and extra.needs & below.members == extra.needs:
+                found = _cheaper(found, _with_extra(group, below, number))
         for left, right in splits(members):
+            if not reach[left & only_units] & right:
+                continue
             a, b = best.get(left), best.get(right)
-            if a is not None and b is not None and _are_neighbors(group, left, right):
-                ways.append(_joined(group, a, b))
-        if ways:
-            best[members] = min(ways, key=lambda s: s.cost)
+            if a is not None and b is not None:
+                least = a.cost + b.cost + (a.rows + b.rows) * NEAR
+                if found is None or least < found.cost:
+                    found = _cheaper(found, _joined(group, a, b))
+        if found is not None:
+            best[members] = found
     return best.get((1 << count) - 1)
+
+
+def _cheaper(found: Step | None, step: Step) -> Step:
+    return step if found is None or step.cost < found.cost else found
 
 
 def _are_neighbors(group: Group, left: int, right: int) -> bool:

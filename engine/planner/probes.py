@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..plan.expr import Call, Column, ColumnRef, Expr, columns_of, conjunction, conjuncts
@@ -22,6 +22,7 @@ from .estimate import key_domain, semi_fraction
 from .probe_order import (
     IMPOSSIBLE,
     Condition,
+    Equal,
     Extra,
     Group,
     Key,
@@ -33,7 +34,7 @@ from .probe_order import (
     reductions,
 )
 from .rewrite import is_passed, replace_columns
-from .selectivity import ColumnEstimate, selectivity
+from .selectivity import Columns, Lazily, selectivity, united
 
 Join = HashJoin | NestedLoopJoin
 Equality = tuple[Column, Column]
@@ -48,7 +49,7 @@ def arranged(node: Physical, body: Body) -> Physical:
     the larger one has to be looked up; joins that drop most rows for the least memory come first.  What a build side probes itself
     filters it before it is put into its index.
     """
-    return _Arrangement(body, ChainEstimates(body.inputs)).visit(node)
+    return _Arrangement(body, body.estimates).visit(node)
 
 
 @dataclass
@@ -205,13 +206,14 @@ class _Ordered:
         made = (parts.computed.get(c, ColumnRef(c)) for c in root.columns)
         self.needed: frozenset[Column] = frozenset().union(*map(columns_of, made))
         self.maker = {c: 1 << i for i, unit in enumerate(parts.units) for c in unit.columns}
-        self.known: dict[Column, ColumnEstimate] = {}
+        known: dict[Column, Columns] = {}
         for unit in parts.units:
-            self.known |= estimates.relation(unit).columns
+            known |= dict.fromkeys(unit.columns, estimates.relation(unit).columns)
         for i, extra in enumerate(parts.extras, len(parts.units)):
             self.maker |= dict.fromkeys(_made(extra), 1 << i)
             if extra.mark is None:
-                self.known |= estimates.relation(extra.right).columns
+                known |= dict.fromkeys(extra.right.columns, estimates.relation(extra.right).columns)
+        self.known = Lazily(lambda c: known[c].get(c) if c in known else None)
         self.extras = [self.extra(extra, i) for i, extra in enumerate(parts.extras)]
         self.group = Group(self.units(), self.extras, self.classes(), self.conditions())
         self.order = best_order(self.group)
@@ -262,7 +264,7 @@ class _Ordered:
             for a, b in zip(join.left_keys, join.right_keys, strict=True)
         ]
         fraction = 1.0
-        residual = selectivity(join.residual, {**self.known, **right.columns})
+        residual = selectivity(join.residual, united(self.known, right.columns))
         if join.kind in ("semi", "anti"):
             fraction = semi_fraction(join.kind, pairs, right.rows, residual)
         elif join.kind == "left":
@@ -273,13 +275,13 @@ class _Ordered:
         membership = join.residual is None and join.kind != "left"
         return Extra(needs, fraction, index_bytes(right.rows, [b for _, b in pairs], membership))
 
-    def makers(self, columns: Sequence[Column] | set[Column]) -> int:
+    def makers(self, columns: Iterable[Column]) -> int:
         needs = 0
         for column in columns:
             needs |= self.maker[column]
         return needs
 
-    def classes(self) -> list[list[Key]]:
+    def classes(self) -> list[Equal]:
         """Columns that are equal to one another in the result."""
         found: list[dict[Column, None]] = []
         for equality in self.parts.equalities:
@@ -288,10 +290,10 @@ class _Ordered:
                 joined |= members
                 found.remove(members)
             found.append(joined)
-        return [
-            [Key(self.maker[c].bit_length() - 1, c, self.known[c]) for c in members]
-            for members in found
-        ]
+        return [Equal(list(map(self.key, members)), self.makers(members)) for members in found]
+
+    def key(self, column: Column) -> Key:
+        return Key(self.maker[column].bit_length() - 1, column, self.known[column])
 
     def conditions(self) -> list[Condition]:
         return [
@@ -371,7 +373,7 @@ class _Ordered:
 
     def keys(self, probe: Step, build: Step) -> tuple[list[tuple[Key, Key]], list[tuple[Key, Key]]]:
         """Return the equalities to look up, and those to compare afterwards: one key that may be unique makes the smaller index."""
-        pairs = list(self.group.crossing(probe, build))
+        pairs = self.group.crossing(probe, build)
         if len(pairs) > 1 and not build.repeats:
             for i, (_, b) in enumerate(pairs):
                 unique = b.estimate.unique and may_be_unique([b.estimate], build.base)

@@ -22,6 +22,7 @@ from ..plan.physical import (
     build_side,
     probe_side,
 )
+from ..plan.self_joins import self_key
 from ..plan.types import DataType, Kind
 from .bodies import columns_read, spine, table_rows
 from .chain_estimate import ChainEstimates, expected_column
@@ -69,10 +70,10 @@ class Source:
         return id(self.part), self.keys, self.null_equal
 
 
-def with_reduced_builds(body: Physical, inputs: Sequence[Physical]) -> Physical:
+def with_reduced_builds(body: Physical, estimates: ChainEstimates) -> Physical:
     """Return the body of a pipeline with build sides reduced where that costs less than what it spares."""
     joins = list({id(n): n for n in walk(body) if isinstance(n, HashJoin)}.values())
-    chosen = _chosen(joins, _Costs(ChainEstimates(inputs), _sets(joins)))
+    chosen = _chosen(joins, _Costs(estimates, _sets(joins)))
     return _Reduction(chosen).visit(body) if chosen else body
 
 
@@ -90,7 +91,7 @@ def _chosen(joins: Sequence[HashJoin], costs: _Costs) -> dict[int, tuple[Source,
     spared: dict[Source, dict[int, tuple[float, float]]] = {}
     known: dict[Identity, Source] = {}
     for join in joins:
-        if join.kind not in KINDS or join.null_aware:
+        if join.kind not in KINDS or join.null_aware or costs.is_unbuilt(join):
             continue
         for found in _sources(join):
             source = known.setdefault(found.identity, found)
@@ -159,6 +160,7 @@ class _Costs:
 
     estimates: ChainEstimates
     there: set[Identity]
+    whole: dict[int, float] = field(default_factory=dict)  # by join what its build costs, unreduced
 
     def source(self, source: Source) -> float:
         """What it costs to make the set of keys, unless it is there anyway."""
@@ -180,8 +182,19 @@ class _Costs:
         rows = table_rows(spine(source.part))  # from which a kernel chooses the form of an index
         size = index_bytes(rows, [b for _, b in pairs], membership=True)
         tested = _each(TEST_BIT, size, known.rows, [a for a, _ in pairs])
-        gain = self.built(join, 1.0) - self.built(join, fraction) - tested * known.rows
+        if id(join) not in self.whole:
+            self.whole[id(join)] = self.built(join, 1.0)
+        gain = self.whole[id(join)] - self.built(join, fraction) - tested * known.rows
         return gain if gain >= LEAST_GAIN * known.rows else 0.0, fraction
+
+    def is_unbuilt(self, join: HashJoin) -> bool:
+        """Whether kernels probably look around a row for the others of its key, without an index: `codegen` measures that."""
+        if not reads_build(join) or self_key(join) is None:
+            return False
+        build = self.estimates.relation(build_side(join))
+        keys = [expected_column(build, key) for key in _build_keys(join)]
+        (key,) = keys
+        return key.ascending and key.null_share == 0.0 and not _ascends_strictly(keys)
 
     def built(self, join: HashJoin, share: float) -> float:
         """What it costs to put a share of the rows of the build side into its index."""
@@ -312,6 +325,7 @@ class _Reduction:
             source.null_equal,
             device=node.device,
             reason=node.reason,
+            reduces=True,
             estimate=None if rows is None else rows * fraction,
         )
         return replace(made, left=reduced) if build is made.left else replace(made, right=reduced)

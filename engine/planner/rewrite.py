@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import operator
+from collections.abc import Iterable, Mapping
 
 from ..plan.expr import Column, ColumnRef, Expr, Subquery, columns_of, substitute
 from ..plan.logical import Item, Join, Logical, Project
 from ..plan.node import walk
-
-
-def map_expressions(node: Logical, rewrite: Callable[[Expr], Expr]) -> Logical:
-    """Return `node` with its own expressions rewritten, or `node` itself when all came back as they were."""
-    changed = False
-
-    def track(expr: Expr) -> Expr:
-        nonlocal changed
-        new = rewrite(expr)
-        changed = changed or new is not expr
-        return new
-
-    rewritten = node.map_expressions(track)
-    return rewritten if changed else node
 
 
 def replace_columns(expr: Expr, replacement: Mapping[Column, Expr]) -> Expr:
@@ -38,6 +25,14 @@ def pass_on(columns: Iterable[Column]) -> tuple[Item, ...]:
 def narrow(plan: Logical, columns: tuple[Column, ...]) -> Logical:
     """Return `plan` with exactly these of its columns, in this order."""
     return plan if plan.columns == columns else Project(plan, pass_on(columns))
+
+
+def unless_same(made: Logical, node: Logical) -> Logical:
+    """Return `node` itself where `made` is the same node over the same objects."""
+    over_same = len(made.children) == len(node.children) and all(
+        map(operator.is_, made.children, node.children)
+    )
+    return node if over_same and made == node else made
 
 
 def is_passed(item: Item) -> bool:

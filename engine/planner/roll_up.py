@@ -106,7 +106,8 @@ def _over_groups(node: HashAggregate, groups: Physical, names: Names) -> HashAgg
     for column, call in node.aggregates:
         part = names[column]
         items.append((part, ColumnRef(part)))
-        calls.append((column, AggregateCall(call.function, (ColumnRef(part),), call.type)))
+        whole = AggregateCall(call.function, (ColumnRef(part),), call.type, span=call.span)
+        calls.append((column, whole))
     below = (
         ComputeColumns(groups, tuple(dict(items).items()), estimate=groups.estimate)
         if renamed

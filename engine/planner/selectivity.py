@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
+from typing import Protocol
 
 from ..plan.expr import Call, Case, Cast, Column, ColumnRef, Expr, InList, Literal, Value, conjuncts
 
@@ -46,7 +47,47 @@ class ColumnEstimate:
     ascending: bool = False
 
 
-Columns = Mapping[Column, ColumnEstimate]
+class Columns(Protocol):
+    """Estimates by column, as a dict or `Lazily`."""
+
+    def get(self, column: Column, /) -> ColumnEstimate | None: ...
+    def __getitem__(self, column: Column, /) -> ColumnEstimate: ...
+    def __contains__(self, column: object, /) -> bool: ...
+
+
+class Lazily:
+    """Estimates of columns, each worked out when it is first asked for: most columns of most nodes never are.
+
+    `work_out` returns None for a column that is not there.
+    """
+
+    __slots__ = ("known", "work_out")
+
+    def __init__(self, work_out: Callable[[Column], ColumnEstimate | None]) -> None:
+        self.work_out = work_out
+        self.known: dict[Column, ColumnEstimate] = {}
+
+    def get(self, column: Column) -> ColumnEstimate | None:
+        found = self.known.get(column)
+        if found is None:
+            found = self.work_out(column)
+            if found is not None:
+                self.known[column] = found
+        return found
+
+    def __getitem__(self, column: Column) -> ColumnEstimate:
+        found = self.get(column)
+        if found is None:
+            raise KeyError(column)
+        return found
+
+    def __contains__(self, column: object) -> bool:
+        return isinstance(column, Column) and self.get(column) is not None
+
+
+def united(columns: Columns, more: Columns) -> Columns:
+    """Return the estimates of both; where both know a column, those of `more`."""
+    return Lazily(lambda column: more.get(column) or columns.get(column))
 
 
 def number(value: Value) -> float | None:
@@ -78,9 +119,9 @@ def selectivity(predicate: Expr | Iterable[Expr] | None, columns: Columns) -> fl
     return min(1.0, max(share, 0.0))
 
 
-def narrowed(columns: Columns, predicate: Expr) -> dict[Column, ColumnEstimate]:
+def narrowed(columns: Columns, predicate: Expr) -> Columns:
     """Return the estimates of columns under a predicate: tighter bounds and fewer values."""
-    found = dict(columns)
+    found: dict[Column, ColumnEstimate] = {}
     parts = list(conjuncts(predicate))
     ranges, rest = _ranges(parts, columns)
     for column, (low, high) in ranges.items():
@@ -98,16 +139,16 @@ def narrowed(columns: Columns, predicate: Expr) -> dict[Column, ColumnEstimate]:
     for part in rest:
         match part:
             case Call(function="eq", args=(ColumnRef(column=column), Literal() as value)) if (
-                column in found
+                column in columns
             ):
                 at = number(value.value)
-                found[column] = replace(
-                    found[column], distinct=1.0, low=at, high=at, null_share=0.0
-                )
-            case InList(operand=ColumnRef(column=column), values=values) if column in found:
-                few = min(found[column].distinct, float(len(values)))
-                found[column] = replace(found[column], distinct=few, null_share=0.0)
-    return found
+                known = found.get(column) or columns[column]
+                found[column] = replace(known, distinct=1.0, low=at, high=at, null_share=0.0)
+            case InList(operand=ColumnRef(column=column), values=values) if column in columns:
+                known = found.get(column) or columns[column]
+                few = min(known.distinct, float(len(values)))
+                found[column] = replace(known, distinct=few, null_share=0.0)
+    return united(columns, found) if found else columns
 
 
 Range = tuple[float | None, float | None]

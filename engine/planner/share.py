@@ -7,7 +7,7 @@ keeps the columns of both, and each reader gets its own under its own ids, which
 from __future__ import annotations
 
 import dataclasses
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,7 +29,7 @@ from ..plan.physical import (
 
 MAX_ROUNDS = 16
 SCANS = (ParquetScan, MemoryScan, RangeScan, ValuesScan)
-IGNORED = ("device", "reason", "estimate", "not_fused", "keep", "build", "pruned")
+IGNORED = ("device", "reason", "estimate", "not_fused", "keep", "build", "pruned", "span")
 
 Mapping = dict[Column, Column]
 
@@ -48,11 +48,31 @@ def _largest_group(plan: Physical) -> list[Physical] | None:
     """Return parts that compute the same, or None; a scan alone is no part, since scanned columns are cached."""
     shapes = Shapes()
     groups: dict[int, dict[int, Physical]] = defaultdict(dict)
-    for node in walk(plan):
-        if not isinstance(node, (*SCANS, ComputeColumns)):
-            groups[shapes.of(node).key][id(node)] = node
+    for node in _alike(plan):
+        groups[shapes.of(node).key][id(node)] = node
     shared = [list(g.values()) for g in groups.values() if len(g) > 1]
     return max(shared, key=lambda g: shapes.of(g[0]).size, default=None)
+
+
+def _alike(plan: Physical) -> list[Physical]:
+    """Return the parts that have the operators and tables of another one, which is soon told and rules out most of them."""
+    numbers: dict[Hashable, int] = {}
+    known: dict[int, int] = {}
+
+    def number(node: Physical) -> int:
+        if id(node) not in known:
+            table = getattr(node, "table", None)
+            outline = (type(node) if table is None else id(table), *map(number, node.children))
+            known[id(node)] = numbers.setdefault(outline, len(numbers))
+        return known[id(node)]
+
+    number(plan)
+    counts = Counter(known.values())
+    return [
+        node
+        for node in walk(plan)
+        if counts[known[id(node)]] > 1 and not isinstance(node, (*SCANS, ComputeColumns))
+    ]
 
 
 def _with_shared(plan: Physical, group: list[Physical]) -> Physical:

@@ -20,10 +20,12 @@ MAX_STEPS = 8  # rewritings of one node in a row; each makes it smaller or moves
 
 def simplified(expr: Expr, known: Known = frozenset()) -> Expr:
     """Return the simplest form of an expression; `known` are columns that are never NULL."""
-    return transform_up(expr, lambda e: _settled(e, known))
+    return transform_up(expr, lambda e: _settled(e, known)) if expr.CHILDREN else expr
 
 
 def _settled(expr: Expr, known: Known) -> Expr | None:
+    if not expr.CHILDREN:
+        return None  # columns and literals are simple
     current = expr
     for _ in range(MAX_STEPS):
         new = _step(current, known)

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ..errors import Span
 from ..plan.expr import (
     FALSE,
     TRUE,
@@ -68,20 +69,22 @@ class Attachment:
         if expr not in self._answers:
             match expr:
                 case ScalarSubquery():
-                    self._answers[expr] = self._scalar(self.take(expr.plan))
+                    self._answers[expr] = self._scalar(self.take(expr.plan), expr.span)
                 case Exists():
                     self._answers[expr] = self._exists(self.take(expr.plan))
                 case Quantified():
                     self._answers[expr] = self._quantified(expr)
         return self._answers[expr]
 
-    def _scalar(self, plan: Logical) -> Expr:
+    def _scalar(self, plan: Logical, span: Span | None) -> Expr:
         match plan:
             case Project(input=Values(made=(), rows=((),)), items=((_, expr),)):
                 return expr  # (SELECT e) without a FROM
         column = plan.columns[0]
         kind: JoinKind = "left" if at_most_one_row(plan) else "single"
-        self.plan = join(self.plan, plan, "inner" if exactly_one_row(plan) else kind)
+        if exactly_one_row(plan):
+            kind = "inner"
+        self.plan = unnested(Join(self.plan, plan, kind, span=span))
         return ColumnRef(column)
 
     def _exists(self, plan: Logical) -> Expr:
@@ -101,7 +104,9 @@ class Attachment:
     def _any(self, expr: Quantified, plan: Logical) -> Expr:
         """Return the three-valued value of operands <op> ANY (plan)."""
         if exactly_one_row(plan) and len(expr.operands) == 1:
-            return Call(expr.op, (expr.operands[0], self._scalar(plan)), BOOLEAN, expr.span)
+            return Call(
+                expr.op, (expr.operands[0], self._scalar(plan, expr.span)), BOOLEAN, expr.span
+            )
         if is_by_extremes(expr):
             return self._by_extremes(expr.op, expr.operands[0], plan)
         mark = new_column("any", BOOLEAN)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..plan.expr import AggregateCall, Column, ColumnRef
@@ -40,16 +39,16 @@ class Steps:
         return early
 
 
-def in_two_steps(node: HashAggregate, inputs: Sequence[Physical], hashed: bool) -> Steps | None:
+def in_two_steps(node: HashAggregate, estimates: ChainEstimates, hashed: bool) -> Steps | None:
     """Return an aggregation over a chain in two steps, where a kernel cannot hold it in one, or None.
 
     `hashed`: kernels number groups by hash tables too.
     """
-    distinct = with_distinct_rows(node, inputs) if hashed else None
+    distinct = with_distinct_rows(node, estimates) if hashed else None
     return distinct or by_build_row(node)
 
 
-def with_distinct_rows(node: HashAggregate, inputs: Sequence[Physical]) -> Steps | None:
+def with_distinct_rows(node: HashAggregate, estimates: ChainEstimates) -> Steps | None:
     """Count the values of an argument among groups that have it for a key; few combinations one kernel counts by itself.
 
     HashAggregate(k, count(distinct a), x)  ->  HashAggregate(k, count(a), HashAggregate(k, a, x))
@@ -60,7 +59,7 @@ def with_distinct_rows(node: HashAggregate, inputs: Sequence[Physical]) -> Steps
         return None
     (argument,) = arguments
     assert isinstance(argument, ColumnRef)
-    known = ChainEstimates(inputs).relation(node.input)
+    known = estimates.relation(node.input)
     keys = tuple(dict.fromkeys((*node.keys, argument.column)))
     if math.prod(domain(expected_column(known, key)) for key in keys) <= DISTINCT_GROUPS:
         return None

@@ -74,6 +74,29 @@ def test_with_all_reductions(start: int, connection: Any, monkeypatch: pytest.Mo
     check(start, connection)
 
 
+@pytest.mark.parametrize(
+    "joined",
+    [
+        "x join x y on x.a = y.a",
+        "x left join x y on x.a = y.b",
+        "x full join x y on x.a = y.b",
+        "x join x y on x.a = y.b join w on w.p = y.a left join x z on z.b = w.q",
+    ],
+)
+@pytest.mark.parametrize(
+    "part",
+    [
+        "select t.a, w.q as b from t left join w on w.p = t.a",
+        "select a, (select max(q) from w where p = t.a) as b from t",
+        "select a, b from t where exists (select 1 from w where p = t.b)",
+    ],
+    ids=["left", "single", "semi"],
+)
+def test_joins_that_a_query_reads_twice(part: str, joined: str, connection: Any) -> None:
+    query = f"with x as ({part}) select x.a, x.b, y.a as ya, y.b as yb from {joined}"
+    assert_same_as_duckdb(query, TABLES, backend="cpu", connection=connection, ordered=False)
+
+
 @pytest.mark.parametrize("name", TPCH)
 def test_tpch(name: str, connection: Any, tpch_tables: Any) -> None:
     for table, path in tpch_tables.items():

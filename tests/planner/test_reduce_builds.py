@@ -91,6 +91,19 @@ def test_a_filtered_table_in_the_order_of_its_keys_is_ranked_as_a_whole() -> Non
     assert _reduced(query, tables=_shop(150_000_000, in_order=True)) == []
 
 
+@pytest.mark.parametrize("in_order", [False, True])
+def test_rows_that_are_found_without_an_index(in_order: bool) -> None:
+    """A table in the order of a key that repeats is joined with itself by that; other keys have an index."""
+    rows = 600_000_000
+    made = table("sales", rows, item=(BIGINT, 1, rows // 4), shop=(BIGINT, 1, 1_000_000))
+    known = {**made.known.columns}
+    known["item"] = replace(known["item"], likely_sorted=in_order)
+    tables = Tables({"sales": replace(made, known=TableStatistics(rows, known))})
+    assert len(_reduced(OTHER_SHOPS, tables=tables)) == (not in_order)
+    other = OTHER_SHOPS.replace("o.item = s.item", "o.item = s.item + 1")
+    assert len(_reduced(other, tables=tables)) == 1
+
+
 def test_two_joins_share_the_set() -> None:
     query = OTHER_SHOPS + (
         "and not exists (select * from sales p where p.item = s.item and p.amount < s.amount)"

@@ -63,8 +63,13 @@ def checked(value: Value, data_type: DataType, kernel: Kernel) -> Value:
             parts.append(Apply(operator, (wide, Number(bound, Machine.I64)), Machine.BOOL))
     for part in parts:
         doubt(part, [value.valid], kernel)
+    return Value(value.term, value.valid, _held(interval, bounds))
+
+
+def _held(interval: Interval, bounds: Interval) -> Interval:
+    """What of an interval is within bounds; all of these when nothing is, since every row is in doubt then."""
     held = Interval(max(interval.low, bounds.low), min(interval.high, bounds.high))
-    return Value(value.term, value.valid, held if held.low <= held.high else bounds)
+    return held if held.low <= held.high else bounds
 
 
 def type_bounds(data_type: DataType) -> Interval | None:
@@ -97,7 +102,7 @@ def _operate(operator: str, left: Value, right: Value, kernel: Kernel) -> Value:
     }[operator](right.interval)
     if not interval.fits_i64:
         _doubt_overflow(operator, left, right, kernel)
-        interval = Interval(max(interval.low, WHOLE_I64.low), min(interval.high, WHOLE_I64.high))
+        interval = _held(interval, WHOLE_I64)
     machine = Machine.I32 if interval.fits_i32 and _fit_i32(left, right) else Machine.I64
     term = Apply(operator, (convert(left.term, machine), convert(right.term, machine)), machine)
     return Value(term, valid, interval)

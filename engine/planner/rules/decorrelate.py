@@ -22,7 +22,7 @@ from ...plan.logical import (
 )
 from ...plan.node import walk
 from ..check import made_by
-from ..rewrite import has_subquery, map_expressions, narrow, swapped
+from ..rewrite import has_subquery, narrow, swapped
 from ..subqueries import Attachment, filter_by, unnested
 from .simplify import simplify
 
@@ -89,7 +89,7 @@ class _Decorrelation:
 
     def _attached(self, node: Logical, below: Logical) -> Logical:
         attachment = Attachment(below, self.take)
-        rewritten = map_expressions(node, attachment.without_subqueries)
+        rewritten = node.map_expressions(attachment.without_subqueries)
         return rewritten.with_children([attachment.plan])
 
     def _join_condition(self, node: Join) -> Logical:

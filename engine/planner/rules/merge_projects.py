@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from ...plan.expr import AggregateCall, Column, ColumnRef, Expr, Literal
 from ...plan.logical import Aggregate, Item, Join, Logical, Project, Sort
 from ...plan.node import transform_up, walk
-from ..rewrite import map_expressions, pass_on, replace_columns
+from ..rewrite import pass_on, replace_columns
 
 
 def merge_projects(plan: Logical) -> Logical | None:
@@ -59,7 +59,7 @@ def _is_renaming(items: tuple[Item, ...]) -> bool:
 def _inlined(node: Logical, below: Project) -> Logical:
     """Return `node` over the projection's input, reading expressions instead of the projection's columns."""
     replacement = dict(below.items)
-    inlined = map_expressions(node, lambda e: replace_columns(e, replacement))
+    inlined = node.map_expressions(lambda e: replace_columns(e, replacement))
     return inlined.with_children([below.input])
 
 

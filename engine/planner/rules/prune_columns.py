@@ -37,7 +37,7 @@ def prune_columns(plan: Logical) -> Logical | None:
     Column storage pays for each column that is touched.
     """
     result = narrow(_prune(plan, frozenset(plan.columns)), plan.columns)
-    return None if result == plan else result
+    return None if result is plan else result
 
 
 def _prune(node: Logical, needed: Needed) -> Logical:
@@ -62,7 +62,9 @@ def _prune(node: Logical, needed: Needed) -> Logical:
             below = _prune(x, frozenset().union(*(columns_of(e) for _, e in kept_items)))
             if not kept_items:
                 return below
-            return dataclasses.replace(node, input=below, items=kept_items)
+            if len(kept_items) == len(items):
+                return node.with_children([below])
+            return Project(below, kept_items)
         case Sort(input=x, keys=keys):
             return node.with_children([_prune(x, needed.union(*(columns_of(k) for k in keys)))])
         case Limit(input=x, per=per):
@@ -84,7 +86,10 @@ def _prune_aggregate(node: Aggregate, needed: Needed) -> Logical:
     if not node.keys and not calls and node.grouping_sets is None:
         return ONE_ROW
     read = frozenset().union(*(columns_of(e) for _, e in (*node.keys, *calls)))
-    return dataclasses.replace(node, input=_prune(node.input, read), aggregates=calls)
+    below = _prune(node.input, read)
+    if len(calls) == len(node.aggregates):
+        return node.with_children([below])
+    return dataclasses.replace(node, input=below, aggregates=calls)
 
 
 def _prune_join(node: Join, needed: Needed) -> Logical:
@@ -126,6 +131,8 @@ def _prune_set_operation(node: SetOperation, needed: Needed) -> Logical:
     for side in (node.left, node.right):
         wanted = tuple(side.columns[i] for i in places)
         sides.append(narrow(_prune(side, frozenset(wanted)), wanted))
+    if len(places) == len(node.made):
+        return node.with_children(sides)
     return dataclasses.replace(
         node, left=sides[0], right=sides[1], made=tuple(node.made[i] for i in places)
     )

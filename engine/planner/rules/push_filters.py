@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 
 from ...plan.expr import (
     FALSE,
@@ -29,7 +30,7 @@ from ...plan.logical import (
 )
 from ..implied import implied, implied_across
 from ..nullness import rejects_nulls
-from ..rewrite import pass_on, reads_only, replace_columns, swapped
+from ..rewrite import pass_on, reads_only, replace_columns, swapped, unless_same
 from ..simplification import simplified
 
 Parts = list[Expr]
@@ -50,11 +51,15 @@ def push_filters(plan: Logical) -> Logical | None:
     of what its branches say of it.
     """
     result = _push(plan, [])
-    return None if result == plan else result
+    return None if result is plan else result
 
 
 def _push(node: Logical, parts: Parts) -> Logical:
-    """Return `node` with `parts` applied to it or below."""
+    """Return `node` with `parts` applied to it or below, itself where they change nothing."""
+    return unless_same(_pushed(node, parts), node)
+
+
+def _pushed(node: Logical, parts: Parts) -> Logical:
     match node:
         case Filter(input=x, predicate=predicate):
             return _push(x, _distinct([*parts, *conjuncts(predicate)]))
@@ -85,11 +90,15 @@ def _distinct(parts: Parts) -> Parts:
     return list(dict.fromkeys(parts))
 
 
-def _split(parts: Parts, columns: object) -> tuple[Parts, Parts]:
+def _split(parts: Parts, columns: Iterable[Column]) -> tuple[Parts, Parts]:
     """Return the parts that read only `columns`, and the others."""
-    own = frozenset(columns)  # type: ignore[call-overload]
-    below = [p for p in parts if reads_only(p, own)]
-    return below, [p for p in parts if not reads_only(p, own)]
+    below: Parts = []
+    above: Parts = []
+    if parts:
+        own = frozenset(columns)
+        for part in parts:
+            (below if reads_only(part, own) else above).append(part)
+    return below, above
 
 
 def _filtered(node: Logical, parts: Parts) -> Logical:
@@ -151,14 +160,15 @@ def _push_inner(node: Join, parts: Parts) -> Logical:
                 to_left, others = _split(own, left.columns)
                 to_right, here = _split(others, right.columns)
                 condition = conjunction(here) if here else None
-                return Join(deal(left, to_left), deal(right, to_right), "inner", condition)
+                made = Join(deal(left, to_left), deal(right, to_right), "inner", condition)
+                return unless_same(made, inner)
             case Filter(input=x):
-                return deal(x, own)
+                return unless_same(deal(x, own), inner)
         return _push(inner, own)
 
     gather(node)
     found = _distinct(found)
-    everything = found + implied(found, [frozenset(leaf.columns) for leaf in leaves])
+    everything = found + implied(found, [leaf.columns for leaf in leaves])
     return deal(node, everything)
 
 

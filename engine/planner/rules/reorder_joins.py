@@ -8,7 +8,7 @@ from ...plan.expr import Call, Expr, conjunction, conjuncts
 from ...plan.logical import Filter, Join, Logical
 from ...plan.types import BOOLEAN
 from ..estimate import Estimates
-from ..join_graph import JoinGraph, Member, build_graph
+from ..join_graph import JoinGraph, Member, build_graph, equal_expressions
 from ..join_order import Step, best_order
 from ..rewrite import narrow
 
@@ -77,11 +77,10 @@ def _with_own_equalities(relations: list[Logical], parts: list[Expr]) -> list[Lo
     `build_graph` joins two sets by one equality for each class of equal expressions, so that equalities within one relation have to hold
     in it already.
     """
-    graph = build_graph(relations, parts, [], Estimates())
     found = list(relations)
-    for members in graph.classes:
-        for unit in {m.unit for m in members}:
-            own = [m.expr for m in members if m.unit == unit]
+    for members in equal_expressions(relations, parts)[0]:
+        for unit in set(members.values()):
+            own = [expr for expr, made_by in members.items() if made_by == unit]
             tests: list[Expr] = [Call("eq", (own[0], other), BOOLEAN) for other in own[1:]]
             if tests:
                 found[unit] = Filter(found[unit], conjunction(tests))

@@ -6,10 +6,9 @@ import dataclasses
 
 from ...plan.expr import TRUE, AggregateCall, Call, Expr
 from ...plan.logical import Aggregate, Filter, Join, Logical
-from ...plan.node import transform_up, walk
+from ...plan.node import transform_up
 from ..facts import never_null
 from ..nullness import is_never_null
-from ..rewrite import map_expressions
 from ..simplification import Known, as_condition, simplified
 
 ASKS_FOR_NULLS = frozenset(("is_null", "is_not_null", "coalesce", "is_distinct", "is_not_distinct"))
@@ -46,8 +45,8 @@ def _simplify_node(node: Logical) -> Logical | None:
                 return node
             return dataclasses.replace(node, condition=None if simpler == TRUE else simpler)
         case Aggregate():
-            return map_expressions(node, lambda e: _simplified_aggregate(e, known))
-    return map_expressions(node, lambda e: simplified(e, known))
+            return node.map_expressions(lambda e: _simplified_aggregate(e, known))
+    return node.map_expressions(lambda e: simplified(e, known))
 
 
 def _simplify_null_aware(node: Join) -> Logical:
@@ -64,14 +63,15 @@ def _simplify_null_aware(node: Join) -> Logical:
 
 def _known(node: Logical) -> Known:
     """Return the input's columns that are never NULL, when an expression asks."""
-    asks = any(
-        isinstance(e, Call) and e.function in ASKS_FOR_NULLS
-        for expr in node.expressions
-        for e in walk(expr)
-    )
-    if not asks:
+    if not any(_asks(expr) for expr in node.expressions):
         return frozenset()
     return frozenset().union(*(never_null(child) for child in node.children))
+
+
+def _asks(expr: Expr) -> bool:
+    if isinstance(expr, Call) and expr.function in ASKS_FOR_NULLS:
+        return True
+    return bool(expr.CHILDREN) and any(map(_asks, expr.children))
 
 
 def _simplified_aggregate(expr: Expr, known: Known) -> Expr:
