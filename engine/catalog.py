@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from typing import Literal as OneOf
 
 from .errors import CatalogError, InvalidQuery, TypeMismatch, UnknownName, nearest
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 KEPT_FILES = 256  # read_parquet calls whose table is remembered
 
+Tree = TypeVar("Tree")
 FilesKey = tuple[tuple[str, ...], tuple[tuple[str, object], ...]]
 
 
@@ -31,6 +32,14 @@ class View:
     name: str
     text: str
     columns: tuple[str, ...]
+    _trees: list[Any] = field(default_factory=list, compare=False, repr=False)
+
+    def tree(self, parse: Callable[[str], Tree]) -> Tree:
+        """Return what `parse` makes of the text, which is asked once: queries name a view many times, and no one changes a tree."""
+        if not self._trees:
+            self._trees.append(parse(self.text))
+        tree: Tree = self._trees[0]
+        return tree
 
 
 class Catalog:
@@ -53,21 +62,20 @@ class Catalog:
 
         Raises `DataError` when the files are gone or damaged.
         """
+        found = self._objects.get(name.lower())
+        if found is None or isinstance(found, View):
+            return None
         from .storage.parquet import ParquetTable
 
-        found = self._objects.get(name.lower())
-        if isinstance(found, View):
-            return None
         if isinstance(found, ParquetTable) and not found.is_current():
             new = ParquetTable.open(found.patterns, found.options, found.name)
             self.replace_table(found, new)
             return new
         return found
 
-    def view(self, name: str) -> tuple[str, tuple[str, ...]] | None:
-        """Return the text of a view and its given column names."""
+    def view(self, name: str) -> View | None:
         found = self._objects.get(name.lower())
-        return (found.text, found.columns) if isinstance(found, View) else None
+        return found if isinstance(found, View) else None
 
     def names(self) -> list[str]:
         """Return the names of all tables and views, in their order."""
@@ -81,13 +89,13 @@ class Catalog:
 
         Raises `DataError`, naming the file or pattern.
         """
-        from .storage.parquet import ParquetTable
-
         key = (tuple(paths), tuple(sorted((options or {}).items(), key=lambda item: item[0])))
         with self._lock:
             known = self._files.get(key)
         if known is not None and known.is_current():
             return known
+        from .storage.parquet import ParquetTable
+
         table = ParquetTable.open(paths, options)
         with self._lock:
             self._files[key] = table

@@ -99,7 +99,7 @@ class Connection:
 
         answer = self._answer(text, params)
         if isinstance(answer, Prepared):
-            return Frame(self, answer.source, answer)
+            return Frame(self, answer.source, answer, answer.text)
         from .storage.memory import MemoryTable
 
         return self._scan(MemoryTable("answer", answer.table))
@@ -252,8 +252,7 @@ class Connection:
                 settings.memory_limit,
             )
         except FuselineError as error:
-            if text is not None:
-                error.with_text(text)
+            error.with_text(text)
             raise
         except RecursionError:
             raise InvalidQuery(TOO_DEEP) from None

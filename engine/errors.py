@@ -1,23 +1,43 @@
 """The exceptions a user can meet, and how an error points into the SQL text.
 
 Every error is one sentence that says what was wrong and, where there is one, the remedy.  An error that has a `Span`
-shows the line of the query with a caret below the place once `with_text` has given it the text.
+shows the line of the query with a caret below the place once `with_text` has given it the text.  Errors of a query that
+runs know values, not places: what evaluates an expression gives them its own (`at`).
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Self
+
+TWO_ROWS = (
+    "More than one row returned by a subquery used as an expression: "
+    "add LIMIT 1 or an aggregate, so that it returns a single row."
+)
+_BRACKETS = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|[()]")
+_DEPTH = {"(": 1, ")": -1}
+_OPENING = re.compile(r"\(\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class ViewText:
+    """The query of a view, as it was written."""
+
+    name: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Characters `start` to `end` (exclusive) of the query text."""
+    """Characters `start` to `end` (exclusive) of the query text, or of the text of a view that it reads."""
 
     start: int
     end: int
+    view: ViewText | None = None
 
 
 class FuselineError(Exception):
@@ -29,11 +49,25 @@ class FuselineError(Exception):
         self.span = span
         self.text: str | None = None
 
-    def with_text(self, text: str) -> Self:
-        """Attach the query text, unless a nested query has attached its own already."""
+    def at(self, span: Span | None) -> None:
+        """Attach the place of what raised; the first that is known is the innermost, and stays."""
+        if self.span is None and self.text is None:
+            self.span = span
+
+    def with_text(self, text: str | None) -> Self:
+        """Attach the query text, or the view's that holds the place, unless a nested query has attached its own already."""
         if self.text is None:
+            view = None if self.span is None else self.span.view
+            if view is not None:
+                text = view.text
+                self.message += f' (in the view "{view.name}")'
             self.text = text
+            if text is not None and self.span is not None:
+                self.span = self._place(text, self.span)
         return self
+
+    def _place(self, text: str, span: Span) -> Span:
+        return balanced(text, span)
 
     def __str__(self) -> str:
         if self.text is None or self.span is None:
@@ -42,7 +76,10 @@ class FuselineError(Exception):
 
 
 class ParseError(FuselineError):
-    """The text is not SQL of this dialect."""
+    """The text is not SQL of this dialect; its place is a token."""
+
+    def _place(self, text: str, span: Span) -> Span:
+        return span
 
 
 class UnknownName(FuselineError):
@@ -108,6 +145,46 @@ def caret(text: str, span: Span) -> str:
     width = max(1, min(span.end, line_end) - start)
     padding = "".join("\t" if c == "\t" else " " for c in text[line_start:start])
     return f"{prefix}{text[line_start:line_end]}\n{' ' * len(prefix)}{padding}{'^' * width}"
+
+
+def balanced(text: str, span: Span) -> Span:
+    """Extend `span` to the parentheses that close or open those of its part of the text: `f(a` -> `f(a, 'b')`."""
+    depth = lowest = 0
+    for found in _BRACKETS.finditer(text, span.start, span.end):
+        depth += _DEPTH.get(found.group(), 0)
+        lowest = min(lowest, depth)
+    start, end, still_open = span.start, span.end, depth - lowest
+    for found in _BRACKETS.finditer(text, span.end) if still_open else ():
+        still_open += _DEPTH.get(found.group(), 0)
+        if not still_open:
+            end = found.end()
+            break
+    for _ in range(-lowest):
+        opening = _OPENING.search(text, 0, start)
+        if opening is None:
+            break
+        start = opening.start()
+    return Span(start, end, span.view)
+
+
+@contextmanager
+def located(span: Span | None) -> Iterator[None]:
+    """Give errors from inside the place of what raises them."""
+    try:
+        yield
+    except FuselineError as error:
+        error.at(span)
+        raise
+
+
+@contextmanager
+def in_text(text: str | None) -> Iterator[None]:
+    """Give errors from inside the text that their places are in."""
+    try:
+        yield
+    except FuselineError as error:
+        error.with_text(text)
+        raise
 
 
 def nearest(name: str, candidates: Iterable[str], count: int = 3) -> str:

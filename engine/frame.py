@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .combining import How, join_plans, set_operation
-from .errors import ExecutionError, InvalidQuery
+from .errors import ExecutionError, InvalidQuery, in_text
 from .functions import Expression, as_column, count, sort_key
 from .group_by import GroupBy
 from .other_names import missing
@@ -41,10 +41,13 @@ class Frame:
     [('Oslo', Decimal('7')), ('Rome', Decimal('5'))]
     """
 
-    def __init__(self, connection: Connection, plan: Logical, key: object = None) -> None:
+    def __init__(
+        self, connection: Connection, plan: Logical, key: object = None, text: str | None = None
+    ) -> None:
         self._connection = connection
         self._plan = plan
         self._key = key
+        self._text = text  # the SQL that all places of the plan's expressions are in
         self._profile: Profile | None = None
 
     # What it is
@@ -137,7 +140,7 @@ class Frame:
         `on` is a column name or a list of names that both have, which come out once, or a condition such as
         `a["k"] == b["k"]`.  Other columns of `other` whose names are taken get `suffix`.  `cross` takes no `on`.
         """
-        return self.over(join_plans(self._plan, _plan_of(other), on, how, suffix))
+        return self._with(other, join_plans(self._plan, _plan_of(other), on, how, suffix))
 
     def group_by(self, *keys: Columns, **named: Any) -> GroupBy:
         """Group rows of equal keys; follow with `.agg(...)`."""
@@ -175,15 +178,15 @@ class Frame:
 
     def union(self, other: Frame, distinct: bool = False) -> Frame:
         """Return the rows of both, by position; with `distinct` each different row once."""
-        return self.over(set_operation(self._plan, _plan_of(other), "union", not distinct))
+        return self._with(other, set_operation(self._plan, _plan_of(other), "union", not distinct))
 
     def intersect(self, other: Frame) -> Frame:
         """Return the different rows that both have."""
-        return self.over(set_operation(self._plan, _plan_of(other), "intersect", False))
+        return self._with(other, set_operation(self._plan, _plan_of(other), "intersect", False))
 
     def except_(self, other: Frame) -> Frame:
         """Return the different rows that `other` has not."""
-        return self.over(set_operation(self._plan, _plan_of(other), "except", False))
+        return self._with(other, set_operation(self._plan, _plan_of(other), "except", False))
 
     # Results
 
@@ -242,7 +245,8 @@ class Frame:
         """Return the plan at a stage: logical, rules, optimized, physical, analyze or all."""
         from .explain import explain
 
-        return explain(self._connection, self._plan, stage)
+        with in_text(self._text):
+            return explain(self._connection, self._plan, stage)
 
     def __len__(self) -> int:
         return self.count()
@@ -277,7 +281,8 @@ class Frame:
     # Inside
 
     def _run(self) -> Result:
-        result = self._connection.run(self._plan, self._key)
+        with in_text(self._text):
+            result = self._connection.run(self._plan, self._key)
         self._profile = result.profile
         return result
 
@@ -288,7 +293,12 @@ class Frame:
         return self.limit(rows + 1).to_arrow()
 
     def over(self, plan: Logical) -> Frame:
-        return Frame(self._connection, plan)
+        return Frame(self._connection, plan, text=self._text)
+
+    def _with(self, other: Frame, plan: Logical) -> Frame:
+        """Return a frame of both; errors show no place where that could be in either of two texts."""
+        text = self._text if self._text == other._text else None
+        return Frame(self._connection, plan, text=text)
 
     def _column(self, name: str) -> Column:
         return find_column(self._plan.columns, name)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .connection import Connection
-from .errors import FuselineError
+from .errors import FuselineError, in_text
 from .plan.statements import Query
 from .runtime.profile import Profile
 
@@ -59,7 +59,8 @@ def _statement(connection: Connection, text: str, label: str) -> Iterator[Warmed
     start = time.perf_counter()
     for statement in plan_sql(text, connection.catalog):
         if isinstance(statement, Query):
-            profile = connection.run(statement.plan).profile
+            with in_text(text):
+                profile = connection.run(statement.plan).profile
             yield _warmed(label, profile, time.perf_counter() - start)
         else:
             run_statement(connection, statement)

@@ -15,7 +15,6 @@ from .bind_expr import bind
 from .bind_query import bind_query
 from .parse import first_word, split
 from .scope import Catalog, Parameters, Scope, Session
-from .spans import balanced
 from .statements import bind_statement, starts_query
 
 # What others use, they import from here: a thread imports the package, and would wait for one that waits for it
@@ -39,7 +38,5 @@ def plan_sql(
                 parameters.check_all_used()
             yield statement
     except FuselineError as error:
-        if error.text is None and error.span is not None:
-            error.span = balanced(text, error.span)
         error.with_text(text)
         raise

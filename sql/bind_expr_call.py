@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from sqlglot import exp
 
-from fuseline.errors import InvalidQuery, Span, UnknownName, Unsupported, nearest
+from fuseline.errors import InvalidQuery, Span, UnknownName, Unsupported, balanced, nearest
 from fuseline.plan import derived, infer
 from fuseline.plan.expr import Call, Expr, Literal, SortKey
 from fuseline.plan.functions import sql_names
@@ -17,7 +17,7 @@ from fuseline.plan.types import BIGINT
 
 from . import functions
 from .scope import Scope
-from .spans import balanced, span_of
+from .spans import span_of
 
 _QUANTILES = ("quantile_cont", "quantile_disc")
 

@@ -156,7 +156,7 @@ def _natural(left: Source, right: Source, join: exp.Join) -> list[exp.Identifier
             span_of(join.this),
         )
     place = span_of(join.this)
-    meta = {} if place is None else {"first": place.start, "last": place.end}
+    meta = {} if place is None else {"first": place.start, "last": place.end, "view": place.view}
     identifiers = [exp.to_identifier(name, quoted=True) for name in common]
     for identifier in identifiers:
         identifier.meta.update(meta)

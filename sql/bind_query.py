@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, ParseError, Unsupported
@@ -55,7 +53,7 @@ def _with(node: exp.Expr, scope: Scope) -> Scope:
             )
         columns = tuple(column.name for column in entry.args["alias"].args.get("columns") or ())
         cte = Cte(name, entry.this, columns, scope)
-        scope = dataclasses.replace(scope, ctes={**scope.ctes, name.lower(): cte})
+        scope = scope.changed(ctes={**scope.ctes, name.lower(): cte})
     return scope
 
 

@@ -16,7 +16,7 @@ from fuseline.plan.logical import Distinct, Filter, Item, Logical, Project
 from .bind_from import bind_from
 from .bind_group import Grouping, GroupKeys, bind_group, is_aggregated
 from .bind_order import RowLimit, bind_limit, bind_order, order_rows, ordinal
-from .scope import Scope
+from .scope import Scope, Source
 from .select_list import SelectItem, select_list
 from .spans import span_of
 
@@ -30,6 +30,7 @@ _UNSUPPORTED = {
     "connect": "CONNECT BY",
     "kind": "SELECT AS",
 }
+_BEFORE_SELECT = ("expressions", "with_", "from_", "joins")  # what FROM, or its caller, has bound
 
 
 def bind_select(node: exp.Select, scope: Scope) -> Logical:
@@ -41,10 +42,12 @@ def bind_select(node: exp.Select, scope: Scope) -> Logical:
         raise ParseError("SELECT needs at least one column or *.", span_of(node))
     source = bind_from(node, scope)
     plan = source.plan
+    if _is_all(node, source):
+        return plan
     scope = scope.over(source)
     items = select_list(node, scope)
     aliases = {i.alias.lower(): i.this for i in node.expressions if isinstance(i, exp.Alias)}
-    scope = dataclasses.replace(scope, aliases=aliases)
+    scope = scope.changed(aliases=aliases)
     where = node.args.get("where")
     if where is not None:
         plan = Filter(plan, infer.condition(scope.inside("WHERE").bind(where.this)))
@@ -60,6 +63,20 @@ def bind_select(node: exp.Select, scope: Scope) -> Logical:
     if parts.having is not None:
         plan = Filter(plan, parts.having)
     return _finish(plan, items, parts, limit)
+
+
+def _is_all(node: exp.Select, source: Source) -> bool:
+    """Whether a SELECT is `SELECT * FROM ...` and no more, as that of most views, so that FROM gives its rows as they are."""
+    item = node.expressions[0]
+    return (
+        type(item) is exp.Star
+        and len(node.expressions) == 1
+        and not any(item.args.values())
+        and not any(value for key, value in node.args.items() if key not in _BEFORE_SELECT)
+        and not any(relation.refused for relation in source.relations)
+        and bool(source.star)
+        and source.star == tuple((column.name, column) for column in source.plan.columns)
+    )
 
 
 def _first(value: object) -> exp.Expr | None:
@@ -105,7 +122,7 @@ def _bind_parts(node: exp.Select, items: Sequence[SelectItem], scope: Scope) -> 
     after = _after_grouping(scope, keys) if grouped else scope
     predicate = None
     if having is not None:
-        place = dataclasses.replace(after.inside("HAVING", aggregates=True), aliases_first=True)
+        place = after.inside("HAVING", aggregates=True).changed(aliases_first=True)
         predicate = infer.condition(place.bind(having.this))
     sort_keys: tuple[SortKey, ...] = ()
     if order is not None:
@@ -125,7 +142,7 @@ def _after_grouping(scope: Scope, keys: GroupKeys | None) -> Scope:
         columns = {column for r in scope.relations for column in r.by_name.get(name, ())}
         if not columns & grouped:
             aliases[name] = node
-    return dataclasses.replace(scope, aliases=aliases, aliases_first=True)
+    return scope.changed(aliases=aliases, aliases_first=True)
 
 
 def _bind_distinct(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from pathlib import PurePath
+from functools import partial
 
 from sqlglot import exp
 
-from fuseline.errors import FuselineError, InvalidQuery, UnknownName, Unsupported
+from fuseline.catalog import View
+from fuseline.errors import FuselineError, InvalidQuery, UnknownName, Unsupported, ViewText
 from fuseline.plan.expr import Column, ColumnRef, new_column
 from fuseline.plan.logical import Aggregate, Logical, Project, Range, Scan, Table
 from fuseline.plan.types import BIGINT
@@ -16,7 +17,7 @@ from fuseline.plan.types import BIGINT
 from .constants import integer_constant, plain_constant
 from .parse import parse, split
 from .scope import Cte, Parameters, Relation, Scope, Source, suggestion
-from .spans import balanced, span_of
+from .spans import mark, span_of
 
 _SCHEMAS = ("main", "temp")
 _PARQUET_FUNCTIONS = ("read_parquet", "parquet_scan")
@@ -54,10 +55,12 @@ def named(
             f'The table "{name}" has {len(columns)} columns and is given {len(renamed)} names.',
             span_of(alias),
         )
-    names = [identifier.name for identifier in renamed]
-    plan, columns = _renamed(plan, columns, names)
-    names += [column_name for column_name, _ in columns[len(names) :]]
-    star = tuple((new, column) for new, (_, column) in zip(names, columns, strict=True))
+    star = tuple(columns)
+    if renamed:
+        names = [identifier.name for identifier in renamed]
+        plan, columns = _renamed(plan, columns, names)
+        names += [column_name for column_name, _ in columns[len(names) :]]
+        star = tuple((new, column) for new, (_, column) in zip(names, columns, strict=True))
     return Source(plan, (Relation(name, star),), {}, star)
 
 
@@ -71,10 +74,10 @@ def _renamed(
     }
     renamed: Logical
     match plan:
-        case Project(items=items) if names:
+        case Project(items=items):
             changed = tuple((c if e == ColumnRef(c) else new.get(c, c), e) for c, e in items)
             renamed = dataclasses.replace(plan, items=changed)
-        case Aggregate(keys=keys, aggregates=aggregates) if names:
+        case Aggregate(keys=keys, aggregates=aggregates):
             changed = tuple((c if e == ColumnRef(c) else new.get(c, c), e) for c, e in keys)
             calls = tuple((new.get(c, c), call) for c, call in aggregates)
             renamed = dataclasses.replace(plan, keys=changed, aggregates=calls)
@@ -90,6 +93,8 @@ def _unique_names(columns: Sequence[Column]) -> list[tuple[str, Column]]:
 
 def unique_names(names: Sequence[str]) -> list[str]:
     """Return `names` with _1, _2 ... behind those that came before, as DuckDB names the columns of a subquery."""
+    if len({name.lower() for name in names}) == len(names):
+        return list(names)
     taken: set[str] = set()
     result = []
     for name in names:
@@ -115,11 +120,11 @@ def _bind_name(node: exp.Table, around: Scope) -> Source:
             return _of_table(table, node, name)
         view = catalog.view(name)
         if view is not None:
-            return _bind_view(name, view, node, around)
+            return _bind_view(view, node, around)
     path = ".".join(part.name for part in node.parts)
     if _is_path(path):
         table = _read_parquet(around, [path], {}, node)
-        return _of_table(table, node, PurePath(path).name.split(".")[0])
+        return _of_table(table, node, path.rstrip("/").rpartition("/")[2].partition(".")[0])
     raise _unknown_table(name if schema is None else path, node, around)
 
 
@@ -127,6 +132,8 @@ def _of_table(table: Table, node: exp.Expr, default: str) -> Source:
     """Scan a table, whose `unsupported` columns, if any, fail only where a query names them."""
     source = named(*_scan(table), node, default)
     reasons: dict[str, str] = getattr(table, "unsupported", {})
+    if not reasons:
+        return source
     refused = {name.lower(): reason for name, reason in reasons.items()}
     relations = tuple(dataclasses.replace(r, refused=refused) for r in source.relations)
     return dataclasses.replace(source, relations=relations)
@@ -149,35 +156,39 @@ def _bind_cte(cte: Cte, node: exp.Table) -> Source:
     return _given_names(plan, columns, cte.columns, node)
 
 
-def _bind_view(
-    name: str, view: tuple[str, tuple[str, ...]], node: exp.Table, around: Scope
-) -> Source:
+def _bind_view(view: View, node: exp.Table, around: Scope) -> Source:
     """Bind a view's own text, where no name of the query around it is visible."""
-    text, names = view
-    outer = around.session
+    name, text, outer = node.name, view.text, around.session
     if name.lower() in outer.views or len(outer.views) > _MAX_VIEW_DEPTH:
         raise InvalidQuery(f'The view "{name}" reads itself.', span_of(node))
     session = dataclasses.replace(
         outer, parameters=Parameters(()), text=text, views=(*outer.views, name.lower())
     )
     try:
-        plan = Scope(session).bind_query(parse(next(split(text))))
+        plan = Scope(session).bind_query(view.tree(partial(_parse_view, view.name)))
     except FuselineError as error:
-        if error.span is not None and error.text is None:
-            error.span = balanced(text, error.span)
-        error.message += f' (in the view "{name}")'
+        if error.span is None or error.span.view is None:
+            error.message += f' (in the view "{name}")'
         error.with_text(text)
         raise
-    return _given_names(plan, _unique_names(plan.columns), names, node)
+    return _given_names(plan, _unique_names(plan.columns), view.columns, node)
+
+
+def _parse_view(name: str, text: str) -> exp.Expr:
+    tree = parse(next(split(text)))
+    mark(tree, ViewText(name, text))
+    return tree
 
 
 def _given_names(
     plan: Logical, columns: list[tuple[str, Column]], names: Sequence[str], node: exp.Table
 ) -> Source:
     """Apply the column list of a WITH entry or view, then that of the alias."""
-    plan, renamed = _renamed(plan, columns, names)
-    given = [(new, column) for new, (_, column) in zip(names, renamed, strict=False)]
-    return named(plan, [*given, *renamed[len(given) :]], node, node.name)
+    if names:
+        plan, renamed = _renamed(plan, columns, names)
+        given = [(new, column) for new, (_, column) in zip(names, renamed, strict=False)]
+        columns = [*given, *renamed[len(given) :]]
+    return named(plan, columns, node, node.name)
 
 
 def _is_path(name: str) -> bool:

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from sqlglot import exp
 
-from fuseline.errors import Span
+from fuseline.errors import Span, balanced
 
-from .spans import balanced, span_of
+from .spans import span_of
 
 # Words of DuckDB's grammar that are likely names of columns or functions; it quotes them.
 _QUOTED = frozenset((

@@ -9,7 +9,6 @@ subqueries, parameters, and whether an aggregate may stand here.  Two convention
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,6 +16,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
+from fuseline.catalog import View
 from fuseline.errors import (
     AmbiguousName,
     FuselineError,
@@ -39,8 +39,7 @@ class Catalog(Protocol):
 
     def table(self, name: str) -> Table | None: ...
 
-    def view(self, name: str) -> tuple[str, tuple[str, ...]] | None:
-        """Return the text of a view and the column names it was given, if any."""
+    def view(self, name: str) -> View | None: ...
 
     def names(self) -> list[str]:
         """Return the names of all tables and views."""
@@ -174,6 +173,12 @@ class Scope:
     def parameters(self) -> Parameters:
         return self.session.parameters
 
+    def changed(self, **fields: object) -> Scope:
+        """Return a copy with other fields, for a quarter of what `dataclasses.replace` takes: a query needs dozens."""
+        copy = object.__new__(Scope)
+        copy.__dict__.update(self.__dict__, **fields)
+        return copy
+
     def bind(self, node: exp.Expr) -> Expr:
         """Bind an expression in this scope."""
         return self.session.bind_expression(node, self)
@@ -184,7 +189,7 @@ class Scope:
 
     def inside(self, clause: str, *, aggregates: bool = False) -> Scope:
         """Return this scope for another clause."""
-        return dataclasses.replace(self, clause=clause, allow_aggregates=aggregates)
+        return self.changed(clause=clause, allow_aggregates=aggregates)
 
     def nested(self) -> Scope:
         """Return the empty scope of a query within this one, which sees its columns and WITH entries."""
@@ -192,14 +197,11 @@ class Scope:
 
     def over(self, source: Source) -> Scope:
         """Return this scope with the tables of `source` in it."""
-        return dataclasses.replace(
-            self, relations=source.relations, merged=source.merged, star=source.star
-        )
+        return self.changed(relations=source.relations, merged=source.merged, star=source.star)
 
     def inside_aggregate(self) -> Scope:
         """Return this scope for the arguments of an aggregate function, which hold no aggregate themselves."""
-        return dataclasses.replace(
-            self,
+        return self.changed(
             clause="the arguments of an aggregate",
             allow_aggregates=False,
             in_aggregate=True,
@@ -241,7 +243,7 @@ class Scope:
     def _bind_alias(self, name: str, node: exp.Expr) -> Expr:
         # Without the alias itself: `select x + 1 as x` reads a column x or is an error.
         rest = {k: v for k, v in self.aliases.items() if k != name.lower()}
-        inner = dataclasses.replace(self, aliases=rest, aliases_first=False)
+        inner = self.changed(aliases=rest, aliases_first=False)
         return self.session.bind_expression(node, inner)
 
     def _column(self, names: list[str], span: Span | None) -> Column | None:
@@ -334,5 +336,7 @@ def _qualified(relation: Relation, name: str) -> str:
 
 
 def _span_of_parts(parts: Sequence[exp.Expr]) -> Span | None:
+    if len(parts) == 1:
+        return span_of(parts[0])
     spans = [span for span in map(span_of, parts) if span is not None]
-    return Span(spans[0].start, spans[-1].end) if spans else None
+    return Span(spans[0].start, spans[-1].end, spans[0].view) if spans else None

@@ -132,12 +132,16 @@ class Chunk:
 
 
 def value(expr: Expr, chunk: Chunk) -> Vector:
-    """Return the values of `expr`, or one constant."""
+    """Return the values of `expr`, or one constant; an error gets the place of the innermost expression that raised it."""
     if chunk.num_rows == 0:  # not even a constant may raise
         return Vector.from_arrow(pa.array([], tables.physical_type(expr.type)), expr.type)
-    if id(expr) in chunk.shared:
-        return chunk.once(id(expr), lambda: _value(expr, chunk))
-    return _value(expr, chunk)
+    try:
+        if id(expr) in chunk.shared:
+            return chunk.once(id(expr), lambda: _value(expr, chunk))
+        return _value(expr, chunk)
+    except FuselineError as error:
+        error.at(expr.span)
+        raise
 
 
 def _value(expr: Expr, chunk: Chunk) -> Vector:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from ...errors import ExecutionError
+from ...errors import TWO_ROWS, ExecutionError
 from ...plan import physical as p
 from ...plan.expr import Column, Expr, columns_of
 from ..context import Context
@@ -104,7 +104,7 @@ def _finished(node: JoinNode, left: Table, right: Table, pairs: Pairs) -> Table:
     if node.kind == "single":
         matches = np.bincount(left_rows, minlength=1)
         if int(matches.max()) > 1:
-            raise ExecutionError(_TWO_ROWS)
+            raise ExecutionError(TWO_ROWS, node.span)
     lonely_left = lonely_right = np.zeros(0, np.int64)
     if node.kind in ("left", "full", "single"):
         lonely_left = _absent(left_rows, left.num_rows)
@@ -114,12 +114,6 @@ def _finished(node: JoinNode, left: Table, right: Table, pairs: Pairs) -> Table:
         left_rows = np.concatenate([left_rows, lonely_left, np.full(len(lonely_right), -1)])
         right_rows = np.concatenate([right_rows, np.full(len(lonely_left), -1), lonely_right])
     return _joined(node, left, right, left_rows, right_rows)
-
-
-_TWO_ROWS = (
-    "More than one row returned by a subquery used as an expression: "
-    "add LIMIT 1 or an aggregate, so that it returns a single row."
-)
 
 
 def _joined(

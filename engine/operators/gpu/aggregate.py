@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 
 import pylibcudf as plc
 
+from ...errors import located
 from ...plan import physical as p
 from ...plan.expr import AggregateCall, Column, ColumnRef
 from ..context import Context
@@ -98,7 +99,8 @@ def hash_aggregate(node: p.HashAggregate, inputs: tuple[Table, ...], context: Co
     variants: dict[Hashable, Groups] = {}
     answers: list[tuple[Groups, HeldAnswer]] = []
     for _, call in node.aggregates:
-        answers.append(_ask(call, groups, variants))
+        with located(call.span):
+            answers.append(_ask(call, groups, variants))
         context.check()
     # Any variant has all groups, so that the rows as they are need no look when nothing asks about them.
     lead = next(iter(variants.values())) if variants and not groups.was_asked else groups
@@ -106,8 +108,9 @@ def hash_aggregate(node: p.HashAggregate, inputs: tuple[Table, ...], context: Co
         members.run()
         context.check()
     columns = _keys_again(node, lead.group_keys, table)
-    for (column, _), (members, answer) in zip(node.aggregates, answers, strict=True):
-        columns[column.id] = _aligned(answer(), members, lead)
+    for (column, call), (members, answer) in zip(node.aggregates, answers, strict=True):
+        with located(call.span):
+            columns[column.id] = _aligned(answer(), members, lead)
     return Table(columns, lead.count)
 
 

@@ -102,14 +102,21 @@ def _moves_by_literal(expr: Expr) -> bool:
 
 
 def value(expr: Expr, scope: Scope) -> Value:
-    """Return the value of an expression in the rows of a scope; arbitrary in rows that are not active."""
+    """Return the value of an expression in the rows of a scope; arbitrary in rows that are not active.
+
+    An error gets the place of the innermost expression that raised it.
+    """
     if isinstance(expr, Literal):
         return literal(expr)
     found = scope.find(expr)
     if found is None:
-        found = _of_codes(expr, scope)
-        if found is None:
-            found = _computed(expr, scope)
+        try:
+            found = _of_codes(expr, scope)
+            if found is None:
+                found = _computed(expr, scope)
+        except FuselineError as error:
+            error.at(expr.span)
+            raise
         scope.known[expr] = found
     return found
 

@@ -81,7 +81,7 @@ def hash_join(node: p.HashJoin, inputs: tuple[Table, ...], context: Context) -> 
             if pairs is None:
                 return finish(node, left, right, inner_pairs(keys))
             if node.kind == "single":
-                check_single(pairs.count, left.num_rows)
+                check_single(node, pairs.count, left.num_rows)
             return joined(node, left, right, pairs)
 
 
@@ -221,7 +221,7 @@ def _cross(node: p.NestedLoopJoin, left: Table, right: Table, context: Context) 
     if not count:
         return finish(node, left, right, no_pairs())
     if node.kind == "single":
-        check_single(right.num_rows, 1)
+        check_single(node, right.num_rows, 1)
     if 1 in (left.num_rows, right.num_rows):
         both = _side_by_side(left, right)
         return tables.only(both, node.columns)

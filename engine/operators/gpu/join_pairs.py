@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pylibcudf as plc
 
-from ...errors import ExecutionError
+from ...errors import TWO_ROWS, ExecutionError
 from ...plan import physical as p
 from ...plan.expr import Expr, columns_of
 from ..context import Context
@@ -126,7 +126,7 @@ def finish(node: Join, left: Table, right: Table, pairs: Pairs) -> Table:
             alone = unpaired(pairs.left, left.num_rows)
             result = add_left(pairs, alone)
             if node.kind == "single":
-                check_single(result.count, left.num_rows)
+                check_single(node, result.count, left.num_rows)
             return joined(node, left, right, result)
         case "full":
             lone_right = unpaired(pairs.right, right.num_rows)
@@ -134,13 +134,10 @@ def finish(node: Join, left: Table, right: Table, pairs: Pairs) -> Table:
             return joined(node, left, right, add_right(result, lone_right))
 
 
-def check_single(result_rows: int, left_rows: int) -> None:
+def check_single(node: Join, result_rows: int, left_rows: int) -> None:
     """Raise `ExecutionError` when a left row came out more than once."""
     if result_rows > left_rows:
-        raise ExecutionError(
-            "More than one row returned by a subquery used as an expression: "
-            "a scalar subquery can only return a single row."
-        )
+        raise ExecutionError(TWO_ROWS, node.span)
 
 
 def joined(node: Join, left: Table, right: Table, pairs: Pairs) -> Table:
