@@ -8,6 +8,8 @@ Where the key is a stored column whose values ascend strictly, its rows need not
 there, it is the row number.  Else a row's number of places among 32 numbers is counted from the row of the least of these: a
 64-bit word for 32 numbers instead of 32 row numbers, written in the order of rows.
 
+Where a table in the order of a key is joined with itself by that key, there is no index at all (`joins.neighbours`).
+
 What few probes find lies behind something smaller, which answers most of them from a cache: row numbers behind a bit each
 (`guarded`, and then they need no filling), bits behind those of a sieve, which many numbers share (`sieved`).
 
@@ -19,6 +21,8 @@ where the number was there before, so does `insert_guarded(members, heads, numbe
 `find_hashed_raw` take a BOOL after the number, which says whether there is one.  Numbers are I64, or I32 where they are not hashed.
 `rank_rows` ranks all rows of a column, `find_rank(ranks, number)` is the I32 row, or -1; `pass_bits(bits, number)` is the I32
 number, or -1 where its bit is not set.
+`first_alike(codes, row)` is the I32 number of the first row with the code of a row, `next_alike(codes, row, rows)` that of the row after it, if it
+has the same code and is one of so many rows, or -1.
 `mark_sieve(sieve, shift, number)` is the number as I64, and so is `pass_sieve(sieve, shift, number)`, or -1 where no such number was
 marked; `in_sieve(sieve, shift, number)` is a BOOL.  Two bits of one word stand for a number; `shift` is `Index.sieve_shift`.
 """
@@ -63,6 +67,7 @@ class Form(StrEnum):
     DIRECT = "direct"  # heads: int32[slots], row numbers; links: int32[rows] where keys repeat; or members, unfilled heads
     PLACED = "placed"  # nothing: the number is the row
     RANKED = "ranked"  # ranks: uint64[slots / 32]
+    NEIGHBOURS = "neighbours"  # nothing: the rows of a key lie around the one that looks for them
     HASHED = "hashed"  # heads: int32[slots], links: int32[rows], numbers: int64[rows]
 
 

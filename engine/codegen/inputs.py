@@ -14,10 +14,20 @@ def input_of(column: Column, encoded: EncodedColumn) -> Input:
     nullable = encoded.validity is not None
     match encoded.encoding:
         case Narrow(width=8):
-            return Input(column, 8, nullable, raw=Interval(encoded.low or 0, encoded.high or 0))
+            whole = Interval(encoded.low or 0, encoded.high or 0)
+            return Input(column, 8, nullable, raw=whole, clustered=encoded.clustered)
         case Narrow(base, step, width):
             last = 0 if encoded.high is None else (encoded.high - base) // step
-            return Input(column, width, nullable, base, step, last + 1, ascending=encoded.ascending)
+            return Input(
+                column,
+                width,
+                nullable,
+                base,
+                step,
+                last + 1,
+                ascending=encoded.ascending,
+                clustered=encoded.clustered,
+            )
         case Dictionary(values, width):
             return Input(column, width, nullable, codes=max(len(values), 1), values=values)
         case Plain(width):

@@ -24,7 +24,8 @@ class Input:
 
     `width` is the bytes of a code; `codes` how many different codes there may be, None where the code is the value itself:
     for floats (`machine` F32 or F64) and for integers of 8 bytes (`raw`, their interval).  `values` is the sorted
-    dictionary, an Arrow array.  `ascending`: no row's value is NULL, and each is greater than that of the row before.
+    dictionary, an Arrow array.  `ascending`: no row's value is NULL, and each is greater than that of the row before; `clustered`: none
+    is NULL or less than that of the row before, and few rows have the same.
     """
 
     column: Column
@@ -37,6 +38,7 @@ class Input:
     machine: Machine | None = None
     raw: Interval | None = None
     ascending: bool = False
+    clustered: bool = False
 
     @property
     def interval(self) -> Interval:

@@ -17,6 +17,7 @@ import pylibcudf as plc
 from ..plan.types import DataType, Kind
 from .encode import DISTINCT_SAMPLE, DISTINCT_SHARE, SAMPLE
 from .encodings import (
+    MOST_ALIKE,
     PADDING,
     Dictionary,
     EncodedColumn,
@@ -149,17 +150,28 @@ def spread(rows: int, count: int) -> plc.Column:
 
 
 def with_order(column: EncodedColumn) -> EncodedColumn:
-    """Look whether values ascend: a sample first, which few columns pass that may."""
-    if not column.may_ascend:
+    """Look whether values ascend, or at least never fall nor repeat often: a sample first, which few columns pass that may."""
+    if not column.may_be_clustered:
         return column
     sample, codes = _sample(column.codes), column.codes
-    ascending = bool((sample[1:] > sample[:-1]).all())
-    if ascending and column.rows > 1:
-        last = column.rows - 1
-        before, after = plc.copying.slice(codes, [0, last, 1, column.rows])
-        less = plc.binaryop.binary_operation(before, after, Operator.LESS, BOOL8)
-        ascending = bool(plc.reduce.reduce(less, plc.aggregation.all(), BOOL8).to_py())
-    return replace(column, ascending=ascending)
+    if bool((sample[1:] < sample[:-1]).any()):
+        return column
+    ascending = bool((sample[1:] > sample[:-1]).all()) and _all_rows(codes, Operator.LESS, 1)
+    clustered = ascending or (
+        _all_rows(codes, Operator.LESS_EQUAL, 1)
+        and _all_rows(codes, Operator.NOT_EQUAL, MOST_ALIKE)
+    )
+    return replace(column, ascending=ascending, clustered=clustered)
+
+
+def _all_rows(codes: plc.Column, operator: Any, distance: int) -> bool:
+    """Whether something holds of each row and the one that comes so many rows after it."""
+    rows = codes.size()
+    if rows <= distance:
+        return True
+    before, after = plc.copying.slice(codes, [0, rows - distance, distance, rows])
+    held = plc.binaryop.binary_operation(before, after, operator, BOOL8)
+    return bool(plc.reduce.reduce(held, plc.aggregation.all(), BOOL8).to_py())
 
 
 # Strings

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from ..plan.types import DataType, Kind
 from .encodings import (
+    MOST_ALIKE,
     PADDING,
     Dictionary,
     EncodedColumn,
@@ -97,18 +98,22 @@ def _narrow(
 
 
 def with_order(column: EncodedColumn, threads: int = 1) -> EncodedColumn:
-    """Look whether values ascend: a sample first, which few columns pass that may."""
+    """Look whether values ascend, or at least never fall nor repeat often: a sample first, which few columns pass that may."""
     codes = column.codes
-    picked = codes[:: max(1, len(codes) // SAMPLE)] if column.may_ascend else codes[:0]
-    if not column.may_ascend or not bool((picked[1:] > picked[:-1]).all()):
+    picked = codes[:: max(1, len(codes) // SAMPLE)] if column.may_be_clustered else codes[:0]
+    if not column.may_be_clustered or bool((picked[1:] < picked[:-1]).any()):
         return column
 
-    def of_block(rows: slice) -> bool:
+    def of_block(rows: slice) -> tuple[bool, bool]:
         part = codes[max(rows.start - 1, 0) : rows.stop]
-        return bool((part[1:] > part[:-1]).all())
+        if bool((part[1:] > part[:-1]).all()):
+            return True, True
+        many = codes[max(rows.start - MOST_ALIKE, 0) : rows.stop]
+        rises = bool((part[1:] >= part[:-1]).all())
+        return False, rises and bool((many[MOST_ALIKE:] != many[:-MOST_ALIKE]).all())
 
-    ascending = all(each_block(len(codes), threads, of_block))
-    return replace(column, ascending=ascending)
+    strictly, clustered = zip(*each_block(len(codes), threads, of_block), strict=True)
+    return replace(column, ascending=all(strictly), clustered=all(clustered))
 
 
 def _extremes(integers: Any, mask: Any, threads: int) -> tuple[int, int]:

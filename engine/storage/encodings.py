@@ -13,6 +13,8 @@ from typing import Any
 from ..plan.types import DataType
 
 PADDING = 64  # bytes: kernels load whole words, which must not leave the buffer
+# Rows of one value in a clustered column: whoever looks for them goes through the rows around one, until the value is another
+MOST_ALIKE = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,8 @@ class EncodedColumn:
     `codes` has `rows` elements of `encoding.width` bytes, in a buffer padded to `PADDING`; `validity` is a bitmap, least
     significant bit first, or None without NULLs.  `low` and `high` are the extremes of the valid values, integers as in
     registers (unscaled, days, microseconds), None for floats, strings and columns of NULLs alone.  `ascending`: there are rows and
-    no NULLs, and each value is greater than the one before (False: that is not known).
+    no NULLs, and each value is greater than the one before (False: that is not known); `clustered` that no value is less than the one
+    before, and none is that of more than `MOST_ALIKE` rows, as in a table that lies in the order of a foreign key.
     """
 
     type: DataType
@@ -62,15 +65,16 @@ class EncodedColumn:
     high: int | None
     nbytes: int
     ascending: bool = False
+    clustered: bool = False
 
     @property
-    def may_ascend(self) -> bool:
-        """Whether there are integers enough between the extremes for all rows to differ."""
+    def may_be_clustered(self) -> bool:
+        """Whether there are integers enough between the extremes for the rows not to repeat too often."""
         if not self.rows or self.nulls or not isinstance(self.encoding, Narrow):
             return False
         assert self.low is not None
         assert self.high is not None
-        return (self.high - self.low) // self.encoding.step >= self.rows - 1
+        return (self.high - self.low) // self.encoding.step >= (self.rows - 1) // MOST_ALIKE
 
 
 def narrow_for(low: int, high: int, step: int) -> Narrow:

@@ -13,7 +13,6 @@ import numpy as np
 from fuseline.codegen.groups.accumulate import Accumulator
 from fuseline.codegen.groups.grouping import Grouping
 from fuseline.codegen.indexes import SIEVE_BITS, Form, Index, Part
-from fuseline.codegen.kernel import Kernel
 from fuseline.codegen.loop import (
     Apply,
     Convert,
@@ -121,11 +120,6 @@ def sifted(made: Index, function: str) -> Term:
     return Function(function, (Name(made.sieve.name, I32), shift, key), I64) if made.sieved else key
 
 
-def kernel() -> Kernel:
-    no_source: Any = None
-    return Kernel(no_source)
-
-
 def relation(at: int, row: str, rows: int) -> Relation:
     return Relation(at, Stored(at, ()), rows, row)
 
@@ -153,7 +147,8 @@ def build_program(made: Index) -> Program:
         "scan_index",
         (BUILD_KEY,),
         NAMES,
-        kernel(),
+        (),
+        (),
         body,
         None,
         None,
@@ -244,7 +239,8 @@ def main_program(
         f"scan_{kind}",
         (FACT_KEY, AMOUNT),
         NAMES,
-        kernel(),
+        (),
+        (),
         probe(kind, made),
         None,
         grouping,
@@ -268,7 +264,8 @@ def filter_program(source: Input) -> Program:
         "scan_rows",
         (source,),
         NAMES,
-        kernel(),
+        (),
+        (),
         (Let(keep, term),),
         keep,
         None,

@@ -278,8 +278,8 @@ def _launch(
     signature = emit_cuda.signature(program)
     pointers = [name for name, kind in signature if kind.startswith("*")]
     known |= zip(pointers, _pointers(program, columns), strict=False)
-    known |= {p.name: s for p, s in zip(program.kernel.parameters, _scalars(program), strict=True)}
-    known |= {t.name: a for t, a in zip(program.kernel.tables, _tables(program), strict=True)}
+    known |= {p.name: s for p, s in zip(program.parameters, _scalars(program), strict=True)}
+    known |= {t.name: a for t, a in zip(program.tables, _tables(program), strict=True)}
     cuda.launch(namespace[program.name], [known[name] for name, _ in signature])
 
 
@@ -337,13 +337,13 @@ def _pointers(program: Program, columns: Sequence[Any]) -> list[Any]:
 
 
 def _scalars(program: Program) -> list[Any]:
-    return [getattr(np, p.machine.value)(p.value) for p in program.kernel.parameters]
+    return [getattr(np, p.machine.value)(p.value) for p in program.parameters]
 
 
 def _tables(program: Program) -> list[Any]:
     return [
         t.array.astype(np.uint8 if t.machine is Machine.BOOL else t.machine.value)
-        for t in program.kernel.tables
+        for t in program.tables
     ]
 
 

@@ -178,11 +178,11 @@ def test_the_check_of_hashed_keys() -> None:
 def test_a_cubin_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second time it is read; a damaged file is dropped and made anew."""
     (program,) = programs("select count(*), sum(i) from t where i > 1", TABLES, monkeypatch)
-    file = device.kernel_file(program, "a plan", tmp_path, HOPPER)
+    file = device.kernel_file(program, lambda: "a plan", tmp_path, HOPPER)
     assert not file.is_compiled
     code, origin = file.cubin()
     assert origin == "compiler"
-    again = device.kernel_file(program, "the same with other constants", tmp_path, HOPPER)
+    again = device.kernel_file(program, lambda: "the same with other constants", tmp_path, HOPPER)
     assert again.path == file.path
     assert again.cubin() == (code, "disk")
     file.path.with_suffix(".cubin").write_bytes(b"not a cubin")

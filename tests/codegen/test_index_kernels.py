@@ -52,7 +52,7 @@ JOINS_BEHIND = [
 def filled(given: Data, made: Index, directory: Path, threads: int = 1) -> dict[str, Any]:
     """The index, filled on the CPU."""
     program = build_program(made)
-    kernel, _ = host.compiled(program, "a plan", directory)
+    kernel, _ = host.compiled(program, lambda: "a plan", directory)
     memory: dict[str, Any] = {}
     columns = codes(given.build_key, BUILD_KEY)
     rows = len(given.build_key)
@@ -66,7 +66,7 @@ def fact_columns(given: Data, program: Program) -> list[Any]:
 
 
 def run(given: Data, program: Program, memory: dict[str, Any], directory: Path) -> host.Outcome:
-    kernel, _ = host.compiled(program, "a plan", directory)
+    kernel, _ = host.compiled(program, lambda: "a plan", directory)
     columns = fact_columns(given, program)
     return host.run(kernel, program, columns, len(given.fact_key), 1, memory=memory)
 
@@ -182,7 +182,7 @@ def test_rows_out_on_the_cpu(linked: bool, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(host, "ROOM", 1)
     given, made = data(5, repeated=linked), index(Form.DIRECT, linked)
     program = main_program("left", made, rows_out=(0, 1))
-    kernel, _ = host.compiled(program, "a plan", tmp_path)
+    kernel, _ = host.compiled(program, lambda: "a plan", tmp_path)
     host.load(kernel, program, fact_columns(given, program))
     memory = filled(given, made, tmp_path)
     found = host.list_rows(kernel, program, fact_columns(given, program), 1000, 2, memory)

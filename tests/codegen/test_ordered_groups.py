@@ -212,6 +212,25 @@ def test_rows_that_find_a_row_elsewhere(runs: Runs, monkeypatch: pytest.MonkeyPa
     assert 0 < len(stay) < len(expected(program, outcome))
 
 
+@pytest.mark.parametrize(("keys", "least"), [("short groups", 1), ("longer than a word", 4)])
+def test_rows_that_look_around_them(
+    keys: str, least: int, runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of one key are found without an index, by the number of the row."""
+    monkeypatch.setattr(runs, "main", lambda *given: None)  # which knows no condition
+    query = (
+        "select k, sum(n), count(*) from t a where exists "
+        f"(select * from t b where b.k = a.k and b.n > a.n + 20) group by k having count(*) > {least}"
+    )
+    program, columns, rows, outcome, condition = conditioned(query, {"t": table(KEYS_OF[keys])})
+    assert not program.buffers
+    found, count, _, _ = simulated(with_order(program, condition), columns, rows)
+    place = list(coming_out(program)).index(program.folded[1].accumulators[0])
+    stay = {k: v for k, v in expected(program, outcome).items() if v[place] > least}
+    assert (found, count) == (stay, len(stay))
+    assert 0 < len(stay) < len(expected(program, outcome))
+
+
 @pytest.mark.parametrize("side", ["u", "(select * from u where x > 9) u"])
 def test_nothing_is_looked_for_behind_the_last_row(
     side: str, runs: Runs, monkeypatch: pytest.MonkeyPatch

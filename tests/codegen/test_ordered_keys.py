@@ -149,7 +149,7 @@ def test_kernels_for_hopper(simulate: Simulate, tmp_path: Path) -> None:
     programs = simulate(SELECTED["nested"], tables(ORDERED[GAPS]))
     assert any(p.ranking is not None for p in programs)
     for program in programs:
-        file = device.kernel_file(program, "a plan", tmp_path, (9, 0))
+        file = device.kernel_file(program, lambda: "a plan", tmp_path, (9, 0))
         code, _ = file.cubin()
         assert code[:4] == b"\x7fELF"
         if program.ranking is not None:

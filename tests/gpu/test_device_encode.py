@@ -127,6 +127,10 @@ def test_widths_and_steps(values: list[Any]) -> None:
         [-(2**63), 0, 2**63 - 1],
         list(range(0, 1_000_000, 10)),
         [*range(70_000), 69_999],
+        [1, 1, 2, 1],
+        [i // 64 for i in range(100_000)],
+        [*[0] * 64, *[1] * 65, *range(2, 100_000)],
+        [-(2**63), -(2**63), 2**63 - 1],
     ],
 )
 def test_whether_values_ascend(values: list[Any]) -> None:
@@ -139,9 +143,11 @@ def test_whether_values_ascend(values: list[Any]) -> None:
     expected = encode.with_order(host).ascending
     assert expected == (None not in values and values[:1] != [] and values == sorted({*values}))
     assert device_encode.with_order(device).ascending == expected
+    clustered = encode.with_order(host).clustered
+    assert device_encode.with_order(device).clustered == clustered
     by_kernels = found["kernels"]
     assert by_kernels is not None
-    assert by_kernels.ascending == expected
+    assert (by_kernels.ascending, by_kernels.clustered) == (expected, clustered)
 
 
 def test_a_step_that_a_sample_does_not_see() -> None:

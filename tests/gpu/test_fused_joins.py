@@ -13,6 +13,8 @@ import fuseline
 from fuseline.errors import ExecutionError
 from fuseline.operators.context import PipelineReceipt
 from tests.codegen.test_joins import KINDS, SHAPES, SOME, STAR, TYPES, keyed
+from tests.codegen.test_neighbours import QUERIES as NEIGHBOURS
+from tests.codegen.test_neighbours import tables
 from tests.gpu.test_pipeline import assert_same
 
 pytestmark = pytest.mark.gpu
@@ -81,6 +83,17 @@ def test_keys_in_ascending_order(
     (done,) = assert_joined(f"{query} {selected}", tables)
     form = "placed" if spaces == 1 else "ranked"
     assert [build.form for build in done.builds] == [f"{form} behind bits" if selected else form]
+
+
+@pytest.mark.parametrize("query", NEIGHBOURS)
+def test_rows_of_a_key_that_lie_side_by_side(query: str) -> None:
+    keys = np.repeat(np.arange(30_000) * 3, np.arange(30_000) % 7 + 1)
+    given = tables(keys)
+    expected, _ = run(NEIGHBOURS[query], given, fuse="never")
+    found, done = run(NEIGHBOURS[query], given, fuse="always")
+    assert not any(receipt.reason for receipt in done)
+    assert not any(build.kernel.name.startswith("build_t_") for r in done for build in r.builds)
+    assert_same(expected, found)
 
 
 @pytest.mark.parametrize("shape", LARGE)

@@ -33,7 +33,7 @@ def key_of(program: Program) -> Input | None:
     if key.nullable or key.values is not None:
         return None
     columns = {f"{program.names[i.column]}_code": i for i in program.inputs if not i.nullable}
-    given = {p.name for p in program.kernel.parameters}
+    given = {p.name for p in program.parameters}
     used = names_in(grouping.slot) - given
     if len(used) != 1 or not used <= columns.keys():
         return None

@@ -27,6 +27,7 @@ from ..names import free_name
 from ..values import NotFusable, Value
 from .builds import MEMBERSHIP, Builds, equal_keys, leaf_name, needed, payload, probe_keys
 from .joins import Joining, share
+from .neighbours import neighbours
 
 KINDS = ("inner", "left", "single", *MEMBERSHIP)
 Columns = frozenset[Column]
@@ -38,7 +39,7 @@ class Chain:
 
     `counts`: it matters how often a row of the leaf comes through; `repeatable`: it may come through several times.  `given`:
     the leaf's row was found by a probe, so that the row passes all filters; its joins then only say which rows of their
-    build sides belong to it, when these are read.
+    build sides belong to it, when these are read.  `untested`: that row need not pass all filters; they are added here, over aliases.
     """
 
     kernel: Kernel
@@ -46,6 +47,7 @@ class Chain:
     counts: bool = True
     repeatable: bool = True
     given: Reading | None = None
+    untested: list[Expr] | None = None
     guarded: bool = False
     probed: bool = False
     filtered: bool = False
@@ -78,7 +80,11 @@ class Chain:
 
     def filter(self, predicate: Expr | None, scope: Scope, share: float | None = None) -> None:
         """Only rows for which a predicate is true are in; `share` of those so far, by the planner's estimate."""
-        if predicate is None or self.given is not None:
+        if predicate is None:
+            return
+        if self.given is not None:
+            if self.untested is not None:
+                self.untested.append(over(predicate, scope))
             return
         self.filtered = True
         term = translate(over(predicate, scope), self.kernel).term
@@ -120,9 +126,13 @@ class Chain:
         probe = probe_side(node)
         read = needed(node, wanted) | frozenset(probe_keys(node))
         scope = self.walk(probe, read & set(probe.columns))
-        node, side = self.builds.join(node, wanted, self.counts)
+        if node.kind in ("semi", "anti") and self.given is not None:
+            return scope
+        probing: Joining | None = neighbours(self, node, scope, wanted)
+        if probing is None:
+            node, side = self.builds.join(node, wanted, self.counts)
+            probing = Joining(self, node, side, scope, bool(payload(node, wanted)))
         equal = {built: scope[probed] for built, probed in equal_keys(node).items()}
-        probing = Joining(self, node, side, scope, bool(payload(node, wanted)))
         if node.kind in MEMBERSHIP:
             return scope | probing.membership()
         return scope | (probing.inner(equal) if node.kind == "inner" else probing.outer())
@@ -160,10 +170,16 @@ class Chain:
         return scope | right
 
     def payload(
-        self, reading: Reading, chain: Physical, wanted: Columns, counts: bool = True
+        self,
+        reading: Reading,
+        chain: Physical,
+        wanted: Columns,
+        counts: bool = True,
+        untested: list[Expr] | None = None,
     ) -> Scope:
         """The columns of a chain whose leaf's row a probe has found; `counts` as when its index was made."""
-        return Chain(self.kernel, self.builds, counts, given=reading).walk(chain, wanted)
+        found = Chain(self.kernel, self.builds, counts, given=reading, untested=untested)
+        return found.walk(chain, wanted)
 
     def present(self, scope: Scope, reading: Reading) -> Scope:
         """Columns of an outer join's build side: NULL where it found no row, whatever they are computed from."""

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...plan.expr import ColumnRef, new_column
+from ...plan.expr import ColumnRef, Expr, conjunction, new_column
 from ...plan.node import walk
 from ...plan.physical import HashJoin, Physical, build_side, probe_side
 from ...plan.text import expression
@@ -54,11 +54,24 @@ class Joining:
         self.keys = tuple(self.below[k] for k in probe_keys(self.node))
         self.number_name = self.chain.variable(f"{index.name}_number", number_machine(index))
         self.row = self.chain.variable(f"{index.name}_row", Machine.I32)
+        self.untested: list[Expr] | None = None  # filters that rows found need not have passed
 
     @property
     def share(self) -> float | None:
         """Which share of the probe side's rows comes out."""
         return share(self.node, probe_side(self.node))
+
+    @property
+    def conditional(self) -> bool:
+        """Whether a row that has the key may not be one of the join all the same."""
+        return self.node.residual is not None
+
+    def condition(self, made: Scope) -> tuple[Expr, str]:
+        """What rows with the key must fulfil, over aliases, and for people."""
+        residual, untested = self.node.residual, self.untested or []
+        tests = [*([] if residual is None else [over(residual, self.below | made)]), *untested]
+        texts = [*([] if residual is None else [residual]), *untested]
+        return conjunction(tests), " and ".join(map(expression, texts))
 
     @property
     def silent(self) -> bool:
@@ -82,7 +95,7 @@ class Joining:
             leaf_of(build), self.row, optional=optional, keys=self.keys, unique=unique
         )
         counts = chain.counts and self.node.kind not in MEMBERSHIP
-        scope = chain.payload(reading, build, self.side.wanted, counts)
+        scope = chain.payload(reading, build, self.side.wanted, counts, self.untested)
         reading.stored_keys = tuple(scope[k] for k in build_keys(self.node))
         reading.inner = self.node.kind == "inner"
         return reading, scope
@@ -116,6 +129,8 @@ class Joining:
         made = made | equal
         # Which the estimate of the join knows
         chain.filter(self.node.residual, self.below | made, 1.0)
+        for test in self.untested or []:
+            chain.filter(test, {}, 1.0)
         return made
 
     def outer(self) -> Scope:
@@ -140,12 +155,12 @@ class Joining:
 
     def _outer_repeated(self) -> Scope:
         """A left join that may find several rows for one, or none: with a condition, it asks first whether there is any."""
-        chain, kernel, residual = self.chain, self.chain.kernel, self.node.residual
+        chain, kernel = self.chain, self.chain.kernel
         if not chain.repeatable or self.silent:
             raise NotFusable("a row of a build side may be found several times by its own joins")
         chain.guard()
         none = Number(-1, Machine.I32)
-        found, key = (None, self.number()) if residual is None else self._found()
+        found, key = self._found() if self.conditional else (None, self.number())
         first, following = self._rows(key)
         if found is not None:
             first = Select(found, first, none, Machine.I32)
@@ -153,12 +168,12 @@ class Joining:
         kernel.state(Each(self.row, first, following, once=True, step=self.step))
         kernel.mark_found(reading)
         kernel.repeats = True
-        if residual is not None:
-            held = translate(over(residual, self.below | made), kernel).term
+        if found is not None:
+            condition, shown = self.condition(made)
+            held = translate(condition, kernel).term
             kernel.settle()
             absent = negated(kernel.present(reading))
-            step = f"where {expression(residual)}"
-            kernel.state(Guard(Apply("|", (absent, held), Machine.BOOL), step))
+            kernel.state(Guard(Apply("|", (absent, held), Machine.BOOL), f"where {shown}"))
         return chain.present(made, reading)
 
     def membership(self) -> Scope:
@@ -211,12 +226,12 @@ class Joining:
         chain, kernel = self.chain, self.chain.kernel
         index, residual = self.side.index, self.node.residual
         found = chain.variable(f"{index.name}_found", Machine.BOOL)
-        if residual is None:
+        if not self.conditional:
             key = self.number()
             kernel.state(Let(found, member(index, key, kernel), self.step))
             return found, key
         reading, made = self.reading(optional=False, unique=False)
-        for part in walk(residual):
+        for part in () if residual is None else walk(residual):
             if isinstance(part, ColumnRef) and part.column in self.below:
                 with suppress(NotFusable):  # which only the whole condition may need not to be
                     translate(self.below[part.column], kernel)  # outside of the loop
@@ -224,11 +239,12 @@ class Joining:
         first, following = self._rows(key)
         with kernel.inside() as statements:
             kernel.mark_found(reading)
-            accepted = translate(over(residual, self.below | made), kernel).term
+            condition, shown = self.condition(made)
+            accepted = translate(condition, kernel).term
         body = tuple(s for s in statements if isinstance(s, Let | Doubt))
         if len(body) < len(statements):
             raise NotFusable("the condition of a join looks for rows itself")
-        step = f"{self.step} where {expression(residual)}"
+        step = f"{self.step} where {shown}"
         kernel.state(Search(found, self.row, first, following, body, accepted, step))
         return found, key
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from ..groups.conditions import element
 from ..groups.grouping import Grouping, Ordered
 from ..groups.ordered import FOLDED, LONGEST, coming_out, has_all_rows
-from ..loop import Machine
+from ..kernel import ROW
+from ..loop import Machine, names_in, terms_of
 from ..steps import Program
 from .emit import folded, indent, nests, row_statements, text
 from .emit_fold import guarded, identity_of, select, value_of, widened
@@ -173,7 +174,7 @@ def _own_row(program: Program) -> list[str]:
     body = _body(program)
     # Behind the last row there may be anything, which no table or index need have, and what others do with their rows is not
     # worth a probe
-    careful = nests(program) or program.doubts or program.kernel.tables or program.buffers
+    careful = nests(program) or program.doubts or program.tables or program.buffers
     return [
         *_number(program),
         "begins = number != pending",
@@ -201,7 +202,9 @@ def _body(program: Program) -> list[str]:
     _, ordered = _grouping(program)
     rows = rows_at_a_time(program)
     others = [line for i in program.inputs if i != ordered.key for line in unpack(i, program, rows)]
-    return others + row_statements(program, select, _fold(program))
+    if ROW.text in names_in(*(term for s in program.body for term in terms_of(s))):
+        others.append("row = np.uint64(begin + np.int64(k))")
+    return others + row_statements(program.body, select, _fold(program))
 
 
 # Groups

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from .functions_alike_cpu import first_alike, next_alike
 from .functions_atomic_cpu import exchange, unite
 from .functions_ranks_cpu import find_rank, rank_rows
 
@@ -256,6 +257,7 @@ __all__ = [
     "find_hashed",
     "find_hashed_raw",
     "find_rank",
+    "first_alike",
     "group_slot",
     "has_bit",
     "in_sieve",
@@ -266,6 +268,7 @@ __all__ = [
     "insert_linked",
     "insert_unique",
     "mark_sieve",
+    "next_alike",
     "next_hashed",
     "next_linked",
     "order_of_double",

@@ -9,6 +9,7 @@ from llvmlite import ir
 from numba import cuda, types
 from numba.cuda.extending import intrinsic
 
+from .functions_alike_cuda import first_alike, next_alike
 from .functions_ranks_cuda import find_rank, load_codes, put_rank, rank_row, rank_rows, word_before
 
 I64_MAX = np.int64(2**63 - 1)
@@ -356,6 +357,7 @@ __all__ = [
     "find_hashed",
     "find_hashed_raw",
     "find_rank",
+    "first_alike",
     "float_of_bits",
     "group_slot",
     "has_bit",
@@ -369,6 +371,7 @@ __all__ = [
     "load_codes",
     "load_pair",
     "mark_sieve",
+    "next_alike",
     "next_hashed",
     "next_linked",
     "or_bits",

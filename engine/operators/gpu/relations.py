@@ -346,5 +346,8 @@ def _alike(one: Input, other: Input) -> bool:
         same = one.values.equals(other.values)
     return same and all(
         getattr(one, name) == getattr(other, name)
-        for name in ("width", "nullable", "base", "step", "codes", "machine", "raw", "ascending")
+        for name in (
+            *("width", "nullable", "base", "step", "codes", "machine", "raw"),
+            *("ascending", "clustered"),
+        )
     )
