@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..plan.expr import AggregateCall, Expr, columns_of
 from ..plan.physical import FilterRows, HashAggregate, Physical, aggregate_of
@@ -16,7 +16,7 @@ from .joins.chains import Chain
 from .kernel import ROW_LIMIT, Kernel, Scope, over
 from .loop import Machine
 from .relations import Source
-from .steps import Late, Program
+from .steps import Late, Program, SharedMemory
 from .values import NotFusable
 
 UNLIMITED = frozenset(("count_star", "count", "count_if", "min", "max"))
@@ -45,6 +45,13 @@ class Stages:
     @property
     def main(self) -> Program:
         return self.programs[-1]
+
+    def made_for(self, memory: SharedMemory) -> Stages:
+        """Return the same kernels for a CUDA device with so much shared memory."""
+        if self.main.shared_memory == memory:
+            return self
+        programs = (replace(program, shared_memory=memory) for program in self.programs)
+        return replace(self, programs=tuple(programs))
 
 
 def stages(body: Physical, source: Source, limits: Limits) -> Stages:

@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from math import prod
+from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 from ..plan.expr import AggregateCall, Column, Expr
 from .groups.accumulate import Accumulator, Folded
 from .groups.grouping import Grouping
 from .indexes import Buffer, Index
-from .kernel import Kernel
 from .loop import Doubt, Guard, Name, Search, Statement
 from .relations import Relation
-from .values import Element, Input
+from .values import Element, Input, Parameter, TableParameter
 
 WHOLE_COUNT = 32  # bits of a count that shares its word with no other
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True, slots=True)
+class SharedMemory:
+    """What the threads of a CUDA multiprocessor share: bytes of one block at most, bytes of all blocks, resident threads."""
+
+    block: int
+    processor: int
+    threads: int
+
+
+HOPPER = SharedMemory(227 * 1024, 228 * 1024, 2048)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +54,7 @@ class Ranking:
     step: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Program:
     """A kernel, ready to be printed: one that aggregates, that makes an index, that lists rows, or that selects rows.
 
@@ -54,13 +71,15 @@ class Program:
     2**31 rows a group: the operator has to see that no element of accumulator `counted` reaches that, else the answer is
     in doubt.  No target may assume a number of values for a thread or block.
 
-    `count_bits`: of a count in a table of many groups while a CUDA kernel runs (`targets.packed`).
+    `count_bits`: of a count in a table of many groups while a CUDA kernel runs (`targets.packed`).  `shared_memory`: of the device
+    that a CUDA kernel is made for.
     """
 
     name: str
     inputs: tuple[Input, ...]
     names: dict[Column, str]
-    kernel: Kernel
+    parameters: tuple[Parameter, ...]
+    tables: tuple[TableParameter, ...]
     body: tuple[Statement, ...]
     keep: Name | None
     grouping: Grouping | None
@@ -77,6 +96,7 @@ class Program:
     counted: int | None = None  # the accumulator of each group's rows, where these may be 2**31
     ranking: Ranking | None = None
     count_bits: int = WHOLE_COUNT
+    shared_memory: SharedMemory = HOPPER
 
     @property
     def reach(self) -> float:
@@ -91,3 +111,16 @@ class Program:
             or (isinstance(s, Search) and any(isinstance(part, Doubt) for part in s.body))
             for s in self.body
         )
+
+
+def once(make: Callable[[Program], Found]) -> Callable[[Program], Found]:
+    """Have a function of a program look at each program once, however many ask: the answer is kept as long as the program is."""
+    found: WeakKeyDictionary[Program, Found] = WeakKeyDictionary()
+
+    @wraps(make)
+    def remembered(program: Program) -> Found:
+        if program not in found:
+            found[program] = make(program)
+        return found[program]
+
+    return remembered

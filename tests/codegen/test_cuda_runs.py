@@ -15,7 +15,7 @@ from fuseline.codegen.groups.accumulate import Accumulator
 from fuseline.codegen.groups.grouping import Grouping
 from fuseline.codegen.indexes import Form
 from fuseline.codegen.loop import Apply, Convert, Guard, Machine, Number
-from fuseline.codegen.steps import Program
+from fuseline.codegen.steps import Program, SharedMemory
 from fuseline.codegen.targets import device, emit_cuda, host, places
 from fuseline.codegen.targets.places import Place, layout
 from fuseline.errors import OutOfRange
@@ -261,6 +261,16 @@ def test_few_rows_that_arrive_leave_room_for_threads(
         assert where.copies <= places.WARP
     repeated = layout(replace(made, repeats=True))
     assert repeated.place is layout(replace(guarded_program(groups, None), repeats=True)).place
+
+
+@pytest.mark.parametrize(("groups", "place"), [(2700, Place.BLOCK), (4000, Place.GLOBAL)])
+def test_less_shared_memory_holds_smaller_tables(groups: int, place: Place) -> None:
+    small = SharedMemory(64 * 1024, 64 * 1024, 1024)
+    made = guarded_program(groups, None)
+    where = layout(replace(made, shared_memory=small))
+    assert where.place is place
+    assert where.shared_bytes <= small.block
+    assert layout(made).place is Place.BLOCK
 
 
 @pytest.mark.parametrize("share", [None, 0.1, 0.001])

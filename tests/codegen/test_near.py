@@ -13,7 +13,7 @@ from fuseline.codegen.groups.accumulate import Accumulator
 from fuseline.codegen.groups.grouping import Grouping
 from fuseline.codegen.indexes import Form, Index, sieve_bits
 from fuseline.codegen.loop import Apply, Convert, Function, Guard, Let, Machine, Number
-from fuseline.codegen.steps import Program
+from fuseline.codegen.steps import HOPPER, Program, SharedMemory
 from fuseline.codegen.targets import cuts, emit_cuda, near, places
 from fuseline.codegen.targets.near import Near
 from fuseline.codegen.targets.places import Place, layout
@@ -39,6 +39,9 @@ from tests.codegen.index_programs import (
 )
 from tests.codegen.simulated import Simulate
 from tests.codegen.test_survivors import TABLES
+
+ADA = SharedMemory(99 * 1024, 100 * 1024, 1536)
+TURING = SharedMemory(64 * 1024, 64 * 1024, 1024)
 
 BITS, SIEVED_BITS = index(Form.BITS, False), index(Form.BITS, False, sieved=True)
 BEHIND = index(Form.DIRECT, False, guarded=True)
@@ -176,8 +179,9 @@ def test_cells_hold_what_all_rows_of_larger_blocks_give(monkeypatch: pytest.Monk
     plain = {cell.numbers: cell.machine for cell in layout(program).cells}
     monkeypatch.setattr(near, "LEAST_ROWS", 0)
     monkeypatch.setattr(near, "THREADS", (1024,))
-    large = {cell.numbers: cell.machine for cell in layout(program).cells}
-    assert layout(program).threads == 1024
+    larger = layout(replace(program))
+    large = {cell.numbers: cell.machine for cell in larger.cells}
+    assert larger.threads == 1024
     assert [m[(1,)] for m in (plain, large)] == [Machine.I32, Machine.I64]
     assert [m[(0,)] for m in (plain, large)] == [Machine.I32, Machine.I32]
 
@@ -217,32 +221,41 @@ def test_small_tables_and_other_kernels_copy_nothing(monkeypatch: pytest.MonkeyP
     behind = replace(main_program("inner", BEHIND), relations=with_rows(1 << 24).relations)
     assert layout(behind).near is None
     monkeypatch.setattr(near, "MOST_BYTES", 32)
-    assert layout(behind).near is not None
+    assert layout(replace(behind)).near is not None
     monkeypatch.setattr(near, "LEAST_RESIDENT", 1 << 20)
     assert layout(with_rows(1 << 24)).near is None
 
 
 @pytest.mark.parametrize(
-    ("bits", "cells", "waiting", "threads", "blocks"),
+    ("memory", "bits", "cells", "waiting", "threads", "blocks"),
     [
-        (1 << 18, 0, 40, 512, 4),
-        (1 << 19, 0, 40, 1024, 2),
-        (1 << 20, 0, 40, 1024, 1),
-        (1 << 20, 4096, 80, 1024, 1),
-        (1 << 18, 0, 60, 512, 3),
-        (1 << 20, 64 * 1024, 80, None, None),
+        (HOPPER, 1 << 18, 0, 40, 512, 4),
+        (HOPPER, 1 << 19, 0, 40, 1024, 2),
+        (HOPPER, 1 << 20, 0, 40, 1024, 1),
+        (HOPPER, 1 << 20, 4096, 80, 1024, 1),
+        (HOPPER, 1 << 18, 0, 60, 512, 3),
+        (HOPPER, 1 << 20, 64 * 1024, 80, None, None),
+        (ADA, 1 << 18, 0, 40, 1024, 1),
+        (ADA, 1 << 20, 0, 40, None, None),
+        (TURING, 1 << 19, 0, 40, None, None),
     ],
 )
 def test_threads_of_a_block(
-    bits: int, cells: int, waiting: int, threads: int | None, blocks: int | None
+    memory: SharedMemory,
+    bits: int,
+    cells: int,
+    waiting: int,
+    threads: int | None,
+    blocks: int | None,
 ) -> None:
     """As many resident as shared memory allows, in blocks as small as that allows."""
     made = replace(SIEVED_BITS, sieve_bits=bits)
     program = main_program("semi", made)
     first, *others = program.relations
-    program = replace(program, relations=(replace(first, rows=near.LEAST_ROWS), *others))
+    relations = (replace(first, rows=near.LEAST_ROWS), *others)
+    program = replace(program, relations=relations, shared_memory=memory)
     choosing: Any = program.body
-    cut = cuts.Cut(choosing, program, (), (), I32)
+    cut = cuts.Cut(choosing, program.body, (), (), I32)
     held = near.near(program, cut, cells, waiting)
     wanted = None if threads is None or blocks is None else Near(made.sieve, threads, blocks)
     assert held == wanted

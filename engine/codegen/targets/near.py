@@ -11,14 +11,10 @@ from dataclasses import dataclass, replace
 
 from ..indexes import Buffer
 from ..loop import Apply, Convert, Function, Guard, Let, Name, Select, Term, subterms, terms_of
-from ..steps import Program
+from ..steps import Program, SharedMemory
 from .cuts import Choosing, Cut
 
-# Of a Hopper multiprocessor; on one with less `launch` refuses the kernel
-BLOCK_BYTES = 227 * 1024
-PROCESSOR_BYTES = 228 * 1024
-RESERVED_BYTES = 1024  # of each block
-RESIDENT_THREADS = 2048
+RESERVED_BYTES = 1024  # of each block, by the driver
 # Threads for which registers leave room, 40 each: more are not worth larger blocks.  They hide what rows wait for which only a
 # sieve has let through, so that the bits behind it are asked for those alone
 ENOUGH_THREADS = 1536
@@ -67,8 +63,8 @@ def near(program: Program, cut: Cut, cells: int, waiting: int) -> Near | None:
     buffer = _asked(program, cut)
     if buffer is None:
         return None
-    fixed = _size(buffer) + cells
-    made = [Near(buffer, t, _blocks(t, fixed + waiting * t)) for t in THREADS]
+    fixed, memory = _size(buffer) + cells, program.shared_memory
+    made = [Near(buffer, t, _blocks(memory, t, fixed + waiting * t)) for t in THREADS]
     best = max(made, key=lambda n: min(n.threads * n.blocks, ENOUGH_THREADS))
     return best if best.threads * best.blocks >= LEAST_RESIDENT else None
 
@@ -93,11 +89,11 @@ def _asked(program: Program, cut: Cut) -> Buffer | None:
     return None
 
 
-def _blocks(threads: int, size: int) -> int:
+def _blocks(memory: SharedMemory, threads: int, size: int) -> int:
     """How many blocks that take so much shared memory are resident."""
-    if size > BLOCK_BYTES:
+    if size > memory.block:
         return 0
-    return min(PROCESSOR_BYTES // (size + RESERVED_BYTES), RESIDENT_THREADS // threads)
+    return min(memory.processor // (size + RESERVED_BYTES), memory.threads // threads)
 
 
 def copied(held: Near) -> list[str]:

@@ -7,6 +7,7 @@ take 32 bits, and an exact sum that needs two accumulators in the end needs one 
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import groupby
@@ -14,10 +15,10 @@ from itertools import groupby
 from ..groups.accumulate import Accumulator
 from ..loop import Apply, Convert, Machine, Number, Select, Term
 from ..ranges import I32_MAX, I64_MAX
-from ..steps import WHOLE_COUNT, Program
+from ..steps import WHOLE_COUNT, Program, once
 from .cuts import Cut, cut
 from .emit import nests
-from .near import BLOCK_BYTES, Near, near
+from .near import Near, near
 from .packed import counts
 from .words import WORD_IN_TURN
 
@@ -29,7 +30,9 @@ WARP = 32
 # Of shared memory for a block whose threads share no cell: four blocks a multiprocessor
 PRIVATE_BYTES = 48 * 1024
 COPIES_BYTES = 48 * 1024  # up to which a block's table gets another copy
-TABLE_BYTES = 96 * 1024  # of shared memory for one table: two blocks a multiprocessor
+TABLE_BYTES = (
+    96 * 1024
+)  # of shared memory for one table, at most half of what a block may have: two blocks a multiprocessor
 # Where few rows arrive, what a kernel waits for is others: shared memory leaves room for as many threads as registers do
 FEW_ARRIVE = 1 / 8  # of the rows
 FEW_COPIES_BYTES = 4 * 1024
@@ -167,18 +170,21 @@ class Layout:
         return [rows[i] for i in range(len(rows))]
 
 
+@once
 def layout(program: Program) -> Layout:
     """Choose the fastest place for all groups, by how many rows arrive, and lay the cells out there; then see whether rows wait."""
     where = _cells_laid_out(program, BLOCK_THREADS)
     in_memory = where.place is Place.GLOBAL
     parted = cut(program, in_memory)
-    if parted is None or where.place is Place.PRIVATE:
+    if parted is None:
+        return where
+    if where.place is Place.PRIVATE:
         return replace(where, cut=parted)
     held = near(program, parted, where.cell_bytes, _waiting_bytes(parted))
     if held is not None:
         parted = cut(program, in_memory, held.alone) or parted
         made = replace(_cells_laid_out(program, held.threads), cut=parted, near=held)
-        if made.place is where.place and made.shared_bytes <= BLOCK_BYTES:
+        if made.place is where.place and made.shared_bytes <= program.shared_memory.block:
             return made
         parted = cut(program, in_memory)
     return replace(where, cut=parted)
@@ -191,40 +197,42 @@ def _waiting_bytes(parted: Cut) -> int:
 
 def _cells_laid_out(program: Program, threads: int) -> Layout:
     grouping = program.grouping
-    apart = [Cell(a, a.machine, (i,)) for i, a in enumerate(program.accumulators)]
     if program.rows_out or (grouping is not None and grouping.ordered is not None):
         return Layout(Place.GLOBAL, 1, 1, ())
     if grouping is not None and (grouping.hashed or grouping.row is not None):
-        return Layout(Place.GLOBAL, 0, 1, _shortened(apart, program), sized=True)
+        return Layout(Place.GLOBAL, 0, 1, _shortened(program), sized=True)
     groups = 1 if grouping is None else grouping.groups
     values = UNBOUNDED if program.repeats else ROWS_A_THREAD
     many = values * threads
     if grouping is None:
-        cells = _numbered(
-            [replace(c, machine=c.accumulator.machine) for c in _cells(program, many)]
-        )
-        if nests(
-            program
-        ):  # the kernels of a query are many, and bringing warps together makes half of a small one
+        cells = _numbered(_cells(program, many))
+        # The kernels of a query are many, and bringing warps together makes half of a small one
+        if nests(program):
             return Layout(Place.WARPS, 1, 0, cells, values)
         return Layout(Place.REGISTERS, 1, threads // WARP, cells, values)
     arrive = 1.0 if program.repeats else program.reach
     few = arrive <= FEW_ARRIVE
-    private = _narrowed(_cells(program, many), values)
+    found = _cells(program, many)
+    private = _narrowed(found, values)
     if not few and _bytes(private) * groups * PRIVATE_THREADS <= PRIVATE_BYTES:
         return Layout(Place.PRIVATE, groups, PRIVATE_THREADS, private, values)
-    block = _narrowed(_cells(program, many), many)
+    block = _narrowed(found, many)
     size = _bytes(block) * groups
-    if size <= (FEW_TABLE_BYTES if arrive <= HARDLY_ANY_ARRIVE else TABLE_BYTES):
+    most = min(TABLE_BYTES, program.shared_memory.block // 2)
+    if size <= (FEW_TABLE_BYTES if arrive <= HARDLY_ANY_ARRIVE else most):
         copies = 1
         while copies < WARP and 2 * copies * size <= (FEW_COPIES_BYTES if few else COPIES_BYTES):
             copies *= 2
         return Layout(Place.BLOCK, groups, copies, block, values)
-    cells = _shortened(apart, program) if groups > SHORT_GROUPS else _numbered(apart)
+    cells = _shortened(program) if groups > SHORT_GROUPS else _numbered(_apart(program))
     return Layout(Place.GLOBAL, groups, 1, cells)
 
 
-def _shortened(cells: list[Cell], program: Program) -> tuple[Cell, ...]:
+def _apart(program: Program) -> list[Cell]:
+    return [Cell(a, a.machine, (i,)) for i, a in enumerate(program.accumulators)]
+
+
+def _shortened(program: Program) -> tuple[Cell, ...]:
     """Make counts and sums of many groups 32 bits where all rows cannot pass them: less to fill, to read, and to keep cached."""
     rows = UNBOUNDED if program.repeats else max(program.relations[0].rows, 1)
     return _numbered(
@@ -232,7 +240,7 @@ def _shortened(cells: list[Cell], program: Program) -> tuple[Cell, ...]:
             replace(c, machine=Machine.I32, short=True, packed=_packed(c, program))
             if c.accumulator.fold == "add" and cell_machine(c.accumulator, rows) is Machine.I32
             else c
-            for c in cells
+            for c in _apart(program)
         ]
     )
 
@@ -244,6 +252,8 @@ def _packed(cell: Cell, program: Program) -> int:
 
 def _cells(program: Program, rows: int) -> list[Cell]:
     """A cell for each accumulator; the parts of a sum share one that holds the sum of `rows` values."""
+    if not any(map(_low_part_of, program.accumulators)):
+        return _apart(program)
     found = {a: i for i, a in enumerate(program.accumulators)}
     cells: list[Cell] = []
     taken: set[int] = set()
@@ -257,8 +267,7 @@ def _cells(program: Program, rows: int) -> list[Cell]:
                 whole = replace(accumulator, term=sum_of, magnitude=magnitude)
                 cells.append(Cell(whole, Machine.I64, (i, j)))
                 taken |= {i, j}
-    single = [Cell(a, a.machine, (i,)) for a, i in found.items() if i not in taken]
-    return cells + single
+    return cells + [cell for cell in _apart(program) if not taken.issuperset(cell.numbers)]
 
 
 def _low_part_of(accumulator: Accumulator) -> Term | None:
@@ -271,7 +280,13 @@ def _low_part_of(accumulator: Accumulator) -> Term | None:
 
 def _narrowed(cells: list[Cell], rows: int) -> tuple[Cell, ...]:
     """Make cells as small as `rows` values allow."""
-    return _numbered([replace(c, machine=cell_machine(c.accumulator, rows)) for c in cells])
+    machines = [cell_machine(c.accumulator, rows) for c in cells]
+    return _numbered(
+        [
+            c if c.machine is m else replace(c, machine=m)
+            for c, m in zip(cells, machines, strict=True)
+        ]
+    )
 
 
 def _bytes(cells: tuple[Cell, ...]) -> int:
@@ -280,15 +295,17 @@ def _bytes(cells: tuple[Cell, ...]) -> int:
 
 def _numbered(cells: list[Cell]) -> tuple[Cell, ...]:
     """Number cells so that like ones are neighbours, in shared memory and in the results."""
-    at = dict.fromkeys(Machine, 0)
-    rows = {"out_i": 0, "out_f": 0, "out_n": 0}
+    at: Counter[Machine] = Counter()
+    rows: Counter[str] = Counter()
     made: list[Cell] = []
     for _, group in groupby(sorted(cells, key=_kind), _kind):
         run = list(group)
         for place, cell in enumerate(run):
             first = rows[cell.array] + place
             outs = tuple(first + part * len(run) for part in range(len(cell.numbers)))
-            made.append(replace(cell, at=at[cell.machine] + place, outs=outs))
+            here = at[cell.machine] + place
+            same = (here, outs) == (cell.at, cell.outs)
+            made.append(cell if same else replace(cell, at=here, outs=outs))
         at[run[0].machine] += len(run)
         rows[run[0].array] += len(run) * len(run[0].numbers)
     return tuple(made)

@@ -22,7 +22,7 @@ from cuda.core import Device, Kernel, LaunchConfig, ObjectCode, Stream, launch
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
 from ...codegen.loop import Machine
-from ...codegen.steps import Program
+from ...codegen.steps import Program, SharedMemory
 from ...codegen.targets import emit_cuda, index_checks
 from ...codegen.targets.device import Architecture, Signature
 from ...codegen.targets.places import ROWS_A_THREAD, Layout
@@ -139,6 +139,17 @@ def architecture() -> Architecture:
 
 
 @cache
+def shared_memory() -> SharedMemory:
+    """Return what the device's multiprocessors have."""
+    attributes = runtime.cudaDeviceAttr
+    return SharedMemory(
+        _attribute(attributes.cudaDevAttrMaxSharedMemoryPerBlockOptin),
+        _attribute(attributes.cudaDevAttrMaxSharedMemoryPerMultiprocessor),
+        _attribute(attributes.cudaDevAttrMaxThreadsPerMultiProcessor),
+    )
+
+
+@cache
 def _attribute(name: Any) -> int:
     error, value = runtime.cudaDeviceGetAttribute(name, 0)
     check(error)
@@ -156,7 +167,7 @@ def prepared(
     tables, held = _tables(program)
     values = {
         **given,
-        **scalars(program.kernel.parameters),
+        **scalars(program.parameters),
         **tables,
         "rows": rows,
         "groups": where.groups,
@@ -301,7 +312,7 @@ def _tables(program: Program) -> tuple[dict[str, int], DeviceBuffer | None]:
     parts: list[Any] = []
     starts: dict[str, int] = {}
     size = 0
-    for table in program.kernel.tables:
+    for table in program.tables:
         values = np.ascontiguousarray(table.array, dtype=table.machine.value).view(np.uint8)
         starts[table.name] = size
         padding = -len(values) % ALIGNMENT

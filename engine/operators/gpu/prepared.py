@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -139,25 +139,24 @@ def generated(
     """Generate a pipeline's kernels and begin to compile those that are not on disk; raises `NotFusable`."""
     rows = relations.rows(probed_leaf(node.body))
     dense = min(MOST_DENSE, max(LEAST_DENSE, DENSE_A_ROW * rows))
-    made = stages(node.body, relations, Limits(GROUP_LIMIT, True, dense))
+    limits, memory = Limits(GROUP_LIMIT, True, dense), launch.shared_memory()
+    made = stages(node.body, relations, limits).made_for(memory)
     made = with_packed_counts(made, estimate, learnt.count_bits)
     condition, untested = _condition(node.body, made.main)
     if not learnt.long_groups:
         made = in_their_order(made, condition, relations)
-    main = made.main
-    grouping = main.grouping
+    main, grouping = made.main, made.main.grouping
     if grouping is not None and grouping.distinct and grouping.groups > GROUP_LIMIT:
         raise NotFusable(f"count(DISTINCT ...) here has more than {GROUP_LIMIT} combinations")
     if context.deterministic and any(a.machine is Machine.F64 for a in main.accumulators):
         raise NotFusable("float sums would depend on the order in which threads finish")
-    where = context.kernel_directory, launch.architecture()
-    text = tree(node.body)
-    files = [device.kernel_file(program, text, *where) for program in made.programs]
+    where, describe = (context.kernel_directory, launch.architecture()), partial(tree, node.body)
+    files = [device.kernel_file(program, describe, *where) for program in made.programs]
     if any(index.form is Form.HASHED and index.unique for index in made.indexes):
         files.append(index_checks.cuda_kernel(*where))
     if _has_many_groups(main):
         if condition is not None:
-            source = emit_groups.source(condition, main, text)
+            source = emit_groups.source(condition, main, describe())
             signature = emit_groups.signature(condition, main)
             files.append(device.written_file(emit_groups.NAME, source, signature, *where))
         names = group_kernels.needed(condition is not None, bool(layout(main).packed))
@@ -187,19 +186,21 @@ def _has_many_groups(main: Program) -> bool:
 
 
 def _compiled(files: Sequence[device.KernelFile], fuse: str) -> Future[Codes]:
-    """Find the machine code or compile it; with `auto` a thread compiles, and operators run meanwhile."""
+    """Find the machine code or compile it, several at a time; with `auto` a thread compiles, and operators run meanwhile."""
     found: Future[Codes] = Future()
+    missing = sum(not file.is_compiled for file in files)
 
     def compile_now() -> None:
         try:
-            with ThreadPoolExecutor(min(COMPILERS, len(files))) as pool:
-                made = list(pool.map(device.KernelFile.cubin, files))
+            with ThreadPoolExecutor(COMPILERS) as pool:  # whose threads begin when it gets work
+                cubin = device.KernelFile.cubin
+                made = list(pool.map(cubin, files) if missing > 1 else map(cubin, files))
             origin: Origin = max((o for _, o in made), key=ORIGINS.index)
             found.set_result((tuple(code for code, _ in made), origin))
         except Exception as error:
             found.set_exception(error)
 
-    if fuse == "auto" and not all(file.is_compiled for file in files):
+    if fuse == "auto" and missing:
         threading.Thread(target=compile_now, daemon=True).start()
     else:
         compile_now()
