@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar
 
 
 class Machine(StrEnum):
@@ -26,6 +27,7 @@ class Name:
 
     text: str
     type: Machine
+    parts: ClassVar[tuple[Term, ...]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,7 @@ class Number:
 
     value: int | float | bool
     type: Machine
+    parts: ClassVar[tuple[Term, ...]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,10 @@ class Apply:
     operator: str
     args: tuple[Term, ...]
     type: Machine
+
+    @property
+    def parts(self) -> tuple[Term, ...]:
+        return self.args
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +61,10 @@ class Select:
     no: Term
     type: Machine
 
+    @property
+    def parts(self) -> tuple[Term, ...]:
+        return self.condition, self.yes, self.no
+
 
 @dataclass(frozen=True, slots=True)
 class Convert:
@@ -61,6 +72,10 @@ class Convert:
 
     operand: Term
     type: Machine
+
+    @property
+    def parts(self) -> tuple[Term, ...]:
+        return (self.operand,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +86,10 @@ class Lookup:
     index: Term
     type: Machine
 
+    @property
+    def parts(self) -> tuple[Term, ...]:
+        return (self.index,)
+
 
 @dataclass(frozen=True, slots=True)
 class Function:
@@ -79,6 +98,10 @@ class Function:
     name: str
     args: tuple[Term, ...]
     type: Machine
+
+    @property
+    def parts(self) -> tuple[Term, ...]:
+        return self.args
 
 
 Term = Name | Number | Apply | Select | Convert | Lookup | Function
@@ -140,31 +163,23 @@ Statement = Let | Guard | Each | Search | Doubt
 
 
 def subterms(term: Term) -> Iterator[Term]:
-    """A term and all that it is made of."""
-    yield term
-    parts: tuple[Term, ...] = ()
-    match term:
-        case Apply(_, args) | Function(_, args):
-            parts = args
-        case Select(condition, yes, no):
-            parts = condition, yes, no
-        case Convert(operand) | Lookup(_, operand):
-            parts = (operand,)
-    for part in parts:
-        yield from subterms(part)
+    """A term and all that it is made of, each before its parts."""
+    waiting = [term]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        waiting += part.parts[::-1]
 
 
-def terms_of(statement: Statement) -> Iterator[Term]:
+def terms_of(statement: Statement) -> tuple[Term, ...]:
     """The terms that a statement evaluates."""
     match statement:
         case Let(_, term) | Guard(term) | Doubt(term):
-            yield term
+            return (term,)
         case Each(_, first, following):
-            yield from (first, following)
+            return first, following
         case Search(_, _, first, following, body, accepted):
-            yield from (first, following, accepted)
-            for part in body:
-                yield from terms_of(part)
+            return first, following, accepted, *(t for part in body for t in terms_of(part))
 
 
 def names_in(*terms: Term) -> set[str]:

@@ -6,6 +6,7 @@ import builtins
 import keyword
 import re
 from collections.abc import Collection
+from functools import lru_cache
 
 # Words that a target uses in its kernels, besides those with digits at the end or of at most two letters
 RESERVED = {
@@ -46,6 +47,7 @@ ENDINGS = re.compile(
 )
 
 
+@lru_cache(maxsize=4096)
 def identifier(name: str) -> str:
     """A variable name that shows the column's; v_ keeps it apart from the generator's own words."""
     cleaned = "".join(c if c.isascii() and c.isalnum() else "_" for c in name.lower()).strip("_")

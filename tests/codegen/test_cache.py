@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -54,6 +56,31 @@ def test_damaged_machine_code_is_built_again(tmp_path: Path, damaged: bytes) -> 
     path.write_bytes(damaged)
     assert binary(path, lambda: b"rebuilt") == b"rebuilt"
     assert binary(path, lambda: b"other") == b"rebuilt"
+
+
+def test_files_are_not_read_again_unless_they_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def reading(method: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(path: Path, *args: Any, **options: Any) -> Any:
+            read.append(path.name)
+            return method(path, *args, **options)
+
+        return noted
+
+    for name in ("read_text", "read_bytes"):
+        monkeypatch.setattr(Path, name, reading(getattr(Path, name)))
+    made = tmp_path / "kernel.cubin"
+    for _ in range(3):
+        path = source_file(tmp_path, "scan", "abc", "x = 1\n")
+        assert binary(made, lambda: b"code") == b"code"
+    assert sorted(read) == [made.name, path.name]
+    path.unlink()
+    made.write_bytes(b"damaged")
+    assert source_file(tmp_path, "scan", "abc", "x = 1\n").exists()
+    assert binary(made, lambda: b"rebuilt") == b"rebuilt"
 
 
 def test_damaged_numba_files_are_compiled_again(tmp_path: Path) -> None:

@@ -230,7 +230,7 @@ def test_strings_of_two_dictionaries_are_mapped() -> None:
     left = tables.scan("left_side", 100, s=["a", "b", "c"])
     right = tables.scan("right_side", 100, t=["b", "d"])
     main = made(grouped(join(left, right, "s = t", "semi"), "s"), tables).main
-    assert main.kernel.tables[0].array.tolist() == [-1, 0, -1, -1]
+    assert main.tables[0].array.tolist() == [-1, 0, -1, -1]
 
 
 def test_floats_are_hashed_whole() -> None:
@@ -378,7 +378,7 @@ def test_strings_of_two_tables_are_compared_in_one_dictionary() -> None:
     right = tables.scan("right_side", 100, j=(0, 9), t=["b", "c"])
     less = call("lt", column(left, "s"), column(right, "t"))
     main = made(grouped(join(left, right, "k = j", residual=less), "k"), tables).main
-    assert [t.array.tolist() for t in main.kernel.tables] == [[0, 2, 0], [1, 2, 0]]
+    assert [t.array.tolist() for t in main.tables] == [[0, 2, 0], [1, 2, 0]]
 
 
 def test_a_relation_without_rows_has_no_arrays(shop: Shop) -> None:

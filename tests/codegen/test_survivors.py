@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 from fuseline.codegen.indexes import Form, Index
-from fuseline.codegen.kernel import Kernel
 from fuseline.codegen.loop import (
     Apply,
     Convert,
@@ -131,8 +130,8 @@ def test_a_doubt_counts_for_rows_that_are_in() -> None:
 
 def test_no_table_is_read_behind_the_last_row() -> None:
     given, program = data(5, 203), main_program("inner", DIRECT)
-    kernel: Kernel = program.kernel
-    kernel.tables.append(TableParameter("table0", BOOL, np.arange(KEYS) % 3 == 0))
+    table = TableParameter("table0", BOOL, np.arange(KEYS) % 3 == 0)
+    program = replace(program, tables=(table,))
     looked_up = Guard(Lookup("table0", code(FACT_KEY), BOOL))
     found, _ = run(with_statements(program, looked_up), given)
     pairs = [p for p in expected("inner", given, False) if given.fact_key[p[0]] % 3 == 0]  # type: ignore[operator]

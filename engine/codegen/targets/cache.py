@@ -13,10 +13,13 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 DIGEST_BYTES = 32
+FILES_KNOWN = 512  # sources, and as much machine code, which are not read again while their files are not changed
+
+Version = tuple[int, int, int]  # of a file: when it was last changed, its size, and which it is
 
 
 def kernel_key(source: str, *depends_on: str) -> str:
@@ -24,7 +27,7 @@ def kernel_key(source: str, *depends_on: str) -> str:
 
     The plan in the docstring and the comments are no part of it: they show the query's constants, which are arguments.
     """
-    return hashlib.sha256("\0".join([_statements(source), *depends_on]).encode()).hexdigest()[:16]
+    return _hash("\0".join([_statements(source), *depends_on]))[:16]
 
 
 @cache
@@ -35,8 +38,12 @@ def file_digest(path: Path) -> str:
 
 def _statements(source: str) -> str:
     """A source without its docstring and its comments; generated sources have no other strings."""
-    *_, code = source.split('"""')
+    _, _, code = source.rpartition('"""')
     return re.sub(r"  # .*", "", code)
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def source_file(directory: Path, name: str, key: str, source: str) -> Path:
@@ -54,10 +61,22 @@ def source_file(directory: Path, name: str, key: str, source: str) -> Path:
 def _written(path: Path, source: str) -> Path:
     with suppress(FileNotFoundError, UnicodeDecodeError):
         # A file left as it is keeps its time, by which Numba knows its machine code
-        if _statements(path.read_text(encoding="utf-8")) == _statements(source):
+        if _statements_hash(path, version_of(path)) == _hash(_statements(source)):
             return path
     _replace(path, source.encode())
     return path
+
+
+def version_of(path: Path) -> Version:
+    """Return what tells this version of a file from others; raises `OSError` where there is none."""
+    state = path.stat()
+    return state.st_mtime_ns, state.st_size, state.st_ino
+
+
+@lru_cache(maxsize=FILES_KNOWN)
+def _statements_hash(path: Path, version: Version) -> str:
+    """The hash of what a version of a file states."""
+    return _hash(_statements(path.read_text(encoding="utf-8")))
 
 
 def binary(path: Path, build: Callable[[], bytes]) -> bytes:
@@ -66,14 +85,21 @@ def binary(path: Path, build: Callable[[], bytes]) -> bytes:
     The file begins with the SHA-256 of the rest; one that does not match is built again.
     """
     with suppress(OSError):
-        stored = path.read_bytes()
-        digest, code = stored[:DIGEST_BYTES], stored[DIGEST_BYTES:]
-        if code and hashlib.sha256(code).digest() == digest:
-            return code
+        stored = _intact(path, version_of(path))
+        if stored is not None:
+            return stored
     code = build()
     with suppress(OSError):  # source_file has warned already
         _replace(path, hashlib.sha256(code).digest() + code)
     return code
+
+
+@lru_cache(maxsize=FILES_KNOWN)
+def _intact(path: Path, version: Version) -> bytes | None:
+    """The machine code in a version of a file, None where it is damaged; whoever has loaded it keeps it too."""
+    stored = path.read_bytes()
+    digest, code = stored[:DIGEST_BYTES], stored[DIGEST_BYTES:]
+    return code if code and hashlib.sha256(code).digest() == digest else None
 
 
 def warn_without(kernel: str, error: BaseException) -> None:

@@ -6,8 +6,9 @@ dependent loads while the others wait; so the rows that survive queue until ther
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import chain, takewhile
 
 from ..kernel import ROW, ROW_LIMIT
 from ..loop import (
@@ -52,7 +53,7 @@ class Cut:
     """
 
     choosing: tuple[Choosing, ...]
-    handling: Program
+    handling: tuple[Statement, ...]
     words: tuple[Input, ...]
     carried: tuple[Name, ...]
     row: Machine
@@ -70,8 +71,9 @@ def cut(program: Program, in_memory: bool, sieve_alone: bool = False) -> Cut | N
 
     `sieve_alone`: what lies behind a sieve is asked for chosen rows only.
     """
-    count = _place(program)
-    if not QUEUES or count is None:
+    known = {t.name for t in program.tables} | {b.name for b in program.buffers}
+    count = _place(program, known) if QUEUES else None
+    if count is None:
         return None
     before, after = program.body[:count], program.body[count:]
     choosing = tuple(s for s in before if isinstance(s, Let | Guard | Doubt))
@@ -81,23 +83,26 @@ def cut(program: Program, in_memory: bool, sieve_alone: bool = False) -> Cut | N
     if sieve_alone:
         choosing, behind, guards = _sieve_alone(choosing)
         after = (*guards, *after)
+    if not _is_long(after, program, known, in_memory):
+        return None
     choosing, bits_behind = _bits_alone(choosing)
     behind |= bits_behind
-    again, carried = _known(program, choosing, behind, after, words)
-    if carried is None or not _is_long(after, program, in_memory):
+    wanted = _wanted(program, after)
+    again, carried = _known(program, choosing, behind, wanted, words)
+    if carried is None:
         return None
     late = [i for i in program.inputs if i not in words]
-    handling = replace(program, body=_with_loads(program, (*again, *after), late))
+    handling = _with_loads(program, (*again, *after), late, wanted)
     narrow = program.relations[0].rows < ROW_LIMIT
     return Cut(choosing, handling, words, carried, Machine.I32 if narrow else Machine.I64)
 
 
-def _place(program: Program) -> int | None:
+def _place(program: Program, known: set[str]) -> int | None:
     """How many statements come before the cut: after the first probe, or after filters that leave few rows for it."""
     share, probed, filters = 1.0, False, None
-    plain = takewhile(lambda s: not _reads_rows(s, program), program.body)
+    plain = takewhile(lambda s: not _reads_rows(s, known), program.body)
     for count, statement in enumerate(plain, 1):
-        probed |= any(map(_is_probe, _parts(statement)))
+        probed = probed or _probes(statement)
         if isinstance(statement, Guard):
             share *= UNKNOWN if statement.share is None else statement.share
             if not probed:
@@ -109,11 +114,13 @@ def _place(program: Program) -> int | None:
     return filters[0] if filters is not None and filters[1] <= MOST_CHOSEN else None
 
 
-def _is_long(after: tuple[Statement, ...], program: Program, in_memory: bool) -> bool:
+def _is_long(
+    after: tuple[Statement, ...], program: Program, known: set[str], in_memory: bool
+) -> bool:
     """Whether what is done for a chosen row takes long, and there is a probe before it or in it."""
-    if not any(_reads_rows(s, program) or any(map(_is_probe, _parts(s))) for s in program.body):
+    if not any(_probes(s) or _reads_rows(s, known) for s in program.body):
         return False
-    if any(_reads_rows(s, program) or any(map(_is_probe, _parts(s))) for s in after):
+    if any(_probes(s) or _reads_rows(s, known) for s in after):
         return True
     grouping = program.grouping
     # Groups by the row that the probe has found come in runs, as long as not only few rows are left of these
@@ -219,13 +226,15 @@ def _known(
     program: Program,
     choosing: tuple[Choosing, ...],
     behind: dict[str, Let],
-    after: tuple[Statement, ...],
+    wanted: set[str],
     words: tuple[Input, ...],
 ) -> tuple[list[Statement], tuple[Name, ...] | None]:
-    """What is computed again for a chosen row, and what is carried: what probes found, and codes; None if that is too much."""
-    wanted = _wanted(program, after)
+    """What is computed again for a chosen row, and what is carried: what probes found, and codes; None if that is too much.
+
+    To `wanted`, the names that are read for it, come those that are read to compute something again.
+    """
     lets = [s for s in choosing if isinstance(s, Let)]
-    found = {s.name.text for s in lets if any(map(_is_probe, _parts(s)))}
+    found = {s.name.text for s in lets if _probes(s)}
     again: list[Statement] = []
     carried: dict[str, Name] = {}
     for statement in reversed(lets):
@@ -237,7 +246,7 @@ def _known(
             carried[name.text] = name
         elif name.text in wanted:
             wanted |= names_in(statement.value)
-            again.insert(0, replace(statement, step=""))
+            again.insert(0, Let(name, statement.value))
     for source in words:
         code, valid = _names(program, source)
         carried |= {code: Name(code, source.register)} if code in wanted else {}
@@ -260,27 +269,26 @@ def _wanted(program: Program, after: tuple[Statement, ...]) -> set[str]:
 
 
 def _with_loads(
-    program: Program, body: tuple[Statement, ...], late: list[Input]
+    program: Program, body: tuple[Statement, ...], late: list[Input], wanted: set[str]
 ) -> tuple[Statement, ...]:
     """Load columns at the row, each before its first use: few rows get as far as the last of them."""
-    wanted = _wanted(program, body)
-    found = list(body)
+    read = [names_in(*terms_of(s)) for s in body]
+    before: list[list[Statement]] = [[] for _ in range(len(body) + 1)]
     for source in late:
         name, (code, valid) = program.names[source.column], _names(program, source)
         held = Convert(Lookup(name, ROW, source.register), source.register)
         bit = Function("bit_at", (Name(f"{name}_bits", Machine.I32), ROW), Machine.BOOL)
-        loads: list[Let] = []
+        loads = before[_first_use({code, valid}, body, read)]
         loads += [Let(Name(code, source.register), held)] if code in wanted else []
         loads += [Let(Name(valid, Machine.BOOL), bit)] if valid in wanted else []
-        at = _first_use({code, valid}, found)
-        found[at:at] = loads
-    return tuple(found)
+    *others, last = before
+    return (*(s for loads, own in zip(others, body, strict=True) for s in (*loads, own)), *last)
 
 
-def _first_use(names: set[str], body: list[Statement]) -> int:
+def _first_use(names: set[str], body: tuple[Statement, ...], read: list[set[str]]) -> int:
     """The place of the first statement that reads any of some names, or that repeats what follows."""
     for place, statement in enumerate(body):
-        if isinstance(statement, Each) or names & names_in(*terms_of(statement)):
+        if isinstance(statement, Each) or names & read[place]:
             return place
     return len(body)
 
@@ -291,20 +299,22 @@ def _names(program: Program, source: Input) -> tuple[str, str]:
     return f"{name}_code", f"{name}_valid"
 
 
-def _parts(statement: Statement) -> list[Term]:
-    return [part for term in terms_of(statement) for part in subterms(term)]
+def _parts(statement: Statement) -> Iterator[Term]:
+    return chain.from_iterable(map(subterms, terms_of(statement)))
+
+
+def _probes(statement: Statement) -> bool:
+    return any(map(_is_probe, _parts(statement)))
 
 
 def _is_probe(term: Term) -> bool:
     return isinstance(term, Function) and term.name.startswith(PROBES)
 
 
-def _reads_rows(statement: Statement, program: Program) -> bool:
-    """Whether a statement reads rows that a probe has found."""
+def _reads_rows(statement: Statement, known: set[str]) -> bool:
+    """Whether a statement reads rows that a probe has found; elements of `known` arrays are none."""
     if isinstance(statement, Each | Search):
         return True
-    kernel = program.kernel
-    known = {t.name for t in kernel.tables} | {b.name for b in program.buffers}
     return any(
         (isinstance(part, Lookup) and part.table not in known)
         or (isinstance(part, Function) and part.name == "bit_at")

@@ -6,7 +6,8 @@ Numba compiles to PTX and nvJitLink links that for one architecture, since an ol
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -16,6 +17,8 @@ from typing import Literal as OneOf
 from ..steps import Program
 from . import emit_cuda
 from .cache import binary, file_digest, kernel_key, source_file
+from .places import layout
+from .shapes import Files, shape, shares
 
 Architecture = tuple[int, int]  # compute capability: (9, 0) is Hopper
 Signature = list[tuple[str, str]]
@@ -24,9 +27,8 @@ Signature = list[tuple[str, str]]
 @cache
 def toolchain() -> str:
     """Versions that a cubin depends on."""
-    files = [
-        Path(__file__).with_name(name) for name in ("functions_cuda.py", "functions_ranks_cuda.py")
-    ]
+    kinds = ("", "alike_", "ranks_")
+    files = [Path(__file__).with_name(f"functions_{kind}cuda.py") for kind in kinds]
     functions = " ".join(map(file_digest, files))
     packages = ("numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink")
     return " ".join([*(f"{p} {_version(p)}" for p in packages), f"functions {functions}"])
@@ -68,12 +70,21 @@ class KernelFile:
         return code, "compiler" if made else "disk"
 
 
+_files: Files[KernelFile] = Files()
+
+
 def kernel_file(
-    program: Program, description: str, directory: Path, architecture: Architecture
+    program: Program, describe: Callable[[], str], directory: Path, architecture: Architecture
 ) -> KernelFile:
-    """Write the source of a program's kernel, unless it is there."""
-    source = emit_cuda.source(program, description)
-    return written_file(program.name, source, emit_cuda.signature(program), directory, architecture)
+    """Write the source of a program's kernel, unless it is there; `describe` gives its docstring."""
+    where = replace(layout(program), cut=None)  # as it follows from the rest, and holds the program
+    key = shape(program), shares(program), where, directory, architecture
+    found = _files.find(key)
+    if found is None:
+        source, signature = emit_cuda.source(program, describe()), emit_cuda.signature(program)
+        made = written_file(program.name, source, signature, directory, architecture)
+        found = _files.keep(key, made.path, made)
+    return found
 
 
 def written_file(

@@ -6,7 +6,7 @@ same on all of them.  The source is a file that runs alone: it imports the targe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ..loop import (
     Apply,
@@ -44,46 +44,44 @@ WRAPPED = {
 
 def text(term: Term, select: Choose) -> str:
     """Return a term as a Python expression; `select` prints the target's branch-free choice."""
-
-    def show(t: Term) -> str:
-        match t:
-            case Name(name):
-                return name
-            case Number(value, Machine.BOOL):
-                return str(bool(value))
-            case Number(value, machine):
-                return f"np.{machine.value}({value!r})"
-            case Apply("not", (operand,)):
-                return f"(not {show(operand)})"
-            case Apply(operator, (operand,), machine):
-                return f"np.{machine.value}({operator}{show(operand)})"
-            case Apply(operator, args, machine):
-                infix = f" {operator} ".join(show(a) for a in args)
-                if machine is Machine.I32 and operator in WRAPPED:
-                    return f"np.int32({infix})"
-                return f"({infix})"
-            case Select(condition, yes, no, Machine.BOOL):
-                chosen = show(condition)
-                return f"(({chosen} & {show(yes)}) | ((not {chosen}) & {show(no)}))"
-            case Select(condition, yes, no):
-                return select(show(condition), show(yes), show(no))
-            case Convert(operand, machine):
-                return f"np.{machine.value}({show(operand)})"
-            case Lookup(table, index, Machine.BOOL):
-                return f"({table}[{show(index)}] != 0)"
-            case Lookup(table, index):
-                return f"{table}[{show(index)}]"
-            case Function(name, args):
-                return f"{name}({', '.join(show(a) for a in args)})"
-        raise TypeError(f"{t} is no term")
-
-    return show(term)
+    match term:
+        case Name():
+            return term.text
+        case Number(value, machine):
+            return str(bool(value)) if machine is Machine.BOOL else f"np.{machine}({value!r})"
+        case Convert(operand, machine):
+            return f"np.{machine}({text(operand, select)})"
+        case Apply():
+            return _applied(term, select)
+        case Select(condition, yes, no, machine):
+            chosen, first, second = (text(part, select) for part in (condition, yes, no))
+            if machine is Machine.BOOL:
+                return f"(({chosen} & {first}) | ((not {chosen}) & {second}))"
+            return select(chosen, first, second)
+        case Lookup(table, index, machine):
+            element = f"{table}[{text(index, select)}]"
+            return f"({element} != 0)" if machine is Machine.BOOL else element
+        case Function(name, args):
+            return f"{name}({', '.join([text(a, select) for a in args])})"
+    raise TypeError(f"{term} is no term")
 
 
-def row_statements(program: Program, select: Choose, sink: list[str]) -> list[str]:
+def _applied(term: Apply, select: Choose) -> str:
+    operator, machine = term.operator, term.type
+    args = [text(a, select) for a in term.args]
+    if operator == "not":
+        return f"(not {args[0]})"
+    if len(args) == 1:
+        return f"np.{machine}({operator}{args[0]})"
+    infix = f" {operator} ".join(args)
+    wrapped = machine is Machine.I32 and operator in WRAPPED
+    return f"np.int32({infix})" if wrapped else f"({infix})"
+
+
+def row_statements(body: Sequence[Statement], select: Choose, sink: list[str]) -> list[str]:
     """The statements of one row and the sink; what follows a guard or a loop over a build side is inside of it."""
     lines = sink
-    for statement in reversed(program.body):
+    for statement in reversed(body):
         lines = _before(statement, select, lines)
     return lines
 
@@ -133,8 +131,9 @@ def commented(line: str, comment: str) -> str:
 
 def printable(words: str) -> str:
     """Text of a query as a kernel's file may hold it: nothing in it ends a comment or a docstring."""
-    shown = "".join(c if c.isprintable() or c == "\n" else "?" for c in words)
-    return shown.replace("\\", "/").replace('"', "'")
+    if not words.replace("\n", "").isprintable():
+        words = "".join(c if c.isprintable() or c == "\n" else "?" for c in words)
+    return words.replace("\\", "/").replace('"', "'")
 
 
 def folded(fold: str, old: str, value: str) -> str:

@@ -5,8 +5,10 @@ Ranges run on a thread pool and their accumulators are merged by `host`.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 
+from ..groups.grouping import Grouping
+from ..loop import Name, Statement, Term
 from ..steps import Program
 from ..values import Input
 from .emit import accumulator_slots, folded, header, indent, row_statements, text
@@ -58,11 +60,12 @@ def _loop(program: Program) -> list[str]:
     """All rows; an unsigned index is never negative, which would count from the end: only then is the loop vectorized."""
     parts = passes(program)
     if parts is None:
-        row = _row(program, _sink(program))
+        row = _row(program, program.inputs, program.body, _sink(program, program.keep))
         return ["for row in range(np.uint64(start), np.uint64(end)):", *indent(row, 1)]
     note = f"kept[row - block] = {text(parts.condition, select)}"
-    choosing = _row(parts.choosing, [note])
-    handling = _row(parts.handling, _sink(replace(program, keep=None)))
+    first, then = parts.choosing, parts.handling
+    choosing = _row(program, first.inputs, first.body, [note])
+    handling = _row(program, then.inputs, then.body, _sink(program, None))
     return [
         f"kept = np.empty({BLOCK}, np.bool_)  # rows of a block that pass the filters",
         f"chosen = np.empty({BLOCK}, np.uint64)  # their numbers",
@@ -76,9 +79,11 @@ def _loop(program: Program) -> list[str]:
     ]
 
 
-def _row(program: Program, sink: list[str]) -> list[str]:
-    loads = [line for i in program.inputs for line in load(i, program)]
-    return loads + row_statements(program, select, sink)
+def _row(
+    program: Program, inputs: Sequence[Input], body: Sequence[Statement], sink: list[str]
+) -> list[str]:
+    loads = [line for i in inputs for line in load(i, program)]
+    return loads + row_statements(body, select, sink)
 
 
 def _end(program: Program) -> list[str]:
@@ -87,20 +92,22 @@ def _end(program: Program) -> list[str]:
     return leave("end") if hashed(program) else ["return doubt"]
 
 
-def _sink(program: Program) -> list[str]:
-    """What becomes of a row."""
+def _sink(program: Program, keep: Name | None) -> list[str]:
+    """What becomes of a row; `keep`: whether it is still in, where that is not certain."""
     if program.rows_out:
-        return _list_row(program)
+        return _list_row(program, keep)
     if not program.accumulators:
         return ["selected[row] = keep"]
-    return _fold_registers(program) if program.grouping is None else _fold_groups(program)
+    if program.grouping is None:
+        return _fold_registers(program, keep)
+    return _fold_groups(program, program.grouping, keep)
 
 
-def _list_row(program: Program) -> list[str]:
+def _list_row(program: Program, keep: Name | None) -> list[str]:
     """Write the row's numbers, while there is room."""
     store = [f"out_row{i}[count] = np.int32({program.relations[i].row})" for i in program.rows_out]
     lines = ["if count < capacity:", *indent(store, 1), "count += np.uint64(1)"]
-    return lines if program.keep is None else [f"if {program.keep.text}:", *indent(lines, 1)]
+    return lines if keep is None else [f"if {keep.text}:", *indent(lines, 1)]
 
 
 def parameters(program: Program) -> list[str]:
@@ -110,8 +117,8 @@ def parameters(program: Program) -> list[str]:
         name = program.names[i.column]
         names += [name, f"{name}_bits"] if i.nullable else [name]
     names += [b.name for b in program.buffers]
-    names += [p.name for p in program.kernel.parameters]
-    names += [t.name for t in program.kernel.tables]
+    names += [p.name for p in program.parameters]
+    names += [t.name for t in program.tables]
     if program.rows_out:
         return [*names, *(f"out_row{i}" for i in program.rows_out)]
     if not program.accumulators:
@@ -145,29 +152,24 @@ def _identity(program: Program, index: int) -> str:
     return f"np.{accumulator.machine.value}({accumulator.identity!r})"
 
 
-def _fold_registers(program: Program) -> list[str]:
+def _fold_registers(program: Program, keep: Name | None) -> list[str]:
     lines = []
     for i, accumulator in enumerate(program.accumulators):
         value = text(accumulator.term, select)
-        condition = _condition(program, accumulator.condition)
-        if condition:
+        parts: list[Term] = [] if keep is None else [keep]
+        parts += [] if accumulator.condition is None else [accumulator.condition]
+        if parts:
+            condition = " & ".join([text(part, select) for part in parts])
             value = select(condition, value, _identity(program, i))
         lines.append(f"a{i} = {folded(accumulator.fold, f'a{i}', value)}")
     return lines
 
 
-def _condition(program: Program, condition: object) -> str:
-    parts = [program.keep.text] if program.keep is not None else []
-    if condition is not None:
-        parts.append(text(condition, select))  # type: ignore[arg-type]
-    return " & ".join(parts)
-
-
-def _fold_groups(program: Program) -> list[str]:
-    assert program.grouping is not None
-    lines = [f"slot = np.uint64({text(program.grouping.slot, select)})"]
-    if hashed(program):
-        lines = [f"slot = group_slot(keys, state, {text(program.grouping.slot, select)})"]
+def _fold_groups(program: Program, grouping: Grouping, keep: Name | None) -> list[str]:
+    number = text(grouping.slot, select)
+    lines = [f"slot = np.uint64({number})"]
+    if grouping.hashed:
+        lines = [f"slot = group_slot(keys, state, {number})"]
         lines += ["if slot < 0:", *indent(leave("np.int64(row)"), 1)]
     slots = accumulator_slots(program)
     for i, accumulator in enumerate(program.accumulators):
@@ -178,6 +180,6 @@ def _fold_groups(program: Program) -> list[str]:
             value = select(text(accumulator.condition, select), value, _identity(program, i))
         lines.append(f"{place} = {folded(accumulator.fold, place, value)}")
     # A value that its type cannot hold may have no group: once in doubt, nothing is folded any more
-    guards = ["keep"] if program.keep is not None else []
+    guards = ["keep"] if keep is not None else []
     guards += ["not doubt"] if program.doubts else []
     return [f"if {' and '.join(guards)}:", *indent(lines, 1)] if guards else lines

@@ -7,7 +7,7 @@ Rows after the last whole word come apart, one a thread, so that the loop itself
 from __future__ import annotations
 
 from ..loop import Machine
-from ..steps import Program
+from ..steps import Program, once
 from ..values import Input
 from .emit import header, indent, nests, row_statements
 from .emit_fold import (
@@ -58,6 +58,7 @@ def takes_turns(program: Program) -> bool:
     return apart or several or (nests(program) and not straight(program))
 
 
+@once
 def rows_a_thread(program: Program) -> int:
     """Rows that a thread takes at a time: at least a 32-bit word of each column, at most 32 bytes."""
     if _is_ordered(program):
@@ -170,17 +171,17 @@ def _parts(program: Program, where: Layout, rows: int, at_once: bool) -> tuple[L
         row = row_statements(without_insertion(program), select, run_row(program, where, rows))
         return begin_runs(program, where, rows), row, end_runs(program, where, rows)
     if at_once and program.rows_out:
-        row = row_statements(program, select, note_kept(program))
+        row = row_statements(program.body, select, note_kept(program))
         return ["kept = np.uint32(0)"], row, list_kept(program, rows)
     if at_once:
-        row = row_statements(program, select, _sink(program, where, rows))
+        row = row_statements(program.body, select, _sink(program, where, rows))
         return word_partials(where, rows), row, fold_word(where, rows)
-    return [], row_statements(program, select, _sink(program, where, 1)), []
+    return [], row_statements(program.body, select, _sink(program, where, 1)), []
 
 
 def _last_row(program: Program, where: Layout, rows: int) -> list[str]:
     lines = [line for i in program.inputs for line in load_row(i, program, rows)]
-    return lines + row_statements(program, select, _sink(program, where, 1))
+    return lines + row_statements(program.body, select, _sink(program, where, 1))
 
 
 def _sink(program: Program, where: Layout, rows: int) -> list[str]:
@@ -188,6 +189,7 @@ def _sink(program: Program, where: Layout, rows: int) -> list[str]:
     return list_row(program) if program.rows_out else fold_row(program, where, rows)
 
 
+@once
 def signature(program: Program) -> list[tuple[str, str]]:
     """Name and Numba type of each parameter, in order; `*T` is a pointer, `[T]` an array."""
     rows = rows_a_thread(program)
@@ -202,8 +204,8 @@ def signature(program: Program) -> list[tuple[str, str]]:
         if i.nullable:
             found.append((f"{name}_bits", f"*uint{validity_bits(rows)}"))
     found += _index_parameters(program)
-    found += [(p.name, p.machine.value) for p in program.kernel.parameters]
-    for t in program.kernel.tables:
+    found += [(p.name, p.machine.value) for p in program.parameters]
+    for t in program.tables:
         found.append((t.name, "*uint8" if t.machine is Machine.BOOL else f"*{t.machine.value}"))
     if _is_ordered(program):
         return found + results(program)

@@ -7,9 +7,9 @@ so.  Where no two neighbours are alike, that costs a comparison a row.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 
-from ..loop import Doubt, Function, Guard, Let, Machine, Number
+from ..loop import Doubt, Function, Guard, Let, Machine, Number, Statement
 from ..steps import Program
 from .emit import folded, indent, text
 from .emit_fold import (
@@ -122,15 +122,13 @@ def end_runs(program: Program, where: Layout, rows: int) -> list[str]:
     return ["if pending >= 0:", *indent(fold_group(program, where, "pending", values), 1)]
 
 
-def without_insertion(program: Program) -> Program:
-    """Return a program whose rows gather bits in the sink, instead of setting them one by one."""
-    insertion = bits_of(program)
-    if insertion is None:
-        return program
+def without_insertion(program: Program) -> Sequence[Statement]:
+    """The statements of a program whose rows gather bits in the sink, instead of setting them one by one."""
+    if bits_of(program) is None:
+        return program.body
     *before, last = program.body
     assert isinstance(last, Let)
-    none = Let(last.name, Number(0, Machine.I64), last.step)
-    return replace(program, body=(*before, none))
+    return [*before, Let(last.name, Number(0, Machine.I64), last.step)]
 
 
 def _gather_bit(program: Program, where: Layout, insertion: Function) -> list[str]:

@@ -27,6 +27,7 @@ from . import emit_cpu
 from .cache import file_digest, kernel_key, source_file
 from .emit import accumulator_slots
 from .hash_groups import PLACE_KEYS, HashTable, fill, merge
+from .shapes import Files, shape
 from .sparse_groups import COPY_GROUPS, Met, merged, met
 
 ROWS_A_RANGE = 1 << 17  # below this a second thread costs more than it saves
@@ -57,22 +58,26 @@ class Outcome:
 @cache
 def toolchain() -> str:
     """Versions that machine code for this processor depends on."""
-    names = ("functions_cpu.py", "functions_ranks_cpu.py", "functions_atomic_cpu.py")
-    files = [Path(__file__).with_name(name) for name in names]
+    kinds = ("", "alike_", "atomic_", "ranks_")
+    files = [Path(__file__).with_name(f"functions_{kind}cpu.py") for kind in kinds]
     functions = " ".join(map(file_digest, files))
     packages = f"numba {version('numba')} llvmlite {version('llvmlite')} numpy {np.__version__}"
     return f"{packages} functions {functions}"
 
 
 def compiled(
-    program: Program, description: str, directory: Path
+    program: Program, describe: Callable[[], str], directory: Path
 ) -> tuple[Callable[..., Any], Path]:
-    """Return the kernel of a program as a function that lets go of the GIL, and its file.
+    """Return the kernel of a program as a function that lets go of the GIL, and its file, whose docstring `describe` gives.
 
     Numba keeps the machine code beside the file, keyed by argument types.
     """
-    source = emit_cpu.source(program, description)
-    path = source_file(directory, program.name, kernel_key(source, toolchain()), source)
+    key = shape(program), directory
+    path = _files.find(key)
+    if path is None:
+        source = emit_cpu.source(program, describe())
+        path = source_file(directory, program.name, kernel_key(source, toolchain()), source)
+        _files.keep(key, path, path)
     return _function(path, program.name), path
 
 
@@ -81,6 +86,7 @@ def written_kernel(name: str, source: str, directory: Path) -> Callable[..., Any
     return _function(source_file(directory, name, kernel_key(source, toolchain()), source), name)
 
 
+_files: Files[Path] = Files()
 _kernels: OrderedDict[Path, Callable[..., Any]] = OrderedDict()
 _lock = threading.Lock()
 
@@ -154,11 +160,11 @@ def load(
 
 def scalars(program: Program) -> list[Any]:
     """The scalar arguments, in the types that the kernel was written for."""
-    return [getattr(np, p.machine.value)(p.value) for p in program.kernel.parameters]
+    return [getattr(np, p.machine.value)(p.value) for p in program.parameters]
 
 
 def tables(program: Program) -> list[Any]:
-    return [t.array for t in program.kernel.tables]
+    return [t.array for t in program.tables]
 
 
 def _arguments(program: Program, columns: Sequence[Any], memory: Memory) -> list[Any]:

@@ -5,7 +5,7 @@ Constants are shown as `constant`: kernels that differ in them alone are one fil
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ...plan.expr import AggregateCall, ColumnRef, Expr, Literal, new_column
 from ...plan.node import transform_up
@@ -20,26 +20,23 @@ DOUBT = "doubt = False  # True once a value may not fit its type: then the answe
 
 def legend(program: Program, places: Mapping[int, str]) -> list[str]:
     """Return a line for each argument and accumulator; `places` says where the kernel keeps the latter, by number."""
-    lines = [f"{p.name}: {p.meaning}" for p in program.kernel.parameters]
+    lines = [f"{p.name}: {p.meaning}" for p in program.parameters]
+    calls = [_shown(call) for call in program.calls]
     for number, place in places.items():
-        lines.append(f"{place}: {_held(program, number)}")
+        lines.append(f"{place}: {_held(program, number, calls)}")
     return lines
 
 
-def _held(program: Program, number: int) -> str:
-    """The aggregates that read an accumulator, and which part of them it is."""
+def _held(program: Program, number: int, calls: Sequence[str]) -> str:
+    """The aggregates that read an accumulator, and which part of them it is; `calls` are all as text."""
     if program.index is not None:
         return BUILD_COUNTS[number]
     role = _role(program.accumulators[number])
-    calls = [
-        call
-        for call, folded in zip(program.calls, program.folded, strict=True)
-        if number in folded.accumulators
-    ]
-    shown = ", ".join(dict.fromkeys(_shown(call) for call in calls))
-    if role == "count" and not calls:
+    readers = [n for n, folded in enumerate(program.folded) if number in folded.accumulators]
+    shown = ", ".join(dict.fromkeys(calls[n] for n in readers))
+    if role == "count" and not readers:
         return "count of rows"
-    if len(calls) == 1 and calls[0].function in (role, f"{role}_star"):
+    if len(readers) == 1 and program.calls[readers[0]].function in (role, f"{role}_star"):
         return shown
     return f"{role} for {shown}" if shown else role
 

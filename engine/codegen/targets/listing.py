@@ -5,24 +5,22 @@ The listing is what FUSELINE_DEBUG=5 prints: the same on every target, before an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ..groups.accumulate import Accumulator
 from ..loop import (
-    Apply,
     Convert,
     Doubt,
     Each,
-    Function,
     Guard,
     Let,
-    Lookup,
     Name,
     Number,
     Search,
-    Select,
     Statement,
     Term,
+    subterms,
+    terms_of,
 )
 from ..steps import Program
 from ..values import Input
@@ -33,9 +31,9 @@ def listing(program: Program) -> str:
     """Return the program as text, a line for each input, statement, key and accumulator."""
     lines = [f"{program.name}: {operations(program)} operations a row"]
     lines += [f"  load {program.names[i.column]}: {_stored(i)}" for i in program.inputs]
-    for parameter in program.kernel.parameters:
+    for parameter in program.parameters:
         lines.append(f"  given {parameter.name}: {parameter.machine.value} = {parameter.value!r}")
-    for table in program.kernel.tables:
+    for table in program.tables:
         lines.append(f"  given {table.name}: {len(table.array)} values of {table.machine.value}")
     lines += statements(program.body, 1)
     if program.grouping is not None:
@@ -78,7 +76,7 @@ def _note(step: str) -> str:
 
 def operations(program: Program) -> int:
     """Count the operations of a row that passes all filters: arithmetic, comparisons, choices, lookups and folds."""
-    terms = [term for statement in program.body for term in _terms(statement)]
+    terms = [term for statement in program.body for term in terms_of(statement)]
     if program.grouping is not None:
         terms.append(program.grouping.slot)
     for accumulator in program.accumulators:
@@ -86,34 +84,9 @@ def operations(program: Program) -> int:
         if accumulator.condition is not None:
             terms.append(accumulator.condition)
     counted = sum(
-        not isinstance(part, Name | Number | Convert) for term in terms for part in _parts(term)
+        not isinstance(part, Name | Number | Convert) for term in terms for part in subterms(term)
     )
     return counted + len(program.accumulators)
-
-
-def _terms(statement: Statement) -> list[Term]:
-    match statement:
-        case Let(_, value):
-            return [value]
-        case Guard(condition) | Doubt(condition):
-            return [condition]
-        case Each(_, first, following):
-            return [first, following]
-        case Search(_, _, first, following, body, accepted):
-            return [first, following, accepted, *(t for s in body for t in _terms(s))]
-
-
-def _parts(term: Term) -> Iterator[Term]:
-    yield term
-    match term:
-        case Apply(_, args) | Function(_, args):
-            for operand in args:
-                yield from _parts(operand)
-        case Select(condition, yes, no):
-            for operand in (condition, yes, no):
-                yield from _parts(operand)
-        case Convert(operand) | Lookup(_, operand):
-            yield from _parts(operand)
 
 
 def _stored(source: Input) -> str:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from ..kernel import ROW
 from ..loop import Apply, Doubt, Guard, Let, Lookup, Machine, Name, Term, subterms, terms_of
 from ..steps import Program
-from .cuts import Cut, only_alive
+from .cuts import Choosing, Cut, only_alive
 from .emit import commented, indent, row_statements, text
 from .emit_fold import select
 from .near import asking_near, copied
@@ -20,6 +20,7 @@ from .words import WORD_IN_TURN, load_words, unpack
 
 ALL_LANES = "0xFFFFFFFF"
 ROWS = WORD_IN_TURN
+K = "@"  # stands for the number of a row in lines that are the same for all rows of a word; no statement has one of its own
 # Where a row goes in the queue: after those of the lanes before, or to an entry that nobody reads, which saves a branch
 LAST = "np.int32(waiting + cuda.popc(votes & below))"
 NOWHERE = f"np.int32({WAITING - 1})"
@@ -80,8 +81,7 @@ def _chosen(program: Program, cut: Cut, where: Layout) -> list[str]:
         f"left = np.int32({select(f'rows - begin < {ROWS}', 'rows - begin', f'np.int64({ROWS})')})",
         *(line for source in cut.words for line in load_words(source, program, ROWS)),
     ]
-    for k in range(ROWS):
-        lines += _one_row(program, cut, k)
+    lines += _rows(program, cut)
     places = _places(cut, where)
     for k in range(ROWS):
         values = {name.text: _of_row(name, k) for name in cut.carried}
@@ -95,9 +95,12 @@ def _chosen(program: Program, cut: Cut, where: Layout) -> list[str]:
     return lines
 
 
-def _one_row(program: Program, cut: Cut, k: int) -> list[str]:
-    """Whether row k of a word survives, without a branch, so that what its rows are looked up in loads side by side."""
-    alive = Name(f"alive{k}", Machine.BOOL)
+def _rows(program: Program, cut: Cut) -> list[str]:
+    """Whether each row of a word survives, without a branch, so that what its rows are looked up in loads side by side.
+
+    The lines of one row are those of another but for its number, and comments beside the first.
+    """
+    alive = Name(f"alive{K}", Machine.BOOL)
     # Behind the last row there may be any code, which no table need have
     tables = any(
         isinstance(part, Lookup)
@@ -105,34 +108,40 @@ def _one_row(program: Program, cut: Cut, k: int) -> list[str]:
         for term in terms_of(s)
         for part in subterms(term)
     )
-    lines = [f"k = {k}", f"{alive.text} = left > {k}"]
+    lines = [(f"k = {K}", ""), (f"{alive.text} = left > {K}", "")]
     for source in cut.words:
-        lines += unpack(source, program, ROWS)
+        lines += [(line, "") for line in unpack(source, program, ROWS)]
         if tables and source.register in (Machine.I32, Machine.I64):
             code = f"{program.names[source.column]}_code"
-            lines.append(f"{code} = {select(alive.text, code, f'np.{source.register.value}(0)')}")
-    for statement in cut.choosing:
-        lines.append(_choice(statement, alive, k))
-    return lines + [f"{_of_row(name, k)} = {name.text}" for name in cut.carried]
+            none = f"np.{source.register}(0)"
+            lines.append((f"{code} = {select(alive.text, code, none)}", ""))
+    lines += [_choice(statement, alive) for statement in cut.choosing]
+    lines += [(f"{_of_row(name, K)} = {name.text}", "") for name in cut.carried]
+    return [
+        commented(line.replace(K, str(k)), "" if k else step)
+        for k in range(ROWS)
+        for line, step in lines
+    ]
 
 
-def _choice(statement: Let | Guard | Doubt, alive: Name, k: int) -> str:
+def _choice(statement: Choosing, alive: Name) -> tuple[str, str]:
+    """A statement for a row, and what it stands for."""
     match statement:
         case Let(name, value, step):
-            line = f"{name.text} = {text(only_alive(value, alive), select)}"
+            return f"{name.text} = {text(only_alive(value, alive), select)}", step
         case Guard(condition, step):
-            line = f"{alive.text} = {text(_and(alive, only_alive(condition, alive)), select)}"
+            met = _and(alive, only_alive(condition, alive))
+            return f"{alive.text} = {text(met, select)}", step
         case Doubt(condition):
-            step = "a result near 64 bits: no proof"
-            line = f"doubt |= {text(_and(alive, condition), select)}"
-    return commented(line, "" if k else step)
+            met = _and(alive, condition)
+            return f"doubt |= {text(met, select)}", "a result near 64 bits: no proof"
 
 
 def _and(alive: Name, condition: Term) -> Term:
     return Apply("&", (alive, condition), Machine.BOOL)
 
 
-def _of_row(name: Name, k: int) -> str:
+def _of_row(name: Name, k: int | str) -> str:
     """The variable of a value of row k; no column has a capital letter in its name."""
     return f"{name.text}_K{k}"
 

@@ -7,7 +7,7 @@ only those, as in relaxed operator fusion (Menon et al. 2017).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ..loop import Each, Guard, Let, Search, Statement, Term, names_in, terms_of
 from ..steps import Program
@@ -15,12 +15,20 @@ from ..values import Input
 
 
 @dataclass(frozen=True, slots=True)
+class Pass:
+    """Statements, and the columns that they read."""
+
+    body: tuple[Statement, ...]
+    inputs: tuple[Input, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Passes:
     """`condition` holds after the statements of `choosing` for rows that are in; `handling` does the rest for these."""
 
-    choosing: Program
+    choosing: Pass
     condition: Term
-    handling: Program
+    handling: Pass
 
 
 def passes(program: Program) -> Passes | None:
@@ -29,18 +37,17 @@ def passes(program: Program) -> Passes | None:
     if cut is None:
         return None
     before, condition, after = cut
-    inner = replace(program, body=after, keep=None)
-    wanted = _names(inner)
+    wanted = _names(program, after)
     again: list[Statement] = []
     for statement in reversed(before):
         if isinstance(statement, Let) and statement.name.text in wanted:
             wanted |= names_in(statement.value)
-            again.insert(0, replace(statement, step=""))
+            again.insert(0, Let(statement.name, statement.value))
     chosen_by = names_in(condition, *(term for s in before for term in terms_of(s)))
     return Passes(
-        replace(program, body=before, keep=None, inputs=_loaded(program, chosen_by)),
+        Pass(before, _loaded(program, chosen_by)),
         condition,
-        replace(inner, body=(*again, *after), inputs=_loaded(program, wanted)),
+        Pass((*again, *after), _loaded(program, wanted)),
     )
 
 
@@ -69,12 +76,12 @@ def _loaded(program: Program, wanted: set[str]) -> tuple[Input, ...]:
     return tuple(i for i, n in named if {f"{n}_code", f"{n}_valid"} & wanted)
 
 
-def _names(program: Program) -> set[str]:
-    """What the statements and the sink of a program read."""
+def _names(program: Program, body: tuple[Statement, ...]) -> set[str]:
+    """What statements and the sink of a program read."""
     terms: list[Term] = [] if program.grouping is None else [program.grouping.slot]
     for accumulator in program.accumulators:
         terms.append(accumulator.term)
         if accumulator.condition is not None:
             terms.append(accumulator.condition)
-    terms += [term for statement in program.body for term in terms_of(statement)]
+    terms += [term for statement in body for term in terms_of(statement)]
     return names_in(*terms) | {relation.row for relation in program.relations}

@@ -48,9 +48,9 @@ class Done:
     repeating: tuple[int, ...] = ()
 
 
-def compiled(stages: Stages, description: str, context: Context) -> Kernels:
+def compiled(stages: Stages, describe: Callable[[], str], context: Context) -> Kernels:
     """Return the kernels as functions that let go of the GIL; they are compiled when they run first."""
-    made = [host.compiled(each, description, context.kernel_directory) for each in stages.programs]
+    made = [host.compiled(each, describe, context.kernel_directory) for each in stages.programs]
     return Kernels(stages, tuple(f for f, _ in made), tuple(path for _, path in made))
 
 

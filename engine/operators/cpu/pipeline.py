@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 import time
+from functools import partial
 from typing import Any
 
 from ...codegen.stages import Limits, Stages, selected, stages
@@ -163,7 +164,7 @@ def _prepare(
     leaves.rows(probed_leaf(node.body))
     start = time.perf_counter()
     made = _stages(node.body, leaves, context)
-    kernels = launch.compiled(made, tree(node.body), context)
+    kernels = launch.compiled(made, partial(tree, node.body), context)
     rows = tuple((leaf, leaves.rows(leaf)) for leaf in _leaves(node.body))
     prepared = _Prepared(launch.uses(made, leaves), rows, kernels, operations(made.main))
     node.prepared["cpu"] = prepared
