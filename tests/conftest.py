@@ -23,8 +23,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure() -> None:
     """Random tests print how to repeat a failure, and no deadline: the first run of a kernel compiles it.
 
-    In CI they draw the same examples each time, so that a change is judged by what it changes.
+    In CI they draw the same examples each time, so that a change is judged by what it changes.  Tests that import Numba before
+    a connection is made need what that sets: no colours, which put an earlier `sys.stdout` back while a thread compiles.
     """
+    os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
     if (
         importlib.util.find_spec("hypothesis") is None
     ):  # a GPU machine without a network may lack it
