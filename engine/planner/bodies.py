@@ -6,7 +6,7 @@ chain := FilterRows(chain) | ComputeColumns(chain) | HashJoin(chain, chain) | Ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..plan.expr import AggregateCall, Call, Column, ColumnRef, Expr, columns_of, conjunction
@@ -81,7 +81,7 @@ class Body:
     def _chain(self, node: Physical, root: bool) -> Physical:
         shared = not root and self.readers.get(id(node), 1) > 1
         shared = shared and (not is_cheap(node) or self._joins_twice(node))
-        if shared or not is_link(node) or (isinstance(node, FilterRows) and self.ends(node)):
+        if shared or not self._goes_on(node):
             return self._store(node)
         match node:
             case HashJoin() if one_row_side(node) is not None:
@@ -94,9 +94,20 @@ class Body:
                 return self._with_one_row(node)
         return node.with_children([self.chain(child, False) for child in node.children])
 
+    def _goes_on(self, node: Physical) -> bool:
+        """Whether the chain has this operator, or else reads its rows as they are stored."""
+        return is_link(node) and not (isinstance(node, FilterRows) and self.ends(node))
+
     def _joins_twice(self, node: Physical) -> bool:
         assert self._root is not None
-        return _has_joins(node) and sum(part is node for part in walk(self._root)) > 1
+        return _has_joins(node) and sum(part is node for part in self._reached(self._root)) > 1
+
+    def _reached(self, node: Physical) -> Iterator[Physical]:
+        """What a chain goes on to; what is stored reads its own inputs, in another pipeline."""
+        yield node
+        if self._goes_on(node):
+            for child in node.children:
+                yield from self._reached(child)
 
     def _joined(self, node: HashJoin) -> Physical:
         return node.with_children([self.chain(child, False) for child in node.children])

@@ -99,6 +99,23 @@ def test_a_chain_that_two_operators_read(
     assert {type(node.body) for node in walk(fused) if isinstance(node, Pipeline)} == {bodies}
 
 
+@pytest.mark.parametrize(("read", "joins"), [("below", [2, 3]), ("twice", [1, 1])])
+def test_joins_that_are_read_below_an_aggregate_too(
+    read: str, joins: list[int], connection: fuseline.Connection
+) -> None:
+    """Each of two pipelines does few joins itself; one that would do them twice stores their rows."""
+    query = "with x as (select t.k, w from t left join other using (k) where w is null or w > 0) "
+    query += {
+        "below": "select v, m from t join x using (k) "
+        "join (select v, min(w) as m from t join x using (k) group by v) y using (v)",
+        "twice": "select x.w, y.w from x join x y on x.k = y.w",
+    }[read]
+    plan = connection.physical(connection.sql(query).plan)
+    pipelines = {id(node): node for node in walk(plan) if isinstance(node, Pipeline)}
+    found = [sum(isinstance(p, HashJoin) for p in walk(n.body)) for n in pipelines.values()]
+    assert sorted(found) == joins
+
+
 def test_an_aggregate_that_two_operators_read_runs_once(connection: fuseline.Connection) -> None:
     query = """
         with few as (select k, sum(v) as v from t group by k)
