@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fuseline.codegen.handwritten import like
+from fuseline.codegen.handwritten import like, like_source
 from fuseline.codegen.handwritten.like import Shape
 from fuseline.codegen.targets import device
 from fuseline.plan.patterns import Literals, literals, pattern_parts
@@ -24,7 +24,7 @@ from fuseline.plan.patterns import Literals, literals, pattern_parts
 HOPPER = (9, 0)
 WAYS = ["rows", "blocks"]
 SHAPES = [
-    Shape(False), Shape(False, (), True), Shape(True, (True, False)), Shape(True, (False,), True),
+    Shape(False), Shape(False, False, True), Shape(True, True), Shape(True, False), Shape(True, True, True),
 ]  # fmt: skip
 
 
@@ -34,10 +34,9 @@ class _Cuda:
     def __init__(self) -> None:
         self.thread, self.block, self.memory = 0, 0, {}  # type: ignore[var-annotated]
         self.shared = SimpleNamespace(array=self._shared)
-        self.atomic = SimpleNamespace(
-            add=_change(lambda a, b: a + b), min=_change(min), max=_change(max)
-        )
+        self.atomic = SimpleNamespace(add=_change(lambda a, b: a + b))
         self.made = 0
+        self.jit = lambda **options: lambda function: function
         self.ffs = lambda bits: np.int32((int(bits) & -int(bits)).bit_length())
 
     @property
@@ -93,8 +92,11 @@ def matched(
     bitmap = strings.buffers()[0]
     bits = np.frombuffer(bitmap or b"\0", np.uint8)
     rows, out = len(strings), np.full(len(strings), 9, np.uint8)
+    memory = np.frombuffer(like.memory(parts), np.uint8)
+    bounds = memory[like.bounds_at(parts) :].view(np.int32)
+    memory = memory[: like.bounds_at(parts)]
     cuda = _Cuda()
-    lines = like.source(shape).replace("cuda.syncthreads()", "yield").splitlines()
+    lines = like_source.source(shape).replace("cuda.syncthreads()", "yield").splitlines()
     namespace: dict[str, Any] = {
         "np": np,
         "cuda": cuda,
@@ -104,12 +106,12 @@ def matched(
     share = like.THREADS if not shape.blocks else (group or like.rows_a_block(rows, len(text)))
     arguments = [np.int64(rows)]
     if shape.blocks:
-        arguments.append(np.int64(share))
+        arguments += [np.int64(share), np.int32(like.searched(parts))]
     arguments += [
         chars.view(np.uint64), chars, np.int64(shift), offsets.astype(np.int64) if wide else offsets, bits,
-        np.int64(strings.offset), np.int64(bitmap is not None), np.frombuffer(parts.text or b"\0", np.uint8),
-        np.array(parts.bounds, np.int32), np.int32(len(parts.floating)), np.int32(parts.size), np.int32(len(parts.suffix)),
-        out, *map(np.uint32, like.words(parts) if shape.blocks else []),
+        np.int64(strings.offset), np.int64(bitmap is not None), memory.view(np.uint64), memory,
+        bounds, np.int32(len(parts.floating)), np.int32(parts.size), np.int32(len(parts.suffix)),
+        out, *(like.words(parts) if shape.blocks else []),
     ]  # fmt: skip
     assert len(arguments) == len(like.signature(shape))
     with np.errstate(over="ignore"):
@@ -181,6 +183,15 @@ def test_blocks_of_many_turns() -> None:
         assert found == [True, False, False, True, True]
 
 
+def test_more_places_than_are_noted_at_a_time() -> None:
+    """Nearly every vector of many turns may hold the part."""
+    size = 16 * like.TURN * 4
+    strings = pa.array(["a" * size + "b", "a" * 50 + "bb", "ab" * size, "a" * size])
+    for pattern in ("%b%b%", "%ab%b%", "%aaaaaaab%"):
+        found = matched(strings, parts_of(pattern), "blocks", group=4)
+        assert found == expected(strings, pattern)
+
+
 TEXT = (
     st.text("ab", max_size=40) | st.text("abcspecialrequests ", max_size=40) | st.text(max_size=6)
 )
@@ -204,6 +215,6 @@ def test_machine_code(shape: Shape) -> None:
     pytest.importorskip(
         "numba_cuda", reason="numba-cuda is not installed: pip install 'fuseline[dev]'"
     )
-    text = device.ptx(like.source(shape), shape.name, like.signature(shape), HOPPER)
+    text = device.ptx(like_source.source(shape), shape.name, like.signature(shape), HOPPER)
     assert ".local" not in text, "registers spill, or an array is indexed at run time"
     assert device.link(text, shape.name, HOPPER).startswith(b"\x7fELF")

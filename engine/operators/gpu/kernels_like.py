@@ -1,4 +1,4 @@
-"""LIKE over long strings by kernels of our own (`codegen.like`), several times as fast as libcudf's.
+"""LIKE over long strings by kernels of our own (`codegen.handwritten.like`), several times as fast as libcudf's.
 
 Kernels are compiled once for each shape of pattern; while a thread does that, and for few rows, `matches` has no answer and the
 caller asks libcudf.
@@ -15,7 +15,7 @@ import pylibcudf as plc
 from cuda.core import Device, Kernel, ObjectCode, launch
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
-from ...codegen.handwritten import like
+from ...codegen.handwritten import like, like_source
 from ...codegen.handwritten.like import Shape
 from ...codegen.targets import device
 from ...codegen.targets.cache import warn_without
@@ -77,7 +77,7 @@ def _launch(
     data, mask = column.data(), column.null_mask()
     address = 0 if data is None else int(data.ptr)
     first = column.offset() + offsets.offset()
-    bounds = _uploaded(parts)
+    pattern = _uploaded(parts)
     arguments = [
         address - address % VECTOR,
         address - address % VECTOR,
@@ -86,8 +86,9 @@ def _launch(
         0 if mask is None else int(mask.ptr),
         column.offset(),
         int(column.null_count() > 0),
-        bounds.ptr + 4 * len(parts.bounds),
-        bounds.ptr,
+        pattern.ptr,
+        pattern.ptr,
+        pattern.ptr + like.bounds_at(parts),
         np.int32(len(parts.floating)),
         np.int32(parts.size),
         np.int32(len(parts.suffix)),
@@ -96,16 +97,15 @@ def _launch(
     share = like.THREADS
     if shape.blocks:
         share = like.rows_a_block(rows, size)
-        arguments = [share, *arguments, *map(np.uint32, like.words(parts))]
+        lead = np.int32(like.searched(parts))
+        arguments = [share, lead, *arguments, *like.words(parts)]
     config = grid_of(-(-rows // share), like.THREADS, 0)
     launch(default_stream(), config, kernel, rows, *arguments)
 
 
 @lru_cache(maxsize=256)
 def _uploaded(parts: Literals) -> DeviceBuffer:
-    """The bounds of a pattern's floating parts, then the text of all its parts."""
-    host = np.array(parts.bounds, np.int32).tobytes() + parts.text
-    return DeviceBuffer.to_device(host)
+    return DeviceBuffer.to_device(like.memory(parts))
 
 
 def _kernel(shape: Shape) -> Kernel | None:
@@ -123,7 +123,7 @@ def _kernel(shape: Shape) -> Kernel | None:
             found = _kernels[shape] = Future()
     if start:
         file = device.written_file(
-            shape.name, like.source(shape), like.signature(shape), directory, architecture()
+            shape.name, like_source.source(shape), like.signature(shape), directory, architecture()
         )
         if fuse == "auto" and not file.is_compiled:
             threading.Thread(target=_load, args=(file, found), daemon=True).start()
