@@ -11,7 +11,7 @@ there, it is the row number.  Else a row's number of places among 32 numbers is 
 Where a table in the order of a key is joined with itself by that key, there is no index at all (`joins.neighbours`).
 
 What few probes find lies behind something smaller, which answers most of them from a cache: row numbers behind a bit each
-(`guarded`, and then they need no filling), bits behind those of a sieve, which many numbers share (`sieved`).
+(`guarded`, and then they need no filling), bits and buckets behind those of a sieve, which many numbers share (`sieved`).
 
 Kernels use an index through these functions, which every target provides.  Numbers below 0 are ignored and find nothing.
 `insert_bit(bits, number)`, `insert_unique(heads, number, row)` and `insert_linked(heads, links, number, row)` return I64 1
@@ -58,6 +58,10 @@ SIEVE_BITS = 1 << 18
 MOST_SIEVE_BITS = 1 << 20
 SIEVE_BITS_A_ROW = 8
 BITS_A_SIEVE_BIT = 4
+# Before buckets it may be larger, since to look into one is two accesses to memory: from as many rows on as no cache holds the
+# numbers of, up to as many bits as a second-level cache holds
+SIEVED_ROWS = 1 << 12
+MOST_BUCKET_SIEVE_BITS = 1 << 27
 
 
 class Form(StrEnum):
@@ -194,12 +198,14 @@ def is_guarded(slots: int, rows: float, found: float) -> bool:
     return slots > CACHED_SLOTS and (found < FEW_FOUND or rows < FEW_USED * slots)
 
 
-def sieve_bits(slots: int, rows: float, found: float) -> int:
-    """How many bits the sieve has that goes before `slots` bits; 0 for none."""
+def sieve_bits(form: Form, slots: int, rows: float, found: float) -> int:
+    """How many bits the sieve has that goes before `slots` bits or buckets; 0 for none."""
     bits = SIEVE_BITS
     while bits < SIEVE_BITS_A_ROW * rows:
         bits *= 2
     most = min(MOST_SIEVE_BITS, slots // BITS_A_SIEVE_BIT)
+    if form is Form.HASHED:
+        most = MOST_BUCKET_SIEVE_BITS if rows >= SIEVED_ROWS else 0
     return bits if bits <= most and found < FEW_FOUND else 0
 
 

@@ -172,7 +172,7 @@ def found_rows(made: Index) -> tuple[Term, Term]:
             following = Function("next_linked", (*buffers[1:], ROW_1), I32)
         return Function("find_direct", (buffers[0], key), I32), following
     following = Function("next_hashed", (*buffers[1:], key, ROW_1), I32)
-    return Function("find_hashed", (*buffers, key), I32), following
+    return Function("find_hashed", (*buffers, sifted(made, "pass_sieve")), I32), following
 
 
 def price_at(row: Name) -> tuple[Let, Let]:

@@ -46,6 +46,17 @@ def test_a_kind_of_join_behind_bits(
     assert index.sieved != index.linked
 
 
+@pytest.mark.parametrize("kind", ["inner", "left", "exists", "not in", "mark", "filtered"])
+def test_a_kind_of_join_by_buckets_behind_a_sieve(
+    kind: str, simulate: Simulate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexes, "SIEVED_ROWS", 0)
+    monkeypatch.setattr(indexes, "FEW_FOUND", 2.0)
+    probe, build = SHAPES["far apart"]
+    made = simulate(KINDS[kind], {"t": keyed("v", probe), "u": keyed("w", build)})
+    assert [p.index.shown for p in made if p.index is not None] == ["hashed behind a sieve"]
+
+
 @pytest.mark.parametrize("query", SEVERAL)
 def test_several_joins(query: str, simulate: Simulate) -> None:
     simulate(query, {**STAR, "t": STAR["t"].slice(0, 301)})

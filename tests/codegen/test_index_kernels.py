@@ -43,9 +43,9 @@ JOINS += [(k, f, linked) for k in ("semi", "anti") for f, linked in [(Form.BITS,
 JOINS_BEHIND = [
     (kind, index(form, False, guarded=form is Form.DIRECT, sieved=sieved))
     for kind in ("inner", "left", "semi", "anti")
-    for form in (Form.DIRECT, Form.BITS)
+    for form in (Form.DIRECT, Form.BITS, Form.HASHED)
     for sieved in (False, True)
-    if (form is Form.DIRECT or sieved) and (form is Form.DIRECT or kind in ("semi", "anti"))
+    if (form is Form.DIRECT or sieved) and (form is not Form.BITS or kind in ("semi", "anti"))
 ]
 
 

@@ -264,10 +264,21 @@ def test_threads_of_a_block(
 def test_bits_of_a_sieve() -> None:
     """Eight for each row that is expected, in steps; none where bits are few, keys many or most probes find one."""
     slots, found = 20_000_000, 0.01
-    sizes = {rows: sieve_bits(slots, rows, found) for rows in (0, 1, 32768, 32769, 65537, 131072)}
+    sizes = {
+        rows: sieve_bits(Form.DIRECT, slots, rows, found)
+        for rows in (0, 1, 32768, 32769, 65537, 131072)
+    }
     assert list(sizes.values()) == [1 << 18, 1 << 18, 1 << 18, 1 << 19, 1 << 20, 1 << 20]
-    assert sieve_bits(slots, 131073, found) == 0
-    assert sieve_bits((1 << 20) - 1, 1, found) == 0
-    assert sieve_bits(1 << 20, 1, found) == 1 << 18
-    assert sieve_bits(1 << 20, 40_000, found) == 0
-    assert sieve_bits(slots, 1, 0.6) == 0
+    assert sieve_bits(Form.DIRECT, slots, 131073, found) == 0
+    assert sieve_bits(Form.DIRECT, (1 << 20) - 1, 1, found) == 0
+    assert sieve_bits(Form.DIRECT, 1 << 20, 1, found) == 1 << 18
+    assert sieve_bits(Form.DIRECT, 1 << 20, 40_000, found) == 0
+    assert sieve_bits(Form.DIRECT, slots, 1, 0.6) == 0
+
+
+def test_bits_of_a_sieve_before_buckets() -> None:
+    """Where looking into buckets leaves the cache, and as long as the sieve itself does not."""
+    sizes = {rows: sieve_bits(Form.HASHED, 64, rows, 0.01) for rows in (4095, 4096, 1 << 24)}
+    assert list(sizes.values()) == [0, 1 << 18, 1 << 27]
+    assert sieve_bits(Form.HASHED, 64, (1 << 24) + 1, 0.01) == 0
+    assert sieve_bits(Form.HASHED, 64, 4096, 0.6) == 0

@@ -61,7 +61,7 @@ def test_a_random_join_on_threads(
 def test_random_joins_behind_bits(
     connections: Connections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Bits go before all row numbers of distinct keys, and a sieve before those of few rows; what is not filled holds garbage."""
+    """Bits go before all row numbers of distinct keys, a sieve before those of few rows and before buckets; what is not filled holds garbage."""
     made: set[str] = set()
 
     def noted(*args: Any) -> Index:
@@ -71,6 +71,7 @@ def test_random_joins_behind_bits(
 
     bounds = {"CACHED_SLOTS": 0, "BITS_A_SIEVE_BIT": 1e-6, "FEW_FOUND": 2.0}
     bounds |= {"MOST_SIEVE_BITS": indexes.SIEVE_BITS, "SIEVE_BITS_A_ROW": indexes.SIEVE_BITS / 6}
+    bounds |= {"MOST_BUCKET_SIEVE_BITS": 4 * indexes.SIEVE_BITS, "SIEVED_ROWS": 0}
     for name, bound in bounds.items():
         monkeypatch.setattr(indexes, name, bound)
     monkeypatch.setattr(builds, "Index", noted)
@@ -82,4 +83,8 @@ def test_random_joins_behind_bits(
         check(connections, tables, query, Ordering(False))
 
     attempt()
-    assert made >= {"direct behind bits and a sieve", "bits behind a sieve"}
+    assert made >= {
+        "direct behind bits and a sieve",
+        "bits behind a sieve",
+        "hashed behind a sieve",
+    }

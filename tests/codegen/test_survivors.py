@@ -160,6 +160,16 @@ def test_row_numbers_behind_bits_are_read_for_survivors(sieved: bool) -> None:
     assert found == expected_sums("inner", given, expected("inner", given, False))
 
 
+def test_buckets_behind_a_sieve_are_looked_into_for_survivors() -> None:
+    made = index(Form.HASHED, False, sieved=True)
+    given, program = data(9, 203), main_program("inner", made)
+    source = emit_cuda.source(program, "a plan")
+    assert source.index("in_sieve") < source.index("ballot") < source.index("find_hashed(build1")
+    assert "pass_sieve" not in source
+    found, _ = run(program, given, made)
+    assert found == expected_sums("inner", given, expected("inner", given, False))
+
+
 def test_filters_that_leave_few_rows_are_the_cut() -> None:
     """Then not even the first probe is made for all rows, and its key is loaded row by row."""
     given, program = data(6, 301), main_program("inner", DIRECT)

@@ -33,7 +33,7 @@ from ..loop import Apply, Convert, Let, Machine, Name, Number, Term, negated
 from ..names import free_name, identifier
 from ..relations import Source
 from ..steps import Program, Ranking
-from ..values import Element, NotFusable, Value
+from ..values import Element, Multiplied, NotFusable, Value
 from .join_keys import Domains, TooWide, domains, key_number
 from .probes import insert, number_machine
 
@@ -127,14 +127,15 @@ class Builds:
         counts = counts and node.kind not in MEMBERSHIP
         by_row = bool(read) or node.residual is not None
         kernel = Kernel(self.source)
-        chain = Chain(kernel, self, counts=counts, repeatable=not counts and not by_row)
+        once = build if counts or by_row else None
+        chain = Chain(kernel, self, counts=counts, once=once)
         scope = chain.walk(build, wanted)
         values = [translate(scope[k], kernel) for k in keys]
         made = domains(values, [k.name for k in keys], node.null_equal)
         ordered = _ordered([scope[k] for k in keys], made, kernel)
         index = self._index(node, made, counts, by_row, kernel.relations[0].rows, ordered)
         if kernel.repeats and index.form is not Form.BITS:
-            raise NotFusable("a row of a build side may be found several times by its own joins")
+            raise Multiplied(build)
         self.indexes.append(index)
         self.programs.append(_program(index, values, made, kernel, ordered))
         return Side(index, made, wanted)
@@ -171,7 +172,8 @@ class Builds:
             form = ordered_form(form, slots, rows, few, ordered.whole)
             if form in (Form.PLACED, Form.RANKED):
                 guarded = not ordered.whole
-        sieve = sieve_bits(slots, few, found) if guarded or form is Form.BITS else 0
+        may_sieve = guarded or form is Form.BITS or (form is Form.HASHED and not keys.raw)
+        sieve = sieve_bits(form, slots, few, found) if may_sieve else 0
         return Index(
             number, name, form, keys.parts, slots, rows, linked, unique, keys.raw, guarded, sieve
         )

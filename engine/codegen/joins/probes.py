@@ -64,8 +64,10 @@ def first_row(index: Index, key: KeyNumber, kernel: Kernel) -> Term:
         return Function("find_guarded", (*buffers, *numbers), Machine.I32)
     if index.form is Form.DIRECT:
         return Function("find_direct", (buffers[0], *key.args), Machine.I32)
-    name = "find_hashed_raw" if key.raw else "find_hashed"
-    return Function(name, (*buffers, *key.args), Machine.I32)
+    if key.raw:
+        return Function("find_hashed_raw", (*buffers, *key.args), Machine.I32)
+    numbers = _sifted(index, key, "pass_sieve", kernel)
+    return Function("find_hashed", (*buffers, *numbers), Machine.I32)
 
 
 def next_row(index: Index, key: KeyNumber, row: Name, kernel: Kernel) -> Term:

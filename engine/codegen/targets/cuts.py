@@ -69,7 +69,7 @@ class Cut:
 def cut(program: Program, in_memory: bool, sieve_alone: bool = False) -> Cut | None:
     """Cut a program where few rows go on, and these have far to go; `in_memory`: its groups are in device memory.
 
-    `sieve_alone`: what lies behind a sieve is asked for chosen rows only.
+    `sieve_alone`: bits that lie behind a sieve are asked for chosen rows only, as buckets are in any case.
     """
     known = {t.name for t in program.tables} | {b.name for b in program.buffers}
     count = _place(program, known) if QUEUES else None
@@ -79,10 +79,8 @@ def cut(program: Program, in_memory: bool, sieve_alone: bool = False) -> Cut | N
     choosing = tuple(s for s in before if isinstance(s, Let | Guard | Doubt))
     read = names_in(*(term for s in choosing for term in terms_of(s)))
     words = tuple(i for i in program.inputs if read & set(_names(program, i)))
-    behind: dict[str, Let] = {}
-    if sieve_alone:
-        choosing, behind, guards = _sieve_alone(choosing)
-        after = (*guards, *after)
+    choosing, behind, guards = _sieve_alone(choosing, sieve_alone)
+    after = (*guards, *after)
     if not _is_long(after, program, known, in_memory):
         return None
     choosing, bits_behind = _bits_alone(choosing)
@@ -163,9 +161,12 @@ def _bit_and_row(term: Term) -> tuple[Term, Term] | None:
 
 
 def _sieve_alone(
-    choosing: tuple[Choosing, ...],
+    choosing: tuple[Choosing, ...], bits: bool
 ) -> tuple[tuple[Choosing, ...], dict[str, Let], tuple[Guard, ...]]:
-    """Ask only a sieve whether a row may be chosen; what reads the bits behind it later, by name, and the guards of that."""
+    """Ask only a sieve whether a row may be chosen; what looks behind it later, by name, and the guards of that.
+
+    `bits`: before bits too, not just before buckets.
+    """
     made: list[Choosing] = []
     behind: dict[str, Let] = {}
     guards: list[Guard] = []
@@ -173,13 +174,19 @@ def _sieve_alone(
     for statement in choosing:
         kept: Choosing = statement
         match statement:
-            case Let(found, value) if (parts := _of_sieve(value)) and _only_asked(found, choosing):
+            case Let(found, value) if (
+                (bits or _in_buckets(value))
+                and (parts := _of_sieve(value))
+                and _only_asked(found, choosing)
+            ):
                 may_be, exact = parts
                 if found.type is not Machine.BOOL:
                     may_be = Select(may_be, some, none, Machine.I32)
                 behind[found.text] = Let(found, exact)
                 kept = replace(statement, value=may_be)
-            case Guard(condition) if parts := _of_sieve(condition):
+            case Guard(condition) if (bits or _in_buckets(condition)) and (
+                parts := _of_sieve(condition)
+            ):
                 may_be, exact = parts
                 guards.append(Guard(exact))
                 kept = replace(statement, condition=may_be)
@@ -197,10 +204,18 @@ def _of_sieve(term: Term) -> tuple[Term, Term] | None:
         case Convert(operand, machine) if parts := _of_sieve(operand):
             may_be, exact = parts
             return may_be, exact if exact.type is machine else Convert(exact, machine)
+        case Apply(">=", (row, Number(0) as first)) if parts := _of_sieve(row):
+            may_be, exact = parts
+            return may_be, replace(term, args=(exact, first))
         case Function(args=(*before, last)) if _is_probe(term) and (parts := _of_sieve(last)):
             may_be, exact = parts
             return may_be, replace(term, args=(*before, exact))
     return None
+
+
+def _in_buckets(term: Term) -> bool:
+    """Whether a term looks for a row in buckets."""
+    return any(isinstance(t, Function) and t.name == "find_hashed" for t in subterms(term))
 
 
 def _only_asked(row: Name, choosing: tuple[Choosing, ...]) -> bool:

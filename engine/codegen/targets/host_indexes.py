@@ -52,5 +52,5 @@ def _allocated(buffer: Buffer) -> Any:
 def _repeats(index: Index, kernel: Any, memory: dict[str, Any], threads: int) -> int:
     """Count the buckets of a hashed index that hold a key twice."""
     check = cpu_kernel(Path(kernel.py_func.__code__.co_filename).parent)
-    heads, links, numbers = (memory[b.name] for b in index.buffers)
+    heads, links, numbers, *_ = (memory[b.name] for b in index.buffers)
     return sum(each_range(lambda r: check(*r, heads, links, numbers), index.slots, threads))

@@ -283,7 +283,7 @@ class _Builder:
         given = self._given(program, spans) | {"out_i": state, "out_f": self.nothing}
         self._add(program, code, where, given)
         if index.form is Form.HASHED and index.unique:
-            heads, links, numbers = (spans[buffer.name] for buffer in index.buffers)
+            heads, links, numbers, *_ = (spans[buffer.name] for buffer in index.buffers)
             arrays = {"heads": heads, "links": links, "numbers": numbers, "state": state}
             self.steps.append(
                 launch.prepared_check(self.fixed[index_checks.NAME], index.slots, arrays)
