@@ -93,13 +93,17 @@ def _cross(left: Source, right: Source) -> Source:
 
 
 def _beside(left: Source, right: Source) -> Source:
-    """Return the names of both sides, over a plan on the right that has the columns of both."""
-    return Source(
-        right.plan,
-        left.relations + right.relations,
-        {**left.merged, **right.merged},
-        left.star + right.star,
-    )
+    """Return the names of both sides, over a plan on the right that has the columns of both.
+
+    A name that USING gave to a column of each is as ambiguous as one that two tables have.
+    """
+    both = left.merged.keys() & right.merged.keys()
+    merged = {
+        name: column
+        for name, column in (*left.merged.items(), *right.merged.items())
+        if name not in both
+    }
+    return Source(right.plan, left.relations + right.relations, merged, left.star + right.star)
 
 
 def _bind_join(
@@ -178,7 +182,8 @@ def _join_using(
     condition = conjunction([_equal(mine, theirs, span) for mine, theirs, span in pairs])
     plan: Join | Project = Join(left.plan, right.plan, kind, condition)
     if kind in ("semi", "anti"):
-        return dataclasses.replace(left, plan=plan)
+        own = {name.name.lower(): mine for name, (mine, _, _) in zip(using, pairs, strict=True)}
+        return dataclasses.replace(left, plan=plan, merged={**left.merged, **own})
     shown = {mine: theirs if kind == "right" else mine for mine, theirs, _ in pairs}
     if kind == "full":
         coalesced = [

@@ -11,6 +11,7 @@ from .bind_order import bind_limit, bind_order, order_rows
 from .bind_select import bind_select
 from .bind_set_operation import bind_set_operation
 from .bind_values import bind_values
+from .literals import parameter_key
 from .scope import Cte, Relation, Scope, Source
 from .spans import span_of
 
@@ -52,6 +53,9 @@ def _with(node: exp.Expr, scope: Scope) -> Scope:
                 span_of(entry.args["alias"]),
             )
         columns = tuple(column.name for column in entry.args["alias"].args.get("columns") or ())
+        if scope.parameters.given:  # those of an entry that nobody reads count too
+            found = entry.this.find_all(exp.Parameter, exp.Placeholder)
+            scope.parameters.used.update(parameter_key(parameter) for parameter in found)
         cte = Cte(name, entry.this, columns, scope)
         scope = scope.changed(ctes={**scope.ctes, name.lower(): cte})
     return scope

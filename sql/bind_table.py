@@ -36,6 +36,8 @@ def bind_table(node: exp.Expr, around: Scope) -> Source:
             plan = around.bind_query(node)
         case exp.Table(this=exp.Identifier()):
             return _bind_name(node, around)
+        case exp.Table(this=exp.Values() as values):  # within a parenthesised join
+            plan = around.bind_query(values)
         case exp.Table(this=exp.Expr() as function):
             return _bind_function(node, function, around)
         case _:

@@ -21,7 +21,7 @@ from .equalities import equalities
 from .nullness import compared_columns, is_never_null
 
 Key = frozenset[Column]
-COUNTS = ("count", "count_star", "count_if", "approx_count_distinct")
+COUNTS = ("count", "count_star", "approx_count_distinct")  # count_if of no values is NULL
 MAX_KEYS = 8  # kept for one node: more are never asked for
 
 
@@ -145,7 +145,8 @@ def never_null(plan: Logical) -> set[Column]:
             return {c for c, e in items if is_never_null(e, below)}
         case Aggregate(input=x, keys=keys, aggregates=aggregates, grouping_sets=sets):
             below = never_null(x)
-            found = {c for c, call in aggregates if _aggregate_never_null(call, bool(keys), below)}
+            grouped = bool(keys) and (sets is None or () not in sets)  # no group without rows
+            found = {c for c, call in aggregates if _aggregate_never_null(call, grouped, below)}
             return found | {c for c, e in keys if sets is None and is_never_null(e, below)}
         case Join(kind=kind):
             left = never_null(plan.left) if kind not in ("right", "full") else set()

@@ -37,16 +37,16 @@ Mapping = dict[Column, Column]
 def share_subplans(plan: Physical) -> Physical:
     """Replace equal parts by one object, the largest parts first."""
     for _ in range(MAX_ROUNDS):
-        group = _largest_group(plan)
+        shapes = Shapes()
+        group = _largest_group(plan, shapes)
         if group is None:
             break
-        plan = _with_shared(plan, group)
+        plan = _with_shared(plan, group, shapes)
     return plan
 
 
-def _largest_group(plan: Physical) -> list[Physical] | None:
+def _largest_group(plan: Physical, shapes: Shapes) -> list[Physical] | None:
     """Return parts that compute the same, or None; a scan alone is no part, since scanned columns are cached."""
-    shapes = Shapes()
     groups: dict[int, dict[int, Physical]] = defaultdict(dict)
     for node in _alike(plan):
         groups[shapes.of(node).key][id(node)] = node
@@ -75,11 +75,11 @@ def _alike(plan: Physical) -> list[Physical]:
     ]
 
 
-def _with_shared(plan: Physical, group: list[Physical]) -> Physical:
+def _with_shared(plan: Physical, group: list[Physical], shapes: Shapes) -> Physical:
     merged: Physical = group[0]
     names: list[Mapping] = [{c: c for c in merged.columns}]
     for other in group[1:]:
-        merged, renamed = _merged(merged, other)
+        merged, renamed = _merged(merged, other, shapes)
         names.append({c: renamed[c] for c in other.columns})
     replacement: dict[int, Physical] = {}
     for node, own in zip(group, names, strict=True):
@@ -114,12 +114,13 @@ class Shapes:
     """Shapes of the nodes of one plan, as numbers of the descriptions met so far."""
 
     _numbers: dict[Hashable, int] = field(default_factory=dict)
-    _known: dict[int, Shape] = field(default_factory=dict)
+    # By id, with the node, so that no other one gets it
+    _known: dict[int, tuple[Physical, Shape]] = field(default_factory=dict)
 
     def of(self, node: Physical) -> Shape:
         if id(node) not in self._known:
-            self._known[id(node)] = self._shape(node, [self.of(c) for c in node.children])
-        return self._known[id(node)]
+            self._known[id(node)] = node, self._shape(node, [self.of(c) for c in node.children])
+        return self._known[id(node)][1]
 
     def _number(self, *description: Hashable) -> int:
         return self._numbers.setdefault(description, len(self._numbers))
@@ -197,11 +198,11 @@ class Shapes:
         return self._number(type(expr).__name__, *parts)
 
 
-def _merged(a: Physical, b: Physical) -> tuple[Physical, Mapping]:
+def _merged(a: Physical, b: Physical, shapes: Shapes) -> tuple[Physical, Mapping]:
     """Return `a` with the columns of `b` beside its own, and which of its columns each column of `b` is."""
     if a is b:
         return a, {c: c for c in a.columns}
-    inputs = [_merged(x, y) for x, y in zip(a.children, b.children, strict=True)]
+    inputs = [_merged(x, y, shapes) for x, y in zip(a.children, b.children, strict=True)]
     renamed: Mapping = {}
     for _, names in inputs:
         renamed |= names
@@ -211,7 +212,7 @@ def _merged(a: Physical, b: Physical) -> tuple[Physical, Mapping]:
         case (ComputeColumns(), ComputeColumns()):
             return _merged_items(a, b, inputs[0][0], renamed)
         case (HashAggregate(), HashAggregate()):
-            return _merged_aggregates(a, b, inputs[0][0], renamed)
+            return _merged_aggregates(a, b, inputs[0][0], renamed, shapes)
         case (FilterRows() | HashJoin() | NestedLoopJoin(), _):
             mark = getattr(b, "mark", None)
             if mark is not None:
@@ -249,11 +250,13 @@ def _merged_items(
 
 
 def _merged_aggregates(
-    a: HashAggregate, b: HashAggregate, below: Physical, renamed: Mapping
+    a: HashAggregate, b: HashAggregate, below: Physical, renamed: Mapping, shapes: Shapes
 ) -> tuple[Physical, Mapping]:
+    """Keys are paired by what they are, since an input may have one thing twice, and each groups by another of the two."""
+    keys = {shapes.of(a).labels[key]: key for key in a.keys}
     known: dict[Expr, Column] = {call: c for c, call in a.aggregates}
     aggregates = list(a.aggregates)
-    names = {key: renamed[key] for key in b.keys}
+    names = {key: keys[shapes.of(b).labels[key]] for key in b.keys}
     for column, call in b.aggregates:
         own = _renamed(call, renamed)
         assert isinstance(own, AggregateCall)

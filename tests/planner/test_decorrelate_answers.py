@@ -101,6 +101,7 @@ SCALAR = """
 select a, (select max(x) from u where u.k = t.a) m from t
 select a, (select count(*) from u where u.k = t.a) m from t
 select a, (select count(x) from u where u.k = t.a) m from t
+select a, (select count_if(x > 1) from u where u.k = t.a) m from t
 select a, (select count(*) + 1 from u where u.k = t.a) m from t
 select a, (select coalesce(sum(x), -1) from u where u.k = t.a) m from t
 select a, (select sum(x) + t.b from u where u.k = t.a) m from t

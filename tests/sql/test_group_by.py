@@ -50,6 +50,7 @@ HAVINGS = [
     "select x + 1 as x, count(*) from t group by t.x having x > 1",
     "select s from t group by s having sum(y) > 1 and s > 'a'",
     "select x from t group by x having max(y) > (select min(z) / 10 from u)",
+    "select count(*) from empty having count_if(x > 1) is not null",
 ]
 SETS = [
     "select s, x, count(*), grouping(s), grouping(x), grouping(s, x) from t group by rollup (s, x)",
@@ -58,6 +59,8 @@ SETS = [
     "select s, count(*) from t group by s, rollup (x)",
     "select s, x, y, count(*) from t group by rollup ((s, x), y)",
     "select s, grouping(s), count(*) from empty group by rollup (s)",
+    "select a, b, max(b) from (select distinct x as a, x as b from t) group by cube (a, b)",
+    "select coalesce(a, 5) from (select avg(n) as a from range(3) r(n) where n > 5 group by cube (n))",
     "select s, count(*) from t group by grouping sets (s, rollup (s))",
     "select x + 1 as k, grouping(x + 1), count(*) from t group by rollup (x + 1)",
     "select x, grouping(x) from t group by x",

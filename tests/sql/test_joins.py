@@ -66,6 +66,8 @@ def test_empty_sides(kind: str, backend: str) -> None:
         "select j.x, z from (t join u using (x)) j",
         "select a, c from (t join u on t.x = u.x) as j(a, b, c)",
         "select * from t left join (u join (values (1)) v(k) on u.x = k) on t.x = u.x",
+        "select x, v.x from (select 2 as x) v cross join (t semi join u using (x))",
+        "select * from t left join ((values (1), (7)) v(k) full join u on u.x = k) on t.x = u.x",
         "select a.x, b.x from t as a left join t as b on a.x = b.x and a.y < b.y",
         "select t.x, u.x from t join u on t.s = 'a' and u.z = 100",
         "select t.x from t join u on t.x = u.z / 100 and t.y is not null",
