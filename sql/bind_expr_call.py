@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, Span, UnknownName, Unsupported, balanced, nearest
 from fuseline.plan import derived, infer
-from fuseline.plan.expr import Call, Expr, Literal, SortKey
+from fuseline.plan.expr import Call, Expr, Literal, SortKey, columns_of
 from fuseline.plan.functions import sql_names
 from fuseline.plan.types import BIGINT
 
@@ -29,6 +29,10 @@ def bind_call(node: exp.Expr, scope: Scope) -> Expr:
     found = functions.scalar(node)
     if found is not None:
         name, nodes = found
+        if not derived.is_known(
+            name
+        ):  # before its arguments, of which * would be the first complaint
+            raise infer.unknown_function(name, call_span(node, scope), derived.DERIVED)
         if any(isinstance(n, exp.Distinct | exp.Order) for n in nodes):
             raise InvalidQuery(
                 f"DISTINCT and ORDER BY belong into aggregates, and {name} is none.", span_of(node)
@@ -89,8 +93,14 @@ def bind_aggregate(node: exp.Expr, scope: Scope) -> Expr:
         raise Unsupported(f"IGNORE NULLS is not supported for {name}.", place)
     args = [inner.bind(n) for n in nodes if not isinstance(n, exp.Star)]
     keys = tuple(_sort_key(item, inner) for item in (order.expressions if order else ()))
+    if name in _QUANTILES and any(key.descending for key in keys):
+        raise Unsupported(
+            f"{name} with ORDER BY ... DESC is supported as WITHIN GROUP alone.", place
+        )
+    if distinct:
+        _check_order_of_distinct(args, keys)
     if clauses.within is not None:
-        name, args = _within_group(name, args, clauses.within, inner, place)
+        name, args, keys = _within_group(name, args, clauses.within, inner, place)
     condition = None if clauses.filter is None else inner.inside("FILTER").bind(clauses.filter)
     return infer.aggregate(name, args, distinct=distinct, filter=condition, order=keys, span=place)
 
@@ -115,6 +125,15 @@ def _inside(
     return found, distinct, order
 
 
+def _check_order_of_distinct(args: Sequence[Expr], keys: Sequence[SortKey]) -> None:
+    read = {column for arg in args for column in columns_of(arg)}
+    for key in keys:
+        if not columns_of(key.expr) <= read:
+            raise InvalidQuery(
+                "With DISTINCT, the ORDER BY of an aggregate reads its arguments alone.", key.span
+            )
+
+
 def _sort_key(node: exp.Expr, scope: Scope) -> SortKey:
     if not isinstance(node, exp.Ordered):
         return SortKey(scope.bind(node), span=span_of(node))
@@ -124,7 +143,7 @@ def _sort_key(node: exp.Expr, scope: Scope) -> SortKey:
 
 def _within_group(
     name: str, args: list[Expr], order: exp.Order, scope: Scope, place: Span | None
-) -> tuple[str, list[Expr]]:
+) -> tuple[str, list[Expr], tuple[SortKey, ...]]:
     """percentile_cont(f) WITHIN GROUP (ORDER BY x) -> quantile_cont(x, f); descending counts from the other end."""
     if len(order.expressions) != 1 or name not in (*_QUANTILES, "mode"):
         raise Unsupported(
@@ -133,16 +152,17 @@ def _within_group(
         )
     key = _sort_key(order.expressions[0], scope)
     if name == "mode":
-        return name, [key.expr]
+        return name, [key.expr], (key,)
     fraction = args[0]
-    if key.descending and isinstance(fraction, Literal) and isinstance(fraction.value, Decimal):
-        if name == "quantile_disc":
-            raise Unsupported(
-                "percentile_disc in descending order is not supported: ask for another fraction.",
-                place,
-            )
+    if name == "quantile_disc":
+        return name, [key.expr, fraction], (key,) if key.descending else ()
+    if (
+        key.descending
+        and isinstance(fraction, Literal)
+        and isinstance(fraction.value, int | Decimal)
+    ):
         fraction = dataclasses.replace(fraction, value=1 - fraction.value)
-    return name, [key.expr, fraction]
+    return name, [key.expr, fraction], ()
 
 
 def bind_grouping(node: exp.Expr, scope: Scope) -> Expr:

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, Span, TypeMismatch, Unsupported
 from fuseline.plan import infer
-from fuseline.plan.coercion import common_pair
+from fuseline.plan.coercion import compared_pair
 from fuseline.plan.expr import (
     ColumnRef,
     Exists,
@@ -158,7 +158,7 @@ def _quantified(
 def _shared(operand: Expr, inner: DataType) -> DataType:
     """Return the common type of an operand and a subquery's column; a constant string takes the column's type."""
     text = isinstance(operand, Literal) and operand.type.kind is Kind.VARCHAR
-    shared = inner if text else common_pair(operand.type, inner)
+    shared = inner if text else compared_pair(operand.type, inner)
     if shared is None:
         raise TypeMismatch(
             f"{operand.type} cannot be looked up in a subquery of {inner}: cast one side.",

@@ -41,8 +41,12 @@ def bind_boolean(node: exp.Boolean) -> Literal:
 def bind_parameter(node: exp.Expr, scope: Scope) -> Literal:
     """Return the value given for `?`, `$1` or `$name`, typed as it is in Python."""
     place = span_of(node)
-    name = node.name
-    return literal(scope.parameters.value(int(name) if name.isdigit() else name, place), place)
+    return literal(scope.parameters.value(parameter_key(node), place), place)
+
+
+def parameter_key(node: exp.Expr) -> int | str:
+    """Return the number of `?` and `$1`, or the name of `$name`."""
+    return int(node.name) if node.name.isdigit() else node.name
 
 
 def bind_interval(node: exp.Interval, scope: Scope) -> Expr:

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from fuseline.errors import Span, balanced
 
+from .cast_types import written_type
 from .spans import span_of
 
 # Words of DuckDB's grammar that are likely names of columns or functions; it quotes them.
@@ -33,23 +34,6 @@ _QUOTED = frozenset((
     "unknown", "unnest", "unpack", "user", "valid", "value", "values", "variable", "version",
     "view", "week", "weeks", "work", "year", "years", "zone",
 ))  # fmt: skip
-_TYPES = {
-    "int": "INTEGER",
-    "integer": "INTEGER",
-    "smallint": "SMALLINT",
-    "bigint": "BIGINT",
-    "real": "FLOAT",
-    "float": "FLOAT",
-    "decimal": "DECIMAL",
-    "dec": "DECIMAL",
-    "numeric": "DECIMAL",
-    "boolean": "BOOLEAN",
-    "varchar": "VARCHAR",
-    "char": "VARCHAR",
-    "timestamp": "TIMESTAMP",
-    "interval": "INTERVAL",
-}
-_TYPES_OF_SQLGLOT = {name.upper(): shown for name, shown in _TYPES.items()} | {"TEXT": "VARCHAR"}
 _OPERATORS: dict[type[exp.Expr], str] = {
     exp.Add: "+",
     exp.Sub: "-",
@@ -74,7 +58,6 @@ _OPERATORS: dict[type[exp.Expr], str] = {
 }
 _OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _CONSTANT = re.compile(r"\b(?:null|true|false)\b", re.IGNORECASE)
-_CONSTANT_CAST = re.compile(r"\b(?:null|true|false)\s*(?:::|\bas\b)\s*(\w+)", re.IGNORECASE)
 _INTERVAL = re.compile(r"\binterval\s*('[^']*'|\d+)\s*([a-z]+)?", re.IGNORECASE)
 _QUERY = re.compile(r"\((?=\s*(?:select|with|from|values)\b)", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -140,7 +123,7 @@ def _between_bounds(node: exp.Expr, text: str) -> str:
 
 def _cast(node: exp.Expr, text: str) -> str:
     function = "TRY_CAST" if isinstance(node, exp.TryCast) else "CAST"
-    return f"{function}({output_name(node.this, text)} AS {_type(node, text)})"
+    return f"{function}({output_name(node.this, text)} AS {written_type(node, text)})"
 
 
 def _extract(node: exp.Expr, text: str) -> str:
@@ -198,26 +181,6 @@ def _membership(node: exp.Expr, text: str) -> str:
     return f"({left} IN ({values}))"
 
 
-def _type(node: exp.Expr, text: str) -> str:
-    """Return the type of a cast as written, but for the names that the grammar knows."""
-    operand = span_of(node.this)
-    written = ""
-    if operand is not None:
-        operand = balanced(text, operand)
-        after = re.match(r"[\s)]*(?:::|\bas\b)\s*(\w+)", text[operand.end :], re.IGNORECASE)
-        before = re.search(r"(\w+)\s*$", text[: operand.start])
-        word = after or before
-        written = word.group(1) if word else ""
-    else:  # NULL, TRUE and FALSE keep no place; all such casts of the text have the type, or none is known
-        found = {word.lower(): word for word in _CONSTANT_CAST.findall(text)}
-        written = next(iter(found.values())) if len(found) == 1 else ""
-    target = node.args["to"]
-    name = _TYPES.get(written.lower(), written) or _TYPES_OF_SQLGLOT.get(target.this.name, "")
-    name = name or target.this.name.lower()
-    parameters = ", ".join(p.name for p in target.expressions)
-    return f"{name}({parameters})" if parameters else name
-
-
 def _case(node: exp.Expr, text: str) -> str:
     operand = node.this
     parts = ["CASE "]
@@ -235,7 +198,10 @@ def _interval(node: exp.Expr, text: str) -> str:
     """Return the function that an interval stands for; sqlglot rewrites its parts, so they are read from the text."""
     parent = node.parent
     start = parent.meta.get("first", 0) if parent is not None else 0
-    found = _INTERVAL.search(text, start)
+    if isinstance(parent, exp.Binary) and parent.this is node:  # `start` is the right operand's
+        found = next(reversed([*_INTERVAL.finditer(text, 0, start)]), None)
+    else:
+        found = _INTERVAL.search(text, start)
     if found is None:
         return _source(node, text) or "interval"
     amount, unit = found.groups()
@@ -373,6 +339,7 @@ _WRITERS: dict[type[exp.Expr], Callable[[exp.Expr, str], str]] = {
     exp.Literal: _literal,
     exp.Boolean: lambda node, text: "true" if node.this else "false",
     exp.Null: lambda node, text: "NULL",
+    exp.Placeholder: lambda node, text: f"${node.name}",
     exp.And: _logic,
     exp.Or: _logic,
     exp.Neg: _negative,

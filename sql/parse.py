@@ -29,6 +29,8 @@ _PIECE = re.compile(
 )
 _DUCKDB = DuckDB()
 _PLACEHOLDERS = (TokenType.PLACEHOLDER, TokenType.QDCOLON)
+_BEFORE_AN_ITEM = (TokenType.COMMA, TokenType.L_PAREN, TokenType.SELECT, TokenType.GROUP_BY)
+_TYPES = DuckDB.Parser.TYPE_TOKENS - {TokenType.INTERVAL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +82,22 @@ def parse(piece: Piece) -> exp.Expr:
     if tree is None:
         raise ParseError("There is no statement here.", Span(piece.start, piece.end))
     nodes = _nodes(tree)
+    _refuse_gaps(tokens, nodes, piece)
     _place(nodes, piece.start, tokens)
     _mend_empty_formats(nodes, piece.text)
     return tree
+
+
+def _refuse_gaps(tokens: Sequence[Token], nodes: Sequence[exp.Expr], piece: Piece) -> None:
+    """Raise for what is missing between commas and after GROUP BY, which sqlglot reads over."""
+    for sign, comma in itertools.pairwise(tokens):
+        if comma.token_type is TokenType.COMMA and sign.token_type in _BEFORE_AN_ITEM:
+            place = Span(piece.start + comma.start, piece.start + comma.end + 1)
+            raise ParseError('Syntax error at or near ",": an operand or a name is missing.', place)
+    for node in nodes:
+        if isinstance(node, exp.Group) and not any(node.args.values()):
+            place = Span(piece.start, piece.end)
+            raise ParseError("Syntax error: an operand is missing after GROUP BY.", place)
 
 
 def _nodes(tree: exp.Expr) -> list[exp.Expr]:
@@ -118,6 +133,8 @@ def _tokenize(piece: Piece) -> list[Token]:
     kinds = {token.token_type for token in tokens}
     if TokenType.INTERVAL in kinds:
         tokens = list(_cast_clock_intervals(tokens))
+    if TokenType.DCOLON in kinds:
+        tokens = list(_cast_typed_constants(tokens))
     if not kinds.isdisjoint(_PLACEHOLDERS):
         tokens = list(_number_placeholders(tokens))
     return tokens
@@ -143,6 +160,22 @@ def _cast_clock_intervals(tokens: list[Token]) -> Iterator[Token]:
             or tokens[i + 1].token_type is not TokenType.STRING
         ):
             yield token
+
+
+def _cast_typed_constants(tokens: list[Token]) -> Iterator[Token]:
+    """Make DATE '2024-01-31'::varchar a cast of the date: sqlglot would make a date of what the text is cast to."""
+    typed = False
+    for kind, text, sign in itertools.zip_longest(tokens, tokens[1:], tokens[2:]):
+        if typed:  # `kind` is the text, which has gone before its type
+            typed = False
+            continue
+        typed = (
+            sign is not None
+            and sign.token_type is TokenType.DCOLON
+            and text.token_type is TokenType.STRING
+            and kind.token_type in _TYPES
+        )
+        yield from (text, _cast_sign(text), kind) if typed else (kind,)
 
 
 def _cast_sign(token: Token) -> Token:

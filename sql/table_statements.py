@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from fuseline.errors import (
+    CatalogError,
     FuselineError,
     InvalidQuery,
     ParseError,
@@ -194,6 +195,8 @@ def insert(piece: Piece, scope: Scope) -> Insert:
 def _target(node: exp.Expr, scope: Scope) -> Table:
     name = _table_name(node)
     table = scope.session.catalog.table(name)
+    if table is None and scope.session.catalog.view(name) is not None:
+        raise CatalogError(f'"{name}" is a view: insert into its tables.', span_of(node))
     if table is None:
         hint = nearest(name, scope.session.catalog.names())
         raise UnknownName(f'There is no table "{name}".{hint}', span_of(node))

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import Span, TypeMismatch
-from .coercion import castable, common
+from .coercion import castable, common, common_pair
 from .expr import Cast, Expr, Literal
 from .literals import convert
-from .types import BOOLEAN, NULL, VARCHAR, DataType, Kind
+from .types import BOOLEAN, HUGEINT, NULL, VARCHAR, DataType, Kind
 
 
 def condition(expr: Expr) -> Expr:
@@ -35,14 +35,36 @@ def common_type(types: Sequence[DataType], span: Span | None = None) -> DataType
 
 
 def shared_type(args: Sequence[Expr], span: Span | None = None) -> DataType:
-    """Return the type that CASE, COALESCE or VALUES give these expressions; raises `TypeMismatch`."""
-    types = literal_types(args, text=True)
-    if common(types) is None:
-        types = [a.type for a in args]  # the message names the text literals too
-    found = common_type(types, span or span_over(args))
+    """Return the type that CASE, COALESCE or VALUES give these expressions; raises `TypeMismatch`.
+
+    They are taken together one after the other, and an integer literal takes the type of an integer that it meets: COALESCE(tiny, 1, 2)
+    is TINYINT, COALESCE(1, 2, tiny) INTEGER.  String literals are untyped, unless all are.
+    """
+    found: DataType | None = NULL
+    alone: Expr | None = None  # the first of them, as long as it is all that has been taken
+    for i, arg in enumerate(args):
+        data_type = NULL if is_text_literal(arg) else arg.type
+        if i == 0:
+            found, alone = data_type, arg
+        elif found is not None:
+            met = alone is None or not _is_integer_literal(alone)
+            if met and _takes(found, arg):
+                continue
+            takes = alone is not None and not _is_integer_literal(arg) and _takes(data_type, alone)
+            found, alone = data_type if takes else common_pair(found, data_type), None
+    if found is None:  # the message names the text literals too
+        found = common_type([a.type for a in args], span or span_over(args))
     if found.kind is Kind.NULL and any(a.type.kind is Kind.VARCHAR for a in args):
         return VARCHAR
     return found
+
+
+def _takes(target: DataType, literal: Expr) -> bool:
+    """Whether an integer literal becomes a value of this type beside it."""
+    if not target.is_integer or not _is_integer_literal(literal):
+        return False
+    low, high = target.integer_range
+    return low <= literal.value <= high  # type: ignore[attr-defined]
 
 
 def unify(args: Sequence[Expr], span: Span | None = None) -> list[Expr]:
@@ -63,11 +85,8 @@ def literal_types(args: Sequence[Expr], text: bool = False) -> list[DataType]:
     for arg in args:
         if text and is_text_literal(arg):
             types.append(NULL)
-        elif beside is not None and beside.is_integer and _is_integer_literal(arg):
-            low, high = beside.integer_range
-            types.append(beside if low <= arg.value <= high else arg.type)  # type: ignore[attr-defined]
         else:
-            types.append(arg.type)
+            types.append(beside if beside is not None and _takes(beside, arg) else arg.type)
     if text and all(t.kind is Kind.NULL for t in types):
         return [a.type for a in args]
     return types
@@ -78,7 +97,8 @@ def is_text_literal(expr: Expr) -> bool:
 
 
 def _is_integer_literal(expr: Expr) -> bool:
-    return isinstance(expr, Literal) and expr.type.is_integer and expr.value is not None
+    whole = expr.type.is_integer or expr.type == HUGEINT
+    return isinstance(expr, Literal) and whole and expr.value is not None
 
 
 def coerce(expr: Expr, target: DataType) -> Expr:

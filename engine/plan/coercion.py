@@ -6,7 +6,7 @@ literal any type) is in `infer`.  HUGEINT is DECIMAL(38,0) here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from .types import (
     BIGINT,
@@ -37,6 +37,7 @@ INTEGER_DIGITS: dict[Kind, int] = {
     Kind.BIGINT: 19,
     Kind.UBIGINT: 20,
 }
+Pair = Callable[[DataType, DataType], DataType | None]
 _SIGNED_BY_BITS = {16: SMALLINT, 32: INTEGER, 64: BIGINT}
 
 
@@ -78,14 +79,39 @@ def _common_integer(left: DataType, right: DataType) -> DataType:
 
 
 def _common_decimal(left: DataType, right: DataType) -> DataType:
-    left, right = as_decimal(left), as_decimal(right)
-    scale = max(left.scale, right.scale)
-    digits = max(left.precision - left.scale, right.precision - right.scale) + scale
+    digits, scale = _digits_and_scale(left, right)
     return decimal(min(digits, MAX_DECIMAL_DIGITS), scale)
 
 
+def _digits_and_scale(left: DataType, right: DataType) -> tuple[int, int]:
+    """Return what a decimal needs to hold every value of both types."""
+    left, right = as_decimal(left), as_decimal(right)
+    scale = max(left.scale, right.scale)
+    return max(left.precision - left.scale, right.precision - right.scale) + scale, scale
+
+
+def loses_digits(left: DataType, right: DataType) -> bool:
+    """Whether no decimal holds every value of two exact types of which one is a DECIMAL with a scale."""
+    exact = all(t.is_integer or t.is_decimal for t in (left, right))
+    return exact and left != right and _digits_and_scale(left, right)[0] > MAX_DECIMAL_DIGITS
+
+
 def common_pair(left: DataType, right: DataType) -> DataType | None:
-    """Return the type of COALESCE, CASE and comparisons over two types, or None where a cast must be written."""
+    """Return the type of CASE, COALESCE and UNION over two types, or None where a cast must be written.
+
+    As `compared_pair`, but decimals that need more than 38 digits together round to fewer digits after the point, as in
+    DuckDB; beside integers they keep them.
+    """
+    shared = compared_pair(left, right)
+    whole = any(t.is_integer or t == HUGEINT for t in (left, right))
+    if shared is None or whole or not loses_digits(left, right):
+        return shared
+    digits, scale = _digits_and_scale(left, right)
+    return decimal(MAX_DECIMAL_DIGITS, scale - (digits - MAX_DECIMAL_DIGITS))
+
+
+def compared_pair(left: DataType, right: DataType) -> DataType | None:
+    """Return the type in which two types are compared, or None where a cast must be written."""
     if left == right or right.kind is Kind.NULL:
         return left
     if left.kind is Kind.NULL:
@@ -108,21 +134,21 @@ def common_pair(left: DataType, right: DataType) -> DataType | None:
 def operand_type(left: DataType, right: DataType) -> DataType | None:
     """Return the type in which an arithmetic operator takes two types.
 
-    As `common_pair`, but a signed and an unsigned integer of which neither holds the other become BIGINT at once.
+    As `compared_pair`, but a signed and an unsigned integer of which neither holds the other become BIGINT at once.
     """
-    shared = common_pair(left, right)
+    shared = compared_pair(left, right)
     if shared is not None and shared.is_integer and shared not in (left, right):
         return BIGINT
     return shared
 
 
-def common(types: Iterable[DataType]) -> DataType | None:
-    """Fold `common_pair` over `types`; the NULL type for none, None when two of them do not mix."""
+def common(types: Iterable[DataType], pair: Pair = common_pair) -> DataType | None:
+    """Fold `pair` over `types`; the NULL type for none, None when two of them do not mix."""
     result: DataType | None = NULL
     for data_type in types:
         if result is None:
             return None
-        result = common_pair(result, data_type)
+        result = pair(result, data_type)
     return result
 
 

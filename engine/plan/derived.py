@@ -20,7 +20,7 @@ def function(name: str, args: Sequence[Expr], span: Span | None = None) -> Expr:
     """Return the call of any scalar function by its SQL name; raises `UnknownName` and `TypeMismatch`."""
     known = DERIVED.get(name.lower())
     if known is None:
-        if name not in SCALAR and scalar_name(name) is None:
+        if not is_known(name):
             raise infer.unknown_function(name, span, DERIVED)
         return infer.call(name, args, span)
     build, least, most, signature = known
@@ -32,6 +32,11 @@ def function(name: str, args: Sequence[Expr], span: Span | None = None) -> Expr:
 def is_function(name: str) -> bool:
     """Whether SQL calls something here by `name`."""
     return name.lower() in DERIVED
+
+
+def is_known(name: str) -> bool:
+    """Whether `function` has a call of this name."""
+    return name in SCALAR or scalar_name(name) is not None or is_function(name)
 
 
 def _nullif(args: Sequence[Expr], span: Span | None) -> Expr:
@@ -122,12 +127,15 @@ def _epoch_us(args: Sequence[Expr], span: Span | None) -> Expr:
 
 
 def _epoch_ms(args: Sequence[Expr], span: Span | None) -> Expr:
-    """Milliseconds of a timestamp, cut toward 1970; of a number the timestamp that it counts to."""
+    """Milliseconds of a timestamp, rounded half away from 1970; of a number the timestamp that it counts to."""
     thousand = infer.literal(1000)
     if args[0].type.is_numeric:
         micros = infer.call("mul", [infer.coerce(args[0], BIGINT), thousand], span)
         return infer.call("make_timestamp", [micros], span)
-    return infer.call("int_div", [_epoch_us(args, span), thousand], span)
+    micros = _epoch_us(args, span)
+    half = [infer.call("mod", [micros, thousand], span), infer.literal(500)]
+    whole = infer.call("int_div", [micros, thousand], span)
+    return infer.call("add", [whole, infer.call("int_div", half, span)], span)
 
 
 def _with_unit(name: str) -> tuple[Build, int, int, str]:

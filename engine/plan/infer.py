@@ -31,7 +31,18 @@ from .functions.row import Function, Resolve
 from .functions.signatures import Resolved, compared
 from .literals import integer, literal
 from .type_names import parse_type
-from .types import BOOLEAN, NULL, VARCHAR, DataType, Kind, decimal
+from .types import (
+    BIGINT,
+    BOOLEAN,
+    HUGEINT,
+    MAX_DECIMAL_DIGITS,
+    NULL,
+    UBIGINT,
+    VARCHAR,
+    DataType,
+    Kind,
+    decimal,
+)
 
 __all__ = [
     "aggregate",
@@ -61,7 +72,16 @@ _CONSTANT = {  # position of the first argument that has to be a constant, as in
     "regexp_extract": 2,
 }
 _TAKE_A_COMMON_TYPE = ("coalesce", "greatest", "least")
-_ORDERED = ("string_agg", "first", "last", "any_value", "arg_min", "arg_max")
+_ORDERED = (
+    "string_agg",
+    "first",
+    "last",
+    "any_value",
+    "arg_min",
+    "arg_max",
+    "mode",
+    "quantile_disc",
+)
 _DISTINCT_IS_IDLE = (
     "min",
     "max",
@@ -193,7 +213,7 @@ def case(
 ) -> Case:
     """Return CASE WHEN ... END over conditions; a missing ELSE is NULL."""
     last = default if default is not None else Literal(None, NULL)
-    shared = shared_type([*results, last], span)
+    shared = shared_type([last, *results], span)
     return Case(
         tuple(condition(c) for c in conditions),
         tuple(coerce_late(r, shared) for r in results),
@@ -271,6 +291,9 @@ def _negated(operand: Literal, span: Span | None) -> Literal:
 def _rounded(name: str, args: Sequence[Expr], span: Span | None) -> Expr:
     """Round, trunc, ceil, floor: what has no such digits stays as it is; decimals take their new scale."""
     row = SCALAR[name]
+    if name == "round" and args and args[0].type.is_integer and not args[0].type.is_signed_integer:
+        signed = HUGEINT if args[0].type == UBIGINT else BIGINT
+        args = [coerce(args[0], signed), *args[1:]]
     targets, result = _signature(row, args, span)
     number, *digits = _coerced(args, targets)
     if not number.type.is_decimal:
@@ -283,6 +306,9 @@ def _rounded(name: str, args: Sequence[Expr], span: Span | None) -> Expr:
                 f"The digits of {name} have to be a constant for a DECIMAL.", digits[0].span
             )
         count = _constant_digits(digits[0])
+    if name == "round" and not number.type.scale and -number.type.precision <= count < 0:
+        wider = decimal(min(number.type.precision + 1, MAX_DECIMAL_DIGITS), 0)
+        return Call(name, (coerce(number, wider), *digits), wider, span)
     if count >= number.type.scale:
         return number
     result = decimal(number.type.precision, max(0, count))

@@ -6,6 +6,7 @@ ignored, intervals are lists of numbers and units.
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from datetime import date, datetime, timedelta
@@ -210,6 +211,8 @@ def _to_float(value: Value, target: DataType) -> float:
     result = float(value)
     if target.kind is Kind.FLOAT:
         result = struct.unpack("f", struct.pack("f", result))[0]
+        if isinstance(value, float) and math.isinf(result) and not math.isinf(value):
+            raise ValueError
     return result
 
 
@@ -218,7 +221,9 @@ def _to_exact(value: Value, target: DataType) -> Value:
     if isinstance(value, str):
         text = value.strip()
         found = Decimal(int(text, 16)) if text.lower().startswith("0x") else Decimal(text)
-    elif isinstance(value, int | float | Decimal):
+    elif isinstance(value, float):
+        found = _of_float(value, target)
+    elif isinstance(value, int | Decimal):
         found = Decimal(value)
     else:
         raise ValueError
@@ -229,6 +234,14 @@ def _to_exact(value: Value, target: DataType) -> Value:
     if not low <= rounded.scaleb(target.scale, _EXACT) <= high:
         raise ValueError
     return int(rounded) if target.is_integer else rounded
+
+
+def _of_float(value: float, target: DataType) -> Decimal:
+    """Round as backends do: to integers half to even, to decimals in the arithmetic of doubles."""
+    if target.is_integer:
+        return Decimal(round(value))
+    scaled = Decimal(value * 10.0**target.scale)
+    return scaled.quantize(Decimal(1), ROUND_HALF_UP, _EXACT).scaleb(-target.scale, _EXACT)
 
 
 _DATE = re.compile(r"\s*(\d+)([-/ \\])(\d{1,2})\2(\d{1,2})")
@@ -264,27 +277,32 @@ def _to_date(value: Value) -> date:
     return _to_timestamp(value).date()
 
 
-_CLOCK = re.compile(r"([+-]?)(\d+):(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?")
-_QUANTITY = re.compile(r"([+-]?\d+(?:\.\d*)?|[+-]?\.\d+)\s*([a-zA-Z]*)")
+_SPACE = " \t\n\v\f\r"
+_CLOCK = re.compile(r"(-?)(\d+):([0-5]?\d)(?::([0-5]?\d)(?:\.(\d*))?)?$", re.ASCII)
+_QUANTITY = re.compile(rf"(-?\d+(?:\.\d*)?)[{_SPACE}]*([a-zA-Z]+)[{_SPACE}]*", re.ASCII)
+_SECONDS = re.compile(r"-?\d+(?:\.\d*)?", re.ASCII)
 
 
 def parse_interval(text: str) -> Interval:
-    """Read `1 year 2 mons`, `1.5 days`, `-01:30:00`, `3 weeks ago`; a number alone is seconds.  Raises ValueError."""
-    rest = text.strip()
+    """Read `1 year 2 mons`, `1.5 days`, `3 weeks ago`, `1 day -01:30:00`; a number alone is seconds.  Raises ValueError."""
+    rest = text.strip(_SPACE).removeprefix("@").strip(_SPACE)
+    if _SECONDS.fullmatch(rest):
+        return spread(Decimal(rest), "second")
     ago = rest.lower().endswith(" ago")
-    rest = rest[:-4].strip() if ago else rest
+    rest = rest[:-4].rstrip(_SPACE) if ago else rest
     months = days = micros = 0
     if not rest:
         raise ValueError
     while rest:
-        if clock := _CLOCK.match(rest):
-            rest, part = rest[clock.end() :].lstrip(), Interval(0, 0, _clock_micros(clock))
-        elif quantity := _QUANTITY.match(rest):
-            rest = rest[quantity.end() :].lstrip()
-            part = spread(Decimal(quantity.group(1)), quantity.group(2) or "second")
+        if quantity := _QUANTITY.match(rest):
+            rest, part = rest[quantity.end() :], spread(Decimal(quantity[1]), quantity[2])
+        elif not ago and (clock := _CLOCK.match(rest)):
+            rest, part = "", Interval(0, 0, _clock_micros(clock))
         else:
             raise ValueError
         months, days, micros = months + part.months, days + part.days, micros + part.micros
+    if max(abs(months), abs(days)) >= 2**31 or abs(micros) >= 2**63:
+        raise ValueError
     sign = -1 if ago else 1
     return Interval(sign * months, sign * days, sign * micros)
 
@@ -297,8 +315,13 @@ def _clock_micros(clock: re.Match[str]) -> int:
 
 
 def spread(quantity: Decimal, unit: str) -> Interval:
-    """Return a number of a unit as an interval; fractions of months become days of 30, those of days microseconds."""
+    """Return a number of a unit as an interval; fractions of months become days of 30, those of days microseconds.
+
+    Those of seconds and milliseconds round to microseconds, the others are cut.
+    """
     name = PARTS.get(unit.lower())
+    if name in ("second", "millisecond"):
+        return Interval(0, 0, int((quantity * _MICROS[name]).quantize(1, ROUND_HALF_UP, _EXACT)))
     if name in _MICROS:
         return Interval(0, 0, int(quantity * _MICROS[name]))
     if name in _DAYS:

@@ -94,8 +94,13 @@ def test_infinite_dates_are_not_read() -> None:
 def test_text_to_intervals() -> None:
     texts = [None, "", "1 day", "1 year 2 months", "04:05:06", "-04:05:06.5", "1 day ago", "1y 2mon 3d 4h 5m 6s 7ms 8us", "@ 1 day",
              "-1 day 04:05", "1.5 days", "1.5 months", "1.5 years", "2 weeks", "3 quarters", "abc", "5", "1.5 seconds", "100:00:00",
-             "1 day 100:00:00.5", "-00:00:01", "1 fortnight", "1 decade", "0.5 minutes", "1 century", "-1.5 hours"]  # fmt: skip
+             "1 day 100:00:00.5", "-00:00:01", "1 fortnight", "1 decade", "0.5 minutes", "1 century", "-1.5 hours",
+             "+7", "-7", "2020-02-29", "1-2", "5 5", "1 hour 30", "30 1 hour", "1:30 1 day", "1 day 1:30", "1:60", "1:30 ago",
+             "5 ago", ".5 s", "1. day", "1 DAY", "1 day2 hours", "1 year-2 months", "1.0000005 s", "1.9999999 ms", "1.5 us",
+             "2147483647 months", "2147483648 days", "99999999999999999999 s"]  # fmt: skip
     assert_expressions(["try_cast(s as interval)"], pa.table({"s": texts}))
+    constants = [f"try_cast('{text}' as interval)" for text in texts if text is not None]
+    assert_expressions(constants)
 
 
 def doubles() -> pa.Array:

@@ -168,7 +168,7 @@ def test_all_of_a_subquery():
 
 
 def test_aggregates_keep_their_clauses():
-    found = aggregate("string_agg(DISTINCT s, ';' ORDER BY i DESC NULLS FIRST) FILTER (WHERE b)")
+    found = aggregate("string_agg(DISTINCT s, ';' ORDER BY s DESC NULLS FIRST) FILTER (WHERE b)")
     assert isinstance(found, AggregateCall)
     assert found.distinct
     assert found.filter == bind("b")

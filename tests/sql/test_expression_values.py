@@ -5,11 +5,12 @@ from functools import cache
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 import fuseline
 from fuseline.errors import FuselineError
-from tests.compare import Ordering, difference
+from tests.compare import Ordering, assert_same_as_duckdb, difference
 from tests.plan.columns import TYPES
 
 EXPRESSIONS = (Path(__file__).parent / "typed_expressions.txt").read_text().splitlines()
@@ -57,3 +58,21 @@ def test_values_are_duckdbs(sql: str, connection: fuseline.Connection) -> None:
         return
     actual = connection.sql(query).to_arrow()
     assert difference(expected, actual, Ordering(ordered=True)) is None
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "mode() within group (order by x)",
+        "mode() within group (order by x desc)",
+        "mode(x order by i desc)",
+        "mode(x order by s desc, i) filter (where i <> 3)",
+        "mode(distinct x order by x desc)",
+    ],
+)
+def test_of_the_most_frequent_values_mode_is_the_first_in_its_order(
+    call: str, backend: str
+) -> None:
+    columns = {"k": [1, 1, 1, 1, 2, 2, 3], "x": [3, 1, 1, 3, 5, None, None], "i": range(7)}
+    table = pa.table({**columns, "s": ["a", "b", None, "a", "b", "a", "c"]})
+    assert_same_as_duckdb(f"select k, {call} as m from t group by k", {"t": table}, backend=backend)

@@ -76,11 +76,13 @@ NAMES = [
     "select x>=1 and y>2 and x<9, x=1 or y=2 or s='a', (x+y)*2, x+y*2, t.x+1, s||'b' from t",
     "select 1=1, 'it''s', 1 is distinct from 2, -1, -1.5, date '2024-01-01', (x) from t",
     "select d + interval 1 day, d - interval '1' month, mod(x, 2), trim(s), concat(s, 1) from t",
+    "select interval '1 day' + d, interval '1 month' / 7, interval '2 days' * x from t",
     "select (select 1), exists(select 1), x in (select 1), x > all(select 1) from t",
     "select concat('x', null), concat(null, s, NULL), concat_ws(',', s, null, true), upper(null) from t",
     "select coalesce(null, false, x > 1), if(x > 1, null, s), date_trunc('month', null::date) from t",
     "select sum(null), count(distinct null), string_agg(null, ','), count(true) from t",
     "select null::varchar, cast(null as VARCHAR) from t",
+    "select date '2024-01-01'::varchar, x::bigint::double, '1'::int::double, (x + 1)::decimal(4, 1)::varchar from t",
     "select null::int, try_cast(null as integer), concat(null::int, s), true::int from t",
     "select s ~ 'b', s !~ 'b', not s ~ s, ('a' || s) ~ ('a'), regexp_matches(s, 'b') from t",
     "select s similar to 'b.*', s not similar to 'b' from t",
@@ -105,7 +107,9 @@ def test_columns_without_alias_have_duckdbs_names(query: str, backend: str) -> N
         ("select $2 as a, $1 as b, $2 as c", [1, "two"]),
         ("select x from t where x = $key limit $n", {"key": 2, "n": 1}),
         ("select ?::bigint as a, coalesce(?, 5) as b", [3, None]),
+        ("select ?, ?::int, x + ? from t", [1, 2, 3]),
         ("select * from t limit ? offset ?", [2, 1]),
+        ("with unread as (select ?::int as a) select ?::int as b", [1, 2]),
     ],
 )
 def test_parameters(query: str, params: object, backend: str) -> None:

@@ -119,6 +119,12 @@ def test_a_table_that_exists(connection: Any) -> None:
         connection.execute("drop table nn")
 
 
+def test_a_view_takes_no_rows(connection: Any) -> None:
+    connection.execute("create view w as select 1 as a")
+    with pytest.raises(CatalogError, match="is a view"):
+        connection.execute("insert into w values (1)")
+
+
 def test_a_failed_insert_leaves_the_table_as_it_was(connection: Any) -> None:
     connection.execute("create table n (a int); insert into n values (1)")
     with pytest.raises(InvalidQuery, match="takes 1 column"):

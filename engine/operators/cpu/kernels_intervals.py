@@ -137,13 +137,19 @@ def _divide(call: Call, args: tuple[Vector, ...]) -> Vector:
 def _scaled(
     span: Vector, factor: Array, valid: Mask | None, divisor: Array | None = None
 ) -> Vector:
-    """Fractions of a month become days of 30, those of a day microseconds, which are rounded half to even."""
+    """Fractions of a month become days of 30, those of a day seconds; both are rounded to 6 digits, as in DuckDB and PostgreSQL."""
     months, days, time = (p * factor if divisor is None else p / divisor for p in _parts(span.data))
-    whole_months = np.trunc(months)
-    days = days + (months - whole_months) * 30
-    whole_days = np.trunc(days)
-    time = time + (days - whole_days) * MICROS_A_DAY
-    return interval((whole_months, whole_days, np.rint(time)), valid)
+    whole_months, whole_days = np.trunc(months), np.trunc(days)
+    more_days = _six_digits((months - whole_months) * 30)
+    whole_more_days = np.trunc(more_days)
+    seconds = _six_digits((days - whole_days + more_days - whole_more_days) * 86_400)
+    carried = np.trunc(seconds / 86_400)
+    time = time + (seconds - carried * 86_400) * 1e6
+    return interval((whole_months, whole_days + whole_more_days + carried, np.rint(time)), valid)
+
+
+def _six_digits(values: Array) -> Array:
+    return np.rint(values * 1e6) / 1e6
 
 
 _MONTHS = {

@@ -11,6 +11,7 @@ from ...errors import OutOfRange
 from ...plan.expr import Call
 from . import kernels_decimals as decimals
 from . import kernels_wide as wide
+from .kernels_arithmetic import shown
 from .vectors import WIDE, Array, Mask, Vector, at, booleans, both_valid, dtype_of, first_row
 
 _NEAREST = {"round": "half_away", "trunc": "truncate", "ceil": "ceil", "floor": "floor"}
@@ -24,13 +25,13 @@ def rounding(call: Call, args: tuple[Vector, ...]) -> Vector:
         digits = args[1].data if len(args) > 1 else None
         return Vector(call.type, _round_floats(call.function, value.data, digits), valid)
     if value.type.is_decimal:
-        return Vector(call.type, _round_decimals(call, args), valid)
+        return Vector(call.type, _round_decimals(call, args, valid), valid)
     if len(args) == 1:
         return value
     return Vector(call.type, _round_integers(call, value, args[1], valid), valid)
 
 
-def _round_decimals(call: Call, args: tuple[Vector, ...]) -> Array:
+def _round_decimals(call: Call, args: tuple[Vector, ...], valid: Mask | None) -> Array:
     value = args[0]
     digits = int(args[1].data) if len(args) > 1 else 0
     scale = value.type.scale
@@ -38,7 +39,11 @@ def _round_decimals(call: Call, args: tuple[Vector, ...]) -> Array:
         return decimals.fitted(value.data, call.type)
     data, _ = decimals.rescale(value.data, digits - scale, _NEAREST[call.function])
     data, _ = decimals.rescale(data, call.type.scale - digits)
-    return decimals.fitted(data, call.type)
+    return (
+        _fitted(call, value.data, data, digits, valid)
+        if digits < 0
+        else decimals.fitted(data, call.type)
+    )
 
 
 def _round_integers(call: Call, value: Vector, digits: Vector, valid: Mask | None) -> Array:
@@ -61,6 +66,11 @@ def _round_to(call: Call, data: Array, digits: int, valid: Mask | None) -> Array
     if digits <= -decimals.MACHINE_DIGITS - 1:
         return np.zeros_like(data)
     result, _ = decimals.rescale(rounded, -digits)
+    return _fitted(call, data, result, digits, valid)
+
+
+def _fitted(call: Call, data: Array, result: Array, digits: int, valid: Mask | None) -> Array:
+    """Return what rounding to tens gave, which may have a digit more; raises `OutOfRange`."""
     low, high = call.type.integer_range
     checked = result if result.dtype == WIDE else wide.widen(result)
     lost = wide.less(checked, wide.wide_constant(low)) | wide.less(
@@ -68,7 +78,8 @@ def _round_to(call: Call, data: Array, digits: int, valid: Mask | None) -> Array
     )
     lost = lost if valid is None else lost & valid
     if lost.any():
-        value = at(data, first_row(lost))
+        given = data if data.dtype == WIDE else wide.widen(data)
+        value = shown(wide.to_int(given if data.ndim == 0 else given[first_row(lost)]), call.type)
         raise OutOfRange(f"Overflow in {call.function}({value}, {digits}): cast to a wider type.")
     return decimals.fitted(result, call.type)
 

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...plan.expr import Interval
+from ...plan.literals import parse_interval
 from ...plan.types import DataType, Kind
 from . import kernels_calendar as calendar
 from . import table as tables
@@ -23,7 +23,6 @@ from .kernels_parse_one import (
     parse_boolean,
     parse_date,
     parse_double,
-    parse_interval,
     parse_number,
     parse_timestamp,
 )
@@ -76,8 +75,11 @@ def _number_of(text: str, target: DataType) -> int | None:
 
 
 def _interval_row(text: str) -> tuple[int, int, int] | None:
-    value: Interval | None = parse_interval(text)
-    if value is None or abs(value.micros) > MICROS_LIMIT:
+    try:
+        value = parse_interval(text)
+    except ValueError:
+        return None
+    if abs(value.micros) > MICROS_LIMIT:
         return None
     return value.months, value.days, value.micros * 1000
 

@@ -6,7 +6,6 @@ import re
 
 import numpy as np
 
-from ...plan.expr import Interval
 from ...plan.types import DataType, Kind
 from . import kernels_calendar as calendar
 from .kernels_calendar import MICROS_A_DAY
@@ -126,77 +125,3 @@ def parse_timestamp(text: str) -> int | None:
         return None
     value = days * MICROS_A_DAY + time
     return value if abs(value) < 2**63 - 1 else None
-
-
-# Unit -> (months, days, microseconds).
-_UNITS: dict[str, tuple[int, int, int]] = {}
-for _names, _size in (
-    (("millennium", "millennia", "millenniums", "mil", "mils"), (12_000, 0, 0)),
-    (("century", "centuries", "cent", "c"), (1200, 0, 0)),
-    (("decade", "decades", "dec", "decs"), (120, 0, 0)),
-    (("year", "years", "yr", "yrs", "y"), (12, 0, 0)),
-    (("quarter", "quarters"), (3, 0, 0)),
-    (("month", "months", "mon", "mons"), (1, 0, 0)),
-    (("week", "weeks", "w"), (0, 7, 0)),
-    (("day", "days", "d", "dayofmonth"), (0, 1, 0)),
-    (("hour", "hours", "hr", "hrs", "h"), (0, 0, 3_600_000_000)),
-    (("minute", "minutes", "min", "mins", "m"), (0, 0, 60_000_000)),
-    (("second", "seconds", "sec", "secs", "s"), (0, 0, 1_000_000)),
-    (("millisecond", "milliseconds", "msec", "msecs", "ms"), (0, 0, 1000)),
-    (("microsecond", "microseconds", "usec", "usecs", "us"), (0, 0, 1)),
-):
-    _UNITS.update(dict.fromkeys(_names, _size))
-
-_AMOUNT = re.compile(r"\s*([+-]?)(\d+)(?:\.(\d*))?\s*([a-z]+)?", re.ASCII)
-_TIME = re.compile(r"\s*([+-]?)(\d+):(\d{1,2})(?::(\d{1,2})(?:\.(\d+))?)?", re.ASCII)
-
-
-def parse_interval(text: str) -> Interval | None:
-    """Amounts with units, times HH:MM:SS, in any order; `ago` at the end turns the sign; a bare number is seconds."""
-    rest = text.lower().strip(_SPACE).removeprefix("@").strip(_SPACE)
-    sign = 1
-    if rest.endswith(" ago"):
-        rest, sign = rest.removesuffix(" ago").rstrip(), -1
-    if not rest:
-        return None
-    months = days = micros = 0
-    while rest:
-        clock = _TIME.match(rest)
-        if clock:
-            part = (0, 0, _clock_micros(clock))
-            rest = rest[clock.end() :]
-        else:
-            amount = _AMOUNT.match(rest)
-            unit = _UNITS.get(amount[4] or "s") if amount else None
-            if amount is None or unit is None:
-                return None
-            part = _amount(amount, unit)
-            rest = rest[amount.end() :]
-        months, days, micros = months + part[0], days + part[1], micros + part[2]
-        rest = rest.strip(_SPACE)
-    if max(abs(months), abs(days)) >= 2**31 or abs(micros) >= 2**63:
-        return None
-    return Interval(sign * months, sign * days, sign * micros)
-
-
-def _clock_micros(found: re.Match[str]) -> int:
-    fraction = int((found[5] or "")[:6].ljust(6, "0"))
-    seconds = (int(found[2]) * 60 + int(found[3])) * 60 + int(found[4] or "0")
-    return (seconds * 1_000_000 + fraction) * (-1 if found[1] == "-" else 1)
-
-
-def _amount(found: re.Match[str], unit: tuple[int, int, int]) -> tuple[int, int, int]:
-    """A number of units; a fraction of months spills over to days of 30, that of days to microseconds."""
-    digits = found[3] or ""
-    scale = 10 ** len(digits)
-    number = int(found[2] + digits) * (-1 if found[1] == "-" else 1)
-    months, months_left = _divided(number * unit[0], scale)
-    days, days_left = _divided(number * unit[1] + months_left * 30, scale)
-    micros, _ = _divided(number * unit[2] + days_left * MICROS_A_DAY, scale)
-    return months, days, micros
-
-
-def _divided(value: int, by: int) -> tuple[int, int]:
-    """Quotient toward zero and remainder with the sign of `value`."""
-    quotient = abs(value) // by * (1 if value >= 0 else -1)
-    return quotient, value - quotient * by

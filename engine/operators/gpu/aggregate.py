@@ -173,7 +173,7 @@ def _ask(
         groups = variants[key]
         call = dataclasses.replace(call, filter=None)
         args = _arguments(call, groups)
-    if call.function == "string_agg" and call.order:
+    if call.function in ("string_agg", "mode") and call.order:
         key = ("ordered", groups, call.order)
         if key not in variants:
             variants[key] = _ordered_rows(call, groups)

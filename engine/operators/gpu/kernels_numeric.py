@@ -9,6 +9,7 @@ from typing import Any
 import pylibcudf as plc
 
 from ...plan.expr import Call, Literal
+from ...plan.types import MAX_DECIMAL_DIGITS
 from .columns import BOOL, FLOAT64, cast, constant, negate, reinterpret, select
 from .kernels_casts import divided, half_away, is_infinite, with_sign_of
 from .table import device_type
@@ -134,12 +135,14 @@ def _test(column: plc.Column, test: Callable[[plc.Column], plc.Column]) -> plc.C
 
 
 def _round_refusal(call: Call) -> str | None:
-    """A column of digits, and integers, which have digits only before the point."""
+    """A column of digits, integers, which have digits only before the point, and decimals that cannot become longer."""
     source = call.args[0].type
     if len(call.args) > 1 and not isinstance(call.args[1], Literal):
         return f"{call.function}() with a column of digits"
     if source.is_integer and len(call.args) > 1:
         return f"{call.function}() of {source} to tens"
+    if source.precision == MAX_DECIMAL_DIGITS and (_digits(call) or 0) < 0:
+        return f"{call.function}() of {source} to tens, which may have a digit more"
     return None
 
 

@@ -15,6 +15,7 @@ from .signatures import (
     division,
     integer_division,
     multiplication,
+    remainder,
     repeated,
     same,
     unary,
@@ -69,7 +70,7 @@ ARITHMETIC = (
     Function("int_div", integer_division, "number // number", ("divide",), "operator"),
     # One type, the result's; sign of the dividend.  y = 0: ExecutionError, but NaN for floats.  Smallest integer % -1:
     # OutOfRange.
-    Function("mod", same(_is_number), "number % number", (), "operator"),
+    Function("mod", remainder, "number % number", (), "operator"),
     # Same type.  Smallest integer, and unsigned other than 0: OutOfRange.
     Function("neg", unary(_is_number), "- number", (), "operator"),
 )

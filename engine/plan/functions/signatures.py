@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..coercion import as_decimal, common, implicit, operand_type
+from ..coercion import as_decimal, common, compared_pair, implicit, loses_digits, operand_type
 from ..types import (
     BIGINT,
     BOOLEAN,
@@ -101,7 +101,7 @@ def comparison(types: Sequence[DataType]) -> Resolved:
 def compared(types: Sequence[DataType]) -> DataType | None:
     """Return the type in which values are compared: the common type, VARCHAR giving way to any other."""
     others = [t for t in types if t.kind is not Kind.VARCHAR]
-    shared = common(others)
+    shared = common(others, compared_pair)
     if shared is not None and shared.kind is Kind.NULL and len(others) < len(types):
         return next(t for t in types if t.kind is Kind.VARCHAR)
     return shared
@@ -161,7 +161,7 @@ def multiplication(types: Sequence[DataType]) -> Resolved:
     if scale > MAX_DECIMAL_DIGITS:
         return None
     narrow = max(left.precision, right.precision) <= INT64_DECIMAL_DIGITS
-    limit = INT64_DECIMAL_DIGITS if narrow and scale <= INT64_DECIMAL_DIGITS else MAX_DECIMAL_DIGITS
+    limit = INT64_DECIMAL_DIGITS if narrow and scale < INT64_DECIMAL_DIGITS else MAX_DECIMAL_DIGITS
     return (left, right), decimal(min(left.precision + right.precision, limit), scale)
 
 
@@ -184,6 +184,13 @@ def integer_division(types: Sequence[DataType]) -> Resolved:
     if shared == NULL:
         return (BIGINT, BIGINT), BIGINT
     return division(types)
+
+
+def remainder(types: Sequence[DataType]) -> Resolved:
+    """`%`: numbers of one type; decimals that no decimal type holds together are cast to DOUBLE."""
+    if len(types) == 2 and loses_digits(*types):
+        return (DOUBLE, DOUBLE), DOUBLE
+    return same(lambda t: t.is_numeric)(types)
 
 
 def rounding(types: Sequence[DataType]) -> Resolved:
