@@ -6,7 +6,7 @@ In the order in which a pipeline passes through:
   - `joins`: `chains` and `joins` for what a kernel does to a row, `builds` for build sides, `join_keys` and `probes` for
     how rows are found by key (`indexes`), `neighbours` where that needs no index
   - `groups`: `grouping` and `row_groups` for group keys, `accumulate` for aggregates, `existence` for counts that nobody needs,
-    `conditions` for HAVING, `ordered` for rows in the order of the key, `results` (accumulators -> columns)
+    `conditions` for HAVING (`parts`: its sums of more than 64 bits), `ordered` for rows in the order of the key, `results` (accumulators -> columns)
   - `expressions`: `translate`, `arithmetic`, `compare`, `lookup`
 - `targets` (program -> source -> machine code -> its run), which share `emit`, `cache` (source -> file), `shapes`
   (programs of one file) and `listing`:

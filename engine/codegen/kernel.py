@@ -28,7 +28,7 @@ from .loop import (
     true_and,
 )
 from .names import free_name, identifier
-from .relations import Relation, Source
+from .relations import TRUTH, TRUTHS, Relation, Source
 from .values import Element, Input, NotFusable, Parameter, TableParameter, Value
 
 ROW_LIMIT = 1 << 31  # row numbers of relations are int32
@@ -77,7 +77,8 @@ class Kernel:
     """What grows while a program is made; `blocks[0]` holds its statements.
 
     `keep` says whether the row is still in, where that is not yet guarded.  `computed` are expressions that get a variable
-    at first use, named as a column; `deferred` columns are values that no expression gives.
+    at first use, named as a column; `deferred` columns are values that no expression gives: BOOLEANs, which may come out as
+    rows of `TRUTHS`, and what after the kernel is an expression over these and over columns of relations.
     """
 
     source: Source
@@ -93,6 +94,8 @@ class Kernel:
     doubts: list[Term] = field(default_factory=list)  # that no statement says yet
     computed: dict[Expr, tuple[Column, str]] = field(default_factory=dict)
     deferred: dict[Column, Callable[[], Value]] = field(default_factory=dict)
+    truths: dict[Column, Reading] = field(default_factory=dict)  # of deferred BOOLEANs
+    apart: dict[Column, Expr] = field(default_factory=dict)  # deferred columns after the kernel
     variables: set[str] = field(default_factory=set)  # of joins
     keep: Name | None = None
     kept: float | None = None  # the share of rows for which `keep` holds, as far as estimated
@@ -217,6 +220,40 @@ class Kernel:
     def present(self, reading: Reading) -> Term:
         """Whether an outer join found a row of a relation."""
         return Apply(">=", (reading.row, Number(0, Machine.I32)), Machine.BOOL)
+
+    # What no expression gives
+
+    def defer(self, alias: Column, value: Callable[[], Value], keys: tuple[Expr, ...] = ()) -> None:
+        """Have a BOOLEAN translated at first use; `keys` alone decide it."""
+        row = Name(free_name(f"{identifier(alias.name)}_row", self.variables), Machine.I32)
+        self.variables.add(row.text)
+
+        def find() -> None:
+            known = ColumnRef(alias)
+            truth = self.recall(known) or self.remember(known, value())
+            number: Term = Convert(truth.term, Machine.I32)
+            if truth.valid is not None:
+                number = Select(truth.valid, number, Number(-1, Machine.I32), Machine.I32)
+            self.settle()
+            self.state(Let(row, number, f"{alias.name} as it comes out"))
+
+        self.deferred[alias] = value
+        self.truths[alias] = Reading(
+            TRUTHS, len(TRUTHS.rows), row, {TRUTH: alias}, True, find, keys, unique=bool(keys)
+        )
+
+    def origin(self, alias: Column) -> Reading | None:
+        """The relation of which a column is read after the kernel."""
+        return self.readings.get(alias) or self.truths.get(alias)
+
+    def afterwards(self, expr: Expr) -> Expr:
+        """An expression over columns of relations alone, `TRUTHS` too."""
+
+        def made(column: Column) -> Expr | None:
+            found = self.apart.get(column)
+            return None if found is None else self.afterwards(found)
+
+        return substitute(expr, made)
 
     def fold(self, expr: Expr, source: Input) -> Any:
         return self.source.fold(expr, source)

@@ -76,13 +76,13 @@ def _listed(body: Physical, builds: Builds) -> Program:
     kernel = Kernel(builds.source)
     chain = Chain(kernel, builds)
     scope = chain.walk(body, frozenset(body.columns))
-    late = [Late(column, scope[column]) for column in body.columns]
+    late = [Late(column, kernel.afterwards(scope[column])) for column in body.columns]
     rows_out = {0: None} if not late else {}
     for made in late:
         for column in columns_of(made.expr):
-            if column not in kernel.readings:
-                raise NotFusable(f'"{made.column.name}" is known in the kernel alone')
-            rows_out[kernel.found(kernel.readings[column])] = None
+            origin = kernel.origin(column)
+            assert origin is not None
+            rows_out[kernel.found(origin)] = None
     if kernel.relations[0].rows >= ROW_LIMIT:
         raise NotFusable("a table of 2**31 rows or more has no row numbers of 32 bits")
     kernel.settle()

@@ -64,8 +64,8 @@ class Program:
 
     `index`: the kernel fills it; its accumulators are then, in this order, the rows put in, the rows whose key is NULL and
     the repeated keys (0 for hashed ones, which are counted afterwards).  `rows_out`: relations whose row numbers come out,
-    an int32 array each; accumulators are then none.  A program without either and without accumulators says of each row
-    whether it is in (`stages.selected`).  `ranking`: the index is one of ranks, of rows that are in or not.
+    an int32 array each (those of `TRUTHS` are BOOLEANs); accumulators are then none.  A program without either and without
+    accumulators says of each row whether it is in (`stages.selected`).  `ranking`: the index is one of ranks, of rows that are in or not.
 
     `repeats`: rows may reach the sink more often than relation 0 has rows, without a known limit.  Sums are then exact for
     2**31 rows a group: the operator has to see that no element of accumulator `counted` reaches that, else the answer is

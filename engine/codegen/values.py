@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import FuselineError
 from ..plan.expr import Column
+from ..plan.physical import Physical
 from ..plan.types import DataType
 from .loop import Machine, Term
 from .ranges import Interval
@@ -16,6 +17,14 @@ LOOKUP_LIMIT = 1 << 16  # codes of a column up to which an expression over it be
 
 class NotFusable(FuselineError):
     """A step that no kernel can hold, with the reason; the pipeline then runs one operator at a time."""
+
+
+class Multiplied(NotFusable):
+    """Joins of a build side find several rows for one of its leaf's, so that rows of `side` have no numbers."""
+
+    def __init__(self, side: Physical) -> None:
+        super().__init__("a row of a build side may be found several times by its own joins")
+        self.side = side
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,9 +179,11 @@ def untested(node: FilterRows, groups: HashAggregate) -> str | None:
     """Return why no kernel tests a condition on groups, as far as operators say it."""
     calls = dict(groups.aggregates)
     for column in sorted(columns_of(node.predicate), key=lambda c: c.id):
-        if column not in calls:
-            return f'the condition on groups reads the key "{column.name}"'
-        call = calls[column]
+        call = calls.get(column)
+        if call is None:
+            if _is_in_registers(column.type):
+                continue
+            return f'the condition on groups reads the key "{column.name}", a {column.type}'
         if call.function not in COMPARED or call.distinct:
             return f"a condition on groups reads {call.function}()"
         if not _is_in_registers(column.type):

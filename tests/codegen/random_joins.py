@@ -199,6 +199,8 @@ class Joins:
             f"{self.one(*self.seen)}.{self.one('id', *KEYS, *VALUES)}"
             for _ in range(self.one(1, 2, 4))
         ]
+        if self.one(True, False, False, False):
+            columns.append(f"({self.subquery(self.alias(), 0)})")
         items = [f"{e} as x{i}" for i, e in enumerate(columns)]
         one, other = self.one(*self.seen), self.one(*self.seen)
         return f"select {', '.join(items)}, {one}.v + {other}.w as x"

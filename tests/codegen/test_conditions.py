@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import fuseline
@@ -17,7 +18,7 @@ from fuseline.codegen.values import NotFusable
 from fuseline.operators.cpu import pipeline as cpu
 from fuseline.plan.physical import FilterRows, Pipeline
 from tests.codegen import simulator
-from tests.codegen.fused import BOTH, notes
+from tests.codegen.fused import BOTH, assert_fused_joins, notes
 from tests.compare import assert_same_as_duckdb
 
 ROWS, KEYS, THREADS = 600, 200, 32
@@ -80,17 +81,33 @@ TESTED = [
     "not min(fine)",
     "coalesce(sum(n), -1) < 0",
     "case when count(*) > 3 then sum(price) else sum(n) end > 30",
+    "sum(large) > 10000000000000",
+    "sum(large) < -10000000000000 or sum(large) = 0",
+    "sum(large) <> -1 and sum(large) >= sum(price)",
+    "not (sum(large) <= 1e25::decimal(38, 2))",
+    "sum(large) > -1e35::decimal(38, 2)",
+    "k + count(*) > 300",
+    "k > 400 or sum(n) > 100",
+    "case when k < 100 then count(*) else k end > 3",
     "null",
 ]
 # The operator tests them once the groups are there
 LATER = {
-    "sum(large) > 10000000000000": "more than 64 bits",
+    "sum(large) + 1 > 10000000000000": "more than 64 bits",
     "avg(large) > 10000000000000": "more than 64 bits",
     "sum(n) > 9223372036854775807 - sum(n)": "64 bits",
     "min(n) % 7 = 1": "no form in registers",
 }
 # No pipeline holds them
-APART = ["min(s) = 'ab'", "stddev_samp(n) > 30", "count(distinct n) > 1", "k + count(*) > 300"]
+APART = ["min(s) = 'ab'", "stddev_samp(n) > 30", "count(distinct n) > 1"]
+# Over several keys, with NULLs among them; those of the last two have too many combinations for anything but a hash table
+KEYED = {
+    "k < 100 or fine or count(*) > 3": "k, fine",
+    "n is null and count(*) > 30 or n > 90 or sum(price) > 10000": "s, n",
+    "coalesce(n, 7) > 8 * count(*) or fine is null": "fine, n, s",
+    "n is null and k > 3 or count(*) > 1": "n, k",
+    "far > 1000000000000 and count(*) = 1 or day > date '1980-01-01'": "day, far",
+}
 
 
 @pytest.mark.parametrize("having", [*TESTED, *LATER, *APART])
@@ -121,42 +138,68 @@ def test_other_groups_and_what_reads_them(query: str) -> None:
     assert all("kernel " in note for note in notes(query, TABLES))
 
 
-def groups_of(
-    having: str, monkeypatch: pytest.MonkeyPatch
-) -> tuple[FilterRows, Program, list[Any], list[int]]:
-    """A pipeline's body and program, its accumulators before the condition, and the slots that stay."""
-    found: list[tuple[Program, list[Any]]] = []
+@pytest.mark.parametrize(
+    "scalar",
+    [
+        "select avg(v) * 2 from t",
+        "select sum(s) / 4000 from (select sum(v) as s from t group by k)",  # of the same groups
+        "select max(v) from t where k < 0",  # none
+        "select max(n) from one",
+        "select min(n) from one where n < 0",
+    ],
+)
+def test_a_value_that_is_there_before_groups_are_tested(scalar: str) -> None:
+    """Both pipelines are kernels, since there are many groups; the second reads them and the value."""
+    values = np.arange(6000)
+    tables = {"t": pa.table({"k": values % 2000, "v": values % 7}), "one": pa.table({"n": [9]})}
+    assert_fused_joins(f"select k, sum(v) from t group by k having sum(v) > ({scalar})", tables)
+
+
+def ran(query: str, monkeypatch: pytest.MonkeyPatch) -> tuple[FilterRows, Program, Any, pa.Table]:
+    """A pipeline's body and program, its accumulators before the condition, and the groups that stay."""
+    found: list[tuple[Program, Any]] = []
     finished = cpu.finished
 
     def keep(made: Program, outcome: Any, *rest: Any) -> Any:
-        found.append((made, outcome.arrays))
+        found.append((made, outcome))
         return finished(made, outcome, *rest)
 
     monkeypatch.setattr(cpu, "finished", keep)
     with fuseline.connect(device="cpu", fuse="always") as connection:
         connection.register("g", TABLES["g"])
-        frame = connection.sql(f"select k, {ALL} from g group by k having {having}")
+        frame = connection.sql(query)
         plan = connection.physical(frame.plan)
-        keys = frame.to_arrow()["k"].to_pylist()
+        groups = frame.to_arrow()
         profile = frame.profile
     assert isinstance(plan, Pipeline)
     (node,) = [n.node for n in profile.nodes]
     assert isinstance(node, Pipeline)
     assert isinstance(node.body, FilterRows)
-    ((program, arrays),) = found
+    ((program, outcome),) = found
     assert program.grouping is not None
-    (key,) = program.grouping.keys
-    return node.body, program, arrays, sorted(k - key.low for k in keys)
+    return node.body, program, outcome, groups
 
 
-def marked(condition: Condition, program: Program, arrays: list[Any], least: int) -> list[int]:
-    """The slots that the simulated kernel marks."""
+def groups_of(
+    having: str, monkeypatch: pytest.MonkeyPatch
+) -> tuple[FilterRows, Program, list[Any], list[int]]:
+    """The same of groups by `k`, with all that conditions read, and the slots of those that stay."""
+    query = f"select k, {ALL} from g group by k having {having}"
+    body, program, outcome, groups = ran(query, monkeypatch)
+    (key,) = program.grouping.keys  # type: ignore[union-attr]
+    return body, program, outcome.arrays, sorted(k - key.low for k in groups["k"].to_pylist())
+
+
+def marked(
+    condition: Condition, program: Program, arrays: list[Any], least: int, numbers: Any = None
+) -> list[int]:
+    """The slots that the simulated kernel marks; `numbers` are those of a hash table's groups."""
     assert program.grouping is not None
     slots = len(arrays[0])
     words = -(-slots // (32 * emit_groups.LOADS)) * emit_groups.LOADS
     given: dict[str, Any] = {
         "slots": np.int64(slots),
-        "flags": arrays[program.grouping.rows],
+        "flags": arrays[program.grouping.rows] if numbers is None else numbers,
         "least": np.int64(least),
         "bits": np.full(words, 77, np.int32),
     }
@@ -183,6 +226,35 @@ def test_the_kernel_marks_groups_that_stay(having: str, monkeypatch: pytest.Monk
     body, program, arrays, expected = groups_of(having, monkeypatch)
     condition = condition_of(body.predicate, program)
     assert marked(condition, program, arrays, 1) == expected
+
+
+@pytest.mark.parametrize("having", KEYED)
+def test_the_kernel_reads_keys(having: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    query = f"select {KEYED[having]}, count(*) from g group by all having {having}"
+    assert_same_as_duckdb(query, TABLES, fuse=BOTH)
+    body, program, outcome, groups = ran(query, monkeypatch)
+    grouping = program.grouping
+    assert grouping is not None
+    assert grouping.hashed == (having in [*KEYED][-2:])
+    expected = np.zeros(groups.num_rows, np.int64)
+    for key in grouping.keys:
+        values = groups[key.column.name].combine_chunks()
+        if pa.types.is_date32(values.type):
+            values = values.view(pa.int32())
+        if key.values is not None:
+            values = pc.index_in(values, key.values)
+        shifted = [key.size - 1 if v is None else int(v) - key.low for v in values.to_pylist()]
+        expected += np.array(shifted) * key.stride
+    condition = condition_of(body.predicate, program)
+    assert condition.numbered
+    numbers = outcome.numbers
+    stay = marked(condition, program, outcome.arrays, 1 if numbers is None else 0, numbers)
+    assert sorted(stay if numbers is None else numbers[stay]) == sorted(expected)
+    assert (
+        0
+        < len(expected)
+        < (np.count_nonzero(outcome.arrays[0]) if numbers is None else len(numbers))
+    )
 
 
 @pytest.mark.parametrize("having", LATER)
@@ -219,6 +291,7 @@ def test_a_sum_that_may_have_overflowed_stays(monkeypatch: pytest.MonkeyPatch) -
 
 
 CUBINS = ("sum(price) > 3000", "avg(price) > 50.5 and count(n) > 2", "min(f) > -0.5 or max(fine)")
+CUBINS = (*CUBINS, "sum(large) > 10000000000000 or k * 2 < 30")
 
 
 @pytest.mark.parametrize("having", CUBINS)

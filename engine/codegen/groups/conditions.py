@@ -5,33 +5,59 @@ The term may be evaluated for slots that hold no group too, whose accumulators a
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
-from ...plan.expr import AggregateCall, Expr, columns_of
+from ...plan.expr import (
+    AggregateCall,
+    Call,
+    Column,
+    ColumnRef,
+    Expr,
+    Literal,
+    columns_of,
+    new_column,
+)
+from ...plan.node import transform_up
 from ...plan.types import Kind
 from ..expressions.arithmetic import convert
-from ..expressions.translate import machine_of_float, translate
+from ..expressions.translate import constant, machine_of_float, translate
 from ..kernel import ROW_LIMIT, Kernel
-from ..loop import Apply, Function, Machine, Name, Number, Select, Term
+from ..loop import Apply, Function, Machine, Name, Number, Select, Term, names_in
 from ..ranges import I64_MAX, Interval
 from ..relations import Source
 from ..steps import Program
 from ..values import NotFusable, Parameter, Value
 from .accumulate import Folded
+from .grouping import Key
+from .parts import (
+    COMPARISONS,
+    Parts,
+    compare_parts,
+    parts_of_constant,
+    parts_of_sum,
+    parts_of_value,
+)
 
 FOLDED_ROWS = 1 << 31  # of a group, for which sums in parts are exact where rows repeat
 
 
+GROUP = Name("group", Machine.I64)  # the number that keys make together
+
+
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Which groups stay: `keep` over elements of accumulators, which are called `element(number)`, and over parameters."""
+    """Which groups stay: `keep` over elements of accumulators, which are called `element(number)`, and over parameters.
+
+    `numbered`: over `GROUP` too, since it reads keys.
+    """
 
     keep: Term
     accumulators: tuple[int, ...]
     parameters: tuple[Parameter, ...]
+    numbered: bool = False
 
 
 def element(number: int) -> str:
@@ -47,19 +73,57 @@ def condition_of(predicate: Expr, program: Program) -> Condition:
     kernel = Kernel(cast("Source", None))  # there is no table to read of
     elements = _Elements(program)
     called = {f.column: (f, c) for f, c in zip(program.folded, program.calls, strict=True)}
+    keys = {} if program.grouping is None else {k.column: k for k in program.grouping.keys}
     for column in columns_of(predicate):
-        if column not in called:
+        if column in called:
+            kernel.deferred[column] = partial(elements.value, *called[column])
+        elif column in keys:
+            kernel.deferred[column] = partial(elements.key, keys[column])
+        else:
             raise NotFusable(f'the condition on groups reads the key "{column.name}"')
-        folded, call = called[column]
-        kernel.deferred[column] = partial(elements.value, folded, call)
+    wide = {column: folded for column, (folded, call) in called.items() if _is_wide(folded, call)}
+    predicate = transform_up(predicate, partial(_compared, wide, elements, kernel))
     keep = translate(predicate, kernel).term
     if kernel.doubts:
         raise NotFusable("the condition on groups may need more than 64 bits")
-    if program.repeats and program.counted is not None:
+    if program.counted is not None and (program.repeats or wide):
         many = Number(FOLDED_ROWS, Machine.I64)
         count = elements.read(program.counted)
         keep = Apply("|", (keep, Apply(">=", (count, many), Machine.BOOL)), Machine.BOOL)
-    return Condition(keep, tuple(elements.used), tuple(kernel.parameters))
+    numbered = GROUP.text in names_in(keep)
+    return Condition(keep, tuple(elements.used), tuple(kernel.parameters), numbered)
+
+
+def _is_wide(folded: Folded, call: AggregateCall) -> bool:
+    """Whether a call is a sum in two parts."""
+    return call.function == "sum" and len(folded.accumulators) == 3
+
+
+def _compared(
+    wide: Mapping[Column, Folded], elements: _Elements, kernel: Kernel, node: Expr
+) -> Expr | None:
+    """Have a comparison with a sum in two parts made of the parts."""
+    if not isinstance(node, Call) or node.function not in COMPARISONS:
+        return None
+    name, (left, right) = node.function, node.args
+    sums = [isinstance(e, ColumnRef) and e.column in wide for e in (left, right)]
+    if not any(sums) or left.type.scale != right.type.scale:
+        return None
+
+    def parts(expr: Expr) -> Parts:
+        if isinstance(expr, ColumnRef) and expr.column in wide:
+            return elements.parts(wide[expr.column])
+        number = constant(expr.value, expr.type) if isinstance(expr, Literal) else None
+        if isinstance(number, int):
+            return parts_of_constant(number, f"{expr.type} constant", kernel)
+        value = translate(expr, kernel)
+        if value.interval is None:
+            raise NotFusable("the condition on groups reads a sum of more than 64 bits")
+        return parts_of_value(value)
+
+    made = new_column("compared", node.type)
+    kernel.deferred[made] = lambda: compare_parts(name, parts(left), parts(right))
+    return ColumnRef(made)
 
 
 class _Elements:
@@ -78,6 +142,31 @@ class _Elements:
         if made is None or folded.distinct is not None or folded.values is not None:
             raise NotFusable(f"the condition on groups reads {call.function}()")
         return made(self, folded, call)
+
+    def key(self, key: Key) -> Value:
+        """A group key, which is a part of the group's number."""
+        if key.values is not None:
+            raise NotFusable(f'the condition on groups reads the key "{key.column.name}"')
+        grouping = self.program.grouping
+        assert grouping is not None
+        part: Term = GROUP
+        if key.stride != 1:
+            part = Apply("//", (part, Number(key.stride, Machine.I64)), Machine.I64)
+        if key.size * key.stride < grouping.groups:
+            part = Apply("%", (part, Number(key.size, Machine.I64)), Machine.I64)
+        last = key.size - 1
+        valid = None
+        if key.nullable:
+            valid = Apply("<", (part, Number(last, Machine.I64)), Machine.BOOL)
+        term: Term = Apply("+", (part, Number(key.low, Machine.I64)), Machine.I64)
+        if key.column.type.kind is Kind.BOOLEAN:
+            return _true(term, valid)
+        return Value(term, valid, Interval(key.low, key.low + last - key.nullable))
+
+    def parts(self, folded: Folded) -> Parts:
+        """A sum in two parts."""
+        low, high = (self.read(number) for number in folded.accumulators[:-1])
+        return parts_of_sum(low, high, self.valid(folded))
 
     def valid(self, folded: Folded) -> Term | None:
         """Whether any value of a group counted; None where its existence says so."""
@@ -153,11 +242,13 @@ def _extreme(given: _Elements, folded: Folded, call: AggregateCall) -> Value:
 
 
 def _truth(given: _Elements, folded: Folded, call: AggregateCall) -> Value:
+    return _true(given.read(folded.accumulators[0]), given.valid(folded))
+
+
+def _true(number: Term, valid: Term | None) -> Value:
     """A BOOLEAN, which is False where it is NULL."""
-    best, valid = given.read(folded.accumulators[0]), given.valid(folded)
-    truth: Term = Apply("!=", (best, Number(0, Machine.I64)), Machine.BOOL)
-    value = Value(truth, valid)
-    return value if valid is None else replace(value, term=Apply("&", (truth, valid), Machine.BOOL))
+    truth: Term = Apply("!=", (number, Number(0, Machine.I64)), Machine.BOOL)
+    return Value(truth if valid is None else Apply("&", (truth, valid), Machine.BOOL), valid)
 
 
 VALUES: dict[str, Callable[[_Elements, Folded, AggregateCall], Value]] = {

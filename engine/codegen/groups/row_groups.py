@@ -50,10 +50,10 @@ def row_groups(
         expr = _decided(key, row, kernel)
         assert expr is not None
         made.append(expr)
-    others = dict.fromkeys(kernel.readings[c] for expr in made for c in _columns(expr))
+    others = dict.fromkeys(kernel.origin(c) for expr in made for c in _columns(expr))
     rows_of = []
     for other in others:
-        if other is not row:
+        if other is not None and other is not row:
             at = kernel.found(other)
             term = Convert(other.row, Machine.I64)
             rows_of.append((at, accumulators.add(Accumulator("put", Machine.I64, term))))
@@ -86,7 +86,7 @@ def _decided(expr: Expr, row: Reading, kernel: Kernel) -> Expr | None:
 
     def over_row(part: Expr) -> Expr | None:
         made = _replaced(part, equal)
-        stored = [kernel.readings.get(c) for c in _columns(made)]
+        stored = [kernel.origin(c) for c in _columns(made)]
         return made if all(r is not None and is_decided(r) for r in stored) else None
 
     return over_row(expr)

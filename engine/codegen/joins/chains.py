@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 
-from ...plan.expr import Column, ColumnRef, Expr, Literal, columns_of, new_column
+from ...plan.expr import Case, Column, ColumnRef, Expr, Literal, columns_of, new_column
 from ...plan.physical import (
     ComputeColumns,
     FilterRows,
@@ -20,6 +20,7 @@ from ...plan.physical import (
     probe_side,
 )
 from ...plan.text import expression
+from ...plan.types import BOOLEAN
 from ..expressions.translate import translate
 from ..kernel import ROW, Kernel, Reading, Scope, over
 from ..loop import Apply, Guard, Let, Machine, Name, Number, Select, Term, true_and
@@ -37,15 +38,16 @@ Columns = frozenset[Column]
 class Chain:
     """The walk up one chain for one kernel.
 
-    `counts`: it matters how often a row of the leaf comes through; `repeatable`: it may come through several times.  `given`:
-    the leaf's row was found by a probe, so that the row passes all filters; its joins then only say which rows of their
-    build sides belong to it, when these are read.  `untested`: that row need not pass all filters; they are added here, over aliases.
+    `counts`: it matters how often a row of the leaf comes through; `once`: it may not come through several times, since the chain
+    is this build side.  `given`: the leaf's row was found by a probe, so that the row passes all filters; its joins then only say
+    which rows of their build sides belong to it, when these are read.  `untested`: that row need not pass all filters; they are
+    added here, over aliases.
     """
 
     kernel: Kernel
     builds: Builds
     counts: bool = True
-    repeatable: bool = True
+    once: Physical | None = None
     given: Reading | None = None
     untested: list[Expr] | None = None
     guarded: bool = False
@@ -178,7 +180,7 @@ class Chain:
         untested: list[Expr] | None = None,
     ) -> Scope:
         """The columns of a chain whose leaf's row a probe has found; `counts` as when its index was made."""
-        found = Chain(self.kernel, self.builds, counts, given=reading, untested=untested)
+        found = Chain(self.kernel, self.builds, counts, chain, reading, untested)
         return found.walk(chain, wanted)
 
     def present(self, scope: Scope, reading: Reading) -> Scope:
@@ -193,12 +195,19 @@ class Chain:
                 return Value(Apply("&", (there, held.term), Machine.BOOL), valid)
             return replace(held, valid=valid)
 
+        def there() -> Value:
+            kernel.found(reading)
+            return Value(kernel.present(reading))
+
+        found = new_column("found", BOOLEAN)
+        kernel.defer(found, there)
         made: Scope = {}
         for column, expr in scope.items():
             made[column] = expr
             if not isinstance(expr, ColumnRef) or expr.column not in kernel.readings:
-                alias = new_column(column.name, column.type)
+                alias, none = new_column(column.name, column.type), Literal(None, column.type)
                 kernel.deferred[alias] = partial(value, expr)
+                kernel.apart[alias] = Case((ColumnRef(found),), (expr,), none, column.type)
                 made[column] = ColumnRef(alias)
         return made
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...plan.expr import ColumnRef, Expr, conjunction, new_column
+from ...plan.expr import ColumnRef, Expr, columns_of, conjunction, new_column
 from ...plan.node import walk
 from ...plan.physical import HashJoin, Physical, build_side, probe_side
 from ...plan.text import expression
@@ -27,7 +27,7 @@ from ..loop import (
     negated,
     true_and,
 )
-from ..values import NotFusable, Value
+from ..values import Multiplied, NotFusable, Value
 from .builds import MEMBERSHIP, Side, build_keys, leaf_of, probe_keys
 from .join_keys import KeyNumber, key_number
 from .probes import built_nulls, built_rows, first_row, member, next_row, number_machine
@@ -108,10 +108,8 @@ class Joining:
             chain.guard()
         made: Scope = {}
         if index.linked:
-            if not chain.repeatable or self.silent:
-                raise NotFusable(
-                    "a row of a build side may be found several times by its own joins"
-                )
+            if chain.once is not None:
+                raise Multiplied(chain.once)
             reading, made = self.reading(optional=False, unique=False)
             key = self.number()
             first, following = self._rows(key)
@@ -156,8 +154,8 @@ class Joining:
     def _outer_repeated(self) -> Scope:
         """A left join that may find several rows for one, or none: with a condition, it asks first whether there is any."""
         chain, kernel = self.chain, self.chain.kernel
-        if not chain.repeatable or self.silent:
-            raise NotFusable("a row of a build side may be found several times by its own joins")
+        if chain.once is not None:
+            raise Multiplied(chain.once)
         chain.guard()
         none = Number(-1, Machine.I32)
         found, key = self._found() if self.conditional else (None, self.number())
@@ -182,7 +180,7 @@ class Joining:
         if node.kind == "mark":
             assert node.mark is not None
             alias = new_column(node.mark.name, node.mark.type)
-            kernel.deferred[alias] = self._mark
+            kernel.defer(alias, self._mark, self._decisive())
             return {node.mark: ColumnRef(alias)}
         if self.silent:
             return {}
@@ -200,6 +198,12 @@ class Joining:
             kept = negated(found)
         chain.require(kept, self.step, self.share)
         return {}
+
+    def _decisive(self) -> tuple[Expr, ...]:
+        """What of the probe side decides whether a row has a match."""
+        residual = self.node.residual
+        read = frozenset() if residual is None else columns_of(residual) & self.below.keys()
+        return *self.keys, *(self.below[c] for c in sorted(read, key=lambda c: c.id))
 
     def _mark(self) -> Value:
         """Whether the row has a match; with `null_aware`, NULL where a NULL leaves that open."""

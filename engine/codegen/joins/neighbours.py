@@ -73,7 +73,7 @@ def neighbours(
         suits = residual is not None
     else:
         several = chain.counts or bool(read) or residual is not None
-        suits = node.kind in REPEATING and chain.repeatable and several
+        suits = node.kind in REPEATING and chain.once is None and several
     if chain.given is not None or not suits:
         return None
     column, kernel = self_key(node), chain.kernel

@@ -6,7 +6,7 @@ the condition holds.
 
 from __future__ import annotations
 
-from ..groups.conditions import Condition, element
+from ..groups.conditions import GROUP, Condition, element
 from ..steps import Program
 from .device import Signature
 from .emit import header, indent, text
@@ -41,11 +41,12 @@ def _types(program: Program) -> dict[int, str]:
 def source(condition: Condition, program: Program, description: str) -> str:
     """Return the kernel's file."""
     numbers, named = condition.accumulators, [p.name for p in condition.parameters]
+    group = [GROUP.text] if condition.numbered else []
     legend = [f"{p.name}: {p.meaning}" for p in condition.parameters]
     lines = header(IMPORTS, description, legend)
     lines += [
         '@cuda.jit(device=True, inline="always")',
-        f"def stays({', '.join([*map(element, numbers), *named])}):",
+        f"def stays({', '.join([*group, *map(element, numbers), *named])}):",
         f"    return {text(condition.keep, select)}",
         "",
         "",
@@ -58,8 +59,12 @@ def source(condition: Condition, program: Program, description: str) -> str:
         machine = "float64" if types[n] == "float64" else "int64"
         loads = [f"all_{element(n)}[min(slot{k}, last)]" for k in places]
         steps += [f"{element(n)}_{k} = np.{machine}({load})" for k, load in enumerate(loads)]
+    if group:
+        hashed = program.grouping is not None and program.grouping.hashed
+        number = "flags[min(slot@, last)]" if hashed else "slot@"
+        steps += [f"{GROUP.text}_{k} = np.int64({number.replace('@', str(k))})" for k in places]
     for k in places:
-        given = ", ".join([*(f"{element(n)}_{k}" for n in numbers), *named])
+        given = ", ".join([*(f"{e}_{k}" for e in (*group, *map(element, numbers))), *named])
         steps += [f"there{k} = stays({given}) and slot{k} <= last", *_exists(program, numbers, k)]
     steps += [f"votes{k} = cuda.ballot_sync(0xFFFFFFFF, there{k})" for k in places]
     steps += ["if lane == np.uint64(0):", "    word = first >> np.uint64(5)"]

@@ -8,7 +8,7 @@ too long makes the kernel give up.
 
 from __future__ import annotations
 
-from ..groups.conditions import element
+from ..groups.conditions import GROUP, element
 from ..groups.grouping import Grouping, Ordered
 from ..groups.ordered import FOLDED, LONGEST, coming_out, has_all_rows
 from ..kernel import ROW
@@ -120,7 +120,8 @@ def _condition_arguments(ordered: Ordered) -> list[tuple[str, str]]:
     """What the condition reads, by the names that it has there and in the kernel."""
     condition = ordered.condition
     assert condition is not None
-    names = [(element(n), element(n)) for n in condition.accumulators]
+    names = [(GROUP.text, "np.int64(pending)")] if condition.numbered else []
+    names += [(element(n), element(n)) for n in condition.accumulators]
     return [*names, *((p.name, given(p.name)) for p in condition.parameters)]
 
 

@@ -15,6 +15,7 @@ from ...plan import physical as p
 from ...plan.expr import Column, columns_of
 from ...plan.node import walk
 from ...plan.text import tree
+from ..apart import APART, apart, run_apart
 from ..bodies import Operators, probed_leaf, run_operators
 from ..context import Context, Origin, PipelineReceipt
 from ..streaming import ORIGINS, check_room
@@ -59,6 +60,9 @@ class _Refused:
 
 def pipeline(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> Table:
     """Run a pipeline fused when kernels hold it, else one operator at a time; the result is the same."""
+    parts = node.prepared.get(APART)
+    if parts is not None:
+        return run_apart(parts, node, inputs, context, pipeline, _unfused)
     identity = _identity(node, inputs)
     held = node.prepared.get("cpu")
     if isinstance(held, _Refused) and held.identity == identity is not None:
@@ -68,9 +72,13 @@ def pipeline(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> T
             found = _fused(node, inputs, context)
             if found is not None:
                 return found
-    except NotFusable as reason:
-        node.prepared["cpu"] = _Refused(identity, reason.message)
-        return _unfused(node, inputs, reason.message, context)
+    except NotFusable as refused:
+        parts = apart(node, refused)
+        if parts is None:
+            node.prepared["cpu"] = _Refused(identity, refused.message)
+            return _unfused(node, inputs, refused.message, context)
+    node.prepared[APART] = parts
+    return run_apart(parts, node, inputs, context, pipeline, _unfused)
 
 
 def _fused(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> Table | None:
@@ -113,7 +121,7 @@ def _fused(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> Tab
     if table is None:
         assert done.doubt is not None
         return _unfused(node, inputs, done.doubt, context, receipt)
-    context.receipts[id(node)] = receipt
+    context.receipts[id(node)] = lambda: receipt
     return table
 
 
@@ -135,9 +143,8 @@ def _unfused(
     from . import OPERATORS, num_bytes  # which list this module's operator too
 
     check_room(node.body, context)
-    context.receipts[id(node)] = (
-        PipelineReceipt(reason) if receipt is None else dataclasses.replace(receipt, reason=reason)
-    )
+    done = receipt or PipelineReceipt()
+    context.receipts[id(node)] = lambda: dataclasses.replace(done, reason=reason)
     table: Table = run_operators(node.body, inputs, context, Operators(OPERATORS, num_bytes))
     return table
 

@@ -21,6 +21,7 @@ from .chunks import each
 from .derived import derived
 from .encoded import EncodedScan
 from .expressions import evaluate
+from .rows import values_scan
 from .scan import memory_scan, parquet_scan
 from .stored import stored_column
 from .table import Indices, Table, physical_type, take_array, to_physical
@@ -153,7 +154,7 @@ class Leaves:
         What is there encoded is gathered as codes, so that only the values that are picked are decoded.
         """
         encoded: dict[Column, EncodedColumn] = {}
-        if not isinstance(leaf, p.Stored):
+        if not isinstance(leaf, p.Stored | p.ValuesScan):
             scan = self._scan(leaf)
             encoded = {c: e for c in columns if (e := scan.held(c)) is not None}
         others = [c for c in columns if c not in encoded]
@@ -172,6 +173,8 @@ class Leaves:
         """Return columns of the leaf as operators read them, all their rows."""
         if isinstance(leaf, p.Stored):
             table = self._inputs[leaf.number]
+        elif isinstance(leaf, p.ValuesScan):
+            table = values_scan(leaf, (), self._context)
         else:
             scan = self._scan(leaf).plain(columns)
             operator: Any = memory_scan if isinstance(scan, p.MemoryScan) else parquet_scan

@@ -31,6 +31,7 @@ def eliminate(plan: Logical) -> Logical | None:
 
         Filter(false, x)                      -> Values()
         Join(x, Values(), inner)              -> Values();  left: x with NULLs;  anti: x
+        Join(x, y, mark, false)               -> x with a mark that is false;  others as without rows
         Distinct(x), x unique                 -> x
         Join(x, Distinct(y), semi, p)         -> Join(x, y, semi, p)
         Aggregate(Sort(x)), Join(Sort(x), y)  -> without the Sort
@@ -109,7 +110,7 @@ def _makes_nothing(node: Logical) -> bool:
         case Join(left=left, right=right, kind=kind):
             if kind == "full":
                 return _is_empty(left) and _is_empty(right)
-            if kind in ("inner", "semi") and _is_empty(right):
+            if kind in ("inner", "semi") and (_is_empty(right) or node.condition == FALSE):
                 return True
             return _is_empty(right) if kind == "right" else _is_empty(left)
     return False
@@ -134,7 +135,8 @@ def _any_number(node: Logical) -> Logical:
 
 def _eliminate_join(node: Join) -> Logical | None:
     left, right = node.left, node.right
-    if _is_empty(right) and node.kind in ("left", "single", "anti", "mark"):
+    matchless = _is_empty(right) or node.condition == FALSE
+    if matchless and node.kind in ("left", "single", "anti", "mark"):
         return _without_matches(node)
     if node.kind == "inner" and node.condition is None:
         if _is_unit(right):

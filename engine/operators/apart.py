@@ -1,0 +1,85 @@
+"""Pipelines of which one build side is a pipeline of its own, since its joins multiply its rows.
+
+A build side's index knows a row by its number in the leaf.  Where joins of the side find several rows for one of the leaf's, that
+number says too little: another pipeline lists the rows of the side first, and each then has a number again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..codegen.values import Multiplied, NotFusable
+from ..plan import physical as p
+from ..plan.node import walk
+from .context import Context, PipelineReceipt
+from .streaming import TooLarge
+
+APART = "apart"  # what `Pipeline.prepared` remembers it as
+REMARK = "a build side that its joins multiply is stored first"
+
+
+@dataclass(frozen=True)
+class Apart:
+    """A pipeline in two: `rest` reads the rows of `side` as its last input."""
+
+    side: p.Pipeline
+    rest: p.Pipeline
+
+
+def apart(node: p.Pipeline, refused: NotFusable) -> Apart | None:
+    """Return a pipeline in two that no kernels hold as one; None where that is not for the rows of a part of its body."""
+    if not isinstance(refused, Multiplied):
+        return None
+    side = refused.side
+    placement: Any = {"device": node.device, "reason": node.reason}
+    stored = p.Stored(len(node.inputs), side.columns, estimate=side.estimate, **placement)
+
+    def visit(part: p.Physical) -> p.Physical:
+        if part is side:
+            return stored
+        return part.with_children([visit(child) for child in part.children])
+
+    body = visit(node.body)
+    if not any(part is stored for part in walk(body)):
+        return None
+    first = p.Pipeline(side, node.inputs, estimate=side.estimate, **placement)
+    inputs = (*node.inputs, first)
+    return Apart(first, p.Pipeline(body, inputs, estimate=node.estimate, **placement))
+
+
+def run_apart(
+    parts: Apart,
+    node: p.Pipeline,
+    inputs: tuple[Any, ...],
+    context: Context,
+    run: Callable[[p.Pipeline, tuple[Any, ...], Context], Any],
+    unfused: Callable[[p.Pipeline, tuple[Any, ...], str, Context], Any],
+) -> Any:
+    """Run both; `run` is the backend's operator for pipelines, `unfused` runs one an operator at a time."""
+    try:
+        stored = run(parts.side, inputs, context)
+    except TooLarge:  # whose chunks are those of another scan
+        stored = None
+    if stored is None:
+        return unfused(node, inputs, "a build side has to be read in chunks", context)
+    table = run(parts.rest, (*inputs, stored), context)
+    first, last = (context.receipts.pop(id(part)) for part in (parts.side, parts.rest))
+    context.remarks[id(node)] = REMARK
+    context.receipts[id(node)] = lambda: _together(first(), last())
+    return table
+
+
+def _together(first: PipelineReceipt, last: PipelineReceipt) -> PipelineReceipt:
+    """What both did; the kernel is that of the last."""
+    reasons = dict.fromkeys(r.reason for r in (first, last) if r.reason is not None)
+    return replace(
+        last,
+        reason="; ".join(reasons) or None,
+        bytes=first.bytes + last.bytes,
+        seconds=first.seconds + last.seconds,
+        load_seconds=first.load_seconds + last.load_seconds,
+        compile_seconds=first.compile_seconds + last.compile_seconds,
+        builds=(*first.builds, *last.builds),
+    )

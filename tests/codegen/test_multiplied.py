@@ -1,0 +1,142 @@
+"""Build sides whose joins multiply their rows: stored first, by kernels, and joined by kernels: the answers are DuckDB's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import fuseline
+from fuseline.codegen.values import Multiplied, NotFusable
+from fuseline.operators.apart import APART, REMARK, Apart, apart, run_apart
+from fuseline.operators.context import Context, PipelineReceipt
+from fuseline.operators.streaming import TooLarge
+from fuseline.plan.node import walk
+from fuseline.plan.physical import HashJoin, Pipeline, Stored, build_side
+from fuseline.storage.cache import ColumnCache
+from tests.codegen.bodies import Tables, grouped, join, refusal
+from tests.codegen.fused import assert_fused_joins, notes
+from tests.compare import assert_same_as_duckdb
+
+
+def some_tables(rows: int) -> dict[str, pa.Table]:
+    made = np.random.default_rng(rows)
+
+    def some(most: int, count: int) -> pa.Array:
+        return pa.array(made.integers(0, most, count), mask=made.random(count) < 0.2)
+
+    few = rows // 5  # so that nobody expects that they multiply others
+    t = {"k": some(20, rows), "j": some(9, rows), "v": some(30, rows)}
+    u = {"k": some(15, few), "w": some(9, few), "s": made.choice([*"abc"], few)}
+    x = {"i": np.arange(9), "z": some(9, 9)}
+    return {"t": pa.table(t), "u": pa.table(u), "x": pa.table(x)}
+
+
+INNER = "(select t.j, u.w, t.v, u.s from t join u on t.k = u.k)"
+LEFT = "(select t.j, u.w, t.v, coalesce(u.w, 4) as c from t left join u on t.k = u.k and u.w > 2)"
+TWICE = f"(select a.j, a.w, b.z, a.v from {INNER} a join (select x.z, t.j as i from x left join t on x.z = t.k) b on b.i = a.j)"
+QUERIES = [
+    f"select x.i, x.z, a.w, a.v, a.s from x left join {INNER} a on a.j = x.i",
+    f"select x.i, x.z, a.w, a.c from x left join {LEFT} a on a.j = x.i and a.c > x.z",
+    f"select x.z, a.w, count(*), sum(a.v), min(a.c) from x left join {LEFT} a on a.j = x.i group by all",
+    f"select count(*), sum(i) from x where exists (select * from {INNER} a where a.j = x.i and a.w <> x.z)",
+    f"select count(*), sum(i) from x where not exists (select * from {LEFT} a where a.j = x.i and a.c > x.z)",
+    f"select i, exists (select * from {INNER} a where a.j = x.i and a.w < x.z) as found from x",
+    f"select x.i, a.z, a.w from x left join {TWICE} a on a.v = x.i + 3",
+    f"select x.i, count(*), sum(a.w), sum(b.v) from x left join {INNER} a on a.j = x.i left join {LEFT} b on b.j = x.z group by x.i",
+]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_rows_that_several_rows_are_found_for(query: str) -> None:
+    tables = some_tables(60)
+    assert_fused_joins(query, tables)
+    assert any(REMARK in note for note in notes(query, tables))
+
+
+@pytest.mark.parametrize("rows", [0, 7, 400])
+@pytest.mark.parametrize("query", [QUERIES[1], QUERIES[2]])
+def test_few_rows_and_many(query: str, rows: int) -> None:
+    assert_same_as_duckdb(query, some_tables(rows), fuse=("always", "never"))
+
+
+@pytest.mark.parametrize("keys", [[7] * 12, [None] * 12, [2**63 - 1, -(2**63), None, 0] * 3])
+def test_keys_of_every_shape(keys: list[Any]) -> None:
+    """All equal, all NULL, distinct, far apart; on both sides."""
+    array = pa.array(keys, pa.int64())
+    table = pa.table({"k": array, "n": [1, 2, 3] * 4})
+    inner = "(select a.k, b.n from t a join t b on a.k = b.k and a.n <= b.n)"
+    query = f"select c.n, d.n as m, d.k from t c left join {inner} d on c.k = d.k and c.n <> d.n"
+    assert_same_as_duckdb(query, {"t": table}, fuse=("always", "never"))
+
+
+def test_the_profile_says_so_and_later_runs_know() -> None:
+    with fuseline.connect(device="cpu", fuse="always") as connection:
+        for name, table in some_tables(60).items():
+            connection.register(name, table)
+        frame = connection.sql(QUERIES[0])
+        answers = []
+        for _ in range(2):
+            answers.append(sorted(map(str, frame.to_arrow().to_pylist())))
+            (node,) = [n for n in frame.profile.nodes if isinstance(n.node, Pipeline)]
+            assert node.remark == REMARK
+            assert node.receipt is not None
+            assert node.receipt.fused
+            assert len(node.receipt.builds) == 2
+        assert answers[0] == answers[1]
+        assert isinstance(node.node, Pipeline)
+        assert isinstance(node.node.prepared[APART], Apart)
+
+
+def _body() -> tuple[HashJoin, Tables]:
+    tables = Tables()
+    facts, more = tables.scan("facts", 100, f=(0, 9)), tables.scan("more", 50, m=(0, 9), n=(0, 9))
+    side = join(tables.scan("side", 20, s=(0, 9), r=(0, 9)), more, "s = m")
+    return join(facts, side, "f = r", "left"), tables
+
+
+def test_a_side_is_stored_as_one_more_input() -> None:
+    body, tables = _body()
+    assert "found several times" in refusal(grouped(body, "f", "n"), tables)
+    node = Pipeline(body, (tables.stored(0, 5, a=(0, 1)),))
+    parts = apart(node, Multiplied(build_side(body)))
+    assert parts is not None
+    assert parts.side.body is build_side(body)
+    assert parts.rest.inputs == (*node.inputs, parts.side)
+    (stored,) = [part for part in walk(parts.rest.body) if isinstance(part, Stored)]
+    assert (stored.number, stored.columns) == (1, build_side(body).columns)
+    assert apart(node, NotFusable("for another reason")) is None
+    assert apart(node, Multiplied(tables.scan("elsewhere", 1, e=(0, 1)))) is None
+
+
+def test_a_side_that_has_to_come_in_chunks_is_left_to_operators() -> None:
+    body, _ = _body()
+    node, context = Pipeline(body), Context(ColumnCache(0), lambda: None, 1)
+    parts = apart(node, Multiplied(build_side(body)))
+    assert parts is not None
+
+    def run(part: Pipeline, inputs: tuple[Any, ...], context: Context) -> Any:
+        raise TooLarge(())
+
+    assert run_apart(parts, node, (), context, run, lambda node, *rest: rest[1]) == (
+        "a build side has to be read in chunks"
+    )
+
+
+def test_what_both_did_counts_together() -> None:
+    body, _ = _body()
+    node, context = Pipeline(body), Context(ColumnCache(0), lambda: None, 1)
+    parts = apart(node, Multiplied(build_side(body)))
+    assert parts is not None
+
+    def run(part: Pipeline, inputs: tuple[Any, ...], context: Context) -> Any:
+        reason = "no kernel holds it" if part is parts.side else None
+        context.receipts[id(part)] = lambda: PipelineReceipt(reason, bytes=len(inputs) + 3)
+        return "rows"
+
+    assert run_apart(parts, node, (), context, run, lambda *_: None) == "rows"
+    receipt = context.receipts[id(node)]()
+    assert (receipt.reason, receipt.bytes) == ("no kernel holds it", 7)
+    assert len(context.receipts) == 1
