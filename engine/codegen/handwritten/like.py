@@ -68,7 +68,7 @@ def words(parts: Literals) -> list[Any]:
     length = min(len(part), WORD)
     second, counts = (part[1], 2**64 - 1) if length > 1 else (0, 0)
     head = [int.from_bytes(part[:length], "little"), (1 << 8 * length) - 1]
-    found = [np.uint64(word) for word in (*head, part[0] * BYTES, second * BYTES, counts)]
+    found: list[Any] = [np.uint64(w) for w in (*head, part[0] * BYTES, second * BYTES, counts)]
     if len(part) >= ALIGNED:
         found += [np.uint32(int.from_bytes(part[i : i + 4], "little")) for i in range(4)]
     return found
