@@ -144,6 +144,9 @@ HAVING = {
     "count(*) >= 0": lambda g: True,
     "max(w) < 0": lambda g: g["w"] < 0,
     "sum(n) > 100000": lambda g: False,
+    "k < 40 and count(*) > 1 or max(w) = k": lambda g: (
+        (g["k"] < 40 and g["rows"] > 1) or g["w"] == g["k"]
+    ),
 }
 FILTERS = ["true", "f > 0", "v is null", "n < 0", "f > 0 and v > 0 or n > 30"]
 
@@ -164,7 +167,7 @@ def test_groups_that_stay_come_out(keys: str, having: str, where: str) -> None:
     kept = {
         key: values
         for key, values in expected(program, outcome).items()
-        if stays({name: values[places.index(n)] for name, n in names.items()})
+        if stays({"k": key} | {name: values[places.index(n)] for name, n in names.items()})
     }
     assert (found, count) == (kept, len(kept))
 

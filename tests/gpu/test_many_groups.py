@@ -19,12 +19,21 @@ QUERIES = [
     " bool_and(b), bit_or(w), count(w) filter (where w > 0) from g group by i",
     "select a, s, sum(v), count(*) from g group by a, s",
     "select a, d, b, s, max(w), sum(w) from g group by a, d, b, s",
+    "select t, a, d, b, s, z, i, count(*) from g group by t, a, d, b, s, z, i",
+    "select z, b, z like '%3', min(z), count(*) from g group by z, b",
+    "select s, z, t, sum(w) from g where i > 1000 group by s, z, t",
+    "select s, z, a, max(w) from g where w = (select max(w) from g) group by s, z, a",
+    "select s from g group by z, s, t having count(*) > 1",
+    "select count(*) from (select z, s from g group by z, s having sum(w) > 100) y",
+    "select b, n, count(*) from (select z, b, t, s, count(*) as n from g group by z, b, t, s) y group by b, n",
     "select d, sum(w) as total from g group by d order by total desc nulls first, d limit 3",
     "select i, sum(w) from g group by i having sum(w) > 100",
     "select i from g group by i having sum(w) > 100 and count(*) > 2 order by avg(x) desc nulls last, i limit 4",
     "select d, max(x) from g group by d having avg(w) < 0 or min(x) > -1 or bool_and(b)",
     "select i, sum(v) from g group by i having sum(v) > 0",
     "select d, a, i from g group by d, a, i having count(w) > 0 and sum(x) is null",
+    "select d, a, i from g group by d, a, i having sum(w) > 100 or a > 20 and count(*) = 1 or a is null and i > 30",
+    "select i, d, sum(v) from g group by i, d having sum(v) > 4611686018427387904 or i < 9 and max(b)",
     "select u.k, u.name from g join u on g.i = u.k group by u.k, u.name having sum(w) > 100",
     "select i from g group by i having sum(w) > (select avg(w) from g where x > 0)",
     "select n, count(*) from (select i, count(w) as n from g group by i) z group by n",
@@ -64,6 +73,7 @@ def tables() -> dict[str, pa.Table]:
         "v": _nullable(made.integers(-(2**62), 2**62, ROWS), made, 0.5),
         "w": _nullable(made.integers(-1000, 1000, ROWS), made, 0.5),
         "x": _nullable(made.normal(size=ROWS), made, 0.3),
+        "z": _nullable([f"z{k}" for k in made.integers(0, 200, ROWS)], made, 0.1),
         "t": _nullable(made.integers(0, 5, ROWS).astype(np.int8), made, 0.2),
     }
     names = _nullable([f"n{k}" for k in range(80)], made, 0.1)
@@ -82,6 +92,22 @@ def test_groups_on_the_device(
     if not dense:
         monkeypatch.setattr(prepared, "LEAST_DENSE", 4)
         monkeypatch.setattr(prepared, "DENSE_A_ROW", 0)
+    expected, _ = run(query, tables, fuse="never")
+    found, done = run(query, tables, fuse="always")
+    assert any(receipt.fused for receipt in done)
+    assert_same(expected, found)
+
+
+def test_codes_of_many_strings(
+    tables: dict[str, pa.Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are of 32 bits, and become strings at once."""
+    from fuseline.operators.gpu import dictionaries, prepared
+
+    monkeypatch.setattr(prepared, "GROUP_LIMIT", 4)
+    monkeypatch.setattr(dictionaries, "_FEW_KEYS", 3)
+    monkeypatch.setattr(dictionaries, "MOST_KEYS", 100)
+    query = "select z, s, b, sum(w) from g group by z, s, b"
     expected, _ = run(query, tables, fuse="never")
     found, done = run(query, tables, fuse="always")
     assert any(receipt.fused for receipt in done)

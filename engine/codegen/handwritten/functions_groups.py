@@ -13,6 +13,7 @@ from numba import cuda
 I64_MAX = np.int64(2**63 - 1)
 I64_MIN = np.int64(-(2**63))
 ALL_LANES = 0xFFFFFFFF
+LOW_HALF = np.uint64(0xFFFFFFFF)
 
 
 @cuda.jit(device=True, inline="always")
@@ -215,23 +216,92 @@ def group_places(warps, counts, state):  # type: ignore[no-untyped-def]
 
 
 @cuda.jit(device=True, inline="always")
-def pick_two(count, slot, from0, from1, target, to0, to1):  # type: ignore[no-untyped-def]
-    """Write the elements of up to two arrays."""
-    if count > 0:
-        to0[target] = np.int64(from0[slot])
-    if count > 1:
-        to1[target] = np.int64(from1[slot])
+def divided(number, factor, shift):  # type: ignore[no-untyped-def]
+    """A number of 63 bits by what `group_kernels.divisor` gives a factor for: the upper half of a product, shifted.
+
+    A division of 64 bits is a call, for which so many registers are set aside that a quarter of the warps has no place.
+    """
+    twice = np.uint64(number) << np.uint64(1)
+    low, high = twice & LOW_HALF, twice >> np.uint64(32)
+    other_low, other_high = np.uint64(factor) & LOW_HALF, np.uint64(factor) >> np.uint64(32)
+    middle = high * other_low + ((low * other_low) >> np.uint64(32))
+    carried = low * other_high + (middle & LOW_HALF)
+    above = high * other_high + (middle >> np.uint64(32)) + (carried >> np.uint64(32))
+    return np.int64(above >> np.uint64(shift))
+
+
+@cuda.jit(device=True, inline="always")
+def write_component(  # type: ignore[no-untyped-def]
+    wanted, number, factor, shift, above, above_shift, size, low, width, to, row,
+    result8, result16, result32, result64,
+):  # fmt: skip
+    """Write one of the keys that make a group's number together, `low` more, if it is `wanted`.
+
+    It is the number by the key's stride, less `size` times what the keys above it make: the number by stride times size.
+    """
+    if wanted:
+        value = divided(number, factor, shift) - divided(number, above, above_shift) * size + low
+        place = np.uint64(to)
+        if width == 8:
+            result64[(place >> np.uint64(3)) + row] = value
+        elif width == 4:
+            result32[(place >> np.uint64(2)) + row] = np.int32(value)
+        elif width == 2:
+            result16[(place >> np.uint64(1)) + row] = np.int16(value)
+        else:
+            result8[place + row] = np.int8(value)
+
+
+@cuda.jit(device=True, inline="always")
+def write_wide(values, slot, result64, to, row):  # type: ignore[no-untyped-def]
+    """Write an element as 64 bits, `row` of them after byte `to`."""
+    result64[(np.uint64(to) >> np.uint64(3)) + row] = np.int64(values[slot])
+
+
+@cuda.jit(device=True, inline="always")
+def write_narrow(values, slot, result32, to, row):  # type: ignore[no-untyped-def]
+    """Write an element as 32 bits, `row` of them after byte `to`."""
+    result32[(np.uint64(to) >> np.uint64(2)) + row] = np.int32(values[slot])
+
+
+@cuda.jit(device=True, inline="always")
+def write_arrays(  # type: ignore[no-untyped-def]
+    slot, row, result32, result64, wide, from0, to0, from1, to1, from2, to2, from3, to3,
+    narrow, from4, to4, from5, to5, short, from6, to6, from7, to7,
+):  # fmt: skip
+    """Write a slot's elements of up to eight arrays."""
+    if wide > 0:
+        write_wide(from0, slot, result64, to0, row)
+    if wide > 1:
+        write_wide(from1, slot, result64, to1, row)
+    if wide > 2:
+        write_wide(from2, slot, result64, to2, row)
+    if wide > 3:
+        write_wide(from3, slot, result64, to3, row)
+    if narrow > 0:
+        write_narrow(from4, slot, result32, to4, row)
+    if narrow > 1:
+        write_narrow(from5, slot, result32, to5, row)
+    if short > 0:
+        write_wide(from6, slot, result64, to6, row)
+    if short > 1:
+        write_wide(from7, slot, result64, to7, row)
 
 
 def group_pick(  # type: ignore[no-untyped-def]
-    slots, warps, share, bits, places, keyed, flags, base, width, numbers32, numbers64,
-    wide, from0, from1, from2, from3, to0, to1, to2, to3, narrow, from4, from5, to4, to5,
-    short, from6, from7, to6, to7,
+    slots, warps, share, bits, places, keyed, flags, result8, result16, result32, result64,
+    components, factor0, shift0, above0, above_shift0, size0, low0, width0, at0,
+    factor1, shift1, above1, above_shift1, size1, low1, width1, at1,
+    factor2, shift2, above2, above_shift2, size2, low2, width2, at2,
+    factor3, shift3, above3, above_shift3, size3, low3, width3, at3,
+    wide, from0, to0, from1, to1, from2, to2, from3, to3,
+    narrow, from4, to4, from5, to5, short, from6, to6, from7, to7,
 ):  # fmt: skip
-    """Write each group's number and the elements of some arrays side by side.
+    """Write components of each group's number and the elements of some arrays side by side.
 
-    A number is `base` more than the slot or, where `keyed` is not 0, than what `flags` has there; it takes `width` bytes, 0 for none.
-    Of `wide` arrays elements keep their 64 bits, of `narrow` ones they become 32; of `short` ones 32 become 64.
+    A group's number is its slot or, where `keyed` is not 0, what `flags` has there.  Arrays begin at bytes of the result, which
+    is given as words of each width.  Of `wide` arrays elements keep their 64 bits, of `narrow` ones they become 32; of
+    `short` ones 32 become 64.
     """
     thread = np.uint64(cuda.grid(1))
     lane = thread & np.uint64(31)
@@ -252,38 +322,31 @@ def group_pick(  # type: ignore[no-untyped-def]
                 marked = np.int32(cuda.shfl_sync(ALL_LANES, votes, turn))
                 slot = ((word + np.uint64(turn)) << np.uint64(5)) + lane
                 if ((marked >> np.int32(lane)) & np.int32(1)) != 0:
-                    target = place + np.uint64(cuda.popc(marked & cuda.lanemask_lt()))
-                    if width != 0:
-                        number = base + (flags[slot] if keyed != 0 else np.int64(slot))
-                        if width == 8:
-                            numbers64[target] = number
-                        else:
-                            numbers32[target] = np.int32(number)
-                    if wide > 0:
-                        to0[target] = from0[slot]
-                    if wide > 1:
-                        to1[target] = from1[slot]
-                    if wide > 2:
-                        to2[target] = from2[slot]
-                    if wide > 3:
-                        to3[target] = from3[slot]
-                    if narrow > 0:
-                        to4[target] = np.int32(from4[slot])
-                    if narrow > 1:
-                        to5[target] = np.int32(from5[slot])
-                    pick_two(short, slot, from6, from7, target, to6, to7)
+                    row = place + np.uint64(cuda.popc(marked & cuda.lanemask_lt()))
+                    number = np.int64(flags[slot]) if keyed != 0 else np.int64(slot)
+                    write_component(
+                        components > 0, number, factor0, shift0, above0, above_shift0, size0, low0,
+                        width0, at0, row, result8, result16, result32, result64,
+                    )  # fmt: skip
+                    write_component(
+                        components > 1, number, factor1, shift1, above1, above_shift1, size1, low1,
+                        width1, at1, row, result8, result16, result32, result64,
+                    )  # fmt: skip
+                    write_component(
+                        components > 2, number, factor2, shift2, above2, above_shift2, size2, low2,
+                        width2, at2, row, result8, result16, result32, result64,
+                    )  # fmt: skip
+                    write_component(
+                        components > 3, number, factor3, shift3, above3, above_shift3, size3, low3,
+                        width3, at3, row, result8, result16, result32, result64,
+                    )  # fmt: skip
+                    write_arrays(
+                        slot, row, result32, result64, wide, from0, to0, from1, to1, from2, to2,
+                        from3, to3, narrow, from4, to4, from5, to5, short, from6, to6, from7, to7,
+                    )  # fmt: skip
                 place += np.uint64(cuda.popc(marked))
             word += np.uint64(32)
         warp += np.uint64(cuda.gridsize(1)) >> np.uint64(5)
-
-
-def group_key(rows, numbers, stride, size, low, values):  # type: ignore[no-untyped-def]
-    """Write one of the keys that make groups' numbers together: component number // stride % size, `low` more."""
-    row = np.uint64(cuda.grid(1))
-    while row < np.uint64(rows):
-        part = np.uint64(numbers[row]) // np.uint64(stride) % np.uint64(size)
-        values[row] = np.int64(part) + low
-        row += np.uint64(cuda.gridsize(1))
 
 
 @cuda.jit(device=True, inline="always")

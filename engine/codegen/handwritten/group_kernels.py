@@ -13,8 +13,20 @@ from ..targets.device import Architecture, KernelFile, Signature, toolchain
 
 SOURCE = Path(__file__).with_name("functions_groups.py")
 COUNT, MEASURE, PLACES = "group_count", "group_measure", "group_places"
-PICK, KEY, UNPACK = "group_pick", "group_key", "group_unpack"
+PICK, UNPACK = "group_pick", "group_unpack"
 MEASURED, WIDE, NARROW, SHORT = 4, 4, 2, 2  # arrays that one launch takes
+COMPONENTS = 4  # of the groups' numbers that one launch writes
+COMPONENT = (
+    "factor",
+    "shift",
+    "above",
+    "above_shift",
+    "size",
+    "low",
+    "width",
+    "at",
+)  # what it is told of each
+WIDTHS = (1, 2, 4, 8)  # bytes of what it writes
 RANGES = 1 << 13  # at most: warps that a device holds at a time
 LEAST_SHARE = 256
 TAKEN = 128  # slots that a warp takes at a time
@@ -32,6 +44,14 @@ _EXTREMES: Signature = [
     ("counts", "*int64"),
     ("state", "[int64]"),
 ]
+
+
+def _picked(first: int, count: int, kind: str) -> Signature:
+    """Arrays that are picked from, and the bytes of the result at which their elements go."""
+    names = [(f"from{i}", f"to{i}") for i in range(first, first + count)]
+    return [pair for source, to in names for pair in ((source, kind), (to, "int64"))]
+
+
 SIGNATURES: dict[str, Signature] = {
     COUNT: [*_RANGES, ("flags", "*int64"), ("least", "int64"), *_EXTREMES],
     MEASURE: [*_RANGES, *_EXTREMES],
@@ -42,27 +62,15 @@ SIGNATURES: dict[str, Signature] = {
         ("places", "*int64"),
         ("keyed", "int64"),
         ("flags", "*int64"),
-        ("base", "int64"),
-        ("width", "int64"),
-        ("numbers32", "*int32"),
-        ("numbers64", "*int64"),
+        *[(f"result{8 * width}", f"*int{8 * width}") for width in WIDTHS],
+        ("components", "int64"),
+        *[(f"{name}{i}", "int64") for i in range(COMPONENTS) for name in COMPONENT],
         ("wide", "int64"),
-        *[(f"from{i}", "*int64") for i in range(WIDE)],
-        *[(f"to{i}", "*int64") for i in range(WIDE)],
+        *_picked(0, WIDE, "*int64"),
         ("narrow", "int64"),
-        *[(f"from{WIDE + i}", "*int64") for i in range(NARROW)],
-        *[(f"to{WIDE + i}", "*int32") for i in range(NARROW)],
+        *_picked(WIDE, NARROW, "*int64"),
         ("short", "int64"),
-        *[(f"from{WIDE + NARROW + i}", "*int32") for i in range(SHORT)],
-        *[(f"to{WIDE + NARROW + i}", "*int64") for i in range(SHORT)],
-    ],
-    KEY: [
-        ("rows", "int64"),
-        ("numbers", "*int64"),
-        ("stride", "int64"),
-        ("size", "int64"),
-        ("low", "int64"),
-        ("values", "*int64"),
+        *_picked(WIDE + NARROW, SHORT, "*int32"),
     ],
     UNPACK: [
         ("slots", "int64"),
@@ -91,6 +99,16 @@ def needed(tested: bool, packed: bool) -> list[str]:
     """Return the names of the kernels that pick groups; `tested`: another one marks them first, `packed`: their counts share words."""
     left_out = {COUNT if tested else MEASURE, *(() if packed else (UNPACK,))}
     return [name for name in SIGNATURES if name not in left_out]
+
+
+def divisor(number: int) -> tuple[int, int]:
+    """Return the factor, as a signed word, and the shift by which `divided` divides: 2 ** (63 + shift) / number, rounded up.
+
+    With the least shift for which 2 ** shift is no less than the number, the factor has 64 bits.  It is too large by a part of
+    less than 2 ** -63, which no dividend of 63 bits notices.
+    """
+    shift = (number - 1).bit_length()
+    return -((-1 << (63 + shift)) // number) - (1 << 64), shift
 
 
 def ranges(slots: int) -> tuple[int, int]:

@@ -107,8 +107,15 @@ def numbered(codes: plc.Column, keys: plc.Column) -> Held:
     return Coded(cast(codes, INT32), keys).plain()
 
 
+def width_of_codes(keys: int) -> int:
+    """Return the bytes of a code for so many keys: of more than `MOST_KEYS`, which do not stay codes, those of a row number."""
+    if keys <= _FEW_KEYS:
+        return 1
+    return 2 if keys <= MOST_KEYS else 4
+
+
 def _narrowed(places: plc.Column, keys: int) -> plc.Column:
-    return cast(places, INT8 if keys <= _FEW_KEYS else INT16)
+    return cast(places, INT8 if width_of_codes(keys) == 1 else INT16)
 
 
 def distinct(strings: plc.Table, stream: Any = None) -> plc.Table:

@@ -33,11 +33,11 @@ from .columns import (
     select,
     where_true,
 )
-from .dictionaries import Held, numbered
+from .dictionaries import Held, numbered, width_of_codes
 from .gather import late_columns
 from .late import Fetch, LateColumns, Places, together
-from .ordered_groups import ComingOut
-from .picking import Bounds, Groups, Picking
+from .ordered_groups import ComingOut, Listed
+from .picking import Bounds, Component, Groups, Picking, Picks, Wanted
 from .relations import Relations
 from .stored import keys_of, rounded
 from .table import Table, device_type, to_device
@@ -45,78 +45,96 @@ from .table import Table, device_type, to_device
 Op = plc.binaryop.BinaryOperator
 I64_MAX = 2**63 - 1
 REGISTER = Narrow(0, 1, 8)
+ROW = Component(1, 0, 0, 4)  # where groups are rows of a relation
 
 
-def existing_groups(
-    program: Program,
-    found: Picking | ComingOut,
-    memory: Memory,
-    count: int,
-    bounds: Mapping[int, Bounds],
-    columns: Sequence[Column],
-) -> Made:
-    """Pick the groups that rows fell into, and of them what these of the results are made of."""
+def finisher_of(
+    program: Program, found: Picking | ComingOut, columns: tuple[Column, ...]
+) -> Finisher:
+    """Return how these columns of a program's result are made, which is prepared once."""
+    made = found.finishers.get(columns)
+    if made is None:
+        made = found.finishers[columns] = _finisher(program, found, columns)
+    return made
+
+
+def _finisher(
+    program: Program, found: Picking | ComingOut, columns: tuple[Column, ...]
+) -> Finisher:
     grouping = program.grouping
     assert grouping is not None
-    pairs = [
-        (folded, call)
-        for folded, call in zip(program.folded, program.calls, strict=True)
-        if folded.column in columns
-    ]
-    wanted = dict.fromkeys(at for folded, _ in pairs for at in folded.accumulators)
-    if not any(f.reads(grouping.rows, c.function) for f, c in pairs):
-        wanted.pop(grouping.rows, None)
-    groups = found.picked(memory, count, list(wanted), [at for _, at in grouping.rows_of])
-    known = {i: rounded(b, count) for i, b in bounds.items()}
-    return Made(program, groups, known, tuple(columns))
+    pairs = zip(program.folded, program.calls, strict=True)
+    calls = tuple((folded, call) for folded, call in pairs if folded.column in columns)
+    wide = dict.fromkeys(at for folded, _ in calls for at in folded.accumulators)
+    if not any(folded.reads(grouping.rows, call.function) for folded, call in calls):
+        wide.pop(grouping.rows, None)
+    keys = tuple(key for key in grouping.keys if key.column in columns)
+    components = [_component(key, key is grouping.keys[0]) for key in keys]
+    if grouping.row is not None:
+        components.append(ROW)
+    narrow = tuple(at for _, at in grouping.rows_of)
+    picks = found.picks(Wanted(tuple(components), tuple(wide), narrow))
+    return Finisher(program, keys, calls, picks)
+
+
+def _component(key: Key, is_first: bool) -> Component:
+    """How a key is picked: strings as codes of the width in which columns have them."""
+    size = 0 if is_first else key.size
+    if key.values is None:
+        return Component(key.stride, size, key.low, 8)
+    most = max(len(key.values), key.low + key.size - 1)
+    return Component(key.stride, size, key.low, width_of_codes(most))
 
 
 @dataclass(frozen=True)
-class Made:
-    """The groups of a program's result, of which some `columns` are wanted, and for accumulators intervals that are known to hold them."""
+class Finisher:
+    """How columns of a program's result are made of the groups that exist: some of the keys and calls, of what `picks` picks."""
 
     program: Program
-    groups: Groups
-    bounds: Mapping[int, Bounds]
-    columns: tuple[Column, ...]
+    keys: tuple[Key, ...]
+    calls: tuple[tuple[Folded, AggregateCall], ...]
+    picks: Picks | Listed
 
-    def table(self, relations: Relations) -> Table:
-        """Return the result; integers stay 64 bits wide until an operator asks for what they stand for."""
-        program, groups = self.program, self.groups
-        grouping = program.grouping
+    def table(
+        self, memory: Memory, count: int, bounds: Mapping[int, Bounds], relations: Relations
+    ) -> Table:
+        """Return the result of a run that found `count` groups, and intervals that hold some of their accumulators.
+
+        Integers stay 64 bits wide until an operator asks for what they stand for.
+        """
+        grouping = self.program.grouping
         assert grouping is not None
+        groups = self.picks.run(memory, count)
         made: dict[int, Held | Fetch] = {}
-        for key in grouping.keys:
-            if key.column in self.columns:
-                made[key.column.id] = _key(key, groups)
-        for folded, call in zip(program.folded, program.calls, strict=True):
-            if folded.column in self.columns:
-                made[folded.column.id] = _finished(folded, call, self)
+        for key, part in zip(self.keys, groups.components, strict=False):
+            made[key.column.id] = _key(key, part)
+        for folded, call in self.calls:
+            interval = bounds.get(folded.accumulators[0])
+            known = None if interval is None else rounded(interval, count)
+            made[folded.column.id] = _finished(folded, call, groups, grouping.rows, known)
         there = {i: held for i, held in made.items() if not isinstance(held, Fetch)}
         fetches = {i: (0, fetch) for i, fetch in made.items() if isinstance(fetch, Fetch)}
         columns = LateColumns(there, [Places(None, False)] if fetches else [], fetches)
         if grouping.row is None:
-            return Table(columns, groups.count)
-        rows = {grouping.row: groups.numbers}
+            return Table(columns, count)
+        rows = {grouping.row: groups.components[-1]}
         rows |= {number: groups.accumulators[at] for number, at in grouping.rows_of}
-        alone = not (grouping.keys or program.relations[grouping.row].optional)
+        alone = not (grouping.keys or self.program.relations[grouping.row].optional)
         distinct = grouping.row if alone else None
-        late = late_columns(program, relations, rows, groups.count, distinct=distinct)
-        return Table(together(columns, late), groups.count)
+        late = late_columns(self.program, relations, rows, count, distinct=distinct)
+        return Table(together(columns, late), count)
 
 
-def _key(key: Key, groups: Groups) -> Held | Fetch:
+def _key(key: Key, part: plc.Column) -> Held | Fetch:
     """The values of a group key, which is a component of the groups' numbers."""
-    low = key.low if key.values is None else 0
-    part = groups.numbers if groups.single else groups.component(key.stride, key.size, low)
     if key.nullable:
         # NULL is the last of the component's values, where 64 bits begin again below
-        last = (key.size - 1 + low + 2**63) % 2**64 - 2**63
-        there = binary(part, scalar(last, INT64), Op.NOT_EQUAL, BOOL)
+        last = (key.size - 1 + key.low + 2**63) % 2**64 - 2**63
+        there = binary(part, scalar(last, part.type()), Op.NOT_EQUAL, BOOL)
         return _as_type(part, there, key.column.type, key.values)
     if key.values is not None:
         return _as_type(part, None, key.column.type, key.values)
-    return _late(part, key.column.type, (low, low + key.size - 1))
+    return _late(part, key.column.type, (key.low, key.low + key.size - 1))
 
 
 def _late(registers: plc.Column, data_type: DataType, bounds: Bounds | None) -> Held | Fetch:
@@ -177,19 +195,22 @@ class Call:
         return binary(upper, cast(low, HUGE), Op.ADD, HUGE)
 
 
-def _finished(folded: Folded, call: AggregateCall, made: Made) -> Held | Fetch:
-    """The values of a call; where it counted no value of a group, it is NULL."""
-    arrays = [made.groups.accumulators.get(at) for at in folded.accumulators]
+def _finished(
+    folded: Folded, call: AggregateCall, groups: Groups, rows: int, bounds: Bounds | None
+) -> Held | Fetch:
+    """The values of a call; where it counted no value of a group, it is NULL.
+
+    `rows` is the accumulator that counts the groups' rows, `bounds` are known to hold the first one of the call.
+    """
+    arrays = [groups.accumulators.get(at) for at in folded.accumulators]
     given = Call(folded, call, arrays)
-    bounds = made.bounds.get(folded.accumulators[0])
     if call.function in COUNTS:
         return _late(arrays[0], given.type, bounds)
     if call.function not in FINISHES:
         return _on_host(given)
     there = None
     # Groups exist by having rows: where all rows count, none has no value
-    assert made.program.grouping is not None
-    if folded.accumulators[-1] != made.program.grouping.rows:
+    if folded.accumulators[-1] != rows:
         there = binary(arrays[-1], scalar(0, INT64), Op.GREATER, BOOL)
     if folded.values is not None:
         codes = arrays[0]

@@ -5,8 +5,8 @@ How a column lies is found out when a kernel could first make use of it, and kep
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -28,7 +28,7 @@ from .buffers import Memory
 from .columns import FLOAT64, INT64
 from .groups import is_sorted, pick
 from .launch import Given, Launch, scalars
-from .picking import Bounds, Groups
+from .picking import Bounds, Finishers, Groups, Wanted
 from .regions import Regions, Span
 from .relations import Relations
 from .table import check_rows
@@ -114,6 +114,7 @@ class ComingOut:
     numbers: Span
     arrays: Mapping[int, tuple[Span, plc.DataType]]
     counter: Span
+    finishers: Finishers = field(default_factory=dict, repr=False)
 
     @property
     def state(self) -> Span:
@@ -151,14 +152,25 @@ class ComingOut:
         few = count > 0 and grouping.ordered.condition is not None
         return count, bounds(self.program) if few else {}
 
-    def picked(
-        self, memory: Memory, count: int, wide: Sequence[int], narrow: Sequence[int]
-    ) -> Groups:
-        """Return the numbers of the groups and some accumulators."""
-        found = {
-            n: memory.column(self.arrays[n][0].part(0, count), self.arrays[n][1]) for n in wide
-        }
-        return Groups(memory.column(self.numbers.part(0, count), INT64), found, b"", True)
+    def picks(self, wanted: Wanted) -> Listed:
+        """Say what is wanted of the groups."""
+        return Listed(self, wanted)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Some accumulators of groups that have come out, and if they are wanted their numbers, which are values of the only key."""
+
+    found: ComingOut
+    wanted: Wanted
+
+    def run(self, memory: Memory, count: int) -> Groups:
+        """Return what is there of `count` groups."""
+        arrays = ((n, *self.found.arrays[n]) for n in self.wanted.wide)
+        accumulators = {n: memory.column(span.part(0, count), kind) for n, span, kind in arrays}
+        numbers = self.found.numbers.part(0, count)
+        components = tuple(memory.column(numbers, INT64) for _ in self.wanted.components)
+        return Groups(components, accumulators)
 
 
 def coming_out_of(

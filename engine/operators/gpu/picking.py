@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pylibcudf as plc
@@ -19,20 +19,53 @@ from ...codegen.loop import Machine
 from ...codegen.steps import Program
 from ...codegen.targets import emit_groups
 from ...codegen.targets.places import Layout, layout
+from ...plan.expr import Column
 from . import launch
 from .buffers import Memory
 from .columns import FLOAT64, INT32, INT64, empty
+from .dictionaries import INT8, INT16
 from .launch import Late, Launch
-from .regions import Regions, Span
+from .regions import ALIGNMENT, Regions, Span
 from .table import check_rows
+
+if TYPE_CHECKING:
+    from .finish import Finisher
 
 I64_MAX = 2**63 - 1
 WARP = 32
 COUNT_WORD, FIRST_LOW = 0, 1  # of the state: how many groups there are, then extremes in pairs
+TYPES = {1: INT8, 2: INT16, 4: INT32, 8: INT64}
 
 Bounds = tuple[int, int]
-# A launch, and of the accumulators that it picks their numbers and the types that they become
-Pick = tuple[Launch, tuple[tuple[int, plc.DataType], ...]]
+# How the columns of results are made of the groups, by these columns
+Finishers: TypeAlias = "dict[tuple[Column, ...], Finisher]"
+
+
+@dataclass(frozen=True)
+class Component:
+    """A part of the groups' numbers: number // stride % size, or what is left of it with a `size` of 0, `low` more, as an integer of `width` bytes."""
+
+    stride: int
+    size: int
+    low: int
+    width: int
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is picked of groups: components of their numbers, and of accumulators `wide` ones as they are and `narrow` ones as INT32."""
+
+    components: tuple[Component, ...]
+    wide: tuple[int, ...]
+    narrow: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """What was picked of the groups that exist: components of their numbers, and accumulators by number."""
+
+    components: tuple[plc.Column, ...]
+    accumulators: Mapping[int, plc.Column]
 
 
 @dataclass(frozen=True)
@@ -54,9 +87,7 @@ class Picking:
     state: Span
     measured: tuple[int, ...]
     codes: Mapping[str, bytes]
-    _picks: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[Pick, ...]] = field(
-        default_factory=dict, repr=False
-    )
+    finishers: Finishers = field(default_factory=dict, repr=False)
 
     def steps(self) -> tuple[Launch, ...]:
         """Return the launches that mark, count and measure."""
@@ -87,59 +118,52 @@ class Picking:
         bounds = {n: (low, high) for n, (low, high) in zip(self.measured, pairs, strict=False)}
         return check_rows(count, "The aggregate"), bounds if count else {}
 
-    def picked(
-        self, memory: Memory, count: int, wide: Sequence[int], narrow: Sequence[int]
-    ) -> Groups:
-        """Return the numbers of the groups and accumulators: `wide` ones, and `narrow` ones as INT32."""
-        grouping = self.program.grouping
-        assert grouping is not None
-        alone = [k.low for k in grouping.keys if k.values is None and not k.nullable]
-        single = len(alone) == len(grouping.keys) == 1
-        base = alone[0] if single else 0
-        numbers = _Target(INT64 if grouping.row is None else INT32, count)
-        asked = tuple(wide), tuple(narrow)
-        if asked not in self._picks:
-            self._picks[asked] = self._prepared(*asked, numbers.width, base)
-        found: dict[int, plc.Column] = {}
-        for step, taken in self._picks[asked]:
-            targets = [_Target(becomes, count) for _, becomes in taken]
-            if count:
-                step.run(memory, {}, [numbers.address, *(t.address for t in targets)])
-            found |= {n: t.column() for (n, _), t in zip(taken, targets, strict=True)}
-        return Groups(numbers.column(), found, self.codes[kernels.KEY], single)
-
-    def _prepared(
-        self, wide: Sequence[int], narrow: Sequence[int], width: int, base: int
-    ) -> tuple[Pick, ...]:
-        """The launches that pick, which each run gives the places of numbers and of what they take."""
-        short = [n for n in wide if self.arrays[n][1] is INT32]
-        wide = [n for n in wide if n not in short]
+    def picks(self, wanted: Wanted) -> Picks:
+        """Prepare to pick something of the groups."""
+        short = [n for n in wanted.wide if self.arrays[n][1] is INT32]
+        wide = [n for n in wanted.wide if n not in short]
+        targets = [_Target(TYPES[c.width], c.width) for c in wanted.components]
         # What one launch takes of each kind, and the type that it becomes
         kinds = {
             "wide": (wide, kernels.WIDE, None),
-            "narrow": (narrow, kernels.NARROW, INT32),
+            "narrow": (wanted.narrow, kernels.NARROW, INT32),
             "short": (short, kernels.SHORT, INT64),
         }
-        rounds = max(1, *(-(-len(wanted) // most) for wanted, most, _ in kinds.values()))
-        picks: list[Pick] = []
-        for turn in range(rounds):
-            taken: list[tuple[int, plc.DataType]] = []
-            given = self._ranges | {"places": self.places, "flags": self.flags}
-            given |= {"keyed": int(self.keyed), "base": base}
-            given |= {"numbers32": Late(0), "numbers64": Late(0), "width": 0 if turn else width}
+        most = [(len(numbers), most) for numbers, most, _ in kinds.values()]
+        most.append((len(wanted.components), kernels.COMPONENTS))
+        launches, numbers = [], []
+        for turn in range(max(-(-count // once) for count, once in most)):
+            given = self._components(wanted.components, turn)
             place = 0
-            for name, (wanted, most, becomes) in kinds.items():
-                now = wanted[turn * most :][:most]
+            for name, (arrays, once, becomes) in kinds.items():
+                now = arrays[turn * once :][:once]
                 given[name] = len(now)
-                for i in range(place, place + most):
-                    given |= {f"from{i}": Late(0), f"to{i}": Late(0)}
+                for i in range(place, place + once):
+                    given |= {f"from{i}": self.flags, f"to{i}": 0}
                 for i, number in enumerate(now, place):
                     span, lying = self.arrays[number]
-                    taken.append((number, becomes or lying))
-                    given |= {f"from{i}": span, f"to{i}": Late(len(taken))}
-                place += most
-            picks.append((self._launch(kernels.PICK, given), tuple(taken)))
-        return tuple(picks)
+                    given |= {f"from{i}": span, f"to{i}": Late(1 + len(targets))}
+                    targets.append(_Target(becomes or lying, 4 if becomes is INT32 else 8))
+                    numbers.append(number)
+                place += once
+            launches.append(self._launch(kernels.PICK, given))
+        return Picks(tuple(launches), tuple(targets), tuple(numbers))
+
+    def _components(self, components: Sequence[Component], turn: int) -> dict[str, Any]:
+        """What a launch is given besides arrays: those of the components that are its turn."""
+        first = turn * kernels.COMPONENTS
+        now = components[first:][: kernels.COMPONENTS]
+        given = self._ranges | {"places": self.places, "flags": self.flags}
+        given |= {"keyed": int(self.keyed and bool(now)), "components": len(now)}
+        given |= {f"result{8 * width}": Late(0) for width in kernels.WIDTHS}
+        for i in range(kernels.COMPONENTS):
+            given |= {f"{name}{i}": 0 for name in kernels.COMPONENT}
+        for i, part in enumerate(now):
+            below = kernels.divisor(part.stride)
+            above = kernels.divisor(part.stride * part.size) if part.size else (0, 0)
+            told = (*below, *above, part.size, part.low, part.width, Late(1 + first + i))
+            given |= {f"{n}{i}": value for n, value in zip(kernels.COMPONENT, told, strict=True)}
+        return given
 
     @property
     def _ranges(self) -> dict[str, Any]:
@@ -156,49 +180,53 @@ class Picking:
 
 
 @dataclass(frozen=True)
-class Groups:
-    """The groups that exist: their numbers, and accumulators by number.
+class Picks:
+    """Launches that pick something of groups; `targets` are components of the groups' numbers, then accumulators of these `numbers`."""
 
-    `single`: the numbers are the values of the only key.
-    """
+    launches: tuple[Launch, ...]
+    targets: tuple[_Target, ...]
+    numbers: tuple[int, ...]
 
-    numbers: plc.Column
-    accumulators: Mapping[int, plc.Column]
-    key_code: bytes
-    single: bool
+    def run(self, memory: Memory, count: int) -> Groups:
+        """Pick what is wanted of `count` groups, into one buffer."""
+        if count and self.targets:
+            columns = self._picked(memory, count)
+        else:
+            columns = [empty(target.type) for target in self.targets]
+        components = len(columns) - len(self.numbers)
+        accumulators = dict(zip(self.numbers, columns[components:], strict=True))
+        return Groups(tuple(columns[:components]), accumulators)
 
-    @property
-    def count(self) -> int:
-        return int(self.numbers.size())
-
-    def component(self, stride: int, size: int, low: int) -> plc.Column:
-        """Return a component of the groups' numbers, `low` more than it was (INT64)."""
-        target = _Target(INT64, self.count)
-        if self.count:
-            numbers = int(self.numbers.data().ptr)
-            given = {"rows": self.count, "numbers": numbers, "values": target.address}
-            given |= {"stride": stride, "size": size, "low": low}
-            name = kernels.KEY
-            step = launch.prepared_fixed(
-                self.key_code, name, kernels.SIGNATURES[name], self.count, given
+    def _picked(self, memory: Memory, count: int) -> list[plc.Column]:
+        starts, size = [], 0
+        for target in self.targets:
+            starts.append(size)
+            size += -(-count * target.width // ALIGNMENT) * ALIGNMENT
+        buffer = DeviceBuffer(size=size, stream=plc.utils.CUDF_DEFAULT_STREAM)
+        given = [int(buffer.ptr), *starts]
+        for step in self.launches:
+            step.run(memory, {}, given)
+        whole = plc.gpumemoryview(buffer)
+        return [
+            plc.Column(
+                target.type,
+                count,
+                whole.byte_slice(slice(start, start + count * target.width)),
+                None,
+                0,
+                0,
+                [],
             )
-            step.run_alone()
-        return target.column()
+            for target, start in zip(self.targets, starts, strict=True)
+        ]
 
 
+@dataclass(frozen=True)
 class _Target:
-    """A column that a kernel is about to fill."""
+    """A column that a kernel fills, of values of `width` bytes."""
 
-    def __init__(self, data_type: plc.DataType, rows: int) -> None:
-        self.type, self.rows = data_type, rows
-        self.width = 4 if data_type.id() == INT32.id() else 8
-        self.buffer = DeviceBuffer(size=rows * self.width, stream=plc.utils.CUDF_DEFAULT_STREAM)
-        self.address = int(self.buffer.ptr)
-
-    def column(self) -> plc.Column:
-        if not self.rows:
-            return empty(self.type)
-        return plc.Column(self.type, self.rows, plc.gpumemoryview(self.buffer), None, 0, 0, [])
+    type: plc.DataType
+    width: int
 
 
 def picking(

@@ -122,9 +122,9 @@ def _leading(table: Table, node: p.TopK, lead: plc.Column, end: int) -> HostColu
 
 def _thinned(table: Table, node: p.TopK, end: int) -> Table:
     """Return the rows that can be among the first by the first key, equal ones included, so that other keys can decide."""
-    wanted = _with_keys(node)
     if end * TOP_K_SHARE > table.num_rows or table.num_rows <= small.MOST_ROWS:
         return table
+    wanted = _with_keys(node)
     if table.num_rows <= to_host.MOST_ROWS and _has_numbers(table, node.keys[0]):
         lead = to_host.on_host(table, [node.keys[0].column])
         if lead is not None:
