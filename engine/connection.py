@@ -15,14 +15,14 @@ from .backends import cache_limits, check_placement, load_backends, resolve_devi
 from .catalog import Catalog, file_paths
 from .errors import ConnectionClosed, DataError, FuselineError, InvalidQuery
 from .import_ahead import import_ahead
-from .operators.context import Context, stop_check
+from .operators.context import Context, Stop
 from .plan.expr import new_column
 from .plan.logical import Logical, Scan, Table
 from .plan.node import Node
 from .plan.physical import Physical
 from .plan.statements import Query
 from .prepared import Parameters, PlanCache, Prepared
-from .runtime.executor import Result, execute, load_columns
+from .runtime.executor import Result, Schedule, execute, load_columns, schedule_of
 from .settings import Settings
 from .storage.cache import ColumnCache
 
@@ -66,7 +66,7 @@ class Connection:
         self._backends = load_backends(self._device, self._settings)
         self.cache = ColumnCache(cache_limits(self._device, self._settings))
         self._plans = PlanCache(self.catalog)
-        self._running: set[threading.Event] = set()
+        self._running: set[Stop] = set()
         self._lock = threading.RLock()
         self._closed = False
         import_ahead(self._device)
@@ -206,7 +206,7 @@ class Connection:
         """Stop what other threads run on this connection: there it raises `KeyboardInterrupt`."""
         with self._lock:
             for stopped in self._running:
-                stopped.set()
+                stopped.asked = True
 
     def forget(self, entry: object) -> None:
         """Drop the cached columns of a table that left the catalog; another entry, or None, has none."""
@@ -238,13 +238,13 @@ class Connection:
     @contextmanager
     def _query(self, text: str | None) -> Iterator[Context]:
         """What a query gets to run in; others may interrupt it, and its errors point into its text."""
-        settings, stopped = self._settings, threading.Event()
+        settings, stopped = self._settings, Stop()
         with self._lock:
             self._running.add(stopped)
         try:
             yield Context(
                 self.cache,
-                stop_check(stopped),
+                stopped.check,
                 settings.threads,
                 settings.cache_dir,
                 settings.fuse,
@@ -338,10 +338,10 @@ class Connection:
     def _executed(self, prepared: Prepared, context: Context, timed: bool, start: float) -> Result:
         """Plan a query for the files as they are now, where that is to be done, and run it."""
         settings = self._settings
-        physical, cached = self._planned(prepared)
+        schedule, cached = self._planned(prepared)
         seconds = prepared.take_spent() + time.perf_counter() - start
         result = execute(
-            physical,
+            schedule,
             self._backends,
             context,
             timed=timed or settings.debug > 0,
@@ -353,18 +353,18 @@ class Connection:
         if settings.debug > 0:
             from .trace import show_run
 
-            show_run(physical, result.profile, settings.debug)
+            show_run(schedule.plan, result.profile, settings.debug)
         return result
 
-    def _planned(self, prepared: Prepared) -> tuple[Physical, bool]:
+    def _planned(self, prepared: Prepared) -> tuple[Schedule, bool]:
         """Return the physical plan under the settings of now, and whether it was known."""
         self._refresh(prepared)
         settings = self._settings
-        if prepared.physical is not None and prepared.settings == settings:
-            return prepared.physical, True
-        prepared.physical = self._plan(prepared.plan, _observer(settings.debug))
-        prepared.settings = settings
-        return prepared.physical, False
+        if prepared.settings == settings and (schedule := prepared.schedule) is not None:
+            return schedule, True
+        schedule = schedule_of(self._plan(prepared.plan, _observer(settings.debug)))
+        prepared.schedule, prepared.settings = schedule, settings
+        return schedule, False
 
     def _plan(self, plan: Logical, observer: Observer | None) -> Physical:
         from .planner import plan_query

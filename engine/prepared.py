@@ -13,7 +13,7 @@ from .errors import TypeMismatch
 from .plan.expr import Expr, Subquery
 from .plan.logical import Logical, Scan, Table
 from .plan.node import transform_up, walk
-from .plan.physical import Physical
+from .runtime.executor import Schedule
 from .settings import Settings
 
 Parameters = Sequence[object] | Mapping[str, object] | None
@@ -22,33 +22,35 @@ KEPT_PLANS = 512
 
 @dataclass
 class Prepared:
-    """A bound query; `physical` is its plan under `settings`, once it has run.
+    """A bound query; `schedule` has its physical plan under `settings`, once it has run.
 
-    `plan` is `source` with the tables as their files are now.  `spent` holds the seconds that looking it up or binding
+    `plan` is `source` with the tables as their files are now, `files` those of its tables that have any.  `spent` holds the seconds that looking it up or binding
     took, until a run takes them into its profile.
     """
 
     source: Logical
     text: str | None = None
     plan: Logical = field(init=False)
-    physical: Physical | None = None
+    schedule: Schedule | None = None
     settings: Settings | None = None
-    tables: tuple[Any, ...] = ()
+    files: tuple[Any, ...] = ()
     spent: float = 0.0
 
     def __post_init__(self) -> None:
-        self.plan = self.source
-        self.tables = tables_of(self.plan)
+        self._read(self.source)
 
     def stale_tables(self) -> list[Any]:
         """Return the tables whose files have changed since they were opened."""
-        return [t for t in self.tables if hasattr(t, "is_current") and not t.is_current()]
+        return [t for t in self.files if not t.is_current()]
 
     def replace_tables(self, replacements: Mapping[Any, Any]) -> None:
         """Read other tables from now on; columns keep their ids, and the query is planned anew."""
-        self.plan = _with_tables(self.plan, replacements)
-        self.tables = tables_of(self.plan)
-        self.physical = None
+        self._read(_with_tables(self.plan, replacements))
+        self.schedule = None
+
+    def _read(self, plan: Logical) -> None:
+        self.plan = plan
+        self.files = tuple(t for t in tables_of(plan) if hasattr(t, "is_current"))
 
     def take_spent(self) -> float:
         spent, self.spent = self.spent, 0.0

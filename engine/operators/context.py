@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Event
 from typing import Any
 from typing import Literal as OneOf
 
@@ -91,7 +90,7 @@ class Context:
 
     `check` raises `KeyboardInterrupt` when the user asked to stop; operators call it between chunks.
     `bytes_read` counts what scans read from memory or files, for the profile.  `receipts` holds, by the identity of a node,
-    what a pipeline did, `remarks` what else its profile should say.  `host_values` counts, by function, the single values that GPU
+    what makes the receipt of what a pipeline did, should anybody ask; it keeps no table.  `remarks` what else its profile should say.  `host_values` counts, by function, the single values that GPU
     operators had the host compute.  `spilled` counts the bytes of joins in parts, by the place where they lay.  `fuse`,
     `deterministic` and `memory_limit` are the settings of these names.
     `hold` counts bytes that a node's table takes, or lets go of, towards the memory limit, and raises `MemoryLimitError` beyond it.
@@ -105,7 +104,7 @@ class Context:
     deterministic: bool = False
     memory_limit: int | None = None
     bytes_read: int = 0
-    receipts: dict[int, PipelineReceipt] = field(default_factory=dict)
+    receipts: dict[int, Callable[[], PipelineReceipt]] = field(default_factory=dict)
     remarks: dict[int, str] = field(default_factory=dict)
     host_values: Counter[str] = field(default_factory=Counter)
     spilled: Counter[str] = field(default_factory=Counter)
@@ -129,11 +128,15 @@ class Context:
         return made
 
 
-def stop_check(stopped: Event) -> Callable[[], None]:
-    """Return the check of a query that other threads may stop by setting an event."""
+class Stop:
+    """Whether a query is to stop; other threads may set `asked`, for which nobody waits."""
 
-    def check() -> None:
-        if stopped.is_set():
+    __slots__ = ("asked",)
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def check(self) -> None:
+        """Raise `KeyboardInterrupt` when the query is to stop."""
+        if self.asked:
             raise KeyboardInterrupt
-
-    return check

@@ -34,6 +34,7 @@ MERGED_ROWS = (
     1 << 20
 )  # of parts, at least, before they are merged: merging costs what grouping so many rows costs
 MERGED_PARTS = 64
+WHOLE = "bytes of the probe side"  # in a pipeline's memory
 ORIGINS: tuple[Origin, ...] = ("memory", "disk", "compiler")
 
 
@@ -69,7 +70,10 @@ def run_pipeline(
 
     `inputs` are the tables of the nodes of this name.  Raises `MemoryError` when the device has no memory for a single row group.
     """
-    chunks = chunks_of(node.body, context)
+    size = node.prepared.get(WHOLE)
+    if size is None:
+        size = node.prepared[WHOLE] = _whole(probed_leaf(node.body))
+    chunks = chunks_of(node.body, context) if size > _room(context, node.device) else None
     if chunks is None:
         # A device that had no memory has let go of its cached columns and tried once more
         try:
@@ -99,7 +103,7 @@ def chunks_of(body: p.Physical, context: Context) -> Chunks | None:
     if not isinstance(scan, p.ParquetScan) or not scan.made:
         return None
     room = _room(context, scan.device)
-    if _files(scan).sizes.whole(scan.sources) <= room:
+    if _whole(scan) <= room:
         return None
     chunks = _cut(scan, room // CHUNKS_IN_ROOM)
     if len(chunks) < 2 or not _is_divisible(body):
@@ -108,6 +112,11 @@ def chunks_of(body: p.Physical, context: Context) -> Chunks | None:
     return (
         None if fits or _fits_encoded(scan, room, context) or _is_cached(scan, context) else chunks
     )
+
+
+def _whole(scan: p.Physical) -> int:
+    """The bytes of all columns that may come in chunks, as they are read."""
+    return _files(scan).sizes.whole(scan.sources) if isinstance(scan, p.ParquetScan) else 0
 
 
 def scan_below(node: p.Physical) -> p.ParquetScan | None:
@@ -246,7 +255,7 @@ def _stream(
     for scan, inner in _read_ahead(body, chunks, context, backend):
         context.check()
         parts.append(_run_chunk(_over(part, scan), node, inputs, inner, backend))
-        receipts += inner.receipts.values()
+        receipts += [made() for made in inner.receipts.values()]
         pending += parts[-1].num_rows
         if split is not None and (pending > max(MERGED_ROWS, merged) or len(parts) >= MERGED_PARTS):
             parts = [_merged(parts, split, context, backend)]
@@ -257,7 +266,8 @@ def _stream(
         table = backend.with_averages(_merged(parts, split, context, backend), split)
         if body is not groups:  # no part knows which of its groups the condition keeps
             table = backend.operators.by_node[type(body)](body, (table,), context)
-    context.receipts[identity] = _summed(receipts, len(chunks), time.perf_counter() - start)
+    done = _summed(receipts, len(chunks), time.perf_counter() - start)
+    context.receipts[identity] = lambda: done
     return table
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import ExecutionError, FuselineError, MemoryLimitError, Unsupported
-from ..operators.context import Context
+from ..operators.context import Context, PipelineReceipt
 from ..operators.spilling import Parting, SpillArea
 from ..operators.streaming import chunks_of, scan_below
 from ..plan.expr import Column
@@ -86,6 +86,29 @@ class Result:
         return self.backend.to_arrow(self.table, self.columns)
 
 
+@dataclass(frozen=True)
+class Schedule:
+    """In which order the nodes of a plan run, inputs first, and by their identity how many others read each.
+
+    `places` are those of `spills.waiting_places`; `divisible` the nodes that may have to run in chunks.
+    """
+
+    plan: Physical
+    order: tuple[Physical, ...]
+    readers: Mapping[int, int]
+    places: Mapping[int, tuple[HashJoin, int]]
+    divisible: tuple[Physical, ...]
+
+
+def schedule_of(plan: Physical) -> Schedule:
+    """Return what is the same in each run of a plan."""
+    order = _inputs_first(plan)
+    readers = _count_readers(order)
+    chains = [n for n in order if isinstance(n, HashAggregate | FilterRows)]
+    divisible = tuple(n for n in chains if scan_below(n) is not None)
+    return Schedule(plan, tuple(order), readers, waiting_places(order, readers), divisible)
+
+
 @dataclass
 class _Run:
     """The state of one execution; tables and counts are by node identity, not equality.
@@ -105,7 +128,7 @@ class _Run:
 
 
 def execute(
-    plan: Physical,
+    plan: Physical | Schedule,
     backends: Mapping[Device, Backend],
     context: Context,
     *,
@@ -115,7 +138,7 @@ def execute(
     spill_memory: int | None = None,
     planned: tuple[float, bool] = (0.0, False),
 ) -> Result:
-    """Run a plan and return its table.
+    """Run a plan, one of which the schedule may be known, and return its table.
 
     `timed` waits for the device after each node, so that its seconds are true.  Joins whose inputs pass `memory_limit` bytes
     run in parts that lie in `spill_dir` (by default the system's temporary directory) meanwhile, those of a GPU in `spill_memory`
@@ -125,18 +148,20 @@ def execute(
     """
     directory = spill_dir or Path(tempfile.gettempdir())
     memory = host_memory() // HOST_SHARE if spill_memory is None else spill_memory
+    schedule = plan if isinstance(plan, Schedule) else schedule_of(plan)
     with SpillArea(directory, memory) as area:
         try:
-            return _executed(plan, backends, context, timed, memory_limit, area, planned)
+            return _executed(schedule, backends, context, timed, memory_limit, area, planned)
         except MemoryLimitError:
-            apart = without_fused_joins(plan)
-            if apart is plan:
+            apart = without_fused_joins(schedule.plan)
+            if apart is schedule.plan:
                 raise
-        return _executed(apart, backends, context, timed, memory_limit, area, planned)
+        schedule = schedule_of(apart)
+        return _executed(schedule, backends, context, timed, memory_limit, area, planned)
 
 
 def _executed(
-    plan: Physical,
+    schedule: Schedule,
     backends: Mapping[Device, Backend],
     context: Context,
     timed: bool,
@@ -144,15 +169,17 @@ def _executed(
     area: SpillArea,
     planned: tuple[float, bool],
 ) -> Result:
-    order = _inputs_first(plan)
-    streamed = _streamed(order, context)
+    plan, order = schedule.plan, schedule.order
+    readers, places = dict(schedule.readers), schedule.places
+    streamed = _streamed(schedule, context)
     if streamed:
-        order = _inputs_first(plan, streamed)
-    readers = _count_readers(order, streamed)
+        order = tuple(_inputs_first(plan, streamed))
+        readers = _count_readers(order, streamed)
+        places = waiting_places(order, readers)
     budget = MemoryBudget(memory_limit)
     context.hold = budget.hold
     context.spilled.clear()
-    held = Held(area, backends, context, budget, waiting_places(order, readers))
+    held = Held(area, backends, context, budget, places)
     run = _Run(backends, context, budget, timed, readers, streamed, held)
     start = time.perf_counter()
     for node in order:
@@ -162,8 +189,10 @@ def _executed(
     if plan.device == "gpu":
         backend.synchronize()
     seconds = time.perf_counter() - start
-    nodes = _node_profiles(plan, run)
-    bandwidth = _bandwidths(nodes, run) if timed else {}
+    # Of the run they keep what was noted, but no table
+    noted = run.measured, run.host_values, context.receipts, context.remarks
+    nodes = partial(_node_profiles, plan, streamed, *noted)
+    bandwidth = _bandwidths(nodes(), run) if timed else {}
     profile = Profile(
         nodes,
         seconds,
@@ -186,26 +215,22 @@ def load_columns(
         raise out_of_memory(scan, MemoryBudget(None), error) from error
 
 
-def _streamed(order: list[Physical], context: Context) -> dict[int, Pipeline]:
+def _streamed(schedule: Schedule, context: Context) -> dict[int, Pipeline]:
     """Return the chains that run in chunks, since the columns of their scans do not fit, by the identity of their ends.
 
     The planner has made pipelines of most chains; of the others each ends where the last operator does that can be divided.
     """
     found: dict[int, Pipeline] = {}
     inner: set[int] = set()
-    readers: dict[int, int] = {}
     plain: Context | None = None
-    for node in reversed(order):
-        if not isinstance(node, HashAggregate | FilterRows) or id(node) in inner:
-            continue
-        if scan_below(node) is None:
+    for node in reversed(schedule.divisible):
+        if id(node) in inner:
             continue
         plain = plain or replace(context, fuse="never")
         if chunks_of(node, plain) is None:
             continue
-        readers = readers or _count_readers(order)
         chain = _inputs_first(node)[:-1]
-        if all(readers[id(below)] == 1 for below in chain):
+        if all(schedule.readers[id(below)] == 1 for below in chain):
             found[id(node)] = Pipeline(node, device=node.device)
             inner.update(map(id, chain))
     return found
@@ -228,7 +253,7 @@ def _inputs_first(plan: Physical, leaves: Mapping[int, object] | None = None) ->
 
 
 def _count_readers(
-    order: list[Physical], leaves: Mapping[int, object] | None = None
+    order: Sequence[Physical], leaves: Mapping[int, object] | None = None
 ) -> dict[int, int]:
     readers = dict.fromkeys(map(id, order), 0)
     for node in order:
@@ -317,20 +342,28 @@ def _stream(node: Physical, chain: Pipeline, run: _Run) -> Any:
     return table
 
 
-def _node_profiles(plan: Physical, run: _Run) -> tuple[NodeProfile, ...]:
+def _node_profiles(
+    plan: Physical,
+    streamed: Mapping[int, Pipeline],
+    measured: Mapping[int, tuple[float, int, int]],
+    host_values: Mapping[int, Mapping[str, int]],
+    receipts: Mapping[int, Callable[[], PipelineReceipt]],
+    remarks: Mapping[int, str],
+) -> tuple[NodeProfile, ...]:
     profiles: dict[int, NodeProfile] = {}
 
     def visit(node: Physical, depth: int) -> None:
         if id(node) not in profiles:
+            receipt = receipts.get(id(node))
             profiles[id(node)] = NodeProfile(
                 node,
                 depth,
-                *run.measured[id(node)],
-                run.context.receipts.get(id(node)),
-                run.host_values[id(node)],
-                run.context.remarks.get(id(node)),
+                *measured[id(node)],
+                None if receipt is None else receipt(),
+                host_values[id(node)],
+                remarks.get(id(node)),
             )
-            for child in _inputs(node, run.streamed):
+            for child in _inputs(node, streamed):
                 visit(child, depth + 1)
 
     visit(plan, 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -72,9 +72,10 @@ class Profile:
     (`cached_plan`).  `run_seconds` is the time of the run.  `bytes_read` counts what scans read.  `bandwidth` is what a copy
     reaches on each device that ran a kernel, bytes read and written a second; it is measured for timed runs.
     `spilled` are the bytes of joins that did not fit into memory, by where they lay: pinned host memory, host memory, disk.
+    `make` gives the operators when somebody asks for them, which after most queries nobody does.
     """
 
-    nodes: tuple[NodeProfile, ...]
+    make: Callable[[], tuple[NodeProfile, ...]] = field(repr=False)
     run_seconds: float
     bytes_read: int = 0
     plan_seconds: float = 0.0
@@ -82,6 +83,10 @@ class Profile:
     timed: bool = False
     bandwidth: Mapping[Device, float] = field(default_factory=dict)
     spilled: Mapping[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def nodes(self) -> tuple[NodeProfile, ...]:
+        return self.make()
 
     @property
     def pipelines(self) -> tuple[NodeProfile, ...]:

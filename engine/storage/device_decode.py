@@ -5,7 +5,7 @@ from __future__ import annotations
 import pylibcudf as plc
 
 from .device_encode import INT64, SAME_BITS, cast_to, operate, view
-from .encodings import EncodedColumn, Narrow, Plain
+from .encodings import EncodedColumn, Encoding, Narrow, Plain
 
 Operator = plc.binaryop.BinaryOperator
 # Types whose values lie in 64-bit codes by another name, beside `SAME_BITS`
@@ -24,14 +24,12 @@ def codes_of(column: EncodedColumn) -> plc.Column:
     )
 
 
-def decode_on_device(
-    codes: plc.Column, column: EncodedColumn, data_type: plc.DataType
-) -> plc.Column:
+def decode_on_device(codes: plc.Column, encoding: Encoding, data_type: plc.DataType) -> plc.Column:
     """Return the values of all or some of a column's codes (`codes_of`); strings are not among what it decodes."""
-    if isinstance(column.encoding, Plain):
+    if isinstance(encoding, Plain):
         return codes
-    assert isinstance(column.encoding, Narrow)
-    base, step = column.encoding.base, column.encoding.step
+    assert isinstance(encoding, Narrow)
+    base, step = encoding.base, encoding.step
     values = codes
     if base or step > 1:
         # No product or sum leaves 64 bits: none is beyond the highest value's distance from the lowest

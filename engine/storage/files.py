@@ -6,7 +6,7 @@ import glob
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -49,7 +49,7 @@ def find_files(patterns: Sequence[str]) -> tuple[FoundFile, ...]:
 
 def are_current(patterns: Sequence[str], files: Sequence[FileIdentity]) -> bool:
     """Whether paths, globs and directories stand for these files, and these are as they were; a look at each."""
-    if len(patterns) == len(files) and all(map(_is_same, patterns, files)):
+    if are_paths_of(patterns, files) and are_unchanged(files):
         return True
     try:
         return [found.identity for found in find_files(patterns)] == list(files)
@@ -57,15 +57,22 @@ def are_current(patterns: Sequence[str], files: Sequence[FileIdentity]) -> bool:
         return False
 
 
-def _is_same(pattern: str, file: FileIdentity) -> bool:
-    """Whether a pattern is the very path of a file that has not changed, which each query asks about each of its tables."""
-    if _local(pattern) != file.path:
-        return False
+def are_paths_of(patterns: Sequence[str], files: Sequence[FileIdentity]) -> bool:
+    """Whether patterns are the very paths of files, which can be looked at without looking for them."""
+    return [_local(pattern) for pattern in patterns] == [file.path for file in files]
+
+
+def are_unchanged(files: Iterable[FileIdentity]) -> bool:
+    """Whether files are as they were, which each query asks about each of its tables."""
     try:
-        found = os.stat(file.path)  # noqa: PTH116
+        for path, size, written, changed in files:
+            found = os.stat(path)  # noqa: PTH116
+            now = found.st_size, found.st_mtime_ns, found.st_ctime_ns
+            if now != (size, written, changed):
+                return False
     except OSError:
         return False
-    return (found.st_size, found.st_mtime_ns, found.st_ctime_ns) == file[1:]
+    return True
 
 
 def _find(pattern: str) -> list[FoundFile]:

@@ -20,7 +20,14 @@ from ..plan.statistics import ColumnStatistics, TableStatistics
 from ..plan.types import VARCHAR, DataType, Kind, from_arrow
 from .bounds import Bounds, excluded
 from .column_chunks import ColumnChunks, chunks_of_constant, chunks_of_files
-from .files import FileIdentity, are_current, check_unchanged, find_files
+from .files import (
+    FileIdentity,
+    are_current,
+    are_paths_of,
+    are_unchanged,
+    check_unchanged,
+    find_files,
+)
 from .footers import read_footers, unreadable
 from .hive import FileConstant, partition_columns
 from .sizes import ColumnSizes
@@ -124,7 +131,14 @@ class ParquetTable:
 
     def is_current(self) -> bool:
         """Whether the files are still the ones that were read; a look at each, and at globs and folders anew."""
+        if self._are_named and are_unchanged(self.files):
+            return True
         return are_current(self.patterns, self.files)
+
+    @cached_property
+    def _are_named(self) -> bool:
+        """Whether the table was opened by the paths of its files."""
+        return are_paths_of(self.patterns, self.files)
 
     def check_unchanged(self, parts: Iterable[RowGroups]) -> None:
         """Raise `DataError` when a file has changed, of which row groups have been read: they may be a mix of old and new."""

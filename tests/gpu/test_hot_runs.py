@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,6 +23,7 @@ TABLES = {
     "u": pa.table({"k": [1, 2, 3], "w": ["a", "b", "a"]}),
 }
 JOINED = "select w, sum(v), count(*) from t join u on t.k = u.k group by w"
+LATE = "select v, w from t join u on t.k = u.k where v > 0"
 GROUPS = "select k, sum(v), count(*) from t group by k"
 
 
@@ -49,6 +51,23 @@ def test_launches_hold_the_places_of_cached_columns_only_while_these_are_there(
     assert kept
     assert prepared[0] is prepared[1]
     assert prepared[2] is not prepared[1]
+
+
+def test_what_fetches_cached_columns_goes_with_them(connection: Any) -> None:
+    from fuseline.operators.gpu import gather
+
+    before = set(map(id, gather._kept.values()))
+    fetched = []
+    for _ in range(2):
+        connection.sql(LATE).to_arrow()
+        fetched.append([f for f in gather._kept.values() if id(f) not in before])
+    assert fetched[0]
+    assert [*map(id, fetched[0])] == [*map(id, fetched[1])]
+    assert_same_as_duckdb(LATE, TABLES, connection=connection)
+    before_clearing = len(gather._kept)
+    connection.cache.clear()
+    gc.collect()
+    assert len(gather._kept) < before_clearing
 
 
 def test_what_another_run_lays_out_anew_serves_this_one_still(

@@ -6,7 +6,6 @@ import datetime
 import itertools
 import math
 import random
-import threading
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
@@ -18,7 +17,7 @@ import pytest
 from fuseline.codegen.groups.results import Registers
 from fuseline.errors import OutOfRange
 from fuseline.explain import analyzed
-from fuseline.operators.context import Context, stop_check
+from fuseline.operators.context import Context, Stop
 from fuseline.operators.cpu.sort import SortColumn
 from fuseline.operators.cpu.sort import sorted_order as order_on_cpu
 from fuseline.operators.cpu.table import to_physical
@@ -145,7 +144,7 @@ def test_what_was_done_on_the_host_is_noted() -> None:
     (key,) = columns.arrays
     child = p.ValuesScan((key,), ())
     node = p.SortRows(child, (p.Order(key, False, False),), device="gpu")
-    context = Context(ColumnCache(0), stop_check(threading.Event()), 1)
+    context = Context(ColumnCache(0), Stop().check, 1)
     assert few_on_host(node, columns, 4, context) is columns
     assert context.remarks == {id(node): "on the host: 4 rows"}
     assert few_on_host(child, columns, MOST_ROWS + 1, context) is None
@@ -153,7 +152,7 @@ def test_what_was_done_on_the_host_is_noted() -> None:
     assert id(child) not in context.remarks
     profile = NodeProfile(node, 0, 0.001, 4, 32, remark=context.remarks[id(node)])
     assert profile.note == "on the host: 4 rows"
-    assert "SortRows: on the host: 4 rows\n" in analyzed(Profile((profile,), 0.001))
+    assert "SortRows: on the host: 4 rows\n" in analyzed(Profile(lambda: (profile,), 0.001))
 
 
 REGISTERS: dict[DataType, list[Any]] = {

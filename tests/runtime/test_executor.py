@@ -1,5 +1,6 @@
 """The executor over a backend whose tables are lists of numbers."""
 
+import weakref
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -19,11 +20,15 @@ from fuseline.plan.physical import (
     Transfer,
 )
 from fuseline.plan.types import BIGINT
-from fuseline.runtime.executor import execute
+from fuseline.runtime.executor import execute, schedule_of
 from fuseline.runtime.memory import readable
 from fuseline.storage.cache import ColumnCache
 
 BYTES_A_ROW = 8
+
+
+class Rows(list):
+    """A table of the backend; unlike plain lists it can be watched until it is let go of."""
 
 
 class FakeBackend(SimpleNamespace):
@@ -55,7 +60,7 @@ class FakeBackend(SimpleNamespace):
 
     def made(self, node, rows):
         self.ran.append(type(node).__name__)
-        return rows
+        return Rows(rows)
 
     def num_rows(self, table):
         return len(table)
@@ -112,6 +117,23 @@ def test_an_object_that_two_nodes_read_runs_once(backends):
     plan = ConcatRows((shared, keep(shared)), (new_column("x", BIGINT),))
     assert run(plan, backends).num_rows == 6
     assert backends["cpu"].ran.count("RangeScan") == 1
+
+
+def test_a_schedule_serves_every_run_of_its_plan(backends):
+    shared = scan(3)
+    schedule = schedule_of(ConcatRows((shared, keep(shared)), (new_column("x", BIGINT),)))
+    first, second = (run(schedule, backends) for _ in range(2))
+    assert first.to_arrow() == second.to_arrow()
+    assert backends["cpu"].ran == 2 * ["RangeScan", "FilterRows", "ConcatRows"]
+    assert [n.rows for n in second.profile.nodes] == [6, 3, 3]
+
+
+def test_a_profile_keeps_no_table(backends):
+    result = run(keep(scan(3)), backends)
+    table, profile = weakref.ref(result.table), result.profile
+    del result
+    assert table() is None
+    assert [n.rows for n in profile.nodes] == [3, 3]
 
 
 def test_equal_nodes_that_are_two_objects_run_twice(backends):

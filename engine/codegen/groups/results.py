@@ -18,6 +18,7 @@ from .accumulate import FOLDS, Accumulator
 from .grouping import Grouping, Key
 
 DECIMAL_LIMIT = 10**38
+INT64 = pa.int64()
 HIGH = 63  # bits to shift by for the upper half of a DECIMAL128
 
 
@@ -168,7 +169,12 @@ def arrow_array(values: Any, valid: Any, data_type: DataType, dictionary: Any) -
     if mask is not None and not data_type.is_float:
         values = np.where(mask, 0, values)  # what lies under a NULL may be no value of the type
     if dictionary is not None:
-        return dictionary.take(pa.array(values.astype(np.int64, copy=False), mask=mask))
+        codes = values.astype(np.int64)
+        if mask is not None:
+            return dictionary.take(pa.array(codes, mask=mask))
+        return dictionary.take(
+            pa.Array.from_buffers(INT64, len(codes), [None, pa.py_buffer(codes)])
+        )
     if data_type.kind is Kind.BOOLEAN:
         return pa.array(values != 0, mask=mask)
     arrow = to_arrow(data_type)
@@ -184,14 +190,14 @@ def arrow_array(values: Any, valid: Any, data_type: DataType, dictionary: Any) -
 
 def _limbs(values: Any) -> Any:
     """Unscaled integers, int64 or Python's of any size, as pairs of words; raises `OutOfRange` beyond 38 digits."""
-    limbs = np.empty((len(values), 2), np.uint64)
+    limbs = np.empty((len(values), 2), np.int64)
     if values.dtype == object:
         if any(abs(v) >= DECIMAL_LIMIT for v in values):
             raise OutOfRange("A sum does not fit DECIMAL(38): cast the argument to DOUBLE.")
-        limbs[:, 0] = [v & (2**64 - 1) for v in values]
-        limbs[:, 1] = [(v >> 64) & (2**64 - 1) for v in values]
+        words = limbs.view(np.uint64)
+        words[:, 0] = [v & (2**64 - 1) for v in values]
+        words[:, 1] = [(v >> 64) & (2**64 - 1) for v in values]
     else:
-        wide = values.astype(np.int64, copy=False)
-        limbs[:, 0] = wide.view(np.uint64)
-        limbs[:, 1] = (wide >> HIGH).view(np.uint64)
+        limbs[:, 0] = values
+        np.right_shift(limbs[:, 0], HIGH, out=limbs[:, 1])
     return limbs

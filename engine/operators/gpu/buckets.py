@@ -32,9 +32,11 @@ def far_off(
     """
     found = {}
     for index, count in zip(indexes, rows, strict=True):
+        if index.form is not Form.HASHED:
+            continue
         most = max(count, built.get(index.number, 0))
         wanted = buckets(most)
-        large = index.form is Form.HASHED and max(index.slots, wanted) > CACHED_SLOTS
+        large = max(index.slots, wanted) > CACHED_SLOTS
         if large and (index.slots >= FAR * wanted or wanted >= FAR * index.slots):
             found[index.number] = most
     return found

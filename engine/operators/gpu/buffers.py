@@ -13,7 +13,7 @@ from cuda.bindings import runtime
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
 from .columns import INT64, empty, scalar
-from .regions import Region, Regions, Span
+from .regions import ALIGNMENT, Region, Regions, Span
 
 TO_DEVICE = runtime.cudaMemcpyKind.cudaMemcpyDeviceToDevice
 TO_HOST = runtime.cudaMemcpyKind.cudaMemcpyDeviceToHost
@@ -26,19 +26,23 @@ MOST_ROWS = 1 << 30  # of a column that is filled at a time
 class Memory:
     """Buffers by region, as kernels expect them before the first one runs.
 
-    `blank` is a copy on the device of what the small buffer begins with.
+    What is small and what is let go of after the run share one allocation.  `blank` is a copy on the device of what the small
+    buffer begins with.
     """
 
     def __init__(self, regions: Regions, blank: DeviceBuffer | None) -> None:
         self.regions = regions
-        stream = plc.utils.CUDF_DEFAULT_STREAM
-        self.buffers = {
-            region: DeviceBuffer(size=size, stream=stream) if size else None
-            for region, size in regions.sizes.items()
-        }
-        self.starts = {r: 0 if b is None else int(b.ptr) for r, b in self.buffers.items()}
+        sizes, stream = regions.sizes, plc.utils.CUDF_DEFAULT_STREAM
+        small = sizes[Region.SMALL] + -sizes[Region.SMALL] % ALIGNMENT
+        self._working = DeviceBuffer(size=small + sizes[Region.INDEXES], stream=stream)
+        start = int(self._working.ptr)
+        self.starts = {Region.SMALL: start, Region.INDEXES: start + small, Region.LARGE: 0}
+        self._large: DeviceBuffer | None = None
+        if sizes[Region.LARGE]:
+            self._large = DeviceBuffer(size=sizes[Region.LARGE], stream=stream)
+            self.starts[Region.LARGE] = int(self._large.ptr)
         if blank is not None:
-            copy(self.starts[Region.SMALL], int(blank.ptr), regions.sizes[Region.SMALL])
+            copy(start, int(blank.ptr), sizes[Region.SMALL])
         for span, word in regions.fills:
             self._fill(span, word)
 
@@ -46,10 +50,11 @@ class Memory:
         return self.starts[span.region] + span.start
 
     def column(self, span: Span, data_type: plc.DataType) -> plc.Column:
-        """Return an array as a column, which keeps the buffer."""
+        """Return a large array as a column, which keeps the buffer."""
         if not span.length:
             return empty(data_type)
-        whole = plc.gpumemoryview(self.buffers[span.region])
+        assert span.region is Region.LARGE
+        whole = plc.gpumemoryview(self._large)
         data = whole.byte_slice(slice(span.start, span.start + span.size))
         return plc.Column(data_type, span.length, data, None, 0, 0, [])
 
@@ -57,15 +62,13 @@ class Memory:
         """Wait for the kernels and return the small buffer as int64 words."""
         for word, place in self.regions.reports:
             copy(self.address(place), self.address(word), 8)
-        size = self.regions.sizes[Region.SMALL]
+        size, start = self.regions.sizes[Region.SMALL], self.starts[Region.SMALL]
         if size <= LANDING_BYTES:
-            return landed([(0, self.starts[Region.SMALL], size)], size).view(np.int64)
-        stream = plc.utils.CUDF_DEFAULT_STREAM
+            return landed([(0, start, size)], size).view(np.int64)
         host = np.empty(size, np.uint8)
-        buffer = self.buffers[Region.SMALL]
-        assert buffer is not None
-        buffer.copy_to_host(host, stream=stream)
-        stream.synchronize()
+        copied = runtime.cudaMemcpyAsync(host.ctypes.data, start, size, TO_HOST, stream_handle())
+        check(copied[0])
+        plc.utils.CUDF_DEFAULT_STREAM.synchronize()
         return host.view(np.int64)
 
     def _fill(self, span: Span, word: int) -> None:

@@ -44,13 +44,6 @@ def scan_columns(scan: p.ParquetScan | p.MemoryScan, context: Context) -> ScanCo
     return ScanColumns(scan, found, rows, bool(missing))
 
 
-def cached_columns(
-    scan: p.ParquetScan | p.MemoryScan, sources: Iterable[str], context: Context
-) -> dict[str, EncodedColumn] | None:
-    """Return columns of a scan encoded, from the cache alone; None where one is not there."""
-    return _cached_all(scan, row_groups(scan), sources, context)
-
-
 def cache_keys(scan: p.ParquetScan | p.MemoryScan, sources: Iterable[str]) -> tuple[CacheKey, ...]:
     """Return the keys of a scan's columns, encoded, in the cache."""
     identity: Any = getattr(scan.table, "identity")  # noqa: B009 - the catalog's tables have one

@@ -24,8 +24,8 @@ from ...plan.expr import Column
 from . import launch
 from .buffers import exchanged
 from .device import kernel_files
-from .dictionaries import Coded, Held
-from .host_values import ALIGNMENT, INT32, STRING, Lying, host_values, lying_of, width_of
+from .dictionaries import Held
+from .host_values import ALIGNMENT, Lying, address_of, host_values, lying_of
 from .late import LateColumns, Places
 from .small import HostColumns
 from .table import Table
@@ -36,12 +36,17 @@ MOST_ROWS = 1 << 15
 # Texts come in any order, and the host takes 0.15 ms for 20,000 of them to put them in order: as long as libcudf takes to gather them
 MOST_TEXTS = 1 << 13
 SPARE_BYTES = 1024  # for a column's characters, beyond one and a half times what is expected
+NO_DIRECTORY = Path()
 # Of the first rows of an order, as many as slots may hold two of without many more than that being found
 MOST_LEADING = kernels.SLOTS // 8
 LEADING_ROOM = 512  # at least, for those that are found
 LEADING_KERNELS = (kernels.LEAST, kernels.BOUND, kernels.ROWS)
 
+_ANYWHERE = {name: 0 for name, _ in kernels.SIGNATURE if name.startswith("memory")}
+_RESULT = [name for name, _ in kernels.SIGNATURE if name.startswith("result")]
+
 _codes: dict[tuple[Path, str], Future[bytes]] = {}
+_made: dict[tuple[Path, str], bytes] = {}  # those of `_codes` that are compiled
 _lock = threading.Lock()
 
 
@@ -105,14 +110,13 @@ def _size(picked: Any) -> int:
     return picked.size() if isinstance(picked, plc.Column) else len(picked)
 
 
-@dataclass
+@dataclass(slots=True)
 class _Part:
     """A column that is to be fetched."""
 
     column: Column
     lying: Lying
     job: Job
-    average: float  # bytes of a text
 
 
 def _part(columns: Mapping[int, Held], column: Column) -> _Part | None:
@@ -120,41 +124,20 @@ def _part(columns: Mapping[int, Held], column: Column) -> _Part | None:
     places: Places | None = None
     if isinstance(columns, LateColumns) and column.id not in columns.there:
         number, fetch = columns.fetches[column.id]
-        places = columns.places[number]
-        held = fetch.lying if fetch.keys is None else Coded(fetch.lying, fetch.keys)
-        lying = lying_of(held, fetch.encoding)
+        places, lying = columns.places[number], fetch.copied
     else:
         lying = lying_of(columns[column.id])
-    source, rows = lying.column, None if places is None else places.rows
-    kind = source.type().id()
-    if not source.size() or (rows is not None and rows.type().id() != INT32):
-        return None
-    job = _job(source, kind)
+    job = lying.job
     if job is None:
         return None
-    if rows is not None:
-        job.places = _address(rows, 4)
-    if source.null_count():
-        job.bits, job.first = int(source.null_mask().ptr), int(source.offset())
-    if job.bits or (places is not None and places.optional and job.places):
-        job.valid = 0
-    data = source.data()
-    size = data.size / max(source.child(0).size() - 1, 1) if job.text and data is not None else 0
-    return _Part(column, lying, job, size)
-
-
-def _job(source: plc.Column, kind: plc.TypeId) -> Job | None:
-    if kind != STRING:
-        width = width_of(kind)
-        return None if width is None else Job(0, width, _address(source, width), 0, 0, 0, 0)
-    offsets, characters = source.child(0), source.data()
-    width = 4 if offsets.type().id() == INT32 else 8
-    begin = _address(offsets, width) + int(source.offset()) * width
-    return Job(1, width, begin, 0 if characters is None else int(characters.ptr), 0, 0, 0)
-
-
-def _address(column: plc.Column, width: int) -> int:
-    return int(column.data().ptr) + int(column.offset()) * width
+    job = Job(*job.words)
+    if places is not None:
+        if places.address is None:
+            return None
+        job.places = places.address
+        if places.optional and job.places:
+            job.valid = 0
+    return _Part(column, lying, job)
 
 
 class _Fetch:
@@ -167,7 +150,7 @@ class _Fetch:
 
     def run(self, most_bytes: int) -> Any:
         """Return the bytes of the result; None where they are too many."""
-        rooms = [int(1.5 * self.rows * p.average) + SPARE_BYTES for p in self.parts]
+        rooms = [int(1.5 * self.rows * p.lying.average) + SPARE_BYTES for p in self.parts]
         while True:
             size = self._lay_out(rooms)
             if size > most_bytes:
@@ -202,11 +185,10 @@ class _Fetch:
         buffer = DeviceBuffer(size=cursors + size, stream=plc.utils.CUDF_DEFAULT_STREAM)
         start = int(buffer.ptr)
         result = start + cursors
-        steps = [*self._before(start + places, result), self._fetching(start, places, result)]
 
         def work() -> None:
-            for step in steps:
-                step.run_alone()
+            self._find(start + places, result)
+            self._copy(start, places, result)
 
         return exchanged(sent, start, work, result, size)
 
@@ -217,30 +199,30 @@ class _Fetch:
             return np.zeros(0, np.uint8)
         return np.ascontiguousarray(given, np.int32).view(np.uint8)
 
-    def _before(self, numbers: int, result: int) -> Sequence[launch.Launch]:
-        """What runs before rows are fetched; `numbers` is where those lie, `result` where the result is to begin."""
-        return ()
+    def _find(self, numbers: int, result: int) -> None:
+        """Run what is before rows are fetched; `numbers` is where those lie, `result` where the result is to begin."""
 
     def _picked(self, numbers: int, result: int) -> int:
         """Where the row numbers lie that are wanted; 0 for all rows."""
         if self.picked is None:
             return 0
-        return _address(self.picked, 4) if isinstance(self.picked, plc.Column) else numbers
+        return address_of(self.picked, 4) if isinstance(self.picked, plc.Column) else numbers
 
-    def _fetching(self, start: int, places: int, result: int) -> launch.Launch:
+    def _copy(self, start: int, places: int, result: int) -> None:
         picked, count = self._picked(start + places, result), len(self.parts)
-        arguments = {
-            **{name: 0 for name, _ in kernels.SIGNATURE if name.startswith("memory")},
-            **{name: result for name, _ in kernels.SIGNATURE if name.startswith("result")},
+        given = {
+            **_ANYWHERE,
+            **dict.fromkeys(_RESULT, result),
             "rows": self.rows,
             "columns": count,
             "jobs": start,
             "picking": int(picked != 0),
             "picked": picked or start,
-            "cursors": (0, 0, count, WORD, result, count, WORD),
+            "cursors": launch.array_at(result, count, WORD),
         }
-        turns = self.items * kernels.WARP
-        return launch.prepared_fixed(self.code, kernels.NAME, kernels.SIGNATURE, turns, arguments)
+        launch.run_fixed(
+            self.code, kernels.NAME, kernels.SIGNATURE, self.items * kernels.WARP, given
+        )
 
     def columns(self, memory: Any) -> HostColumns:
         return HostColumns({p.column: self._held(p, memory) for p in self.parts}, uploaded)
@@ -293,29 +275,28 @@ class _Leading(_Fetch):
     def _picked(self, numbers: int, result: int) -> int:
         return result + self.state + 2 * WORD
 
-    def _before(self, numbers: int, result: int) -> Sequence[launch.Launch]:
-        rows, width = self.keys.size(), 8 if self.keys.type().id() == plc.TypeId.INT64 else 4
-        address, state = _address(self.keys, width), result + self.state
+    def _find(self, numbers: int, result: int) -> None:
+        width = 8 if self.keys.type().id() == plc.TypeId.INT64 else 4
+        rows, state = self.keys.size(), result + self.state
+        keys = address_of(self.keys, width)
         given = {
             "rows": rows,
             "width": width,
-            "keys32": address,
-            "keys64": address,
+            "keys32": keys,
+            "keys64": keys,
             "turned": self.turned,
             "wanted": self.count,
             "room": self.rows,
             "chosen": state + 2 * WORD,
         }
-        slots: dict[str, Any] = {"least": (0, 0, kernels.SLOTS, WORD, numbers, kernels.SLOTS, WORD)}
-        states: dict[str, Any] = {"state": (0, 0, 2, WORD, state, 2, WORD)}
+        slots: dict[str, Any] = {"least": launch.array_at(numbers, kernels.SLOTS, WORD)}
+        states: dict[str, Any] = {"state": launch.array_at(state, 2, WORD)}
         plain: dict[str, Any] = {"least": numbers, "state": state}
         turns = (rows, kernels.SLOTS * kernels.WARP, rows)
-        return [
-            launch.prepared_fixed(code, name, kernels.SIGNATURES[name], turn, {**given, **more})
-            for code, name, turn, more in zip(
-                self.codes, LEADING_KERNELS, turns, (slots, plain, states), strict=True
-            )
-        ]
+        for code, name, turn, more in zip(
+            self.codes, LEADING_KERNELS, turns, (slots, plain, states), strict=True
+        ):
+            launch.run_fixed(code, name, kernels.SIGNATURES[name], turn, {**given, **more})
 
 
 def _padded(size: int) -> int:
@@ -325,9 +306,12 @@ def _padded(size: int) -> int:
 def _code(name: str = kernels.NAME) -> bytes | None:
     """Return a kernel's machine code; None while it is being compiled, and where it cannot be."""
     place = kernel_files.get()
-    if place is None or place[0] == Path() or place[1] == "never":
+    if place is None or place[0] == NO_DIRECTORY or place[1] == "never":
         return None
     directory, fuse = place
+    made = _made.get((directory, name))
+    if made is not None:
+        return made
     with _lock:
         found = _codes.get((directory, name))
         start = found is None
@@ -339,6 +323,8 @@ def _code(name: str = kernels.NAME) -> bytes | None:
             threading.Thread(target=_compile, args=(file, found), daemon=True).start()
         else:
             _compile(file, found)
+    if found.done() and found.exception() is None:
+        _made[directory, name] = found.result()
     if fuse == "auto" and not found.done():
         return None
     return found.result() if found.exception() is None else None

@@ -10,6 +10,8 @@ import pyarrow as pa
 import pylibcudf as plc
 
 from ...codegen.groups.results import Registers
+from ...codegen.handwritten.row_kernels import Job
+from ...plan.node import Once
 from ...plan.types import DataType, Kind
 from ...plan.types import to_arrow as arrow_type
 from ...storage.encodings import Dictionary, Encoding, Narrow
@@ -45,6 +47,41 @@ class Lying:
     encoding: Encoding | None = None
     strings: Any = None
 
+    @Once
+    def kind(self) -> plc.TypeId:
+        return self.column.type().id()
+
+    @Once
+    def job(self) -> Job | None:
+        """How the kernel of `fetch_rows` finds all rows of it; None where there are none, and for types that it does not know."""
+        column, width = self.column, width_of(self.kind)
+        if not column.size():
+            return None
+        first, data = int(column.offset()), column.data()
+        if self.kind == STRING:
+            ends = column.child(0)
+            width = 4 if ends.type().id() == INT32 else 8
+            start = address_of(ends, width) + first * width
+            job = Job(1, width, start, 0 if data is None else int(data.ptr), 0, 0, 0)
+        elif width is not None:
+            job = Job(0, width, int(data.ptr) + first * width, 0, 0, 0, 0)
+        else:
+            return None
+        if column.null_count():
+            job.bits, job.first, job.valid = int(column.null_mask().ptr), first, 0
+        return job
+
+    @Once
+    def average(self) -> float:
+        """Bytes of a text."""
+        data = self.column.data() if self.kind == STRING else None
+        return 0.0 if data is None else data.size / max(self.column.child(0).size() - 1, 1)
+
+
+def address_of(column: plc.Column, width: int) -> int:
+    """Return where values of `width` bytes begin."""
+    return int(column.data().ptr) + int(column.offset()) * width
+
 
 def lying_of(held: Held, encoding: Encoding | None = None) -> Lying:
     """Return what there is to copy of a column."""
@@ -67,16 +104,18 @@ def host_values(
 
     `data` are their bytes, `valid` is None where no value is NULL.
     """
-    kind = lying.column.type().id()
+    kind = lying.kind
     if data_type.kind is Kind.NULL:
         return pa.nulls(rows)
     if kind == DECIMAL128:
         return pa.Array.from_buffers(
             arrow_type(data_type), rows, [bitmap_of(valid), pa.py_buffer(data)]
         )
-    numbers = data.view(NUMBERS[kind])
-    if isinstance(lying.encoding, Narrow):
-        numbers = numbers.astype(np.int64) * lying.encoding.step + lying.encoding.base
+    numbers, encoding = data.view(NUMBERS[kind]), lying.encoding
+    if isinstance(encoding, Narrow):
+        numbers = numbers.astype(np.int64, copy=False)
+        if encoding.step != 1 or encoding.base != 0:
+            numbers = numbers * encoding.step + encoding.base
     return Registers(numbers, valid, data_type, lying.strings)
 
 

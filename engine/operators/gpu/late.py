@@ -7,15 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 import pylibcudf as plc
 
+from ...plan.node import Once
 from ...storage.encodings import Encoding
 from .columns import BOOL, INT32, binary, scalar, select, sequence
-from .dictionaries import Held
+from .dictionaries import Coded, Held
+
+if TYPE_CHECKING:
+    from .host_values import Lying
 
 Op = plc.binaryop.BinaryOperator
 OutOfBounds = plc.copying.OutOfBoundsPolicy
+INT32_BYTES = 4
 NONE = -(1 << 31)  # a row number that is out of bounds, even when libcudf counts it from the end
 
 
@@ -35,6 +41,18 @@ class Fetch:
     keys: plc.Column | None = None
     origin: Hashable = None
 
+    @Once
+    def copied(self) -> Lying:
+        """What there is to copy to the host."""
+        from .host_values import lying_of  # which reads tables that have late columns
+
+        held = self.lying if self.keys is None else Coded(self.lying, self.keys)
+        return lying_of(held, self.encoding)
+
+
+# By `Column.id` the number of a relation's places, and what to fetch there
+Fetches: TypeAlias = dict[int, tuple[int, Fetch]]
+
 
 @dataclass(frozen=True)
 class Places:
@@ -51,6 +69,15 @@ class Places:
     @property
     def nbytes(self) -> int:
         return 0 if self.rows is None else int(self.rows.device_buffer_size())
+
+    @Once
+    def address(self) -> int | None:
+        """Where the row numbers begin: 0 for all rows; None where they are of another type after all."""
+        if self.rows is None:
+            return 0
+        if self.rows.type().id() != INT32.id():
+            return None
+        return int(self.rows.data().ptr) + int(self.rows.offset()) * INT32_BYTES
 
     def numbers(self, count: int) -> plc.Column:
         """Return the row numbers, `count` of them."""
@@ -97,7 +124,7 @@ class LateColumns(Mapping[int, Held]):
     @property
     def nbytes(self) -> int:
         """The bytes that this table keeps in memory, itself or in relations that nobody else keeps."""
-        owned = {id(f.lying): f.owned for _, f in self.fetches.values()}
+        owned = {id(f.lying): f.owned for _, f in self.fetches.values() if f.owned}
         size = sum(held.device_buffer_size() for held in self.there.values())
         size += sum(p.nbytes for p in self.places)
         return int(size) + sum(owned.values())

@@ -1,6 +1,6 @@
 """Generated kernels on the device: loading machine code, preparing the arguments of launches, running those of a pipeline.
 
-The launches of a pipeline are prepared once for its programs and columns.  A run then takes three allocations, the copies that fill
+The launches of a pipeline are prepared once for its programs and columns.  A run then takes two allocations, the copies that fill
 them, a launch a kernel, all without waiting, and one copy to the host.
 
 All kernels run on one stream.  Builds of sides that do not read each other could share the device, but large ones fill it anyway
@@ -85,10 +85,6 @@ class Launch:
         for place, number in self.late:
             arguments[place] = given[number]
         launch(default_stream(), self.config, self.kernel, *arguments)
-
-    def run_alone(self) -> None:
-        """Run a kernel whose arguments are all the same in each run."""
-        launch(default_stream(), self.config, self.kernel, *self.arguments)
 
 
 @dataclass(frozen=True)
@@ -198,13 +194,34 @@ def prepared_block(
     return _launch(_loaded(code, name), config, signature, given)
 
 
+def run_fixed(
+    code: bytes, name: str, signature: Signature, turns: int, given: Mapping[str, Any]
+) -> None:
+    """Run a kernel as `prepared_fixed` prepares it, on arguments that no other run has; `array_at` gives its arrays."""
+    kernel = _loaded(code, name)
+    arguments: list[Any] = []
+    for parameter, _ in signature:
+        value = given[parameter]
+        if isinstance(value, tuple):
+            arguments += value
+        else:
+            arguments.append(value)
+    config = grid_of(_blocks(kernel, FIXED_THREADS, 0, turns), FIXED_THREADS, 0)
+    launch(default_stream(), config, kernel, *arguments)
+
+
+def array_at(address: int, length: int, width: int) -> tuple[int, ...]:
+    """Return an array as Numba takes it: no owner, length, item size, data, shape, stride."""
+    return (0, 0, length, width, address, length, width)
+
+
 def _launch(
     kernel: Kernel,
     config: LaunchConfig,
     signature: Sequence[tuple[str, str]],
     given: Mapping[str, Given],
 ) -> Launch:
-    """Put arguments into the order of parameters; Numba takes an array as no owner, length, item size, data, shape, stride."""
+    """Put arguments into the order of parameters, arrays as `array_at` gives them."""
     arguments: list[Any] = []
     spans: list[tuple[int, Region, int]] = []
     columns: list[tuple[int, ColumnPart]] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,19 @@ from ...codegen.values import NotFusable
 from ...errors import MemoryLimitError
 from ...plan import physical as p
 from ...plan.node import walk
+from ..apart import APART, apart, run_apart
 from ..bodies import Operators, run_operators
-from ..context import BuildReceipt, Context, Origin, PipelineReceipt
+from ..context import Context, Origin, PipelineReceipt
 from ..streaming import check_room
 from .buckets import far_off
 from .buffers import Memory
 from .columns import INT32
 from .device import is_out_of_memory, on_device
-from .finish import existing_groups
+from .finish import finisher_of
 from .gather import late_columns
 from .ordered_groups import ComingOut
 from .prepared import Learnt, Prepared, Ready, generated, laid_out
+from .receipts import of_one_run
 from .regions import Span
 from .relations import Relations
 from .rows import filter_rows
@@ -33,10 +36,11 @@ from .table import Table, check_rows, only
 from .upload import on_host
 
 DEVICE = "gpu"
+LEARNT = f"{DEVICE} learnt"
 ATTEMPTS = 8  # each of which learns something that the next one needs
 GROWTH = 4
 MOST_FOLDED = 1 << 31  # values of a sum in two parts
-ROWS, REPEATED = 0, 2  # what the state of an index counts, between them NULL keys
+ROWS, REPEATED = 0, 2  # of the state of an index: between them are NULL keys, behind them doubts
 
 DOUBT = "a value was close to 64 bits"
 SHORT = "there is too little memory for its indexes and groups"
@@ -66,19 +70,25 @@ class _Again(Exception):
 @on_device
 def pipeline(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> Table:
     """Run a pipeline fused when kernels hold it, else one operator at a time; the result is the same."""
-    held = node.prepared.get(DEVICE)
+    held, parts = node.prepared.get(DEVICE), node.prepared.get(APART)
+    if parts is not None:
+        return run_apart(parts, node, inputs, context, pipeline, _unfused)
     if isinstance(held, _Refused) and held.identities == _identities(node):
         return _in_parts(node, inputs, held.reason, context)
     try:
         return _fused(node, inputs, context)
     except NotFusable as refused:
-        identities = _identities(node)
-        if None not in identities:
-            node.prepared[DEVICE] = _Refused(identities, refused.message)
-        return _in_parts(node, inputs, refused.message, context)
+        parts = node.prepared[APART] = apart(node, refused)
+        if parts is None:
+            identities = _identities(node)
+            if None not in identities:
+                node.prepared[DEVICE] = _Refused(identities, refused.message)
+            return _in_parts(node, inputs, refused.message, context)
     except _Unfused as found:
         reason, receipt = found.reason, found.receipt
-    # Outside of the handler, since the error keeps what was allocated before memory ran out
+    # Outside of the handlers, since an error keeps what was allocated before memory ran out
+    if parts is not None:
+        return run_apart(parts, node, inputs, context, pipeline, _unfused)
     return _unfused(node, inputs, reason, context, receipt)
 
 
@@ -106,9 +116,8 @@ def _unfused(
     from . import OPERATORS, num_bytes  # which list this module's operator too
 
     check_room(node.body, context)
-    context.receipts[id(node)] = (
-        PipelineReceipt(reason) if receipt is None else dataclasses.replace(receipt, reason=reason)
-    )
+    done = receipt or PipelineReceipt()
+    context.receipts[id(node)] = lambda: dataclasses.replace(done, reason=reason)
     operators = Operators(OPERATORS, num_bytes)
     table: Table = run_operators(node.body, inputs, context, operators)
     return table
@@ -134,9 +143,10 @@ def _in_parts(node: p.Pipeline, inputs: tuple[Table, ...], reason: str, context:
             tables.append(pipeline(parts[number], inputs, context))
         else:
             tables.append(run_operators(child, inputs, context, operators))
-    kernels = [context.receipts.pop(id(part)) for part in parts.values()]
+    kernels = [context.receipts.pop(id(part))() for part in parts.values()]
     fused = f"{sum(r.fused for r in kernels)} of {len(kernels)} parts below run in kernels"
-    context.receipts[id(node)] = PipelineReceipt(f"{reason}; {fused}")
+    done = PipelineReceipt(f"{reason}; {fused}")
+    context.receipts[id(node)] = lambda: done
     table: Table = OPERATORS[type(node.body)](node.body, tuple(tables), context)
     return table
 
@@ -146,7 +156,9 @@ def _in_parts(node: p.Pipeline, inputs: tuple[Table, ...], reason: str, context:
 
 def _fused(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> Table:
     """Run a pipeline's kernels; raises `NotFusable`, and `_Unfused` where only this run has no answer."""
-    learnt: Learnt = node.prepared.setdefault(f"{DEVICE} learnt", Learnt())
+    learnt: Learnt | None = node.prepared.get(LEARNT)
+    if learnt is None:
+        learnt = node.prepared.setdefault(LEARNT, Learnt())
     for _ in range(ATTEMPTS):
         context.check()
         try:
@@ -176,12 +188,15 @@ def _run(node: p.Pipeline, inputs: tuple[Table, ...], context: Context, learnt: 
         memory, words = ready.launches.run(relations.columns)
     finally:
         context.hold(node, -ready.launches.nbytes)
-    context.bytes_read += ready.bytes
+    context.bytes_read += ready.receipt.bytes
+    states = ready.states_in(words)
+    done = partial(of_one_run, ready.receipt, [state[ROWS] for state in states], origin)
+    loading, preparing = relations.loading, launched - start - relations.loading
     try:
-        _check(node, prepared, ready, words, learnt)
+        _check(node, prepared, ready, words, states, learnt)
         table = _result(node.body, prepared, ready, memory, words, relations)
     except _Unfused as found:
-        found.receipt = _receipt(prepared, ready, relations, words, origin, launched - start, 0.0)
+        found.receipt = done(0.0, loading, preparing)
         raise
     filtered = isinstance(node.body, p.FilterRows) and p.aggregate_of(node.body) is not None
     if filtered and prepared.condition is None:
@@ -190,8 +205,7 @@ def _run(node: p.Pipeline, inputs: tuple[Table, ...], context: Context, learnt: 
         context.remarks[id(node)] = prepared.remark
     learnt.short_of_memory = False
     seconds = time.perf_counter() - launched
-    receipt = _receipt(prepared, ready, relations, words, origin, launched - start, seconds)
-    context.receipts[id(node)] = receipt
+    context.receipts[id(node)] = partial(done, seconds, loading, preparing)
     return table
 
 
@@ -212,45 +226,22 @@ def _prepared(
 
     There are no launches while a thread compiles.  Another run may lay them out anew meanwhile: these serve this one.
     """
-    held, groups = node.prepared.get(DEVICE), p.aggregate_of(node.body)
-    estimate = node.body.estimate if groups is None else groups.estimate
+    held = node.prepared.get(DEVICE)
     origin: Origin = "memory"
     if not isinstance(held, Prepared) or not relations.find(held.known):
-        held = node.prepared[DEVICE] = generated(node, relations, context, learnt, estimate)
+        held = generated(node, relations, context, learnt, _estimate(node.body))
+        node.prepared[DEVICE] = held
         origin = held.codes.result()[1] if held.codes.done() else "compiler"
     ready = held.ready
     if ready is None and held.codes.done():
-        ready = held.ready = laid_out(held, relations, learnt, estimate)
+        ready = held.ready = laid_out(held, relations, learnt, _estimate(node.body))
     return held, ready, origin
 
 
-def _receipt(
-    prepared: Prepared,
-    ready: Ready,
-    relations: Relations,
-    words: Any,
-    origin: Origin,
-    before: float,
-    seconds: float,
-) -> PipelineReceipt:
-    """What the kernels read: columns, each as often as a kernel reads it, and indexes; `before` seconds passed until their launch."""
-    made, builds = prepared.stages, []
-    for place, (index, span) in enumerate(zip(ready.indexes, ready.states, strict=True)):
-        rows, size = int(words[span.start // 8 + ROWS]), ready.index_sizes[place]
-        program, path = made.programs[place], prepared.path(place)
-        builds.append(BuildReceipt(path, index.shown, rows, size, program))
-    return PipelineReceipt(
-        kernel=prepared.path(len(made.programs) - 1),
-        rows=relations.rows(made.main.relations[0].leaf),
-        bytes=ready.bytes,
-        origin=origin,
-        seconds=seconds,
-        load_seconds=relations.loading,
-        compile_seconds=before - relations.loading,
-        operations=prepared.operations,
-        program=made.main,
-        builds=tuple(builds),
-    )
+def _estimate(body: p.Physical) -> float | None:
+    """How many groups are expected, or rows that come out."""
+    groups = p.aggregate_of(body)
+    return body.estimate if groups is None else groups.estimate
 
 
 def _check(
@@ -258,10 +249,10 @@ def _check(
     prepared: Prepared,
     ready: Ready,
     words: Any,
+    states: list[list[int]],
     learnt: Learnt,
 ) -> None:
     """Look at what the kernels reported; raises `_Again` or `_Unfused` where the answer is void."""
-    states = [_values(words, span) for span in ready.states]
     if any(state[-1] for state in states):
         raise _Unfused(DOUBT)
     indexes = zip(prepared.stages.indexes, states, strict=True)
@@ -291,7 +282,7 @@ def _check(
         if count > sink.lists[0].length:
             learnt.listed, prepared.ready = check_rows(count, "The join"), None
             raise _Again
-    better = far_off(ready.indexes, [int(state[ROWS]) for state in states], learnt.built)
+    better = far_off(ready.indexes, [state[ROWS] for state in states], learnt.built)
     if better:
         learnt.built |= better
         prepared.ready = None  # the next run lays its memory out for them
@@ -312,7 +303,7 @@ def _result(
             number: memory.column(span.part(0, count), INT32)
             for number, span in zip(main.rows_out, sink.lists, strict=True)
         }
-        if main.rows_out == (0,):
+        if main.rows_out == (0,) and count > 1:
             rows[0] = _ascending(rows[0])  # as operators give them
         return Table(late_columns(main, relations, rows, count), count)
     if sink.picking is not None:
@@ -322,8 +313,8 @@ def _result(
         groups = p.aggregate_of(body)
         assert groups is not None
         columns = groups.columns if prepared.condition is None else body.columns
-        made = existing_groups(main, sink.picking, memory, count, bounds, columns)
-        return only(made.table(relations), columns)
+        finisher = finisher_of(main, sink.picking, columns)
+        return only(finisher.table(memory, count, bounds, relations), columns)
     spans = {"out_i": sink.out_i, "out_f": sink.out_f}
     places = sink.results
     arrays = []

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ from ...codegen.values import Input, NotFusable
 from ...plan import physical as p
 from ...plan.text import tree
 from ..bodies import probed_leaf
-from ..context import Context, Origin
+from ..context import Context, Origin, PipelineReceipt
 from ..streaming import ORIGINS
 from . import launch
 from .buckets import with_buckets
@@ -37,6 +36,7 @@ from .buffers import blank_of
 from .launch import Given, Launch, Launches
 from .ordered_groups import ComingOut, coming_out_of, in_their_order, remark_of
 from .picking import Picking, picking, short_arrays
+from .receipts import of_every_run
 from .regions import Region, Regions, Span
 from .relations import Known, Relations
 from .unpacking import Unpacking, short_results, unpacking, with_packed_counts
@@ -96,20 +96,23 @@ class Sink:
 
 @dataclass(frozen=True)
 class Ready:
-    """The launches of a pipeline and where their results lie; `states` of indexes: rows, NULL keys, repeated keys, doubts.
-
-    `bytes` are those of columns, counted for each kernel that reads them, and of indexes.
-    """
+    """The launches of a pipeline and where their results lie; `states` of indexes: rows, NULL keys, repeated keys, doubts."""
 
     launches: Launches
     sink: Sink
     indexes: tuple[Index, ...]
     states: tuple[Span, ...]
-    bytes: int
+    receipt: PipelineReceipt
 
     @cached_property
-    def index_sizes(self) -> tuple[int, ...]:
-        return tuple(map(index_bytes, self.indexes))
+    def _places(self) -> Any:
+        words = [range(s.start // 8, s.start // 8 + s.length) for s in self.states]
+        return np.array(words, np.int64)
+
+    def states_in(self, words: Any) -> list[list[int]]:
+        """Return the states among the words of the small buffer."""
+        found: list[list[int]] = words[self._places].tolist()
+        return found
 
 
 @dataclass
@@ -127,10 +130,6 @@ class Prepared:
     condition: Condition | None = None
     remark: str | None = None
     ready: Ready | None = None
-
-    def path(self, program: int) -> Path:
-        """The file of a kernel."""
-        return self.files[program].path
 
 
 def generated(
@@ -215,7 +214,7 @@ def laid_out(
     if error is not None:
         raise NotFusable(f"a kernel could not be compiled: {error}") from error
     codes, _ = prepared.codes.result()
-    return _Builder(prepared, relations, learnt, estimate, codes).build()
+    return _Builder(prepared, relations, learnt, estimate, codes).build(prepared)
 
 
 class _Builder:
@@ -241,7 +240,7 @@ class _Builder:
         self.steps: list[Launch] = []
         self.held: list[Any] = []
 
-    def build(self) -> Ready:
+    def build(self, prepared: Prepared) -> Ready:
         made = self.made
         buffers = [buffer for index in self.indexes for buffer in index.buffers]
         spans = self.regions.indexes(buffers)
@@ -269,9 +268,9 @@ class _Builder:
             self.steps += sink.picking.steps()
         steps, held = tuple(self.steps), tuple(self.held)
         launches = Launches(steps, self.regions, blank_of(self.regions), held)
-        size = sum(self._bytes(program) for program in made.programs)
-        size += sum(map(index_bytes, self.indexes))
-        return Ready(launches, sink, self.indexes, states, size)
+        paths, read = [file.path for file in prepared.files], map(self._bytes, made.programs)
+        known = of_every_run(made, paths, self.indexes, sum(read), prepared.operations)
+        return Ready(launches, sink, self.indexes, states, known)
 
     def _build_step(
         self, program: Program, index: Index, code: bytes, spans: dict[str, Span]
@@ -384,10 +383,6 @@ def _columns(program: Program) -> Iterator[tuple[Input, Relation]]:
         yield source, program.relations[0]
     for element in program.elements:
         yield element.input, program.relations[element.relation]
-
-
-def index_bytes(index: Index) -> int:
-    return sum(np.dtype(b.type).itemsize * b.length for b in index.buffers)
 
 
 def power_of_two(least: int) -> int:

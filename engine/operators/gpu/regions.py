@@ -1,4 +1,4 @@
-"""Where the arrays of a pipeline's kernels lie: three buffers a run.
+"""Where the arrays of a pipeline's kernels lie: in three buffers a run, two of which share an allocation.
 
 What is small goes to the host in one copy after the last kernel: states of indexes, accumulators of few groups, counters.  Indexes
 are let go of after the run.  Large results stay: accumulators of many groups, lists of rows.

@@ -9,25 +9,27 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from operator import attrgetter
 from typing import Protocol
 
 import pyarrow as pa
 
 from ...codegen.groups.results import domain
 from ...codegen.inputs import input_of
-from ...codegen.relations import Relation
+from ...codegen.relations import TRUTH, TRUTHS, Relation
 from ...codegen.values import Input, NotFusable
 from ...plan import physical as p
 from ...plan.expr import Column, Expr, columns_of, new_column
+from ...plan.types import BOOLEAN
 from ...storage.cache import CacheKey
 from ...storage.encodings import EncodedColumn
 from ..context import Context
 from .columns import INT64, reinterpret
 from .derived import derived
 from .dictionaries import Held
-from .encoded import ScanColumns, cache_keys, cached_columns, plain_column, scan_columns
+from .encoded import cache_keys, plain_column, scan_columns
 from .expressions import evaluate
 from .scan import DEVICE, row_groups
 from .stored import stored_columns
@@ -35,8 +37,10 @@ from .table import Table, to_device
 
 Scan = p.ParquetScan | p.MemoryScan
 Key = tuple[int, int]  # identity of a leaf and of its column
-# A leaf, its scan and that one's rows, and what is read of it: names there, and keys
-CachedScan = tuple[p.Physical, Scan, int, tuple[tuple[str, Key], ...]]
+# What the generator is told of a column, besides the column and its dictionary
+_TOLD = attrgetter(
+    *("width", "nullable", "base", "step", "codes", "machine", "raw"), *("ascending", "clustered")
+)
 
 
 class Leaf(Protocol):
@@ -58,21 +62,59 @@ class Leaf(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Names:
+    """What the columns of a scan are called in its table, and by what keys the cache has them."""
+
+    scan: Scan
+    _keys: dict[str, CacheKey] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def sources(self) -> Mapping[Column, str]:
+        return dict(zip(self.scan.made, self.scan.sources, strict=True))
+
+    def key(self, source: str) -> CacheKey:
+        """Return the key of a column, encoded."""
+        found = self._keys.get(source)
+        if found is None:
+            (found,) = cache_keys(self.scan, [source])
+            self._keys[source] = found
+        return found
+
+
+@dataclass(frozen=True)
+class KnownScan:
+    """A leaf that is a scan, how many rows that one has, and what is read of it: names there, and keys."""
+
+    node: p.Physical
+    names: Names
+    rows: int
+    reads: tuple[tuple[str, Key], ...]
+
+
 class ScanLeaf:
     """A scan whose columns are in the cache."""
 
-    def __init__(self, found: ScanColumns, context: Context) -> None:
-        self.scan, self.rows = found.scan, found.rows
-        self._encoded, self._context = dict(found.encoded), context
+    def __init__(
+        self, names: Names, encoded: Mapping[str, EncodedColumn], rows: int, context: Context
+    ) -> None:
+        self.names, self.rows = names, rows
+        self._encoded, self._context = dict(encoded), context
 
-    @cached_property
-    def sources(self) -> dict[Column, str]:
-        return dict(zip(self.scan.made, self.scan.sources, strict=True))
+    @property
+    def scan(self) -> Scan:
+        return self.names.scan
+
+    @property
+    def sources(self) -> Mapping[Column, str]:
+        return self.names.sources
 
     def encoded(self, column: Column) -> EncodedColumn | None:
         source = self.sources[column]
         if source not in self._encoded:
-            self._encoded |= cached_columns(self.scan, [source], self._context) or {}
+            found = self._context.cache.get(self.names.key(source))
+            if isinstance(found, EncodedColumn):
+                self._encoded[source] = found
         return self._encoded.get(source)
 
     def narrow(self, column: Column) -> EncodedColumn | None:
@@ -89,7 +131,7 @@ class ScanLeaf:
 
     def origin(self, column: Column) -> CacheKey | None:
         """Return what names a column of a version of a table; None for a table that has no identity."""
-        (key,) = cache_keys(self.scan, [self.sources[column]])
+        key = self.names.key(self.sources[column])
         return None if key.source is None else key
 
 
@@ -143,15 +185,15 @@ class Known:
     leaves: tuple[tuple[p.Physical, Scan | None, int], ...]
 
     @cached_property
-    def scans(self) -> Mapping[int, CachedScan]:
-        """The leaves that are scans by their identity, with what is read of each by its name there."""
+    def scans(self) -> Mapping[int, KnownScan]:
+        """The leaves that are scans, by their identity."""
         found = {}
         for node, scan, rows in self.leaves:
             if scan is not None:
-                sources = dict(zip(scan.made, scan.sources, strict=True))
+                names = Names(scan)
                 reads = self.read_of(node)
-                names = tuple((sources[read.column], read.key) for read in reads)
-                found[id(node)] = node, scan, rows, names
+                pairs = tuple((names.sources[read.column], read.key) for read in reads)
+                found[id(node)] = KnownScan(node, names, rows, pairs)
         return found
 
     @cached_property
@@ -164,12 +206,11 @@ class Known:
     def cached(self) -> tuple[tuple[CacheKey, weakref.ref[EncodedColumn]], ...]:
         """For each of `scanned` its key in the cache, and the column."""
         found: list[tuple[CacheKey, weakref.ref[EncodedColumn]]] = []
-        for _, scan, _, names in self.scans.values():
-            keys = cache_keys(scan, [name for name, _ in names])
-            for key, (_, read) in zip(keys, names, strict=True):
+        for scan in self.scans.values():
+            for name, read in scan.reads:
                 ref = self.scanned[read].encoded
                 assert ref is not None
-                found.append((key, ref))
+                found.append((scan.names.key(name), ref))
         return tuple(found)
 
     @cached_property
@@ -196,7 +237,7 @@ class Relations:
         self.inputs, self.context, self.repeating = inputs, context, repeating
         self.loading = 0.0  # seconds in which columns were brought into the cache
         self._leaves: dict[int, tuple[p.Physical, Leaf]] = {}
-        self._scans: Mapping[int, CachedScan] = {}
+        self._scans: Mapping[int, KnownScan] = {}
         self._reads: dict[Key, Read] = {}
         self.columns: dict[Key, EncodedColumn] = {}
 
@@ -204,7 +245,7 @@ class Relations:
 
     def rows(self, leaf: p.Physical) -> int:
         scan = self._scans.get(id(leaf))
-        return self.leaf(leaf).rows if scan is None else scan[2]
+        return self.leaf(leaf).rows if scan is None else scan.rows
 
     def column(self, leaf: p.Physical, column: Column) -> Input:
         key = id(leaf), column.id
@@ -244,17 +285,19 @@ class Relations:
             found: Leaf
             if isinstance(leaf, p.Stored):
                 found = StoredLeaf(self.inputs[leaf.number])
+            elif leaf is TRUTHS:
+                found = StoredLeaf(Table({TRUTH.id: _truths()}, len(TRUTHS.rows)))
             elif id(leaf) in self._scans:
-                _, scan, rows, names = self._scans[id(leaf)]
-                there = {name: self.columns[key] for name, key in names}
-                found = ScanLeaf(ScanColumns(scan, there, rows, False), self.context)
+                scan = self._scans[id(leaf)]
+                there = {name: self.columns[key] for name, key in scan.reads}
+                found = ScanLeaf(scan.names, there, scan.rows, self.context)
             else:
                 assert isinstance(leaf, p.ParquetScan | p.MemoryScan)
                 start = time.perf_counter()
                 columns = scan_columns(leaf, self.context)
                 if columns.loaded:
                     self.loading += time.perf_counter() - start
-                found = ScanLeaf(columns, self.context)
+                found = ScanLeaf(Names(columns.scan), columns.encoded, columns.rows, self.context)
             self._leaves[id(leaf)] = leaf, found  # the node too, so that no other gets its identity
         return self._leaves[id(leaf)][1]
 
@@ -331,6 +374,11 @@ class Relations:
         return self.context.derived(leaf, self.rows(leaf), expr, made)
 
 
+@cache
+def _truths() -> Held:
+    return to_device(pa.array([False, True]), BOOLEAN)
+
+
 def own_column(relation: Relation, column: Column) -> Column:
     """Return the leaf's column of which a relation has an alias, or the column itself."""
     for own, alias in relation.aliases.items():
@@ -344,10 +392,4 @@ def _alike(one: Input, other: Input) -> bool:
     same = one.values is other.values
     if not same and one.values is not None and other.values is not None:
         same = one.values.equals(other.values)
-    return same and all(
-        getattr(one, name) == getattr(other, name)
-        for name in (
-            *("width", "nullable", "base", "step", "codes", "machine", "raw"),
-            *("ascending", "clustered"),
-        )
-    )
+    return same and bool(_TOLD(one) == _TOLD(other))

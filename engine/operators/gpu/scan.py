@@ -205,7 +205,7 @@ def _values(codes: plc.Column, column: EncodedColumn) -> Held:
     """Return what all or some of a column's codes stand for."""
     if isinstance(column.encoding, Dictionary):
         return numbered(codes, to_device(column.encoding.values, column.type))
-    return decode_on_device(codes, column, device_type(column.type))
+    return decode_on_device(codes, column.encoding, device_type(column.type))
 
 
 def _cut(whole: Held, table: ParquetTable, selection: tuple[RowGroups, ...]) -> Held:

@@ -54,12 +54,14 @@ def on_host(
     if not table.num_rows:
         empty = {c: pa.array([], arrow_type(c.type)) for c in columns}
         return HostColumns(empty, uploaded)
-    if table.num_rows > most_rows or _expected_bytes(table, columns) > MOST_BYTES:
+    if table.num_rows > most_rows:
         return None
     if fetch_rows.saves(table, columns):
         found = fetch_rows.fetched(table, columns, MOST_BYTES)
         if found is not None:
             return found
+    if _expected_bytes(table, columns) > MOST_BYTES:
+        return None
     landing = Landing()
     parts = [_added(part, landing) for part in _lying(table, columns)]
     if landing.size > MOST_BYTES or not all(parts):
