@@ -231,8 +231,13 @@ def test_rounding(function: str, kind: str, digits: int | None) -> None:
         if kind != "hugeint"
         else pa.array([None, *(int(v * 10) for v in halves)], to_arrow(key.type))
     )
-    expr = infer.call(function, [ColumnRef(key), *extra])
-    assert_same(computed(expr, scan_of({"c": values}, [key])), ordered=True)
+    node = computed(infer.call(function, [ColumnRef(key), *extra]), scan_of({"c": values}, [key]))
+    from fuseline.operators import gpu
+
+    if (function, kind) == ("round", "hugeint") and digits is not None and digits < 0:
+        assert "may have a digit more" in (gpu.unsupported(node) or "")
+    else:
+        assert_same(node, ordered=True)
 
 
 FLOATING = (

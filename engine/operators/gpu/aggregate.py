@@ -167,7 +167,7 @@ def _ask(
     args = _arguments(call, groups)
     is_distinct = call.distinct or call.function == "approx_count_distinct"
     if is_distinct and call.args and call.function not in _BLIND_TO_DUPLICATES:
-        key: Hashable = ("distinct", tuple(a.key for a in args))
+        key: Hashable = ("distinct", tuple(a.key for a in args), _order_keys(call))
         if key not in variants:
             variants[key] = _distinct_rows(args, groups, call)
         groups = variants[key]
@@ -222,17 +222,22 @@ def _kept(argument: Argument, keep: Argument, groups: Groups) -> Argument:
 
 
 def _distinct_rows(args: list[Argument], groups: Groups, call: AggregateCall) -> Groups:
-    """Return the groups of the first row for each combination of keys and arguments."""
+    """Return the groups of the first row for each combination of keys and arguments, of which alone the order is computed."""
     rows = first_of_each(plc.Table([*groups.keys, *(as_key(a.column) for a in args)]))
     columns: dict[int, Held] = {
         a.column.id: arg.column
         for a, arg in zip([a for a in call.args if isinstance(a, ColumnRef)], args, strict=True)
     }
+    columns |= {column.id: groups.columns[column.id] for column in _order_keys(call)}
     return _subset(groups, rows, columns)
 
 
+def _order_keys(call: AggregateCall) -> tuple[Column, ...]:
+    return tuple(k.expr.column for k in call.order if isinstance(k.expr, ColumnRef))
+
+
 def _ordered_rows(call: AggregateCall, groups: Groups) -> Groups:
-    keys = [groups.source(k.expr.column) for k in call.order if isinstance(k.expr, ColumnRef)]
+    keys = [groups.source(column) for column in _order_keys(call)]
     directions = [
         (k.descending, k.nulls_first) for k in call.order if isinstance(k.expr, ColumnRef)
     ]

@@ -135,13 +135,14 @@ def _test(column: plc.Column, test: Callable[[plc.Column], plc.Column]) -> plc.C
 
 
 def _round_refusal(call: Call) -> str | None:
-    """A column of digits, integers, which have digits only before the point, and decimals that cannot become longer."""
+    """A column of digits, integers, which have digits only before the point, and decimals that cannot become longer but may."""
     source = call.args[0].type
     if len(call.args) > 1 and not isinstance(call.args[1], Literal):
         return f"{call.function}() with a column of digits"
     if source.is_integer and len(call.args) > 1:
         return f"{call.function}() of {source} to tens"
-    if source.precision == MAX_DECIMAL_DIGITS and (_digits(call) or 0) < 0:
+    to_tens = call.function == "round" and (_digits(call) or 0) < 0
+    if source.precision == MAX_DECIMAL_DIGITS and to_tens:
         return f"{call.function}() of {source} to tens, which may have a digit more"
     return None
 
