@@ -6,7 +6,7 @@ import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
 
-from .errors import FuselineError
+from .errors import FuselineError, install
 
 PACKAGES = {
     "base": ("pyarrow", "numpy", "numba", "sqlglot", "rich", "typer"),
@@ -60,7 +60,7 @@ def _answers(console: object, device: str) -> bool:
 def _gpu_missing() -> str | None:
     """Return why the GPU cannot be used, with the remedy, or None."""
     if _version("pylibcudf-cu13") is None and not _importable("pylibcudf"):
-        return "pylibcudf is not installed: pip install 'fuseline[cuda13]'."
+        return f"pylibcudf is not installed: {install('cuda13')}."
     from .operators import gpu
 
     available, reason = gpu.available()

@@ -134,6 +134,11 @@ class ConnectionClosed(FuselineError):
     """A call on a connection after `close()`."""
 
 
+def install(extra: str) -> str:
+    """Return the command that installs an extra, also from a clone."""
+    return f"pip install 'fuseline[{extra}]' (in a clone '.[{extra}]')"
+
+
 def caret(text: str, span: Span) -> str:
     """Return the line of `text` that holds `span`, with carets below the place."""
     start = min(span.start, len(text))

@@ -27,6 +27,8 @@ _PIECE = re.compile(
     r"\b[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\1\$|;",
     re.DOTALL,
 )
+_NAME = re.compile(r"[a-z_]\w*", re.IGNORECASE)
+_MOST_ARGUMENTS = re.compile(r"supported arguments \((\d+)\)|Expected at most (\d+) arguments")
 _DUCKDB = DuckDB()
 _PLACEHOLDERS = (TokenType.PLACEHOLDER, TokenType.QDCOLON)
 _BEFORE_AN_ITEM = (TokenType.COMMA, TokenType.L_PAREN, TokenType.SELECT, TokenType.GROUP_BY)
@@ -209,11 +211,36 @@ def _parse_error(error: sqlglot.errors.ParseError, tokens: list[Token], piece: P
     if token is None:
         return ParseError(f"Syntax error{expected}.", Span(piece.end, piece.end))
     span = Span(piece.start + token.start, piece.start + token.end + 1)
+    given = _wrong_arguments(str(details.get("description", "")), tokens[: tokens.index(token) + 1])
+    if given is not None:
+        name, complaint = given
+        return ParseError(f"{name.text}() {complaint}.", Span(piece.start + name.start, span.end))
     if token is tokens[-1] and "Unexpected token" not in str(details.get("description")):
         return ParseError(f"Syntax error at the end of the statement{expected}.", span)
     return ParseError(
         f'Syntax error at or near "{piece.text[span.start : span.end]}"{expected}.', span
     )
+
+
+def _wrong_arguments(description: str, tokens: Sequence[Token]) -> tuple[Token, str] | None:
+    """Return the name of a function and what is wrong with the number of its arguments; `tokens` end with the parenthesis behind these."""
+    if tokens[-1].token_type is not TokenType.R_PAREN:
+        return None
+    name, depth = None, 0
+    for before, token in zip(tokens[-2::-1], tokens[:0:-1], strict=True):
+        depth += (token.token_type is TokenType.R_PAREN) - (token.token_type is TokenType.L_PAREN)
+        if depth == 0:
+            name = before
+            break
+    if name is None or not _NAME.fullmatch(name.text):
+        return None
+    found = _MOST_ARGUMENTS.search(description)
+    if found:
+        most = int(found[1] or found[2])
+        return name, f"takes at most {most} argument{'' if most == 1 else 's'}"
+    if description.startswith("Required") and tokens[-2].token_type is TokenType.L_PAREN:
+        return name, "needs arguments"
+    return None
 
 
 def _expected(description: str) -> str:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..errors import DeviceError
+from ..errors import DeviceError, install
 
 if TYPE_CHECKING:
     from ..connection import Result
@@ -48,7 +48,7 @@ def to_cudf(result: Result) -> Any:
     try:
         import cudf
     except ImportError as error:
-        raise DeviceError("cudf is not installed: pip install 'fuseline[cudf]'.") from error
+        raise DeviceError(f"cudf is not installed: {install('cudf')}.") from error
     if result.device != "gpu":
         return cudf.DataFrame.from_arrow(result.to_arrow())
     from ..operators.gpu.table import plc_table

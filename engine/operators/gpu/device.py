@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from ...errors import install
 from ..context import Context
 from . import host as hosts
 
@@ -29,7 +30,7 @@ def available() -> tuple[bool, str]:
     """Return whether a GPU can be used, and if not, what is missing; makes no CUDA context."""
     for module in ("pylibcudf", "rmm", "cuda.bindings"):
         if not _importable(module):
-            return False, f"{module} is not installed: pip install 'fuseline[cuda13]'."
+            return False, f"{module} is not installed: {install('cuda13')}."
     from cuda.bindings import runtime
 
     success = runtime.cudaError_t.cudaSuccess
