@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .combining import How, join_plans, set_operation
-from .errors import ExecutionError, FuselineError, InvalidQuery, in_text
+from .errors import ExecutionError, InvalidQuery, in_text
 from .functions import Expression, as_column, count, sort_key
 from .group_by import GroupBy
 from .other_names import missing
@@ -281,11 +281,8 @@ class Frame:
     # Inside
 
     def _run(self) -> Result:
-        try:
+        with in_text(self._text):
             result = self._connection.run(self._plan, self._key)
-        except FuselineError as error:
-            error.with_text(self._text)
-            raise
         self._profile = result.profile
         return result
 

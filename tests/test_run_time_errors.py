@@ -10,6 +10,7 @@ import pytest
 
 import fuseline
 from fuseline import col, errors
+from tests.marks import assert_marks
 
 ROWS = 40
 LARGEST = 2**63 - 1
@@ -75,18 +76,6 @@ def test_the_place_of_what_raises(
         connection.sql(marked.replace("^", "")).fetchall()
     assert_marks(caught.value, marked, message)
     assert connection.sql("select n + 1 from one").fetchall() == [(2,)]
-
-
-def assert_marks(error: errors.FuselineError, marked: str, message: str = "") -> None:
-    """The message has the text, and the caret is below what is between the two marks of it, to the end of the line."""
-    before, inside, _ = (part.split("\n") for part in marked.split("^"))
-    number, start = len(before), before[-1]
-    line = marked.replace("^", "").split("\n")[number - 1]
-    indent = "".join("\t" if c == "\t" else " " for c in start)
-    prefix = f"LINE {number}: "
-    sentence, *place = str(error).split("\n")
-    assert message in sentence
-    assert place == [prefix + line, " " * len(prefix) + indent + "^" * len(inside[0])]
 
 
 def test_a_statement_of_a_script(connection: fuseline.Connection) -> None:

@@ -206,7 +206,7 @@ def test_random_joins(tmp_path: Path) -> None:
     ):
         connections = Connections(fused, unfused)
 
-        @random_settings(EXAMPLES // 8)
+        @random_settings(EXAMPLES // 4)
         @given(tables=table_sets(), query=joins())
         def attempt(tables: dict[str, pa.Table], query: str) -> None:
             check(connections, tables, query, Ordering(False))

@@ -7,6 +7,7 @@ import pytest
 
 import fuseline
 from fuseline import errors
+from tests.marks import assert_marks
 from tests.sql.tables import T, U
 
 
@@ -96,14 +97,9 @@ CASES = [
 def test_each_error_says_what_where_and_why(
     kind: type[errors.FuselineError], marked: str, message: str, connection: fuseline.Connection
 ) -> None:
-    start, end = marked.index("^"), marked.rindex("^") - 1
-    query = marked.replace("^", "")
     with pytest.raises(kind) as caught:
-        connection.sql(query)
-    sentence, line, caret = str(caught.value).split("\n")
-    assert message in sentence
-    assert line == f"LINE 1: {query}"
-    assert caret == " " * (len("LINE 1: ") + start) + "^" * (end - start)
+        connection.sql(marked.replace("^", ""))
+    assert_marks(caught.value, marked, message)
 
 
 def test_the_line_of_a_long_query_is_shown(connection: fuseline.Connection) -> None:

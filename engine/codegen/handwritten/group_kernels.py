@@ -16,16 +16,8 @@ COUNT, MEASURE, PLACES = "group_count", "group_measure", "group_places"
 PICK, UNPACK = "group_pick", "group_unpack"
 MEASURED, WIDE, NARROW, SHORT = 4, 4, 2, 2  # arrays that one launch takes
 COMPONENTS = 4  # of the groups' numbers that one launch writes
-COMPONENT = (
-    "factor",
-    "shift",
-    "above",
-    "above_shift",
-    "size",
-    "low",
-    "width",
-    "at",
-)  # what it is told of each
+# What it is told of each
+COMPONENT = ("factor", "shift", "above", "above_shift", "size", "low", "width", "at")
 WIDTHS = (1, 2, 4, 8)  # bytes of what it writes
 RANGES = 1 << 13  # at most: warps that a device holds at a time
 LEAST_SHARE = 256
