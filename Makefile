@@ -37,6 +37,10 @@ install: $(READY) ## the virtual environment, with the cuda13 extra where there 
 test: $(READY) ## all tests
 	$(PYTEST) $(ARGS)
 
+.PHONY: nightly
+nightly: $(READY) ## tests that take minutes, draw new seeds, or measure time
+	$(PYTEST) -m nightly --timeout 3600 $(ARGS)
+
 .PHONY: bench
 bench: $(READY) ## the 22 TPC-H queries on Fuseline and DuckDB: SUITE=tpch (or ssb) SF=1 ENGINES=fuseline,duckdb REPEAT=3 OUT=out
 	$(PY) -m benchmarks.run $(SUITE) --sf $(SF) --engines $(ENGINES) --repeat $(REPEAT) \

@@ -39,12 +39,14 @@ def pytest_configure() -> None:
     settings.load_profile("fuseline")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     missing = missing_for_gpu()
-    if missing:
-        for item in items:
-            if item.get_closest_marker("gpu"):
-                item.add_marker(pytest.mark.skip(reason=missing))
+    by_night = "nightly" in config.option.markexpr
+    for item in items:
+        if missing and item.get_closest_marker("gpu"):
+            item.add_marker(pytest.mark.skip(reason=missing))
+        if not by_night and item.get_closest_marker("nightly"):
+            item.add_marker(pytest.mark.skip(reason="runs with make nightly"))
 
 
 @pytest.fixture(scope="session", params=["cpu", pytest.param("gpu", marks=pytest.mark.gpu)])
