@@ -1,28 +1,24 @@
-"""The connection: a catalog, settings, a device, and the way of a query from text to result."""
+"""The connection: a catalog, and the way of a query from its text to what `running` runs."""
 
 from __future__ import annotations
 
-import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from .backends import cache_limits, check_placement, load_backends, resolve_device, table_scan
 from .catalog import Catalog, file_paths
-from .errors import ConnectionClosed, DataError, FuselineError, InvalidQuery
+from .errors import ConnectionClosed, FuselineError, InvalidQuery
 from .import_ahead import import_ahead
-from .operators.context import Context, Stop
 from .plan.expr import new_column
 from .plan.logical import Logical, Scan, Table
-from .plan.node import Node
 from .plan.physical import Physical
 from .plan.statements import Query
-from .prepared import Parameters, PlanCache, Prepared
-from .runtime.executor import Result, Schedule, execute, load_columns, schedule_of
+from .prepared import Parameters, Prepared
+from .running import TOO_DEEP, Observer, QueryRunner
+from .runtime.executor import Result
 from .settings import Settings
 from .storage.cache import ColumnCache
 
@@ -33,9 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Connection", "Result", "connect"]
 
-TOO_DEEP = "The query is nested too deeply: write it in several statements, with tables in between."
 Path = str | PathLike[str]
-Observer = Callable[[str, Node], None]
 
 
 def connect(device: str | None = None, **settings: object) -> Connection:
@@ -61,32 +55,34 @@ class Connection:
 
     def __init__(self, settings: Settings | None = None) -> None:
         self.catalog = Catalog({"fuseline_columns": self._cached_columns})
-        self._settings = self._initial = settings or Settings.from_environment()
-        self._device = resolve_device(self._settings)
-        self._backends = load_backends(self._device, self._settings)
-        self.cache = ColumnCache(cache_limits(self._device, self._settings))
-        self._plans = PlanCache(self.catalog)
-        self._running: set[Stop] = set()
-        self._lock = threading.RLock()
+        self._initial = settings or Settings.from_environment()
+        self._runner = QueryRunner(self.catalog, self._initial)
         self._closed = False
-        import_ahead(self._device)
+        import_ahead(self.device)
 
     @property
     def device(self) -> str:
         """Where queries run: gpu or cpu."""
-        return self._device
+        return self._runner.device
 
     @property
     def settings(self) -> Settings:
-        return self._settings
+        return self._runner.settings
+
+    @property
+    def cache(self) -> ColumnCache:
+        """The columns that are kept for the next query."""
+        return self._runner.cache
 
     def set_option(self, name: str, value: object) -> None:
         """Change a setting, as SET does; raises `UnknownName`, `InvalidQuery` or `DeviceError` and changes nothing."""
-        self._configure(self._settings.with_option(name, value))
+        self._check_open()
+        self._runner.configure(self.settings.with_option(name, value))
 
     def reset_option(self, name: str) -> None:
         """Give a setting back the value that it had when the connection was opened, as RESET does."""
-        self._configure(self._settings.with_value_of(name, self._initial))
+        self._check_open()
+        self._runner.configure(self.settings.with_value_of(name, self._initial))
 
     # Tables and queries
 
@@ -156,7 +152,7 @@ class Connection:
         from .storage.memory import MemoryTable
 
         self._check_open()
-        on_device = ingest_device(name, source) if self._device == "gpu" else None
+        on_device = ingest_device(name, source) if self.device == "gpu" else None
         table = on_device or MemoryTable(name, ingest(source))
         self.forget(self.catalog.put(table))
         _warn_of_columns(name, table.unsupported)
@@ -175,52 +171,31 @@ class Connection:
     def run(self, plan: Logical, key: object = None, timed: bool = False) -> Result:
         """Run a plan; `key` is what `sql` gave the Frame, `timed` waits for the GPU after each node."""
         self._check_open()
-        start = time.perf_counter()
-        prepared = self._prepared(plan, key)
-        with self._query(prepared.text) as context:
-            try:
-                return self._executed(prepared, context, timed, start)
-            except DataError:
-                if not prepared.stale_tables():
-                    raise
-                # A file has been written while it was read: nothing of that was kept
-                return self._executed(prepared, context, timed, start)
+        return self._runner.run(plan, key, timed)
 
     def physical(self, plan: Logical, observer: Observer | None = None) -> Physical:
         """Return the placed physical plan of a query; `observer` gets each step that changed something."""
         self._check_open()
-        prepared = self._prepared(plan, None)
-        self._refresh(prepared)
-        return self._plan(prepared.plan, observer)
+        return self._runner.physical(plan, observer)
 
     def load(self, plan: Logical) -> None:
         """Bring a table's columns into the column cache; raises `InvalidQuery` for a plan that is more than that."""
-        scan = table_scan(self.physical(plan))
-        if self._settings.fuse == "never":
-            self.run(plan)
-            return
-        with self._query(None) as context:
-            load_columns(scan, self._backends, context)
+        self._check_open()
+        self._runner.load(plan)
 
     def interrupt(self) -> None:
         """Stop what other threads run on this connection: there it raises `KeyboardInterrupt`."""
-        with self._lock:
-            for stopped in self._running:
-                stopped.asked = True
+        self._runner.interrupt()
 
     def forget(self, entry: object) -> None:
         """Drop the cached columns of a table that left the catalog; another entry, or None, has none."""
-        identity = getattr(entry, "identity", None)
-        if identity is not None:
-            self.cache.drop(identity)
+        self._runner.forget(entry)
 
     def close(self) -> None:
         """Let tables, plans and cached columns go; later calls raise `ConnectionClosed`, but for another `close`."""
-        with self._lock:
-            self._closed = True
-            self.catalog = Catalog()
-            self.cache.clear()
-            self._plans.clear()
+        self._closed = True
+        self.catalog = Catalog()
+        self._runner.clear()
 
     def __enter__(self) -> Connection:
         return self
@@ -230,49 +205,16 @@ class Connection:
 
     def __repr__(self) -> str:
         tables = len(self.catalog.names())
-        state = "closed" if self._closed else f"on the {self._device}, {tables} tables"
+        state = "closed" if self._closed else f"on the {self.device}, {tables} tables"
         return f"<fuseline.Connection: {state}>"
 
     # Inside
-
-    @contextmanager
-    def _query(self, text: str | None) -> Iterator[Context]:
-        """What a query gets to run in; others may interrupt it, and its errors point into its text."""
-        settings, stopped = self._settings, Stop()
-        with self._lock:
-            self._running.add(stopped)
-        try:
-            yield Context(
-                self.cache,
-                stopped.check,
-                settings.threads,
-                settings.cache_dir,
-                settings.fuse,
-                settings.deterministic,
-                settings.memory_limit,
-            )
-        except FuselineError as error:
-            error.with_text(text)
-            raise
-        except RecursionError:
-            raise InvalidQuery(TOO_DEEP) from None
-        finally:
-            with self._lock:
-                self._running.discard(stopped)
 
     def _check_open(self) -> None:
         if self._closed:
             raise ConnectionClosed(
                 "This connection is closed: open another with fuseline.connect()."
             )
-
-    def _configure(self, new: Settings) -> None:
-        self._check_open()
-        with self._lock:
-            device = resolve_device(new)
-            self._backends = load_backends(device, new)
-            self._device, self._settings = device, new
-            self.cache.set_limits(cache_limits(device, new))
 
     def _cached_columns(self) -> Table:
         from .storage.cached_columns import CachedColumnsTable
@@ -289,7 +231,7 @@ class Connection:
         """Return the last statement's rows, or for a query what is needed to run it."""
         self._check_open()
         start = time.perf_counter()
-        answer: Prepared | Answer | None = self._plans.find_text(text, params)
+        answer: Prepared | Answer | None = self._runner.plans.find_text(text, params)
         if not isinstance(answer, Prepared) or answer.stale_tables():
             answer = self._bind(text, params)
         if isinstance(answer, Prepared):
@@ -319,66 +261,8 @@ class Connection:
         if not answers:
             raise InvalidQuery("There is no statement in the text.")
         if len(answers) == 1 and isinstance(answers[0], Prepared):
-            self._plans.keep_text(text, params, answers[0], version)
+            self._runner.plans.keep_text(text, params, answers[0], version)
         return answers[-1]
-
-    def _prepared(self, plan: Logical, key: object) -> Prepared:
-        return key if isinstance(key, Prepared) else self._plans.of_plan(plan)
-
-    def _refresh(self, prepared: Prepared) -> None:
-        """Give a plan the files as they are now; raises `DataError` when they no longer have its columns."""
-        stale = prepared.stale_tables()
-        if stale:
-            renewed = {table: table.reopened() for table in stale}
-            for old, new in renewed.items():
-                self.catalog.replace_table(old, new)
-                self.forget(old)
-            prepared.replace_tables(renewed)
-
-    def _executed(self, prepared: Prepared, context: Context, timed: bool, start: float) -> Result:
-        """Plan a query for the files as they are now, where that is to be done, and run it."""
-        settings = self._settings
-        schedule, cached = self._planned(prepared)
-        seconds = prepared.take_spent() + time.perf_counter() - start
-        result = execute(
-            schedule,
-            self._backends,
-            context,
-            timed=timed or settings.debug > 0,
-            memory_limit=settings.memory_limit,
-            spill_dir=settings.spill_dir,
-            spill_memory=settings.spill_memory,
-            planned=(seconds, cached),
-        )
-        if settings.debug > 0:
-            from .trace import show_run
-
-            show_run(schedule.plan, result.profile, settings.debug)
-        return result
-
-    def _planned(self, prepared: Prepared) -> tuple[Schedule, bool]:
-        """Return the physical plan under the settings of now, and whether it was known."""
-        self._refresh(prepared)
-        settings = self._settings
-        if prepared.settings == settings and (schedule := prepared.schedule) is not None:
-            return schedule, True
-        schedule = schedule_of(self._plan(prepared.plan, _observer(settings.debug)))
-        prepared.schedule, prepared.settings = schedule, settings
-        return schedule, False
-
-    def _plan(self, plan: Logical, observer: Observer | None) -> Physical:
-        from .planner import plan_query
-
-        physical = plan_query(
-            plan,
-            device=self._device,
-            unsupported=self._backends[self._device].unsupported,
-            observer=observer,
-            check=self._settings.check,
-            fuse=self._settings.fuse,
-        )
-        check_placement(physical, self._backends, self._settings)
-        return physical
 
 
 def _warn_of_columns(name: str, unsupported: Mapping[str, str]) -> None:
@@ -389,11 +273,3 @@ def _warn_of_columns(name: str, unsupported: Mapping[str, str]) -> None:
             f'The table "{name}" is without the columns {columns}, whose types have no SQL type here.',
             stacklevel=3,
         )
-
-
-def _observer(debug: int) -> Observer | None:
-    if debug < 3:
-        return None
-    from .trace import show_step
-
-    return show_step

@@ -1,0 +1,181 @@
+"""How a connection runs bound queries: planned for the settings and files of now, executed on its device, stopped from outside."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from .backends import cache_limits, check_placement, load_backends, resolve_device, table_scan
+from .catalog import Catalog
+from .errors import DataError, FuselineError, InvalidQuery
+from .operators.context import Context, Stop
+from .plan.logical import Logical
+from .plan.node import Node
+from .plan.physical import Physical
+from .prepared import PlanCache, Prepared
+from .runtime.executor import Result, Schedule, execute, load_columns, schedule_of
+from .settings import Settings
+from .storage.cache import ColumnCache
+
+TOO_DEEP = "The query is nested too deeply: write it in several statements, with tables in between."
+Observer = Callable[[str, Node], None]
+
+
+class QueryRunner:
+    """The settings, backends and caches of one connection, and the queries that run with them, maybe in several threads."""
+
+    def __init__(self, catalog: Catalog, settings: Settings) -> None:
+        self.catalog = catalog
+        self.settings = settings
+        self.device = resolve_device(settings)
+        self.backends = load_backends(self.device, settings)
+        self.cache = ColumnCache(cache_limits(self.device, settings))
+        self.plans = PlanCache(catalog)
+        self._running: set[Stop] = set()
+        self._lock = threading.RLock()
+
+    def configure(self, new: Settings) -> None:
+        """Go on with other settings; raises `DeviceError` and changes nothing where they ask for a GPU that cannot be used."""
+        with self._lock:
+            device = resolve_device(new)
+            self.backends = load_backends(device, new)
+            self.device, self.settings = device, new
+            self.cache.set_limits(cache_limits(device, new))
+
+    def run(self, plan: Logical, key: object, timed: bool) -> Result:
+        """Run a plan; where `key` is prepared already, that is run."""
+        start = time.perf_counter()
+        prepared = self._prepared(plan, key)
+        with self._query(prepared.text) as context:
+            try:
+                return self._executed(prepared, context, timed, start)
+            except DataError:
+                if not prepared.stale_tables():
+                    raise
+                # A file has been written while it was read: nothing of that was kept
+                return self._executed(prepared, context, timed, start)
+
+    def physical(self, plan: Logical, observer: Observer | None) -> Physical:
+        """Return the placed physical plan of a query; `observer` gets each step that changed something."""
+        prepared = self._prepared(plan, None)
+        self._refresh(prepared)
+        return self._plan(prepared.plan, observer)
+
+    def load(self, plan: Logical) -> None:
+        """Bring a table's columns into the column cache; raises `InvalidQuery` for a plan that is more than that."""
+        scan = table_scan(self.physical(plan, None))
+        if self.settings.fuse == "never":
+            self.run(plan, None, timed=False)
+            return
+        with self._query(None) as context:
+            load_columns(scan, self.backends, context)
+
+    def interrupt(self) -> None:
+        """Stop what runs: in its threads it raises `KeyboardInterrupt`."""
+        with self._lock:
+            for stopped in self._running:
+                stopped.asked = True
+
+    def forget(self, entry: object) -> None:
+        """Drop the cached columns of a table that left the catalog; another entry, or None, has none."""
+        identity = getattr(entry, "identity", None)
+        if identity is not None:
+            self.cache.drop(identity)
+
+    def clear(self) -> None:
+        """Let plans and cached columns go."""
+        self.cache.clear()
+        self.plans.clear()
+
+    @contextmanager
+    def _query(self, text: str | None) -> Iterator[Context]:
+        """What a query gets to run in; others may interrupt it, and its errors point into its text."""
+        settings, stopped = self.settings, Stop()
+        with self._lock:
+            self._running.add(stopped)
+        try:
+            yield Context(
+                self.cache,
+                stopped.check,
+                settings.threads,
+                settings.cache_dir,
+                settings.fuse,
+                settings.deterministic,
+                settings.memory_limit,
+            )
+        except FuselineError as error:
+            error.with_text(text)
+            raise
+        except RecursionError:
+            raise InvalidQuery(TOO_DEEP) from None
+        finally:
+            with self._lock:
+                self._running.discard(stopped)
+
+    def _prepared(self, plan: Logical, key: object) -> Prepared:
+        return key if isinstance(key, Prepared) else self.plans.of_plan(plan)
+
+    def _refresh(self, prepared: Prepared) -> None:
+        """Give a plan the files as they are now; raises `DataError` when they no longer have its columns."""
+        stale = prepared.stale_tables()
+        if stale:
+            renewed = {table: table.reopened() for table in stale}
+            for old, new in renewed.items():
+                self.catalog.replace_table(old, new)
+                self.forget(old)
+            prepared.replace_tables(renewed)
+
+    def _executed(self, prepared: Prepared, context: Context, timed: bool, start: float) -> Result:
+        """Plan a query for the files as they are now, where that is to be done, and run it."""
+        settings = self.settings
+        schedule, cached = self._planned(prepared)
+        seconds = prepared.take_spent() + time.perf_counter() - start
+        result = execute(
+            schedule,
+            self.backends,
+            context,
+            timed=timed or settings.debug > 0,
+            memory_limit=settings.memory_limit,
+            spill_dir=settings.spill_dir,
+            spill_memory=settings.spill_memory,
+            planned=(seconds, cached),
+        )
+        if settings.debug > 0:
+            from .trace import show_run
+
+            show_run(schedule.plan, result.profile, settings.debug)
+        return result
+
+    def _planned(self, prepared: Prepared) -> tuple[Schedule, bool]:
+        """Return the physical plan under the settings of now, and whether it was known."""
+        self._refresh(prepared)
+        settings = self.settings
+        if prepared.settings == settings and (schedule := prepared.schedule) is not None:
+            return schedule, True
+        schedule = schedule_of(self._plan(prepared.plan, _observer(settings.debug)))
+        prepared.schedule, prepared.settings = schedule, settings
+        return schedule, False
+
+    def _plan(self, plan: Logical, observer: Observer | None) -> Physical:
+        from .planner import plan_query
+
+        physical = plan_query(
+            plan,
+            device=self.device,
+            unsupported=self.backends[self.device].unsupported,
+            observer=observer,
+            check=self.settings.check,
+            fuse=self.settings.fuse,
+        )
+        check_placement(physical, self.backends, self.settings)
+        return physical
+
+
+def _observer(debug: int) -> Observer | None:
+    if debug < 3:
+        return None
+    from .trace import show_step
+
+    return show_step
