@@ -21,6 +21,7 @@ from .running import TOO_DEEP, Observer, QueryRunner
 from .runtime.executor import Result
 from .settings import Settings
 from .storage.cache import ColumnCache
+from .storage.spill_folders import sweep
 
 if TYPE_CHECKING:
     from .cursor import Cursor
@@ -58,6 +59,7 @@ class Connection:
         self._initial = settings or Settings.from_environment()
         self._runner = QueryRunner(self.catalog, self._initial)
         self._closed = False
+        sweep(self._initial.spill_dir)
         import_ahead(self.device)
 
     @property

@@ -7,25 +7,20 @@ are always `PARTS` parts; as many are joined at a time as fit.
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import accumulate
-from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import ExecutionError
 from ..plan import physical as p
 from ..plan.expr import Column, columns_of
 from .bodies import Operator
 from .context import Context
 from .room import readable
+from .spill_area import Piece, SpillArea, SpilledFile
 
 PARTS = 64
 # Of the memory that is left, what the inputs of joined parts may take: beside them lie indexes, pairs and what comes out
@@ -48,111 +43,6 @@ class Parting(Protocol):
     def unparted(self, rows: Sequence[pa.RecordBatch], columns: Sequence[Column]) -> Any: ...
 
 
-@dataclass(frozen=True)
-class Piece:
-    """Rows on the host in the order of their parts: those of part i are bounds[i]..bounds[i + 1].
-
-    `pinned` are the bytes of memory with locked pages that they lie in, if they do.
-    """
-
-    rows: pa.RecordBatch = field(repr=False)
-    bounds: Sequence[int]
-    pinned: int = 0
-
-    @property
-    def place(self) -> str:
-        return "pinned host memory" if self.pinned else "host memory"
-
-    @property
-    def size(self) -> int:
-        return max(self.pinned, int(self.rows.nbytes))
-
-    def parts(self, first: int, last: int) -> list[pa.RecordBatch]:
-        """Return the rows of some parts."""
-        begin, end = self.bounds[first], self.bounds[last]
-        return [self.rows.slice(begin, end - begin)]
-
-
-@dataclass(frozen=True)
-class _File:
-    """A piece on disk: an Arrow file with a record batch for each part."""
-
-    path: Path
-    place = "disk"
-
-    @property
-    def size(self) -> int:
-        return self.path.stat().st_size
-
-    def parts(self, first: int, last: int) -> list[pa.RecordBatch]:
-        with pa.OSFile(str(self.path)) as file, pa.ipc.open_file(file) as reader:
-            return [reader.get_batch(i) for i in range(first, last)]
-
-
-class SpillArea:
-    """Where parts lie while a query runs: those of a GPU in `host_limit` bytes of host memory, all others in files.
-
-    What a GPU copied lies in pinned memory, as far as the system has it; what is written to a file gives that back.
-
-    The files' directory is made when there is a first one, and removed at the end of a `with` statement.
-    """
-
-    def __init__(self, directory: Path, host_limit: int) -> None:
-        self._parent, self._limit, self._room = directory, host_limit, host_limit
-        self._directory: tempfile.TemporaryDirectory[str] | None = None
-        self._files = 0
-
-    def __enter__(self) -> SpillArea:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._directory is not None:
-            self._directory.cleanup()
-
-    def keep(self, piece: Piece, device: p.Device) -> Piece | _File:
-        """Take a piece from a device; raises `ExecutionError` when it cannot be written."""
-        if device == "gpu" and piece.size < self._room:
-            self._room -= piece.size
-            return piece
-        try:
-            return self._written(piece)
-        except OSError as error:
-            raise ExecutionError(self._refusal(piece, device, error)) from error
-
-    def _refusal(self, piece: Piece, device: p.Device, error: OSError) -> str:
-        reason = str(error).strip().split("\n")[0].rstrip(".")
-        text = f"A join that does not fit into memory could not write its parts to {self._parent}: {reason}. "
-        with suppress(OSError):
-            free = readable(shutil.disk_usage(self._parent).free)
-            text += f"{readable(piece.size)} were to be written, {free} are free there. "
-        if device == "gpu":
-            text += f"Host memory holds {readable(self._limit - self._room)} of spill_memory = {readable(self._limit)}. "
-        raised = "spill_memory or memory_limit" if device == "gpu" else "memory_limit"
-        return f"{text}Name a directory with more room with SET spill_dir, or raise {raised}."
-
-    def drop(self, kept: Piece | _File) -> None:
-        """Let go of a piece, whose place others may take."""
-        if isinstance(kept, Piece):
-            self._room += kept.size
-        else:
-            kept.path.unlink(missing_ok=True)
-
-    def _written(self, piece: Piece) -> _File:
-        if self._directory is None:
-            self._parent.mkdir(parents=True, exist_ok=True)
-            self._directory = tempfile.TemporaryDirectory(prefix="fuseline-", dir=self._parent)
-        path = Path(self._directory.name) / f"{self._files}.arrow"
-        self._files += 1
-        options = pa.ipc.IpcWriteOptions(compression="lz4")
-        with (
-            pa.OSFile(str(path), "wb") as file,
-            pa.ipc.new_file(file, piece.rows.schema, options=options) as writer,
-        ):
-            for i in range(PARTS):
-                writer.write_batch(*piece.parts(i, i + 1))
-        return _File(path)
-
-
 class SpilledSide:
     """One side of a join in parts, outside of the device's memory; `sizes` are the bytes of each part."""
 
@@ -162,7 +52,7 @@ class SpilledSide:
         read = {*node.columns, *self.keys, *condition}
         self.columns = tuple(c for c in node.children[place].columns if c in read)
         self.sizes = [0] * PARTS
-        self._pieces: list[Piece | _File] = []
+        self._pieces: list[Piece | SpilledFile] = []
         self._area, self._device = area, node.device
 
     def add(self, piece: Piece) -> None:

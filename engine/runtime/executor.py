@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import ExecutionError, FuselineError, MemoryLimitError, Unsupported
 from ..operators.context import Context, PipelineReceipt
-from ..operators.spilling import Parting, SpillArea
+from ..operators.spill_area import SpillArea
+from ..operators.spilling import Parting
 from ..operators.streaming import chunks_of, scan_below
 from ..plan.expr import Column
 from ..plan.physical import (

@@ -8,7 +8,8 @@ from typing import Any
 
 from ..errors import MemoryLimitError
 from ..operators.context import Context
-from ..operators.spilling import Parting, SpillArea, SpilledSide, join_in_parts
+from ..operators.spill_area import SpillArea
+from ..operators.spilling import Parting, SpilledSide, join_in_parts
 from ..plan.node import walk
 from ..plan.physical import Device, HashJoin, NestedLoopJoin, Physical, Pipeline, Stored
 from .memory import MemoryBudget

@@ -18,6 +18,7 @@ from fuseline.errors import ExecutionError, MemoryLimitError
 from fuseline.operators import cpu, spilling
 from fuseline.operators.cpu.join_parts import part_numbers, parted, unparted
 from fuseline.operators.cpu.table import Table
+from fuseline.operators.spill_area import SpillArea
 from fuseline.plan import physical as p
 from fuseline.plan.expr import new_column
 from fuseline.plan.types import BIGINT, VARCHAR
@@ -254,9 +255,7 @@ def test_a_directory_that_takes_no_files(tmp_path: Path, monkeypatch: Any) -> No
     place.write_text("")
     with (
         connect(place, {"t": T, "u": U}, None, "never") as connection,
-        pytest.raises(
-            ExecutionError, match=r"could not write its parts.*KiB were to be.*spill_dir"
-        ),
+        pytest.raises(ExecutionError, match=r"could not write.*KiB were to be.*spill_dir"),
     ):
         connection.sql(QUERIES["inner"]).to_arrow()
 
@@ -333,7 +332,7 @@ def test_a_table_comes_back_from_its_parts(rows: int, tmp_path: Path) -> None:
     few = dictionary([None if i % 3 == 0 else f"text {i % 2}" for i in range(rows)])
     table = Table({key.id: pa.array(numbers), text.id: few}, rows)
     (piece,) = parted(table, [key], [key, text])
-    with spilling.SpillArea(tmp_path, 0) as area:
+    with SpillArea(tmp_path, 0) as area:
         kept = area.keep(piece, "cpu")
         back = [unparted(kept.parts(i, i + 1), [key, text]) for i in range(spilling.PARTS)]
     assert sum(part.num_rows for part in back) == rows

@@ -10,7 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ...plan.expr import Column
-from ..spilling import PARTS, PIECE_BYTES, Piece
+from ..spill_area import Piece
+from ..spilling import PARTS, PIECE_BYTES
 from . import table as tables
 from .keys import image_values, is_string, wide_decimal_values
 from .table import Table, concat_arrays, decode, physical_type, to_numpy, validity

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pylibcudf as plc
 
 from ...plan.expr import Column
-from ..spilling import PARTS, PIECE_BYTES, Piece
+from ..spill_area import Piece
+from ..spilling import PARTS, PIECE_BYTES
 from . import pinned
 from . import table as tables
 from .columns import (

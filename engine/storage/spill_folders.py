@@ -1,0 +1,171 @@
+"""Folders for what leaves memory while a query runs: each has an owner, and goes when that process is gone.
+
+A process that is killed removes nothing.  So each folder holds a record of its owner - host, boot, process and the time at
+which that began, since numbers of processes come back - with a lock on it that the system lets go of when the process ends.
+`sweep` removes the folders of this user whose owner is dead for certain, and leaves those of the living, of other
+users and of machines of which nothing is known here.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import secrets
+import shutil
+import stat
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+PREFIX = "fuseline-spill-"
+RECORD = "owner"
+NEW = ".new"  # behind the name of a record that is not locked yet
+SECONDS_BETWEEN_SWEEPS = 60
+SECONDS_WITHOUT_RECORD = (
+    3600  # after which a folder has lost the process that would have written one
+)
+
+_swept: dict[Path, float] = {}
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A process, so that no other one is taken for it: `namespace` is the container's, `started` in ticks since the boot."""
+
+    host: str
+    boot: str
+    namespace: str
+    pid: int
+    started: str
+
+    @classmethod
+    def current(cls) -> Owner:
+        return cls(os.uname().nodename, _boot(), _namespace(), os.getpid(), _started(os.getpid()))
+
+    @property
+    def runs(self) -> bool:
+        """Whether such a process runs, for one of this namespace."""
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        except OSError:
+            return True
+        return _started(self.pid) == self.started
+
+
+class SpillFolder:
+    """A folder of this process alone, under a name that nobody can guess."""
+
+    def __init__(self, parent: Path) -> None:
+        """Make the folder, and the ones above it; raises `OSError`."""
+        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.path = parent / f"{PREFIX}{secrets.token_hex(16)}"
+        self.path.mkdir(mode=0o700)
+        try:
+            self._lock = _written_record(self.path)
+        except BaseException:
+            shutil.rmtree(self.path, ignore_errors=True)
+            raise
+
+    def remove(self) -> None:
+        """Remove the folder with all that is in it."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        with suppress(OSError):
+            os.close(self._lock)
+
+
+def sweep(parent: Path) -> list[Path]:
+    """Remove the folders of dead owners below `parent`, at most once a minute; returns those that were removed."""
+    now = time.monotonic()
+    if now - _swept.get(parent, -SECONDS_BETWEEN_SWEEPS) < SECONDS_BETWEEN_SWEEPS:
+        return []
+    _swept[parent] = now
+    removed = []
+    with suppress(OSError), os.scandir(parent) as entries:
+        for entry in entries:
+            if entry.name.startswith(PREFIX) and _is_dead(Path(entry.path)):
+                shutil.rmtree(entry.path, ignore_errors=True)
+                removed.append(Path(entry.path))
+    return removed
+
+
+def _written_record(folder: Path) -> int:
+    """Write the record of this process and lock it, before others can see it under its name; returns what holds the lock."""
+    new = folder / f"{RECORD}{NEW}"
+    handle = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(handle, json.dumps(asdict(Owner.current())).encode())
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        new.rename(folder / RECORD)
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _is_dead(folder: Path) -> bool:
+    """Whether a folder is this user's and its owner has ended for certain."""
+    try:
+        found = folder.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+            return False
+        handle = os.open(folder / RECORD, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return time.time() - found.st_mtime > SECONDS_WITHOUT_RECORD
+    except OSError:
+        return False
+    try:
+        owner = Owner(**json.loads(os.read(handle, 4096)))
+        return _has_ended(owner, handle)
+    except (OSError, ValueError, TypeError):
+        return False
+    finally:
+        os.close(handle)
+
+
+def _has_ended(owner: Owner, record: int) -> bool:
+    """Whether an owner runs no more; where this cannot be seen from here, it may run."""
+    here = Owner.current()
+    if owner.boot != here.boot:
+        return owner.host == here.host  # of another boot of this machine
+    if owner.namespace == here.namespace and owner.runs:
+        return False
+    return _is_unlocked(record)
+
+
+def _is_unlocked(record: int) -> bool:
+    """Whether nobody holds the lock: on one machine it tells of processes in other containers too."""
+    try:
+        fcntl.flock(record, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _boot() -> str:
+    return _text(Path("/proc/sys/kernel/random/boot_id"))
+
+
+def _namespace() -> str:
+    try:
+        return str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        return ""
+
+
+def _started(pid: int) -> str:
+    """When a process began: the 20th number behind its name, which may hold blanks and brackets itself."""
+    found = re.fullmatch(r".*\) (.*)", _text(Path(f"/proc/{pid}/stat")), re.DOTALL)
+    return found[1].split()[19] if found else ""
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii", errors="replace").strip()
+    except OSError:
+        return ""

@@ -1,0 +1,115 @@
+"""Spilled files: a checksum for each part, and clear errors of a disk that fails."""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from fuseline.errors import ExecutionError
+from fuseline.operators import spilling
+from fuseline.operators.spill_area import Piece, SpillArea
+from tests.operators.test_join_parts import QUERIES, T, U, connect, fail_whole_joins
+
+PARTS = 8
+ROWS = 4000
+
+
+def piece() -> Piece:
+    """Numbers and a dictionary, which Arrow writes with the first part."""
+    texts = pa.array([f"text {i % 100}" for i in range(ROWS)]).dictionary_encode()
+    rows = pa.record_batch({"k": pa.array(range(ROWS)), "s": texts})
+    return Piece(rows, range(0, ROWS + 1, ROWS // PARTS))
+
+
+def test_parts_come_back_as_they_were(tmp_path: Path) -> None:
+    one = piece()
+    with SpillArea(tmp_path, 0) as area:
+        kept = area.keep(one, "cpu")
+        for i in range(PARTS):
+            assert [b.to_pydict() for b in kept.parts(i, i + 1)] == [
+                b.to_pydict() for b in one.parts(i, i + 1)
+            ]
+        assert sum(b.num_rows for b in kept.parts(2, 7)) == ROWS // PARTS * 5
+
+
+def test_each_changed_byte_is_seen(tmp_path: Path) -> None:
+    """Whichever byte of the file is another one: an error that names the folder, or parts that do not lie there."""
+    with SpillArea(tmp_path, 0) as area:
+        kept = area.keep(piece(), "cpu")
+        (file,) = tmp_path.rglob("*.arrow")
+        whole = file.read_bytes()
+        for at in range(0, len(whole), 97):
+            file.write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
+            with pytest.raises(ExecutionError, match=f'spilled to "{tmp_path}".*checksum differs'):
+                kept.parts(0, PARTS)
+        file.write_bytes(whole)
+        assert kept.parts(0, PARTS)
+
+
+@pytest.mark.parametrize("damage", ["cut off", "gone", "empty"])
+def test_a_file_that_is_not_whole(tmp_path: Path, damage: str) -> None:
+    with SpillArea(tmp_path, 0) as area:
+        kept = area.keep(piece(), "cpu")
+        (file,) = tmp_path.rglob("*.arrow")
+        data = file.read_bytes()
+        file.write_bytes(data[:500] if damage == "cut off" else b"")
+        if damage == "gone":
+            file.unlink()
+        with pytest.raises(ExecutionError, match=r"could not be read back.*spill_dir"):
+            kept.parts(3, 4)
+
+
+@contextmanager
+def full_disk(limit: int) -> Iterator[None]:
+    """Files take `limit` bytes in this process, as where the disk has no more."""
+    before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.getsignal(signal.SIGXFSZ)
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+
+
+@pytest.mark.parametrize("limit", [0, 10, 1000, 5000])
+def test_a_disk_that_is_full(tmp_path: Path, limit: int) -> None:
+    with SpillArea(tmp_path, 0) as area:
+        with full_disk(limit), pytest.raises(ExecutionError, match=r"could not write.*spill_dir"):
+            area.keep(piece(), "cpu")
+        assert not list(tmp_path.rglob("*.arrow"))
+        assert area.keep(piece(), "cpu").parts(0, 1)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("when", ["written", "read"])
+def test_a_folder_that_is_removed_while_a_query_runs(
+    tmp_path: Path, monkeypatch: Any, when: str
+) -> None:
+    """The query fails with one sentence, nothing stays behind, and the next one runs."""
+    fail_whole_joins(monkeypatch)
+    name = "keep" if when == "written" else "_joined"
+    owner: Any = SpillArea if when == "written" else spilling
+    original = getattr(owner, name)
+    with connect(tmp_path, {"t": T, "u": U}, None, "never") as connection:
+        expected = connection.sql(QUERIES["three"]).to_arrow()
+
+        def removing(*given: Any) -> Any:
+            for folder in tmp_path.iterdir():
+                shutil.rmtree(folder)
+            return original(*given)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, removing)
+            with pytest.raises(ExecutionError, match=f"{tmp_path}.*spill_dir"):
+                connection.sql(QUERIES["three"]).to_arrow()
+        assert not list(tmp_path.iterdir())
+        assert connection.sql(QUERIES["three"]).to_arrow().num_rows == expected.num_rows
