@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import ExecutionError
 from .plan.types import DataType
+from .python_values import python_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -93,4 +94,4 @@ def rows(table: pa.Table) -> list[tuple[Any, ...]]:
     """Return a table's rows as tuples of Python values: Decimal, date, datetime, str, None for NULL."""
     if not table.num_columns:
         return [()] * table.num_rows
-    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+    return list(zip(*map(python_values, table.columns), strict=True))

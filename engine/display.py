@@ -5,10 +5,12 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from .plan.types import DataType
+from .python_values import has_values_beyond, python_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,6 +68,8 @@ def cell(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, tuple):
         return interval_text(*value)
+    if isinstance(value, datetime) and value.microsecond:
+        return str(value).rstrip("0")
     return str(value)
 
 
@@ -105,16 +109,16 @@ def _json(value: Any) -> str:
 
 
 def csv_columns(table: pa.Table) -> pa.Table:
-    """Return the table with intervals as text, which Arrow's CSV writer does not take."""
+    """Return the table with intervals, and dates that Python has no value for, as text: Arrow's CSV writer takes neither."""
     import pyarrow as pa
 
     for i, field in enumerate(table.schema):
-        if pa.types.is_interval(field.type):
-            texts = [None if v is None else cell(v) for v in table.column(i).to_pylist()]
+        column = table.column(i)
+        if pa.types.is_interval(field.type) or has_values_beyond(column):
+            texts = [None if v is None else cell(v) for v in python_values(column)]
             table = table.set_column(i, field.name, pa.array(texts, pa.string()))
     return table
 
 
 def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
-    columns = [column.to_pylist() for column in table.columns]
-    return list(zip(*columns, strict=True))
+    return list(zip(*map(python_values, table.columns), strict=True))

@@ -195,7 +195,10 @@ class Frame:
         return self._run().to_arrow()
 
     def to_pandas(self) -> pd.DataFrame:
-        return self.to_arrow().to_pandas()
+        """Run and return a pandas frame; dates are datetime64, which has years that Python's `date` has not."""
+        from .python_values import to_pandas
+
+        return to_pandas(self.to_arrow())
 
     def to_polars(self) -> pl.DataFrame:
         import polars as pl

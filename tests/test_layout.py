@@ -41,12 +41,13 @@ FLOORS: dict[str, set[str]] = {
     "group_by": GROUND | {"catalog", "functions", "projection", "other_names"},
     "combining": GROUND | {"catalog", "functions", "projection"},
     "other_names": {"errors"},
-    "cursor": GROUND,
+    "python_values": GROUND,
+    "cursor": GROUND | {"python_values"},
     # Frame builds logical nodes; the last four are for its methods that show or hand over what it holds.
     "frame": GROUND
     | {"catalog", "functions", "projection", "group_by", "combining", "other_names"}
-    | {"cursor", "display", "explain", "interop"},
-    "display": GROUND,
+    | {"cursor", "display", "explain", "interop", "python_values"},
+    "display": GROUND | {"python_values"},
     "planner": GROUND | {"catalog"},
     "codegen": GROUND | {"storage"},
     "operators": OPERATE,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ..errors import Span, TypeMismatch
 from .coercion import castable, common, common_pair
 from .expr import Cast, Expr, Literal
-from .literals import convert
+from .literals import BeyondPython, convert
 from .types import BOOLEAN, HUGEINT, NULL, VARCHAR, DataType, Kind
 
 
@@ -106,7 +106,10 @@ def coerce(expr: Expr, target: DataType) -> Expr:
     if expr.type == target:
         return expr
     if isinstance(expr, Literal):
-        value = convert(expr.value, expr.type, target, expr.span)
+        try:
+            value = convert(expr.value, expr.type, target, expr.span)
+        except BeyondPython:
+            return Cast(expr, target, span=expr.span)
         return Literal(value, target, expr.span)
     if not castable(expr.type, target):
         raise TypeMismatch(f"{expr.type} cannot become {target} here.", expr.span)
@@ -130,7 +133,7 @@ def cast(
 ) -> Expr:
     """Return CAST(expr AS target), or TRY_CAST with `safe`.
 
-    Text literals become dates, timestamps and intervals at once.  A text literal that is no value of `target` raises
+    Text literals become dates, timestamps and intervals at once, but for moments that Python has no value for.  A text literal that is no value of `target` raises
     `ConversionError`, or with `late` when it is evaluated.  Other casts of literals stay, for `1::BIGINT` is not as flexible as 1.
     """
     span = span or expr.span
@@ -144,7 +147,10 @@ def cast(
         )
     if is_text_literal(expr) and not late and not safe:
         assert isinstance(expr, Literal)
-        value = convert(expr.value, VARCHAR, target, span)
+        try:
+            value = convert(expr.value, VARCHAR, target, span)
+        except BeyondPython:
+            return Cast(expr, target, span=span)
         if target.is_temporal or target.kind is Kind.INTERVAL:
             return Literal(value, target, span)
     return Cast(expr, target, safe, span)

@@ -15,6 +15,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from ..errors import ConversionError, OutOfRange, Span, TypeMismatch
 from .expr import Interval, Literal, Value
 from .functions.dates import PARTS
+from .moment_text import parse_date, parse_timestamp
 from .types import (
     BIGINT,
     BOOLEAN,
@@ -56,6 +57,7 @@ _MONTHS = {
     "century": 1200,
     "millennium": 12000,
 }
+_EPOCH = datetime(1970, 1, 1)
 _DAY_MICROS = 24 * _MICROS["hour"]
 _NUMPY_TYPES = {
     "int8": TINYINT,
@@ -69,6 +71,10 @@ _NUMPY_TYPES = {
     "float16": FLOAT,
     "float32": FLOAT,
 }
+
+
+class BeyondPython(ValueError):
+    """A date or timestamp that DuckDB has and Python's `datetime` has not."""
 
 
 def literal(value: object, span: Span | None = None) -> Literal:
@@ -154,12 +160,15 @@ def number(text: str, leading_zero: bool = True, span: Span | None = None) -> Li
 def convert(value: Value, source: DataType, target: DataType, span: Span | None = None) -> Value:
     """Return a constant of `source` as a value of `target`; raises `ConversionError` as a cast does.
 
-    Covers text to anything and numbers, booleans, dates among themselves.
+    Covers text to anything and numbers, booleans, dates among themselves.  A moment outside of the years of Python's dates
+    raises `BeyondPython`: a backend reads the text.
     """
     if value is None or source == target:
         return value
     try:
         return _convert(value, target)
+    except BeyondPython:
+        raise
     except (ValueError, ArithmeticError, struct.error):
         shown = f"'{value}'" if isinstance(value, str) else str(value)
         hint = _HINTS.get(target.kind, "")
@@ -244,14 +253,6 @@ def _of_float(value: float, target: DataType) -> Decimal:
     return scaled.quantize(Decimal(1), ROUND_HALF_UP, _EXACT).scaleb(-target.scale, _EXACT)
 
 
-_DATE = re.compile(r"\s*(\d+)([-/ \\])(\d{1,2})\2(\d{1,2})")
-_TIME = re.compile(
-    r"(?:[ T]+(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?"
-    r"(?:\s*(?:Z|UTC|[+-]\d{1,2}(?::?\d{2}){0,2}))?)?\s*$",
-    re.IGNORECASE,
-)
-
-
 def _to_timestamp(value: Value) -> datetime:
     if isinstance(value, datetime):
         return value
@@ -259,22 +260,25 @@ def _to_timestamp(value: Value) -> datetime:
         return datetime(value.year, value.month, value.day)
     if not isinstance(value, str):
         raise ValueError
-    if value.strip().lower() == "epoch":
-        return datetime(1970, 1, 1)
-    day = _DATE.match(value)
-    time = _TIME.match(value, day.end()) if day else None
-    if day is None or time is None:
+    micros = parse_timestamp(value)
+    if micros is None:
         raise ValueError
-    hour, minute, second = (int(part or 0) for part in time.group(1, 2, 3))
-    micro = int((time.group(4) or "").ljust(6, "0")[:6])
-    if hour > 24 or minute > 59 or second > 59 or (hour == 24 and minute + second + micro > 0):
-        raise ValueError
-    start = datetime(int(day.group(1)), int(day.group(3)), int(day.group(4)))
-    return start + timedelta(hours=hour, minutes=minute, seconds=second, microseconds=micro)
+    try:
+        return _EPOCH + timedelta(microseconds=micros)
+    except OverflowError:
+        raise BeyondPython from None
 
 
 def _to_date(value: Value) -> date:
-    return _to_timestamp(value).date()
+    if not isinstance(value, str):
+        return _to_timestamp(value).date()
+    days = parse_date(value)
+    if days is None:
+        raise ValueError
+    try:
+        return _EPOCH.date() + timedelta(days=days)
+    except OverflowError:
+        raise BeyondPython from None
 
 
 _SPACE = " \t\n\v\f\r"

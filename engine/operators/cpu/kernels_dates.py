@@ -36,6 +36,7 @@ MONTHS = {
     "century": 1200,
     "millennium": 12_000,
 }
+FARTHEST_YEAR = 5_881_580  # that 32 bits of days reach, in one direction at least
 _DAY_PARTS: dict[str, Callable[[Array], Array]] = {
     "year": calendar.year,
     "quarter": calendar.quarter,
@@ -182,7 +183,10 @@ def make_date(call: Call, args: tuple[Vector, ...]) -> Vector:
 
 
 def _checked_days(year: Array, month: Array, day: Array, valid: Mask | None) -> Array:
-    wrong = (month < 1) | (month > 12) | (day < 1) | (abs(year) > 5_877_642)
+    wrong = (
+        (month < 1) | (month > 12) | (day < 1) | (year > FARTHEST_YEAR) | (year < -FARTHEST_YEAR)
+    )
+    year = np.clip(year, -FARTHEST_YEAR, FARTHEST_YEAR)
     wrong = wrong | (day > calendar.month_days(year, month))
     days = np.asarray(calendar.days_from_civil(year, np.clip(month, 1, 12), np.clip(day, 1, 31)))
     wrong = wrong | (abs(days) >= 2**31 - 1)

@@ -1,0 +1,65 @@
+"""The proleptic Gregorian calendar over single Python integers, for all of DuckDB's range.
+
+Python's `date` and `datetime` hold years 1 to 9999; DATE and TIMESTAMP reach some 5 million and 290,000 years from 1970.
+"""
+
+from __future__ import annotations
+
+MICROS_A_DAY = 86_400_000_000
+INFINITE_DAY, INFINITE_MICROS = 2**31 - 1, 2**63 - 1  # DuckDB's 'infinity'; negated: '-infinity'
+_EPOCH_SHIFT = 719_468  # days from 0000-03-01 to 1970-01-01
+_ERA = 146_097  # days in 400 years
+_MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+def civil(days: int) -> tuple[int, int, int]:
+    """Return year (astronomical: 0 is 1 BC), month and day; after Howard Hinnant's `civil_from_days`."""
+    era, of_era = divmod(days + _EPOCH_SHIFT, _ERA)
+    year_of_era = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
+    of_year = of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    march_month = (5 * of_year + 2) // 153
+    day = of_year - (153 * march_month + 2) // 5 + 1
+    month = march_month + (3 if march_month < 10 else -9)
+    return year_of_era + era * 400 + (month <= 2), month, day
+
+
+def month_days(year: int, month: int) -> int:
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    return _MONTH_DAYS[month - 1] + (leap and month == 2)
+
+
+def day_number(year: int, month: int, day: int) -> int | None:
+    """Return days since 1970, None where the calendar has no such day."""
+    if not 1 <= month <= 12 or not 1 <= day <= month_days(year, month):
+        return None
+    return first_of_month(year, month) + day - 1
+
+
+def first_of_month(year: int, month: int) -> int:
+    era, year_of_era = divmod(year - (month <= 2), 400)
+    of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5
+    of_era = year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + of_year
+    return era * _ERA + of_era - _EPOCH_SHIFT
+
+
+def date_text(days: int) -> str:
+    """Return a date as DuckDB writes it: 2024-02-29, 12345-01-01, 0044-03-15 (BC).
+
+    >>> date_text(0), date_text(-735_160)
+    ('1970-01-01', '0044-03-15 (BC)')
+    """
+    if abs(days) == INFINITE_DAY:
+        return "infinity" if days > 0 else "-infinity"
+    year, month, day = civil(days)
+    shown, era = (year, "") if year > 0 else (1 - year, " (BC)")
+    return f"{shown:04d}-{month:02d}-{day:02d}{era}"
+
+
+def timestamp_text(micros: int) -> str:
+    """Return microseconds since 1970 as DuckDB writes a timestamp: 2024-02-29 01:02:03.5."""
+    if abs(micros) == INFINITE_MICROS:
+        return "infinity" if micros > 0 else "-infinity"
+    days, rest = divmod(micros, MICROS_A_DAY)
+    seconds, fraction = divmod(rest, 1_000_000)
+    clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+    return f"{date_text(days)} {clock}" + (f".{fraction:06d}".rstrip("0") if fraction else "")

@@ -1,0 +1,82 @@
+"""Columns of a result as Python values, and as what CSV and pandas take, over all of DuckDB's range.
+
+Python has no date outside of the years 1 to 9999: there DuckDB's client gives the text of the value, and so does this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any
+
+from .plan.calendar import INFINITE_DAY, INFINITE_MICROS, date_text, timestamp_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+
+def python_values(column: pa.ChunkedArray) -> list[Any]:
+    """Return a column as Decimal, date, datetime, str ...; None for NULL."""
+    try:
+        return list(column.to_pylist())
+    except (OverflowError, ValueError):
+        if not _is_moment(column.type):
+            raise
+    values: list[Any] = []
+    for value in column:
+        try:
+            values.append(value.as_py())
+        except (OverflowError, ValueError):
+            values.append(_beyond(value))
+    return values
+
+
+def _is_moment(arrow: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_date32(arrow) or pa.types.is_timestamp(arrow))
+
+
+def _beyond(value: pa.Scalar) -> str | date:
+    """Return the text of a moment that Python has no value for; DuckDB gives its greatest one for 'infinity'."""
+    is_date = isinstance(value.value, int) and value.type.bit_width == 32
+    infinite = INFINITE_DAY if is_date else INFINITE_MICROS
+    kind: type[date] = date if is_date else datetime
+    if abs(value.value) == infinite:
+        return kind.max if value.value > 0 else kind.min
+    text: Callable[[int], str] = date_text if is_date else timestamp_text
+    return text(value.value)
+
+
+def has_values_beyond(column: pa.ChunkedArray) -> bool:
+    """Whether a column holds a date or timestamp that Python has no value for."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not _is_moment(column.type) or not len(column):
+        return False
+    low, high = (pa.scalar(v, column.type) for v in _limits(column.type))
+    found = pc.min_max(column)
+    if not found["min"].is_valid:
+        return False
+    return pc.less(found["min"], low).as_py() or pc.greater(found["max"], high).as_py()
+
+
+def _limits(arrow: pa.DataType) -> tuple[date, date]:
+    kind: type[date] = date if arrow.bit_width == 32 else datetime
+    return kind.min, kind.max
+
+
+def to_pandas(table: pa.Table) -> pd.DataFrame:
+    """Return a pandas frame with DATE as datetime64[us], as DuckDB gives it; [ms] for days that leave its range."""
+    import pyarrow as pa
+
+    for i, field in enumerate(table.schema):
+        if pa.types.is_date32(field.type):
+            try:
+                micros = table.column(i).cast(pa.timestamp("us"))
+            except pa.ArrowInvalid:
+                continue
+            table = table.set_column(i, field.name, micros)
+    return table.to_pandas(date_as_object=False)
