@@ -16,6 +16,7 @@ from .bind_query import bind_query
 from .parse import first_word, split
 from .scope import Catalog, Parameters, Scope, Session
 from .statements import bind_statement, starts_query
+from .unread import refuse_unused
 
 # What others use, they import from here: a thread imports the package, and would wait for one that waits for it
 __all__ = ["first_word", "plan_sql", "split", "starts_query"]
@@ -34,6 +35,8 @@ def plan_sql(
         pieces = list(split(text))
         for piece in pieces:
             statement = bind_statement(piece, Scope(session))
+            while session.trees:
+                refuse_unused(session.trees.pop())
             if piece is pieces[-1]:
                 parameters.check_all_used()
             yield statement

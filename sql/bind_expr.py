@@ -27,6 +27,7 @@ from .bind_expr_subquery import (
 from .data_types import data_type
 from .scope import Scope
 from .spans import span_of
+from .unread import use
 
 Handler = Callable[[exp.Expr, Scope], Expr]
 
@@ -37,6 +38,7 @@ def bind(node: exp.Expr, scope: Scope) -> Expr:
     Aggregates come back as `AggregateCall`, subqueries with their plans inside.  Raises the errors of `errors`, with their
     place in the text; what this version does not have is refused here as `Unsupported`.
     """
+    node.meta["used"] = True  # as `use`, without a call
     handler = HANDLERS.get(type(node))
     if handler is not None:
         bound = handler(node, scope)
@@ -68,7 +70,11 @@ def _logic(name: str) -> Handler:
 
     def handler(node: exp.Expr, scope: Scope) -> Expr:
         assert isinstance(node, exp.Connector)
-        return infer.call(name, [bind(part, scope) for part in node.flatten()])
+        parts, kind = [node], type(node)
+        while type(parts[0]) is kind:
+            use(parts[0])
+            parts[:1] = parts[0].this, parts[0].expression
+        return infer.call(name, [bind(part, scope) for part in parts])
 
     return handler
 
@@ -103,8 +109,10 @@ def _is(node: exp.Expr, scope: Scope) -> Expr:
     operand, what = bind(node.this, scope), node.expression
     place = span_of(node)
     if isinstance(what, exp.Null):
+        use(what)
         return infer.call("is_null", [operand], place)
     if isinstance(what, exp.Boolean):
+        use(what)
         truth = infer.condition(operand)
         return infer.compare("is_not_distinct", truth, Literal(bool(what.this), BOOLEAN), place)
     return infer.compare("is_not_distinct", operand, bind(what, scope), place)
@@ -161,6 +169,7 @@ def _cast(safe: bool) -> Handler:
 def _case(node: exp.Expr, scope: Scope) -> Expr:
     """CASE, with the operand of its simple form compared to each WHEN."""
     operand = None if node.this is None else bind(node.this, scope)
+    use(*node.args["ifs"])
     branches = [(bind(b.this, scope), bind(b.args["true"], scope)) for b in node.args["ifs"]]
     conditions = [c if operand is None else infer.compare("eq", operand, c) for c, _ in branches]
     default = node.args.get("default")
@@ -177,6 +186,7 @@ def _part(node: exp.Expr, scope: Scope) -> Expr:
         assert unit is not None
         word = bind(unit, scope)
     elif isinstance(node, exp.Extract) or _is_quoted(place, scope):
+        use(unit)
         word = Literal(unit.name.lower(), VARCHAR, span_of(unit))
     else:
         # sqlglot reads a column as a unit: date_trunc(s, x) would count seconds.
@@ -194,6 +204,8 @@ def _from_number(node: exp.Expr, scope: Scope) -> Expr:
     """make_timestamp(x) counts microseconds and epoch_ms(x) milliseconds; to_timestamp(x) would have a time zone."""
     scale = node.args.get("scale")
     name = {"6": "make_timestamp", "3": "epoch_ms"}.get("" if scale is None else scale.name)
+    if scale is not None:
+        use(scale)
     if name is None:
         raise Unsupported(
             "to_timestamp is not supported, for its result has a time zone: use make_timestamp(microseconds).",

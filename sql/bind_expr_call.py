@@ -18,6 +18,7 @@ from fuseline.plan.types import BIGINT
 from . import functions
 from .scope import Scope
 from .spans import span_of
+from .unread import use
 
 _QUANTILES = ("quantile_cont", "quantile_disc")
 
@@ -65,12 +66,16 @@ def _unwrap(node: exp.Expr) -> _Clauses:
     """Take FILTER, WITHIN GROUP and IGNORE NULLS off the call, in whatever order sqlglot nests them."""
     match node:
         case exp.Filter():
+            use(node, node.expression)
             inner = _unwrap(node.this)
             return dataclasses.replace(inner, filter=node.expression.this)
         case exp.WithinGroup():
+            use(node, node.expression)
             return dataclasses.replace(_unwrap(node.this), within=node.expression)
         case exp.IgnoreNulls():
+            use(node)
             return dataclasses.replace(_unwrap(node.this), ignore_nulls=True)
+    use(node)
     return _Clauses(node)
 
 
@@ -91,7 +96,7 @@ def bind_aggregate(node: exp.Expr, scope: Scope) -> Expr:
         name = "any_value"  # the first value that is not NULL
     elif clauses.ignore_nulls:
         raise Unsupported(f"IGNORE NULLS is not supported for {name}.", place)
-    args = [inner.bind(n) for n in nodes if not isinstance(n, exp.Star)]
+    args = [inner.bind(n) for n in _without_star(name, nodes, distinct, place)]
     keys = tuple(_sort_key(item, inner) for item in (order.expressions if order else ()))
     if name in _QUANTILES and any(key.descending for key in keys):
         raise Unsupported(
@@ -105,6 +110,18 @@ def bind_aggregate(node: exp.Expr, scope: Scope) -> Expr:
     return infer.aggregate(name, args, distinct=distinct, filter=condition, order=keys, span=place)
 
 
+def _without_star(
+    name: str, nodes: Sequence[exp.Expr], distinct: bool, place: Span | None
+) -> Sequence[exp.Expr]:
+    """Return the arguments of an aggregate, none for count(*)."""
+    if not any(isinstance(node, exp.Star) for node in nodes):
+        return nodes
+    if name not in ("count", "count_star") or distinct or len(nodes) > 1:
+        raise InvalidQuery("* can stand in count(*) alone.", place)
+    use(nodes[0])
+    return ()
+
+
 def _inside(
     nodes: Sequence[exp.Expr],
 ) -> tuple[list[exp.Expr], bool, exp.Order | None]:
@@ -113,8 +130,10 @@ def _inside(
     found: list[exp.Expr] = []
     for node in nodes:
         if isinstance(node, exp.Order):
+            use(node)
             order, node = node, node.this  # noqa: PLW2901 - unwrapped step by step
         if isinstance(node, exp.Distinct):
+            use(node)
             distinct = True
             found.extend(node.expressions)
         else:
@@ -137,6 +156,7 @@ def _check_order_of_distinct(args: Sequence[Expr], keys: Sequence[SortKey]) -> N
 def _sort_key(node: exp.Expr, scope: Scope) -> SortKey:
     if not isinstance(node, exp.Ordered):
         return SortKey(scope.bind(node), span=span_of(node))
+    use(node)
     descending, nulls_first = (bool(node.args.get(key)) for key in ("desc", "nulls_first"))
     return SortKey(scope.bind(node.this), descending, nulls_first, span_of(node))
 

@@ -24,6 +24,7 @@ from fuseline.plan.types import BOOLEAN, DataType, Kind
 
 from .scope import Scope
 from .spans import span_of
+from .unread import use
 
 
 def bind_scalar_subquery(node: exp.Expr, scope: Scope) -> Expr:
@@ -69,6 +70,7 @@ def bind_comparison(node: exp.Expr, scope: Scope, name: str) -> Expr:
     left, right = _strip(node.this), _strip(node.expression)
     place = span_of(node)
     if isinstance(right, exp.Any | exp.All):
+        use(right)
         quantifier: OneOf["any", "all"] = "any" if isinstance(right, exp.Any) else "all"
         return _quantified(name, quantifier, left, right.this, scope, place)
     if isinstance(left, exp.Tuple) or isinstance(right, exp.Tuple):
@@ -78,6 +80,7 @@ def bind_comparison(node: exp.Expr, scope: Scope, name: str) -> Expr:
 
 def _strip(node: exp.Expr) -> exp.Expr:
     while isinstance(node, exp.Paren):
+        use(node)
         node = node.this
     return node
 
@@ -93,6 +96,7 @@ def _compare_rows(
             f"A row of {len(left.expressions)} values cannot be compared with one of {len(right.expressions)}.",
             place,
         )
+    use(left, right)
     pairs = [
         (scope.bind(a), scope.bind(b))
         for a, b in zip(left.expressions, right.expressions, strict=True)
@@ -139,7 +143,10 @@ def _quantified(
     left, query = _strip(left), _strip(query)
     if not isinstance(query, exp.Query | exp.Values | exp.Subquery):
         raise Unsupported("ANY and ALL take a subquery; for a list of values use IN.", place)
-    nodes = left.expressions if isinstance(left, exp.Tuple) else [left]
+    nodes = [left]
+    if isinstance(left, exp.Tuple):
+        use(left)
+        nodes = left.expressions
     operands = [scope.bind(n) for n in nodes]
     plan = scope.bind_query(query)
     _check_width(plan, len(operands), query)

@@ -15,6 +15,7 @@ from fuseline.plan.logical import Item, Join, JoinKind, Project, Scan, Values, f
 from .bind_table import bind_table, named
 from .scope import Scope, Source
 from .spans import span_of
+from .unread import use
 
 _SIDES: dict[str, JoinKind] = {"LEFT": "left", "RIGHT": "right", "FULL": "full"}
 _NOTHING = Source(Values((), ((),)), (), {}, ())
@@ -25,20 +26,26 @@ def bind_from(node: exp.Select, scope: Scope) -> Source:
     clause = node.args.get("from_")
     if clause is None:
         return _NOTHING
+    use(clause)
     return _bind_list(clause.this, node.args.get("joins") or [], scope)
 
 
 def _bind_list(first: exp.Expr, joins: Sequence[exp.Join], scope: Scope) -> Source:
-    """Bind `a join b ..., c join d ...`: JOIN binds tighter than the comma, as in SQL."""
+    """Bind `a join b ..., c join d ...`: JOIN binds tighter than the comma, as in SQL.
+
+    sqlglot hangs the joins of a FROM that stands before SELECT, or in parentheses, below the first table.
+    """
     groups: list[tuple[exp.Expr, list[exp.Join]]] = [(first, [])]
-    for join in joins:
+    for join in (*(first.args.get("joins") or ()), *joins):
+        use(join)
         if _is_comma(join):
             groups.append((join.this, []))
         else:
             groups[-1][1].append(join)
     source: Source | None = None
     for table, following in groups:
-        item = _bind_item(table, _around(scope, source))
+        around = _around(scope, source)
+        item = _bind_item(table, around) if table is first else _bind_side(table, around)
         if source is None:
             source = _bind_joins(item, following, None, scope)
         elif any(_kind(join) in ("right", "full") for join in following):
@@ -61,7 +68,7 @@ def _bind_joins(
     """Join one table after the other to `source`; `before` has the names left of the comma, if they can be read."""
     for join in joins:
         around = _around(scope, source if before is None else _beside(before, source))
-        source = _bind_join(source, join, _bind_item(join.this, around), before, scope)
+        source = _bind_join(source, join, _bind_side(join.this, around), before, scope)
     return source
 
 
@@ -69,15 +76,20 @@ def _around(scope: Scope, source: Source | None) -> Scope:
     return (scope if source is None else scope.over(source)).inside("FROM")
 
 
+def _bind_side(node: exp.Expr, around: Scope) -> Source:
+    """Bind one side of a join: a table, or `b join c on ...` within `a join b join c on ... on ...`."""
+    if node.args.get("joins"):
+        return _bind_list(node, (), around.nested())
+    return _bind_item(node, around)
+
+
 def _bind_item(node: exp.Expr, around: Scope) -> Source:
     """Bind one table, or a parenthesised join."""
     inner = node.this if isinstance(node, exp.Subquery) else None
     if not isinstance(inner, exp.Table | exp.Subquery) or not _is_join(inner):
         return bind_table(node, around)
-    joins = inner.args.get("joins") or []
-    bare = inner.copy()  # keeps the places of its nodes
-    bare.set("joins", None)
-    source = _bind_list(bare, joins, around.nested())
+    use(node)
+    source = _bind_list(inner, (), around.nested())
     if node.args.get("alias") is None:
         return source
     return named(source.plan, source.star, node, None)

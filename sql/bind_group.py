@@ -29,8 +29,10 @@ from fuseline.plan.types import BIGINT
 from .bind_order import ordinal
 from .scope import Scope
 from .spans import span_of
+from .unread import use
 
 _MAX_GROUPING_SETS = 4096
+_GROUPINGS = (exp.GroupingSets, exp.Rollup, exp.Cube, exp.Tuple, exp.Paren)
 Sets = list[tuple[int, ...]]  # each the positions of the keys in it
 
 
@@ -50,6 +52,7 @@ class GroupKeys:
 
 def bind_group(node: exp.Group, outputs: Sequence[tuple[str, Expr]], scope: Scope) -> GroupKeys:
     """Bind GROUP BY; ordinals and, where no column has the name, aliases stand for the outputs of the SELECT list."""
+    use(node)
     place = scope.inside("GROUP BY")
     keys = GroupKeys()
     if node.args.get("all"):
@@ -68,6 +71,8 @@ def _element(
     node: exp.Expr, outputs: Sequence[tuple[str, Expr]], scope: Scope, keys: GroupKeys
 ) -> Sets:
     """Return the alternatives of one element of GROUP BY, which are combined with those of the others."""
+    if isinstance(node, _GROUPINGS):
+        use(node)
     match node:
         case exp.GroupingSets():
             return [s for e in node.expressions for s in _element(e, outputs, scope, keys)]
@@ -91,6 +96,7 @@ def _element(
             output = outputs[ordinal(node, len(outputs), "GROUP BY")][1]
             return [(keys.position(_without_aggregate(output, node)),)]
         case exp.Column(this=exp.Identifier()) if scope.stands_for_alias(node.parts):
+            use(node, node.this)
             output = next(v for name, v in outputs if name.lower() == node.name.lower())
             return [(keys.position(_without_aggregate(output, node)),)]
         case _:

@@ -15,6 +15,7 @@ from fuseline.plan.logical import Limit, Logical, Sort
 from .constants import row_count
 from .scope import Scope
 from .spans import span_of
+from .unread import use
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ def bind_limit(node: exp.Expr, scope: Scope) -> RowLimit | None:
     place = Scope(scope.session)  # constants read no columns
     count = skip = None
     if limit is not None:
+        use(limit)
         options = limit.args.get("limit_options")
         value = limit.args.get("count") if isinstance(limit, exp.Fetch) else limit.expression
         if options is not None and (options.args.get("percent") or options.args.get("with_ties")):
@@ -40,8 +42,11 @@ def bind_limit(node: exp.Expr, scope: Scope) -> RowLimit | None:
                 "LIMIT takes a number of rows; percentages and WITH TIES are not supported.",
                 span_of(value),
             )
+        if options is not None:
+            use(options)
         count = row_count(place.inside("LIMIT").bind(value), "LIMIT") if value is not None else 1
     if offset is not None:
+        use(offset)
         skip = row_count(place.inside("OFFSET").bind(offset.expression), "OFFSET")
     return RowLimit(count, skip or 0)
 
@@ -56,12 +61,15 @@ def bind_order(
     values = [ColumnRef(v) if isinstance(v, Column) else v for _, v in outputs]
     places = {name.lower(): i for i, (name, _) in enumerate(outputs)}
     keys: list[SortKey] = []
+    use(node)
     for item in node.expressions:
         if not isinstance(item, exp.Ordered):
             raise Unsupported("ORDER BY takes expressions with ASC, DESC and NULLS.", span_of(item))
+        use(item)
         descending = bool(item.args.get("desc"))
         nulls_first = bool(item.args.get("nulls_first"))
         if isinstance(item.this, exp.Var) and item.this.name.upper() == "ALL":
+            use(item.this)
             found: Sequence[Expr] = values
         else:
             found = [_key(item.this, scope, values, places)]
@@ -81,12 +89,14 @@ def _key(node: exp.Expr, scope: Scope, values: Sequence[Expr], places: dict[str,
         case exp.Column(this=exp.Identifier()) if node.args.get("table") is None:
             place = places.get(node.name.lower())
             if place is not None:
+                use(node, node.this)
                 return dataclasses.replace(values[place], span=span_of(node))  # type: ignore[type-var]
     return scope.bind(node)
 
 
 def ordinal(node: exp.Expr, count: int, clause: str) -> int:
     """Return the position that the literal `node` names, from 0."""
+    use(node)
     number = int(node.name)
     if not 1 <= number <= count:
         raise InvalidQuery(

@@ -14,10 +14,12 @@ from .bind_values import bind_values
 from .literals import parameter_key
 from .scope import Cte, Relation, Scope, Source
 from .spans import span_of
+from .unread import use
 
 
 def bind_query(node: exp.Expr, around: Scope) -> Logical:
     """Return the plan of a query whose enclosing scope is `around`; its columns have the names of the result."""
+    use(node)
     scope = _with(node, around.nested())
     match node:
         case exp.Select():
@@ -41,6 +43,7 @@ def _with(node: exp.Expr, scope: Scope) -> Scope:
     clause = node.args.get("with_")
     if clause is None:
         return scope
+    use(clause)
     names: set[str] = set()
     for entry in clause.expressions:
         name = entry.alias

@@ -19,6 +19,7 @@ from .bind_order import RowLimit, bind_limit, bind_order, order_rows, ordinal
 from .scope import Scope, Source
 from .select_list import SelectItem, select_list
 from .spans import span_of
+from .unread import use
 
 _UNSUPPORTED = {
     "qualify": "QUALIFY",
@@ -43,6 +44,7 @@ def bind_select(node: exp.Select, scope: Scope) -> Logical:
     source = bind_from(node, scope)
     plan = source.plan
     if _is_all(node, source):
+        use(node.expressions[0])
         return plan
     scope = scope.over(source)
     items = select_list(node, scope)
@@ -50,6 +52,7 @@ def bind_select(node: exp.Select, scope: Scope) -> Logical:
     scope = scope.changed(aliases=aliases)
     where = node.args.get("where")
     if where is not None:
+        use(where)
         plan = Filter(plan, infer.condition(scope.inside("WHERE").bind(where.this)))
     parts = _bind_parts(node, items, scope)
     limit = bind_limit(node, scope)
@@ -122,6 +125,7 @@ def _bind_parts(node: exp.Select, items: Sequence[SelectItem], scope: Scope) -> 
     after = _after_grouping(scope, keys) if grouped else scope
     predicate = None
     if having is not None:
+        use(having)
         place = after.inside("HAVING", aggregates=True).changed(aliases_first=True)
         predicate = infer.condition(place.bind(having.this))
     sort_keys: tuple[SortKey, ...] = ()
@@ -151,9 +155,12 @@ def _bind_distinct(
     clause = node.args.get("distinct")
     if clause is None:
         return None
+    use(clause)
     on = clause.args.get("on")
     if on is None:
         return ()
+    if isinstance(on, exp.Tuple):
+        use(on)
     place = scope.inside("DISTINCT ON", aggregates=True)
     found: list[Expr] = []
     for key in on.expressions if isinstance(on, exp.Tuple) else [on]:

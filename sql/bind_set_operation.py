@@ -15,6 +15,7 @@ from fuseline.plan.types import NULL, VARCHAR, DataType
 
 from .scope import Scope
 from .spans import span_of
+from .unread import use
 
 _KINDS: dict[type[exp.SetOperation], OneOf["union", "intersect", "except"]] = {
     exp.Union: "union",
@@ -25,6 +26,7 @@ _KINDS: dict[type[exp.SetOperation], OneOf["union", "intersect", "except"]] = {
 
 def bind_set_operation(node: exp.SetOperation, scope: Scope) -> tuple[Logical, dict[str, int]]:
     """Return the plan, and the lower-case names of the right branches' columns with their positions."""
+    use(node)
     left, names = _branch(node.this, scope)
     right, more = _branch(node.expression, scope)
     if node.args.get("by_name"):

@@ -15,9 +15,10 @@ from fuseline.plan.logical import Aggregate, Logical, Project, Range, Scan, Tabl
 from fuseline.plan.types import BIGINT
 
 from .constants import integer_constant, plain_constant
-from .parse import parse, split
-from .scope import Cte, Parameters, Relation, Scope, Source, suggestion
+from .parse import split
+from .scope import Cte, Parameters, Relation, Scope, Session, Source, suggestion
 from .spans import mark, span_of
+from .unread import use
 
 _SCHEMAS = ("main", "temp")
 _PARQUET_FUNCTIONS = ("read_parquet", "parquet_scan")
@@ -29,6 +30,7 @@ def bind_table(node: exp.Expr, around: Scope) -> Source:
     for key, what in (("sample", "TABLESAMPLE"), ("pivots", "PIVOT"), ("when", "AT")):
         if node.args.get(key):
             raise Unsupported(f"{what} is not supported.", span_of(node))
+    use(node)
     match node:
         case exp.Lateral(this=exp.Subquery() as query):
             plan = around.bind_query(query)
@@ -52,6 +54,8 @@ def named(
     alias = node.args.get("alias")
     name = alias.name if alias is not None and alias.this is not None else default
     renamed: list[exp.Identifier] = (alias.args.get("columns") if alias is not None else None) or []
+    if alias is not None:
+        use(alias, *renamed, *([alias.this] if alias.this is not None else []))
     if len(renamed) > len(columns):
         raise InvalidQuery(
             f'The table "{name}" has {len(columns)} columns and is given {len(renamed)} names.',
@@ -112,6 +116,7 @@ def unique_names(names: Sequence[str]) -> list[str]:
 def _bind_name(node: exp.Table, around: Scope) -> Source:
     name = node.name
     schema = node.args.get("db")
+    use(node.this, *([schema] if schema is not None else []))
     cte = around.ctes.get(name.lower())
     if cte is not None and schema is None:
         return _bind_cte(cte, node)
@@ -125,6 +130,7 @@ def _bind_name(node: exp.Table, around: Scope) -> Source:
             return _bind_view(view, node, around)
     path = ".".join(part.name for part in node.parts)
     if _is_path(path):
+        use(*node.parts)
         table = _read_parquet(around, [path], {}, node)
         return _of_table(table, node, path.rstrip("/").rpartition("/")[2].partition(".")[0])
     raise _unknown_table(name if schema is None else path, node, around)
@@ -148,6 +154,7 @@ def _scan(table: Table) -> tuple[Scan, list[tuple[str, Column]]]:
 
 
 def _bind_cte(cte: Cte, node: exp.Table) -> Source:
+    cte.use()
     plan = cte.scope.bind_query(cte.query)
     columns = _unique_names(plan.columns)
     if len(cte.columns) > len(columns):
@@ -167,7 +174,7 @@ def _bind_view(view: View, node: exp.Table, around: Scope) -> Source:
         outer, parameters=Parameters(()), text=text, views=(*outer.views, name.lower())
     )
     try:
-        plan = Scope(session).bind_query(view.tree(partial(_parse_view, view.name)))
+        plan = Scope(session).bind_query(view.tree(partial(_parse_view, view.name, session)))
     except FuselineError as error:
         if error.span is None or error.span.view is None:
             error.message += f' (in the view "{name}")'
@@ -176,8 +183,8 @@ def _bind_view(view: View, node: exp.Table, around: Scope) -> Source:
     return _given_names(plan, _unique_names(plan.columns), view.columns, node)
 
 
-def _parse_view(name: str, text: str) -> exp.Expr:
-    tree = parse(next(split(text)))
+def _parse_view(name: str, session: Session, text: str) -> exp.Expr:
+    tree = session.parse(next(split(text)))
     mark(tree, ViewText(name, text))
     return tree
 
@@ -206,6 +213,7 @@ def _unknown_table(name: str, node: exp.Table, around: Scope) -> UnknownName:
 
 
 def _bind_function(node: exp.Table, function: exp.Expr, around: Scope) -> Source:
+    use(function)
     if isinstance(function, exp.GenerateSeries):
         return _bind_range(node, function, around)
     name = function.name if isinstance(function, exp.Anonymous) else _function_name(function)
@@ -264,11 +272,14 @@ def _parquet_arguments(function: exp.Expr, around: Scope) -> tuple[list[str], di
     options: dict[str, object] = {}
     for argument in function.expressions:
         if isinstance(argument, exp.EQ | exp.PropertyEQ | exp.Kwarg):
+            use(argument, argument.this, argument.this.this)
             options[argument.this.name.lower()] = plain_constant(
                 scope.bind(argument.expression), "An option of read_parquet"
             )
             continue
         several = isinstance(argument, exp.Array | exp.List)
+        if several:
+            use(argument)
         for item in argument.expressions if several else [argument]:
             path = plain_constant(scope.bind(item), "A path of read_parquet")
             if not isinstance(path, str):

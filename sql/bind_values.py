@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from fuseline.errors import InvalidQuery
+from fuseline.errors import InvalidQuery, ParseError
 from fuseline.plan import infer
 from fuseline.plan.expr import Expr, Subquery, columns_of, new_column
 from fuseline.plan.logical import Logical, Project, SetOperation, Values
@@ -15,12 +15,14 @@ from fuseline.plan.types import DataType
 
 from .scope import Scope
 from .spans import span_of
+from .unread import use
 
 
 def bind_values(
     node: exp.Values, scope: Scope, targets: Sequence[DataType] | None = None
 ) -> Logical:
     """Bind a list of rows, each column in the common type of its values, or cast to the types of a table's columns."""
+    use(node)
     place = scope.inside("VALUES")
     rows = [[place.bind(value) for value in _row(row)] for row in node.expressions]
     for row, tree in zip(rows, node.expressions, strict=True):
@@ -45,7 +47,12 @@ def bind_values(
 
 
 def _row(node: exp.Expr) -> list[exp.Expr]:
-    return node.expressions if isinstance(node, exp.Tuple) else [node]
+    if not isinstance(node, exp.Tuple):
+        return [node]
+    use(node)
+    if not node.expressions:
+        raise ParseError("Syntax error: a row of VALUES needs values.", span_of(node.parent))
+    return node.expressions
 
 
 def _is_constant(value: Expr) -> bool:

@@ -6,9 +6,10 @@ from sqlglot import exp
 
 from fuseline.errors import Unsupported
 from fuseline.plan.type_names import decimal_type, parse_type
-from fuseline.plan.types import DataType
+from fuseline.plan.types import TIMESTAMP, DataType
 
 from .spans import span_of
+from .unread import use
 
 # sqlglot's names that are not SQL's.
 _RENAMED = {
@@ -46,6 +47,7 @@ def data_type(node: exp.Expr) -> DataType:
     place = span_of(node)
     if not isinstance(node, exp.DataType):
         return parse_type(node.sql("duckdb"), place)
+    use(node)
     kind = node.this
     name = kind.name if isinstance(kind, exp.DType) else str(kind)
     if name in _MISSING:
@@ -53,7 +55,16 @@ def data_type(node: exp.Expr) -> DataType:
             f"The type {_MISSING[name]} is not supported: use one of the numbers, BOOLEAN, VARCHAR, DATE, TIMESTAMP, INTERVAL.",
             place,
         )
+    if name == "TIMESTAMPNTZ" and node.expressions:
+        use(*node.expressions, *(p.this for p in node.expressions))
+        if [p.name for p in node.expressions] == ["6"]:
+            return TIMESTAMP
+        raise Unsupported(
+            "TIMESTAMP keeps microseconds: TIMESTAMP(p) is supported as TIMESTAMP(6) alone.", place
+        )
     if name == "DECIMAL":
+        for parameter in node.expressions:
+            use(parameter, parameter.this)
         parameters = [p.name for p in node.expressions]
         precision, scale = (*parameters, None, None)[:2]
         return decimal_type(precision, scale, place)

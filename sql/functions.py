@@ -10,11 +10,8 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from fuseline.errors import Unsupported
 from fuseline.plan import derived
 from fuseline.plan.functions import aggregate_name, scalar_name
-
-from .spans import span_of
 
 BINARY: dict[type[exp.Expr], str] = {
     exp.Add: "add",
@@ -111,21 +108,6 @@ AGGREGATES: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.ApproxDistinct: ("approx_count_distinct", ("this",)),
 }
 
-# Arguments that repeat what DuckDB does anyway.
-_IDLE = frozenset(
-    {
-        "safe",
-        "coalesce",
-        "ignore_nulls",
-        "is_left",
-        "big_int",
-        "single_replace",
-        "null_if_pos_overflow",
-        "date_part_boundary",
-        "charset",
-    }
-)
-
 
 def scalar(node: exp.Expr) -> tuple[str, list[exp.Expr]] | None:
     """Return the name and arguments of a scalar function, None for what is none of the table's."""
@@ -138,7 +120,7 @@ def scalar(node: exp.Expr) -> tuple[str, list[exp.Expr]] | None:
         name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(
             node.args.get("position") or "", "trim"
         )
-        return name, arguments(node, ("this", "expression"), ignored=("position",))
+        return name, arguments(node, ("this", "expression"))
     if type(node) in SCALARS:
         name, keys = SCALARS[type(node)]
         return name, arguments(node, keys)
@@ -164,10 +146,8 @@ def _by_sql_name(node: exp.Expr, known: Callable[[str], bool]) -> tuple[str, lis
     return None if name is None else (name, arguments(node, ("this", "expression", "expressions")))
 
 
-def arguments(
-    node: exp.Expr, keys: tuple[str, ...], ignored: tuple[str, ...] = ()
-) -> list[exp.Expr]:
-    """Return the arguments under `keys`; raises `Unsupported` when there are others."""
+def arguments(node: exp.Expr, keys: tuple[str, ...]) -> list[exp.Expr]:
+    """Return the arguments under `keys`; `refuse_unused` finds others."""
     found: list[exp.Expr] = []
     for key in keys:
         value = node.args.get(key)
@@ -175,10 +155,4 @@ def arguments(
             found.extend(value)
         elif value is not None:
             found.append(value)
-    for key, value in node.args.items():
-        if value and key not in keys and key not in ignored and key not in _IDLE:
-            raise Unsupported(
-                f"The {key.replace('_', ' ')} of {node.key.upper()} is not supported here.",
-                span_of(node),
-            )
     return found

@@ -16,6 +16,7 @@ from fuseline.plan.types import BIGINT, BOOLEAN, DOUBLE, INTERVAL, VARCHAR, Kind
 
 from .scope import Scope
 from .spans import span_of
+from .unread import use
 
 _PLURALS = {"century": "centuries", "millennium": "millennia"}  # the others add an s
 
@@ -41,6 +42,8 @@ def bind_boolean(node: exp.Boolean) -> Literal:
 def bind_parameter(node: exp.Expr, scope: Scope) -> Literal:
     """Return the value given for `?`, `$1` or `$name`, typed as it is in Python."""
     place = span_of(node)
+    if isinstance(node.this, exp.Expr):
+        use(node.this)
     return literal(scope.parameters.value(parameter_key(node), place), place)
 
 
@@ -54,8 +57,11 @@ def bind_interval(node: exp.Interval, scope: Scope) -> Expr:
     place = span_of(node)
     unit = node.args.get("unit")
     value = node.this
+    if unit is not None:
+        use(unit)
     if not isinstance(value, exp.Literal):
         return _computed_interval(value, unit, scope)
+    use(value)
     if unit is None:
         return _constant(lambda: parse_interval(value.name), value.name, place)
     name = _unit(unit)

@@ -18,6 +18,7 @@ from sqlglot.dialects.duckdb import DuckDB
 from fuseline.errors import ParseError, Span
 
 from .spans import span_of
+from .unread import Tree, tree_of
 
 _BLANK = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
 _WORD = re.compile(_BLANK + r"([a-z_]+)", re.IGNORECASE | re.DOTALL)
@@ -72,7 +73,7 @@ def split_explain(piece: Piece) -> tuple[Piece, bool]:
     return Piece(piece.text, piece.start + found.end(), piece.end), found.group(1) is not None
 
 
-def parse(piece: Piece) -> exp.Expr:
+def parse(piece: Piece) -> Tree:
     """Return the tree of one statement, with the place of every node; raises `ParseError`."""
     tokens = _tokenize(piece)
     parser = _DUCKDB.parser()
@@ -80,13 +81,13 @@ def parse(piece: Piece) -> exp.Expr:
         trees = parser.parse(tokens, piece.sql)
     except sqlglot.errors.ParseError as error:
         raise _parse_error(error, tokens, piece) from None
-    tree = trees[0] if trees else None
-    if tree is None:
+    root = trees[0] if trees else None
+    if root is None:
         raise ParseError("There is no statement here.", Span(piece.start, piece.end))
-    nodes = _nodes(tree)
-    _refuse_gaps(tokens, nodes, piece)
-    _place(nodes, piece.start, tokens)
-    _mend_empty_formats(nodes, piece.text)
+    tree = tree_of(root)
+    _refuse_gaps(tokens, tree.nodes, piece)
+    _place(tree.nodes, piece.start, tokens)
+    _mend_empty_formats(tree.nodes, piece.text)
     return tree
 
 
@@ -100,18 +101,6 @@ def _refuse_gaps(tokens: Sequence[Token], nodes: Sequence[exp.Expr], piece: Piec
         if isinstance(node, exp.Group) and not any(node.args.values()):
             place = Span(piece.start, piece.end)
             raise ParseError("Syntax error: an operand is missing after GROUP BY.", place)
-
-
-def _nodes(tree: exp.Expr) -> list[exp.Expr]:
-    """Return a tree's nodes, children behind their parents; sqlglot's walks, which keep an order, take three times as long."""
-    nodes = [tree]
-    for node in nodes:  # which grows
-        for value in node.args.values():
-            if isinstance(value, exp.Expr):
-                nodes.append(value)
-            elif isinstance(value, list):
-                nodes += [child for child in value if isinstance(child, exp.Expr)]
-    return nodes
 
 
 def _mend_empty_formats(nodes: Sequence[exp.Expr], text: str) -> None:

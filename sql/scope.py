@@ -29,7 +29,9 @@ from fuseline.errors import (
 from fuseline.plan.expr import Column, ColumnRef, Expr
 from fuseline.plan.logical import Logical, Table
 
+from .parse import Piece, parse
 from .spans import span_of
+from .unread import Tree, use
 
 _NAMES_SHOWN = 8
 
@@ -135,6 +137,13 @@ class Session:
     bind_expression: Callable[[exp.Expr, Scope], Expr]
     text: str  # of the query or view being bound, for the names of columns without an alias
     views: tuple[str, ...] = ()  # the views being expanded, to refuse one that names itself
+    trees: list[Tree] = field(default_factory=list)  # what was parsed for the statement
+
+    def parse(self, piece: Piece) -> exp.Expr:
+        """Return the tree of a statement, of which binding has to use every part."""
+        tree = parse(piece)
+        self.trees.append(tree)
+        return tree.root
 
 
 @dataclass(frozen=True)
@@ -145,6 +154,13 @@ class Cte:
     query: exp.Expr
     columns: tuple[str, ...]
     scope: Scope
+
+    def use(self) -> None:
+        """Note that a query names this entry."""
+        entry = self.query.parent
+        assert entry is not None
+        alias = entry.args["alias"]
+        use(entry, alias, alias.this, *(alias.args.get("columns") or ()))
 
 
 @dataclass(frozen=True)
@@ -218,6 +234,7 @@ class Scope:
         found = self._find(names, span)
         if found is None:
             raise self._unknown(names, parts, span)
+        use(*parts)
         return found
 
     def stands_for_alias(self, parts: Sequence[exp.Expr]) -> bool:

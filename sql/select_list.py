@@ -13,6 +13,7 @@ from fuseline.plan.expr import Column, ColumnRef, Expr
 from .names import output_name
 from .scope import Relation, Scope
 from .spans import span_of
+from .unread import use, use_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ def select_list(node: exp.Select, scope: Scope) -> list[SelectItem]:
             _check_types(item.this, (table,), item)
             items += _star(item.this, table.columns, item, scope)
         elif isinstance(item, exp.Alias):
+            use(item, item.args["alias"])
             items.append(SelectItem(item.alias, item.this))
         else:
             items.append(_unnamed(item, scope))
@@ -63,6 +65,7 @@ def _table_named(node: exp.Column, scope: Scope) -> Relation:
             f'There is no table "{prefix[-1]}" in this query.{nearest(prefix[-1], known)}',
             span_of(node),
         )
+    use(node, *node.parts)
     return tables[0]
 
 
@@ -84,6 +87,9 @@ def _star(
     """Write out `*` with its EXCLUDE, REPLACE and RENAME lists."""
     if not columns:
         raise InvalidQuery("* needs a FROM clause.", span_of(node))
+    use(star)
+    for item in (*(star.args.get("rename") or ()), *(star.args.get("replace") or ())):
+        use(item, item.args["alias"])
     excluded = _named(star, "except_", columns, scope)
     renamed = {
         old: item.alias
@@ -108,12 +114,13 @@ def _named(
     star: exp.Star, key: str, columns: tuple[tuple[str, Column], ...], scope: Scope
 ) -> set[int]:
     refused = {name for relation in scope.relations for name in relation.refused}
-    return {
-        i
-        for item in star.args.get(key) or ()
-        if item.name.lower() not in refused
-        for i in _places(item, columns, scope, "EXCLUDE")
-    }
+    found: set[int] = set()
+    for item in star.args.get(key) or ():
+        if item.name.lower() in refused:
+            use_all(item)
+        else:
+            found.update(_places(item, columns, scope, "EXCLUDE"))
+    return found
 
 
 def _places(
@@ -121,10 +128,12 @@ def _places(
 ) -> list[int]:
     """Return the positions of the columns that a name in one of the lists stands for."""
     if isinstance(node, exp.Column) and node.args.get("table") is not None:
+        use(node)
         found = scope.resolve(node.parts)
         places = [i for i, (_, c) in enumerate(columns) if ColumnRef(c) == found]
     else:
         places = [i for i, (name, _) in enumerate(columns) if name.lower() == node.name.lower()]
+        use(node, *(node.parts if isinstance(node, exp.Column) else ()))
     if not places:
         hint = nearest(node.name, [name for name, _ in columns])
         raise UnknownName(f'There is no column "{node.name}" to {clause}.{hint}', span_of(node))

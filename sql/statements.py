@@ -19,9 +19,10 @@ from fuseline.plan.statements import (
 )
 
 from .constants import plain_constant
-from .parse import Piece, first_word, parse, split_explain
+from .parse import Piece, first_word, split_explain
 from .scope import Scope
 from .table_statements import create, drop, insert
+from .unread import use
 
 _QUERY_WORDS = ("SELECT", "FROM", "VALUES", "WITH", "TABLE", "")
 _NO_OPERATION = ("BEGIN", "START", "COMMIT", "END", "ANALYZE", "VACUUM", "CHECKPOINT")
@@ -82,13 +83,13 @@ def bind_statement(piece: Piece, scope: Scope) -> Statement:
         rest, analyze = split_explain(piece)
         if first_word(rest) not in _QUERY_WORDS:
             raise Unsupported("EXPLAIN takes a query.", Span(rest.start, rest.end))
-        return Explain(bind_result(parse(rest), scope), analyze)
+        return Explain(bind_result(scope.session.parse(rest), scope), analyze)
     if word in _NO_OPERATION:
         return NoOperation(word)
     if word in _REFUSED:
         raise Unsupported(f"{word} is not supported: {_REFUSED[word]}.", _word_span(piece, word))
     if word in _QUERY_WORDS:
-        return bind_result(parse(piece), scope)
+        return bind_result(scope.session.parse(piece), scope)
     binder = _BINDERS.get(word)
     if binder is None:
         known = [*_BINDERS, *_QUERY_WORDS[:-1], "EXPLAIN"]
@@ -111,7 +112,8 @@ def bind_result(node: exp.Expr, scope: Scope) -> Query:
 
 
 def _describe(piece: Piece, scope: Scope) -> Statement:
-    node = parse(piece)
+    node = scope.session.parse(piece)
+    use(node)
     target = node.this
     if isinstance(target, exp.Table):
         return Describe(_whole_table(target, scope))
@@ -163,7 +165,7 @@ def _setting_value(piece: Piece, scope: Scope) -> object:
     """Return a number, string or boolean; a bare word counts as a string."""
     if re.fullmatch(r"[A-Za-z_]\w*", piece.sql):
         return {"true": True, "false": False, "null": None}.get(piece.sql.lower(), piece.sql)
-    node = parse(piece)
+    node = scope.session.parse(piece)
     return plain_constant(scope.inside("SET").bind(node), "The value of a setting")
 
 

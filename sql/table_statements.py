@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
@@ -18,7 +18,7 @@ from fuseline.errors import (
 )
 from fuseline.plan import infer
 from fuseline.plan.expr import Column, ColumnRef, Expr, Literal, new_column
-from fuseline.plan.logical import Logical, Project, Table
+from fuseline.plan.logical import Limit, Logical, Project, Table
 from fuseline.plan.statements import (
     CreateTable,
     CreateView,
@@ -33,21 +33,24 @@ from fuseline.plan.types import DataType
 from .bind_table import unique_names
 from .bind_values import bind_values
 from .data_types import data_type
-from .parse import Piece, parse
+from .parse import Piece
 from .scope import Scope
 from .spans import span_of
+from .unread import use, use_all
 
 
 def create(piece: Piece, scope: Scope) -> Statement:
-    node = parse(piece)
+    node = scope.session.parse(piece)
     if not isinstance(node, exp.Create):
         raise Unsupported("This form of CREATE is not supported.", span_of(node))
+    use(node)
     match (node.kind or "").upper():
         case "TABLE":
             return _create_table(node, scope)
         case "VIEW":
             return _create_view(node, piece, scope)
         case "INDEX":
+            use_all(node)  # an index changes no answer
             return NoOperation("CREATE INDEX")
         case kind:
             raise Unsupported(
@@ -58,18 +61,21 @@ def create(piece: Piece, scope: Scope) -> Statement:
 
 def _create_table(node: exp.Create, scope: Scope) -> CreateTable:
     replace, if_not_exists = bool(node.args.get("replace")), bool(node.args.get("exists"))
-    schema = node.this if isinstance(node.this, exp.Schema) else None
-    name = _table_name(node.this.this if schema else node.this)
-    elements = schema.expressions if schema else []
+    name, elements = _target_name(node.this)
+    empty = _properties(node)
     query = node.args.get("expression")
     if query is not None:
-        plan = _renamed(scope.bind_query(query), [e.name for e in elements], node)
+        plan = _renamed(scope.bind_query(query), _identifiers(elements), node)
+        if empty:
+            plan = Limit(plan, 0, 0)
         columns = tuple((c.name, c.type) for c in plan.columns)
         return CreateTable(name, columns, Query(plan), replace, if_not_exists)
     columns = tuple(_column_definition(e) for e in elements if isinstance(e, exp.ColumnDef))
     for element in elements:
         if not isinstance(element, exp.ColumnDef | exp.PrimaryKey | exp.UniqueColumnConstraint):
             raise Unsupported("This table constraint is not supported.", span_of(element))
+        if not isinstance(element, exp.ColumnDef):
+            use_all(element)  # keys are not enforced
     if not columns:
         raise ParseError(
             f'The table "{name}" needs columns in parentheses or a query behind AS.',
@@ -79,14 +85,46 @@ def _create_table(node: exp.Create, scope: Scope) -> CreateTable:
     for column_name, _ in columns:
         if column_name.lower() in seen:
             raise InvalidQuery(
-                f'The table "{name}" has two columns "{column_name}".', span_of(schema)
+                f'The table "{name}" has two columns "{column_name}".', span_of(node.this)
             )
         seen.add(column_name.lower())
     return CreateTable(name, columns, None, replace, if_not_exists)
 
 
+def _target_name(node: exp.Expr) -> tuple[str, list[exp.Expr]]:
+    """Return the name of `main.t (a, b)` and what stands in the parentheses."""
+    if not isinstance(node, exp.Schema):
+        return _table_name(node), []
+    use(node)
+    return _table_name(node.this), node.expressions
+
+
+def _identifiers(elements: Sequence[exp.Expr]) -> list[str]:
+    """Return a list of column names, in which nothing else may stand."""
+    for element in elements:
+        if not isinstance(element, exp.Identifier):
+            raise InvalidQuery("Names of columns alone can stand here.", span_of(element))
+        use(element)
+    return [element.name for element in elements]
+
+
+def _properties(node: exp.Create) -> bool:
+    """Read TEMP, which is what all tables are, and WITH [NO] DATA; returns whether the data are to be left out."""
+    clause = node.args.get("properties")
+    if clause is None:
+        return False
+    use(clause)
+    empty = False
+    for item in clause.expressions:
+        if isinstance(item, exp.TemporaryProperty | exp.WithDataProperty):
+            use(item)
+        empty = empty or bool(isinstance(item, exp.WithDataProperty) and item.args.get("no"))
+    return empty
+
+
 def _column_definition(node: exp.ColumnDef) -> tuple[str, DataType]:
     """Return name and type; constraints are accepted where no data can break them, and keys, which nothing reads."""
+    use(node, node.this)
     for constraint in node.args.get("constraints") or ():
         kind = constraint.kind
         harmless = isinstance(
@@ -102,6 +140,7 @@ def _column_definition(node: exp.ColumnDef) -> tuple[str, DataType]:
             raise Unsupported(
                 f'This constraint on the column "{node.name}" is not supported.', span_of(node)
             )
+        use_all(constraint)
     if node.kind is None:
         raise ParseError(f'The column "{node.name}" needs a type.', span_of(node))
     try:
@@ -134,14 +173,18 @@ def _table_name(node: exp.Expr) -> str:
         raise UnknownName(
             f'There is no schema "{schema.name}": all tables are in main.', span_of(node)
         )
+    use(node, node.this)
+    if schema is not None:
+        use(schema)
     return node.name
 
 
 def _create_view(node: exp.Create, piece: Piece, scope: Scope) -> CreateView:
     """Keep the text behind AS; it is bound here as well, so that its errors show at once."""
-    schema = node.this if isinstance(node.this, exp.Schema) else None
-    name = _table_name(node.this.this if schema else node.this)
-    columns = tuple(e.name for e in schema.expressions) if schema else ()
+    name, elements = _target_name(node.this)
+    columns = tuple(_identifiers(elements))
+    if _properties(node):
+        raise ParseError("WITH NO DATA belongs to CREATE TABLE.", span_of(node.this))
     query = node.args.get("expression")
     if query is None:
         raise ParseError("CREATE VIEW needs a query behind AS.", span_of(node.this))
@@ -158,8 +201,9 @@ def _create_view(node: exp.Create, piece: Piece, scope: Scope) -> CreateView:
 
 
 def insert(piece: Piece, scope: Scope) -> Insert:
-    node = parse(piece)
+    node = scope.session.parse(piece)
     assert isinstance(node, exp.Insert)
+    use(node)
     for key, what in (("conflict", "ON CONFLICT"), ("returning", "RETURNING")):
         if node.args.get(key):
             raise Unsupported(f"INSERT with {what} is not supported.", span_of(node.args[key]))
@@ -168,13 +212,15 @@ def insert(piece: Piece, scope: Scope) -> Insert:
     schema = node.this if isinstance(node.this, exp.Schema) else None
     target = node.this.this if schema else node.this
     table = _target(target, scope)
+    if schema is not None:
+        use(schema)
     query = node.expression
     if query is None or isinstance(query, exp.Null):
         raise Unsupported("INSERT needs VALUES or a query.", span_of(target))
     with_ = node.args.get("with_")
     if with_ is not None:
         query.set("with_", with_)
-    names = [e.name for e in schema.expressions] if schema else None
+    names = _identifiers(schema.expressions) if schema else None
     if isinstance(query, exp.Values) and not node.args.get("by_name"):
         columns = _target_columns(table, names, node)
         plan = bind_values(query, scope, [data_type for _, data_type in columns])
@@ -237,10 +283,12 @@ def _as_rows(plan: Logical, columns: list[tuple[str, DataType]], table: Table) -
 
 
 def drop(piece: Piece, scope: Scope) -> Statement:
-    node = parse(piece)
+    node = scope.session.parse(piece)
     assert isinstance(node, exp.Drop)
+    use(node)
     kind = str(node.args["kind"]).upper()
     if kind == "INDEX":
+        use_all(node)
         return NoOperation("DROP INDEX")
     if kind not in ("TABLE", "VIEW"):
         raise Unsupported(f"DROP {kind} is not supported; there are TABLE and VIEW.", None)

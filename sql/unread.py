@@ -1,0 +1,154 @@
+"""Nothing in a query is ignored: what no binder has used is refused, with its place.
+
+A binder calls `use` for the nodes that its plan is made from, and nobody else does.  When a statement is bound,
+`refuse_unused` compares: a node of sqlglot's tree that nobody used, or an argument that is no node (a word, a switch) and not
+in `FLAGS`, is a part of the query without an effect, and raises `Unsupported`.  So a clause at a place where no
+binder looks for it, and syntax that a new sqlglot begins to parse, are refused without a line of code.
+
+Binders mark nodes since only they know what they use: an accessor that notes each read would count what column names and
+error messages look at, and costs four times as much.  Nodes are marked one by one, and as subtrees (`use_all`) only
+where DuckDB makes nothing of them either.  Over the TPC-H queries all of it is 5 % of the time of binding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.errors import ErrorLevel
+
+from fuseline.errors import Span, Unsupported
+
+from .spans import span_of
+
+_MOST_SHOWN = 60
+_NO_FLAGS: frozenset[str] = frozenset()
+
+# Class -> its arguments that are words or switches and that its binders read.
+_READ: dict[type[exp.Expr], str] = {
+    exp.Anonymous: "this",
+    exp.Boolean: "this",
+    exp.ByteString: "this",
+    exp.CTE: "materialized",
+    exp.Create: "kind replace exists",
+    exp.DataType: "this kind",
+    exp.Drop: "kind exists",
+    exp.Except: "distinct by_name",
+    exp.Fetch: "direction",
+    exp.GenerateSeries: "is_end_exclusive",
+    exp.Group: "all",
+    exp.ILike: "negate",
+    exp.Identifier: "this quoted",
+    exp.Insert: "by_name",
+    exp.Intersect: "distinct by_name",
+    exp.Interval: "fraction_in_string",
+    exp.Join: "kind side method",
+    exp.Like: "negate",
+    exp.LimitOptions: "rows",
+    exp.Literal: "this is_string",
+    exp.Ordered: "desc nulls_first",
+    exp.Pad: "is_left",
+    exp.Parameter: "this",
+    exp.Placeholder: "this",
+    exp.RawString: "this",
+    exp.Trim: "position",
+    exp.Union: "distinct by_name",
+    exp.Var: "this",
+    exp.With: "recursive",
+    exp.WithDataProperty: "no",
+}
+# Those that repeat what DuckDB does anyway; sqlglot sets them for its other dialects.
+_IDLE: dict[type[exp.Expr], str] = {
+    exp.Chr: "charset",
+    exp.Concat: "safe coalesce",
+    exp.ConcatWs: "safe coalesce",
+    exp.Count: "big_int",
+    exp.DPipe: "safe",
+    exp.DateDiff: "big_int date_part_boundary",
+    exp.Drop: "cascade restrict",
+    exp.Greatest: "ignore_nulls",
+    exp.Least: "ignore_nulls",
+    exp.RegexpExtract: "null_if_pos_overflow",
+    exp.RegexpReplace: "single_replace",
+    exp.TryCast: "safe",
+}
+FLAGS: dict[type[exp.Expr], frozenset[str]] = {
+    kind: frozenset(f"{_READ.get(kind, '')} {_IDLE.get(kind, '')}".split())
+    for kind in (*_READ, *_IDLE)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """One parsed statement: its nodes, children behind their parents, and those arguments that no binder reads."""
+
+    nodes: Sequence[exp.Expr]
+    unread: Sequence[tuple[exp.Expr, str]]
+
+    @property
+    def root(self) -> exp.Expr:
+        return self.nodes[0]
+
+
+def tree_of(root: exp.Expr) -> Tree:
+    """Walk `root`; sqlglot's walks, which keep an order, take three times as long."""
+    nodes, unread = [root], []
+    for node in nodes:  # which grows
+        for key, value in node.args.items():
+            if isinstance(value, exp.Expr):
+                nodes.append(value)
+            elif isinstance(value, list):
+                children = [child for child in value if isinstance(child, exp.Expr)]
+                nodes += children
+                if len(children) < len(value):
+                    unread.append((node, key))
+            elif value and key not in FLAGS.get(type(node), _NO_FLAGS):
+                unread.append((node, key))
+    return Tree(nodes, unread)
+
+
+def use(*nodes: exp.Expr) -> None:
+    """Note that the plan depends on each of the nodes, as its class says."""
+    for node in nodes:
+        node.meta["used"] = True
+
+
+def use_all(root: exp.Expr) -> None:
+    """Note that a subtree is read over on purpose: there is nothing that it could change."""
+    use(*tree_of(root).nodes)
+
+
+def refuse_unused(tree: Tree) -> None:
+    """Raise `Unsupported` for the first part of a bound statement that nobody used."""
+    for node in tree.nodes:
+        if not node.meta_get("used"):
+            if not isinstance(node, exp.CTE):
+                raise _refusal(node)
+            use_all(node)  # DuckDB does not look into an entry of WITH that nobody names either
+    for node, key in tree.unread:
+        word = key.strip("_").replace("_", " ").upper()
+        raise Unsupported(f"{word} is not supported here.", _place(node))
+
+
+def _refusal(node: exp.Expr) -> Unsupported:
+    if isinstance(node.parent, exp.Func):
+        return Unsupported("This argument is not supported.", _place(node))
+    return Unsupported(f"{_shown(node)} is not supported here.", _place(node))
+
+
+def _place(node: exp.Expr) -> Span | None:
+    """Return where a node stands; words without a name or number in them have the place of what is around them."""
+    found: exp.Expr | None = node
+    while found is not None and span_of(found) is None:
+        found = found.parent
+    return span_of(found)
+
+
+def _shown(node: exp.Expr) -> str:
+    """Return a part of a query as DuckDB would write it, for those that have no place of their own."""
+    written = ""
+    with suppress(Exception):  # sqlglot's generator, which is not made for parts
+        written = node.sql(dialect="duckdb", unsupported_level=ErrorLevel.IGNORE).strip()
+    return written if 0 < len(written) <= _MOST_SHOWN else "This part of the query"
