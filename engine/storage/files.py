@@ -107,10 +107,14 @@ def check_unchanged(file: FileIdentity) -> None:
     """Raise `DataError` for a file that has been written or replaced since it was looked at."""
     now = _look(file.path)
     if not isinstance(now, FoundFile) or now.identity != file:
-        gone = "is gone" if now is None else "has changed"
-        raise DataError(
-            f'The file "{file.path}" {gone} while it was read: run the query again when it is complete.'
-        )
+        raise changed(file.path, "is gone" if now is None else "has changed")
+
+
+def changed(path: str, how: str = "has changed") -> DataError:
+    """Return the error for a file that is another one after it was read."""
+    return DataError(
+        f'The file "{path}" {how} while it was read: run the query again when it is complete.'
+    )
 
 
 def _look(path: str) -> FoundFile | int | None:

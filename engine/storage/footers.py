@@ -12,11 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import DataError
-from .files import FileIdentity
+from .files import FileIdentity, changed
+from .footer_check import check_footer
 
 KEPT_FOOTERS = 4096
 READERS = 8  # footers wait for the disk more than for a core
 SMALLEST_FILE = 12  # bytes: the magic word twice and the length of the footer
+MAGIC, ENCRYPTED_MAGIC = b"PAR1", b"PARE"
+TAIL = 8  # bytes behind the footer: its length and the magic word
 
 _footers: OrderedDict[FileIdentity, Any] = OrderedDict()
 _lock = threading.Lock()
@@ -52,9 +55,31 @@ def _read(file: FileIdentity) -> Any:
             f'The file "{file.path}" has {file.size} bytes: too few for a Parquet file.'
         )
     try:
-        return pq.read_metadata(file.path)
+        with pa.OSFile(file.path) as opened:
+            footer = _footer(opened, file.path)
+            data = footer or opened
+            # Of the bytes that are checked below, whatever becomes of the file meanwhile
+            metadata = pq.read_metadata(pa.BufferReader(data) if footer else data)
     except (OSError, ValueError, pa.ArrowException) as error:  # ValueError: text that is not UTF-8
         raise unreadable(file.path, error) from error
+    if not footer:
+        raise changed(file.path)
+    check_footer(footer[len(MAGIC) :], metadata, file.path)
+    return metadata
+
+
+def _footer(file: pa.OSFile, path: str) -> bytes:
+    """Return a file's footer as a file of its own without rows; nothing where the file has none."""
+    size = file.size()
+    tail = file.read_at(TAIL, size - TAIL)
+    length = int.from_bytes(tail[:4], "little")
+    if tail[4:] == ENCRYPTED_MAGIC:
+        raise DataError(
+            f'The file "{path}" is encrypted, so it cannot be read: write it without encryption.'
+        )
+    if tail[4:] != MAGIC or length + TAIL + len(MAGIC) > size:
+        return b""
+    return MAGIC + file.read_at(length + TAIL, size - TAIL - length)
 
 
 def unreadable(path: str, error: Exception) -> DataError:
