@@ -39,7 +39,7 @@ def ssb_tables(scale: float, folder: Path | None = None) -> Tables:
 def make_tpch(scale: float, folder: Path | None = None) -> Path:
     """`folder`, or `data/tpch-sf<scale>`, made if it is not there; several processes may ask at once."""
     target = folder or DATA / f"tpch-sf{scale:g}"
-    with _made_once(target) as made:
+    with made_once(target) as made:
         if made:
             command = [_generator(), "parquet", "-s", f"{scale:g}", "-o", str(made), "--quiet"]
             subprocess.run(command, check=True)
@@ -51,7 +51,7 @@ def make_ssb(scale: float, folder: Path | None = None, source: Path | None = Non
     import duckdb
 
     target = folder or DATA / f"ssb-sf{scale:g}"
-    with _made_once(target) as made:
+    with made_once(target) as made:
         if made:
             with duckdb.connect() as connection:
                 connection.execute("create schema tpch")
@@ -68,7 +68,7 @@ def make_ssb(scale: float, folder: Path | None = None, source: Path | None = Non
 
 
 @contextmanager
-def _made_once(folder: Path) -> Iterator[Path | None]:
+def made_once(folder: Path) -> Iterator[Path | None]:
     """A folder to fill that becomes this one, or None when it is there already."""
     if folder.exists():
         yield None

@@ -21,6 +21,7 @@ from typing import Any
 import pyarrow as pa
 
 from benchmarks.data import Tables
+from benchmarks.least_bytes import least_bytes
 
 INTERVAL = re.compile(r"interval '(\d+)' (day|month|year)")  # Polars wants the unit in the string
 
@@ -60,6 +61,10 @@ class Engine(ABC):
 
     def kernels(self) -> Kernels | None:
         """Where the kernels of the last run came from, where the engine has such."""
+        return None
+
+    def in_new_process(self) -> Engine | None:
+        """The same engine with its tables in a process that has run nothing; None where a process keeps nothing that counts."""
         return None
 
     def placement(self) -> list[dict[str, Any]]:
@@ -140,6 +145,15 @@ class Fuseline(Engine):
         counts = Counter(_origin(node.receipt) for node in self._frame.profile.pipelines)
         return Kernels(**counts)
 
+    def in_new_process(self) -> Engine | None:
+        if self._settings.get("fuse") == "never":
+            return None  # without kernels
+        from benchmarks.isolated import Isolated
+
+        made = Isolated(partial(Fuseline, **self._settings), exact_types=True, limited=False)
+        made.load(self._tables)
+        return made
+
     def placement(self) -> list[dict[str, Any]]:
         kept = ("name", "device", "seconds", "rows", "bytes")
         return [{key: getattr(node, key) for key in kept} for node in self._frame.profile.nodes]
@@ -165,6 +179,7 @@ class Fuseline(Engine):
         return {
             "pipelines": pipelines,
             "columns": touched,
+            "needed": least_bytes(touched, profile.pipelines),
             "operator_seconds": sum(n.seconds for n in profile.nodes if not _is_kernel(n)),
         }
 

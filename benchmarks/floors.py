@@ -1,7 +1,6 @@
-"""The floor under a query: the encoded bytes of the columns it reads, passed once at the device's bandwidth.
+"""The floor under a query: the encoded bytes that it must read (`least_bytes`), passed once at the device's bandwidth.
 
-Payload columns count whole, though a query may read them for few rows only; what is built and probed in between does not
-count. The bandwidth is that of a copy, which reads and writes.
+What is built and probed in between does not count. The bandwidth is that of a copy, which reads and writes.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ def floor(found: dict[str, Any], bandwidth: dict[str, float]) -> dict[str, Any] 
     `spent` has the seconds of kernels by what bounds them (memory, compute, latency), those of `operators` outside of
     kernels, and those of the `host`, which is the rest of the hot time: planning, launches, copies, the answer's way back.
     """
-    sizes = found["columns"].values()
+    sizes = found.get("needed", found["columns"]).values()
     devices = Counter(node["device"] for node in found["placement"])
     device = devices.most_common(1)[0][0] if devices else ""
     if found["hot"] is None or not sizes or None in sizes or device not in bandwidth:

@@ -1,7 +1,7 @@
 """Measures queries on engines, and times nothing whose answer was not compared with DuckDB's.
 
-Three times a query and engine: `first`, in which kernels may be compiled; `cold`, in a new connection, with
-the files in the page cache and the kernels on disk; and `hot`, the median of the runs after that.
+Three times a query and engine: `first`, in a new process that finds no kernels but those of earlier queries; `cold`, in
+another new process, with the files in the page cache and the kernels on disk; and `hot`, the median of the runs after that.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ PEER_TOLERANCE = 1e-6  # relative, for engines whose decimals are not DuckDB's
 class Measurement:
     """One query on one engine; seconds and bytes. `status` is ok, differs, unsupported or error.
 
+    `compiled` counts the kernels that the first run did not find, `cold_compiled` those of the cold run, which should be none.
     `loaded` are the bytes that the cold run added to the columns in memory; `columns` the encoded bytes of those that the
-    query reads; `operator_seconds` what it spent outside of kernels, in a run that waits after each node.
+    query reads, `needed` what of them it must read; `operator_seconds` what it spent outside of kernels, in a run that waits after each node.
     """
 
     status: str = "ok"
@@ -38,10 +39,13 @@ class Measurement:
     cold: float | None = None
     hot: float | None = None
     runs: list[float] = field(default_factory=list)
+    compiled: int = 0
+    cold_compiled: int = 0
     loaded: int = 0
     placement: list[dict[str, Any]] = field(default_factory=list)
     pipelines: list[dict[str, Any]] = field(default_factory=list)
     columns: dict[str, int | None] = field(default_factory=dict)
+    needed: dict[str, int | None] = field(default_factory=dict)
     operator_seconds: float | None = None
 
 
@@ -141,11 +145,10 @@ def one_by_one(
             engine = contestant.engine
             with outcome(made):
                 plan.check()
-                engine.forget()
-                made.first = checked_run(engine, question)
-                engine.settle(question.text)
-                engine.forget()
-                _first_touch(engine, question, made)
+                with _begun_anew(engine) as fresh:
+                    _first_run(fresh, question, made)
+                with _begun_anew(engine) as fresh:
+                    _first_touch(fresh, question, made)
                 _hot(engine, question, made, plan)
             tell(question, contestant, made)
     return found
@@ -156,24 +159,19 @@ def in_sequence(
 ) -> dict[str, dict[str, Measurement]]:
     """All queries one after another in one connection: what one has read is there for the next.
 
-    A round before it, in another connection, checks each answer and compiles the kernels.
+    A round before it, in another process, checks each answer and compiles the kernels.
     """
     found = {q.name: {c.name: Measurement() for c in contestants} for q in questions}
     for contestant in contestants:
         engine = contestant.engine
         pairs = [(question, found[question.name][contestant.name]) for question in questions]
-        engine.forget()
-        for question, made in pairs:
-            with outcome(made):
-                plan.check()
-                made.first = checked_run(engine, question)
-                engine.settle(question.text)
-        engine.forget()
-        for question, made in pairs:
-            if made.status == "ok":
-                with outcome(made):
-                    plan.check()
-                    _first_touch(engine, question, made)
+        for step in (_first_run, _first_touch):
+            with _begun_anew(engine) as fresh:
+                for question, made in pairs:
+                    if made.status == "ok":
+                        with outcome(made):
+                            plan.check()
+                            step(fresh, question, made)
         for question, made in pairs:
             if made.status == "ok":
                 with outcome(made):
@@ -184,19 +182,44 @@ def in_sequence(
     return found
 
 
+@contextmanager
+def _begun_anew(engine: engines.Engine) -> Iterator[engines.Engine]:
+    """The engine without what earlier runs left: in a new process, or, where nothing but columns is kept, in a new connection."""
+    engine.forget()
+    fresh = engine.in_new_process()
+    try:
+        yield fresh or engine
+    finally:
+        if fresh is not None:
+            fresh.close()
+
+
+def _first_run(engine: engines.Engine, question: Question, made: Measurement) -> None:
+    made.first = checked_run(engine, question)
+    made.compiled = _compiled(engine)
+    engine.settle(question.text)
+
+
 def _first_touch(engine: engines.Engine, question: Question, made: Measurement) -> None:
     before = sum(engine.columns().values())
     made.cold = checked_run(engine, question)
+    made.cold_compiled = _compiled(engine)
     made.loaded = sum(engine.columns().values()) - before
 
 
+def _compiled(engine: engines.Engine) -> int:
+    """How many kernels the last run did not find in memory or on disk."""
+    kernels = engine.kernels()
+    return kernels.compiler if kernels else 0
+
+
 def _hot(engine: engines.Engine, question: Question, made: Measurement, plan: Plan) -> None:
+    """Time runs whose answers are compared each; what is in memory already is not timed."""
     for _ in range(plan.warmup):
         engine.run(question.text)
     if not engine.settle(question.text):
         made.message = "kernels were still being compiled"
-    made.runs = [engine.timed_run(question.text)[1] for _ in range(plan.repeat - 1)]
-    made.runs.append(checked_run(engine, question))
+    made.runs = [checked_run(engine, question) for _ in range(plan.repeat)]
     made.placement = engine.placement()
     for key, value in engine.receipts().items():
         setattr(made, key, value)

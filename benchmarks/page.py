@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,7 @@ def peers(results: Results) -> str:
     rows = json.loads(PEERS.read_text())
     published = {(row["suite"], row["scale"]) for row in rows}
     for name, result in results.items():
-        if _kind(result) in ("queries", "sequence"):
+        if _is_of_suite(result) and not _is_shuffled(result):
             scale = (result["suite"], result["scale"])
             rows += _ours(name, result) if scale in published else []
     rows.sort(key=lambda row: (row["suite"], row["scale"], row["seconds"]))
@@ -141,14 +142,22 @@ def _queries(result: Result) -> str:
         over["unfused / fused"] = speedups(result, FUSED, UNFUSED)
     with_floor = any(row["engines"][lead].get("floor") for row in result["queries"].values())
     loading = _kind(result) == "sequence"
-    cold = [f"{lead} cold ms", *(["MB loaded in it"] if loading else [])]
+    counted = all("compiled" in row["engines"][lead] for row in result["queries"].values())
+    first = [f"{lead} first ms", "new kernels"] if counted else []
+    cold = [*first, f"{lead} cold ms", *(["MB loaded in it"] if loading else [])]
     floors = ["MB read", "floor ms", "most of it"] if with_floor else []
     headings = ["query", *cold, *(f"{name} hot ms" for name in names), *over, *floors]
     rows = []
     for query, row in result["queries"].items():
         found = row["engines"]
         loaded = [f"{found[lead]['loaded'] / 1e6:,.0f}"] if loading else []
-        times = [_plain_ms(found[lead]["cold"]), *loaded, *(_hot(found[name]) for name in names)]
+        new = [_plain_ms(found[lead]["first"]), str(found[lead]["compiled"])] if counted else []
+        times = [
+            *new,
+            _plain_ms(found[lead]["cold"]),
+            *loaded,
+            *(_hot(found[name]) for name in names),
+        ]
         ratios = [_times(ratio.get(query)) for ratio in over.values()]
         rows.append([query, *times, *ratios, *(_floor(found[lead]) if with_floor else [])])
     return _table(headings, rows, "l" + "r" * (len(headings) - 2) + ("l" if with_floor else "r"))
@@ -211,9 +220,10 @@ def headline(results: Results) -> str:
 
 
 def _headline_totals(results: Results) -> str:
+    """A line for each suite, scale and machine: the same queries repeated, with new constants, and over rows in no order."""
     rows = []
     for result in results.values():
-        if _kind(result) not in ("queries", "sequence") or FUSED not in result["engines"]:
+        if not _is_of_suite(result) or _is_shuffled(result) or FUSED not in result["engines"]:
             continue
         found = summary(result)["engines"]
         ours, theirs = found[FUSED], found.get("duckdb")
@@ -221,13 +231,50 @@ def _headline_totals(results: Results) -> str:
             [
                 f"{_title(result)}: {ours['answered']} of {len(result['queries'])} queries",
                 _ms(ours["hot"]),
+                _new_constants(result, results),
+                *_shuffled(result, results),
                 _ms(theirs["hot"]) if theirs else "",
                 _times(ours["hot_faster"]) if theirs else "",
                 _ms(ours["cold"]) if _kind(result) == "sequence" else "",
             ]
         )
-    headings = ["", "hot", "DuckDB, own tables", "faster, geometric mean", "first touch"]
-    return _table(headings, rows, "lrrrr") if rows else ""
+    ours_headings = ["", "hot", "new constants", "rows shuffled", "DuckDB, rows shuffled"]
+    theirs_headings = ["DuckDB, own tables", "faster, geometric mean", "first touch"]
+    return _table([*ours_headings, *theirs_headings], rows, "lrrrrrrr") if rows else ""
+
+
+def _new_constants(result: Result, results: Results) -> str:
+    """The median of the first runs of all queries with random parameters, each text new, kernels and columns there."""
+    for other in results.values():
+        if _kind(other) == "streams" and _is_alike(other, result):
+            rows = streams.summary(other["streams"], FUSED)[1:]
+            return _ms(statistics.median(row["first"] for row in rows))
+    return ""
+
+
+def _shuffled(result: Result, results: Results) -> tuple[str, str]:
+    """Hot over rows in no order: ours and DuckDB's."""
+    for other in results.values():
+        if _is_of_suite(other) and _is_shuffled(other) and _is_alike(other, result):
+            found = summary(other)["engines"]
+            theirs = found.get("duckdb")
+            return _ms(found[FUSED]["hot"]), _ms(theirs["hot"]) if theirs else ""
+    return "", ""
+
+
+def _is_alike(one: Result, other: Result) -> bool:
+    """Whether two results are of the same suite, scale and kind of machine."""
+    return all(one[key] == other[key] for key in ("suite", "scale")) and (
+        _hardware(one) == _hardware(other)
+    )
+
+
+def _is_of_suite(result: Result) -> bool:
+    return _kind(result) in ("queries", "sequence")
+
+
+def _is_shuffled(result: Result) -> bool:
+    return result.get("rows") == "shuffled"
 
 
 def _headline_pipelines(results: Results) -> str:
@@ -262,7 +309,8 @@ def _title(result: Result) -> str:
         return f"Single pipelines, {_hardware(result)}"
     how = {"streams": ", random parameters", "sequence": ", one query after another"}
     title = SUITES[result["suite"]].title
-    return f"{title} SF{result['scale']:g}{how.get(_kind(result), '')}, {_hardware(result)}"
+    rows = ", rows shuffled" if _is_shuffled(result) else ""
+    return f"{title} SF{result['scale']:g}{rows}{how.get(_kind(result), '')}, {_hardware(result)}"
 
 
 def _hardware(result: Result) -> str:

@@ -1,7 +1,7 @@
 """Run a suite on several engines: `python -m benchmarks.run tpch --sf 10 --engines fuseline,duckdb`.
 
-Each query alone by default: a run in a new connection is its cold time, the median of the later ones its hot time. With
-`--cold` all queries one after another in one connection, then all of them hot. With `--streams N` TPC-H's queries with N sets
+Each query alone by default: a run in a new process is its cold time, the median of later ones its hot time. With
+`--cold` all queries one after another in one connection, then all of them hot. With `--shuffle` over rows in no order. With `--streams N` TPC-H's queries with N sets
 of random parameters. Every answer is compared with DuckDB's before its time counts; what fails or differs has no time, and the
 rest goes on.
 """
@@ -21,10 +21,12 @@ from typing import Any
 
 from benchmarks import engines, measure, streams
 from benchmarks.charts import bars, roofline
+from benchmarks.data import DATA
 from benchmarks.floors import add_floors
 from benchmarks.machine import machine, versions
 from benchmarks.measure import Contestant, Reference
 from benchmarks.report import print_table
+from benchmarks.shuffle import shuffled
 from benchmarks.suites import SUITES, Suite
 from benchmarks.summary import summary
 
@@ -38,6 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.streams is not None and options.suite != "tpch":
         raise SystemExit("--streams is for tpch: SSB has no rules for other parameters.")
     tables = suite.tables(options.sf, options.data)
+    if options.shuffle:
+        tables = shuffled(tables, options.shuffled or _beside(options))
     contestants = [measure.contestant(name, tables) for name in names]
     result = _header(options, contestants)
     reference = Reference(tables)
@@ -63,6 +67,7 @@ def _header(options: argparse.Namespace, contestants: Sequence[Contestant]) -> d
         "title": f"{suite.title} SF{options.sf:g}",
         "scale": options.sf,
         "kind": kind,
+        "rows": "shuffled" if options.shuffle else "as made",
         "repeat": options.repeat,
         "warmup": options.warmup,
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -121,6 +126,12 @@ def _report(
     return 1 if wrong else 0
 
 
+def _beside(options: argparse.Namespace) -> Path:
+    """The folder of shuffled tables, unless one is given: under `data/`, or beside the folder that was given for the data."""
+    folder: Path = options.data or DATA / f"{options.suite}-sf{options.sf:g}"
+    return folder.with_name(f"{folder.name}-shuffled")
+
+
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
     parser.add_argument("suite", choices=list(SUITES))
@@ -139,6 +150,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--limit", type=float, default=math.inf, help="seconds after which no measurement begins"
     )
+    parser.add_argument("--shuffle", action="store_true", help="with the rows in no order")
+    parser.add_argument("--shuffled", type=Path, help="the folder for them, kept")
     parser.add_argument("--data", type=Path, help="a folder with the Parquet files of that scale")
     parser.add_argument("--json", type=Path, help="write the result here")
     parser.add_argument("--chart", type=Path, help="write a bar chart here, as PNG")

@@ -32,7 +32,6 @@ class Streamed(Measurement):
     """A query with the parameters of one stream: `first` is its first run, `compiled` counts the kernels compiled for it."""
 
     text: str = ""
-    compiled: int = 0
     unfused: int = 0
 
 
@@ -73,8 +72,7 @@ def _query(question: Question, contestant: Contestant, made: Streamed, repeat: i
     kernels = engine.kernels()
     made.compiled = kernels.compiler if kernels else 0
     engine.settle(question.text)
-    made.runs = [engine.timed_run(question.text)[1] for _ in range(repeat - 1)]
-    made.runs.append(checked_run(engine, question))
+    made.runs = [checked_run(engine, question) for _ in range(repeat)]
     kernels = engine.kernels()
     made.unfused = kernels.none if kernels else 0
     made.hot = statistics.median(made.runs)

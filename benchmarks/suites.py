@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import ssb, tpch
+from benchmarks import adhoc, ssb, tpch
 from benchmarks.data import Tables, ssb_tables, tpch_tables
 
 
@@ -21,5 +21,6 @@ class Suite:
 
 SUITES = {
     "tpch": Suite("TPC-H", tpch.queries, tpch_tables),
+    "adhoc": Suite("Ad-hoc", adhoc.queries, tpch_tables),
     "ssb": Suite("SSB", ssb.queries, ssb_tables),
 }

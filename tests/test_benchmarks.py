@@ -7,10 +7,22 @@ import os
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 
-from benchmarks import charts, compare, engines, floors, report, run, streams, summary, tpch
+from benchmarks import (
+    charts,
+    compare,
+    engines,
+    floors,
+    report,
+    run,
+    shuffle,
+    streams,
+    summary,
+    tpch,
+)
 from benchmarks.isolated import Isolated
 from tests.conftest import SCALE
 
@@ -222,3 +234,32 @@ def test_all_engines_are_those_that_are_here() -> None:
 def test_an_unknown_engine_is_named() -> None:
     with pytest.raises(SystemExit, match="There is no engine nobody; there are fuseline"):
         engines.make("nobody")
+
+
+def test_shuffled_tables_have_the_same_rows_in_another_order(
+    tmp_path: Path, tpch_tables: dict[str, Path]
+) -> None:
+    made = shuffle.shuffled({"orders": str(tpch_tables["orders"])}, tmp_path / "shuffled")
+    rows, others = (
+        duckdb.sql(f"select o_orderkey from read_parquet('{path}')").fetchall()
+        for path in (tpch_tables["orders"], made["orders"])
+    )
+    assert rows != others
+    assert sorted(rows) == sorted(others)
+    assert rows == sorted(rows)
+
+
+def test_a_column_behind_a_filter_counts_the_sectors_that_are_hit(
+    tmp_path: Path, tpch_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FUSELINE_CACHE_DIR", str(tmp_path))
+    fused = lambda: engines.Fuseline(device="cpu", fuse="always")  # noqa: E731
+    monkeypatch.setitem(engines.ENGINES, "fused", fused)
+    status, result = measured(tmp_path, tpch_dir, "--engines", "fused", "--queries", "q14")
+    found = result["queries"]["q14"]["engines"]["fused"]
+    needed, whole = found["needed"], found["columns"]
+    assert status == 0
+    assert needed["lineitem.l_shipdate"] == whole["lineitem.l_shipdate"]
+    assert 0 < needed["lineitem.l_discount"] < whole["lineitem.l_discount"]
+    assert found["floor"]["bytes"] == sum(needed.values())
+    assert (found["compiled"] > 0, found["cold_compiled"]) == (True, 0)
