@@ -13,7 +13,7 @@ from .errors import TypeMismatch
 from .plan.expr import Expr, Subquery
 from .plan.logical import Logical, Scan, Table
 from .plan.node import transform_up, walk
-from .runtime.executor import Schedule
+from .runtime.schedule import Schedule
 from .settings import Settings
 
 Parameters = Sequence[object] | Mapping[str, object] | None

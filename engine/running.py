@@ -15,7 +15,8 @@ from .plan.logical import Logical
 from .plan.node import Node
 from .plan.physical import Physical
 from .prepared import PlanCache, Prepared
-from .runtime.executor import Result, Schedule, execute, load_columns, schedule_of
+from .runtime.executor import Result, execute, load_columns
+from .runtime.schedule import Schedule, schedule_of
 from .settings import Settings
 from .storage.cache import ColumnCache
 

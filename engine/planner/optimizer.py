@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ..plan.logical import Logical
 from ..plan.node import Node
 from .check import check_logical
+from .rules.count_rows import count_rows
 from .rules.decorrelate import decorrelate
 from .rules.eliminate import eliminate
 from .rules.merge_projects import merge_projects
@@ -71,6 +72,7 @@ RULES: tuple[Rule | Fixpoint, ...] = (
     ),
     Rule(merge_projects, "reordering leaves projections that restore an order nobody asked for"),
     Rule(prune_columns, "last but one: columns that only removed nodes read are gone by now"),
+    Rule(count_rows, "counts that only removed nodes stood beside are alone by now"),
     Rule(push_limits, "last, so that no rule parts a limit from the sort below it"),
 )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,15 +17,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import ExecutionError, FuselineError, MemoryLimitError, Unsupported
 from ..operators.context import Context, PipelineReceipt
+from ..operators.pulling import REASON, Pull, TooFew
 from ..operators.spill_area import SpillArea
 from ..operators.spilling import Parting
-from ..operators.streaming import chunks_of, scan_below
 from ..plan.expr import Column
 from ..plan.physical import (
     Device,
-    FilterRows,
-    HashAggregate,
     HashJoin,
+    LimitRows,
     MemoryScan,
     ParquetScan,
     Physical,
@@ -35,12 +34,14 @@ from ..plan.physical import (
 from .memory import MemoryBudget, host_memory, out_of_memory
 from .profile import NodeProfile, Profile
 from .roofline import remembered
+from .schedule import Chains, Schedule, chains_of, inputs_first, readers_of, schedule_of
 from .spills import Held, waiting_places, without_fused_joins
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 NOTHING: Counter[str] = Counter()
+NOT_RUN = (0.0, 0, 0)  # seconds, rows and bytes of what a limit made superfluous
 HOST_SHARE = 2  # of the host's memory, what may hold parts of joins that a GPU has no room for
 
 
@@ -87,42 +88,16 @@ class Result:
         return self.backend.to_arrow(self.table, self.columns)
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """In which order the nodes of a plan run, inputs first, and by their identity how many others read each.
-
-    `places` are those of `spills.waiting_places`; `divisible` the nodes that may have to run in chunks.
-    """
-
-    plan: Physical
-    order: tuple[Physical, ...]
-    readers: Mapping[int, int]
-    places: Mapping[int, tuple[HashJoin, int]]
-    divisible: tuple[Physical, ...]
-
-
-def schedule_of(plan: Physical) -> Schedule:
-    """Return what is the same in each run of a plan."""
-    order = _inputs_first(plan)
-    readers = _count_readers(order)
-    chains = [n for n in order if isinstance(n, HashAggregate | FilterRows)]
-    divisible = tuple(n for n in chains if scan_below(n) is not None)
-    return Schedule(plan, tuple(order), readers, waiting_places(order, readers), divisible)
-
-
 @dataclass
 class _Run:
-    """The state of one execution; tables and counts are by node identity, not equality.
-
-    `streamed` has a pipeline for each node that runs in chunks together with the chain below it.
-    """
+    """The state of one execution; tables and counts are by node identity, not equality."""
 
     backends: Mapping[Device, Backend]
     context: Context
     budget: MemoryBudget
     timed: bool
     readers: dict[int, int]
-    streamed: dict[int, Pipeline]
+    chains: Chains
     held: Held
     measured: dict[int, tuple[float, int, int]] = field(default_factory=dict)
     host_values: dict[int, Mapping[str, int]] = field(default_factory=dict)
@@ -172,16 +147,16 @@ def _executed(
 ) -> Result:
     plan, order = schedule.plan, schedule.order
     readers, places = dict(schedule.readers), schedule.places
-    streamed = _streamed(schedule, context)
-    if streamed:
-        order = tuple(_inputs_first(plan, streamed))
-        readers = _count_readers(order, streamed)
+    chains = chains_of(schedule, context)
+    if chains.ends:
+        order = tuple(inputs_first(plan, chains))
+        readers = readers_of(order, chains)
         places = waiting_places(order, readers)
     budget = MemoryBudget(memory_limit)
     context.hold = budget.hold
     context.spilled.clear()
     held = Held(area, backends, context, budget, places)
-    run = _Run(backends, context, budget, timed, readers, streamed, held)
+    run = _Run(backends, context, budget, timed, readers, chains, held)
     start = time.perf_counter()
     for node in order:
         context.check()
@@ -192,7 +167,7 @@ def _executed(
     seconds = time.perf_counter() - start
     # Of the run they keep what was noted, but no table
     noted = run.measured, run.host_values, context.receipts, context.remarks
-    nodes = partial(_node_profiles, plan, streamed, *noted)
+    nodes = partial(_node_profiles, plan, chains, *noted)
     bandwidth = _bandwidths(nodes(), run) if timed else {}
     profile = Profile(
         nodes,
@@ -214,57 +189,6 @@ def load_columns(
         backends[scan.device].load_columns(scan, context)
     except MemoryError as error:
         raise out_of_memory(scan, MemoryBudget(None), error) from error
-
-
-def _streamed(schedule: Schedule, context: Context) -> dict[int, Pipeline]:
-    """Return the chains that run in chunks, since the columns of their scans do not fit, by the identity of their ends.
-
-    The planner has made pipelines of most chains; of the others each ends where the last operator does that can be divided.
-    """
-    found: dict[int, Pipeline] = {}
-    inner: set[int] = set()
-    plain: Context | None = None
-    for node in reversed(schedule.divisible):
-        if id(node) in inner:
-            continue
-        plain = plain or replace(context, fuse="never")
-        if chunks_of(node, plain) is None:
-            continue
-        chain = _inputs_first(node)[:-1]
-        if all(schedule.readers[id(below)] == 1 for below in chain):
-            found[id(node)] = Pipeline(node, device=node.device)
-            inner.update(map(id, chain))
-    return found
-
-
-def _inputs_first(plan: Physical, leaves: Mapping[int, object] | None = None) -> list[Physical]:
-    """Return each node object once, after its inputs; `leaves` take theirs from nobody."""
-    order: list[Physical] = []
-    met: set[int] = set()
-
-    def visit(node: Physical) -> None:
-        if id(node) not in met:
-            met.add(id(node))
-            for child in _inputs(node, leaves or {}):
-                visit(child)
-            order.append(node)
-
-    visit(plan)
-    return order
-
-
-def _count_readers(
-    order: Sequence[Physical], leaves: Mapping[int, object] | None = None
-) -> dict[int, int]:
-    readers = dict.fromkeys(map(id, order), 0)
-    for node in order:
-        for child in _inputs(node, leaves or {}):
-            readers[id(child)] += 1
-    return readers
-
-
-def _inputs(node: Physical, leaves: Mapping[int, object]) -> tuple[Physical, ...]:
-    return () if id(node) in leaves else node.children
 
 
 def _run_node(node: Physical, run: _Run) -> None:
@@ -293,7 +217,7 @@ def _run_node(node: Physical, run: _Run) -> None:
     run.host_values[id(node)] = counted - before if counted else NOTHING
     run.measured[id(node)] = (seconds, backend.num_rows(table), size)
     # Inputs go first: an operator may pass their arrays on, which would count twice
-    for child in _inputs(node, run.streamed):
+    for child in run.chains.inputs(node):
         run.readers[id(child)] -= 1
         if run.readers[id(child)] == 0:
             run.held.drop(child)
@@ -304,7 +228,7 @@ def _output(node: Physical, run: _Run) -> Any:
     """Return a node's table, in spite of tables for which there is no room, if these may leave memory."""
     if isinstance(node, HashJoin) and run.held.is_spilled(node):
         return run.held.join(node)
-    inputs = _inputs(node, run.streamed)
+    inputs = run.chains.inputs(node)
     try:
         return _made(node, run)
     except MemoryError:
@@ -318,16 +242,21 @@ def _output(node: Physical, run: _Run) -> Any:
 
 
 def _made(node: Physical, run: _Run) -> Any:
-    inputs = tuple(run.held.tables[id(child)] for child in _inputs(node, run.streamed))
+    inputs = tuple(run.held.tables[id(child)] for child in run.chains.inputs(node))
     if isinstance(node, Transfer):
         source = node.input.device
         if source == node.device:
             return inputs[0]
         arrow = run.backends[source].to_arrow(inputs[0], node.columns)
         return run.backends[node.device].from_arrow(arrow, node.columns)
-    chain = run.streamed.get(id(node))
-    if chain is not None:
+    if (chain := run.chains.streamed.get(id(node))) is not None:
         return _stream(node, chain, run)
+    if isinstance(node, LimitRows) and (chain := run.chains.pulled.get(id(node))) is not None:
+        return _pull(node, chain, run)
+    return _operated(node, inputs, run)
+
+
+def _operated(node: Physical, inputs: tuple[Any, ...], run: _Run) -> Any:
     operator = run.backends[node.device].OPERATORS.get(type(node))
     if operator is None:
         raise Unsupported(f"The {node.device} backend has no operator {type(node).__name__}.")
@@ -343,9 +272,35 @@ def _stream(node: Physical, chain: Pipeline, run: _Run) -> Any:
     return table
 
 
+def _pull(node: LimitRows, chain: Pipeline, run: _Run) -> Any:
+    """Pull the first rows of what is below a limit; make all of them where too few of its first rows are kept."""
+    tables = {id(child): run.held.tables[id(child)] for child in chain.inputs}
+    pull = Pull(lambda d: run.backends[d].OPERATORS, tables, run.context, run.chains.most(node))
+    assert isinstance(chain.body, LimitRows)
+    try:
+        table = pull.first_rows(chain.body, 1 << 62)
+    except TooFew:
+        run.chains.give_up(node)
+        return _whole(node, tables, run)
+    for below, (seconds, rows) in pull.measured.items():
+        run.measured[below] = seconds, rows, 0
+    for pipeline in run.chains.pipelines_below(node):
+        run.context.receipts[id(pipeline)] = partial(PipelineReceipt, REASON)
+    return table
+
+
+def _whole(node: Physical, tables: dict[int, Any], run: _Run) -> Any:
+    """Run what is below a limit as if it were not there; `tables` are those that are complete."""
+    if id(node) not in tables:
+        inputs = tuple(_whole(child, tables, run) for child in node.children)
+        run.context.check()
+        tables[id(node)] = _operated(node, inputs, run)
+    return tables[id(node)]
+
+
 def _node_profiles(
     plan: Physical,
-    streamed: Mapping[int, Pipeline],
+    chains: Chains,
     measured: Mapping[int, tuple[float, int, int]],
     host_values: Mapping[int, Mapping[str, int]],
     receipts: Mapping[int, Callable[[], PipelineReceipt]],
@@ -359,12 +314,12 @@ def _node_profiles(
             profiles[id(node)] = NodeProfile(
                 node,
                 depth,
-                *measured[id(node)],
+                *measured.get(id(node), NOT_RUN),
                 None if receipt is None else receipt(),
-                host_values[id(node)],
+                host_values.get(id(node), NOTHING),
                 remarks.get(id(node)),
             )
-            for child in _inputs(node, streamed):
+            for child in chains.shown(node):
                 visit(child, depth + 1)
 
     visit(plan, 0)

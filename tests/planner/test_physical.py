@@ -106,8 +106,14 @@ def test_a_part_of_a_branch_is_not_computed_for_all_rows() -> None:
 
 
 def test_a_count_needs_no_column() -> None:
-    (scan,) = find(physical("select count(*) from t"), p.MemoryScan)
+    (scan, _) = find(
+        physical("select count(*) from t where exists (select 1 from u)"), p.MemoryScan
+    )
     assert scan.columns == ()
+
+
+def test_a_count_of_a_table_needs_no_scan() -> None:
+    assert operators(physical("select count(*) from t")) == ["ValuesScan"]
 
 
 def test_a_cte_that_is_read_twice_runs_once() -> None:

@@ -20,8 +20,9 @@ from fuseline.plan.physical import (
     Transfer,
 )
 from fuseline.plan.types import BIGINT
-from fuseline.runtime.executor import execute, schedule_of
+from fuseline.runtime.executor import execute
 from fuseline.runtime.memory import readable
+from fuseline.runtime.schedule import schedule_of
 from fuseline.storage.cache import ColumnCache
 
 BYTES_A_ROW = 8

@@ -1,0 +1,147 @@
+"""In which order the nodes of a plan run, and which of them run together, a share of the rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ..operators.context import Context
+from ..operators.pulling import pulled_below
+from ..operators.streaming import chunks_of, scan_below
+from ..plan.node import walk
+from ..plan.physical import (
+    FilterRows,
+    HashAggregate,
+    HashJoin,
+    ParquetScan,
+    Physical,
+    Pipeline,
+)
+from .spills import waiting_places
+
+# Rows that sources give to a limit before all of its input is made by kernels, with columns that stay in the cache
+PULLED_FIRST = 1 << 18
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """In which order the nodes of a plan run, inputs first, and by their identity how many others read each.
+
+    `places` are those of `spills.waiting_places`; `divisible` the nodes that may have to run in chunks; `limits`, by
+    identity, the plans of limits below which rows are pulled, until `unreached` says that they need all rows anyway.
+    """
+
+    plan: Physical
+    order: tuple[Physical, ...]
+    readers: Mapping[int, int]
+    places: Mapping[int, tuple[HashJoin, int]]
+    divisible: tuple[Physical, ...]
+    limits: Mapping[int, Pipeline]
+    unreached: set[int] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Chains:
+    """The ends of chains that run as one node, by identity: those that run in chunks, and those that are pulled.
+
+    A chain is written as a pipeline: its body and the nodes that are complete before.
+    """
+
+    schedule: Schedule
+    streamed: Mapping[int, Pipeline]
+    pulled: Mapping[int, Pipeline]
+
+    @property
+    def ends(self) -> bool:
+        return bool(self.streamed or self.pulled)
+
+    def inputs(self, node: Physical) -> tuple[Physical, ...]:
+        """Return the nodes whose tables a node reads."""
+        chain = self.streamed.get(id(node)) or self.pulled.get(id(node))
+        return node.children if chain is None else chain.inputs
+
+    def shown(self, node: Physical) -> tuple[Physical, ...]:
+        """Return the nodes below one in the profile."""
+        return self.inputs(node) if id(node) in self.streamed else node.children
+
+    def most(self, node: Physical) -> int | None:
+        """Return the number of rows that sources give to a limit before it is run in another way, None if there is none."""
+        parts = walk(self.pulled[id(node)].body)
+        other = any(isinstance(part, ParquetScan | HashJoin) for part in parts)
+        return PULLED_FIRST if other else None
+
+    def give_up(self, node: Physical) -> None:
+        """Note for later runs that a limit needs all rows."""
+        self.schedule.unreached.add(id(node))
+
+    def pipelines_below(self, node: Physical) -> Iterator[Pipeline]:
+        """Yield the pipelines whose rows are pulled instead."""
+        complete = set(map(id, self.pulled[id(node)].inputs))
+        stack: list[Physical] = [node]
+        while stack:
+            below = stack.pop()
+            if id(below) not in complete:
+                stack.extend(below.children)
+                if isinstance(below, Pipeline):
+                    yield below
+
+
+def schedule_of(plan: Physical) -> Schedule:
+    """Return what is the same in each run of a plan."""
+    order = inputs_first(plan)
+    readers = readers_of(order)
+    ends = [n for n in order if isinstance(n, HashAggregate | FilterRows)]
+    divisible = tuple(n for n in ends if scan_below(n) is not None)
+    limits = {id(n): chain for n in order if (chain := pulled_below(n, readers)) is not None}
+    places = waiting_places(order, readers)
+    return Schedule(plan, tuple(order), readers, places, divisible, limits)
+
+
+def chains_of(schedule: Schedule, context: Context) -> Chains:
+    """Return the chains of this run."""
+    pulled = {i: c for i, c in schedule.limits.items() if i not in schedule.unreached}
+    streamed = _streamed(schedule, context) if schedule.divisible else {}
+    return Chains(schedule, streamed, pulled)
+
+
+def _streamed(schedule: Schedule, context: Context) -> dict[int, Pipeline]:
+    """Return the chains that run in chunks, since the columns of their scans do not fit, by the identity of their ends.
+
+    The planner has made pipelines of most chains; of the others each ends where the last operator does that can be divided.
+    """
+    found: dict[int, Pipeline] = {}
+    inner: set[int] = set()
+    plain = replace(context, fuse="never")
+    for node in reversed(schedule.divisible):
+        if id(node) in inner or chunks_of(node, plain) is None:
+            continue
+        chain = inputs_first(node)[:-1]
+        if all(schedule.readers[id(below)] == 1 for below in chain):
+            found[id(node)] = Pipeline(node, device=node.device)
+            inner.update(map(id, chain))
+    return found
+
+
+def inputs_first(plan: Physical, chains: Chains | None = None) -> list[Physical]:
+    """Return each node object once, after those whose tables it reads."""
+    order: list[Physical] = []
+    met: set[int] = set()
+
+    def visit(node: Physical) -> None:
+        if id(node) not in met:
+            met.add(id(node))
+            for child in node.children if chains is None else chains.inputs(node):
+                visit(child)
+            order.append(node)
+
+    visit(plan)
+    return order
+
+
+def readers_of(order: Sequence[Physical], chains: Chains | None = None) -> dict[int, int]:
+    """Return by identity how many nodes read the table of each."""
+    readers = dict.fromkeys(map(id, order), 0)
+    for node in order:
+        for child in node.children if chains is None else chains.inputs(node):
+            readers[id(child)] += 1
+    return readers
