@@ -10,7 +10,7 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, TypeVar
 from typing import Literal as OneOf
 
-from .errors import CatalogError, InvalidQuery, TypeMismatch, UnknownName, nearest
+from .errors import CatalogError, TypeMismatch, UnknownName, check_name, nearest
 from .plan.logical import Table
 
 if TYPE_CHECKING:
@@ -151,8 +151,7 @@ class Catalog:
 
         Raises `InvalidQuery` for a name that is no text or empty.
         """
-        if not isinstance(entry.name, str) or not entry.name:
-            raise InvalidQuery(f"A table's name is a str that is not empty, not {entry.name!r}.")
+        check_name(entry.name, "table")
         with self._lock:
             old = self._objects.get(entry.name.lower())
             self._objects[entry.name.lower()] = entry

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import sys
+import traceback
+from collections.abc import Callable
 from enum import StrEnum
+from functools import wraps
+from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .errors import DataError, FuselineError, InvalidQuery
+from .errors import DataError, FuselineError, InternalError, InvalidQuery
+from .fence import fence
+from .settings import debug_level
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from .connection import Connection
+
+EXIT_FAILED, EXIT_INTERNAL, EXIT_STOPPED = 1, 70, 130  # 70 is sysexits.h's EX_SOFTWARE
+
 
 app = typer.Typer(
     name="fuseline",
@@ -65,6 +74,22 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """Make a command of a function; an error of it is one line on standard error and a status."""
+
+    @wraps(function)
+    def run(**options: Any) -> None:
+        try:
+            with fence(typer.Exit, BrokenPipeError):
+                function(**options)
+        except FuselineError as error:
+            raise typer.Exit(report(error)) from None
+        except KeyboardInterrupt:
+            raise typer.Exit(EXIT_STOPPED) from None
+
+    return app.command()(run)
+
+
 @app.callback()
 def options(
     version: Annotated[
@@ -72,9 +97,13 @@ def options(
     ] = False,
 ) -> None:
     """SQL over Parquet on NVIDIA GPUs, with DuckDB's answers."""
+    # Bytes that are no UTF-8 are an error of the query that has them, and characters that a terminal lacks are no error
+    for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "backslashreplace")):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors=errors)
 
 
-@app.command()
+@command
 def sql(
     query: Annotated[
         str,
@@ -88,7 +117,7 @@ def sql(
         _run(connection, sys.stdin.read() if query == "-" else query, format)
 
 
-@app.command()
+@command
 def explain(
     query: Annotated[str, typer.Argument(help="a SELECT; statements before it are run")],
     stage: Annotated[
@@ -98,14 +127,11 @@ def explain(
 ) -> None:
     """Show how a query would run, or with --stage analyze how it ran."""
     with _connect(device) as connection:
-        try:
-            _check_query(query)
-            print(connection.sql(query).explain(stage.value))
-        except FuselineError as error:
-            _fail(error)
+        _check_query(query)
+        print(connection.sql(query).explain(stage.value))
 
 
-@app.command()
+@command
 def shell(device: DeviceOption = Device.auto) -> None:
     """Read SQL from a prompt, or from a pipe; a statement ends with ';'."""
     from .shell import run_shell
@@ -113,10 +139,10 @@ def shell(device: DeviceOption = Device.auto) -> None:
     with _connect(device) as connection:
         healthy = run_shell(connection)
     if not healthy and not sys.stdin.isatty():
-        raise typer.Exit(1)
+        raise typer.Exit(EXIT_FAILED)
 
 
-@app.command()
+@command
 def warmup(
     file: Annotated[
         Path,
@@ -135,28 +161,25 @@ def warmup(
 
     with _connect(device, fuse="always") as connection:
         failed = False
-        try:
-            for definition in table or ():
-                name, separator, path = definition.partition("=")
-                if not (name and separator and path):
-                    raise InvalidQuery(f"--table takes name=path, not {definition!r}.")
-                connection.read_parquet(path, name)
-            for warmed in warm_up(connection, _read_text(file)):
-                print(warmed, flush=True)
-                failed |= warmed.error is not None
-        except FuselineError as error:
-            _fail(error)
+        for definition in table or ():
+            name, separator, path = definition.partition("=")
+            if not (name and separator and path):
+                raise InvalidQuery(f"--table takes name=path, not {definition!r}.")
+            connection.read_parquet(path, name)
+        for warmed in warm_up(connection, _read_text(file)):
+            print(warmed, flush=True)
+            failed |= warmed.error is not None
     if failed:
-        raise typer.Exit(1)
+        raise typer.Exit(EXIT_FAILED)
 
 
-@app.command()
+@command
 def doctor() -> None:
     """Check driver, GPU, versions and memory, run a query on each device, and say what to install."""
     from .doctor import examine
 
     if not examine():
-        raise typer.Exit(1)
+        raise typer.Exit(EXIT_FAILED)
 
 
 def _check_query(text: str) -> None:
@@ -179,29 +202,21 @@ def _read_text(file: Path) -> str:
 def _connect(device: Device, **settings: object) -> Connection:
     from .connection import connect
 
-    try:
-        return connect(device=device.value, **settings)
-    except FuselineError as error:
-        _fail(error)
+    return connect(device=device.value, **settings)
 
 
 def _run(connection: Connection, query: str, format: Format) -> None:
-    try:
-        frame = connection.sql(query)
-        if format is Format.table:
-            from .display import print_table
+    frame = connection.sql(query)
+    if format is Format.table:
+        from .display import print_table
 
-            print_table(frame.to_arrow(), [c.type for c in frame.plan.columns], None)
-        elif format is Format.json:
-            from .display import json_text
+        print_table(frame.to_arrow(), [c.type for c in frame.plan.columns], None)
+    elif format is Format.json:
+        from .display import json_text
 
-            print(json_text(frame.to_arrow()))
-        else:
-            _write_binary(frame.to_arrow(), format)
-    except FuselineError as error:
-        _fail(error)
-    except KeyboardInterrupt:
-        raise typer.Exit(130) from None
+        print(json_text(frame.to_arrow()))
+    else:
+        _write_binary(frame.to_arrow(), format)
 
 
 def _write_binary(table: pa.Table, format: Format) -> None:
@@ -219,9 +234,13 @@ def _write_binary(table: pa.Table, format: Format) -> None:
     sys.stdout.buffer.flush()
 
 
-def _fail(error: FuselineError) -> NoReturn:
-    print(f"{type(error).__name__}: {error}", file=sys.stderr)
-    raise typer.Exit(1)
+def report(error: FuselineError) -> int:
+    """Print an error, behind its traceback when FUSELINE_DEBUG asks for more, and return the status to end with."""
+    if debug_level():
+        traceback.print_exception(error)
+    else:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+    return EXIT_INTERNAL if isinstance(error, InternalError) else EXIT_FAILED
 
 
 def main() -> None:

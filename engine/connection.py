@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from .catalog import Catalog, file_paths
 from .errors import ConnectionClosed, FuselineError, InvalidQuery
+from .fence import fenced
 from .import_ahead import import_ahead
 from .plan.expr import new_column
 from .plan.logical import Logical, Scan, Table
 from .plan.physical import Physical
 from .plan.statements import Query
 from .prepared import Parameters, Prepared
-from .running import TOO_DEEP, Observer, QueryRunner
+from .running import Observer, QueryRunner
 from .runtime.executor import Result
 from .settings import Settings
 from .storage.cache import ColumnCache
@@ -33,6 +34,7 @@ __all__ = ["Connection", "Result", "connect"]
 Path = str | PathLike[str]
 
 
+@fenced
 def connect(device: str | None = None, **settings: object) -> Connection:
     """Open a connection with an empty catalog.
 
@@ -47,6 +49,7 @@ def connect(device: str | None = None, **settings: object) -> Connection:
     return Connection(chosen)
 
 
+@fenced
 class Connection:
     """Runs SQL over Parquet files, registered objects and its own tables.
 
@@ -258,8 +261,6 @@ class Connection:
         except FuselineError as error:
             error.with_text(text)
             raise
-        except RecursionError:
-            raise InvalidQuery(TOO_DEEP) from None
         if not answers:
             raise InvalidQuery("There is no statement in the text.")
         if len(answers) == 1 and isinstance(answers[0], Prepared):

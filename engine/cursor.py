@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .errors import ExecutionError
+from .fence import fenced
 from .plan.types import DataType
 from .python_values import python_values
 
@@ -18,6 +19,7 @@ Description = tuple[str, str, None, None, int | None, int | None, bool]
 ROWS_AT_A_TIME = 10_000  # rows turned into Python objects together
 
 
+@fenced
 class Cursor:
     """The result of one `Connection.execute`, read forward.
 
@@ -84,6 +86,7 @@ class Cursor:
         return self._table
 
 
+@fenced
 def iterate(table: pa.Table) -> Iterator[tuple[Any, ...]]:
     """Give a table's rows as tuples, turning `ROWS_AT_A_TIME` of them into Python values together."""
     for start in range(0, table.num_rows, ROWS_AT_A_TIME):

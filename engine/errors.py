@@ -18,6 +18,8 @@ TWO_ROWS = (
     "More than one row returned by a subquery used as an expression: "
     "add LIMIT 1 or an aggregate, so that it returns a single row."
 )
+TOO_DEEP = "The query is nested too deeply: write it in several statements, with tables in between."
+SURROGATE = re.compile("[\ud800-\udfff]")
 _BRACKETS = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|[()]")
 _DEPTH = {"(": 1, ")": -1}
 _OPENING = re.compile(r"\(\s*$")
@@ -45,7 +47,7 @@ class FuselineError(Exception):
 
     def __init__(self, message: str, span: Span | None = None) -> None:
         super().__init__(message)
-        self.message = message
+        self.message = printable(message)
         self.span = span
         self.text: str | None = None
 
@@ -72,7 +74,7 @@ class FuselineError(Exception):
     def __str__(self) -> str:
         if self.text is None or self.span is None:
             return self.message
-        return f"{self.message}\n{caret(self.text, self.span)}"
+        return f"{self.message}\n{caret(printable(self.text), self.span)}"
 
 
 class ParseError(FuselineError):
@@ -86,12 +88,20 @@ class UnknownName(FuselineError):
     """A table, column, function, type or setting that does not exist; the nearest names are in the message."""
 
 
+class UnknownAttribute(UnknownName, AttributeError):
+    """An attribute that an object of this package does not have; Python's `hasattr` hears it."""
+
+
 class AmbiguousName(FuselineError):
     """A column name that more than one table in scope has."""
 
 
 class TypeMismatch(FuselineError):
     """An operator or function that does not take these types."""
+
+
+class WrongArguments(TypeMismatch, TypeError):
+    """A call with arguments of another number, name or Python type than the method takes."""
 
 
 class InvalidQuery(FuselineError):
@@ -132,6 +142,34 @@ class MemoryLimitError(FuselineError):
 
 class ConnectionClosed(FuselineError):
     """A call on a connection after `close()`."""
+
+
+class InternalError(FuselineError):
+    """A fault of this package: an exception that nobody foresaw, which is the `__cause__`; to be reported."""
+
+
+def printable(text: str) -> str:
+    """Return a text with a replacement character for each lone surrogate, which no output can encode."""
+    return text if text.isascii() else SURROGATE.sub("\ufffd", text)
+
+
+def check_text(text: str, what: str, starts: int | None = None) -> None:
+    """Raise `InvalidQuery` for a text with a lone surrogate, which is no character; `starts` is where it begins in the query."""
+    found = None if text.isascii() else SURROGATE.search(text)
+    if found is not None:
+        span = None if starts is None else Span(starts + found.start(), starts + found.end())
+        raise InvalidQuery(
+            f"{what} has at place {found.start() + 1} the lone surrogate U+{ord(found.group()):X}, which is no character: "
+            "decode bytes in the encoding that they are in.",
+            span,
+        )
+
+
+def check_name(name: object, whose: str) -> None:
+    """Raise `InvalidQuery` for a name that is no text, or empty."""
+    if not isinstance(name, str) or not name:
+        raise InvalidQuery(f"A {whose}'s name is a str that is not empty, not {name!r}.")
+    check_text(name, f"A {whose}'s name")
 
 
 def install(extra: str) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .combining import How, join_plans, set_operation
-from .errors import ExecutionError, InvalidQuery, in_text
+from .errors import ExecutionError, InvalidQuery, WrongArguments, check_name, in_text
+from .fence import fenced
 from .functions import Expression, as_column, count, sort_key
 from .group_by import GroupBy
 from .other_names import missing
@@ -29,6 +30,7 @@ SHOWN_ROWS = 20
 Columns = str | Expression | Sequence[str | Expression]  # what a method takes any number of
 
 
+@fenced
 class Frame:
     """A query that has not run: of `connection.sql`, of a table, or of the methods below.
 
@@ -112,6 +114,10 @@ class Frame:
 
     def rename(self, names: dict[str, str]) -> Frame:
         """Return the same columns under other names, given as {old: new}."""
+        if not isinstance(names, dict):
+            raise WrongArguments(f"rename() takes a dictionary {{old: new}}, not {names!r}.")
+        for name in names.values():
+            check_name(name, "column")
         new = {self._column(old): name for old, name in names.items()}
         items = tuple(
             (new_column(new[c], c.type) if c in new else c, ColumnRef(c))

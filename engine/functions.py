@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from .errors import InvalidQuery
+from .errors import InvalidQuery, check_name
 from .expression_names import call_name
+from .fence import fenced
 from .plan import derived, infer
 from .plan.expr import AggregateCall, Expr, SortKey
 from .plan.expr_text import literal_text
@@ -24,6 +25,7 @@ Resolve = Callable[[str], Expr]
 Call = Callable[[str, Sequence[Expr]], Expr]
 
 
+@fenced
 @dataclass(frozen=True, eq=False)
 class Expression:
     """An expression without a table: `bind` types it once the columns are known; `name` is its output name.
@@ -40,6 +42,7 @@ class Expression:
     nulls_first_: bool | None = None
 
     def alias(self, name: str) -> Expression:
+        check_name(name, "column")
         return replace(self, name=name)
 
     def __repr__(self) -> str:
@@ -213,6 +216,7 @@ class Expression:
         return call("neg", self)
 
 
+@fenced
 def col(name: str) -> Expression:
     """Return the column of that name (case-insensitive, as in SQL)."""
     if not isinstance(name, str):
@@ -222,6 +226,7 @@ def col(name: str) -> Expression:
     return Expression(lambda resolve: resolve(name), name)
 
 
+@fenced
 def lit(value: Any) -> Expression:
     """Return a constant: None, bool, int, float, Decimal, str, date, datetime, timedelta or a numpy scalar."""
     literal = infer.literal(value)
@@ -238,6 +243,7 @@ def as_column(value: Any) -> Expression:
     return col(value) if isinstance(value, str) else as_expression(value)
 
 
+@fenced
 def call(function: str, *args: Any, how: Call = infer.call) -> Expression:
     """Return a scalar function or operator over expressions and constants; `how` binds it."""
     operands = [as_expression(a) for a in args]
@@ -248,6 +254,7 @@ def call(function: str, *args: Any, how: Call = infer.call) -> Expression:
     return Expression(bind, call_name(function, [o.name for o in operands]))
 
 
+@fenced
 def aggregate(function: str, *args: Any, distinct: bool = False) -> Expression:
     """Return an aggregate function; strings name columns, but for the separator of string_agg."""
     joins_text = aggregate_name(function) == "string_agg"
@@ -264,23 +271,28 @@ def aggregate(function: str, *args: Any, distinct: bool = False) -> Expression:
     return Expression(bind, name)
 
 
+@fenced
 def sum_(value: Any) -> Expression:
     """SUM: exact for integers and decimals, `OutOfRange` beyond 38 digits."""
     return aggregate("sum", value)
 
 
+@fenced
 def avg(value: Any) -> Expression:
     return aggregate("avg", value)
 
 
+@fenced
 def min_(value: Any) -> Expression:
     return aggregate("min", value)
 
 
+@fenced
 def max_(value: Any) -> Expression:
     return aggregate("max", value)
 
 
+@fenced
 def count(value: Any = None, distinct: bool = False) -> Expression:
     """COUNT of the values that are not NULL, or without an argument of all rows."""
     if value is None:
@@ -288,11 +300,13 @@ def count(value: Any = None, distinct: bool = False) -> Expression:
     return aggregate("count", value, distinct=distinct)
 
 
+@fenced
 def coalesce(*values: Any) -> Expression:
     """The first of the values that is not NULL; a string is a constant, so write `col("a")` for a column."""
     return call("coalesce", *values)
 
 
+@fenced
 class _Functions:
     """`fn.upper(col("name"))`: SQL functions under their names.
 
@@ -311,6 +325,7 @@ class _Functions:
 fn = _Functions()
 
 
+@fenced
 @dataclass(frozen=True, eq=False)
 class When(Expression):
     """CASE under construction: further `when(...)` add branches; without `otherwise` the rest is NULL."""
@@ -324,6 +339,7 @@ class When(Expression):
         return _case(self.branches, as_expression(value))
 
 
+@fenced
 @dataclass(frozen=True)
 class Then:
     """A condition that waits for its value."""
@@ -336,6 +352,7 @@ class Then:
         return When(_case(branches, lit(None)).bind, "case", branches=branches)
 
 
+@fenced
 def when(condition: str | Expression) -> Then:
     """Begin a CASE: `when(c).then(x).when(d).then(y).otherwise(z)`; a string as a condition names a column."""
     return Then((), as_column(condition))

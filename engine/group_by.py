@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .errors import InvalidQuery
+from .fence import fenced
 from .functions import Expression, as_column, count
 from .other_names import missing
 from .plan.expr import AggregateCall, Column, ColumnRef, new_column
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from .frame import Frame
 
 
+@fenced
 class GroupBy:
     """What `Frame.group_by` returns: `agg` makes a frame of it again."""
 

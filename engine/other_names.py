@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .errors import nearest
+from .errors import UnknownAttribute, nearest
 
 INSTEAD = {
     "aggregate": "agg(...)",
@@ -46,12 +46,12 @@ INSTEAD = {
 }
 
 
-def missing(owner: type, name: str, columns: Sequence[str] = ()) -> AttributeError:
+def missing(owner: type, name: str, columns: Sequence[str] = ()) -> UnknownAttribute:
     """Return the error for an attribute that does not exist: what to write instead, or the nearest names."""
     start = f"{owner.__name__} has no {name!r}."
     if name in columns:
-        return AttributeError(f'{start} A column is written frame["{name}"] or col("{name}").')
+        return UnknownAttribute(f'{start} A column is written frame["{name}"] or col("{name}").')
     if name in INSTEAD:
-        return AttributeError(f"{start} Use {INSTEAD[name]}.")
+        return UnknownAttribute(f"{start} Use {INSTEAD[name]}.")
     public = [n for n in dir(owner) if not n.startswith("_")]
-    return AttributeError(start + nearest(name, public))
+    return UnknownAttribute(start + nearest(name, public))

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from .backends import cache_limits, check_placement, load_backends, resolve_device, table_scan
 from .catalog import Catalog
-from .errors import DataError, FuselineError, InvalidQuery
+from .errors import DataError, FuselineError
 from .operators.context import Context, Stop
 from .plan.logical import Logical
 from .plan.node import Node
@@ -20,7 +20,6 @@ from .runtime.schedule import Schedule, schedule_of
 from .settings import Settings
 from .storage.cache import ColumnCache
 
-TOO_DEEP = "The query is nested too deeply: write it in several statements, with tables in between."
 Observer = Callable[[str, Node], None]
 
 
@@ -109,8 +108,6 @@ class QueryRunner:
         except FuselineError as error:
             error.with_text(text)
             raise
-        except RecursionError:
-            raise InvalidQuery(TOO_DEEP) from None
         finally:
             with self._lock:
                 self._running.discard(stopped)

@@ -112,6 +112,12 @@ def _cache_home() -> Path:
     return Path(given) if given else Path.home() / ".cache"
 
 
+def debug_level() -> int:
+    """Return what FUSELINE_DEBUG says, 0 where that is no number: for what has to be told before there is a connection."""
+    given = os.environ.get(PREFIX + "DEBUG", "")
+    return int(given) if given in ("1", "2", "3", "4", "5") else 0
+
+
 def set_default(variable: str, value: str) -> None:
     """Set an environment variable of another library, which reads it when it is first used, unless the user has."""
     os.environ.setdefault(variable, value)

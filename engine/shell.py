@@ -6,12 +6,14 @@ import contextlib
 import re
 import sys
 import time
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .display import print_table
 from .errors import FuselineError
-from .settings import history_file
+from .fence import fence
+from .settings import debug_level, history_file
 
 if TYPE_CHECKING:
     from .connection import Connection
@@ -91,18 +93,21 @@ def _answer(connection: Connection, text: str) -> bool:
     """Run a text and print its last result; False when it failed."""
     start = time.perf_counter()
     try:
-        frame = connection.sql(text)
-        table = frame.limit(SHOWN_ROWS + 1).to_arrow()
+        with fence(BrokenPipeError):
+            frame = connection.sql(text)
+            table = frame.limit(SHOWN_ROWS + 1).to_arrow()
+            seconds = time.perf_counter() - start
+            if table.num_columns:
+                print_table(table, [c.type for c in frame.plan.columns], SHOWN_ROWS)
+            print(f"{seconds * 1e3:.1f} ms on the {connection.device}")
     except FuselineError as error:
         print(f"{type(error).__name__}: {error}")
+        if debug_level():
+            traceback.print_exception(error)
         return False
     except KeyboardInterrupt:
         print("stopped")
         return False
-    seconds = time.perf_counter() - start
-    if table.num_columns:
-        print_table(table, [c.type for c in frame.plan.columns], SHOWN_ROWS)
-    print(f"{seconds * 1e3:.1f} ms on the {connection.device}")
     return True
 
 

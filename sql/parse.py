@@ -15,7 +15,7 @@ import sqlglot.errors
 from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.duckdb import DuckDB
 
-from fuseline.errors import ParseError, Span
+from fuseline.errors import ParseError, Span, check_text
 
 from .spans import span_of
 from .unread import Tree, tree_of
@@ -51,6 +51,7 @@ class Piece:
 
 def split(text: str) -> Iterator[Piece]:
     """Yield the statements of a script, without the semicolons between them and without empty ones."""
+    check_text(text, "The query", 0)
     start = 0
     pieces = _PIECE.finditer(text) if ";" in text else ()
     cuts = [m.start() for m in pieces if m.group() == ";"]

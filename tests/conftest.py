@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from benchmarks.data import tpch_tables as tables_at
+from tests import unforeseen
 from tests.compare import missing_for_gpu
 
 SCALE = 0.01
@@ -27,6 +28,7 @@ def pytest_configure() -> None:
     a connection is made need what that sets: no colours, which put an earlier `sys.stdout` back while a thread compiles.
     """
     os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
+    unforeseen.install()
     if (
         importlib.util.find_spec("hypothesis") is None
     ):  # a GPU machine without a network may lack it
@@ -47,6 +49,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason=missing))
         if not by_night and item.get_closest_marker("nightly"):
             item.add_marker(pytest.mark.skip(reason="runs with make nightly"))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    unforeseen.mean(item)
 
 
 @pytest.fixture(scope="session", params=["cpu", pytest.param("gpu", marks=pytest.mark.gpu)])

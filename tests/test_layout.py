@@ -30,23 +30,24 @@ STORE = GROUND | {"storage", "catalog"}
 OPERATE = STORE | {"codegen", "operators"}
 FLOORS: dict[str, set[str]] = {
     "errors": set(),
+    "fence": {"errors"},
     "settings": {"errors"},
     "plan": GROUND,
     "catalog": STORE,
     "storage": STORE,
     "sql": GROUND | {"catalog"},
     "expression_names": set(),
-    "functions": GROUND | {"catalog", "expression_names"},
+    "functions": GROUND | {"catalog", "expression_names", "fence"},
     "projection": GROUND | {"catalog", "functions"},
-    "group_by": GROUND | {"catalog", "functions", "projection", "other_names"},
+    "group_by": GROUND | {"catalog", "functions", "projection", "other_names", "fence"},
     "combining": GROUND | {"catalog", "functions", "projection"},
     "other_names": {"errors"},
     "python_values": GROUND,
-    "cursor": GROUND | {"python_values"},
+    "cursor": GROUND | {"python_values", "fence"},
     # Frame builds logical nodes; the last four are for its methods that show or hand over what it holds.
     "frame": GROUND
     | {"catalog", "functions", "projection", "group_by", "combining", "other_names"}
-    | {"cursor", "display", "explain", "interop", "python_values"},
+    | {"cursor", "display", "explain", "interop", "python_values", "fence"},
     "display": GROUND | {"python_values"},
     "planner": GROUND | {"catalog"},
     "codegen": GROUND | {"storage"},

@@ -12,7 +12,7 @@ import struct
 from datetime import date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 
-from ..errors import ConversionError, OutOfRange, Span, TypeMismatch
+from ..errors import ConversionError, OutOfRange, Span, TypeMismatch, check_text
 from .expr import Interval, Literal, Value
 from .functions.dates import PARTS
 from .moment_text import parse_date, parse_timestamp
@@ -94,6 +94,7 @@ def literal(value: object, span: Span | None = None) -> Literal:
         case Decimal():
             return exact(value, span)
         case str():
+            check_text(value, "A text")
             return Literal(value, VARCHAR, span)
         case datetime() if value.tzinfo is None:
             return Literal(value, TIMESTAMP, span)

@@ -1,0 +1,168 @@
+"""The fence around what users call: whatever leaves it is a `FuselineError`.
+
+`@fenced` on a class or function of the API is the one mechanism.  Errors of this package pass as they are, through any number of
+fences, and so do `KeyboardInterrupt` and `SystemExit`; what nobody foresaw becomes an `InternalError` with the original as its
+cause.  An entered and left fence costs 0.1 us.
+"""
+
+from __future__ import annotations
+
+import errno
+import platform
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import wraps
+from importlib.metadata import PackageNotFoundError, version
+from inspect import isgeneratorfunction
+from types import FunctionType
+from typing import Any, TypeVar, cast
+
+from .errors import (
+    TOO_DEEP,
+    ExecutionError,
+    FuselineError,
+    InternalError,
+    InvalidQuery,
+    MemoryLimitError,
+    WrongArguments,
+)
+
+T = TypeVar("T")
+
+# Python asks for these itself, and takes an AttributeError for an answer
+PASSED = frozenset(
+    [
+        "__getattr__",
+        "__getattribute__",
+        "__setattr__",
+        "__delattr__",
+        "__del__",
+        "__new__",
+        "__init_subclass__",
+        "__class_getitem__",
+    ]
+)
+# What the system says when it has no room or gives no right: no fault of a program
+REFUSALS = frozenset(
+    getattr(errno, name)
+    for name in [
+        "ENOSPC",
+        "EDQUOT",
+        "EFBIG",
+        "EMFILE",
+        "ENFILE",
+        "EIO",
+        "EROFS",
+        "EACCES",
+        "EPERM",
+        "ESTALE",
+        "ELOOP",
+        "ENAMETOOLONG",
+        "EBUSY",
+    ]
+    if hasattr(errno, name)
+)
+
+
+def fenced(guarded: T) -> T:
+    """Fence a function, or all public methods and properties of a class with those that Python calls by itself."""
+    if isinstance(guarded, FunctionType):
+        return cast("T", _fenced_function(guarded))
+    for name, member in list(vars(guarded).items()):
+        if name in PASSED or (name.startswith("_") and not name.endswith("_")):
+            continue
+        if isinstance(member, FunctionType):
+            setattr(guarded, name, _fenced_function(member))
+        elif isinstance(member, classmethod | staticmethod):
+            setattr(
+                guarded, name, type(member)(_fenced_function(cast("FunctionType", member.__func__)))
+            )
+        elif isinstance(member, property) and member.fget is not None:
+            getter = _fenced_function(cast("FunctionType", member.fget))
+            setattr(guarded, name, property(getter, doc=member.__doc__))
+    return guarded
+
+
+@contextmanager
+def fence(*passed: type[BaseException]) -> Iterator[None]:
+    """Fence a block; exceptions of these types pass as they are."""
+    try:
+        yield
+    except FuselineError:
+        raise
+    except BaseException as error:
+        found = None if isinstance(error, passed) else translated(error)
+        if found is None:
+            raise
+        raise found from error
+
+
+def translated(error: BaseException) -> FuselineError | None:
+    """Return the error to raise in the place of one that is not ours; None for what has to pass."""
+    if isinstance(error, FuselineError) or not _is_fault(error):
+        return None
+    if isinstance(error, RecursionError):
+        return InvalidQuery(TOO_DEEP)
+    if isinstance(error, MemoryError):
+        return MemoryLimitError(
+            "The host has no memory left for this: set memory_limit, so that queries stay within it, or read less at a time."
+        )
+    if isinstance(error, OSError) and error.errno in REFUSALS:
+        return ExecutionError(f"The operating system refused: {error}.")
+    return internal_error(error)
+
+
+def _is_fault(error: BaseException) -> bool:
+    """A panic of a library written in Rust is no Exception, so that it ends a thread that runs Python; here it is a fault."""
+    return isinstance(error, Exception) or type(error).__module__ == "pyo3_runtime"
+
+
+def _fenced_function(function: FunctionType) -> Callable[..., Any]:
+    # A property's getter, an inherited method: one fence is enough
+    if hasattr(function, "is_fenced"):
+        return function
+    gives_rows = isgeneratorfunction(function)
+
+    @wraps(function)
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except FuselineError:
+            raise
+        except BaseException as error:
+            found = _wrong_call(error) or translated(error)
+            if found is None:
+                raise
+            raise found from error
+
+    @wraps(function)
+    def iterated(*args: Any, **kwargs: Any) -> Iterator[Any]:
+        with fence():
+            yield from function(*args, **kwargs)
+
+    chosen: Any = iterated if gives_rows else guarded
+    chosen.is_fenced = True
+    return cast("Callable[..., Any]", chosen)
+
+
+def _wrong_call(error: BaseException) -> WrongArguments | None:
+    """Return the error for a TypeError that the call itself raised, for the number or names of its arguments."""
+    trace = error.__traceback__
+    if isinstance(error, TypeError) and trace is not None and trace.tb_next is None:
+        return WrongArguments(f"{error}.")
+    return None
+
+
+def internal_error(error: BaseException) -> InternalError:
+    """Return the error that says what happened, and what a report needs."""
+    notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
+    what = str(error).strip().split("\n")[0].rstrip(".")
+    cause = type(error).__name__ + (f": {what}" if what else "") + notes
+    versions = [f"Python {platform.python_version()}", platform.platform()]
+    for package in ("pyarrow", "fuseline"):
+        with suppress(PackageNotFoundError):
+            versions.insert(0, f"{package} {version(package)}")
+    return InternalError(
+        f"Something went wrong inside Fuseline: {cause}. This is a fault of Fuseline and not of the query: please report it with the "
+        f"query, the types of its columns, the traceback of the cause and these versions: {', '.join(versions)}."
+    )
