@@ -1,0 +1,322 @@
+"""TPC-H on one GPU with less memory than it needs: what each query pays under limits, and where it stands when it stalls.
+
+    python -m benchmarks.micro.gpu_limits --scale 10 --limits 4GB/2GB 2GB/1GB --json out/gpu_limits.json
+
+All 22 queries run three times over in one connection, in a process for each pair of memory_limit and column_cache_limit, and each
+answer is compared with that of a connection without limits.  Each line shows what the query did: kernels compiled, runs of
+pipelines and their new attempts, chunks, bytes read from files, encoded, evicted and put into locked memory, seconds of each.
+While a query runs its threads' stacks are taken every `--sample` seconds; the commonest places are printed for those that took long.
+With `--passes 2` each process runs twice, so that the second one finds the kernels on disk.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import multiprocessing
+import sys
+import threading
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from benchmarks import tpch
+from benchmarks.data import tpch_tables
+from tests.compare import difference, ordering
+
+# What is counted: a name, where the function is, and how large what it gives is
+WATCHED: tuple[tuple[str, str, str], ...] = (
+    ("compile", "codegen.targets.device", "compile_kernel"),
+    ("execute", "runtime.executor", "_executed"),
+    ("generate", "operators.gpu.pipeline", "generated"),
+    ("lay out", "operators.gpu.pipeline", "laid_out"),
+    ("kernels", "operators.gpu.pipeline", "_run"),
+    ("unfused", "operators.gpu.pipeline", "_unfused"),
+    ("stream", "operators.streaming", "_stream"),
+    ("chunk", "operators.streaming", "_run_chunk"),
+    ("read", "operators.gpu.scan", "_read_share"),
+    ("encode", "operators.gpu.turns", "encode_together"),
+    ("encode each", "operators.gpu.turns", "encode_each"),
+    ("decode", "operators.gpu.scan", "_decoded"),
+    ("join in parts", "runtime.spills", "join_in_parts"),
+    ("leave memory", "runtime.spills", "Held._write"),
+    ("lock pages", "operators.gpu.pinned", "Pool._locked"),
+    ("evict", "storage.cache", "ColumnCache.release"),
+)
+SLOW = 2.0  # seconds from which the stacks of a query are shown
+FRAMES = 7
+
+
+class Counts:
+    """Calls, seconds and bytes of what is watched, of one query."""
+
+    def __init__(self) -> None:
+        self.calls: Counter[str] = Counter()
+        self.seconds: Counter[str] = Counter()
+        self.bytes: Counter[str] = Counter()
+        self.errors: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def clear(self) -> None:
+        for counter in (self.calls, self.seconds, self.bytes, self.errors):
+            counter.clear()
+
+    def note(self, name: str, seconds: float, result: Any) -> None:
+        with self._lock:
+            self.calls[name] += 1
+            self.seconds[name] += seconds
+            self.bytes[name] += _size(result)
+
+    def fail(self, name: str, error: BaseException) -> None:
+        with self._lock:
+            self.errors[f"{name}: {type(error).__name__} {str(error)[:60]}".strip()] += 1
+
+    def summary(self) -> dict[str, Any]:
+        return {
+            name: [calls, round(self.seconds[name], 3), self.bytes[name]]
+            for name, calls in self.calls.items()
+        } | {"errors": dict(self.errors)}
+
+
+def _size(result: Any) -> int:
+    if isinstance(result, int):
+        return result
+    if isinstance(result, list):
+        return sum(map(_size, result))
+    for name in ("device_buffer_size", "size"):
+        found = getattr(result, name, None)
+        if found is not None:
+            return int(found() if callable(found) else found)
+    return 0
+
+
+COUNTS = Counts()
+
+
+def watch() -> list[str]:
+    """Put a counter around each function that is watched; return those that are not there."""
+    missing = []
+    for name, module, path in WATCHED:
+        try:
+            owner: Any = importlib.import_module(f"fuseline.{module}")
+            *outer, last = path.split(".")
+            for part in outer:
+                owner = getattr(owner, part)
+            setattr(owner, last, _counted(name, getattr(owner, last)))
+        except (ImportError, AttributeError) as error:
+            missing.append(f"{name} ({error})")
+    return missing
+
+
+def _counted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*arguments: Any, **named: Any) -> Any:
+        start = time.perf_counter()
+        result = None
+        try:
+            result = function(*arguments, **named)
+            return result
+        except BaseException as error:
+            COUNTS.fail(name, error)
+            raise
+        finally:
+            COUNTS.note(name, time.perf_counter() - start, result)
+
+    return run
+
+
+class Sampler(threading.Thread):
+    """Takes the stack of one thread every so often, and asks a connection to stop after `limit` seconds."""
+
+    def __init__(self, connection: Any, every: float, limit: float) -> None:
+        super().__init__(daemon=True)
+        self.stacks: Counter[str] = Counter()
+        self._thread = threading.get_ident()
+        self._connection, self._every, self._limit = connection, every, limit
+        self._ended = threading.Event()
+
+    def run(self) -> None:
+        start = time.monotonic()
+        asked = False
+        while not self._ended.wait(self._every):
+            frame = sys._current_frames().get(self._thread)
+            if frame is not None:
+                places = traceback.extract_stack(frame)[-FRAMES:]
+                names = (f"{Path(p.filename).stem}.{p.name}:{p.lineno}" for p in places)
+                self.stacks[" > ".join(names)] += 1
+            if time.monotonic() - start > self._limit and not asked:
+                asked = True
+                self._connection.interrupt()
+
+    def end(self) -> None:
+        self._ended.set()
+        self.join()
+
+
+@contextmanager
+def sampled(connection: Any, every: float, limit: float) -> Iterator[Sampler]:
+    sampler = Sampler(connection, every, limit)
+    sampler.start()
+    try:
+        yield sampler
+    finally:
+        sampler.end()
+
+
+def run_all(
+    settings: dict[str, str], args: argparse.Namespace, rounds: int, answers: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Run the queries over and over in one connection; `answers` are compared with, or filled where there are none."""
+    import fuseline
+
+    connection = fuseline.connect(args.device, **settings)
+    for name, path in tpch_tables(args.scale, args.data).items():
+        connection.read_parquet(path, name)
+    queries = tpch.queries(args.scale)
+    wanted = args.queries.split(",") if args.queries else list(queries)
+    found = []
+    for number in range(rounds):
+        for name in wanted:
+            found.append(_one(connection, name, queries[name], args, answers) | {"run": number + 1})
+            if rounds > 1:
+                print(_line(found[-1]), flush=True)
+    return found
+
+
+def _one(
+    connection: Any, name: str, query: str, args: argparse.Namespace, answers: dict[str, Any]
+) -> dict[str, Any]:
+    COUNTS.clear()
+    row: dict[str, Any] = {"query": name, "status": "right"}
+    start = time.perf_counter()
+    frame = None
+    with sampled(connection, args.sample, args.most) as sampler:
+        try:
+            frame = connection.sql(query)
+            answer = frame.to_arrow()
+        except (Exception, KeyboardInterrupt) as error:
+            row["status"] = f"{type(error).__name__}: {str(error).splitlines()[0][:200]}"
+            answer = None
+    row["seconds"] = round(time.perf_counter() - start, 3)
+    if answer is not None:
+        problem = difference(
+            answers.setdefault(name, answer), answer, ordering(query, answer.column_names)
+        )
+        row["status"] = "right" if problem is None else f"WRONG {problem}"
+        profile = frame.profile
+        row["chunks"] = sum(n.receipt.chunks for n in profile.pipelines)
+        row["reasons"] = [n.receipt.reason for n in profile.pipelines if n.receipt.reason]
+        row["spilled"] = dict(profile.spilled)
+    row["counts"] = COUNTS.summary()
+    row["cached"] = connection.cache.used(connection.device)
+    if row["seconds"] >= SLOW:
+        row["stacks"] = sampler.stacks.most_common(4)
+    return row
+
+
+def _line(row: dict[str, Any]) -> str:
+    counts = dict(row["counts"])
+    errors = counts.pop("errors")
+    parts = [
+        f"{name} {calls}x {seconds:.2f}s" + (f" {size / 1e6:,.0f}MB" if size > 1e5 else "")
+        for name, (calls, seconds, size) in counts.items()
+        if calls > 1 or seconds > 0.005
+    ]
+    text = f"{row['run']} {row['query']} {row['seconds']:7.3f}s {row['status']}  {'; '.join(parts)}"
+    if row.get("chunks"):
+        text += f"; {row['chunks']} chunks"
+    if row.get("spilled"):
+        text += f"; spilled {row['spilled']}"
+    for reason in row.get("reasons", ()):
+        text += f"\n      not fused: {reason}"
+    for error, count in errors.items():
+        text += f"\n      {count}x {error}"
+    for stack, count in row.get("stacks", ()):
+        text += f"\n      {count:4} samples  {stack}"
+    return text
+
+
+def _child(pipe: Any, settings: dict[str, str], args: argparse.Namespace, answers: Any) -> None:
+    """Run in a process of its own; without limits when there are no answers yet."""
+    rounds = args.rounds if answers else 1
+    missing = watch()
+    if missing:
+        print("not watched:", ", ".join(missing), flush=True)
+    try:
+        answers = dict(answers)
+        rows = run_all(settings, args, rounds, answers)
+        pipe.send((rows, answers))
+    except BaseException:
+        traceback.print_exc()
+        pipe.send(([], answers))
+
+
+def in_a_process(settings: dict[str, str], args: argparse.Namespace, answers: Any) -> Any:
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_child, args=(theirs, settings, args, answers))
+    process.start()
+    theirs.close()
+    try:
+        found = ours.recv()
+    except EOFError:
+        found = ([], answers)
+    process.join()
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--scale", type=float, default=10.0)
+    parser.add_argument("--data", type=Path, help="a folder with the tables; made if not given")
+    parser.add_argument("--device", default="gpu")
+    parser.add_argument("--limits", nargs="+", default=["4GB/2GB", "2GB/1GB"])
+    parser.add_argument("--queries", help="such as q03,q07; all if not given")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--passes", type=int, default=1)
+    parser.add_argument("--sample", type=float, default=0.25)
+    parser.add_argument(
+        "--most", type=float, default=60.0, help="seconds before a query is stopped"
+    )
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args(arguments)
+    _, answers = in_a_process({}, args, {})
+    print(f"answers without limits: {len(answers)}", flush=True)
+    everything = {}
+    for pair in args.limits:
+        memory, cache = pair.split("/")
+        for number in range(args.passes):
+            print(f"== memory_limit {memory}, column_cache_limit {cache}, process {number + 1}")
+            settings = {"memory_limit": memory, "column_cache_limit": cache}
+            rows, _ = in_a_process(settings, args, answers)
+            everything[f"{pair} process {number + 1}"] = rows
+            print(_verdict(rows), flush=True)
+    if args.json is not None:
+        args.json.parent.mkdir(parents=True, exist_ok=True)
+        args.json.write_text(json.dumps(everything, indent=1))
+
+
+def _verdict(rows: list[dict[str, Any]]) -> str:
+    """The slowest first and later runs, and how far the runs of a query are apart."""
+    if not rows:
+        return "nothing ran"
+    wrong = [f"{r['query']} run {r['run']}" for r in rows if r["status"] != "right"]
+    first = max((r["seconds"], r["query"]) for r in rows if r["run"] == 1)
+    later = [r for r in rows if r["run"] > 1]
+    text = f"{len(rows) - len(wrong)} of {len(rows)} right; slowest first run {first[0]:.2f} s ({first[1]})"
+    if later:
+        slow = max((r["seconds"], r["query"]) for r in later)
+        times: dict[str, list[float]] = {}
+        for row in later:
+            times.setdefault(row["query"], []).append(row["seconds"])
+        apart = max((max(t) / max(min(t), 1e-3), q) for q, t in times.items())
+        text += f"; slowest later run {slow[0]:.2f} s ({slow[1]}); farthest apart {apart[0]:.1f} times ({apart[1]})"
+    return text + (f"; NOT RIGHT: {', '.join(wrong)}" if wrong else "")
+
+
+if __name__ == "__main__":
+    main()
