@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +23,7 @@ from .prepared import Parameters, Prepared
 from .running import Observer, QueryRunner
 from .runtime.executor import Result
 from .settings import Settings
+from .stopping import Stop
 from .storage.cache import ColumnCache
 from .storage.spill_folders import sweep
 
@@ -109,15 +112,17 @@ class Connection:
         """Run all statements of a text and return a cursor over the rows of the last."""
         from .cursor import Cursor
 
-        answer = self._answer(text, params)
-        if isinstance(answer, Prepared):
-            table = self.run(answer.source, answer).to_arrow()
-            return Cursor(table, [c.type for c in answer.source.columns])
-        from .plan.types import from_arrow
+        with self.stoppable():
+            answer = self._answer(text, params)
+            if isinstance(answer, Prepared):
+                table = self.run(answer.source, answer).to_arrow()
+                types, written = [c.type for c in answer.source.columns], None
+            else:
+                from .plan.types import from_arrow
 
-        return Cursor(
-            answer.table, [from_arrow(t) for t in answer.table.schema.types], answer.written
-        )
+                table, written = answer.table, answer.written
+                types = [from_arrow(t) for t in table.schema.types]
+        return Cursor(table, types, written, self.stoppable)
 
     def table(self, name: str) -> Frame:
         """Return a table or view of the catalog; raises `UnknownName`."""
@@ -189,8 +194,12 @@ class Connection:
         self._runner.load(plan)
 
     def interrupt(self) -> None:
-        """Stop what other threads run on this connection: there it raises `KeyboardInterrupt`."""
+        """Stop what other threads run on this connection, or plan or fetch: there it raises `Interrupted`."""
         self._runner.interrupt()
+
+    def stoppable(self) -> AbstractContextManager[object]:
+        """Let `interrupt`, `statement_timeout` and Ctrl-C stop what is done inside a `with`."""
+        return self._runner.stoppable()
 
     def forget(self, entry: object) -> None:
         """Drop the cached columns of a table that left the catalog; another entry, or None, has none."""
@@ -238,26 +247,29 @@ class Connection:
         start = time.perf_counter()
         answer: Prepared | Answer | None = self._runner.plans.find_text(text, params)
         if not isinstance(answer, Prepared) or answer.stale_tables():
-            answer = self._bind(text, params)
+            with self._runner.stoppable() as stop:
+                answer = self._bind(text, params, stop)
         if isinstance(answer, Prepared):
             answer.spent = time.perf_counter() - start
         return answer
 
-    def _bind(self, text: str, params: Parameters) -> Prepared | Answer:
+    def _bind(self, text: str, params: Parameters, stop: Stop) -> Prepared | Answer:
         from .sql import plan_sql
         from .statements import run_statement
 
         version = self.catalog.version
         answers: list[Prepared | Answer] = []
         try:
-            for statement in plan_sql(text, self.catalog, params):
+            statements = plan_sql(text, self.catalog, params)
+            while (statement := stop.anywhere(partial(next, statements, None))) is not None:
+                if answers:
+                    stop.restart()
                 if answers and isinstance(answers[-1], Prepared):
                     self.run(answers[-1].source, answers[-1])  # its rows go nowhere, its errors do
-                answers.append(
-                    Prepared(statement.plan, text)
-                    if isinstance(statement, Query)
-                    else run_statement(self, statement)
-                )
+                if isinstance(statement, Query):
+                    answers.append(stop.anywhere(partial(Prepared, statement.plan, text)))
+                else:
+                    answers.append(run_statement(self, statement))
         except FuselineError as error:
             error.with_text(text)
             raise

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from . import stopping
 from .errors import ExecutionError
 from .fence import fenced
 from .plan.types import DataType
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
 # name, type code, display size, internal size, precision, scale, null ok
 Description = tuple[str, str, None, None, int | None, int | None, bool]
 
-ROWS_AT_A_TIME = 10_000  # rows turned into Python objects together
+ROWS_AT_A_TIME = 10_000  # at most, turned into Python objects together
+VALUES_AT_A_TIME = 50_000  # some 20 ms
 
 
 @fenced
@@ -29,12 +32,17 @@ class Cursor:
     arraysize = 1
 
     def __init__(
-        self, table: pa.Table, types: Sequence[DataType], written: int | None = None
+        self,
+        table: pa.Table,
+        types: Sequence[DataType],
+        written: int | None = None,
+        stoppable: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         self._table: pa.Table | None = table
         self._types = tuple(types)
         self._names = tuple(table.column_names)
-        self._rows = iterate(table)
+        self._rows = Rows(table)
+        self._stoppable = stoppable
         self.rowcount = int(table.num_rows) if written is None else written
 
     @property
@@ -52,18 +60,20 @@ class Cursor:
 
     def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:
         """Return up to `size` rows (`arraysize` by default)."""
-        self._open_table()
-        wanted = self.arraysize if size is None else size
-        return [row for _, row in zip(range(wanted), self._rows, strict=False)]
+        return self._taken(self.arraysize if size is None else size)
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """Return the rows that are left."""
-        self._open_table()
-        return list(self._rows)
+        return self._taken(None)
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         self._open_table()
         return self._rows
+
+    def _taken(self, count: int | None) -> list[tuple[Any, ...]]:
+        self._open_table()
+        with self._stoppable():
+            return self._rows.take(count)
 
     def to_arrow(self) -> pa.Table:
         """Return the whole result, whatever was fetched before."""
@@ -72,7 +82,7 @@ class Cursor:
     def close(self) -> None:
         """Let the result go; fetching raises from now on."""
         self._table = None
-        self._rows = iter(())
+        self._rows = Rows(None)
 
     def __enter__(self) -> Cursor:
         return self
@@ -86,11 +96,43 @@ class Cursor:
         return self._table
 
 
-@fenced
-def iterate(table: pa.Table) -> Iterator[tuple[Any, ...]]:
-    """Give a table's rows as tuples, turning `ROWS_AT_A_TIME` of them into Python values together."""
-    for start in range(0, table.num_rows, ROWS_AT_A_TIME):
-        yield from rows(table.slice(start, ROWS_AT_A_TIME))
+class Rows(Iterator[tuple[Any, ...]]):
+    """The rows of a table as tuples, read forward; some are turned into Python values together, and in between it may be stopped."""
+
+    def __init__(self, table: pa.Table | None) -> None:
+        self._table = table
+        self._position = 0  # of the row that comes next
+        self._ready: list[tuple[Any, ...]] = []  # it and rows after it, the last one first
+
+    def __next__(self) -> tuple[Any, ...]:
+        if not self._ready:
+            self._ready = self._some(self._position, self._step)[::-1]
+            if not self._ready:
+                raise StopIteration
+        self._position += 1
+        return self._ready.pop()
+
+    def take(self, count: int | None) -> list[tuple[Any, ...]]:
+        """Return the next rows, so many or all; stopped amid them it takes none."""
+        left = 0 if self._table is None else self._table.num_rows - self._position
+        count = left if count is None else min(max(count, 0), left)
+        taken = self._ready[: -count - 1 : -1]
+        end = self._position + count
+        while (start := self._position + len(taken)) < end:
+            stopping.check()
+            taken += self._some(start, min(self._step, end - start))
+        self._position = end
+        del self._ready[max(len(self._ready) - count, 0) :]
+        return taken
+
+    @property
+    def _step(self) -> int:
+        columns = 0 if self._table is None else self._table.num_columns
+        return max(1, min(ROWS_AT_A_TIME, VALUES_AT_A_TIME // max(columns, 1)))
+
+    @fenced
+    def _some(self, start: int, count: int) -> list[tuple[Any, ...]]:
+        return [] if self._table is None else rows(self._table.slice(start, count))
 
 
 def rows(table: pa.Table) -> list[tuple[Any, ...]]:

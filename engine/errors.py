@@ -140,6 +140,10 @@ class MemoryLimitError(FuselineError):
     """A query that needs more memory than the device or the limit allows; bytes and setting are named."""
 
 
+class Interrupted(FuselineError):
+    """A query that `Connection.interrupt()` stopped, or its `statement_timeout`; Ctrl-C raises `KeyboardInterrupt`."""
+
+
 class ConnectionClosed(FuselineError):
     """A call on a connection after `close()`."""
 

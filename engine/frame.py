@@ -198,7 +198,8 @@ class Frame:
 
     def to_arrow(self) -> pa.Table:
         """Run and return a pyarrow.Table with the types of `schema`."""
-        return self._run().to_arrow()
+        with self._connection.stoppable():
+            return self._run().to_arrow()
 
     def to_pandas(self) -> pd.DataFrame:
         """Run and return a pandas frame; dates are datetime64, which has years that Python's `date` has not."""
@@ -224,9 +225,10 @@ class Frame:
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """Run and return the rows as tuples of Python values."""
-        return list(
-            iter(self)
-        )  # of the iterator: list(self) would ask for the length, with a run of its own
+        from .cursor import Rows
+
+        with self._connection.stoppable():
+            return Rows(self.to_arrow()).take(None)
 
     def count(self) -> int:
         """Run and return how many rows there are; columns that the answer does not need stay unread."""
@@ -268,9 +270,9 @@ class Frame:
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         """Run and give the rows as tuples of Python values, a part of them in memory at a time."""
-        from .cursor import iterate
+        from .cursor import Rows
 
-        return iterate(self.to_arrow())
+        return Rows(self.to_arrow())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Run and export the result through the Arrow C stream interface."""

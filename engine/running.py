@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from .backends import cache_limits, check_placement, load_backends, resolve_device, table_scan
 from .catalog import Catalog
 from .errors import DataError, FuselineError
-from .operators.context import Context, Stop
+from .operators.context import Context
 from .plan.logical import Logical
 from .plan.node import Node
 from .plan.physical import Physical
@@ -18,6 +19,7 @@ from .prepared import PlanCache, Prepared
 from .runtime.executor import Result, execute, load_columns
 from .runtime.schedule import Schedule, schedule_of
 from .settings import Settings
+from .stopping import Stop, anywhere, current, stoppable
 from .storage.cache import ColumnCache
 
 Observer = Callable[[str, Node], None]
@@ -33,7 +35,7 @@ class QueryRunner:
         self.backends = load_backends(self.device, settings)
         self.cache = ColumnCache(cache_limits(self.device, settings))
         self.plans = PlanCache(catalog)
-        self._running: set[Stop] = set()
+        self._running: Counter[Stop] = Counter()
         self._lock = threading.RLock()
 
     def configure(self, new: Settings) -> None:
@@ -59,9 +61,10 @@ class QueryRunner:
 
     def physical(self, plan: Logical, observer: Observer | None) -> Physical:
         """Return the placed physical plan of a query; `observer` gets each step that changed something."""
-        prepared = self._prepared(plan, None)
-        self._refresh(prepared)
-        return self._plan(prepared.plan, observer)
+        with self.stoppable():
+            prepared = self._prepared(plan, None)
+            self._refresh(prepared)
+            return self._plan(prepared.plan, observer)
 
     def load(self, plan: Logical) -> None:
         """Bring a table's columns into the column cache; raises `InvalidQuery` for a plan that is more than that."""
@@ -73,10 +76,28 @@ class QueryRunner:
             load_columns(scan, self.backends, context)
 
     def interrupt(self) -> None:
-        """Stop what runs: in its threads it raises `KeyboardInterrupt`."""
+        """Stop what runs: in its threads it raises `Interrupted`."""
         with self._lock:
-            for stopped in self._running:
-                stopped.asked = True
+            for stop in self._running:
+                stop.ask()
+
+    @contextmanager
+    def stoppable(self) -> Iterator[Stop]:
+        """Let `interrupt`, the time limit and Ctrl-C stop the work inside, together with the work that it is part of."""
+        outer = current()
+        stop = outer or Stop(self.settings.statement_timeout)
+        with self._lock:
+            self._running[stop] += 1
+        try:
+            if outer is not None:
+                yield stop
+                return
+            with stoppable(stop):
+                yield stop
+        finally:
+            with self._lock:
+                self._running[stop] -= 1
+                self._running += Counter()  # without those that have ended
 
     def forget(self, entry: object) -> None:
         """Drop the cached columns of a table that left the catalog; another entry, or None, has none."""
@@ -92,25 +113,21 @@ class QueryRunner:
     @contextmanager
     def _query(self, text: str | None) -> Iterator[Context]:
         """What a query gets to run in; others may interrupt it, and its errors point into its text."""
-        settings, stopped = self.settings, Stop()
-        with self._lock:
-            self._running.add(stopped)
+        settings = self.settings
         try:
-            yield Context(
-                self.cache,
-                stopped.check,
-                settings.threads,
-                settings.cache_dir,
-                settings.fuse,
-                settings.deterministic,
-                settings.memory_limit,
-            )
+            with self.stoppable() as stop:
+                yield Context(
+                    self.cache,
+                    stop.check,
+                    settings.threads,
+                    settings.cache_dir,
+                    settings.fuse,
+                    settings.deterministic,
+                    settings.memory_limit,
+                )
         except FuselineError as error:
             error.with_text(text)
             raise
-        finally:
-            with self._lock:
-                self._running.discard(stopped)
 
     def _prepared(self, plan: Logical, key: object) -> Prepared:
         return key if isinstance(key, Prepared) else self.plans.of_plan(plan)
@@ -159,13 +176,15 @@ class QueryRunner:
     def _plan(self, plan: Logical, observer: Observer | None) -> Physical:
         from .planner import plan_query
 
-        physical = plan_query(
-            plan,
-            device=self.device,
-            unsupported=self.backends[self.device].unsupported,
-            observer=observer,
-            check=self.settings.check,
-            fuse=self.settings.fuse,
+        physical = anywhere(
+            lambda: plan_query(
+                plan,
+                device=self.device,
+                unsupported=self.backends[self.device].unsupported,
+                observer=observer,
+                check=self.settings.check,
+                fuse=self.settings.fuse,
+            )
         )
         check_placement(physical, self.backends, self.settings)
         return physical

@@ -33,6 +33,8 @@ _UNITS = {
     "gib": 1 << 30,
     "tib": 1 << 40,
 }
+_SECONDS = {"": 1.0, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+MOST_SECONDS = 10.0**9  # some thirty years; waits take no more
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class Settings:
     debug              0 to 5: how deep a run describes itself on standard error
     check              validate the plan after each planner rule
     deterministic      float sums come out the same in each run
+    statement_timeout  seconds after which a statement is stopped; None: never
     """
 
     device: DeviceChoice = "auto"
@@ -65,6 +68,7 @@ class Settings:
     debug: int = 0
     check: bool = False
     deterministic: bool = False
+    statement_timeout: float | None = None
 
     def __post_init__(self) -> None:
         if self.threads <= 0:
@@ -148,6 +152,19 @@ def parse_bytes(name: str, value: object) -> int | None:
     )
 
 
+def parse_seconds(name: str, value: object) -> float | None:
+    """Return seconds from a number or a text such as '500ms', '2s', '1.5 min'; 0 and 'none' give None."""
+    text = "none" if value is None else str(value).strip().lower()
+    if text in ("none", ""):
+        return None
+    match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,12})?|\.\d{1,12})\s*([a-z]*)", text, re.ASCII)
+    if not isinstance(value, bool) and match is not None and match[2] in _SECONDS:
+        seconds = float(match[1]) * _SECONDS[match[2]]
+        if seconds <= MOST_SECONDS:
+            return seconds or None
+    raise _refused(name, value, "seconds, '500ms', '2s', '5min', or 'none' for no limit")
+
+
 def _parse_flag(name: str, value: object) -> bool:
     text = str(value).strip().lower()
     if text in ("true", "1", "on", "yes"):
@@ -217,4 +234,5 @@ _PARSERS: dict[str, Callable[[str, object], Any]] = {
     "debug": _parse_debug,
     "check": _parse_flag,
     "deterministic": _parse_flag,
+    "statement_timeout": parse_seconds,
 }

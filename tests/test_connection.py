@@ -19,6 +19,7 @@ from fuseline.errors import (
     DataError,
     DeviceError,
     FuselineError,
+    Interrupted,
     InvalidQuery,
     MemoryLimitError,
     OutOfRange,
@@ -285,7 +286,7 @@ def test_another_thread_can_stop_a_query(connection):
         try:
             for _ in range(1000):
                 connection.sql("select sum(range) from range(1000000)").to_arrow()
-        except KeyboardInterrupt:
+        except Interrupted:
             stopped.append(True)
 
     thread = threading.Thread(target=long_query)

@@ -25,13 +25,14 @@ HEAVY = ("numba", "pylibcudf", "duckdb", "dask", "sqlglot")
 
 # The floors. A room is a module or package of fuseline (the longest name that fits); beside it, the rooms it
 # may import. Everything may import itself. Imports for type checkers alone are not looked at.
-GROUND = {"errors", "settings", "plan"}
+GROUND = {"errors", "settings", "stopping", "plan"}
 STORE = GROUND | {"storage", "catalog"}
 OPERATE = STORE | {"codegen", "operators"}
 FLOORS: dict[str, set[str]] = {
     "errors": set(),
     "fence": {"errors"},
     "settings": {"errors"},
+    "stopping": {"errors"},
     "plan": GROUND,
     "catalog": STORE,
     "storage": STORE,

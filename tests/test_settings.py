@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from fuseline.errors import InvalidQuery, UnknownName
-from fuseline.settings import Settings, history_file, parse_bytes
+from fuseline.settings import Settings, history_file, parse_bytes, parse_seconds
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,30 @@ def test_bytes_that_are_none(text):
         parse_bytes("memory_limit", text)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (2, 2.0),
+        (0.25, 0.25),
+        ("500ms", 0.5),
+        ("2 s", 2.0),
+        ("1.5min", 90.0),
+        (0, None),
+        ("0ms", None),
+        ("none", None),
+        (None, None),
+    ],
+)
+def test_seconds_with_units(text, expected):
+    assert parse_seconds("statement_timeout", text) == expected
+
+
+@pytest.mark.parametrize("text", ["x", "-1", "nan", "inf", "2 weeks", True, "1e3", "9" * 12, "s"])
+def test_seconds_that_are_none(text):
+    with pytest.raises(InvalidQuery, match=r"statement_timeout does not take .*'500ms'"):
+        parse_seconds("statement_timeout", text)
+
+
 GIVEN = {
     "device": ("cpu", "cpu"),
     "memory_limit": ("1GB", 10**9),
@@ -43,6 +67,7 @@ GIVEN = {
     "debug": ("4", 4),
     "check": ("1", True),
     "deterministic": ("true", True),
+    "statement_timeout": ("500ms", 0.5),
 }
 
 

@@ -88,7 +88,7 @@ class PipelineReceipt:
 class Context:
     """One query's surroundings.
 
-    `check` raises `KeyboardInterrupt` when the user asked to stop; operators call it between chunks.
+    `check` is `Stop.check` of the query: it raises when the query is to stop; operators call it between chunks.
     `bytes_read` counts what scans read from memory or files, for the profile.  `receipts` holds, by the identity of a node,
     what makes the receipt of what a pipeline did, should anybody ask; it keeps no table.  `remarks` what else its profile should say.  `host_values` counts, by function, the single values that GPU
     operators had the host compute.  `spilled` counts the bytes of joins in parts, by the place where they lay.  `fuse`,
@@ -126,17 +126,3 @@ class Context:
         if not isinstance(leaf, Stored) and size <= MOST_DERIVED:
             self._derived[id(leaf), expr] = leaf, made  # the leaf too, so that its id stays its own
         return made
-
-
-class Stop:
-    """Whether a query is to stop; other threads may set `asked`, for which nobody waits."""
-
-    __slots__ = ("asked",)
-
-    def __init__(self) -> None:
-        self.asked = False
-
-    def check(self) -> None:
-        """Raise `KeyboardInterrupt` when the query is to stop."""
-        if self.asked:
-            raise KeyboardInterrupt

@@ -17,7 +17,7 @@ import pytest
 from fuseline.codegen.groups.results import Registers
 from fuseline.errors import OutOfRange
 from fuseline.explain import analyzed
-from fuseline.operators.context import Context, Stop
+from fuseline.operators.context import Context
 from fuseline.operators.cpu.sort import SortColumn
 from fuseline.operators.cpu.sort import sorted_order as order_on_cpu
 from fuseline.operators.cpu.table import to_physical
@@ -46,6 +46,7 @@ from fuseline.plan.types import (
     to_arrow,
 )
 from fuseline.runtime.profile import NodeProfile, Profile
+from fuseline.stopping import Stop
 from fuseline.storage.cache import ColumnCache
 
 FLOATS = [0.0, -0.0, 1.5, -1.5, math.inf, -math.inf, math.nan]

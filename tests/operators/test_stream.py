@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import fuseline
-from fuseline.errors import DataError, MemoryLimitError
+from fuseline.errors import DataError, Interrupted, MemoryLimitError
 from fuseline.operators import streaming
 from fuseline.operators.context import Context
 from fuseline.plan.expr import AggregateCall, ColumnRef, Literal, new_column
@@ -249,7 +249,7 @@ def test_a_stop_between_chunks(connect, path, monkeypatch):
             return joined(*args)
 
         monkeypatch.setattr(streaming, "_run_chunk", stop)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(Interrupted):
             run(connection, path, "select k, sum(i), max(s) from t group by k")
         monkeypatch.undo()
         query = "select k, sum(i), max(s) from t group by k"

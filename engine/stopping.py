@@ -1,0 +1,221 @@
+"""Stopping a query: from another thread, after a time, or by Ctrl-C.
+
+The thread that runs a query has one `Stop`, and whatever works for the query asks it: `check()`, at most some 50 ms apart.  It belongs
+to the thread, so that kernels ask it without being handed it; a thread that works for another one carries that one's (`carried`).
+Work that cannot ask, as a compiler, is waited for together with the stop (`wait`).  Parsing and planning, which build trees in
+pure Python and hold nothing, end at any instruction (`anywhere`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import ParamSpec, TypeVar
+
+from .errors import Interrupted
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+WAIT_SECONDS = 0.02  # between two looks at the stop while a thread waits
+
+
+class _Now(BaseException):
+    """Raised by another thread inside `anywhere`, which makes of it what the stop raises; no `except Exception` takes it."""
+
+
+class Stop:
+    """Whether work is to end: because it was asked to, or its time is over; `limit` is in seconds, None is no limit."""
+
+    __slots__ = ("_by_keyboard", "_deadline", "_lock", "_sent", "_thread", "asked", "limit")
+
+    def __init__(self, limit: float | None = None) -> None:
+        self.asked = self._by_keyboard = self._sent = False
+        self._lock = threading.RLock()  # a handler of signals may run amid any method
+        self._thread: int | None = None  # the one that is inside `anywhere`
+        self.limit = limit
+        self._deadline: float | None = None
+        self.restart()
+
+    def restart(self) -> None:
+        """Count the time from now on: another statement begins."""
+        if self.limit is not None:
+            self._deadline = time.monotonic() + self.limit
+
+    def ask(self, by_keyboard: bool = False) -> None:
+        """Have the work end where it next looks; for which nobody waits."""
+        with self._lock:
+            self._by_keyboard = self._by_keyboard or by_keyboard
+            self.asked = True
+            self._send()
+
+    def check(self) -> None:
+        """Raise `Interrupted`, or after Ctrl-C `KeyboardInterrupt`, when the work is to end."""
+        if self.asked:
+            if self._by_keyboard:
+                raise KeyboardInterrupt
+            raise Interrupted("The query was stopped by interrupt().")
+        if self._deadline is not None and time.monotonic() >= self._deadline:
+            raise Interrupted(
+                f"The query was stopped after {self.limit:g} s, which is its statement_timeout: "
+                "SET statement_timeout = 'none' takes the limit away."
+            )
+
+    def anywhere(self, work: Callable[[], T]) -> T:
+        """Return what `work` makes, ended at any instruction when it is to end."""
+        if self._thread is not None:
+            return work()
+        timer = None
+        try:
+            try:
+                with self._lock:
+                    self._thread = threading.get_ident()
+                self.check()
+                timer = self._timer()
+                return work()
+            finally:
+                self._leave()
+        except _Now:  # which came once and comes no more
+            self._leave()
+            self.check()
+            raise
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    def _timer(self) -> threading.Timer | None:
+        """A thread that ends the work inside `anywhere` when its time is over."""
+        if self._deadline is None:
+            return None
+        timer = threading.Timer(max(self._deadline - time.monotonic(), 0.0), self._expire)
+        timer.daemon = True
+        timer.start()
+        return timer
+
+    def _expire(self) -> None:
+        with self._lock:
+            self._send()
+
+    def _send(self) -> None:
+        """Raise `_Now` in the thread that is inside `anywhere`, once."""
+        if self._thread is not None and not self._sent:
+            self._sent = True
+            _raise_in(self._thread, _Now)
+
+    def _leave(self) -> None:
+        with self._lock:
+            if self._sent and self._thread is not None:
+                _raise_in(self._thread, None)  # takes back what has not arrived
+            self._thread, self._sent = None, False
+
+    def raise_late(self) -> None:
+        """Raise `KeyboardInterrupt` for a Ctrl-C that came when the work no longer looked."""
+        if self._by_keyboard:
+            raise KeyboardInterrupt
+
+
+def _raise_in(thread: int, error: type[BaseException] | None) -> None:
+    raised = None if error is None else ctypes.py_object(error)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
+
+
+class _OfThread(threading.local):
+    stop: Stop | None = None
+
+
+_of_thread = _OfThread()
+
+
+def current() -> Stop | None:
+    """The stop of what this thread works for."""
+    return _of_thread.stop
+
+
+def check() -> None:
+    """Raise when what this thread works for is to end."""
+    stop = _of_thread.stop
+    if stop is not None:
+        stop.check()
+
+
+def anywhere(work: Callable[[], T]) -> T:
+    """Return what `work` makes, ended at any instruction when this thread is to end.
+
+    For pure Python that holds nothing and leaves nothing half changed.
+    """
+    stop = _of_thread.stop
+    return work() if stop is None else stop.anywhere(work)
+
+
+@contextmanager
+def stoppable(stop: Stop) -> Iterator[None]:
+    """Have the work inside end with `stop`.
+
+    In the main thread Ctrl-C asks it too, so that `KeyboardInterrupt` comes where the work looks, and no lock, cache or file is
+    left half done.  A second Ctrl-C raises at once.
+    """
+    before, _of_thread.stop = _of_thread.stop, stop
+    listens = before is None and _listen(stop)
+    try:
+        yield
+    finally:
+        _of_thread.stop = before
+        if listens:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+    if listens:
+        stop.raise_late()
+
+
+def _listen(stop: Stop) -> bool:
+    """Have Ctrl-C ask `stop`; False in other threads, and where a program handles Ctrl-C itself."""
+    if threading.current_thread() is not threading.main_thread():
+        return False
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        return False
+
+    def ask(number: int, frame: object) -> None:
+        if stop.asked:
+            raise KeyboardInterrupt
+        stop.ask(by_keyboard=True)
+
+    try:
+        signal.signal(signal.SIGINT, ask)
+    except ValueError:  # in an interpreter below the main one
+        return False
+    return True
+
+
+def carried(work: Callable[P, T]) -> Callable[P, T]:
+    """Return work that another thread may do and that ends with what this thread works for."""
+    stop = _of_thread.stop
+    if stop is None:
+        return work
+
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        before, _of_thread.stop = _of_thread.stop, stop
+        try:
+            stop.check()
+            return work(*args, **kwargs)
+        finally:
+            _of_thread.stop = before
+
+    return run
+
+
+def wait(future: Future[T]) -> T:
+    """Return what another thread or process makes, or raise when this thread is to end before that."""
+    stop = _of_thread.stop
+    if stop is None:
+        return future.result()
+    while True:
+        try:
+            return future.result(WAIT_SECONDS)
+        except TimeoutError:
+            if future.done():
+                return future.result()
+        stop.check()

@@ -1,0 +1,198 @@
+"""Queries that are stopped: by another thread, by their time limit, by Ctrl-C; the next query is right."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import fuseline
+from fuseline import cursor, planner, stopping
+from fuseline.errors import Interrupted
+from fuseline.stopping import Stop
+
+
+@pytest.fixture
+def connection() -> Iterator[fuseline.Connection]:
+    with fuseline.connect("cpu") as connection:
+        connection.register("t", {"a": list(range(1000)), "s": [f"x{i}" for i in range(1000)]})
+        yield connection
+
+
+@pytest.fixture
+def endless(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Planning that never ends; set once it has begun."""
+    begun = threading.Event()
+
+    def plan(*_: object, **__: object) -> None:
+        begun.set()
+        while True:
+            pass
+
+    monkeypatch.setattr(planner, "optimize", plan)
+    return begun
+
+
+def after(event: threading.Event, act: Callable[[], object]) -> threading.Thread:
+    def wait() -> None:
+        event.wait()
+        act()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    return thread
+
+
+def answer(connection: fuseline.Connection) -> Any:
+    return connection.sql("select sum(a)::bigint, max(s) from t").fetchall()
+
+
+def test_interrupt_ends_planning(connection, endless, monkeypatch):
+    thread = after(endless, connection.interrupt)
+    with pytest.raises(Interrupted, match=r"interrupt\(\)"):
+        answer(connection)
+    thread.join()
+    monkeypatch.undo()
+    assert answer(connection) == [(499500, "x999")]
+
+
+def test_statement_timeout_ends_planning(connection, endless, monkeypatch):
+    connection.execute("set statement_timeout = '20ms'")
+    with pytest.raises(Interrupted, match="SET statement_timeout"):
+        answer(connection)
+    monkeypatch.undo()
+    connection.reset_option("statement_timeout")
+    assert answer(connection) == [(499500, "x999")]
+
+
+def test_ctrl_c_ends_planning(connection, endless, monkeypatch):
+    thread = after(endless, lambda: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        answer(connection)
+    thread.join()
+    monkeypatch.undo()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert answer(connection) == [(499500, "x999")]
+
+
+def test_parsing_ends_at_any_instruction(connection, monkeypatch):
+    begun = threading.Event()
+
+    def split(text: str) -> list[str]:
+        begun.set()
+        while True:
+            pass
+
+    monkeypatch.setattr("fuseline.sql.split", split)
+    thread = after(begun, connection.interrupt)
+    with pytest.raises(Interrupted):
+        connection.sql("select 1")
+    thread.join()
+
+
+def test_random_moments_leave_nothing_behind(connection):
+    """What one thread raises in another never arrives elsewhere, however late it comes."""
+    done = threading.Event()
+
+    def ask() -> None:
+        while not done.wait(0.0005):
+            connection.interrupt()
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    ends = {"stopped": 0, "answered": 0}
+    try:
+        for i in range(300):
+            try:
+                assert connection.sql(f"select {i} + 1").fetchall() == [(i + 1,)]
+                ends["answered"] += 1
+            except Interrupted:
+                ends["stopped"] += 1
+    finally:
+        done.set()
+        thread.join()
+    assert ends["stopped"] > 0
+    assert answer(connection) == [(499500, "x999")]
+
+
+def test_ctrl_c_is_heard_where_work_looks_and_never_lost():
+    steps: list[str] = []
+
+    def work(*rest: str) -> None:
+        with stopping.stoppable(Stop()):
+            for step in ("begin", *rest):
+                steps.append(step)
+                if step == "looks":
+                    stopping.check()
+                else:
+                    signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        work("looks", "after")
+    with pytest.raises(KeyboardInterrupt):
+        work()  # looks no more
+    with pytest.raises(KeyboardInterrupt):
+        work("again", "after")  # a second one is heard at once
+    assert steps == ["begin", "looks", "begin", "begin", "again"]
+
+
+def test_a_program_that_handles_ctrl_c_keeps_its_handler():
+    heard = []
+    before = signal.signal(signal.SIGINT, lambda *_: heard.append(1))
+    try:
+        with stopping.stoppable(Stop()):
+            signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert heard == [1]
+
+
+def test_threads_carry_the_stop_of_whom_they_work_for():
+    stop, raised = Stop(), []
+
+    def work() -> None:
+        stopping.check()
+        stop.ask()
+        try:
+            stopping.check()
+        except Interrupted:
+            raised.append(True)
+
+    with stopping.stoppable(stop):
+        thread = threading.Thread(target=stopping.carried(work))
+        thread.start()
+        thread.join()
+    assert raised == [True]
+    assert stopping.current() is None
+
+
+def test_fetching_stops_and_loses_no_row(connection, monkeypatch):
+    rows = connection.execute("select a from t")
+    monkeypatch.setattr(cursor, "ROWS_AT_A_TIME", 10)
+    assert rows.fetchmany(15) == [(a,) for a in range(15)]
+    some = cursor.Rows._some
+
+    def stop(self: Any, start: int, count: int) -> Any:
+        if start > 500:
+            connection.interrupt()
+        return some(self, start, count)
+
+    monkeypatch.setattr(cursor.Rows, "_some", stop)
+    with pytest.raises(Interrupted):
+        rows.fetchall()
+    monkeypatch.undo()
+    assert rows.fetchone() == (15,)
+    assert rows.fetchall() == [(a,) for a in range(16, 1000)]
+    assert rows.fetchall() == []
+
+
+def test_each_statement_of_a_text_has_its_own_time(connection, monkeypatch):
+    begun: list[float] = []
+    restart = Stop.restart
+    monkeypatch.setattr(Stop, "restart", lambda self: (begun.append(1), restart(self))[1])
+    connection.execute("select 1; select 2; select 3")
+    assert len(begun) == 3  # one as the stop is made, and one for each statement after the first
