@@ -17,6 +17,7 @@ from sqlglot.dialects.duckdb import DuckDB
 
 from fuseline.errors import ParseError, Span, check_text
 
+from .parser import Parser
 from .spans import span_of
 from .unread import Tree, tree_of
 
@@ -77,7 +78,8 @@ def split_explain(piece: Piece) -> tuple[Piece, bool]:
 def parse(piece: Piece) -> Tree:
     """Return the tree of one statement, with the place of every node; raises `ParseError`."""
     tokens = _tokenize(piece)
-    parser = _DUCKDB.parser()
+    parser = Parser(dialect=_DUCKDB)
+    parser.shift = piece.start
     try:
         trees = parser.parse(tokens, piece.sql)
     except sqlglot.errors.ParseError as error:

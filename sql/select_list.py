@@ -10,7 +10,8 @@ from sqlglot import exp
 from fuseline.errors import InvalidQuery, UnknownName, Unsupported, nearest
 from fuseline.plan.expr import Column, ColumnRef, Expr
 
-from .names import output_name
+from .names import result_name
+from .parser import written
 from .scope import Relation, Scope
 from .spans import span_of
 from .unread import use, use_all
@@ -50,10 +51,14 @@ def select_list(node: exp.Select, scope: Scope) -> list[SelectItem]:
 
 
 def _unnamed(node: exp.Expr, scope: Scope) -> SelectItem:
-    if isinstance(node, exp.Column):
-        name = scope.declared_name([part.name for part in node.parts])
-        return SelectItem(name or node.name, node)
-    return SelectItem(output_name(node, scope.session.text), node)
+    text, inner = written(node), node.unnest()
+    # sqlglot drops the sign of `+x`, which is an expression with a name of its own.
+    if isinstance(inner, exp.Column) and (text is None or "+" not in text.text):
+        name = scope.declared_name([part.name for part in inner.parts])
+        return SelectItem(name or inner.name, node)
+    if text is None:
+        return SelectItem(node.sql("duckdb"), node)
+    return SelectItem(result_name(text.text, text.first_parameter), node)
 
 
 def _table_named(node: exp.Column, scope: Scope) -> Relation:

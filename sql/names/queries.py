@@ -1,0 +1,210 @@
+"""Subqueries as DuckDB writes them: SELECT with its clauses, joins in parentheses, set operations."""
+
+from __future__ import annotations
+
+from .reader import Reader, Unreadable
+from .words import quoted, several
+
+_STARTS = ("select", "with", "from", "values")
+_SET_OPERATIONS = ("union", "intersect", "except")
+_SIDES = (
+    "left",
+    "right",
+    "full",
+    "semi",
+    "anti",
+    "cross",
+    "inner",
+    "natural",
+    "positional",
+    "asof",
+)
+_ENDS = several(
+    "where group having order limit offset union intersect except on using join qualify window sample "
+    "select from as tablesample"
+) | frozenset(_SIDES)
+
+
+def is_query(reader: Reader, ahead: int = 0) -> bool:
+    """Whether a query comes next, in parentheses or not."""
+    while reader.peek(ahead) == "(":
+        ahead += 1
+    return reader.peek(ahead) in _STARTS and reader.kind(ahead) == "word"
+
+
+def query(reader: Reader) -> str:
+    """Read a query up to the parenthesis that closes it."""
+    common = _with(reader)
+    shown, parts = _operand(reader)
+    while reader.peek() in _SET_OPERATIONS:
+        word = reader.take().text.upper()
+        word += " ALL" if reader.accept("all") else ""
+        reader.accept("distinct")
+        if reader.accept("by", "name"):
+            raise Unreadable("by name")
+        right, _ = _operand(reader)
+        # DuckDB writes a chain of the same operation without parentheses and blanks between its parts.
+        shown = f"{shown}{word} ({right})" if parts == word else f"({shown}) {word} ({right})"
+        parts = word
+    return common + shown + _end(reader)
+
+
+def _operand(reader: Reader) -> tuple[str, str]:
+    if reader.accept("("):
+        found = query(reader)
+        reader.expect(")")
+        return found, ""
+    return _select(reader), ""
+
+
+def _with(reader: Reader) -> str:
+    if not reader.accept("with"):
+        return ""
+    recursive = "RECURSIVE " if reader.accept("recursive") else ""
+    return f"WITH {recursive}{', '.join(reader.listed(lambda: _entry(reader)))} "
+
+
+def _entry(reader: Reader) -> str:
+    name = quoted(reader.name())
+    if reader.peek() == "(":
+        name += f" ({', '.join(reader.in_parentheses(lambda: quoted(reader.name())))})"
+    reader.expect("as")
+    kept = ""
+    if reader.accept("materialized"):
+        kept = "MATERIALIZED "
+    elif reader.accept("not", "materialized"):
+        kept = "NOT MATERIALIZED "
+    reader.expect("(")
+    found = query(reader)
+    reader.expect(")")
+    return f"{name} AS {kept}({found})"
+
+
+def _select(reader: Reader) -> str:
+    if reader.accept("values"):
+        rows = reader.listed(lambda: f"({', '.join(reader.in_parentheses(reader.shown))})")
+        return f"SELECT * FROM (VALUES {', '.join(rows)}) AS valueslist"
+    first = _from(reader)
+    distinct, items = "", "*"
+    if reader.accept("select"):
+        distinct = _distinct(reader)
+        items = ", ".join(reader.listed(lambda: _item(reader)))
+    elif not first:
+        raise Unreadable(reader.peek())
+    shown = f"SELECT {distinct}{items}{first or _from(reader)}"
+    if reader.accept("where"):
+        shown += f" WHERE {reader.shown()}"
+    if reader.accept("group", "by"):
+        shown += f" GROUP BY {_keys(reader)}"
+    if reader.accept("having"):
+        shown += f" HAVING {reader.shown()}"
+    return shown
+
+
+def _distinct(reader: Reader) -> str:
+    if not reader.accept("distinct"):
+        reader.accept("all")
+        return ""
+    if reader.accept("on"):
+        return f"DISTINCT ON ({', '.join(reader.in_parentheses(reader.shown))}) "
+    return "DISTINCT "
+
+
+def _item(reader: Reader) -> str:
+    if reader.accept("*"):
+        return "*"
+    shown = reader.shown()
+    if reader.accept("as"):
+        return f"{shown} AS {quoted(reader.name())}"
+    if _is_alias(reader):
+        return f"{shown} AS {quoted(reader.name())}"
+    return shown
+
+
+def _is_alias(reader: Reader) -> bool:
+    return reader.kind() == "quoted" or (reader.kind() == "word" and reader.peek() not in _ENDS)
+
+
+def _keys(reader: Reader) -> str:
+    if reader.accept("all"):
+        return "ALL"
+    if reader.peek() in ("rollup", "cube", "grouping"):
+        raise Unreadable("grouping sets")
+    return ", ".join(reader.listed(reader.shown))
+
+
+def _from(reader: Reader) -> str:
+    if not reader.accept("from"):
+        return ""
+    return " FROM " + " , ".join(reader.listed(lambda: _joined(reader)))
+
+
+def _joined(reader: Reader) -> str:
+    left = _table(reader)
+    while reader.peek() in (*_SIDES, "join"):
+        left = f"({left} {_join(reader)})"
+    return left
+
+
+def _join(reader: Reader) -> str:
+    natural = reader.accept("natural")
+    side = reader.accept_one(*_SIDES)
+    if side in ("asof", "positional"):
+        raise Unreadable(side)
+    reader.accept("outer")
+    reader.expect("join")
+    words = f"{'NATURAL ' if natural else ''}{(side or 'inner').upper()} JOIN"
+    right = _table(reader)
+    if reader.accept("on"):
+        return f"{words} {right} ON ({reader.shown()})"
+    if reader.accept("using"):
+        names = reader.in_parentheses(lambda: quoted(reader.name()))
+        return f"{words} {right} USING ({', '.join(names)})"
+    return f"{words} {right}"
+
+
+def _table(reader: Reader) -> str:
+    if reader.peek() == "(" and is_query(reader, 1):
+        reader.take()
+        shown = f"({query(reader)})"
+        reader.expect(")")
+    elif reader.accept("("):
+        shown = _joined(reader)
+        reader.expect(")")
+    elif reader.kind() in ("word", "quoted"):
+        shown = reader.shown()
+    else:
+        raise Unreadable(reader.peek())
+    if reader.peek() == "tablesample":
+        raise Unreadable("tablesample")
+    if reader.accept("as") or _is_alias(reader):
+        shown += f" AS {quoted(reader.name())}"
+        if reader.peek() == "(":
+            shown += f"({', '.join(reader.in_parentheses(lambda: quoted(reader.name())))})"
+    return shown
+
+
+def _end(reader: Reader) -> str:
+    shown = ""
+    if reader.accept("order", "by"):
+        if reader.accept("all"):
+            shown = " ORDER BY COLUMNS(*)"
+        else:
+            shown = f" ORDER BY {', '.join(reader.listed(lambda: order_item(reader)))}"
+    for word in ("limit", "offset"):
+        if reader.accept(word):
+            shown += f" {word.upper()} {reader.shown()}"
+    return shown
+
+
+def order_item(reader: Reader) -> str:
+    """Read a sort key with its direction."""
+    shown = reader.shown()
+    direction = reader.accept_one("asc", "desc")
+    if direction:
+        shown += f" {direction.upper()}"
+    if reader.accept("nulls", "first"):
+        shown += " NULLS FIRST"
+    elif reader.accept("nulls", "last"):
+        shown += " NULLS LAST"
+    return shown

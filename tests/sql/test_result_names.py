@@ -1,0 +1,203 @@
+"""Columns without an alias have DuckDB's names, and operators DuckDB's ranks."""
+
+from __future__ import annotations
+
+import itertools
+
+import duckdb
+import pytest
+
+import fuseline
+from fuseline.errors import ConversionError, FuselineError, ParseError, TypeMismatch, Unsupported
+from fuseline.plan.derived import DERIVED
+from fuseline.plan.functions import AGGREGATE, SCALAR
+from fuseline.sql.names import result_name
+from tests.sql.written_expressions import Writer
+
+TABLE = """create table t(a int, b varchar, d double, e decimal(10, 2), m timestamp, dt date,
+    "distance" int, "My Col" int, g boolean)"""
+ROW = """insert into t values (1, 'x', 1.5, 2.25, timestamp '2024-01-31 01:02:03', date '2024-02-29', 3, 4, true)"""
+# What a name is made of that is not in random expressions.
+WRITTEN = (
+    "~5",
+    "m + interval '1 day 2 hours'",
+    "string_agg(b, '|' order by b)",
+    "extract(epoch from m)",
+    'sum("distance")',
+    "max(null::decimal)",
+    "(a)",
+    '("My Col")',
+    "+a",
+    "-(-5)",
+    "- - a",
+    "date '2024-01-01'::varchar",
+    "decimal(5, 1) '1.5'",
+    "a::dec(5,1)",
+    "a::character varying",
+    "a::Text",
+    "(select x from (select a as x from t) s limit 1)",
+    "(select t.a from t left join t u using (a) limit 1)",
+    "(select t.a from t join t u on t.a = u.a join t w on w.a = u.a limit 1)",
+    "(select 1 union select 2 union select 3 limit 1)",
+    "((select 1) union all (select 2) order by 1 desc limit 1)",
+    "(with q as (select 1 z), r(y) as (select 2) select y from r)",
+    "(from t select a limit 1)",
+    "(select sum(range) from range(3))",
+    "(select count(*) from t where a in (1, 2) group by b having count(*) > 0 limit 1)",
+    "(select distinct a from t order by a nulls first limit 1 offset 0)",
+    "a in (values (1), (2))",
+    "exists (from t)",
+    "overlay('abc' placing 'x' from 2 for 1)",
+    "b.upper()",
+)
+NUMBERS = ("+", "-", "*", "/", "//", "%", "**", "^", "&", "|", "<<", ">>", "=", "<>", "<", ">=")
+TEXTS = [
+    "||",
+    "like",
+    "not like",
+    "~",
+    "!~",
+    "similar to",
+    "ilike",
+    "^@",
+    "=",
+    "<",
+    "is distinct from",
+]
+CI_SEED, CI_EXPRESSIONS = 12, 600
+
+
+@pytest.fixture(scope="module")
+def pair():
+    with duckdb.connect() as theirs, fuseline.connect(device="cpu") as ours:
+        for connection in (theirs, ours):
+            connection.execute(TABLE)
+            connection.execute(ROW)
+        yield theirs, ours
+
+
+def expected_name(theirs, expression: str) -> str | None:
+    try:
+        return str(theirs.sql(f"select {expression} from t").columns[0])
+    except duckdb.Error:
+        return None
+
+
+def check(pair, expression: str) -> bool:
+    """Compare the name of one expression; False for one that DuckDB refuses."""
+    theirs, ours = pair
+    expected = expected_name(theirs, expression)
+    if expected is None:
+        return False
+    try:
+        assert ours.sql(f"select {expression} from t").columns == [expected], expression
+    except FuselineError:
+        # Not every function and type is here; its name is right all the same.
+        assert result_name(expression) == expected, expression
+    return True
+
+
+@pytest.mark.parametrize("expression", WRITTEN)
+def test_name_is_duckdbs(pair, expression):
+    assert check(pair, expression)
+
+
+def checked(pair, seed: int, count: int) -> int:
+    writer = Writer(seed)
+    return sum(check(pair, writer.expression()) for _ in range(count))
+
+
+def test_names_of_random_expressions_are_duckdbs(pair):
+    assert checked(pair, CI_SEED, CI_EXPRESSIONS) > CI_EXPRESSIONS * 0.8
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(100, 110))
+def test_names_of_many_random_expressions_are_duckdbs(pair, seed):
+    assert checked(pair, seed, 5000) > 4000
+
+
+def test_names_of_all_functions_are_duckdbs(pair):
+    """Each function by each of its names, with arguments that DuckDB takes."""
+    lists = (
+        "",
+        "a",
+        "B",
+        "m",
+        "2,a",
+        "B, 'x'",
+        "'Year',m",
+        "m,'x'",
+        "B, 'x',1",
+        "a,2,1",
+        "g, a, a",
+    )
+    named = set()
+    for name in {*SCALAR, *AGGREGATE, *DERIVED}:
+        for arguments in lists:
+            if check(pair, f"{name.upper()}({arguments})"):
+                named.add(name)
+    assert len(named) > 130
+
+
+def test_question_marks_count_through_the_query(pair):
+    query, values = "select ? + 1, abs(?) + ?", [1, 2, 3]
+    theirs, ours = pair
+    assert ours.sql(query, values).columns == theirs.sql(query, params=values).columns
+
+
+def test_names_in_views_and_tables_are_duckdbs(pair):
+    for connection in pair:
+        connection.execute("create or replace view v as select ~a, sum(d)+1 from t group by a")
+    theirs, ours = pair
+    query = "select * from v"
+    assert ours.sql(query).columns == theirs.sql(query).columns
+
+
+def ranked() -> list[str]:
+    """Two operators beside each other, and signs before them."""
+    found = []
+    for (x, y, z), (one, two) in itertools.product(
+        (("7", "2", "3"), ("1", "4", "2")), itertools.product(NUMBERS, repeat=2)
+    ):
+        found.append(f"{x} {one} {y} {two} {z}")
+    for one, two in itertools.product(TEXTS, repeat=2):
+        found.append(f"'ab' {one} 'a' {two} 'a%'")
+    for sign, one in itertools.product(("-", "~"), NUMBERS):
+        found += [f"{sign} 5 {one} 2", f"5 {one} {sign} 2", f"5 {one} {sign} 2 {one} 3"]
+    return found
+
+
+def test_operators_have_duckdbs_ranks(pair):
+    theirs, ours = pair
+    wrong = []
+    for expression in ranked():
+        try:
+            expected = theirs.sql(f"select {expression}").fetchall()[0][0]
+        except duckdb.Error:
+            continue
+        try:
+            value = ours.sql(f"select {expression}").fetchall()[0][0]
+        except (Unsupported, TypeMismatch, ConversionError):
+            continue
+        if value != pytest.approx(expected) if isinstance(expected, float) else value != expected:
+            wrong.append((expression, expected, value))
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    "chained",
+    [
+        "1 < 2 < 3",
+        "1 = 1 = true",
+        "1 < 2 = true",
+        "true is distinct from true is distinct from 1",
+        "1 is 2",
+    ],
+)
+def test_chained_comparisons_are_refused(pair, chained):
+    theirs, ours = pair
+    with pytest.raises(ParseError):
+        ours.sql(f"select {chained}")
+    with pytest.raises(duckdb.Error):
+        theirs.sql(f"select {chained}")
