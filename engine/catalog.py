@@ -10,7 +10,7 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, TypeVar
 from typing import Literal as OneOf
 
-from .errors import CatalogError, TypeMismatch, UnknownName, check_name, nearest
+from .errors import CatalogError, InvalidQuery, TypeMismatch, UnknownName, check_name, nearest
 from .plan.logical import Table
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Catalog:
 
         Raises `DataError` when the files are gone or damaged.
         """
-        found = self._objects.get(name.lower())
+        found = self._objects.get(folded(name))
         if found is None or isinstance(found, View):
             return None
         from .storage.parquet import ParquetTable
@@ -175,7 +175,7 @@ class Catalog:
         Raises `CatalogError` when it is not of the kind.
         """
         with self._lock:
-            found = self._objects.get(name.lower())
+            found = self._objects.get(folded(name))
             if found is None:
                 return None
             if kind is not None and _kind(found) != kind:
@@ -214,6 +214,13 @@ def file_paths(path: object) -> list[str]:
         raise TypeMismatch(
             f"A path is a str or a pathlib.Path, or there is a list of them, not {path!r}."
         ) from None
+
+
+def folded(name: object) -> str:
+    """Return what a table's name is kept under; raises `InvalidQuery` for what is no text."""
+    if not isinstance(name, str):
+        raise InvalidQuery(f"A table is named by a str, not by {name!r}.")
+    return name.lower()
 
 
 def _kind(entry: Table | View) -> OneOf["table", "view"]:

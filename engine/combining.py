@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal as OneOf
 
-from .errors import AmbiguousName, InvalidQuery
+from .errors import AmbiguousName, InvalidQuery, WrongArguments, check_text
 from .functions import Expression
 from .plan import infer
 from .plan.expr import Column, ColumnRef, Expr, columns_of, conjunction, new_column, substitute
@@ -42,6 +42,9 @@ def join_plans(
         raise InvalidQuery(
             "A join takes `on`: a column name, a list of them or a condition; a cross join none."
         )
+    if not isinstance(suffix, str):
+        raise WrongArguments(f"The suffix of a join is a str, not {suffix!r}.")
+    check_text(suffix, "The suffix")
     renamed: dict[Column, Column] = {}
     if _columns(left) & _columns(right):
         right, renamed = fresh(right)

@@ -19,6 +19,8 @@ TWO_ROWS = (
     "add LIMIT 1 or an aggregate, so that it returns a single row."
 )
 TOO_DEEP = "The query is nested too deeply: write it in several statements, with tables in between."
+MOST_CHARACTERS = 4000  # of a message: it may quote a name or path of megabytes
+MOST_SHOWN = 1000  # of a line of the query text
 SURROGATE = re.compile("[\ud800-\udfff]")
 _BRACKETS = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|[()]")
 _DEPTH = {"(": 1, ")": -1}
@@ -48,6 +50,12 @@ class FuselineError(Exception):
     def __init__(self, message: str, span: Span | None = None) -> None:
         super().__init__(message)
         self.message = printable(message)
+        if len(self.message) > MOST_CHARACTERS:
+            left_out = len(self.message) - MOST_CHARACTERS
+            half = MOST_CHARACTERS // 2
+            self.message = (
+                f"{self.message[:half]}... ({left_out:,} characters) ...{self.message[-half:]}"
+            )
         self.span = span
         self.text: str | None = None
 
@@ -189,7 +197,11 @@ def caret(text: str, span: Span) -> str:
     line_end = len(text) if line_end < 0 else line_end
     number = text.count("\n", 0, start) + 1
     prefix = f"LINE {number}: "
-    width = max(1, min(span.end, line_end) - start)
+    end = min(span.end, line_end)
+    if line_end - line_start > MOST_SHOWN:  # the part around the place
+        line_start = max(line_start, start - MOST_SHOWN // 2)
+        line_end = min(line_end, line_start + MOST_SHOWN)
+    width = max(1, min(end, line_end) - start)
     padding = "".join("\t" if c == "\t" else " " for c in text[line_start:start])
     return f"{prefix}{text[line_start:line_end]}\n{' ' * len(prefix)}{padding}{'^' * width}"
 

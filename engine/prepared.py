@@ -120,13 +120,24 @@ def _parameters_key(params: Parameters) -> Hashable:
     if params is None:
         return None
     if isinstance(params, Mapping):
-        return tuple((name, type(v), repr(v)) for name, v in params.items())
+        return tuple((name, type(v), _value_key(v)) for name, v in params.items())
     listed = hasattr(params, "__len__") and hasattr(params, "__getitem__")
     if not listed or isinstance(params, str | bytes):
         raise TypeMismatch(
             f"params takes a list or a dictionary, not {type(params).__name__}: give one value as [value]."
         )
-    return tuple((type(v), repr(v)) for v in params)
+    return tuple((type(v), _value_key(v)) for v in params)
+
+
+def _value_key(value: object) -> Hashable:
+    if type(value) in (int, str):
+        return value
+    try:
+        return repr(value)
+    except Exception as error:  # an object's own
+        raise TypeMismatch(
+            f"A parameter of the type {type(value).__name__} cannot be shown: {error}."
+        ) from error
 
 
 def tables_of(plan: Logical) -> tuple[Table, ...]:

@@ -11,6 +11,7 @@ import re
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, get_args
 from typing import Literal as OneOf
@@ -21,6 +22,8 @@ PREFIX = "FUSELINE_"
 DeviceChoice = OneOf["auto", "gpu", "cpu"]
 FuseChoice = OneOf["auto", "always", "never"]
 
+MOST_BYTES = 2**63 - 1
+MOST_SHOWN = 200  # characters of a value that is refused
 _UNITS = {
     "": 1,
     "b": 1,
@@ -35,6 +38,14 @@ _UNITS = {
 }
 _SECONDS = {"": 1.0, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 MOST_SECONDS = 10.0**9  # some thirty years; waits take no more
+
+
+def _temporary() -> Path:
+    """The system's folder for temporary files; where nothing can be written now, what it would be, which who writes there will hear."""
+    try:
+        return Path(tempfile.gettempdir())
+    except FileNotFoundError:
+        return Path("/tmp")
 
 
 @dataclass(frozen=True)
@@ -63,7 +74,7 @@ class Settings:
     require_gpu: bool = False
     fuse: FuseChoice = "auto"
     cache_dir: Path = field(default_factory=lambda: _cache_home() / "fuseline")
-    spill_dir: Path = field(default_factory=lambda: Path(tempfile.gettempdir()))
+    spill_dir: Path = field(default_factory=_temporary)
     spill_memory: int | None = None
     debug: int = 0
     check: bool = False
@@ -103,17 +114,25 @@ class Settings:
         return replace(self, **{key: getattr(other, key)})
 
     def _known(self, name: str) -> str:
-        key = name.lower()
+        key = name.lower() if isinstance(name, str) else ""
         if key not in _PARSERS:
             known = self.names()
-            hint = nearest(name, known) or f" The settings are {', '.join(known)}."
+            hint = nearest(str(name), known) or f" The settings are {', '.join(known)}."
             raise UnknownName(f'There is no setting "{name}".{hint}')
         return key
 
 
 def _cache_home() -> Path:
     given = os.environ.get("XDG_CACHE_HOME")
-    return Path(given) if given else Path.home() / ".cache"
+    return Path(given) if given else _home() / ".cache"
+
+
+def _home() -> Path:
+    """The user's folder; in a container without one, and without an entry for the user, a folder of the user's below the temporary one."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return _temporary() / f"fuseline-{os.getuid()}"
 
 
 def debug_level() -> int:
@@ -133,32 +152,31 @@ def history_file() -> Path:
     if given:
         return Path(given)
     state = os.environ.get("XDG_STATE_HOME")
-    return (Path(state) if state else Path.home() / ".local" / "state") / "fuseline" / "history"
+    return (Path(state) if state else _home() / ".local" / "state") / "fuseline" / "history"
 
 
 def parse_bytes(name: str, value: object) -> int | None:
     """Return a byte count from a number or a text such as '4GB', '512 MiB', '1.5gb'; 'auto' and 'none' give None."""
-    if value is None or (isinstance(value, str) and value.strip().lower() in ("auto", "none", "")):
+    text = _text(value)
+    if value is None or text in ("auto", "none", ""):
         return None
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", str(value).strip().lower())
-    if isinstance(value, bool) or match is None or match[2] not in _UNITS:
-        raise _refused(
-            name, value, "a number of bytes such as 2000000000, '4GB' or '512MiB', or 'auto'"
-        )
-    return (
-        int(float(match[1]) * _UNITS[match[2]])
-        if "." in match[1]
-        else int(match[1]) * _UNITS[match[2]]
-    )
+    match = re.fullmatch(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)\s*([a-z]*)", text)
+    wanted = "a number of bytes such as 2000000000, '4GB' or '512MiB', or 'auto'"
+    if match is None or match[2] not in _UNITS:
+        raise _refused(name, value, wanted)
+    found = int(Decimal(match[1]) * _UNITS[match[2]])
+    if found > MOST_BYTES:
+        raise _refused(name, value, f"{wanted}, and at most {MOST_BYTES}")
+    return found
 
 
 def parse_seconds(name: str, value: object) -> float | None:
     """Return seconds from a number or a text such as '500ms', '2s', '1.5 min'; 0 and 'none' give None."""
-    text = "none" if value is None else str(value).strip().lower()
+    text = "none" if value is None else _text(value)
     if text in ("none", ""):
         return None
     match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,12})?|\.\d{1,12})\s*([a-z]*)", text, re.ASCII)
-    if not isinstance(value, bool) and match is not None and match[2] in _SECONDS:
+    if match is not None and match[2] in _SECONDS:
         seconds = float(match[1]) * _SECONDS[match[2]]
         if seconds <= MOST_SECONDS:
             return seconds or None
@@ -166,7 +184,7 @@ def parse_seconds(name: str, value: object) -> float | None:
 
 
 def _parse_flag(name: str, value: object) -> bool:
-    text = str(value).strip().lower()
+    text = _text(value)
     if text in ("true", "1", "on", "yes"):
         return True
     if text in ("false", "0", "off", "no"):
@@ -175,19 +193,15 @@ def _parse_flag(name: str, value: object) -> bool:
 
 
 def _parse_count(name: str, value: object, low: int, high: int, expected: str) -> int:
-    text = str(value).strip()
-    if (
-        isinstance(value, bool)
-        or not re.fullmatch(r"\d{1,9}", text)
-        or not low <= int(text) <= high
-    ):
+    text = _text(value)
+    if not re.fullmatch(r"[0-9]{1,9}", text) or not low <= int(text) <= high:
         raise _refused(name, value, expected)
     return int(text)
 
 
 def _parse_threads(name: str, value: object) -> int:
     """'auto' means all cores that this process may use."""
-    if str(value).strip().lower() == "auto":
+    if _text(value) == "auto":
         return 0
     return _parse_count(name, value, 1, 4096, "a number of threads from 1 to 4096, or 'auto'")
 
@@ -196,13 +210,21 @@ def _parse_debug(name: str, value: object) -> int:
     return _parse_count(name, value, 0, 5, "a number from 0 to 5")
 
 
-def _parse_path(_: str, value: object) -> Path:
-    return Path(str(value)).expanduser()
+def _parse_path(name: str, value: object) -> Path:
+    if not isinstance(value, str | os.PathLike) or not str(value) or "\0" in str(value):
+        raise _refused(name, value, "a path")
+    try:
+        os.fsencode(value)
+        return Path(value).expanduser()
+    except UnicodeEncodeError:
+        raise _refused(name, value, "a path, without lone surrogates") from None
+    except RuntimeError:
+        raise _refused(name, value, "a path: there is no such user, or no HOME") from None
 
 
 def _one_of(choices: tuple[str, ...]) -> Callable[[str, object], str]:
     def parse(name: str, value: object) -> str:
-        text = str(value).strip().lower()
+        text = _text(value)
         if text not in choices:
             raise _refused(name, value, f"one of {', '.join(choices)}")
         return text
@@ -210,8 +232,26 @@ def _one_of(choices: tuple[str, ...]) -> Callable[[str, object], str]:
     return parse
 
 
+def _text(value: object) -> str:
+    """Return a value as an environment variable would hold it; one of another type, which no setting takes, in brackets."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    numeric = isinstance(value, int | float | Decimal) or hasattr(value, "dtype")
+    if isinstance(value, int) and value.bit_length() > 128:
+        return "<a larger number>"
+    return str(value).strip().lower() if numeric or isinstance(value, str) else "<no text>"
+
+
 def _refused(name: str, value: object, expected: str) -> InvalidQuery:
-    return InvalidQuery(f"The setting {name} does not take {value!r}: expected {expected}.")
+    try:
+        shown = repr(value)
+    except (
+        Exception
+    ) as error:  # whatever an object's own __repr__ raises, or int for thousands of digits
+        shown = f"a {type(value).__name__} ({error})"
+    if len(shown) > MOST_SHOWN:
+        shown = f"{shown[:MOST_SHOWN]}..."
+    return InvalidQuery(f"The setting {name} does not take {shown}: expected {expected}.")
 
 
 def _available_cores() -> int:

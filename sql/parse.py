@@ -15,7 +15,7 @@ import sqlglot.errors
 from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.duckdb import DuckDB
 
-from fuseline.errors import ParseError, Span, check_text
+from fuseline.errors import OutOfRange, ParseError, Span, check_text
 
 from .parser import Parser
 from .spans import span_of
@@ -32,6 +32,7 @@ _PIECE = re.compile(
 _NAME = re.compile(r"[a-z_]\w*", re.IGNORECASE)
 _MOST_ARGUMENTS = re.compile(r"supported arguments \((\d+)\)|Expected at most (\d+) arguments")
 _DUCKDB = DuckDB()
+MOST_DIGITS = 1000  # Python refuses to read integers of more than 4300
 _PLACEHOLDERS = (TokenType.PLACEHOLDER, TokenType.QDCOLON)
 _BEFORE_AN_ITEM = (TokenType.COMMA, TokenType.L_PAREN, TokenType.SELECT, TokenType.GROUP_BY)
 _TYPES = DuckDB.Parser.TYPE_TOKENS - {TokenType.INTERVAL}
@@ -124,6 +125,14 @@ def _tokenize(piece: Piece) -> list[Token]:
         what = "string or name" if start is not None else "token"
         place = Span(piece.start if start is None else start, piece.end)
         raise ParseError(f"Syntax error: a {what} does not end.", place) from error
+    for token in tokens:
+        if (
+            token.token_type is TokenType.NUMBER
+            and len(token.text) > MOST_DIGITS
+            and token.text.isdigit()
+        ):
+            place = Span(piece.start + token.start, piece.start + token.end + 1)
+            raise OutOfRange(f"The integer has {len(token.text):,} digits: 38 are the most.", place)
     kinds = {token.token_type for token in tokens}
     if TokenType.INTERVAL in kinds:
         tokens = list(_cast_clock_intervals(tokens))

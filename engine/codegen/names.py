@@ -47,9 +47,13 @@ ENDINGS = re.compile(
 )
 
 
+MOST_CHARACTERS = 48  # of a column's name: file names have names in them, and compilers limits
+
+
 @lru_cache(maxsize=4096)
 def identifier(name: str) -> str:
     """A variable name that shows the column's; v_ keeps it apart from the generator's own words."""
+    name = name[:MOST_CHARACTERS]
     cleaned = "".join(c if c.isascii() and c.isalnum() else "_" for c in name.lower()).strip("_")
     if ENDINGS.search(cleaned):
         cleaned += "_x"

@@ -41,6 +41,7 @@ from .types import (
 )
 
 _EXACT = Context(prec=200)
+MOST_BITS_SHOWN = 1000  # of an integer in a message
 _MICROS = {
     "microsecond": 1,
     "millisecond": 1_000,
@@ -127,8 +128,10 @@ def integer(value: int, span: Span | None = None) -> Literal:
         low, high = data_type.integer_range
         if low <= value <= high:
             return Literal(value, data_type, span)
-    if len(str(abs(value))) > MAX_DECIMAL_DIGITS:
-        raise OutOfRange(f"The integer {value} has more than {MAX_DECIMAL_DIGITS} digits.", span)
+    if abs(value) >= 10**MAX_DECIMAL_DIGITS:
+        # Python turns no integer of thousands of digits into text
+        shown = value if value.bit_length() < MOST_BITS_SHOWN else f"of {value.bit_length()} bits"
+        raise OutOfRange(f"The integer {shown} has more than {MAX_DECIMAL_DIGITS} digits.", span)
     return Literal(Decimal(value), HUGEINT, span)
 
 
