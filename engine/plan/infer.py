@@ -25,6 +25,7 @@ from .casts import (
     to_text,
     unify,
 )
+from .constant_arguments import checked
 from .expr import AggregateCall, Call, Case, Expr, InList, Literal, SortKey, Value
 from .functions import AGGREGATE, SCALAR, aggregate_name, scalar_name, sql_names
 from .functions.row import Function, Resolve
@@ -34,6 +35,7 @@ from .type_names import parse_type
 from .types import (
     BIGINT,
     BOOLEAN,
+    DOUBLE,
     HUGEINT,
     MAX_DECIMAL_DIGITS,
     NULL,
@@ -64,13 +66,6 @@ __all__ = [
 
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct")
 _ORDER = ("lt", "le", "gt", "ge")
-_CONSTANT = {  # position of the first argument that has to be a constant, as in DuckDB
-    "strftime": 1,
-    "regexp_matches": 2,
-    "regexp_full_match": 2,
-    "regexp_replace": 3,
-    "regexp_extract": 2,
-}
 _TAKE_A_COMMON_TYPE = ("coalesce", "greatest", "least")
 _ORDERED = (
     "string_agg",
@@ -123,16 +118,9 @@ def call(name: str, args: Sequence[Expr], span: Span | None = None) -> Expr:
             return _negated(args[0], span)
     if known in ("round", "trunc", "ceil", "floor"):
         return _rounded(known, args, span)
-    return _resolved(SCALAR[known], args, span)
-
-
-def _resolved(row: Function, args: Sequence[Expr], span: Span | None) -> Call:
+    row = SCALAR[known]
     targets, result = _signature(row, args, span)
-    typed = _coerced(args, targets)
-    for arg in typed[_CONSTANT.get(row.name, len(typed)) :]:
-        if not isinstance(arg, Literal):
-            raise InvalidQuery(f"This argument of {row.name} has to be a constant.", arg.span)
-    return Call(row.name, typed, result, span)
+    return checked(Call(row.name, _coerced(args, targets), result, span))
 
 
 def _signature(
@@ -144,6 +132,8 @@ def _signature(
     if found is None and row.kind != "operator":
         untyped = [NULL if is_text_literal(a) else t for a, t in zip(args, types, strict=True)]
         found = _types(row.resolve, tuple(untyped))
+        if found is not None and untyped != types and _is_ambiguous(row.resolve, args, untyped):
+            found = None
     if found is None:
         given = ", ".join(map(str, types))
         raise TypeMismatch(
@@ -151,6 +141,18 @@ def _signature(
             span,
         )
     return found
+
+
+def _is_ambiguous(resolve: Resolve, args: Sequence[Expr], types: Sequence[DataType]) -> bool:
+    """Whether a string literal would be a number of several types here, so that the type of the result would be a guess."""
+    found = set()
+    for guess in (BIGINT, DOUBLE, decimal(18, 3)):
+        guesses = [
+            guess if is_text_literal(a) and t == NULL else t
+            for a, t in zip(args, types, strict=True)
+        ]
+        found.add(_types(resolve, tuple(guesses)))
+    return len(found - {None}) > 1
 
 
 @lru_cache(maxsize=1024)

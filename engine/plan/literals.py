@@ -11,11 +11,13 @@ import re
 import struct
 from datetime import date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import TypeVar
 
 from ..errors import ConversionError, OutOfRange, Span, TypeMismatch, check_text
 from .expr import Interval, Literal, Value
 from .functions.dates import PARTS
 from .moment_text import parse_date, parse_timestamp
+from .number_text import parse_boolean, parse_double, parse_number
 from .types import (
     BIGINT,
     BOOLEAN,
@@ -40,6 +42,7 @@ from .types import (
     decimal,
 )
 
+Parsed = TypeVar("Parsed")
 _EXACT = Context(prec=200)
 MOST_BITS_SHOWN = 1000  # of an integer in a message
 _MICROS = {
@@ -209,17 +212,23 @@ def _convert(value: Value, target: DataType) -> Value:
 
 def _to_boolean(value: Value) -> bool:
     if isinstance(value, str):
-        found = {"true": True, "t": True, "yes": True, "y": True, "1": True}.get(value.lower())
-        if found is None and value.lower() not in ("false", "f", "no", "n", "0"):
-            raise ValueError
-        return bool(found)
+        return _known(parse_boolean(value))
     if isinstance(value, int | float | Decimal):
         return value != 0
     raise ValueError
 
 
+def _known(value: Parsed | None) -> Parsed:
+    """Return what a parser found; ValueError for nothing."""
+    if value is None:
+        raise ValueError
+    return value
+
+
 def _to_float(value: Value, target: DataType) -> float:
-    if not isinstance(value, int | float | Decimal | str):
+    if isinstance(value, str):
+        return _known(parse_double(value, target))
+    if not isinstance(value, int | float | Decimal):
         raise ValueError
     result = float(value)
     if target.kind is Kind.FLOAT:
@@ -232,8 +241,8 @@ def _to_float(value: Value, target: DataType) -> float:
 def _to_exact(value: Value, target: DataType) -> Value:
     """Round to the scale of an integer or decimal type; ValueError when the digits do not fit."""
     if isinstance(value, str):
-        text = value.strip()
-        found = Decimal(int(text, 16)) if text.lower().startswith("0x") else Decimal(text)
+        unscaled = _known(parse_number(value, target.scale, target.is_decimal))
+        found = Decimal(unscaled).scaleb(-target.scale, _EXACT)
     elif isinstance(value, float):
         found = _of_float(value, target)
     elif isinstance(value, int | Decimal):

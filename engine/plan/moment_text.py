@@ -7,6 +7,7 @@ import re
 from .calendar import INFINITE_DAY, INFINITE_MICROS, MICROS_A_DAY, day_number
 
 _SPACE = " \t\n\v\f\r"
+_WORDS = {"epoch": 0, "infinity": 1, "inf": 1, "-infinity": -1, "-inf": -1}
 _DATE = re.compile(r"(-?\d{1,7})([-/\\ ])(\d{1,2})\2(\d{1,2})( \(BC\))?", re.ASCII)
 _CLOCK = re.compile(r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?", re.ASCII)
 
@@ -40,10 +41,19 @@ def _clock(text: str) -> int | None:
 _ZONE = re.compile(r"\s*(?:[zZ]|[+-]\d{1,2}(?::?\d{2}){0,2}|(?<=\s)[A-Za-z][\w/+-]*)?\s*", re.ASCII)
 
 
+def _word(text: str) -> int | None:
+    """Return the sign of infinity or 0 for the epoch; DuckDB takes spaces after the whole words alone."""
+    word = text.lower()
+    return _WORDS.get(
+        word, _WORDS.get(word.rstrip(_SPACE)) if word.strip(_SPACE + "-") != "inf" else None
+    )
+
+
 def parse_date(text: str) -> int | None:
-    text = text.strip(_SPACE)
-    if text.lower() == "epoch":
-        return 0
+    text = text.lstrip(_SPACE)
+    if (sign := _word(text)) is not None:
+        return sign * INFINITE_DAY
+    text = text.rstrip(_SPACE)
     found = _leading_date(text)
     if found is None:
         return None
@@ -55,8 +65,8 @@ def parse_date(text: str) -> int | None:
 
 def parse_timestamp(text: str) -> int | None:
     text = text.lstrip(_SPACE)  # after a date, a space announces a time
-    if text.strip(_SPACE).lower() == "epoch":
-        return 0
+    if (sign := _word(text)) is not None:
+        return sign * INFINITE_MICROS
     found = _leading_date(text)
     if found is None:
         return None

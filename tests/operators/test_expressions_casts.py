@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from fuseline.errors import ConversionError
-from tests.operators.evaluated import assert_expressions, error_of, evaluated
+from tests.operators.evaluated import assert_expressions, error_of
 
 INTEGERS = [
     "tinyint",
@@ -84,11 +84,10 @@ def test_text_to_timestamps() -> None:
     assert_expressions(["try_cast(s as timestamp)"], pa.table({"s": MOMENTS}))
 
 
-def test_infinite_dates_are_not_read() -> None:
-    """DuckDB has them; Arrow, in which results leave, has not."""
+def test_infinite_dates() -> None:
     table = pa.table({"s": ["infinity", "-inf"]})
-    found = evaluated(["try_cast(s as date)", "try_cast(s as timestamp)"], table)
-    assert found.to_pylist() == [{"c0": None, "c1": None}] * 2
+    casts = ["try_cast(s as date)", "try_cast(s as timestamp)", "cast(s as date)::timestamp"]
+    assert_expressions([*casts, *(f"{cast}::varchar" for cast in casts)], table)
 
 
 def test_text_to_intervals() -> None:

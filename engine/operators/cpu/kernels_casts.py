@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from ...errors import ConversionError
-from ...plan.types import DATE, VARCHAR, DataType, Kind
+from ...errors import ConversionError, OutOfRange
+from ...plan.number_text import parse_number
+from ...plan.types import DATE, HUGEINT, MAX_DECIMAL_DIGITS, VARCHAR, DataType, Kind
 from . import kernels_decimals as decimals
 from . import kernels_wide as wide
 from .kernels_arithmetic import bounds
@@ -16,6 +19,8 @@ from .kernels_numeric import half_away
 from .kernels_parse import parsed
 from .kernels_print import INFINITE_DAY, INFINITE_MICROS, printed
 from .vectors import WIDE, Array, Mask, Vector, dtype_of, first_row, null_constant
+
+MAX_HUGEINT = 2**127 - 1
 
 # Values in the target's form, and where there is none (None: nowhere).
 Converted = tuple[Array, Mask | None]
@@ -41,6 +46,8 @@ def cast(vector: Vector, target: DataType, safe: bool) -> Vector:
         if wrong.any():
             if not safe:
                 raise ConversionError(_message(vector, first_row(wrong), target))
+            if target == HUGEINT:
+                _refuse_39_digits(vector, wrong)
             valid = ~wrong if valid is None else valid & ~wrong
     return Vector(target, data, valid)
 
@@ -48,6 +55,22 @@ def cast(vector: Vector, target: DataType, safe: bool) -> Vector:
 def _as_row(vector: Vector) -> Vector:
     array = vector.to_arrow(1)
     return Vector.from_arrow(array, vector.type)
+
+
+def _refuse_39_digits(vector: Vector, wrong: Mask) -> None:
+    """HUGEINT is DECIMAL(38,0) here, and NULL would be a wrong answer where DuckDB has a value of 39 digits."""
+    if vector.type.kind is Kind.VARCHAR:
+        texts = pc.unique(vector.data.filter(pa.array(wrong))).to_pylist()
+        values = [parse_number(text, 0) for text in texts if text is not None]
+    elif vector.type.is_float:
+        values = [int(v) for v in vector.data[wrong] if np.isfinite(v)]
+    else:
+        return
+    for value in values:
+        if value is not None and MAX_HUGEINT >= abs(value) >= 10**MAX_DECIMAL_DIGITS:
+            raise OutOfRange(
+                f"{value} has 39 digits, and HUGEINT holds {MAX_DECIMAL_DIGITS} here: cast to DOUBLE."
+            )
 
 
 def _message(vector: Vector, row: int, target: DataType) -> str:

@@ -9,6 +9,7 @@ from . import kernels_wide as wide
 from .vectors import WIDE, Array, Mask, dtype_of
 
 MACHINE_DIGITS = 18
+NO_DIGIT_LEFT = 39  # dropping more places than 38 leaves 0
 
 
 def rescale(data: Array, digits: int, mode: str = "half_away") -> tuple[Array, Mask | None]:
@@ -34,7 +35,7 @@ def _drop(data: Array, digits: int, mode: str) -> Array:
         return data
     if data.dtype == WIDE or digits > MACHINE_DIGITS:
         return wide.scale_down(
-            data if data.dtype == WIDE else wide.widen(data), min(digits, 39), mode
+            data if data.dtype == WIDE else wide.widen(data), min(digits, NO_DIGIT_LEFT), mode
         )
     values = data.astype(np.int64, copy=False)
     divisor = np.int64(10**digits)

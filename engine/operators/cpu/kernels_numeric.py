@@ -37,6 +37,8 @@ def _round_decimals(call: Call, args: tuple[Vector, ...], valid: Mask | None) ->
     scale = value.type.scale
     if digits >= scale:
         return decimals.fitted(value.data, call.type)
+    if scale - digits >= decimals.NO_DIGIT_LEFT:
+        return decimals.fitted(np.zeros(value.data.shape, np.int64), call.type)
     data, _ = decimals.rescale(value.data, digits - scale, _NEAREST[call.function])
     data, _ = decimals.rescale(data, call.type.scale - digits)
     return (
@@ -61,10 +63,10 @@ def _round_integers(call: Call, value: Vector, digits: Vector, valid: Mask | Non
 def _round_to(call: Call, data: Array, digits: int, valid: Mask | None) -> Array:
     if digits >= 0:
         return data
+    if digits < -decimals.MACHINE_DIGITS - 1:
+        return np.zeros_like(data)
     values = wide.widen(data) if data.dtype in (WIDE, np.uint64) else data
     rounded = decimals.rescale(values, digits, _NEAREST[call.function])[0]
-    if digits <= -decimals.MACHINE_DIGITS - 1:
-        return np.zeros_like(data)
     result, _ = decimals.rescale(rounded, -digits)
     return _fitted(call, data, result, digits, valid)
 
@@ -92,12 +94,12 @@ def _round_floats(function: str, data: Array, digits: Array | None) -> Array:
     nearest = np.trunc if function == "trunc" else half_away
     if digits is None:
         return nearest(data)
-    # As DuckDB: by a double power of ten, and unchanged (or 0 for tens) where that overflows.
+    # As DuckDB: by a double power of ten, and unchanged (or 0 where round gives tens) where that overflows.
     factor = np.power(10.0, np.abs(digits))
     rounded = np.where(
         digits >= 0, nearest(data * factor) / factor, nearest(data / factor) * factor
     )
-    fallback = np.where((digits >= 0) | ~np.isfinite(data), data, 0)
+    fallback = np.where((digits >= 0) | (function == "trunc") | ~np.isfinite(data), data, 0)
     return np.where(np.isfinite(rounded), rounded, fallback).astype(data.dtype)
 
 

@@ -15,16 +15,12 @@ import pyarrow.compute as pc
 
 from ...plan.literals import parse_interval
 from ...plan.moment_text import parse_date, parse_timestamp
+from ...plan.number_text import parse_boolean, parse_double, parse_number
 from ...plan.types import DataType, Kind
 from . import kernels_calendar as calendar
 from . import table as tables
 from .kernels_calendar import MICROS_A_DAY
 from .kernels_intervals import MICROS_LIMIT
-from .kernels_parse_one import (
-    parse_boolean,
-    parse_double,
-    parse_number,
-)
 from .kernels_wide import widen
 from .vectors import WIDE, Array, Mask, dtype_of, wide_limbs
 

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from ...errors import ExecutionError
 from ...plan.patterns import Part, anywhere, literals, pattern_parts
+from ..text_limits import MAX_BYTES, check_bytes
 from .kernels_like import matches
 from .kernels_texts import over_text
 
@@ -121,10 +122,25 @@ def regexp_full_match(text: pa.Array, pattern: str, options: str = "") -> pa.Arr
 def regexp_replace(text: pa.Array, pattern: str, replacement: str, options: str = "") -> pa.Array:
     expression = _with_options(pattern, options)
     count = None if "g" in options else 1
+    _check_size(text, expression, replacement, count)
     return _guarded(
         lambda: pc.replace_substring_regex(text, expression, replacement, max_replacements=count),
         pattern,
     )
+
+
+def _check_size(text: pa.Array, expression: str, replacement: str, count: int | None) -> None:
+    """Refuse to make more bytes than a column holds; where that is near, the matches are counted.
+
+    A replacement is at most as long as its text with each reference standing for all that was matched.
+    """
+    size = int(pc.sum(pc.cast(pc.binary_length(text), pa.int64())).as_py() or 0)
+    longest = len(replacement.encode()) + 1
+    references = replacement.count("\\") + 1
+    if (size + len(text)) * max(longest, references) > MAX_BYTES:
+        matched = _guarded(lambda: pc.count_substring_regex(text, expression), expression)
+        found = int((pc.sum(matched) if count is None else pc.count(matched)).as_py() or 0)
+        check_bytes("regexp_replace", size * references + found * longest)
 
 
 def regexp_extract(text: pa.Array, pattern: str, group: int = 0, options: str = "") -> pa.Array:

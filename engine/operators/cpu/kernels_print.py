@@ -31,7 +31,11 @@ def printed(vector: Vector) -> Any:
         return tables.from_numpy(data, valid).cast(pa.string())
     if vector.type.is_float:
         # DuckDB prints as Python's repr does: the fewest digits that read back as the same value.
-        texts = data.astype("U") if kind is Kind.DOUBLE else [_short(v) for v in data]
+        texts = (
+            data.astype("U") if kind is Kind.DOUBLE else np.array([_short(v) for v in data], "U")
+        )
+        if (negative_nan := np.isnan(data) & np.signbit(data)).any():
+            texts = np.where(negative_nan, "-nan", texts)
         return pa.array(texts, pa.string(), mask=None if valid is None else ~valid)
     if kind is Kind.DATE:
         return date_text(data.astype(np.int64), valid)

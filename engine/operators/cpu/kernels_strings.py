@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from ...errors import ExecutionError
 from ...plan.expr import Call
+from ..text_limits import MAX_BYTES, check_bytes, check_characters
 from . import table as tables
 from .kernels_logic import aligned
 from .kernels_texts import over_text
@@ -21,7 +22,28 @@ MAX_CODE_POINT = 0x10FFFF
 
 
 def concat(call: Call, args: tuple[Vector, ...]) -> Vector:
-    return from_text(pc.binary_join_element_wise(*aligned(*args, Vector(call.type, ""))))
+    texts = aligned(*args, Vector(call.type, ""))
+    _check_joined("concat", texts)
+    return from_text(pc.binary_join_element_wise(*texts))
+
+
+def _check_joined(function: str, texts: Sequence[pa.Array | pa.Scalar]) -> None:
+    """Refuse more bytes than a column holds: what the columns have now says whether to count."""
+    rows = max((len(t) for t in texts if isinstance(t, pa.Array)), default=1)
+    taken = sum(
+        t.get_total_buffer_size() if isinstance(t, pa.Array) else rows * len(t.as_buffer() or b"")
+        for t in texts
+        if not isinstance(t, pa.Scalar) or t.is_valid
+    )
+    if taken > MAX_BYTES:
+        check_bytes(
+            function, sum(_bytes(t) * (1 if isinstance(t, pa.Array) else rows) for t in texts)
+        )
+
+
+def _bytes(text: pa.Array | pa.Scalar) -> int:
+    """The bytes of all strings together."""
+    return int(pc.sum(pc.cast(pc.binary_length(text), pa.int64())).as_py() or 0)
 
 
 def concat_ws(call: Call, args: tuple[Vector, ...]) -> Vector:
@@ -33,6 +55,7 @@ def concat_ws(call: Call, args: tuple[Vector, ...]) -> Vector:
     if not strings:
         strings = [Vector(call.type, "")]
     *texts, between = aligned(*strings, separator)
+    _check_joined("concat_ws", [*texts, *[between] * (len(texts) - 1)])
     texts[0] = pc.if_else(
         _all_null(texts), pa.scalar("", texts[0].type), texts[0]
     )  # Arrow 26 drops rows of nothing but NULLs
@@ -56,6 +79,8 @@ def substring(text: pa.Array, start: int, length: int | None = None) -> pa.Array
 
     A negative length takes the characters before `start`.
     """
+    check_characters("substring", start)
+    check_characters("substring", length)
     begin = start if start < 0 else start - 1
     if length is None:
         return _slice(text, begin if start < 0 else max(begin, 0), None)
@@ -67,6 +92,7 @@ def substring(text: pa.Array, start: int, length: int | None = None) -> pa.Array
 
 
 def left(text: pa.Array, count: int) -> pa.Array:
+    check_characters("left", count)
     return _slice(text, 0, count)
 
 
@@ -94,6 +120,8 @@ def _pad(text: pa.Array, width: int, fill: str, on_left: bool) -> pa.Array:
         raise ExecutionError(
             "Insufficient padding: lpad and rpad need at least one character to fill with."
         )
+    widest = max(len(fill.encode()) / max(len(fill), 1), 1)
+    check_bytes("lpad" if on_left else "rpad", int(missing.sum() * widest) + _bytes(text))
     fillings = pa.array(
         [(fill * (n // max(len(fill), 1) + 1))[:n] for n in needed.tolist()], pa.string()
     )
@@ -113,11 +141,20 @@ def rpad(text: pa.Array, width: int, fill: str) -> pa.Array:
 
 
 def repeat(text: pa.Array, count: int) -> pa.Array:
-    return pc.binary_repeat(text, max(count, 0))
+    check_bytes("repeat", _bytes(text) * max(count, 0))
+    return pc.binary_repeat(text, min(max(count, 0), MAX_BYTES))
 
 
 def replace(text: pa.Array, needle: str, replacement: str) -> pa.Array:
-    return pc.replace_substring(text, needle, replacement) if needle else text
+    if not needle:
+        return text
+    longer = len(replacement.encode()) - len(needle.encode())
+    size = _bytes(text)
+    # At most so many occurrences; they are counted where so many would be too long.
+    if longer > 0 and size * (longer + 1) > MAX_BYTES:
+        found = pc.sum(pc.count_substring(text, needle)).as_py() or 0
+        check_bytes("replace", size + found * longer)
+    return pc.replace_substring(text, needle, replacement)
 
 
 def position(text: pa.Array, needle: str) -> Array:

@@ -18,6 +18,7 @@ from .values import Constant, Scope, Value, as_column, binary, integer_type, int
 Op = plc.binaryop.BinaryOperator
 Unary = plc.unary.UnaryOperator
 
+_LARGEST_POWER = 308  # of ten, in a double
 _MODES = {"round": "half_away", "trunc": "truncate", "ceil": "ceil", "floor": "floor"}
 
 
@@ -34,14 +35,15 @@ def rounding(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
     data_type = column.type()
     if digits == 0:
         return _whole(call.function, column)
-    # As DuckDB: by a power of ten, and unchanged where that overflows.
-    factor = Constant(10.0 ** abs(digits), data_type)
+    # As DuckDB: by a power of ten, and unchanged (or 0 where round gives tens) where that overflows.
+    factor = Constant(10.0 ** abs(digits) if abs(digits) <= _LARGEST_POWER else math.inf, data_type)
     there, back = (Op.MUL, Op.DIV) if digits > 0 else (Op.DIV, Op.MUL)
     scaled = _whole(call.function, binary(column, factor, there, data_type))
     rounded = binary(scaled, factor, back, data_type)
     difference = binary(rounded, rounded, Op.SUB, data_type)
     finite = negate(plc.unary.is_nan(difference))
-    other = column if digits > 0 else constant(0.0, data_type, scope.rows)
+    unchanged = digits > 0 or call.function == "trunc"
+    other = column if unchanged else constant(0.0, data_type, scope.rows)
     return select(finite, rounded, other)
 
 

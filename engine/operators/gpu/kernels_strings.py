@@ -8,6 +8,7 @@ import pylibcudf as plc
 
 from ...errors import ExecutionError
 from ...plan.expr import Call, Literal
+from ..text_limits import MAX_BYTES, check_bytes, check_characters
 from .columns import (
     BOOL,
     INT32,
@@ -37,6 +38,7 @@ Side = plc.strings.side_type.SideType
 
 UINT32 = plc.DataType(plc.TypeId.UINT32)
 _LONGEST = 2**31 - 1  # characters; a bound beyond any string
+_COUNTED = 1000  # from so many times or characters on, what a function will make is counted first
 _SIDES = {"trim": Side.BOTH, "ltrim": Side.LEFT, "rtrim": Side.RIGHT}
 
 
@@ -86,6 +88,8 @@ def substring(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
     """
     column = as_column(args[0], scope.rows)
     start, count = _number(call, 1), _number(call, 2)
+    check_characters("substring", start)
+    check_characters("substring", count)
     begin = start if start < 0 else start - 1
     if len(call.args) < 3:
         return _slice(column, begin if start < 0 else max(begin, 0), None)
@@ -97,6 +101,7 @@ def substring(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
 
 
 def left(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    check_characters("left", _number(call, 1))
     return _slice(as_column(args[0], scope.rows), 0, _number(call, 1))
 
 
@@ -154,14 +159,22 @@ def pad(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
                 "Insufficient padding: lpad and rpad need at least one character to fill with."
             )
         return _slice(column, 0, width)
+    if width > _COUNTED:
+        check_bytes(call.function, len(fill.encode()) * width * column.size())
     side = Side.LEFT if call.function == "lpad" else Side.RIGHT
     return plc.strings.padding.pad(_slice(column, 0, width), width, side, fill)
 
 
 def repeat(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
-    return plc.strings.repeat.repeat_strings(
-        as_column(args[0], scope.rows), max(_number(call, 1), 0)
-    )
+    column, count = as_column(args[0], scope.rows), max(_number(call, 1), 0)
+    if count > _COUNTED:
+        check_bytes("repeat", _bytes(column) * count)
+    return plc.strings.repeat.repeat_strings(column, min(count, MAX_BYTES))
+
+
+def _bytes(column: plc.Column) -> int:
+    """At most the bytes of all strings together."""
+    return extremes(plc.strings.attributes.count_bytes(column))[1] * column.size()
 
 
 def replace(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:

@@ -1,12 +1,15 @@
-"""One string as a value: the unusual spellings that `kernels_parse` leaves over.  None where it is no value."""
+"""Text as a number or a truth value, by DuckDB's rules.  None where it is no value.
+
+Python's own `int`, `float` and `Decimal` read more: digits of any alphabet, signs before a base, NaN as a decimal.
+"""
 
 from __future__ import annotations
 
+import math
 import re
+import struct
 
-import numpy as np
-
-from ...plan.types import DataType, Kind
+from .types import DataType, Kind
 
 _SPACE = " \t\n\v\f\r"
 _DIGITS = r"\d+(?:_\d+)*"
@@ -56,7 +59,12 @@ def parse_double(text: str, target: DataType) -> float | None:
         if found is None or not (found[2] or found[4]):
             return None
     value = float(text.replace("_", ""))
-    if target.kind is Kind.FLOAT:
-        with np.errstate(over="ignore"):
-            return float(np.float32(value))
-    return value
+    return nearest_float(value) if target.kind is Kind.FLOAT else value
+
+
+def nearest_float(value: float) -> float:
+    """Return the nearest value of 32 bits, infinity beyond the largest."""
+    try:
+        return float(struct.unpack("f", struct.pack("f", value))[0])
+    except OverflowError:
+        return math.copysign(math.inf, value)

@@ -1,0 +1,69 @@
+"""Arguments of scalar functions that have to be constants, and what these may be, as DuckDB checks them before any row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..errors import InvalidQuery, OutOfRange
+from .expr import Call, Case, Expr, Literal
+from .types import BOOLEAN, VARCHAR
+
+_FIRST = {  # position of the first argument that has to be a constant
+    "strftime": 1,
+    "regexp_matches": 2,
+    "regexp_full_match": 2,
+    "regexp_replace": 3,
+    "regexp_extract": 2,
+}
+_OPTIONS = {"regexp_matches": 2, "regexp_full_match": 2, "regexp_replace": 3, "regexp_extract": 3}
+_GROUP = 2  # of regexp_extract
+LARGEST_GROUP = 9
+
+
+def checked(call: Call) -> Expr:
+    """Return a call whose constant arguments are constants of allowed values, or what it is without them."""
+    for arg in call.args[_FIRST.get(call.function, len(call.args)) :]:
+        if not isinstance(arg, Literal):
+            raise InvalidQuery(f"This argument of {call.function} has to be a constant.", arg.span)
+    if call.function not in _OPTIONS:
+        return call
+    _check_options(call.function, call.args[_OPTIONS[call.function] :])
+    if call.function == "regexp_extract":
+        return _with_group(call, call.args[_GROUP:])
+    return call
+
+
+def _check_options(function: str, rest: Sequence[Expr]) -> None:
+    for options in rest:
+        assert isinstance(options, Literal)
+        if options.value is None:
+            raise InvalidQuery(f"The options of {function} must not be NULL.", options.span)
+        assert isinstance(options.value, str)
+        for letter in options.value:
+            if letter not in "cilmnpsg \t\n":
+                raise InvalidQuery(
+                    f"Unrecognized regular expression option '{letter}': use c, i, l, m, n, p, s or g.",
+                    options.span,
+                )
+        if "g" in options.value and function != "regexp_replace":
+            raise InvalidQuery(
+                "The option 'g' (replace every match) is for regexp_replace alone.", options.span
+            )
+
+
+def _with_group(call: Call, rest: Sequence[Expr]) -> Expr:
+    """The group NULL gives '' for what is not NULL."""
+    if not rest:
+        return call
+    group = rest[0]
+    assert isinstance(group, Literal)
+    if group.value is None:
+        unknown = [Call("is_null", (arg,), BOOLEAN, call.span) for arg in call.args[:2]]
+        null, empty = Literal(None, VARCHAR), Literal("", VARCHAR)
+        return Case((Call("or", tuple(unknown), BOOLEAN),), (null,), empty, VARCHAR, call.span)
+    assert isinstance(group.value, int)
+    if not 0 <= group.value <= LARGEST_GROUP:
+        raise OutOfRange(
+            f"The group of regexp_extract has to be between 0 and {LARGEST_GROUP}.", group.span
+        )
+    return call

@@ -1,0 +1,110 @@
+"""Numbers, casts and text functions at their limits (DEFECTS A5, A6, A13, B1): DuckDB's answer, or an error where it raises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import duckdb
+import pytest
+
+import fuseline
+from fuseline.errors import OutOfRange
+from tests.compare import assert_same_as_duckdb, run_duckdb
+
+ANSWERS = [
+    # A5
+    *(
+        f"{cast}('{word}' as {kind})::varchar"
+        for cast in ("cast", "try_cast")
+        for word in ("infinity", "-infinity", " Infinity ", " Inf", "-inf", "epoch", "12345-01-01", "0044-03-15 (BC)")
+        for kind in ("date", "timestamp")
+    ),
+    "try_cast('infinity' as date)::timestamp::varchar",
+    "try_cast('370141183460469231731687303715884105727' as hugeint)",
+    # A6
+    *(f"regexp_extract({s}, 'b', {g})" for s in ("'abc'", "'x'", "null") for g in ("null", "0", "9")),
+    "(-('nan'::double))::varchar",
+    "(0::double / 0)::varchar",
+    "(-('nan'::float))::varchar",
+    # B1
+    *(
+        f"{f}({x}, {d})"
+        for f in ("round", "trunc")
+        for x in ("7.5", "-99.5", "7", "7::decimal(38,0)", "7.5::double", "5::bigint", "5::float")
+        for d in (-300000, -2147483648, -40, -39, -38, -19, -18, -2, 39, 2147483647)
+    ),
+    "round(18446744073709551615::ubigint, -19)",
+    "repeat('abc', -9223372036854775808)",
+    "repeat('', 9223372036854775807)",
+    "lpad('abc', -2147483648, 'x')",
+    "right('é', -9223372036854775808)",
+    "substring('abc', -4294967296, 4294967295)",
+    "split_part('abc', 'b', 9223372036854775807)",
+]  # fmt: skip
+
+REFUSED = [
+    "'infinity 00:00:00'::date",
+    "'inf '::timestamp",
+    "regexp_extract('abc', 'b', -1)",
+    "regexp_extract(null, 'b', 10)",
+    "regexp_extract('abc', 'b', 42)",
+    "regexp_extract('abc', '(b)', 1, 'g')",
+    "regexp_extract('abc', '(b)', 1, null)",
+    "regexp_matches('abc', 'b', 'g')",
+    "regexp_full_match('abc', 'b', 'ig')",
+    "regexp_matches('abc', 'b', null)",
+    "regexp_replace('abc', 'b', 'x', null)",
+    *(f"{f}('-1.2')" for f in ("abs", "sign", "ceil", "floor", "round", "trunc")),
+    "count(distinct *)",
+    *(f"'{text}'::{kind}"
+      for text in ("١", "１", "١.٥")
+      for kind in ("int", "double", "decimal(5,2)", "hugeint", "boolean")),
+    "round(9223372036854775807, -19)",
+    "repeat('a', 10000000000)",
+    "repeat('ab', 9223372036854775807)",
+    "left('abc', 4294967296)",
+    "substring('abc', 4294967296)",
+    "substring('', 1, -4294967297)",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def connection() -> Iterator[fuseline.Connection]:
+    with fuseline.connect(device="cpu") as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("start", range(0, len(ANSWERS), 40))
+def test_answers(start: int) -> None:
+    """As constants and over a row of a table that no rule sees through."""
+    items = ", ".join(f"{e} as c{i}" for i, e in enumerate(ANSWERS[start : start + 40]))
+    assert_same_as_duckdb(f"select {items}")
+    assert_same_as_duckdb(f"select {items} from t", {"t": {"one": [1]}})
+
+
+@pytest.mark.parametrize("expression", REFUSED)
+def test_refused_as_in_duckdb(expression: str, connection: fuseline.Connection) -> None:
+    with pytest.raises(duckdb.Error):
+        run_duckdb(f"select {expression} from range(1)")
+    with pytest.raises(fuseline.FuselineError):
+        connection.sql(f"select {expression} from range(1)").fetchall()
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "lpad('a', 2147483647, 'é')",
+        "replace(repeat('a', 100000), 'a', repeat('b', 100000))",
+        "regexp_replace(repeat('a', 100000), 'a', repeat('b', 100000), 'g')",
+    ],
+)
+def test_long_texts_are_refused_before_they_are_made(
+    expression: str, connection: fuseline.Connection
+) -> None:
+    with pytest.raises(OutOfRange, match="bytes of text"):
+        connection.sql(f"select length({expression})").fetchall()
+
+
+def test_39_digits_are_refused_not_null(connection: fuseline.Connection) -> None:
+    with pytest.raises(OutOfRange, match="39 digits"):
+        connection.sql(f"select try_cast('{2**127 - 1}' as hugeint)").fetchall()
