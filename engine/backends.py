@@ -38,6 +38,7 @@ def load_backends(device: Device, settings: Settings) -> Mapping[Device, Backend
     set_default("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
     from .operators import cpu
 
+    cpu.keep_kernels_in(settings.cache_dir)
     backends: dict[Device, Any] = {"cpu": cpu}
     if device == "gpu":
         from .operators import gpu

@@ -83,11 +83,18 @@ def test_files_are_not_read_again_unless_they_change(
     assert binary(made, lambda: b"rebuilt") == b"rebuilt"
 
 
-def test_damaged_numba_files_are_compiled_again(tmp_path: Path) -> None:
+def test_damaged_files_are_compiled_again(tmp_path: Path) -> None:
     expected = _fresh_process(tmp_path)
-    for file in (tmp_path / "__pycache__").iterdir():
+    for file in tmp_path.glob("q_*.o"):
         file.write_bytes(b"broken")
     assert _fresh_process(tmp_path) == expected
+
+
+def test_a_stored_kernel_runs_without_numba(tmp_path: Path) -> None:
+    expected = _fresh_process(tmp_path)
+    assert _fresh_process(tmp_path, "sys.modules['numba'] = None\n") == expected
+    with pytest.raises(AssertionError, match="numba"):
+        _fresh_process(tmp_path / "another", "sys.modules['numba'] = None\n")
 
 
 def test_a_directory_that_cannot_be_written_gives_a_warning(tmp_path: Path) -> None:
@@ -105,19 +112,19 @@ def test_several_processes_share_a_directory(tmp_path: Path) -> None:
 
 
 PROGRAM = f"""
-import fuseline, pyarrow as pa, sys
+import fuseline, pyarrow as pa
 with fuseline.connect(device="cpu", fuse="always", cache_dir=sys.argv[1]) as connection:
     connection.register("t", pa.table({{"v": [1, 2, 3]}}))
     print(connection.execute({QUERY!r}).fetchone()[0])
 """
 
 
-def _start(directory: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", PROGRAM, str(directory)]
+def _start(directory: Path, before: str = "") -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", f"import sys\n{before}{PROGRAM}", str(directory)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def _fresh_process(directory: Path) -> str:
-    out, error = _start(directory).communicate(timeout=120)
+def _fresh_process(directory: Path, before: str = "") -> str:
+    out, error = _start(directory, before).communicate(timeout=120)
     assert out, error
     return out

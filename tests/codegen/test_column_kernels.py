@@ -261,6 +261,6 @@ def test_packed_characters_come_back(count: int, width: int) -> None:
 @pytest.mark.parametrize("name", SIGNATURES)
 def test_each_is_machine_code_for_a_gpu(name: str, tmp_path: Path) -> None:
     pytest.importorskip("numba_cuda", reason="the compiler for GPUs is an extra")
-    code, origin = column_kernel(name, tmp_path, HOPPER).cubin()
+    code, origin = column_kernel(name, tmp_path, HOPPER).machine_code()
     assert origin == "compiler"
     assert len(code) > 1000

@@ -13,7 +13,7 @@ import pytest
 import fuseline
 from fuseline.codegen.groups.conditions import Condition, condition_of
 from fuseline.codegen.steps import Program
-from fuseline.codegen.targets import device, emit_cuda, emit_groups
+from fuseline.codegen.targets import compiler, emit_cuda, emit_groups
 from fuseline.codegen.values import NotFusable
 from fuseline.operators.cpu import pipeline as cpu
 from fuseline.plan.physical import FilterRows, Pipeline
@@ -301,6 +301,6 @@ def test_the_kernel_compiles_for_a_gpu(having: str, monkeypatch: pytest.MonkeyPa
     condition = condition_of(body.predicate, program)
     text = emit_groups.source(condition, program, "a plan")
     signature = emit_groups.signature(condition, program)
-    ptx = device.ptx(text, emit_groups.NAME, signature, (9, 0))
+    ptx = compiler.ptx(text, emit_groups.NAME, signature, (9, 0))
     assert ".local" not in ptx
-    assert device.link(ptx, emit_groups.NAME, (9, 0)).startswith(b"\x7fELF")
+    assert compiler.link(ptx, emit_groups.NAME, (9, 0)).startswith(b"\x7fELF")

@@ -14,7 +14,7 @@ import fuseline
 from fuseline.codegen.indexes import Form, Index
 from fuseline.codegen.loop import Machine
 from fuseline.codegen.steps import Program
-from fuseline.codegen.targets import device, emit_cuda, host, index_checks
+from fuseline.codegen.targets import compiler, device, emit_cuda, host, index_checks
 from fuseline.codegen.targets.places import layout
 from fuseline.codegen.values import Input
 from fuseline.plan.expr import new_column
@@ -62,14 +62,14 @@ def programs(
 
 def assembly(program: Program) -> str:
     source, signature = emit_cuda.source(program, "a plan"), emit_cuda.signature(program)
-    return device.ptx(source, program.name, signature, HOPPER)
+    return compiler.ptx(source, program.name, signature, HOPPER)
 
 
 def assert_compiles(program: Program) -> str:
     """Link to a cubin; return the PTX."""
     text = assembly(program)
     assert ".local" not in text, "registers spill, or an array is indexed at run time"
-    code = device.link(text, program.name, HOPPER)
+    code = compiler.link(text, program.name, HOPPER)
     assert code.startswith(b"\x7fELF")
     assert program.name.encode() in code
     return text
@@ -170,9 +170,9 @@ def test_a_sieve_in_shared_memory(bits: int) -> None:
 
 def test_the_check_of_hashed_keys() -> None:
     name, signature = index_checks.NAME, index_checks.SIGNATURE
-    text = device.ptx(index_checks.CUDA, name, signature, HOPPER)
+    text = compiler.ptx(index_checks.CUDA, name, signature, HOPPER)
     assert ".local" not in text
-    assert device.link(text, name, HOPPER).startswith(b"\x7fELF")
+    assert compiler.link(text, name, HOPPER).startswith(b"\x7fELF")
 
 
 def test_a_cubin_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,11 +180,11 @@ def test_a_cubin_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (program,) = programs("select count(*), sum(i) from t where i > 1", TABLES, monkeypatch)
     file = device.kernel_file(program, lambda: "a plan", tmp_path, HOPPER)
     assert not file.is_compiled
-    code, origin = file.cubin()
+    code, origin = file.machine_code()
     assert origin == "compiler"
     again = device.kernel_file(program, lambda: "the same with other constants", tmp_path, HOPPER)
     assert again.path == file.path
-    assert again.cubin() == (code, "disk")
+    assert again.machine_code() == (code, "disk")
     file.path.with_suffix(".cubin").write_bytes(b"not a cubin")
-    mended, origin = file.cubin()
+    mended, origin = file.machine_code()
     assert (len(mended), origin) == (len(code), "compiler")

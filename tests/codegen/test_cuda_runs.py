@@ -16,7 +16,7 @@ from fuseline.codegen.groups.grouping import Grouping
 from fuseline.codegen.indexes import Form
 from fuseline.codegen.loop import Apply, Convert, Guard, Machine, Number
 from fuseline.codegen.steps import Program, SharedMemory
-from fuseline.codegen.targets import device, emit_cuda, host, places
+from fuseline.codegen.targets import compiler, emit_cuda, host, places
 from fuseline.codegen.targets.places import Place, layout
 from fuseline.errors import OutOfRange
 from tests.codegen import simulator
@@ -345,7 +345,7 @@ def test_a_kernel_with_runs_keeps_to_registers(group: str, atomics: list[str]) -
     query = f"{FOLDS} group by {group}".replace("select k", f"select {group}")
     made, *_ = ran(query, {"t": table(KEYS_OF["at random"])})
     program = made[0]
-    text = device.ptx(
+    text = compiler.ptx(
         emit_cuda.source(program, ""), program.name, emit_cuda.signature(program), HOPPER
     )
     assert ".local" not in text, "registers spill, or an array is indexed at run time"

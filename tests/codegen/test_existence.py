@@ -17,7 +17,7 @@ from fuseline.codegen.groups.grouping import Grouping
 from fuseline.codegen.loop import Machine, Name, Number
 from fuseline.codegen.stages import Limits, stages
 from fuseline.codegen.steps import Program
-from fuseline.codegen.targets import device, emit_cuda, hash_groups, host
+from fuseline.codegen.targets import compiler, emit_cuda, hash_groups, host
 from fuseline.plan.expr import AggregateCall, new_column
 from fuseline.plan.types import BIGINT
 from tests.codegen.bodies import Tables, call, grouped
@@ -189,8 +189,8 @@ def test_kernels_compile_for_a_gpu(limits: Limits) -> None:
     program = stages(replace(made, aggregates=made.aggregates[:1]), tables, limits).main
     assert not counts_rows(program)
     source, signature = emit_cuda.source(program, "a plan"), emit_cuda.signature(program)
-    ptx = device.ptx(source, program.name, signature, (9, 0))
-    assert device.link(ptx, program.name, (9, 0)).startswith(b"\x7fELF")
+    ptx = compiler.ptx(source, program.name, signature, (9, 0))
+    assert compiler.link(ptx, program.name, (9, 0)).startswith(b"\x7fELF")
 
 
 def test_groups_that_may_have_too_many_rows_for_their_sums_are_counted() -> None:

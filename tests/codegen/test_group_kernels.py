@@ -194,6 +194,6 @@ def test_ranges_hold_all_slots() -> None:
 )
 def test_kernels_compile_for_a_gpu(name: str, short: list[str], tmp_path: Path) -> None:
     pytest.importorskip("numba_cuda")
-    code, origin = kernels.group_kernel(name, tmp_path, (9, 0), frozenset(short)).cubin()
+    code, origin = kernels.group_kernel(name, tmp_path, (9, 0), frozenset(short)).machine_code()
     assert code
     assert origin == "compiler"

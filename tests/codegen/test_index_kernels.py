@@ -183,7 +183,6 @@ def test_rows_out_on_the_cpu(linked: bool, tmp_path: Path, monkeypatch: pytest.M
     given, made = data(5, repeated=linked), index(Form.DIRECT, linked)
     program = main_program("left", made, rows_out=(0, 1))
     kernel, _ = host.compiled(program, lambda: "a plan", tmp_path)
-    host.load(kernel, program, fact_columns(given, program))
     memory = filled(given, made, tmp_path)
     found = host.list_rows(kernel, program, fact_columns(given, program), 1000, 2, memory)
     assert found is not None

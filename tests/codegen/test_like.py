@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from fuseline.codegen.handwritten import like, like_source
 from fuseline.codegen.handwritten.like import Shape
-from fuseline.codegen.targets import device
+from fuseline.codegen.targets import compiler
 from fuseline.plan.patterns import Literals, literals, pattern_parts
 
 HOPPER = (9, 0)
@@ -215,6 +215,6 @@ def test_machine_code(shape: Shape) -> None:
     pytest.importorskip(
         "numba_cuda", reason="numba-cuda is not installed: pip install 'fuseline[dev]'"
     )
-    text = device.ptx(like_source.source(shape), shape.name, like.signature(shape), HOPPER)
+    text = compiler.ptx(like_source.source(shape), shape.name, like.signature(shape), HOPPER)
     assert ".local" not in text, "registers spill, or an array is indexed at run time"
-    assert device.link(text, shape.name, HOPPER).startswith(b"\x7fELF")
+    assert compiler.link(text, shape.name, HOPPER).startswith(b"\x7fELF")

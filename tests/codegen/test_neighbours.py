@@ -146,7 +146,7 @@ def test_kernels_for_hopper(runs: Runs, tmp_path: Path) -> None:
     )
     for keys in ("short runs", "extremes"):
         for program in kernels(QUERIES["both"], KEYS[keys], runs):
-            code, _ = device.kernel_file(program, lambda: "a plan", tmp_path, (9, 0)).cubin()
+            code, _ = device.kernel_file(program, lambda: "a plan", tmp_path, (9, 0)).machine_code()
             assert code[:4] == b"\x7fELF"
 
 

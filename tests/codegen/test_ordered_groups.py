@@ -14,7 +14,7 @@ import fuseline
 from fuseline.codegen.groups.conditions import Condition, condition_of
 from fuseline.codegen.groups.ordered import coming_out, has_all_rows, in_order, key_of
 from fuseline.codegen.steps import Program
-from fuseline.codegen.targets import device, emit_cuda, emit_sorted, host, places
+from fuseline.codegen.targets import compiler, emit_cuda, emit_sorted, host, places
 from fuseline.codegen.targets.emit_sorted import COUNT, TOO_LONG
 from fuseline.plan.physical import FilterRows, Pipeline
 from tests.codegen import simulator
@@ -317,14 +317,14 @@ def test_the_kernel_compiles_for_a_gpu(aggregates: str, having: str | None) -> N
         program, *_, condition = conditioned(f"{query} having {having}", made)
     program = with_order(program, condition)
     source, signature = emit_cuda.source(program, "a plan"), emit_cuda.signature(program)
-    ptx = device.ptx(source, program.name, signature, HOPPER)
+    ptx = compiler.ptx(source, program.name, signature, HOPPER)
     assert ".local" not in ptx
     # Bits of NULLs are shifted by where in their byte a word of rows begins
     nullable = any(i.nullable for i in program.inputs)
     assert nullable or not DYNAMIC_SHIFT.search(ptx), (
         "codes are not taken out of words at known places"
     )
-    assert device.link(ptx, program.name, HOPPER).startswith(b"\x7fELF")
+    assert compiler.link(ptx, program.name, HOPPER).startswith(b"\x7fELF")
 
 
 def test_constants_of_a_condition_are_parameters() -> None:

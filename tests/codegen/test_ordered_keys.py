@@ -14,7 +14,7 @@ from numba import njit
 from fuseline.codegen import indexes
 from fuseline.codegen.indexes import Form, ordered_form
 from fuseline.codegen.joins import builds
-from fuseline.codegen.targets import device
+from fuseline.codegen.targets import compiler, device
 from fuseline.codegen.targets import functions_cpu as cpu
 from fuseline.plan.types import BIGINT, BOOLEAN, DOUBLE, VARCHAR, DataType
 from fuseline.storage.encode import encode, with_order
@@ -150,10 +150,10 @@ def test_kernels_for_hopper(simulate: Simulate, tmp_path: Path) -> None:
     assert any(p.ranking is not None for p in programs)
     for program in programs:
         file = device.kernel_file(program, lambda: "a plan", tmp_path, (9, 0))
-        code, _ = file.cubin()
+        code, _ = file.machine_code()
         assert code[:4] == b"\x7fELF"
         if program.ranking is not None:
-            text = device.ptx(file.source, file.name, file.signature, (9, 0))
+            text = compiler.ptx(file.source, file.name, file.signature, (9, 0))
             assert text.count("red.global.or.b64") >= 8
             assert "atom.global.or.b64" not in text
 

@@ -15,7 +15,7 @@ from fuseline.codegen.handwritten import group_kernels as kernels
 from fuseline.codegen.indexes import Form
 from fuseline.codegen.loop import Apply, Machine, Number, Select
 from fuseline.codegen.steps import WHOLE_COUNT, Program
-from fuseline.codegen.targets import device, emit_cuda, packed, places
+from fuseline.codegen.targets import compiler, emit_cuda, packed, places
 from fuseline.codegen.targets.packed import count_bits, counts, packed_words
 from fuseline.codegen.targets.places import Place, layout
 from tests.codegen import simulator
@@ -205,6 +205,6 @@ def test_kernels_compile_for_a_gpu(bits: int, tmp_path: Path) -> None:
         "numba_cuda", reason="numba-cuda is not installed: pip install 'fuseline[dev]'"
     )
     made = program(bits)
-    text = device.ptx(emit_cuda.source(made, ""), made.name, emit_cuda.signature(made), (9, 0))
+    text = compiler.ptx(emit_cuda.source(made, ""), made.name, emit_cuda.signature(made), (9, 0))
     assert ".local" not in text, "registers spill, or an array is indexed at run time"
-    assert device.link(text, made.name, (9, 0)).startswith(b"\x7fELF")
+    assert compiler.link(text, made.name, (9, 0)).startswith(b"\x7fELF")

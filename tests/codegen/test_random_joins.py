@@ -41,7 +41,7 @@ def on_threads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connections
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(host, "ROWS_A_RANGE", 8)
         patch.setattr(host, "SPARSE_GROUPS", 16)
-        patch.setattr(host, "WIDE_GROUPS", 4)
+        patch.setattr(emit_cpu, "WIDE_GROUPS", 4)
         patch.setattr(emit_cpu, "BLOCK", 8)
         with (
             fuseline.connect(device="cpu", fuse="always", threads=4, cache_dir=kernels) as fused,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -84,11 +85,14 @@ def test_until_the_kernel_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
         assert_expressions(PREDICATES, table)
 
 
-def test_a_kernel_that_cannot_be_compiled_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_that_cannot_be_compiled_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     def broken(*_: object) -> None:
         raise RuntimeError("no compiler")
 
-    monkeypatch.setattr("fuseline.operators.cpu.kernels_bytes.search.compile", broken)
+    monkeypatch.setattr("fuseline.operators.cpu.kernels_like.kernel_file", broken)
+    monkeypatch.setattr(kernels_like, "_directory", tmp_path)
     found: Future[Any] = Future()
     with pytest.warns(RuntimeWarning, match="kernel search could not .* no compiler"):
         kernels_like._compile(found, wide=False)

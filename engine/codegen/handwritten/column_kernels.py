@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..targets.cache import kernel_key, source_file
-from ..targets.device import Architecture, KernelFile, Signature, toolchain
+from ..targets.compiler import Architecture, Signature
+from ..targets.kernel_files import KernelFile, kernel_file
 
 SOURCE = Path(__file__).with_name("functions_columns.py")
 SLOTS_A_KEY = 4
@@ -93,12 +93,8 @@ SIGNATURES: dict[str, Signature] = {
 @cache
 def column_kernel(name: str, directory: Path, architecture: Architecture) -> KernelFile:
     """Write the source of a kernel, unless it is there."""
-    source, signature = SOURCE.read_text(encoding="utf-8"), SIGNATURES[name]
-    # The key holds the whole source, of which `kernel_key` leaves out what has docstrings
-    key = kernel_key(source, source, repr(signature), repr(architecture), toolchain())
-    return KernelFile(
-        source_file(directory, name, key, source), name, source, signature, architecture
-    )
+    source = SOURCE.read_text(encoding="utf-8")
+    return kernel_file(name, source, SIGNATURES[name], directory, architecture)
 
 
 def key_slots(characters: Any, starts: Any) -> Any:

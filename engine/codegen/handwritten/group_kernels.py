@@ -8,8 +8,8 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from ..targets.cache import kernel_key, source_file
-from ..targets.device import Architecture, KernelFile, Signature, toolchain
+from ..targets.compiler import Architecture, Signature
+from ..targets.kernel_files import KernelFile, kernel_file
 
 SOURCE = Path(__file__).with_name("functions_groups.py")
 COUNT, MEASURE, PLACES = "group_count", "group_measure", "group_places"
@@ -81,10 +81,7 @@ def group_kernel(
     """Write the source of a kernel, unless it is there; in `short` are the parameters that are arrays of 32 bits here."""
     source = SOURCE.read_text(encoding="utf-8")
     signature = [(n, "*int32" if n in short else kind) for n, kind in SIGNATURES[name]]
-    # The key holds the whole source, of which `kernel_key` leaves out what has docstrings
-    key = kernel_key(source, source, repr(signature), repr(architecture), toolchain())
-    path = source_file(directory, name, key, source)
-    return KernelFile(path, name, source, signature, architecture)
+    return kernel_file(name, source, signature, directory, architecture)
 
 
 def needed(tested: bool, packed: bool) -> list[str]:

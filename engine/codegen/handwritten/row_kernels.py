@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ..targets.cache import kernel_key, source_file
-from ..targets.device import Architecture, KernelFile, Signature, toolchain
+from ..targets.compiler import Architecture, Signature
+from ..targets.kernel_files import KernelFile, kernel_file
 
 SOURCE = Path(__file__).with_name("functions_rows.py")
 NAME = "row_fetch"
@@ -82,8 +82,5 @@ class Job:
 @cache
 def row_kernel(directory: Path, architecture: Architecture, name: str = NAME) -> KernelFile:
     """Write the source of a kernel, unless it is there."""
-    source, signature = SOURCE.read_text(encoding="utf-8"), SIGNATURES[name]
-    # The key holds the whole source, of which `kernel_key` leaves out what has docstrings
-    key = kernel_key(source, source, repr(signature), repr(architecture), toolchain())
-    path = source_file(directory, name, key, source)
-    return KernelFile(path, name, source, signature, architecture)
+    source = SOURCE.read_text(encoding="utf-8")
+    return kernel_file(name, source, SIGNATURES[name], directory, architecture)

@@ -37,9 +37,10 @@ def file_digest(path: Path) -> str:
 
 
 def _statements(source: str) -> str:
-    """A source without its docstring and its comments; generated sources have no other strings."""
-    _, _, code = source.rpartition('"""')
-    return re.sub(r"  # .*", "", code)
+    """A source without the docstring at its head and without comments."""
+    if source.startswith('"""'):
+        _, _, source = source[3:].partition('"""')
+    return re.sub(r"  # .*", "", source)
 
 
 def _hash(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The CPU target: a loop over a range of rows, compiled by `numba.njit(nogil=True)`, with accumulators of its own.
+"""The CPU target: a loop over a range of rows, compiled by Numba, with accumulators of its own.
 
 Ranges run on a thread pool and their accumulators are merged by `host`.
 """
@@ -11,11 +11,14 @@ from ..groups.grouping import Grouping
 from ..loop import Name, Statement, Term
 from ..steps import Program
 from ..values import Input
+from .compiler import Signature
 from .emit import accumulator_slots, folded, header, indent, row_statements, text
 from .legend import DOUBT, legend
 from .two_passes import passes
 
 BLOCK = 1 << 10  # rows that are filtered before those that pass are taken
+# Groups from which a group's accumulators lie side by side: they no longer fit a core's cache
+WIDE_GROUPS = 1 << 12
 
 
 def select(condition: str, yes: str, no: str) -> str:
@@ -40,7 +43,7 @@ def source(program: Program, description: str) -> str:
         description,
         legend(program, places),
     )
-    lines.append(f"def {program.name}({', '.join(parameters(program))}):")
+    lines.append(f"def {program.name}({', '.join(name for name, _ in signature(program))}):")
     body = [DOUBT]
     if program.ranking is not None:
         made = program.ranking
@@ -67,8 +70,8 @@ def _loop(program: Program) -> list[str]:
     choosing = _row(program, first.inputs, first.body, [note])
     handling = _row(program, then.inputs, then.body, _sink(program, None))
     return [
-        f"kept = np.empty({BLOCK}, np.bool_)  # rows of a block that pass the filters",
-        f"chosen = np.empty({BLOCK}, np.uint64)  # their numbers",
+        f"kept = on_stack({BLOCK}, np.bool_)  # rows of a block that pass the filters",
+        f"chosen = on_stack({BLOCK}, np.uint64)  # their numbers",
         f"for block in range(np.uint64(start), np.uint64(end), np.uint64({BLOCK})):",
         f"    stop = min(block + np.uint64({BLOCK}), np.uint64(end))",
         "    for row in range(block, stop):",
@@ -110,22 +113,37 @@ def _list_row(program: Program, keep: Name | None) -> list[str]:
     return lines if keep is None else [f"if {keep.text}:", *indent(lines, 1)]
 
 
-def parameters(program: Program) -> list[str]:
-    """Names of the arguments, in order."""
-    names = ["start", "end"]
+def signature(program: Program) -> Signature:
+    """Name and type of each parameter, in order; `[T]` is an array."""
+    found = [("start", "int64"), ("end", "int64")]
     for i in (*program.inputs, *(e.input for e in program.elements)):
         name = program.names[i.column]
-        names += [name, f"{name}_bits"] if i.nullable else [name]
-    names += [b.name for b in program.buffers]
-    names += [p.name for p in program.parameters]
-    names += [t.name for t in program.tables]
+        found.append((name, f"[{_code_type(i)}]"))
+        found += [(f"{name}_bits", "[uint8]")] if i.nullable else []
+    found += [(b.name, f"[{b.type}]") for b in program.buffers]
+    found += [(p.name, p.machine.value) for p in program.parameters]
+    found += [(t.name, f"[{t.machine.value}]") for t in program.tables]
     if program.rows_out:
-        return [*names, *(f"out_row{i}" for i in program.rows_out)]
+        return [*found, *((f"out_row{i}", "[int32]") for i in program.rows_out)]
     if not program.accumulators:
-        return [*names, "selected"]
+        return [*found, ("selected", "[bool_]")]
     if hashed(program):
-        names += ["keys", "state"]
-    return [*names, "out_i", "out_f"]
+        found += [("keys", "[int64]"), ("state", "[int64]")]
+    order = "F" if is_wide(program) else "C"
+    return [*found, ("out_i", f"[int64:{order}]"), ("out_f", f"[float64:{order}]")]
+
+
+def _code_type(source: Input) -> str:
+    """NumPy's name of a column's codes."""
+    if source.machine is not None:
+        return source.machine.value
+    return "int64" if source.codes is None else f"uint{8 * source.width}"
+
+
+def is_wide(program: Program) -> bool:
+    """Whether the accumulators of a group lie side by side; a hash table begins with as many slots."""
+    grouping = program.grouping
+    return grouping is not None and (grouping.hashed or grouping.groups >= WIDE_GROUPS)
 
 
 def hashed(program: Program) -> bool:

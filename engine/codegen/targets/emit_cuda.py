@@ -9,6 +9,7 @@ from __future__ import annotations
 from ..loop import Machine
 from ..steps import Program, once
 from ..values import Input
+from .compiler import LAUNCH_BOUNDS
 from .emit import header, indent, nests, row_statements
 from .emit_fold import (
     IN_REGISTERS,
@@ -35,8 +36,6 @@ from .words import (
     word_bits,
 )
 
-# A kernel file's name for the threads of a block and the least blocks of a multiprocessor, which limit registers (`device`)
-LAUNCH_BOUNDS = "LAUNCH_BOUNDS"
 LONG_BODY = 10  # accumulators and named values from which on more rows would not be unrolled, as codes need it
 IMPORTS = [
     "import numpy as np",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..groups.conditions import GROUP, Condition, element
 from ..steps import Program
-from .device import Signature
+from .compiler import Signature
 from .emit import header, indent, text
 from .emit_cuda import IMPORTS
 from .emit_fold import select

@@ -11,6 +11,7 @@ from numba import njit
 from .functions_alike_cpu import first_alike, next_alike
 from .functions_atomic_cpu import exchange, unite
 from .functions_ranks_cpu import find_rank, rank_rows
+from .functions_stack_cpu import on_stack
 
 I64_MAX = np.int64(2**63 - 1)
 ALL_KEPT = np.uint64(0x0101010101010101)  # eight truth values
@@ -271,6 +272,7 @@ __all__ = [
     "next_alike",
     "next_hashed",
     "next_linked",
+    "on_stack",
     "order_of_double",
     "pass_bits",
     "pass_sieve",

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..groups.accumulate import FOLDS
 from ..steps import Program
+from .compiler import Signature
 from .emit import accumulator_slots
 
 EMPTY = -1  # group numbers are not negative
@@ -30,6 +31,12 @@ def place_keys(keys, state, added, slots):
     for i in range(added.size):
         slots[i] = group_slot(keys, state, added[i])
 '''
+PLACE_SIGNATURE: Signature = [
+    ("keys", "[int64]"),
+    ("state", "[int64]"),
+    ("added", "[int64]"),
+    ("slots", "[int64]"),
+]
 
 
 @dataclass
@@ -48,7 +55,7 @@ class HashTable:
 
 # Makes accumulators for so many groups
 Blank = Callable[[int], tuple[Any, Any]]
-Place = Callable[[Any, Any, Any, Any], None]
+Place = Callable[[Any, Any, Any, Any], object]
 
 
 def new_table(slots: int, blank: Blank) -> HashTable:
@@ -59,7 +66,6 @@ def fill(
     kernel: Callable[..., int],
     start: int,
     end: int,
-    arguments: Sequence[Any],
     blank: Blank,
     place: Place,
     again: bool = False,
@@ -67,7 +73,7 @@ def fill(
     """Return the groups of a range of rows; `again`: a full table has no row to go on from."""
     table = new_table(SLOTS, blank)
     while True:
-        stop = kernel(start, end, *arguments, table.keys, table.state, table.out_i, table.out_f)
+        stop = kernel(start, end, table.keys, table.state, table.out_i, table.out_f)
         if stop >= end:
             return table
         larger = new_table(len(table.keys) * GROWTH, blank)

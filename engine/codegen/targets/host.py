@@ -1,17 +1,14 @@
-"""CPU kernels: compile a kernel file with Numba, run it over ranges of rows on threads, merge the accumulators."""
+"""CPU kernels: load or compile a program's, run it over ranges of rows on threads, merge the accumulators."""
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import version
 from itertools import accumulate, pairwise
 from pathlib import Path
 from types import MappingProxyType
@@ -24,17 +21,16 @@ from ..groups.accumulate import FOLDS
 from ..loop import Machine
 from ..steps import Program
 from . import emit_cpu
-from .cache import file_digest, kernel_key, source_file
+from .compiler import Signature
 from .emit import accumulator_slots
-from .hash_groups import PLACE_KEYS, HashTable, fill, merge
+from .hash_groups import PLACE_KEYS, PLACE_SIGNATURE, HashTable, fill, merge
+from .kernel_files import KernelFile, kernel_file
+from .native import Kernel
 from .shapes import Files, shape
-from .sparse_groups import COPY_GROUPS, Met, merged, met
+from .sparse_groups import COPY_GROUPS, COPY_SIGNATURE, Met, merged, met
 
 ROWS_A_RANGE = 1 << 17  # below this a second thread costs more than it saves
 DETERMINISTIC_ROWS = 1 << 20
-WIDE_GROUPS = (
-    1 << 12
-)  # groups from which a group's accumulators lie side by side: they no longer fit a core's cache
 SPARSE_GROUPS = 1 << 16  # groups from which a range leaves out those that it does not meet
 NUMBERED_ROWS = 1 << 15  # rows whose numbers fit a core's cache
 KERNELS_KEPT = 512
@@ -55,112 +51,78 @@ class Outcome:
     numbers: Any = None
 
 
-@cache
-def toolchain() -> str:
-    """Versions that machine code for this processor depends on."""
-    kinds = ("", "alike_", "atomic_", "ranks_")
-    files = [Path(__file__).with_name(f"functions_{kind}cpu.py") for kind in kinds]
-    functions = " ".join(map(file_digest, files))
-    packages = f"numba {version('numba')} llvmlite {version('llvmlite')} numpy {np.__version__}"
-    return f"{packages} functions {functions}"
+class Function:
+    """The kernel of a file, loaded when it is first asked for."""
+
+    def __init__(self, file: KernelFile) -> None:
+        self.file = file
+        self._kernel: Kernel | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the machine code need not be compiled."""
+        return self._kernel is not None or self.file.is_compiled
+
+    def load(self) -> OneOf["memory", "disk", "compiler"]:
+        """Make the kernel ready; return where its machine code came from."""
+        if self._kernel is not None:
+            return "memory"
+        with self._lock:
+            code, origin = self.file.machine_code()
+            self._kernel = Kernel(code, self.file.signature)
+            return origin
+
+    def __call__(self, *arguments: Any) -> int:
+        return self._ready()(*arguments)
+
+    def over(self, arguments: Sequence[Any]) -> Callable[..., int]:
+        """Return what runs the kernel over a range of rows: it takes start and end, then what follows these arguments."""
+        return self._ready().over(arguments)
+
+    def _ready(self) -> Kernel:
+        if self._kernel is None:
+            self.load()
+        assert self._kernel is not None
+        return self._kernel
 
 
 def compiled(
     program: Program, describe: Callable[[], str], directory: Path
-) -> tuple[Callable[..., Any], Path]:
-    """Return the kernel of a program as a function that lets go of the GIL, and its file, whose docstring `describe` gives.
-
-    Numba keeps the machine code beside the file, keyed by argument types.
-    """
-    key = shape(program), directory
-    path = _files.find(key)
-    if path is None:
-        source = emit_cpu.source(program, describe())
-        path = source_file(directory, program.name, kernel_key(source, toolchain()), source)
-        _files.keep(key, path, path)
-    return _function(path, program.name), path
+) -> tuple[Function, Path]:
+    """Return the kernel of a program, and its file, whose docstring `describe` gives."""
+    key = shape(program), emit_cpu.is_wide(program), directory
+    file = _files.find(key)
+    if file is None:
+        source, signature = emit_cpu.source(program, describe()), emit_cpu.signature(program)
+        file = kernel_file(program.name, source, signature, directory, None)
+        _files.keep(key, file.path, file)
+    return _function(file), file.path
 
 
-def written_kernel(name: str, source: str, directory: Path) -> Callable[..., Any]:
+def written_kernel(name: str, source: str, signature: Signature, directory: Path) -> Function:
     """Return a kernel that is the same for all programs."""
-    return _function(source_file(directory, name, kernel_key(source, toolchain()), source), name)
+    return _function(kernel_file(name, source, signature, directory, None))
 
 
-_files: Files[Path] = Files()
-_kernels: OrderedDict[Path, Callable[..., Any]] = OrderedDict()
+_files: Files[KernelFile] = Files()
+_functions: OrderedDict[Path, Function] = OrderedDict()
 _lock = threading.Lock()
 
 
-def _function(path: Path, name: str) -> Callable[..., Any]:
-    """Return a file's function, ready to be compiled; those not used for long are let go."""
+def _function(file: KernelFile) -> Function:
+    """Return a file's function; those not used for long are let go."""
     with _lock:
-        if path not in _kernels:
-            _kernels[path] = _loaded(path, name)
-            while len(_kernels) > KERNELS_KEPT:
-                old, _ = _kernels.popitem(last=False)
-                sys.modules.pop(old.stem, None)
-        _kernels.move_to_end(path)
-        return _kernels[path]
-
-
-def _loaded(path: Path, name: str) -> Callable[..., Any]:
-    from numba import njit
-
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module  # where Numba's stored machine code looks for it
-    spec.loader.exec_module(module)
-    kernel: Callable[..., Any] = njit(nogil=True, cache=True, error_model="numpy")(
-        getattr(module, name)
-    )
-    return kernel
-
-
-def is_stored(kernel: Any, path: Path) -> bool:
-    """Whether a kernel's machine code need not be compiled."""
-    stored = path.parent / "__pycache__"
-    return bool(kernel.signatures) or any(stored.glob(f"{path.stem}*.nbi"))
-
-
-def load(
-    kernel: Any, program: Program, columns: Sequence[Any]
-) -> OneOf["memory", "disk", "compiler"]:
-    """Make a kernel ready by running it over no rows; return where its machine code came from.
-
-    Stored machine code that cannot be read is dropped, and compiled again.
-    """
-    before = kernel.stats
-    hits, misses = sum(before.cache_hits.values()), sum(before.cache_misses.values())
-    memory = {b.name: np.zeros(1, b.type) for b in program.buffers}
-
-    def launch() -> None:
-        if program.rows_out:
-            list_rows(kernel, program, columns, 0, 1, memory)
-        elif program.accumulators:
-            run(kernel, program, columns, 0, 1, False, memory)
-        else:
-            select_rows(kernel, program, columns, 0, 1)
-
-    try:
-        launch()
-    except Exception:  # whatever unpickling of damaged bytes raises
-        path = Path(kernel.py_func.__code__.co_filename)
-        stored = list((path.parent / "__pycache__").glob(f"{path.stem}*.nb?"))
-        if not stored:
-            raise
-        for file in stored:
-            file.unlink(missing_ok=True)
-        launch()
-    if sum(kernel.stats.cache_misses.values()) > misses:
-        return "compiler"
-    return "disk" if sum(kernel.stats.cache_hits.values()) > hits else "memory"
+        if file.path not in _functions:
+            _functions[file.path] = Function(file)
+            while len(_functions) > KERNELS_KEPT:
+                _functions.popitem(last=False)
+        _functions.move_to_end(file.path)
+        return _functions[file.path]
 
 
 def scalars(program: Program) -> list[Any]:
-    """The scalar arguments, in the types that the kernel was written for."""
-    return [getattr(np, p.machine.value)(p.value) for p in program.parameters]
+    return [p.value for p in program.parameters]
 
 
 def tables(program: Program) -> list[Any]:
@@ -174,7 +136,7 @@ def _arguments(program: Program, columns: Sequence[Any], memory: Memory) -> list
 
 
 def run(
-    kernel: Callable[..., Any],
+    kernel: Function,
     program: Program,
     columns: Sequence[Any],
     rows: int,
@@ -188,19 +150,19 @@ def run(
     column has NULLs; `memory` holds the buffers of indexes.
     `deterministic` cuts the rows into ranges that do not depend on the number of threads, so that float sums repeat.
     """
-    arguments = _arguments(program, columns, memory)
-    bounds = _bounds(rows, threads, deterministic)
-    ranges = list(pairwise(bounds))
+    over = kernel.over(_arguments(program, columns, memory))
+    ranges = list(pairwise(_bounds(rows, threads, deterministic)))
+    directory = kernel.file.path.parent
     if program.grouping is not None and program.grouping.hashed:
-        return _run_hashed(kernel, program, arguments, ranges)
+        return _run_hashed(over, program, ranges, directory)
     groups = 1 if program.grouping is None else program.grouping.groups
     if groups >= SPARSE_GROUPS and program.grouping is not None and not program.grouping.distinct:
-        return _run_sparse(kernel, program, arguments, ranges)
+        return _run_sparse(over, program, ranges, directory)
     slots = accumulator_slots(program)
 
     def part(bounds: tuple[int, int]) -> tuple[list[Any], bool]:
         out_i, out_f = _blank(program, groups)
-        doubt = kernel(*bounds, *arguments, out_i, out_f)
+        doubt = over(*bounds, out_i, out_f)
         arrays = {"out_i": out_i, "out_f": out_f}
         return [arrays[a][at] for a, at in slots], bool(doubt)
 
@@ -216,18 +178,15 @@ def run(
 
 
 def _run_sparse(
-    kernel: Callable[..., Any],
-    program: Program,
-    arguments: Sequence[Any],
-    ranges: list[tuple[int, int]],
+    over: Callable[..., int], program: Program, ranges: list[tuple[int, int]], directory: Path
 ) -> Outcome:
     assert program.grouping is not None
     groups = program.grouping.groups
-    copy = written_kernel("copy_groups", COPY_GROUPS, _directory(kernel))
+    copy = written_kernel("copy_groups", COPY_GROUPS, COPY_SIGNATURE, directory)
 
     def part(bounds: tuple[int, int]) -> tuple[Met, bool]:
         out_i, out_f = _blank(program, groups)
-        doubt = kernel(*bounds, *arguments, out_i, out_f)
+        doubt = over(*bounds, out_i, out_f)
         rows = None if program.repeats else bounds[1] - bounds[0]
         return met(copy, program, out_i, out_f, rows), bool(doubt)
 
@@ -236,20 +195,16 @@ def _run_sparse(
     return Outcome(arrays, any(doubt for _, doubt in found), numbers)
 
 
-def _directory(kernel: Any) -> Path:
-    return Path(kernel.py_func.__code__.co_filename).parent
-
-
 def select_rows(
-    kernel: Callable[..., Any], program: Program, columns: Sequence[Any], rows: int, threads: int
+    kernel: Function, program: Program, columns: Sequence[Any], rows: int, threads: int
 ) -> Any:
     """Return the numbers of the rows that a selection keeps, ascending, or None when they are in doubt."""
-    arguments = _arguments(program, columns, {})
+    over = kernel.over(_arguments(program, columns, {}))
     ranges = list(pairwise(_bounds(rows, threads, deterministic=False)))
     selected = np.empty(rows, np.bool_)
 
     def choose(bounds: tuple[int, int]) -> int:
-        doubt = kernel(*bounds, *arguments, selected)
+        doubt = over(*bounds, selected)
         return -1 if doubt else int(np.count_nonzero(selected[slice(*bounds)]))
 
     counts = _each(choose, ranges)
@@ -270,7 +225,7 @@ def select_rows(
 
 
 def list_rows(
-    kernel: Callable[..., Any],
+    kernel: Function,
     program: Program,
     columns: Sequence[Any],
     rows: int,
@@ -278,14 +233,14 @@ def list_rows(
     memory: Memory = MappingProxyType({}),
 ) -> list[Any] | None:
     """Return the row numbers that a kernel lists, an int32 array for each of `rows_out`, or None when they are in doubt."""
-    arguments = _arguments(program, columns, memory)
+    over = kernel.over(_arguments(program, columns, memory))
 
     def part(bounds: tuple[int, int]) -> list[Any] | None:
         start, end = bounds
         room = max(end - start, ROOM)
         while True:
             found = [np.empty(room, np.int32) for _ in program.rows_out]
-            count = kernel(start, end, *arguments, *found)
+            count = over(start, end, *found)
             if count < 0:
                 return None
             if count <= room:
@@ -300,18 +255,15 @@ def list_rows(
 
 
 def _run_hashed(
-    kernel: Callable[..., Any],
-    program: Program,
-    arguments: Sequence[Any],
-    ranges: list[tuple[int, int]],
+    over: Callable[..., int], program: Program, ranges: list[tuple[int, int]], directory: Path
 ) -> Outcome:
-    place = written_kernel("place_keys", PLACE_KEYS, _directory(kernel))
+    place = written_kernel("place_keys", PLACE_KEYS, PLACE_SIGNATURE, directory)
 
     def blank(groups: int) -> tuple[Any, Any]:
         return _blank(program, groups)
 
     def part(bounds: tuple[int, int]) -> HashTable:
-        return fill(kernel, *bounds, arguments, blank, place, program.repeats)
+        return fill(over, *bounds, blank, place, program.repeats)
 
     found = _each(part, ranges)
     arrays, numbers = merge(found, program, blank, place)
@@ -338,7 +290,7 @@ def _blank(program: Program, groups: int) -> tuple[Any, Any]:
     """Accumulators set to the identities of their folds; at least one row each, since Numba needs the shape."""
     integers = [a.identity for a in program.accumulators if a.machine is Machine.I64] or [0]
     floats = [a.identity for a in program.accumulators if a.machine is Machine.F64] or [0.0]
-    wide = groups >= WIDE_GROUPS
+    wide = emit_cpu.is_wide(program)
     return _filled(np.array(integers, np.int64), groups, wide), _filled(
         np.array(floats, np.float64), groups, wide
     )

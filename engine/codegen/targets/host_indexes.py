@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..indexes import Buffer, Form, Index
 from ..steps import Program
-from .host import each_range, run
+from .host import Function, each_range, run
 from .index_checks import cpu_kernel
 
 REPEATED = 2  # the accumulator of a build that counts repeated keys
 
 
 def build(
-    kernel: Callable[..., Any],
+    kernel: Function,
     program: Program,
     columns: Sequence[Any],
     rows: int,
@@ -49,8 +48,9 @@ def _allocated(buffer: Buffer) -> Any:
     return np.full(buffer.length, buffer.fill, buffer.type)
 
 
-def _repeats(index: Index, kernel: Any, memory: dict[str, Any], threads: int) -> int:
+def _repeats(index: Index, kernel: Function, memory: dict[str, Any], threads: int) -> int:
     """Count the buckets of a hashed index that hold a key twice."""
-    check = cpu_kernel(Path(kernel.py_func.__code__.co_filename).parent)
+    check = cpu_kernel(kernel.file.path.parent)
     heads, links, numbers, *_ = (memory[b.name] for b in index.buffers)
-    return sum(each_range(lambda r: check(*r, heads, links, numbers), index.slots, threads))
+    over = check.over([heads, links, numbers])
+    return sum(each_range(lambda bounds: over(*bounds), index.slots, threads))

@@ -6,12 +6,11 @@ as if some of them had the same key.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from .device import Architecture, KernelFile, Signature, written_file
-from .host import written_kernel
+from .compiler import Architecture, Signature
+from .host import Function, written_kernel
+from .kernel_files import KernelFile, kernel_file
 
 NAME = "count_repeats"
 SIGNATURE: Signature = [
@@ -20,6 +19,7 @@ SIGNATURE: Signature = [
     ("numbers", "[int64]"),
     ("state", "[int64]"),
 ]
+CPU_SIGNATURE: Signature = [("start", "int64"), ("end", "int64"), *SIGNATURE[:3]]
 
 # `others` ends the comparisons of one row with those after it: only buckets of repeated keys grow as long
 _BUCKET = """
@@ -66,11 +66,11 @@ def {NAME}(heads, links, numbers, state):
 '''
 
 
-def cpu_kernel(directory: Path) -> Callable[..., Any]:
+def cpu_kernel(directory: Path) -> Function:
     """Return the function that counts among the buckets from `start` to `end`."""
-    return written_kernel(NAME, CPU, directory)
+    return written_kernel(NAME, CPU, CPU_SIGNATURE, directory)
 
 
 def cuda_kernel(directory: Path, architecture: Architecture) -> KernelFile:
     """Write the source of the kernel that adds to a build's state, unless it is there; any grid will do."""
-    return written_file(NAME, CUDA, SIGNATURE, directory, architecture)
+    return kernel_file(NAME, CUDA, SIGNATURE, directory, architecture)

@@ -15,18 +15,19 @@ import numpy as np
 from ..groups.accumulate import FOLDS
 from ..loop import Machine
 from ..steps import Program
+from .compiler import Signature
 from .emit import accumulator_slots
 
 # A kernel too, but the same for all programs
-COPY_GROUPS = '''"""Copy the accumulators of the groups that have rows; return how many there are."""
+COPY_GROUPS = '''"""Copy the accumulators of the groups that have rows, by the integers of a row; return how many there are."""
 
 import numpy as np
 
 
-def copy_groups(counts, integers, floats, numbers, kept_i, kept_f):
+def copy_groups(integers, floats, counts, numbers, kept_i, kept_f):
     found = np.uint64(0)
-    for slot in range(np.uint64(counts.size)):
-        if counts[slot] != 0:
+    for slot in range(np.uint64(integers.shape[1])):
+        if integers[counts, slot] != 0:
             numbers[found] = slot
             for i in range(integers.shape[0]):
                 kept_i[i, found] = integers[i, slot]
@@ -35,6 +36,14 @@ def copy_groups(counts, integers, floats, numbers, kept_i, kept_f):
             found += np.uint64(1)
     return found
 '''
+COPY_SIGNATURE: Signature = [
+    ("integers", "[int64:F]"),
+    ("floats", "[float64:F]"),
+    ("counts", "int64"),
+    ("numbers", "[int64]"),
+    ("kept_i", "[int64:C]"),
+    ("kept_f", "[float64:C]"),
+]
 
 # Numbers of the groups that a range met, ascending, and an array for each accumulator
 Met = tuple[Any, list[Any]]
@@ -55,8 +64,9 @@ def met(
         "out_i": np.empty((integers, room), np.int64),
         "out_f": np.empty((floats, room), np.float64),
     }
-    counts = out_i[slots[grouping.rows][1]]
-    found = copy(counts, out_i[:integers], out_f[:floats], numbers, kept["out_i"], kept["out_f"])
+    counts = slots[grouping.rows][1]
+    given = out_i[:integers], out_f[:floats], counts
+    found = copy(*given, numbers, kept["out_i"], kept["out_f"])
     return numbers[:found], [kept[array][at, :found] for array, at in slots]
 
 

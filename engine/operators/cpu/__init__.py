@@ -20,6 +20,7 @@ from .bandwidth import copy_bandwidth, device_name
 from .expressions import evaluate
 from .join import hash_join, nested_loop_join
 from .join_parts import parted, unparted
+from .kernels_like import keep_in as keep_kernels_in
 from .load import load_columns
 from .rows import (
     compute_columns,
@@ -41,6 +42,7 @@ __all__ = [
     "device_name",
     "evaluate_column",
     "from_arrow",
+    "keep_kernels_in",
     "load_columns",
     "name",
     "num_bytes",

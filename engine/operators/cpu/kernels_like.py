@@ -1,31 +1,37 @@
-"""LIKE over many strings by a Numba kernel (`kernels_bytes`) that looks through their bytes in order.
+"""LIKE over many strings by a kernel (`handwritten.functions_like_cpu`) that looks through their bytes in order.
 
-Numba is imported and the kernel compiled by a thread when it is first asked for; until then, and where Numba fails, `matches` has
-no answer and the caller asks Arrow.
+The kernel is loaded or compiled by a thread when it is first asked for; until then, and where that fails, `matches` has no answer
+and the caller asks Arrow.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ...codegen import handwritten
 from ...codegen.targets.cache import warn_without
+from ...codegen.targets.compiler import Signature, compile_host
+from ...codegen.targets.kernel_files import kernel_file
+from ...codegen.targets.native import Kernel
 from ...plan.patterns import Literals
 
-FEW_ROWS = 1 << 14  # up to which Arrow is quick enough, and Numba need not be imported
+FEW_ROWS = 1 << 14  # up to which Arrow is quick enough
 SEEN = 4  # bytes by which a part is noticed
 RARE = 2  # bytes of a part that not nearly all strings have
 
-Kernel = Callable[..., None]
+SOURCE = Path(handwritten.__file__).with_name("functions_like_cpu.py")
+NAME = "search"
 
 _kernels: dict[bool, Future[Kernel]] = {}  # for offsets of 64 and of 32 bits
 _lock = threading.Lock()
+_directory: Path | None = None
 
 
 def matches(strings: pa.Array, parts: Literals) -> npt.NDArray[np.bool_] | None:
@@ -66,20 +72,33 @@ def started(wide: bool) -> Future[Kernel]:
         return _kernels[wide]
 
 
+def keep_in(directory: Path) -> None:
+    """Say where the machine code is kept: that of a process lies where the connection wanted it that was opened last."""
+    global _directory  # noqa: PLW0603 - expressions run on threads that know of no connection
+    _directory = directory
+
+
+def _signature(wide: bool) -> Signature:
+    return [
+        ("text", "[uint8]"),
+        ("offsets", "[int64]" if wide else "[int32]"),
+        ("out", "[uint8]"),
+        ("pattern", "[uint8]"),
+        ("bounds", "[int64]"),
+        *((name, "int64") for name in ("size", "suffix", "wanted")),
+        ("seen", "[uint8]"),
+        ("mask", "[uint8]"),
+    ]
+
+
 def _compile(found: Future[Kernel], wide: bool) -> None:
     try:
-        from numba import types
-
-        from .kernels_bytes import search
-
-        text = types.Array(types.uint8, 1, "C", readonly=True)
-        offsets = types.Array(types.int64 if wide else types.int32, 1, "C", readonly=True)
-        numbers = types.Array(types.int64, 1, "C")
-        whole = types.int64
-        search.compile(
-            (text, offsets, types.uint8[::1], text, numbers, whole, whole, whole, text, text)
-        )
-        found.set_result(search)
-    except Exception as error:  # whatever a compiler or a damaged cache may raise
+        source, signature = SOURCE.read_text(encoding="utf-8"), _signature(wide)
+        if _directory is None:
+            code = compile_host(source, NAME, signature)
+        else:
+            code, _ = kernel_file(NAME, source, signature, _directory, None).machine_code()
+        found.set_result(Kernel(code, signature))
+    except Exception as error:  # whatever a compiler may raise
         found.set_exception(error)
-        warn_without("search", error)
+        warn_without(NAME, error)

@@ -30,13 +30,13 @@ class Kernels:
     """The kernels of `stages.programs`, ready to be compiled, and their files."""
 
     stages: Stages
-    functions: tuple[Callable[..., Any], ...]
+    functions: tuple[host.Function, ...]
     paths: tuple[Path, ...]
 
     @property
     def are_stored(self) -> bool:
         """Whether none of them has to be compiled."""
-        return all(map(host.is_stored, self.functions, self.paths))
+        return all(function.is_stored for function in self.functions)
 
 
 @dataclass(frozen=True)
@@ -49,17 +49,14 @@ class Done:
 
 
 def compiled(stages: Stages, describe: Callable[[], str], context: Context) -> Kernels:
-    """Return the kernels as functions that let go of the GIL; they are compiled when they run first."""
+    """Return the kernels; they are compiled when they are loaded."""
     made = [host.compiled(each, describe, context.kernel_directory) for each in stages.programs]
     return Kernels(stages, tuple(f for f, _ in made), tuple(path for _, path in made))
 
 
-def load(kernels: Kernels, leaves: Leaves) -> list[Origin]:
-    """Make the kernels ready by running them over no rows; return where their machine code came from."""
-    return [
-        host.load(function, made, arguments(made, leaves))
-        for function, made in zip(kernels.functions, kernels.stages.programs, strict=True)
-    ]
+def load(kernels: Kernels) -> list[Origin]:
+    """Make the kernels ready; return where their machine code came from."""
+    return [function.load() for function in kernels.functions]
 
 
 def uses(stages: Stages, leaves: Leaves) -> tuple[Use, ...]:
@@ -127,7 +124,7 @@ def _rows_of_sums(made: Program, outcome: host.Outcome) -> int:
 
 
 def _main(
-    function: Callable[..., Any],
+    function: host.Function,
     made: Program,
     memory: dict[str, Any],
     leaves: Leaves,

@@ -178,21 +178,21 @@ def _prepare(
     total = sum(count for _, count in rows)
     most = UNFUSED_FIRST_ROWS * len(kernels.paths)
     if context.fuse == "auto" and total < most and not kernels.are_stored:
-        threading.Thread(target=_load_later, args=(prepared, leaves)).start()
+        threading.Thread(target=_load_later, args=(prepared,)).start()
         return prepared, leaves, None, 0.0
-    _load(prepared, leaves)
+    _load(prepared)
     return prepared, leaves, prepared.origin, time.perf_counter() - start
 
 
-def _load(prepared: _Prepared, leaves: Leaves) -> None:
-    origins: list[Origin] = launch.load(prepared.kernels, leaves)
+def _load(prepared: _Prepared) -> None:
+    origins: list[Origin] = launch.load(prepared.kernels)
     prepared.origin = max(origins, key=ORIGINS.index)
 
 
-def _load_later(prepared: _Prepared, leaves: Leaves) -> None:
+def _load_later(prepared: _Prepared) -> None:
     """Compile in a thread of its own; the next run raises what went wrong."""
     try:
-        _load(prepared, leaves)
+        _load(prepared)
     except Exception as error:
         prepared.error = error
 

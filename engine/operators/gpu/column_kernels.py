@@ -76,7 +76,7 @@ def _compiled(directory: Path, names: tuple[str, ...]) -> bool:
     """Compile what is not compiled yet; whether that worked."""
     try:
         for name in names:
-            column_kernel(name, directory, architecture()).cubin()
+            column_kernel(name, directory, architecture()).machine_code()
     except Exception as error:  # whatever a compiler that is not there or a full disk may raise
         warn_without(name, error)
         return False
@@ -87,7 +87,7 @@ def _compiled(directory: Path, names: tuple[str, ...]) -> bool:
 def _kernel(name: str, directory: Path) -> tuple[Kernel, int]:
     """Load a kernel; how many blocks of it the device holds at a time."""
     Device().set_current()
-    code, _ = column_kernel(name, directory, architecture()).cubin()
+    code, _ = column_kernel(name, directory, architecture()).machine_code()
     kernel = ObjectCode.from_cubin(code).get_kernel(name)
     blocks = kernel.occupancy.max_active_blocks_per_multiprocessor(BLOCK_THREADS, 0)
     return kernel, max(1, blocks) * _processors()

@@ -332,7 +332,7 @@ def _code(name: str = kernels.NAME) -> bytes | None:
 
 def _compile(file: Any, found: Future[bytes]) -> None:
     try:
-        code, _ = file.cubin()
+        code, _ = file.machine_code()
         found.set_result(code)
     except Exception as error:  # whatever a compiler that is not there or a full disk may raise
         found.set_exception(error)

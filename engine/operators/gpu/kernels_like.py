@@ -17,8 +17,8 @@ from rmm.pylibrmm.device_buffer import DeviceBuffer
 
 from ...codegen.handwritten import like, like_source
 from ...codegen.handwritten.like import Shape
-from ...codegen.targets import device
 from ...codegen.targets.cache import warn_without
+from ...codegen.targets.kernel_files import KernelFile, kernel_file
 from ...plan.patterns import Literals
 from .columns import BOOL
 from .device import kernel_files
@@ -122,7 +122,7 @@ def _kernel(shape: Shape) -> Kernel | None:
         if found is None:
             found = _kernels[shape] = Future()
     if start:
-        file = device.written_file(
+        file = kernel_file(
             shape.name, like_source.source(shape), like.signature(shape), directory, architecture()
         )
         if fuse == "auto" and not file.is_compiled:
@@ -134,9 +134,9 @@ def _kernel(shape: Shape) -> Kernel | None:
     return found.result() if found.exception() is None else None
 
 
-def _load(file: device.KernelFile, found: Future[Kernel]) -> None:
+def _load(file: KernelFile, found: Future[Kernel]) -> None:
     try:
-        code, _ = file.cubin()
+        code, _ = file.machine_code()
         Device().set_current()
         found.set_result(ObjectCode.from_cubin(code).get_kernel(file.name))
     except Exception as error:

@@ -24,7 +24,7 @@ from rmm.pylibrmm.device_buffer import DeviceBuffer
 from ...codegen.loop import Machine
 from ...codegen.steps import Program, SharedMemory
 from ...codegen.targets import emit_cuda, index_checks
-from ...codegen.targets.device import Architecture, Signature
+from ...codegen.targets.compiler import Architecture, Signature
 from ...codegen.targets.places import ROWS_A_THREAD, Layout
 from ...codegen.values import NotFusable, Parameter
 from ...storage.encodings import EncodedColumn

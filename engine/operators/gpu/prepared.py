@@ -22,6 +22,7 @@ from ...codegen.relations import Relation
 from ...codegen.stages import Limits, Stages, stages
 from ...codegen.steps import Program
 from ...codegen.targets import device, emit_groups, index_checks
+from ...codegen.targets.kernel_files import KernelFile, kernel_file
 from ...codegen.targets.listing import operations
 from ...codegen.targets.places import Layout, layout
 from ...codegen.values import Input, NotFusable
@@ -124,7 +125,7 @@ class Prepared:
 
     known: Known
     stages: Stages
-    files: tuple[device.KernelFile, ...]
+    files: tuple[KernelFile, ...]
     codes: Future[Codes]
     operations: int
     condition: Condition | None = None
@@ -157,7 +158,7 @@ def generated(
         if condition is not None:
             source = emit_groups.source(condition, main, describe())
             signature = emit_groups.signature(condition, main)
-            files.append(device.written_file(emit_groups.NAME, source, signature, *where))
+            files.append(kernel_file(emit_groups.NAME, source, signature, *where))
         names = group_kernels.needed(condition is not None, bool(layout(main).packed))
         short = short_arrays(main)
         files += [group_kernels.group_kernel(name, *where, short) for name in names]
@@ -184,7 +185,7 @@ def _has_many_groups(main: Program) -> bool:
     return where.sized or where.groups > GROUP_LIMIT
 
 
-def _compiled(files: Sequence[device.KernelFile], fuse: str) -> Future[Codes]:
+def _compiled(files: Sequence[KernelFile], fuse: str) -> Future[Codes]:
     """Find the machine code or compile it, several at a time; with `auto` a thread compiles, and operators run meanwhile."""
     found: Future[Codes] = Future()
     missing = sum(not file.is_compiled for file in files)
@@ -192,8 +193,8 @@ def _compiled(files: Sequence[device.KernelFile], fuse: str) -> Future[Codes]:
     def compile_now() -> None:
         try:
             with ThreadPoolExecutor(COMPILERS) as pool:  # whose threads begin when it gets work
-                cubin = device.KernelFile.cubin
-                made = list(pool.map(cubin, files) if missing > 1 else map(cubin, files))
+                code = KernelFile.machine_code
+                made = list(pool.map(code, files) if missing > 1 else map(code, files))
             origin: Origin = max((o for _, o in made), key=ORIGINS.index)
             found.set_result((tuple(code for code, _ in made), origin))
         except Exception as error:

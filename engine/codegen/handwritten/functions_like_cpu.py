@@ -1,4 +1,7 @@
-"""The search behind `kernels_like`, compiled by Numba; whoever imports this imports Numba."""
+"""The search behind `operators.cpu.kernels_like`: one function, `search`, which `compile_host` compiles from this text.
+
+Whoever imports this imports Numba.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ BLOCK = 32  # bytes that are looked at together, by vector instructions
 SEEN = 4  # bytes by which a part is noticed
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def search(text, offsets, out, pattern, bounds, size, suffix, wanted, seen, mask):  # type: ignore[no-untyped-def]
     """Set `out` to 1 for strings that match a pattern; the others are left alone.
 
@@ -37,7 +40,7 @@ def search(text, offsets, out, pattern, bounds, size, suffix, wanted, seen, mask
             out[row] = matches(text, begin, start, at, pattern, bounds, suffix)
 
 
-@njit(nogil=True, cache=True, error_model="numpy", inline="always")
+@njit(error_model="numpy", inline="always")
 def next_place(text, at, stop, pattern, first, count, seen, mask):  # type: ignore[no-untyped-def]
     """Where a part begins next, -1 if nowhere: by blocks to one that has its first bytes, then byte by byte."""
     n0, n1, n2, n3 = seen[0], seen[1], seen[2], seen[3]
@@ -63,7 +66,7 @@ def next_place(text, at, stop, pattern, first, count, seen, mask):  # type: igno
     return np.int64(-1)
 
 
-@njit(nogil=True, cache=True, error_model="numpy", inline="always")
+@njit(error_model="numpy", inline="always")
 def matches(text, begin, start, end, pattern, bounds, suffix):  # type: ignore[no-untyped-def]
     """Whether the string from `begin` to `end`, long enough, matches; the first floating part is not before `start`."""
     parts = len(bounds) - 1
@@ -87,7 +90,7 @@ def matches(text, begin, start, end, pattern, bounds, suffix):  # type: ignore[n
     return True
 
 
-@njit(nogil=True, cache=True, error_model="numpy", inline="always")
+@njit(error_model="numpy", inline="always")
 def is_at(text, at, pattern, first, count):  # type: ignore[no-untyped-def]
     """Whether a text goes on with `count` bytes of a pattern."""
     k = 0
