@@ -53,7 +53,7 @@ def _table() -> pa.Table:
 TABLES = {"t": _table()}
 
 FUSED = [
-    "select count(*) from t",
+    "select count(*), count(i) from t",
     "select s, x, count(*), count(i), sum(i), avg(i), min(i), max(i), sum(d), avg(d), min(d) "
     "from t where i > -3 group by s, x",
     "select sum(b), min(b), max(b), avg(b) from t where b > 0",
