@@ -12,6 +12,7 @@ from typing import Literal as OneOf
 
 from .errors import CatalogError, InvalidQuery, TypeMismatch, UnknownName, check_name, nearest
 from .plan.logical import Table
+from .storage.access import Access, Rules
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,6 +51,7 @@ class Catalog:
 
     def __init__(self, functions: Mapping[str, Callable[[], Table]] | None = None) -> None:
         self.version = 0
+        self.access = Access()
         self._functions = functions or {}
         self._objects: dict[str, Table | View] = {}
         self._files: OrderedDict[FilesKey, ParquetTable] = OrderedDict()
@@ -68,7 +70,7 @@ class Catalog:
         from .storage.parquet import ParquetTable
 
         if isinstance(found, ParquetTable) and not found.is_current():
-            new = ParquetTable.open(found.patterns, found.options, found.name)
+            new = ParquetTable.open(found.patterns, found.options, found.name, self.access)
             self.replace_table(found, new)
             return new
         return found
@@ -96,7 +98,7 @@ class Catalog:
             return known
         from .storage.parquet import ParquetTable
 
-        table = ParquetTable.open(paths, options)
+        table = ParquetTable.open(paths, options, access=self.access)
         with self._lock:
             self._files[key] = table
             self._files.move_to_end(key)
@@ -105,6 +107,14 @@ class Catalog:
             if known is not None:
                 self.version += 1
         return table
+
+    def restrict(self, rules: Rules) -> None:
+        """Open files by other rules from now on; what was read by earlier ones is looked at anew."""
+        with self._lock:
+            if rules != self.access.rules:
+                self.access.rules = rules
+                self._files.clear()
+                self.version += 1
 
     def table_function(self, name: str) -> Table | None:
         """Return the table that a function without arguments gives now."""

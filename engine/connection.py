@@ -23,6 +23,7 @@ from .prepared import Parameters, Prepared
 from .running import Observer, QueryRunner
 from .runtime.executor import Result
 from .settings import Settings
+from .settings_lock import check_change
 from .stopping import Stop
 from .storage.cache import ColumnCache
 from .storage.spill_folders import sweep
@@ -85,12 +86,16 @@ class Connection:
     def set_option(self, name: str, value: object) -> None:
         """Change a setting, as SET does; raises `UnknownName`, `InvalidQuery` or `DeviceError` and changes nothing."""
         self._check_open()
-        self._runner.configure(self.settings.with_option(name, value))
+        self._change(name, self.settings.with_option(name, value))
 
     def reset_option(self, name: str) -> None:
         """Give a setting back the value that it had when the connection was opened, as RESET does."""
         self._check_open()
-        self._runner.configure(self.settings.with_value_of(name, self._initial))
+        self._change(name, self.settings.with_value_of(name, self._initial))
+
+    def _change(self, name: str, new: Settings) -> None:
+        check_change(self.settings, new, name)
+        self._runner.configure(new)
 
     # Tables and queries
 

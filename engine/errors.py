@@ -140,6 +140,10 @@ class DataError(FuselineError):
     """A file that is missing, empty, corrupt or of another schema than its siblings; the file is named."""
 
 
+class AccessDenied(FuselineError):
+    """A path that the settings do not let a query open, whether there is a file or not."""
+
+
 class DeviceError(FuselineError):
     """A GPU was asked for and none can be used; the missing extra or driver is named."""
 

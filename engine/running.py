@@ -20,6 +20,7 @@ from .runtime.executor import Result, execute, load_columns
 from .runtime.schedule import Schedule, schedule_of
 from .settings import Settings
 from .stopping import Stop, anywhere, current, stoppable
+from .storage.access import Rules
 from .storage.cache import ColumnCache
 
 Observer = Callable[[str, Node], None]
@@ -36,6 +37,7 @@ class QueryRunner:
         self.cache = ColumnCache(cache_limits(self.device, settings))
         self.plans = PlanCache(catalog)
         self._running: Counter[Stop] = Counter()
+        catalog.restrict(Rules.of(settings.external_access, settings.allowed_paths))
         self._lock = threading.RLock()
 
     def configure(self, new: Settings) -> None:
@@ -44,6 +46,7 @@ class QueryRunner:
             device = resolve_device(new)
             self.backends = load_backends(device, new)
             self.device, self.settings = device, new
+            self.catalog.restrict(Rules.of(new.external_access, new.allowed_paths))
             self.cache.set_limits(cache_limits(device, new))
 
     def run(self, plan: Logical, key: object, timed: bool) -> Result:

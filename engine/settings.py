@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from pathlib import Path
@@ -65,6 +65,9 @@ class Settings:
     check              validate the plan after each planner rule
     deterministic      float sums come out the same in each run
     statement_timeout  seconds after which a statement is stopped; None: never
+    external_access    false: no file may be opened but those of allowed_paths
+    allowed_paths      files and folders that queries may open, none beside them; None: all
+    lock_settings      true: no setting changes any more, this one included
     """
 
     device: DeviceChoice = "auto"
@@ -80,6 +83,9 @@ class Settings:
     check: bool = False
     deterministic: bool = False
     statement_timeout: float | None = None
+    external_access: bool = True
+    allowed_paths: tuple[Path, ...] | None = None
+    lock_settings: bool = False
 
     def __post_init__(self) -> None:
         if self.threads <= 0:
@@ -222,6 +228,23 @@ def _parse_path(name: str, value: object) -> Path:
         raise _refused(name, value, "a path: there is no such user, or no HOME") from None
 
 
+def _parse_paths(name: str, value: object) -> tuple[Path, ...] | None:
+    """Return paths without links from a list, or from a text that separates them as PATH does."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        value = [part for part in value.split(os.pathsep) if part]
+    if isinstance(value, os.PathLike) or not isinstance(value, Iterable):
+        value = [value]
+    paths = list(value)
+    if not all(isinstance(path, str | os.PathLike) and str(path) for path in paths):
+        raise _refused(name, value, f"a list of paths, or paths with '{os.pathsep}' between them")
+    try:
+        return tuple(Path(os.path.realpath(_parse_path(name, path))) for path in paths)
+    except (OSError, ValueError):
+        raise _refused(name, value, "paths that the system can hold") from None
+
+
 def _one_of(choices: tuple[str, ...]) -> Callable[[str, object], str]:
     def parse(name: str, value: object) -> str:
         text = _text(value)
@@ -275,4 +298,7 @@ _PARSERS: dict[str, Callable[[str, object], Any]] = {
     "check": _parse_flag,
     "deterministic": _parse_flag,
     "statement_timeout": parse_seconds,
+    "external_access": _parse_flag,
+    "allowed_paths": _parse_paths,
+    "lock_settings": _parse_flag,
 }

@@ -68,6 +68,9 @@ GIVEN = {
     "check": ("1", True),
     "deterministic": ("true", True),
     "statement_timeout": ("500ms", 0.5),
+    "external_access": ("off", False),
+    "allowed_paths": ("/data:/other/data", (Path("/data"), Path("/other/data"))),
+    "lock_settings": ("yes", True),
 }
 
 

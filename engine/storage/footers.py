@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import DataError
-from .files import FileIdentity, changed
+from .access import FileIdentity, changed, opened
 from .footer_check import check_footer
 
 KEPT_FOOTERS = 4096
@@ -55,11 +55,10 @@ def _read(file: FileIdentity) -> Any:
             f'The file "{file.path}" has {file.size} bytes: too few for a Parquet file.'
         )
     try:
-        with pa.OSFile(file.path) as opened:
-            footer = _footer(opened, file.path)
-            data = footer or opened
+        with opened(file) as source:
+            footer = _footer(source, file.path)
             # Of the bytes that are checked below, whatever becomes of the file meanwhile
-            metadata = pq.read_metadata(pa.BufferReader(data) if footer else data)
+            metadata = pq.read_metadata(pa.BufferReader(footer) if footer else source)
     except (OSError, ValueError, pa.ArrowException) as error:  # ValueError: text that is not UTF-8
         raise unreadable(file.path, error) from error
     if not footer:
@@ -68,7 +67,7 @@ def _read(file: FileIdentity) -> Any:
     return metadata
 
 
-def _footer(file: pa.OSFile, path: str) -> bytes:
+def _footer(file: pa.NativeFile, path: str) -> bytes:
     """Return a file's footer as a file of its own without rows; nothing where the file has none."""
     size = file.size()
     tail = file.read_at(TAIL, size - TAIL)

@@ -18,10 +18,10 @@ from ..plan.expr import Column, Expr, Value
 from ..plan.physical import RowGroups
 from ..plan.statistics import ColumnStatistics, TableStatistics
 from ..plan.types import VARCHAR, DataType, Kind, from_arrow
+from .access import Access, FileIdentity, Rules
 from .bounds import Bounds, excluded
 from .column_chunks import ColumnChunks, chunks_of_constant, chunks_of_files
 from .files import (
-    FileIdentity,
     are_current,
     are_paths_of,
     are_unchanged,
@@ -53,20 +53,28 @@ class ParquetTable:
     parquet_names: Mapping[str, str] = field(repr=False)
     constants: Mapping[str, FileConstant] = field(repr=False)
     unsupported: Mapping[str, str] = field(repr=False)
+    access: Access = field(repr=False)
+    rules: Rules = field(repr=False)
     _chunks: dict[str, ColumnChunks] = field(default_factory=dict, repr=False)
 
     @classmethod
     def open(
-        cls, patterns: Sequence[str], options: Mapping[str, object] | None = None, name: str = ""
+        cls,
+        patterns: Sequence[str],
+        options: Mapping[str, object] | None = None,
+        name: str = "",
+        access: Access | None = None,
     ) -> ParquetTable:
         """Find the files and read their footers.
 
         Options: hive_partitioning (true, false, or nothing: where all folders agree), hive_types_autocast, filename
-        (true, or the column's name).  Raises `DataError`, naming the file.
+        (true, or the column's name).  Raises `DataError`, naming the file, and `AccessDenied` for what `access` forbids.
         """
         options = dict(options or {})
         _check_options(options)
-        found = find_files(patterns)
+        access = access or Access()
+        rules = access.rules
+        found = find_files(patterns, rules)
         paths, files = tuple(f.path for f in found), tuple(f.identity for f in found)
         footers = read_footers(files)
         schemas = _schemas(files, footers)
@@ -91,6 +99,8 @@ class ParquetTable:
             parquet_names=parquet_names,
             constants={n: taken[n.lower()] for n, _ in merged if n.lower() in taken},
             unsupported={n: r for n, r in unsupported.items() if n.lower() not in taken},
+            access=access,
+            rules=rules,
         )
 
     @cached_property
@@ -131,9 +141,11 @@ class ParquetTable:
 
     def is_current(self) -> bool:
         """Whether the files are still the ones that were read; a look at each, and at globs and folders anew."""
+        if self.rules is not self.access.rules:
+            return False
         if self._are_named and are_unchanged(self.files):
             return True
-        return are_current(self.patterns, self.files)
+        return are_current(self.patterns, self.files, self.rules)
 
     @cached_property
     def _are_named(self) -> bool:
@@ -147,7 +159,7 @@ class ParquetTable:
 
     def reopened(self) -> ParquetTable:
         """Return the table of the files as they are now; raises `DataError` when they no longer fit the columns."""
-        new = ParquetTable.open(self.patterns, self.options, self.name)
+        new = ParquetTable.open(self.patterns, self.options, self.name, self.access)
         for name, data_type in self.fields:
             if new.types.get(name) != data_type:
                 raise DataError(

@@ -127,10 +127,10 @@ def test_a_column_asked_for_twice_is_read_once(path, context):
 
 
 def test_damaged_pages_name_the_file(path, context):
-    table = ParquetTable.open([path])
     with Path(path).open("r+b") as file:
         file.seek(200)
         file.write(b"\xff" * 5000)
+    table = ParquetTable.open([path])
     with pytest.raises(DataError, match=r"x\.parquet.*damaged"):
         scan(table, context)
     assert context.cache.stats() == []

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from ...plan import physical as p
 from ...plan.physical import RowGroups
 from ...plan.types import DataType, Kind, to_arrow
+from ...storage.access import opened
 from ...storage.cache import CacheKey, encoded_key
 from ...storage.decode import codes_of, decode
 from ...storage.footers import unreadable
@@ -233,11 +234,14 @@ def _read_part(
     file = table.files[part.file]
     names = [table.parquet_names[s] for s in sources]
     try:
-        with pq.ParquetFile(
-            file.path,
-            metadata=table.footers[part.file],
-            read_dictionary=[table.parquet_names[s] for s in sources if s in dictionaries],
-        ) as reader:
+        with (
+            opened(file) as source,
+            pq.ParquetFile(
+                source,
+                metadata=table.footers[part.file],
+                read_dictionary=[table.parquet_names[s] for s in sources if s in dictionaries],
+            ) as reader,
+        ):
             data = reader.read_row_groups(list(part.groups), columns=names, use_threads=False)
         return [to_physical(data.column(table.parquet_names[s]), table.types[s]) for s in sources]
     except MemoryError:

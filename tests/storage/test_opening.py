@@ -1,0 +1,67 @@
+"""A house rule: files are opened behind one door, and elsewhere only those that no query names."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+
+# What opens a file, lists a folder or looks for paths, by the last part of its name
+OPENING = {
+    "open", "fdopen", "OSFile", "memory_map", "input_stream", "open_input_file", "open_input_stream", "ParquetFile",
+    "ParquetDataset", "read_table", "read_metadata", "read_schema", "read_text", "read_bytes", "scandir", "listdir", "iterdir",
+    "glob", "rglob", "iglob", "dataset", "SourceInfo", "fromfile", "memmap", "loadtxt", "read_csv",
+}  # fmt: skip
+DOOR = {
+    "engine/storage/access.py": "the door",
+    "engine/storage/files.py": "finds files by its rules",
+    "engine/storage/footers.py": "reads what the door has opened",
+    "engine/operators/cpu/scan.py": "reads what the door has opened",
+    "engine/operators/gpu/scan.py": "reads files that the door has judged, and judges them again",
+}
+# Files that a query neither names nor changes the path of
+OTHERS = {
+    "engine/storage/spill_folders.py": "folders below spill_dir",
+    "engine/operators/spill_area.py": "files in those folders",
+    "engine/codegen/": "kernels in cache_dir, and sources of the package",
+    "engine/operators/cpu/kernels_": "sources of kernels, in the package",
+    "engine/runtime/roofline.py": "the measured bandwidth, in cache_dir",
+    "engine/trace.py": "sources of kernels, shown by debug",
+    "engine/cli.py": "what the command line names",
+    "engine/shell.py": "the history",
+    "engine/operators/room.py": "limits of the control group",
+    "engine/operators/cpu/bandwidth.py": "the processor's name",
+}
+
+
+def opens(node: ast.AST) -> bool:
+    """Whether a call opens something; a class of ours may have a method of such a name."""
+    if not isinstance(node, ast.Call):
+        return False
+    called = ast.unparse(node.func)
+    return called.rpartition(".")[2] in OPENING and called not in ("ParquetTable.open", "cls.open")
+
+
+def test_files_are_opened_behind_one_door() -> None:
+    known = (*DOOR, *OTHERS)
+    strays = [
+        f"{path.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)[:60]}"
+        for folder in ("engine", "sql")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if not str(path.relative_to(ROOT)).startswith(known)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and opens(node)
+    ]
+    assert strays == []
+
+
+def test_the_rule_sees_what_opens_a_file() -> None:
+    for text in (
+        "open('x')",
+        "Path('x').open()",
+        "pq.ParquetFile('x')",
+        "os.open('x', 0)",
+        "f(Path(x).read_text())",
+    ):
+        assert any(opens(node) for node in ast.walk(ast.parse(text)))
