@@ -15,6 +15,7 @@ from ..errors import TypeMismatch
 from ..plan import types as t
 from ..plan.statistics import TableStatistics
 from ..plan.types import DataType
+from .device_utf8 import check_device_text
 from .memory import MemoryTable, distinct_names
 
 _TYPES = {
@@ -67,6 +68,9 @@ class DeviceTable(MemoryTable):
 
     def column(self, name: str) -> pa.ChunkedArray:
         return self._host.column(name)
+
+    def _check_text(self, name: str, what: str) -> None:
+        check_device_text(self.device_columns[name], what)
 
     def appended(self, rows: pa.Table) -> MemoryTable:
         return MemoryTable(self.name, self._host).appended(rows)

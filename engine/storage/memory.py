@@ -15,6 +15,7 @@ from ..plan.statistics import ColumnStatistics, TableStatistics
 from ..plan.types import DataType, from_arrow
 from .bounds import Bounds, trusted
 from .statistics import LazyColumns, merge
+from .utf8 import check_utf8
 
 MOST_CHUNKS = 64  # an INSERT adds a chunk to each column; beyond this they are joined
 
@@ -24,7 +25,8 @@ _versions = itertools.count(1)
 class MemoryTable:
     """One version of a table in memory; INSERT makes the next one and queries that run keep theirs.
 
-    `unsupported` gives for columns whose type has no SQL type the reason, as in `ParquetTable`.
+    `unsupported` gives for columns whose type has no SQL type the reason, as in `ParquetTable`; `checked` are the columns of which
+    is known that their text is UTF-8.
     """
 
     def __init__(self, name: str, data: pa.Table) -> None:
@@ -32,6 +34,7 @@ class MemoryTable:
         self.data = data.rename_columns(distinct_names(data.column_names))
         self.identity: Hashable = ("memory", next(_versions))
         self.unsupported: dict[str, str] = {}
+        self.checked: set[str] = set()
         fields: list[tuple[str, DataType]] = []
         for column in self.data.schema:
             try:
@@ -50,6 +53,16 @@ class MemoryTable:
 
     def column(self, name: str) -> pa.ChunkedArray:
         return self.data.column(name)
+
+    def check_text(self, name: str) -> None:
+        """Raise `DataError` where a column has strings that are not UTF-8; looks once."""
+        if name not in self.checked:
+            self._check_text(name, f'The column "{name}" of "{self.name}"')
+            self.checked.add(name)
+
+    def _check_text(self, name: str, what: str) -> None:
+        for chunk in self.data.column(name).chunks:
+            check_utf8(chunk, what)
 
     def appended(self, rows: pa.Table) -> MemoryTable:
         """Return the next version of the table; `rows` has its columns in their order, in the types of results.

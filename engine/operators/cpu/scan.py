@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ...errors import DataError
 from ...plan import physical as p
 from ...plan.physical import RowGroups
 from ...plan.types import DataType, Kind, to_arrow
@@ -25,6 +26,7 @@ from ...storage.decode import codes_of, decode
 from ...storage.footers import unreadable
 from ...storage.memory import MemoryTable
 from ...storage.parquet import ParquetTable
+from ...storage.utf8 import check_utf8
 from ..context import Context
 from .table import Table, combine, concat_arrays, physical_type, to_physical
 
@@ -83,6 +85,7 @@ def _from_memory(node: p.MemoryScan, source: str, context: Context) -> pa.Array:
     assert isinstance(table, MemoryTable)
     array = context.cache.get(CacheKey(table.identity, None, source, DEVICE))
     if array is None:
+        table.check_text(source)
         array = to_physical(table.column(source), table.types[source])
         context.check()
     return array
@@ -243,11 +246,18 @@ def _read_part(
             ) as reader,
         ):
             data = reader.read_row_groups(list(part.groups), columns=names, use_threads=False)
-        return [to_physical(data.column(table.parquet_names[s]), table.types[s]) for s in sources]
-    except MemoryError:
+        return [_checked(data, table, s, file.path) for s in sources]
+    except (MemoryError, DataError):
         raise
     except (OSError, ValueError, pa.ArrowException) as error:
         raise unreadable(file.path, error) from error
+
+
+def _checked(data: pa.Table, table: ParquetTable, source: str, path: str) -> pa.Array:
+    name = table.parquet_names[source]
+    array = to_physical(data.column(name), table.types[source])
+    check_utf8(array, f'The column "{name}" of the file "{path}"')
+    return array
 
 
 def _joined(arrays: list[pa.Array], data_type: DataType) -> pa.Array:

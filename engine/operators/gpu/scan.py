@@ -23,6 +23,7 @@ from ...settings import set_default
 from ...storage.cache import CacheKey, encoded_key
 from ...storage.device import DeviceTable
 from ...storage.device_decode import codes_of, decode_on_device
+from ...storage.device_utf8 import check_device_text
 from ...storage.encodings import Dictionary, EncodedColumn
 from ...storage.footers import unreadable
 from ...storage.memory import MemoryTable
@@ -154,6 +155,7 @@ def _bytes(columns: Mapping[str, Held]) -> int:
 
 
 def _held_in_memory(table: MemoryTable, source: str, context: Context) -> Held | None:
+    table.check_text(source)
     if isinstance(table, DeviceTable):
         return table.device_columns[source]
     return context.cache.get(CacheKey(table.identity, None, source, DEVICE))
@@ -245,6 +247,7 @@ def _read(
             read = _read_share(table, from_files, share, stream)
             for source, column in zip(from_files, read, strict=True):
                 made = cast(column, device_type(table.types[source]))
+                check_device_text(made, _whence(table, source, share), stream)
                 parts[source].append(made)
                 if stream is not None and made is not column:
                     synchronize()  # before the column is let go of, on its stream
@@ -259,6 +262,11 @@ def _read(
     for source in sources:
         if source in table.constants:
             yield source, _constant(table, source, chosen)
+
+
+def _whence(table: ParquetTable, source: str, share: Sequence[RowGroups]) -> str:
+    paths = " or ".join(f'"{table.files[part.file].path}"' for part in share[:2])
+    return f'The column "{table.parquet_names[source]}" of the file {paths}'
 
 
 def _shares(

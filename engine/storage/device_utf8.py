@@ -1,0 +1,43 @@
+"""Whether text in device memory is UTF-8, which libcudf's functions trust as Arrow's do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pylibcudf as plc
+
+from .utf8 import check_utf8
+
+INT8 = plc.DataType(plc.TypeId.INT8)
+MOST_BYTES = 1 << 30  # of a column that libcudf is given at a time
+
+
+def check_device_text(column: plc.Column, what: str, stream: Any = None) -> None:
+    """Raise `DataError` where a string is not UTF-8; ASCII is seen on the device, other text goes to the host and is read there.
+
+    The work is over when this returns, on the stream that is given or the default one.
+    """
+    data = column.data() if column.type().id() == plc.TypeId.STRING and column.size() else None
+    if data is None or _is_ascii(data, stream):
+        return
+    for array in _chunks(column.to_arrow()):
+        check_utf8(array, what)
+
+
+def _is_ascii(data: Any, stream: Any) -> bool:
+    """Whether no byte is below zero, as a signed one; `data` may have other text around a slice's, which then is looked at too."""
+    size = int(data.size)
+    for first in range(0, size, MOST_BYTES):
+        count = min(MOST_BYTES, size - first)
+        part = data if count == size else data.byte_slice(slice(first, first + count))
+        bytes_ = plc.Column(INT8, count, part, None, 0, 0, [])
+        least = plc.reduce.reduce(bytes_, plc.aggregation.min(), INT8, stream=stream)
+        if stream is not None:
+            stream.synchronize()
+        if int(least.to_py()) < 0:
+            return False
+    return True
+
+
+def _chunks(array: Any) -> list[Any]:
+    return list(array.chunks) if hasattr(array, "chunks") else [array]
