@@ -93,8 +93,8 @@ def test_damaged_files_are_compiled_again(tmp_path: Path) -> None:
 def test_a_stored_kernel_runs_without_numba(tmp_path: Path) -> None:
     expected = _fresh_process(tmp_path)
     assert _fresh_process(tmp_path, "sys.modules['numba'] = None\n") == expected
-    with pytest.raises(AssertionError, match="numba"):
-        _fresh_process(tmp_path / "another", "sys.modules['numba'] = None\n")
+    # Nor does one that is compiled, by another process
+    assert _fresh_process(tmp_path / "another", "sys.modules['numba'] = None\n") == expected
 
 
 def test_a_directory_that_cannot_be_written_gives_a_warning(tmp_path: Path) -> None:

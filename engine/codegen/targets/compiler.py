@@ -29,7 +29,7 @@ _compiling = threading.Lock()  # Numba's compiler has one of its own, taken late
 
 
 class NotCompiled(RuntimeError):
-    """The compiler made something of a kernel that cannot run by itself."""
+    """A kernel that the compiler refuses, or of which it made something that cannot run by itself."""
 
 
 def compile_host(source: str, entry: str, signature: Signature) -> bytes:

@@ -36,6 +36,7 @@ NUMBERED_ROWS = 1 << 15  # rows whose numbers fit a core's cache
 KERNELS_KEPT = 512
 ROOM = 1 << 12  # numbers of rows that a range may list at first, at least
 
+Origin = OneOf["memory", "disk", "compiler"]
 Memory = Mapping[str, Any]  # the buffers of indexes by name
 
 
@@ -57,21 +58,31 @@ class Function:
     def __init__(self, file: KernelFile) -> None:
         self.file = file
         self._kernel: Kernel | None = None
+        self._code: bytes | None = None
         self._lock = threading.Lock()
 
     @property
     def is_stored(self) -> bool:
         """Whether the machine code need not be compiled."""
-        return self._kernel is not None or self.file.is_compiled
+        return self._kernel is not None or self._code is not None or self.file.is_compiled
 
-    def load(self) -> OneOf["memory", "disk", "compiler"]:
-        """Make the kernel ready; return where its machine code came from."""
-        if self._kernel is not None:
+    def fetch(self) -> Origin:
+        """Bring the machine code into memory, and return where it came from; raises `NotCompiled`."""
+        if self._kernel is not None or self._code is not None:
             return "memory"
+        # Without a lock: several may wait for one compiler, and stop waiting
+        self._code, origin = self.file.machine_code()
+        return origin
+
+    def load(self) -> Origin:
+        """Make the kernel ready; return where its machine code came from."""
+        origin = self.fetch()
         with self._lock:
-            code, origin = self.file.machine_code()
-            self._kernel = Kernel(code, self.file.signature)
-            return origin
+            if self._kernel is None:
+                assert self._code is not None
+                self._kernel = Kernel(self._code, self.file.signature)
+                self._code = None
+        return origin
 
     def __call__(self, *arguments: Any) -> int:
         return self._ready()(*arguments)
@@ -183,6 +194,7 @@ def _run_sparse(
     assert program.grouping is not None
     groups = program.grouping.groups
     copy = written_kernel("copy_groups", COPY_GROUPS, COPY_SIGNATURE, directory)
+    copy.load()
 
     def part(bounds: tuple[int, int]) -> tuple[Met, bool]:
         out_i, out_f = _blank(program, groups)
@@ -258,6 +270,7 @@ def _run_hashed(
     over: Callable[..., int], program: Program, ranges: list[tuple[int, int]], directory: Path
 ) -> Outcome:
     place = written_kernel("place_keys", PLACE_KEYS, PLACE_SIGNATURE, directory)
+    place.load()
 
     def blank(groups: int) -> tuple[Any, Any]:
         return _blank(program, groups)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal as OneOf
+from typing import TypeVar
 
+from ... import stopping
 from .cache import binary, file_digest, kernel_key, source_file
-from .compiler import Architecture, Signature, compile_device, compile_host
+from .compile_pool import compiled
+from .compiler import Architecture, Signature
 from .native import processor
 
 FUNCTIONS = {
@@ -20,6 +25,9 @@ PACKAGES = {
     "cpu": ("numba", "llvmlite", "numpy"),
     "cuda": ("numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink"),
 }
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -42,19 +50,23 @@ class KernelFile:
         return self.path.with_suffix(".o" if self.architecture is None else ".cubin")
 
     def machine_code(self) -> tuple[bytes, OneOf["disk", "compiler"]]:
-        """Return the machine code, and whether it was there or was compiled now."""
+        """Return the machine code, and whether it was there or was compiled now, by another process; raises `NotCompiled`."""
         made: list[bytes] = []
 
         def build() -> bytes:
-            given = self.source, self.name, self.signature
-            if self.architecture is None:
-                made.append(compile_host(*given))
-            else:
-                made.append(compile_device(*given, self.architecture))
+            made.append(compiled(self.source, self.name, self.signature, self.architecture))
             return made[0]
 
         code = binary(self._stored, build)
         return code, "compiler" if made else "disk"
+
+
+def at_once(fetch: Callable[[T], R], kernels: Sequence[T], missing: int) -> list[R]:
+    """Return what `fetch` gives for each kernel, of which so many have to be compiled, at the same time."""
+    if missing < 2:
+        return [fetch(kernel) for kernel in kernels]
+    with ThreadPoolExecutor(missing, thread_name_prefix="fuseline-compiled") as waiting:
+        return list(waiting.map(stopping.carried(fetch), kernels))
 
 
 def kernel_file(

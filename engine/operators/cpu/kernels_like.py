@@ -17,7 +17,8 @@ import pyarrow as pa
 
 from ...codegen import handwritten
 from ...codegen.targets.cache import warn_without
-from ...codegen.targets.compiler import Signature, compile_host
+from ...codegen.targets.compile_pool import compiled
+from ...codegen.targets.compiler import Signature
 from ...codegen.targets.kernel_files import kernel_file
 from ...codegen.targets.native import Kernel
 from ...plan.patterns import Literals
@@ -95,7 +96,7 @@ def _compile(found: Future[Kernel], wide: bool) -> None:
     try:
         source, signature = SOURCE.read_text(encoding="utf-8"), _signature(wide)
         if _directory is None:
-            code = compile_host(source, NAME, signature)
+            code = compiled(source, NAME, signature)
         else:
             code, _ = kernel_file(NAME, source, signature, _directory, None).machine_code()
         found.set_result(Kernel(code, signature))

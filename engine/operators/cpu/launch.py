@@ -15,6 +15,7 @@ from ...codegen.stages import Stages
 from ...codegen.steps import Program
 from ...codegen.targets import host
 from ...codegen.targets.host_indexes import REPEATED, build
+from ...codegen.targets.kernel_files import at_once
 from ...plan import physical as p
 from ...plan.expr import Column
 from ...storage.encodings import EncodedColumn
@@ -56,7 +57,16 @@ def compiled(stages: Stages, describe: Callable[[], str], context: Context) -> K
 
 def load(kernels: Kernels) -> list[Origin]:
     """Make the kernels ready; return where their machine code came from."""
-    return [function.load() for function in kernels.functions]
+    origins = fetch(kernels)
+    for function in kernels.functions:
+        function.load()
+    return origins
+
+
+def fetch(kernels: Kernels) -> list[Origin]:
+    """Bring the machine code into memory, compiled where it is not stored; return where it came from."""
+    missing = sum(not function.is_stored for function in kernels.functions)
+    return at_once(host.Function.fetch, kernels.functions, missing)
 
 
 def uses(stages: Stages, leaves: Leaves) -> tuple[Use, ...]:

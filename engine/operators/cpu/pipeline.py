@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from ...codegen.stages import Limits, Stages, selected, stages
+from ...codegen.targets.compile_pool import CompilerEnded
 from ...codegen.targets.listing import operations
 from ...codegen.values import NotFusable
 from ...plan import physical as p
@@ -72,6 +73,8 @@ def pipeline(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> T
             found = _fused(node, inputs, context)
             if found is not None:
                 return found
+    except CompilerEnded as ended:
+        return _unfused(node, inputs, f"a kernel could not be compiled: {ended}", context)
     except NotFusable as refused:
         parts = apart(node, refused)
         if parts is None:
@@ -165,7 +168,10 @@ def _prepare(
         leaves = Leaves(inputs, {use.made for use in held.uses}, repeating, context)
         if leaves.fits(held.uses, held.rows):
             if held.error is not None:
+                node.prepared.pop("cpu", None)  # the next run tries again
                 raise held.error
+            if held.origin is not None:
+                launch.load(held.kernels)
             return held, leaves, None if held.origin is None else "memory", 0.0
     leaves = Leaves(inputs, _read(node.body), repeating, context)
     leaves.rows(probed_leaf(node.body))
@@ -174,25 +180,21 @@ def _prepare(
     kernels = launch.compiled(made, partial(tree, node.body), context)
     rows = tuple((leaf, leaves.rows(leaf)) for leaf in _leaves(node.body))
     prepared = _Prepared(launch.uses(made, leaves), rows, kernels, operations(made.main))
-    node.prepared["cpu"] = prepared
     total = sum(count for _, count in rows)
     most = UNFUSED_FIRST_ROWS * len(kernels.paths)
     if context.fuse == "auto" and total < most and not kernels.are_stored:
-        threading.Thread(target=_load_later, args=(prepared,)).start()
+        node.prepared["cpu"] = prepared
+        threading.Thread(target=_fetch_later, args=(prepared,), daemon=True).start()
         return prepared, leaves, None, 0.0
-    _load(prepared)
+    prepared.origin = max(launch.load(kernels), key=ORIGINS.index)
+    node.prepared["cpu"] = prepared
     return prepared, leaves, prepared.origin, time.perf_counter() - start
 
 
-def _load(prepared: _Prepared) -> None:
-    origins: list[Origin] = launch.load(prepared.kernels)
-    prepared.origin = max(origins, key=ORIGINS.index)
-
-
-def _load_later(prepared: _Prepared) -> None:
-    """Compile in a thread of its own; the next run raises what went wrong."""
+def _fetch_later(prepared: _Prepared) -> None:
+    """Wait for the compiler in a thread of its own; the next run loads what it made, or raises what went wrong."""
     try:
-        _load(prepared)
+        prepared.origin = max(launch.fetch(prepared.kernels), key=ORIGINS.index)
     except Exception as error:
         prepared.error = error
 

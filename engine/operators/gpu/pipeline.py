@@ -12,6 +12,7 @@ import numpy as np
 import pylibcudf as plc
 
 from ...codegen.groups.results import result_registers
+from ...codegen.targets.compile_pool import CompilerEnded
 from ...codegen.values import NotFusable
 from ...errors import MemoryLimitError
 from ...plan import physical as p
@@ -231,8 +232,12 @@ def _prepared(
     if not isinstance(held, Prepared) or not relations.find(held.known):
         held = generated(node, relations, context, learnt, _estimate(node.body))
         node.prepared[DEVICE] = held
-        origin = held.codes.result()[1] if held.codes.done() else "compiler"
+        made = held.codes.done() and held.codes.exception() is None
+        origin = held.codes.result()[1] if made else "compiler"
     ready = held.ready
+    if held.codes.done() and isinstance(ended := held.codes.exception(), CompilerEnded):
+        node.prepared.pop(DEVICE, None)  # the next run tries again
+        raise _Unfused(f"a kernel could not be compiled: {ended}")
     if ready is None and held.codes.done():
         ready = held.ready = laid_out(held, relations, learnt, _estimate(node.body))
     return held, ready, origin

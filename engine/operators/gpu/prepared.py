@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -22,10 +22,11 @@ from ...codegen.relations import Relation
 from ...codegen.stages import Limits, Stages, stages
 from ...codegen.steps import Program
 from ...codegen.targets import device, emit_groups, index_checks
-from ...codegen.targets.kernel_files import KernelFile, kernel_file
+from ...codegen.targets.kernel_files import KernelFile, at_once, kernel_file
 from ...codegen.targets.listing import operations
 from ...codegen.targets.places import Layout, layout
 from ...codegen.values import Input, NotFusable
+from ...errors import Interrupted
 from ...plan import physical as p
 from ...plan.text import tree
 from ..bodies import probed_leaf
@@ -49,7 +50,6 @@ MOST_DENSE = 1 << 30
 DENSE_A_ROW = 8
 LEAST_SLOTS = 1 << 16
 LEAST_LISTED = 1 << 16
-COMPILERS = 4
 
 Codes = tuple[tuple[bytes, ...], Origin]
 
@@ -192,11 +192,11 @@ def _compiled(files: Sequence[KernelFile], fuse: str) -> Future[Codes]:
 
     def compile_now() -> None:
         try:
-            with ThreadPoolExecutor(COMPILERS) as pool:  # whose threads begin when it gets work
-                code = KernelFile.machine_code
-                made = list(pool.map(code, files) if missing > 1 else map(code, files))
+            made = at_once(KernelFile.machine_code, files, missing)
             origin: Origin = max((o for _, o in made), key=ORIGINS.index)
             found.set_result((tuple(code for code, _ in made), origin))
+        except Interrupted:
+            raise
         except Exception as error:
             found.set_exception(error)
 

@@ -1,0 +1,266 @@
+"""Processes that compile kernels, a few for all connections of this process: compiling keeps Python's lock for seconds, and a compiler
+that crashes takes its process with it.
+
+A thread here serves each process: it takes the next job, writes it to the process and waits for the answer.  Processes begin with the
+first job that finds none idle, end after a minute without work or with this process, and nobody waits for that.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import select
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+
+from ... import stopping
+from .compile_worker import DONE, LENGTH, message
+from .compiler import NotCompiled
+
+IDLE_SECONDS = 60.0
+MOST_SECONDS = 300.0  # for one kernel: the largest seen took 30
+MOST_PROCESSES = 4
+UNCLAIMED = 16  # jobs of queries that were stopped, done, which may be asked for again
+
+# `-P`: no module comes from the folder that this process happens to work in
+_BEGIN = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from {} import main; main()"
+
+Job = tuple[str, str, tuple[tuple[str, str], ...], tuple[int, int] | None]
+
+
+class CompilerEnded(NotCompiled):
+    """The compiler's process crashed, was killed or took too long; another one may do better."""
+
+
+def compiled(
+    source: str,
+    entry: str,
+    signature: Sequence[tuple[str, str]],
+    architecture: tuple[int, int] | None = None,
+) -> bytes:
+    """Return what another process makes of a source, as `compiler.compile_host` does, or for an architecture `compile_device`.
+
+    Raises `NotCompiled`, `CompilerEnded`, and what the query's stop raises; then the process goes on, for the query may be asked again.
+    """
+    return pool().compiled((source, entry, tuple(signature), architecture))
+
+
+@cache
+def pool() -> CompilePool:
+    """The pool of this process; a forked one has its own."""
+    made = CompilePool(max(1, min(_cores() - 1, MOST_PROCESSES)))
+    atexit.register(made.kill)
+    os.register_at_fork(after_in_child=made.forget)
+    return made
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@dataclass(eq=False)
+class _Task:
+    """A job that is waiting, running or done; `wanted` counts who waits for it."""
+
+    job: Job
+    future: Future[bytes] = field(default_factory=Future)
+    wanted: int = 0
+    process: _Process | None = None
+
+
+class CompilePool:
+    """At most `most` processes; may be used by several threads."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._ended = False
+        self._tasks: dict[Job, _Task] = {}
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew: after a fork, processes and threads are the parent's."""
+        for process in getattr(self, "_processes", ()):
+            process.let_go()
+        self._changed = threading.Condition()
+        self._tasks.clear()
+        self._waiting: deque[_Task] = deque()
+        self._threads = self._idle = 0
+        self._processes: set[_Process] = set()
+
+    def compiled(self, job: Job) -> bytes:
+        """Return the machine code of a job, which several may ask for at the same time."""
+        with self._changed:
+            if self._ended:
+                raise CompilerEnded("this process is ending")
+            task = self._tasks.get(job) or self._added(job)
+            task.wanted += 1
+        try:
+            code = stopping.wait(task.future)
+        finally:
+            with self._changed:
+                task.wanted -= 1
+                if task.future.done():
+                    self._tasks.pop(job, None)
+                elif not task.wanted and task in self._waiting:
+                    self._waiting.remove(task)
+                    self._tasks.pop(job, None)
+        return code
+
+    def _added(self, job: Job) -> _Task:
+        task = self._tasks[job] = _Task(job)
+        done = [t.job for t in self._tasks.values() if t.future.done()]
+        for old in done[:-UNCLAIMED]:
+            del self._tasks[old]
+        self._waiting.append(task)
+        if self._idle >= len(self._waiting):
+            self._changed.notify()
+        elif self._threads < self._most:
+            self._threads += 1
+            threading.Thread(target=self._serve, name="fuseline-compile", daemon=True).start()
+        else:
+            self._kill_unwanted()
+        return task
+
+    def _kill_unwanted(self) -> None:
+        """End a process that compiles for a query which was stopped, since another one waits."""
+        for task in self._tasks.values():
+            if task.process is not None and not task.wanted:
+                task.process.kill()
+                return
+
+    def kill(self) -> None:
+        """End all processes at once, whatever they do, for good."""
+        self._ended = True
+        for process in list(self._processes):
+            process.kill()
+
+    def _serve(self) -> None:
+        """Give jobs to a process, one after the other, until there has been none for a while."""
+        process: _Process | None = None
+        while (task := self._next()) is not None:
+            try:
+                if process is None:
+                    process = _Process()
+                    self._processes.add(process)
+                with self._changed:
+                    task.process = process
+                code = process.answer(task.job)
+            except Exception as error:  # also of the system, which may refuse another process
+                with self._changed:
+                    task.process = None
+                    self._tasks.pop(task.job, None)  # the next one that asks tries again
+                given = isinstance(error, NotCompiled)
+                task.future.set_exception(error if given else CompilerEnded(str(error)))
+            else:
+                with self._changed:
+                    task.process = None
+                task.future.set_result(code)
+            if process is not None and not process.lives:
+                self._processes.discard(process)
+                process = None
+        if process is not None:
+            self._processes.discard(process)
+            process.end()
+
+    def _next(self) -> _Task | None:
+        """Wait for a job; None ends the thread."""
+        with self._changed:
+            self._idle += 1
+            self._changed.wait_for(lambda: self._waiting, IDLE_SECONDS)
+            self._idle -= 1
+            if self._waiting and not self._ended:
+                return self._waiting.popleft()
+            self._threads -= 1
+            return None
+
+
+class _Process:
+    """A process that compiles; `lives` says that it can take the next job."""
+
+    def __init__(self) -> None:
+        paths = [path for path in sys.path if path]
+        begin = _BEGIN.format(f"{__package__}.compile_worker")
+        self.lives = True
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", begin, json.dumps(paths)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C in a terminal is for the query
+            bufsize=0,
+        )
+
+    def answer(self, job: Job) -> bytes:
+        """Return the machine code of a job; raises `NotCompiled` or `CompilerEnded`."""
+        given = dict(zip(("source", "entry", "signature", "architecture"), job, strict=True))
+        try:
+            self._write(message(json.dumps(given).encode()))
+            body = self._read(time.monotonic() + MOST_SECONDS)
+        except OSError:
+            body = None
+        if body is None:
+            code = self.end()
+            how = f"signal {-code}" if code < 0 else f"code {code}"
+            raise CompilerEnded(f"the compiler's process ended with {how}")
+        if body[:1] != DONE:
+            raise NotCompiled(body[1:].decode(errors="replace"))
+        return body[1:]
+
+    def _write(self, body: bytes) -> None:
+        assert self._process.stdin is not None
+        left = memoryview(body)
+        while left:
+            left = left[os.write(self._process.stdin.fileno(), left) :]
+
+    def _read(self, deadline: float) -> bytes | None:
+        """Return an answer, None when the process ended or took too long."""
+        assert self._process.stdout is not None
+        output = self._process.stdout.fileno()
+        ready = select.poll()
+        ready.register(output, select.POLLIN)
+        found, wanted = b"", LENGTH.size
+        while len(found) < wanted:
+            left = deadline - time.monotonic()
+            if left <= 0 or not ready.poll(left * 1000):
+                return None
+            more = os.read(output, 1 << 20)
+            if not more:
+                return None
+            found += more
+            if len(found) >= LENGTH.size:
+                wanted = LENGTH.size + LENGTH.unpack_from(found)[0]
+        return found[LENGTH.size :]
+
+    def end(self) -> int:
+        """End the process and return how it ended."""
+        self.kill()
+        code = self._process.wait()
+        self._close()
+        return code
+
+    def kill(self) -> None:
+        """End the process, without waiting for that; a thread that waits for its answer gets none."""
+        self.lives = False
+        with suppress(OSError):
+            self._process.kill()
+
+    def let_go(self) -> None:
+        """Forget a process that is the parent's: without this end of its pipes it ends with the parent."""
+        self._process.returncode = 0
+        self._close()
+
+    def _close(self) -> None:
+        for file in (self._process.stdin, self._process.stdout):
+            if file is not None:
+                file.close()

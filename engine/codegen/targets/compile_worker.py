@@ -1,0 +1,64 @@
+"""A process that compiles kernels for another one, which asks through its standard input: `compile_pool` starts it.
+
+A message is its length in 8 bytes and the message.  A request is JSON, the arguments of `compiler.compile_host` or
+`compile_device`; an answer is a byte, 1 and machine code or 0 and what went wrong.  The process ends when its input does, also amid
+compiling: a thread reads.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import struct
+import sys
+import threading
+from typing import BinaryIO
+
+LENGTH = struct.Struct("<Q")
+DONE, FAILED = b"\1", b"\0"
+
+
+def read_message(file: BinaryIO) -> bytes | None:
+    """Return the next message, None at the end."""
+    head = file.read(LENGTH.size)
+    if len(head) < LENGTH.size:
+        return None
+    (size,) = LENGTH.unpack(head)
+    body = file.read(size)
+    return body if len(body) == size else None
+
+
+def message(body: bytes) -> bytes:
+    return LENGTH.pack(len(body)) + body
+
+
+def answered(request: bytes) -> bytes:
+    """Compile what a request asks for."""
+    from .compiler import compile_device, compile_host
+
+    given = json.loads(request)
+    source, entry = given["source"], given["entry"]
+    signature = [(name, kind) for name, kind in given["signature"]]
+    try:
+        if given["architecture"] is None:
+            return DONE + compile_host(source, entry, signature)
+        return DONE + compile_device(source, entry, signature, tuple(given["architecture"]))
+    except Exception as error:  # whatever a compiler may raise
+        return FAILED + f"{type(error).__name__}: {error}".encode(errors="replace")
+
+
+def main() -> None:
+    """Answer requests until the input ends."""
+    answers = os.fdopen(os.dup(1), "wb", 0)
+    os.dup2(2, 1)  # what libraries print is no answer
+    requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+
+    def read() -> None:
+        while (request := read_message(sys.stdin.buffer)) is not None:
+            requests.put(request)
+        os._exit(0)
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        answers.write(message(answered(requests.get())))
