@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from .cursor import Cursor
     from .errors import FuselineError
     from .frame import Frame
-    from .functions import avg, coalesce, col, count, fn, lit, max_, min_, sum_, when
+    from .functions import avg, coalesce, col, count, lit, max_, min_, sum_, when
+    from .sql_functions import fn
 
 __version__ = "0.1.0"
 
@@ -31,7 +32,7 @@ _HOMES = {
     "coalesce": "functions",
     "col": "functions",
     "count": "functions",
-    "fn": "functions",
+    "fn": "sql_functions",
     "lit": "functions",
     "max_": "functions",
     "min_": "functions",

@@ -278,6 +278,12 @@ class Frame:
         """Run and export the result through the Arrow C stream interface."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
+    def __array__(self, *_: object, **__: object) -> Any:
+        """Raise: `pd.DataFrame(frame)` asks for an array, which would lose the names of the columns."""
+        raise InvalidQuery(
+            "A frame is no array, which would lose its columns' names: use to_pandas(), to_polars(), to_arrow() or fetchall()."
+        )
+
     def _repr_html_(self) -> str:
         from .display import html_table
 

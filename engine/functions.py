@@ -1,23 +1,22 @@
 """Expressions for dataframe calls: `col("a") * 2`, `sum_("b")`, `when(...).then(...).otherwise(...)`.
 
-An `Expression` knows no table yet; a `Frame` binds it to its columns, through the same type rules as SQL.  SQL functions
-are there under their names as `fn.<name>(...)`.
+An `Expression` knows no table yet; a `Frame` binds it to its columns, through the same type rules as SQL.  `sql_functions` has
+SQL's functions under their names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from .errors import InvalidQuery, check_name
 from .expression_names import call_name
 from .fence import fenced
-from .plan import derived, infer
+from .plan import infer
 from .plan.expr import AggregateCall, Expr, SortKey
 from .plan.expr_text import literal_text
-from .plan.functions import aggregate_name, scalar_name
+from .plan.functions import AGGREGATE, aggregate_name, constants
 from .plan.node import walk
 from .plan.types import BOOLEAN, DataType
 
@@ -35,6 +34,8 @@ class Expression:
     >>> (col("price") * (1 - col("discount"))).alias("net").name
     'net'
     """
+
+    __array_ufunc__ = None  # NumPy's scalars and arrays leave operators to this class
 
     bind: Callable[[Resolve], Expr]
     name: str
@@ -256,9 +257,10 @@ def call(function: str, *args: Any, how: Call = infer.call) -> Expression:
 
 @fenced
 def aggregate(function: str, *args: Any, distinct: bool = False) -> Expression:
-    """Return an aggregate function; strings name columns, but for the separator of string_agg."""
-    joins_text = aggregate_name(function) == "string_agg"
-    operands = [as_expression(a) if joins_text and i else as_column(a) for i, a in enumerate(args)]
+    """Return an aggregate function; strings name columns, but for constants such as the separator of string_agg."""
+    row = AGGREGATE.get(aggregate_name(function) or "")
+    fixed = constants(row.signature) if row else ()
+    operands = [as_expression(a) if i in fixed else as_column(a) for i, a in enumerate(args)]
     listed = ", ".join(o.name for o in operands)
     name = f"{function}({'DISTINCT ' if distinct else ''}{listed})"
 
@@ -302,27 +304,8 @@ def count(value: Any = None, distinct: bool = False) -> Expression:
 
 @fenced
 def coalesce(*values: Any) -> Expression:
-    """The first of the values that is not NULL; a string is a constant, so write `col("a")` for a column."""
-    return call("coalesce", *values)
-
-
-@fenced
-class _Functions:
-    """`fn.upper(col("name"))`: SQL functions under their names.
-
-    Arguments are expressions and constants.  Aggregates are there too, `fn.median("price")`: as with `sum_`, strings name
-    columns, and `distinct=True` is DISTINCT.
-    """
-
-    def __getattr__(self, name: str) -> Callable[..., Expression]:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        if aggregate_name(name) is not None and scalar_name(name) is None:
-            return partial(aggregate, name)
-        return partial(call, name, how=derived.function)
-
-
-fn = _Functions()
+    """The first of the values that is not NULL; as the first of them a string names a column, then it is a constant."""
+    return call("coalesce", *(as_column(v) if i == 0 else v for i, v in enumerate(values)))
 
 
 @fenced
@@ -382,7 +365,6 @@ __all__ = [
     "coalesce",
     "col",
     "count",
-    "fn",
     "lit",
     "max_",
     "min_",

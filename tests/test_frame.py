@@ -274,7 +274,7 @@ def test_names_are_those_of_sql(db: Any) -> None:
     frame = db.table("sales").select(
         (col("id") + 1) * 2, -col("id"), fn.upper("shop"), col("id").is_null(), lit("x")
     )
-    query = "select (id + 1) * 2, -id, upper('shop'), id is null, 'x' from sales"
+    query = "select (id + 1) * 2, -id, upper(shop), id is null, 'x' from sales"
     assert frame.columns == db.sql(query).columns
     assert repr(col("id") > 1) == "<Expression (id > 1)>"
 

@@ -39,6 +39,7 @@ FLOORS: dict[str, set[str]] = {
     "sql": GROUND | {"catalog"},
     "expression_names": set(),
     "functions": GROUND | {"catalog", "expression_names", "fence"},
+    "sql_functions": GROUND | {"functions", "fence"},
     "projection": GROUND | {"catalog", "functions"},
     "group_by": GROUND | {"catalog", "functions", "projection", "other_names", "fence"},
     "combining": GROUND | {"catalog", "functions", "projection"},

@@ -29,6 +29,15 @@ def function(name: str, args: Sequence[Expr], span: Span | None = None) -> Expr:
     return build(args, span)
 
 
+def signature(name: str) -> str:
+    """Return the parameters of a scalar function, as messages show them; without any where there is no such function."""
+    known = DERIVED.get(name.lower())
+    if known is not None:
+        return known[3]
+    row = SCALAR.get(scalar_name(name) or name)
+    return "" if row is None else row.signature
+
+
 def is_function(name: str) -> bool:
     """Whether SQL calls something here by `name`."""
     return name.lower() in DERIVED

@@ -22,10 +22,12 @@ __all__ = [
     "Function",
     "Resolve",
     "aggregate_name",
+    "constants",
     "scalar_name",
     "sql_names",
 ]
 
+CONSTANTS = frozenset(("base", "format", "fraction", "part", "separator", "unit"))
 SCALAR: Mapping[str, Function] = {
     row.name: row for row in (*OPERATORS, *NUMERIC, *CONDITIONAL, *STRINGS, *DATES)
 }
@@ -50,6 +52,16 @@ def scalar_name(spelling: str) -> str | None:
 def aggregate_name(spelling: str) -> str | None:
     """Return the plan's name of the aggregate function that SQL calls `spelling`."""
     return _AGGREGATE_SPELLINGS.get(spelling.lower())
+
+
+def constants(signature: str) -> frozenset[int]:
+    """Return which parameters are constants by their nature: those that a signature calls by a word of `CONSTANTS`.
+
+    >>> sorted(constants("date_diff(unit, start, end)")), sorted(constants("log([base,] DOUBLE)"))
+    ([0], [0])
+    """
+    parameters = signature.partition("(")[2].rstrip(")").split(",")
+    return frozenset(i for i, p in enumerate(parameters) if p.strip(" []") in CONSTANTS)
 
 
 def sql_names() -> list[str]:

@@ -15,7 +15,7 @@ STRINGS = (
     Function("concat", repeated(VARCHAR, 1, VARCHAR), "VARCHAR || VARCHAR", ("||",), "operator"),
     # (separator, strings...): NULL strings are skipped, a NULL separator gives NULL.
     Function(
-        "concat_ws", repeated(VARCHAR, 2, VARCHAR), "concat_ws(VARCHAR, any, ...)", nulls="own"
+        "concat_ws", repeated(VARCHAR, 2, VARCHAR), "concat_ws(separator, any, ...)", nulls="own"
     ),
     Function("lower", _TEXT, "lower(VARCHAR)", ("lcase",)),
     Function("upper", _TEXT, "upper(VARCHAR)", ("ucase",)),

@@ -1,0 +1,41 @@
+"""SQL's functions under their names: `fn.upper("name")`, `fn.median("price")`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from .fence import fenced
+from .functions import Expression, aggregate, as_column, call
+from .plan import derived
+from .plan.functions import aggregate_name, constants, scalar_name
+
+
+@fenced
+class _Functions:
+    """`fn.upper("name")`: functions under their names; arguments are expressions and constants.
+
+    A string names a column in the first argument that is not a constant by its nature, as the unit of date_trunc, the separator of
+    concat_ws and the base of log are; in the others it is a text.  `lit("...")` is a text anywhere.  In aggregates every string
+    names a column, and `distinct=True` is DISTINCT.
+    """
+
+    def __getattr__(self, name: str) -> Callable[..., Expression]:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if aggregate_name(name) is not None and scalar_name(name) is None:
+            return partial(aggregate, name)
+        return partial(scalar, name)
+
+
+@fenced
+def scalar(function: str, *args: Any) -> Expression:
+    """Return a scalar function, the first column argument of which a string may name."""
+    fixed = constants(derived.signature(function))
+    place = min((i for i in range(len(args)) if i not in fixed), default=0)
+    operands = [as_column(a) if i == place else a for i, a in enumerate(args)]
+    return call(function, *operands, how=derived.function)
+
+
+fn = _Functions()
