@@ -10,6 +10,8 @@ from .types import BOOLEAN, VARCHAR
 
 _FIRST = {  # position of the first argument that has to be a constant
     "strftime": 1,
+    "strptime": 1,
+    "try_strptime": 1,
     "regexp_matches": 2,
     "regexp_full_match": 2,
     "regexp_replace": 3,

@@ -6,11 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from ..errors import InvalidQuery, Span, TypeMismatch, UnknownName, nearest
+from ..errors import InvalidQuery, Span, TypeMismatch, UnknownName, located, nearest
 from . import infer
 from .expr import Case, Expr, Literal
 from .functions import SCALAR, scalar_name
 from .functions.dates import PARTS, UNITS
+from .functions.formats import check_written
+from .functions.strptime import layout
 from .types import BIGINT, DATE, DOUBLE, TIMESTAMP, VARCHAR, Kind
 
 Build = Callable[[Sequence[Expr], Span | None], Expr]
@@ -95,10 +97,32 @@ def _fmod(args: Sequence[Expr], span: Span | None) -> Expr:
 
 
 def _strftime(args: Sequence[Expr], span: Span | None) -> Expr:
-    """The format may come first."""
+    """The format may come first; a text is no date here, as in DuckDB."""
     first, second = args
-    swapped = first.type.kind is Kind.VARCHAR and second.type.kind in (Kind.DATE, Kind.TIMESTAMP)
-    return infer.call("strftime", (second, first) if swapped else args, span)
+    if first.type.kind is Kind.VARCHAR and second.type.kind in (Kind.DATE, Kind.TIMESTAMP):
+        first, second = second, first
+    if first.type.kind is Kind.VARCHAR:
+        raise TypeMismatch(
+            "strftime takes a DATE or TIMESTAMP: cast the text to one.", first.span or span
+        )
+    is_null = isinstance(first, Literal) and first.value is None
+    if isinstance(second, Literal) and isinstance(second.value, str) and not is_null:
+        with located(second.span or span):
+            check_written(second.value)
+    return infer.call("strftime", (first, second), span)
+
+
+def _strptime(name: str) -> Build:
+    """Build strptime or try_strptime; the format is read when the query is bound, as in DuckDB."""
+
+    def build(args: Sequence[Expr], span: Span | None) -> Expr:
+        form = args[1]
+        if isinstance(form, Literal) and isinstance(form.value, str):
+            with located(form.span or span):
+                layout(form.value)
+        return infer.call(name, args, span)
+
+    return build
 
 
 def _unicode(args: Sequence[Expr], span: Span | None) -> Expr:
@@ -184,6 +208,8 @@ DERIVED: dict[str, tuple[Build, int, int, str]] = {
     "log": (_log, 1, 2, "log([base,] DOUBLE)"),
     "fmod": (_fmod, 2, 2, "fmod(number, number)"),
     "strftime": (_strftime, 2, 2, "strftime(TIMESTAMP, format)"),
+    "strptime": (_strptime("strptime"), 2, 2, "strptime(VARCHAR, format)"),
+    "try_strptime": (_strptime("try_strptime"), 2, 2, "try_strptime(VARCHAR, format)"),
     "cot": (_cot, 1, 1, "cot(DOUBLE)"),
     "pi": (lambda _, span: Literal(math.pi, DOUBLE, span), 0, 0, "pi()"),
     **dict.fromkeys(("unicode", "ord"), (_unicode, 1, 1, "unicode(VARCHAR)")),

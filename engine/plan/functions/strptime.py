@@ -1,0 +1,213 @@
+"""strptime as DuckDB reads it: a format becomes a pattern and, by the order of its specifiers, what the date is made of.
+
+A later specifier may take the date over from an earlier one: month and day win over all, weeks and the day of the year over a year,
+a year over ISO weeks.  Some do not go together, which DuckDB tells when it reads a text, not when it reads the format.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ...errors import ExecutionError
+from ..calendar import MICROS_A_DAY, day_number, first_of_month
+from .formats import DAY_NAMES, MONTH_NAMES, SHORT_DAYS, SHORT_MONTHS, specifiers
+
+_SPACE = " \t\n\v\f\r"
+_WIDTHS = {**dict.fromkeys("dmyHIMSUWV", 2), "j": 3, "Y": 4, "G": 4, "w": 1, "u": 1, "g": 3, "f": 6}
+_RANGES = {
+    "d": (1, 31),
+    "m": (1, 12),
+    "H": (0, 23),
+    "I": (1, 12),
+    "M": (0, 59),
+    "S": (0, 59),
+    "U": (0, 53),
+    "W": (0, 53),
+    "V": (1, 53),
+    "w": (0, 6),
+    "u": (1, 7),
+    "j": (1, 366),
+}
+_NAMES = {
+    "a": SHORT_DAYS,
+    "A": DAY_NAMES,
+    "b": SHORT_MONTHS,
+    "h": SHORT_MONTHS,
+    "B": MONTH_NAMES,
+    "p": ("AM", "PM"),
+}
+# What the date is made of so far, and a specifier -> what it is made of then; None: they do not go together.  "" is nothing yet,
+# "d" month and day, "Y" a year, "G" ISO weeks, "U" and "W" weeks, "j" the day of the year.
+_STATES: dict[str, dict[str, str | None]] = {
+    "": {"d": "d", "Y": "Y", "G": "G", "V": "G", "U": "U", "W": "W", "j": "j"},
+    "d": {"d": "d", "Y": "d", "G": "d", "V": "d", "U": "d", "W": "d", "j": "d"},
+    "Y": {"d": "d", "Y": "Y", "G": "Y", "V": None, "U": "U", "W": "W", "j": "j"},
+    "G": {"d": "d", "Y": "Y", "G": "G", "V": "G", "U": None, "W": None, "j": None},
+    **{
+        own: {"d": "d", "Y": own, "G": None, "V": None, "U": None, "W": None, "j": None}
+        for own in "UWj"
+    },
+}
+_CLASSES = {"m": "d", "y": "Y"}
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A format: the pattern of texts that fit, its specifiers, what makes the date, and whether they go together."""
+
+    pattern: re.Pattern[str]
+    letters: tuple[str, ...]
+    made_of: str
+    possible: bool
+
+
+@lru_cache(64)
+def layout(text: str) -> Layout:
+    """Read a format; raises `ExecutionError` for one that is malformed or needs a type that is not here."""
+    parts, letters = [rf"[{_SPACE}]*+"], []
+    for kind, piece in specifiers(text):
+        if kind == "text":
+            parts.append(_literal(piece))
+            continue
+        letter = piece.removeprefix("-")
+        if letter in "zZ":
+            raise ExecutionError("strptime reads no time zones: leave %z and %Z out of the format.")
+        if letter == "n":
+            raise ExecutionError(
+                "strptime reads no nanoseconds: %f reads microseconds, and TIMESTAMP_NS is not supported."
+            )
+        letters.append(letter)
+        parts.append(_group(letter))
+    pattern = re.compile("".join([*parts, rf"[{_SPACE}]*+"]), re.DOTALL)
+    made_of, possible = _made_of(letters)
+    return Layout(pattern, tuple(letters), made_of, possible)
+
+
+def _literal(text: str) -> str:
+    """Characters stand for themselves, a run of spaces for another one."""
+    return "".join(
+        rf"[{_SPACE}]++" if run[0] in _SPACE else re.escape(run)
+        for run in re.findall(rf"[{_SPACE}]+|[^{_SPACE}]+", text)
+    )
+
+
+def _group(letter: str) -> str:
+    """Digits are taken greedily and never given back, as DuckDB does."""
+    if letter in _NAMES:
+        return f"(?>((?i:{'|'.join(_NAMES[letter])})))"
+    return rf"([0-9]{{1,{_WIDTHS[letter]}}}+)"
+
+
+def _made_of(letters: Sequence[str]) -> tuple[str, bool]:
+    state: str = ""
+    seen: set[str] = set()
+    for letter in letters:
+        # ISO years and weeks count when weeks are what the date is made of; the ISO weekday always does.
+        if letter in seen and (letter == "u" or (letter in "GV" and state == "G")):
+            return "", False
+        if letter in "GVu":
+            seen.add(letter)
+        kind = _CLASSES.get(letter, letter)
+        if kind in _STATES[state]:
+            after = _STATES[state][kind]
+            if after is None:
+                return "", False
+            state = after
+    return state, True
+
+
+def moment(text: str, form: Layout, safe: bool = False) -> int | None:
+    """Return microseconds since 1970; None where the text does not fit.
+
+    Raises ValueError for a day that no calendar has, and `ExecutionError` for infinity, which has no value here.
+    """
+    special = text.strip(_SPACE).lower()
+    if special == "epoch" and not safe:
+        return 0
+    # For DuckDB 2.0's try_strptime the epoch is in 1900.
+    if special in ("epoch", "infinity", "-infinity"):
+        function = "try_strptime" if safe else "strptime"
+        raise ExecutionError(f"{function} does not read '{special}': leave such strings out.")
+    found = form.pattern.fullmatch(text)
+    if found is None or not form.possible:
+        return None
+    values: dict[str, int] = {}
+    for letter, piece in zip(form.letters, found.groups(), strict=True):
+        value = _value(letter, piece)
+        if value is None:
+            return None
+        # The later one of two that say the same counts, as of %b and %m, %f and %g, %H and %I.
+        values[_SAME.get(letter, letter)] = value
+    time = _time(values)
+    if time is None:
+        return None
+    return _day(values, form.made_of) * MICROS_A_DAY + time
+
+
+_SAME = {"b": "m", "h": "m", "B": "m", "g": "f", "I": "H", "y": "Y"}
+
+
+def _value(letter: str, piece: str) -> int | None:
+    if letter in _NAMES:
+        place = [name.lower() for name in _NAMES[letter]].index(piece.lower())
+        return place if letter in "aAp" else place + 1
+    number = int(piece)
+    low, high = _RANGES.get(letter, (0, number))
+    if not low <= number <= high:
+        return None
+    if letter == "y":
+        return number + (1900 if number >= 69 else 2000)
+    if letter in "fg":
+        return int(piece.ljust(6, "0"))
+    return number
+
+
+def _time(values: dict[str, int]) -> int | None:
+    hour = values.get("H", 0)
+    if "p" in values:
+        if hour > 12:
+            return None
+        hour = hour % 12 + 12 * values["p"]
+    minutes = hour * 60 + values.get("M", 0)
+    return (minutes * 60 + values.get("S", 0)) * 1_000_000 + values.get("f", 0)
+
+
+def _day(values: dict[str, int], made_of: str) -> int:
+    year = values.get("Y", 1900)
+    days = _DAYS.get(made_of)
+    if days is not None:
+        return days(values, year)
+    found = day_number(year, values.get("m", 1), values.get("d", 1))
+    if found is None:
+        raise ValueError
+    return found
+
+
+def _of_iso_week(values: dict[str, int], _: int) -> int:
+    # The fourth of January is in the first week; 1970-01-01 was a Thursday.
+    fourth = first_of_month(values.get("G", 1900), 1) + 3
+    monday = fourth - (fourth + 3) % 7
+    return monday + (values.get("V", 1) - 1) * 7 + values.get("u", 1) - 1
+
+
+def _of_week(begins: int) -> Callable[[dict[str, int], int], int]:
+    """Weeks that begin on a weekday (Sunday 0); days before the first such day are in week 0."""
+
+    def day(values: dict[str, int], year: int) -> int:
+        weekday = (values["w"] - begins) % 7 if "w" in values else 0
+        january = first_of_month(year, 1)
+        ahead = (begins - (january + 4)) % 7
+        return january + ahead + (values["U" if begins == 0 else "W"] - 1) * 7 + weekday
+
+    return day
+
+
+_DAYS: dict[str, Callable[[dict[str, int], int], int]] = {
+    "G": _of_iso_week,
+    "U": _of_week(0),
+    "W": _of_week(1),
+    "j": lambda values, year: first_of_month(year, 1) + values["j"] - 1,
+}
