@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -67,6 +68,14 @@ def make_ssb(scale: float, folder: Path | None = None, source: Path | None = Non
     return target
 
 
+def _wait_until_settled(folder: Path) -> None:
+    """Wait until Fuseline keeps columns of new files: before that each run would be a cold one."""
+    from fuseline.storage import settled
+
+    largest = max((file.stat().st_size for file in folder.rglob("*.parquet")), default=0)
+    time.sleep(settled.SECONDS + min(largest, settled.LARGEST_WRITE) / settled.WRITE_RATE)
+
+
 @contextmanager
 def made_once(folder: Path) -> Iterator[Path | None]:
     """A folder to fill that becomes this one, or None when it is there already."""
@@ -78,6 +87,7 @@ def made_once(folder: Path) -> Iterator[Path | None]:
     try:
         yield made
         os.sync()  # else the system writes it to disk while queries are timed: that took half as long again
+        _wait_until_settled(made)
         made.chmod(0o755)
         made.rename(folder)
     except OSError:

@@ -62,6 +62,14 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def settled_files() -> None:
+    """Files of tests, which are all new, are kept at once."""
+    from fuseline.storage import settled
+
+    settled.SECONDS, settled.WRITE_RATE = 0.0, float("inf")
+
+
+@pytest.fixture(scope="session", autouse=True)
 def prepared_gpu() -> None:
     """Tests that call GPU operators without a connection have what `load_backends` gives them."""
     if not missing_for_gpu():

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from ..errors import DataError
 from .access import FileIdentity, changed, opened
 from .footer_check import check_footer
+from .settled import is_settled
 
 KEPT_FOOTERS = 4096
 READERS = 8  # footers wait for the disk more than for a core
@@ -26,7 +27,7 @@ _lock = threading.Lock()
 
 
 def read_footers(files: Sequence[FileIdentity]) -> tuple[Any, ...]:
-    """Return the `pyarrow.parquet.FileMetaData` of each file, from memory where it is known.
+    """Return the `pyarrow.parquet.FileMetaData` of each file, from memory where it is known and the file has settled.
 
     Raises `DataError`, naming the file, for one that is empty, corrupt or not Parquet.
     """
@@ -35,13 +36,14 @@ def read_footers(files: Sequence[FileIdentity]) -> tuple[Any, ...]:
         for file in known:
             _footers.move_to_end(file)
     missing = [f for f in dict.fromkeys(files) if f not in known]
+    settled = [f for f in missing if is_settled(f)]
     if len(missing) > 1:
         with ThreadPoolExecutor(min(READERS, len(missing))) as pool:
             known.update(zip(missing, pool.map(_read, missing), strict=True))
     elif missing:
         known[missing[0]] = _read(missing[0])
     with _lock:
-        _footers.update((f, known[f]) for f in missing)
+        _footers.update((f, known[f]) for f in settled)
         while len(_footers) > KEPT_FOOTERS:
             _footers.popitem(last=False)
     return tuple(known[f] for f in files)

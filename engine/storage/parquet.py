@@ -30,9 +30,11 @@ from .files import (
 )
 from .footers import read_footers, unreadable
 from .hive import FileConstant, partition_columns
+from .settled import is_settled
 from .sizes import ColumnSizes
 from .statistics import LazyColumns, column_positions
 
+_openings = itertools.count(1)  # of tables that serve one query
 OPTIONS = ("hive_partitioning", "hive_types_autocast", "filename")
 
 
@@ -41,7 +43,8 @@ class ParquetTable:
     """The columns of one or many Parquet files with one schema, as the files were when this was made.
 
     `constants` are columns with one value a file (hive partitions, the file's name).  `unsupported` gives for columns
-    whose type has no SQL type the reason; they are no `fields`, and only a query that names one fails.
+    whose type has no SQL type the reason; they are no `fields`, and only a query that names one fails.  Before the files have
+    settled a table serves one query.
     """
 
     name: str
@@ -53,6 +56,7 @@ class ParquetTable:
     parquet_names: Mapping[str, str] = field(repr=False)
     constants: Mapping[str, FileConstant] = field(repr=False)
     unsupported: Mapping[str, str] = field(repr=False)
+    settled: bool
     access: Access = field(repr=False)
     rules: Rules = field(repr=False)
     _chunks: dict[str, ColumnChunks] = field(default_factory=dict, repr=False)
@@ -76,6 +80,7 @@ class ParquetTable:
         rules = access.rules
         found = find_files(patterns, rules)
         paths, files = tuple(f.path for f in found), tuple(f.identity for f in found)
+        settled = all(map(is_settled, files))  # before anything is read
         footers = read_footers(files)
         schemas = _schemas(files, footers)
         parquet_names = _exposed_names(files[0].path, schemas[0])
@@ -99,6 +104,7 @@ class ParquetTable:
             parquet_names=parquet_names,
             constants={n: taken[n.lower()] for n, _ in merged if n.lower() in taken},
             unsupported={n: r for n, r in unsupported.items() if n.lower() not in taken},
+            settled=settled,
             access=access,
             rules=rules,
         )
@@ -107,6 +113,8 @@ class ParquetTable:
     def identity(self) -> Hashable:
         """What cached columns of this table are kept under; another one after any file has changed."""
         kind = tuple(sorted(self.constants))
+        if not self.settled:
+            return SourceIdentity(self.files, (*kind, f"opened {next(_openings)}"))
         return (
             self.files[0] if len(self.files) == 1 and not kind else SourceIdentity(self.files, kind)
         )
@@ -141,7 +149,7 @@ class ParquetTable:
 
     def is_current(self) -> bool:
         """Whether the files are still the ones that were read; a look at each, and at globs and folders anew."""
-        if self.rules is not self.access.rules:
+        if not self.settled or self.rules is not self.access.rules:
             return False
         if self._are_named and are_unchanged(self.files):
             return True
