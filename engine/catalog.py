@@ -10,7 +10,15 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, TypeVar
 from typing import Literal as OneOf
 
-from .errors import CatalogError, InvalidQuery, TypeMismatch, UnknownName, check_name, nearest
+from .errors import (
+    CatalogError,
+    InvalidQuery,
+    TypeMismatch,
+    UnknownName,
+    check_name,
+    nearest,
+    shown,
+)
 from .plan.logical import Table
 from .storage.access import Access, Rules
 
@@ -91,13 +99,14 @@ class Catalog:
 
         Raises `DataError`, naming the file or pattern.
         """
+        from .storage.parquet import ParquetTable, check_options
+
+        check_options(options or {})
         key = (tuple(paths), tuple(sorted((options or {}).items(), key=lambda item: item[0])))
         with self._lock:
             known = self._files.get(key)
         if known is not None and known.is_current():
             return known
-        from .storage.parquet import ParquetTable
-
         table = ParquetTable.open(paths, options, access=self.access)
         with self._lock:
             self._files[key] = table
@@ -222,14 +231,14 @@ def file_paths(path: object) -> list[str]:
         return [fspath(p) for p in several]
     except TypeError:
         raise TypeMismatch(
-            f"A path is a str or a pathlib.Path, or there is a list of them, not {path!r}."
+            f"A path is a str or a pathlib.Path, or there is a list of them, not {shown(path)}."
         ) from None
 
 
 def folded(name: object) -> str:
     """Return what a table's name is kept under; raises `InvalidQuery` for what is no text."""
     if not isinstance(name, str):
-        raise InvalidQuery(f"A table is named by a str, not by {name!r}.")
+        raise InvalidQuery(f"A table is named by a str, not by {shown(name)}.")
     return name.lower()
 
 

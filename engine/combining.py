@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal as OneOf
 
-from .errors import AmbiguousName, InvalidQuery, WrongArguments, check_text
+from .errors import AmbiguousName, InvalidQuery, WrongArguments, check_text, shown
 from .functions import Expression
 from .plan import infer
 from .plan.expr import Column, ColumnRef, Expr, columns_of, conjunction, new_column, substitute
@@ -43,7 +43,7 @@ def join_plans(
             "A join takes `on`: a column name, a list of them or a condition; a cross join none."
         )
     if not isinstance(suffix, str):
-        raise WrongArguments(f"The suffix of a join is a str, not {suffix!r}.")
+        raise WrongArguments(f"The suffix of a join is a str, not {shown(suffix)}.")
     check_text(suffix, "The suffix")
     renamed: dict[Column, Column] = {}
     if _columns(left) & _columns(right):
@@ -135,7 +135,7 @@ def _projected(
         renamed = new_column(c.name + suffix, c.type) if c.name.lower() in taken else c
         if renamed is not c and renamed.name.lower() in taken:
             raise InvalidQuery(
-                f'The join would have two columns "{renamed.name}": pass another suffix than {suffix!r}.'
+                f'The join would have two columns "{renamed.name}": pass another suffix than {shown(suffix)}.'
             )
         items.append((renamed, ColumnRef(c)))
     return Project(join, tuple(items))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 from . import stopping
-from .errors import ExecutionError
+from .errors import ExecutionError, WrongArguments, shown
 from .fence import fenced
 from .plan.types import DataType
 from .python_values import python_values
@@ -60,7 +61,13 @@ class Cursor:
 
     def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:
         """Return up to `size` rows (`arraysize` by default)."""
-        return self._taken(self.arraysize if size is None else size)
+        wanted = self.arraysize if size is None else size
+        try:
+            return self._taken(index(wanted))
+        except TypeError as error:
+            raise WrongArguments(
+                f"fetchmany() takes a number of rows, not {shown(wanted)}."
+            ) from error
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """Return the rows that are left."""

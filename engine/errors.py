@@ -20,6 +20,7 @@ TWO_ROWS = (
 )
 TOO_DEEP = "The query is nested too deeply: write it in several statements, with tables in between."
 MOST_CHARACTERS = 4000  # of a message: it may quote a name or path of megabytes
+MOST_OF_A_VALUE = 200  # characters of an argument that is refused
 MOST_SHOWN = 1000  # of a line of the query text
 SURROGATE = re.compile("[\ud800-\udfff]")
 _BRACKETS = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|[()]")
@@ -169,6 +170,15 @@ def printable(text: str) -> str:
     return text if text.isascii() else SURROGATE.sub("\ufffd", text)
 
 
+def shown(value: object) -> str:
+    """Return a value of a user's as a message quotes it, whatever its `__repr__` does."""
+    try:
+        text = repr(value)
+    except Exception as error:  # an object's own, or int's for thousands of digits
+        return f"a value of the type {type(value).__name__} that cannot be shown ({type(error).__name__})"
+    return text if len(text) <= MOST_OF_A_VALUE else f"{text[:MOST_OF_A_VALUE]}..."
+
+
 def check_text(text: str, what: str, starts: int | None = None) -> None:
     """Raise `InvalidQuery` for a text with a lone surrogate, which is no character; `starts` is where it begins in the query."""
     found = None if text.isascii() else SURROGATE.search(text)
@@ -184,7 +194,7 @@ def check_text(text: str, what: str, starts: int | None = None) -> None:
 def check_name(name: object, whose: str) -> None:
     """Raise `InvalidQuery` for a name that is no text, or empty."""
     if not isinstance(name, str) or not name:
-        raise InvalidQuery(f"A {whose}'s name is a str that is not empty, not {name!r}.")
+        raise InvalidQuery(f"A {whose}'s name is a str that is not empty, not {shown(name)}.")
     check_text(name, f"A {whose}'s name")
 
 
@@ -250,8 +260,10 @@ def in_text(text: str | None) -> Iterator[None]:
         raise
 
 
-def nearest(name: str, candidates: Iterable[str], count: int = 3) -> str:
+def nearest(name: object, candidates: Iterable[str], count: int = 3) -> str:
     """Return ' Did you mean "a" or "b"?' for the candidates closest to `name`, or an empty string."""
+    if not isinstance(name, str):
+        return ""
     folded = {candidate.lower(): candidate for candidate in candidates}
     close = difflib.get_close_matches(name.lower(), folded, n=count, cutoff=0.5)
     if not close:

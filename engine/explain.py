@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, get_args
 from typing import Literal as OneOf
 
-from .errors import UnknownName, nearest
+from .errors import UnknownName, nearest, shown
 from .plan.node import Node
 from .plan.physical import Physical, Pipeline
 from .plan.text import describe, tree
@@ -36,9 +36,9 @@ def explain(connection: Connection, plan: Logical, stage: Stage = "physical") ->
 
     Raises `UnknownName` for another word.
     """
-    if stage not in get_args(Stage):
+    if not isinstance(stage, str) or stage not in get_args(Stage):
         raise UnknownName(
-            f'There is no stage "{stage}": expected one of {", ".join(get_args(Stage))}.'
+            f"There is no stage {shown(stage)}: expected one of {', '.join(get_args(Stage))}."
             + nearest(stage, get_args(Stage))
         )
     if stage == "logical":

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .combining import How, join_plans, set_operation
-from .errors import ExecutionError, InvalidQuery, WrongArguments, check_name, in_text
+from .errors import ExecutionError, InvalidQuery, WrongArguments, check_name, in_text, shown
 from .fence import fenced
 from .functions import Expression, as_column, count, sort_key
 from .group_by import GroupBy
@@ -115,7 +115,7 @@ class Frame:
     def rename(self, names: dict[str, str]) -> Frame:
         """Return the same columns under other names, given as {old: new}."""
         if not isinstance(names, dict):
-            raise WrongArguments(f"rename() takes a dictionary {{old: new}}, not {names!r}.")
+            raise WrongArguments(f"rename() takes a dictionary {{old: new}}, not {shown(names)}.")
         for name in names.values():
             check_name(name, "column")
         new = {self._column(old): name for old, name in names.items()}
@@ -169,7 +169,7 @@ class Frame:
 
     def limit(self, count: int, offset: int = 0) -> Frame:
         """Return at most `count` rows after the first `offset`."""
-        if not (isinstance(count, int) and isinstance(offset, int) and count >= 0 <= offset):
+        if not all(isinstance(n, int) and 0 <= n < 2**63 for n in (count, offset)):
             raise InvalidQuery("LIMIT and OFFSET are whole numbers that are not negative.")
         return self.over(Limit(self._plan, count, offset))
 
@@ -276,7 +276,11 @@ class Frame:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Run and export the result through the Arrow C stream interface."""
-        return self.to_arrow().__arrow_c_stream__(requested_schema)
+        table = self.to_arrow()
+        try:
+            return table.__arrow_c_stream__(requested_schema)
+        except (TypeError, ValueError) as error:
+            raise WrongArguments(f"The result cannot be given in that schema: {error}.") from error
 
     def __array__(self, *_: object, **__: object) -> Any:
         """Raise: `pd.DataFrame(frame)` asks for an array, which would lose the names of the columns."""

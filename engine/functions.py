@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .errors import InvalidQuery, check_name
+from .errors import InvalidQuery, check_name, shown
 from .expression_names import call_name
 from .fence import fenced
 from .plan import infer
@@ -53,7 +53,7 @@ class Expression:
         """CAST, or with `safe` TRY_CAST, to a type or the SQL name of one."""
         if not isinstance(data_type, DataType | str):
             raise InvalidQuery(
-                f'cast takes the SQL name of a type, such as "integer", not {data_type!r}.'
+                f'cast takes the SQL name of a type, such as "integer", not {shown(data_type)}.'
             )
         target = infer.parse_type(data_type) if isinstance(data_type, str) else data_type
         return replace(self, bind=lambda resolve: infer.cast(self.bind(resolve), target, safe=safe))
@@ -73,8 +73,9 @@ class Expression:
 
     def is_in(self, values: Iterable[Any]) -> Expression:
         """IN a list of values; for the values of another frame, use a join with `how="semi"`."""
-        if isinstance(values, str | bytes | Expression) or not isinstance(values, Iterable):
-            raise InvalidQuery(f"is_in takes a list of values, not {values!r}.")
+        single = isinstance(values, str | bytes | Expression) or getattr(values, "ndim", 1) == 0
+        if single or not isinstance(values, Iterable):
+            raise InvalidQuery(f"is_in takes a list of values, not {shown(values)}.")
         if hasattr(values, "to_arrow") and hasattr(values, "plan"):
             raise InvalidQuery('is_in takes values: for those of a frame, join it with how="semi".')
         items = [as_expression(v) for v in values]
@@ -222,7 +223,7 @@ def col(name: str) -> Expression:
     """Return the column of that name (case-insensitive, as in SQL)."""
     if not isinstance(name, str):
         raise InvalidQuery(
-            f"A column is named by a string, not by {name!r}: lit(...) is a constant."
+            f"A column is named by a string, not by {shown(name)}: lit(...) is a constant."
         )
     return Expression(lambda resolve: resolve(name), name)
 

@@ -122,7 +122,7 @@ def _parameters_key(params: Parameters) -> Hashable:
     if isinstance(params, Mapping):
         return tuple((name, type(v), _value_key(v)) for name, v in params.items())
     listed = hasattr(params, "__len__") and hasattr(params, "__getitem__")
-    if not listed or isinstance(params, str | bytes):
+    if not listed or isinstance(params, str | bytes) or getattr(params, "ndim", 1) != 1:
         raise TypeMismatch(
             f"params takes a list or a dictionary, not {type(params).__name__}: give one value as [value]."
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from .errors import AmbiguousName, InvalidQuery, UnknownName, nearest
+from .errors import AmbiguousName, InvalidQuery, UnknownName, nearest, shown
 from .functions import Expression, Resolve
 from .plan import infer
 from .plan.expr import AggregateCall, Column, ColumnRef, Expr, columns_of, new_column
@@ -82,7 +82,7 @@ def cast_columns(plan: Logical, types: Sequence[DataType]) -> Logical:
 def find_column(columns: Sequence[Column], name: str) -> Column:
     """Return the one column of that name; raises `AmbiguousName` or `UnknownName` with the nearest names."""
     if not isinstance(name, str):
-        raise InvalidQuery(f"A column is named by a string, not by {name!r}.")
+        raise InvalidQuery(f"A column is named by a string, not by {shown(name)}.")
     found = [c for c in columns if c.name.lower() == name.lower()]
     if len(found) == 1:
         return found[0]

@@ -16,14 +16,13 @@ from pathlib import Path
 from typing import Any, get_args
 from typing import Literal as OneOf
 
-from .errors import InvalidQuery, UnknownName, nearest
+from .errors import InvalidQuery, UnknownName, nearest, shown
 
 PREFIX = "FUSELINE_"
 DeviceChoice = OneOf["auto", "gpu", "cpu"]
 FuseChoice = OneOf["auto", "always", "never"]
 
 MOST_BYTES = 2**63 - 1
-MOST_SHOWN = 200  # characters of a value that is refused
 _UNITS = {
     "": 1,
     "b": 1,
@@ -123,8 +122,9 @@ class Settings:
         key = name.lower() if isinstance(name, str) else ""
         if key not in _PARSERS:
             known = self.names()
-            hint = nearest(str(name), known) or f" The settings are {', '.join(known)}."
-            raise UnknownName(f'There is no setting "{name}".{hint}')
+            hint = nearest(name, known) or f" The settings are {', '.join(known)}."
+            quoted = f'"{name}"' if isinstance(name, str) else shown(name)
+            raise UnknownName(f"There is no setting {quoted}.{hint}")
         return key
 
 
@@ -266,15 +266,7 @@ def _text(value: object) -> str:
 
 
 def _refused(name: str, value: object, expected: str) -> InvalidQuery:
-    try:
-        shown = repr(value)
-    except (
-        Exception
-    ) as error:  # whatever an object's own __repr__ raises, or int for thousands of digits
-        shown = f"a {type(value).__name__} ({error})"
-    if len(shown) > MOST_SHOWN:
-        shown = f"{shown[:MOST_SHOWN]}..."
-    return InvalidQuery(f"The setting {name} does not take {shown}: expected {expected}.")
+    return InvalidQuery(f"The setting {name} does not take {shown(value)}: expected {expected}.")
 
 
 def _available_cores() -> int:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..errors import DataError, InvalidQuery, TypeMismatch, UnknownName, nearest
+from ..errors import DataError, InvalidQuery, TypeMismatch, UnknownName, nearest, shown
 from ..plan.expr import Column, Expr, Value
 from ..plan.physical import RowGroups
 from ..plan.statistics import ColumnStatistics, TableStatistics
@@ -75,7 +75,7 @@ class ParquetTable:
         (true, or the column's name).  Raises `DataError`, naming the file, and `AccessDenied` for what `access` forbids.
         """
         options = dict(options or {})
-        _check_options(options)
+        check_options(options)
         access = access or Access()
         rules = access.rules
         found = find_files(patterns, rules)
@@ -289,14 +289,14 @@ class SourceIdentity:
         return self._hash
 
 
-def _check_options(options: Mapping[str, object]) -> None:
+def check_options(options: Mapping[str, object]) -> None:
     for option, value in options.items():
         if option not in OPTIONS:
             hint = nearest(option, OPTIONS) or f" The options are {', '.join(OPTIONS)}."
             raise UnknownName(f'read_parquet has no option "{option}".{hint}')
         if not isinstance(value, bool) and not (option == "filename" and isinstance(value, str)):
             raise InvalidQuery(
-                f"The option {option} of read_parquet is true or false, not {value!r}."
+                f"The option {option} of read_parquet is true or false, not {shown(value)}."
             )
 
 
