@@ -13,7 +13,7 @@ from fuseline.plan.statements import Statement
 
 from .bind_expr import bind
 from .bind_query import bind_query
-from .parse import first_word, split
+from .pieces import first_word, split
 from .scope import Catalog, Parameters, Scope, Session
 from .statements import bind_statement, starts_query
 from .unread import refuse_unused

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -52,14 +52,14 @@ def bind_limit(node: exp.Expr, scope: Scope) -> RowLimit | None:
 
 
 def bind_order(
-    node: exp.Order, scope: Scope, outputs: Sequence[tuple[str, Column | Expr]]
+    node: exp.Order, scope: Scope, outputs: Sequence[Column | Expr], places: Mapping[str, int]
 ) -> tuple[SortKey, ...]:
     """Return sort keys over what the outputs are made from.
 
     A key that is an ordinal, a bare output name, or ALL stands for outputs; anything else is an expression in `scope`.
+    `places` holds the positions of the outputs by their names in lower case.
     """
-    values = [ColumnRef(v) if isinstance(v, Column) else v for _, v in outputs]
-    places = {name.lower(): i for i, (name, _) in enumerate(outputs)}
+    values = [ColumnRef(v) if isinstance(v, Column) else v for v in outputs]
     keys: list[SortKey] = []
     use(node)
     for item in node.expressions:
@@ -77,7 +77,7 @@ def bind_order(
     return tuple(keys)
 
 
-def _key(node: exp.Expr, scope: Scope, values: Sequence[Expr], places: dict[str, int]) -> Expr:
+def _key(node: exp.Expr, scope: Scope, values: Sequence[Expr], places: Mapping[str, int]) -> Expr:
     match node:
         case exp.Literal(is_string=False) if node.name.isdigit():
             return values[ordinal(node, len(values), "ORDER BY")]

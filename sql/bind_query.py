@@ -78,6 +78,8 @@ def _order(node: exp.Expr, plan: Logical, names: dict[str, int], scope: Scope) -
         columns = tuple((column.name, column) for column in plan.columns)
         extra = tuple((name, plan.columns[i]) for name, i in names.items())
         source = Source(plan, (Relation(None, columns + extra),), {}, columns)
-        keys = bind_order(order, scope.over(source).inside("ORDER BY"), columns)
+        places = {name.lower(): i for i, (name, _) in reversed(list(enumerate(columns)))}
+        inside = scope.over(source).inside("ORDER BY")
+        keys = bind_order(order, inside, plan.columns, places)
         return order_rows(plan, keys, limit)
     return order_rows(plan, (), limit)

@@ -17,7 +17,7 @@ from .bind_from import bind_from
 from .bind_group import Grouping, GroupKeys, bind_group, is_aggregated
 from .bind_order import RowLimit, bind_limit, bind_order, order_rows, ordinal
 from .scope import Scope, Source
-from .select_list import SelectItem, select_list
+from .select_list import SelectItem, output_places, refuse_double_names, select_list
 from .spans import span_of
 from .unread import use
 
@@ -77,6 +77,7 @@ def _is_all(node: exp.Select, source: Source) -> bool:
         and not any(item.args.values())
         and not any(value for key, value in node.args.items() if key not in _BEFORE_SELECT)
         and not any(relation.refused for relation in source.relations)
+        and not refuse_double_names(source.relations, item)
         and bool(source.star)
         and source.star == tuple((column.name, column) for column in source.plan.columns)
     )
@@ -130,7 +131,8 @@ def _bind_parts(node: exp.Select, items: Sequence[SelectItem], scope: Scope) -> 
         predicate = infer.condition(place.bind(having.this))
     sort_keys: tuple[SortKey, ...] = ()
     if order is not None:
-        sort_keys = bind_order(order, after.inside("ORDER BY", aggregates=True), names)
+        inside = after.inside("ORDER BY", aggregates=True)
+        sort_keys = bind_order(order, inside, outputs, output_places(items, outputs))
     return _Parts(outputs, keys, predicate, sort_keys, _bind_distinct(node, names, after))
 
 
@@ -164,6 +166,13 @@ def _bind_distinct(
     place = scope.inside("DISTINCT ON", aggregates=True)
     found: list[Expr] = []
     for key in on.expressions if isinstance(on, exp.Tuple) else [on]:
+        if isinstance(key, exp.Null | exp.Boolean | exp.RawString) or (
+            isinstance(key, exp.Literal) and not key.name.isdigit()
+        ):
+            raise InvalidQuery(
+                "A constant in DISTINCT ON tells no rows apart: name a column, its number, or an expression.",
+                span_of(key) or span_of(clause),
+            )
         if isinstance(key, exp.Literal) and not key.is_string:
             found.append(names[ordinal(key, len(names), "DISTINCT ON")][1])
         else:

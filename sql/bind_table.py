@@ -15,12 +15,11 @@ from fuseline.plan.logical import Aggregate, Logical, Project, Range, Scan, Tabl
 from fuseline.plan.types import BIGINT
 
 from .constants import integer_constant, plain_constant
-from .parse import split
-from .scope import Cte, Parameters, Relation, Scope, Session, Source, suggestion
+from .pieces import split
+from .scope import SCHEMAS, Cte, Parameters, Relation, Scope, Session, Source, suggestion
 from .spans import mark, span_of
 from .unread import use
 
-_SCHEMAS = ("main", "temp")
 _PARQUET_FUNCTIONS = ("read_parquet", "parquet_scan")
 _MAX_VIEW_DEPTH = 100
 
@@ -48,7 +47,12 @@ def bind_table(node: exp.Expr, around: Scope) -> Source:
 
 
 def named(
-    plan: Logical, columns: Sequence[tuple[str, Column]], node: exp.Expr, default: str | None
+    plan: Logical,
+    columns: Sequence[tuple[str, Column]],
+    node: exp.Expr,
+    default: str | None,
+    *,
+    in_catalog: bool = False,
 ) -> Source:
     """Return `plan` as one relation under the alias of `node`, its columns renamed by the alias's list."""
     alias = node.args.get("alias")
@@ -67,7 +71,8 @@ def named(
         plan, columns = _renamed(plan, columns, names)
         names += [column_name for column_name, _ in columns[len(names) :]]
         star = tuple((new, column) for new, (_, column) in zip(names, columns, strict=True))
-    return Source(plan, (Relation(name, star),), {}, star)
+    own = in_catalog and name == default
+    return Source(plan, (Relation(name, star, in_catalog=own),), {}, star)
 
 
 def _renamed(
@@ -115,30 +120,29 @@ def unique_names(names: Sequence[str]) -> list[str]:
 
 def _bind_name(node: exp.Table, around: Scope) -> Source:
     name = node.name
-    schema = node.args.get("db")
-    use(node.this, *([schema] if schema is not None else []))
+    schema = tuple(part.name.lower() for part in node.parts[:-1])
+    use(*node.parts)
     cte = around.ctes.get(name.lower())
-    if cte is not None and schema is None:
+    if cte is not None and not schema:
         return _bind_cte(cte, node)
     catalog = around.session.catalog
-    if schema is None or schema.name.lower() in _SCHEMAS:
+    if not schema or schema in SCHEMAS:
         table = catalog.table(name)
         if table is not None:
-            return _of_table(table, node, name)
+            return _of_table(table, node, name, in_catalog=True)
         view = catalog.view(name)
         if view is not None:
             return _bind_view(view, node, around)
     path = ".".join(part.name for part in node.parts)
     if _is_path(path):
-        use(*node.parts)
         table = _read_parquet(around, [path], {}, node)
         return _of_table(table, node, path.rstrip("/").rpartition("/")[2].partition(".")[0])
-    raise _unknown_table(name if schema is None else path, node, around)
+    raise _unknown_table(path, node, around)
 
 
-def _of_table(table: Table, node: exp.Expr, default: str) -> Source:
+def _of_table(table: Table, node: exp.Expr, default: str, *, in_catalog: bool = False) -> Source:
     """Scan a table, whose `unsupported` columns, if any, fail only where a query names them."""
-    source = named(*_scan(table), node, default)
+    source = named(*_scan(table), node, default, in_catalog=in_catalog)
     reasons: dict[str, str] = getattr(table, "unsupported", {})
     if not reasons:
         return source
@@ -180,7 +184,8 @@ def _bind_view(view: View, node: exp.Table, around: Scope) -> Source:
             error.message += f' (in the view "{name}")'
         error.with_text(text)
         raise
-    return _given_names(plan, _unique_names(plan.columns), view.columns, node)
+    columns = _unique_names(plan.columns)
+    return _given_names(plan, columns, view.columns, node, in_catalog=True)
 
 
 def _parse_view(name: str, session: Session, text: str) -> exp.Expr:
@@ -190,14 +195,19 @@ def _parse_view(name: str, session: Session, text: str) -> exp.Expr:
 
 
 def _given_names(
-    plan: Logical, columns: list[tuple[str, Column]], names: Sequence[str], node: exp.Table
+    plan: Logical,
+    columns: list[tuple[str, Column]],
+    names: Sequence[str],
+    node: exp.Table,
+    *,
+    in_catalog: bool = False,
 ) -> Source:
     """Apply the column list of a WITH entry or view, then that of the alias."""
     if names:
         plan, renamed = _renamed(plan, columns, names)
         given = [(new, column) for new, (_, column) in zip(names, renamed, strict=False)]
         columns = [*given, *renamed[len(given) :]]
-    return named(plan, columns, node, node.name)
+    return named(plan, columns, node, node.name, in_catalog=in_catalog)
 
 
 def _is_path(name: str) -> bool:

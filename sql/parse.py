@@ -1,84 +1,34 @@
-"""SQL text to sqlglot trees whose nodes know their place in the text.
-
-sqlglot returns EXPLAIN, PREPARE, CALL and the like as opaque text, so `split_explain` takes such words off before, and
-`first_word` lets `statements` refuse the rest by name.
-"""
+"""SQL text to sqlglot trees whose nodes know their place in the text."""
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import sqlglot.errors
 from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.duckdb import DuckDB
 
-from fuseline.errors import OutOfRange, ParseError, Span, check_text
+from fuseline.errors import ParseError, Span
 
+from .dropped import dropped
 from .parser import Parser
+from .pieces import Piece
 from .spans import span_of
+from .tokens import tokenize
 from .unread import Tree, tree_of
 
-_BLANK = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
-_WORD = re.compile(_BLANK + r"([a-z_]+)", re.IGNORECASE | re.DOTALL)
-_EXPLAIN = re.compile(_BLANK + rf"explain\b(?:{_BLANK}(analyze)\b)?", re.IGNORECASE | re.DOTALL)
 _EMPTY_NEXT = re.compile(r"[^,']*,\s*''(?!')")  # the argument after this one is an empty string
-_PIECE = re.compile(
-    r"\b[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\1\$|;",
-    re.DOTALL,
-)
 _NAME = re.compile(r"[a-z_]\w*", re.IGNORECASE)
 _MOST_ARGUMENTS = re.compile(r"supported arguments \((\d+)\)|Expected at most (\d+) arguments")
 _DUCKDB = DuckDB()
-MOST_DIGITS = 1000  # Python refuses to read integers of more than 4300
-_PLACEHOLDERS = (TokenType.PLACEHOLDER, TokenType.QDCOLON)
-_BEFORE_AN_ITEM = (TokenType.COMMA, TokenType.L_PAREN, TokenType.SELECT, TokenType.GROUP_BY)
-_TYPES = DuckDB.Parser.TYPE_TOKENS - {TokenType.INTERVAL}
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Characters `start` to `end` of `text`: one statement of a script, or what follows EXPLAIN in it."""
-
-    text: str
-    start: int
-    end: int
-
-    @property
-    def sql(self) -> str:
-        return self.text[self.start : self.end]
-
-
-def split(text: str) -> Iterator[Piece]:
-    """Yield the statements of a script, without the semicolons between them and without empty ones."""
-    check_text(text, "The query", 0)
-    start = 0
-    pieces = _PIECE.finditer(text) if ";" in text else ()
-    cuts = [m.start() for m in pieces if m.group() == ";"]
-    for end in (*cuts, len(text)):
-        if re.fullmatch(_BLANK, text[start:end], re.DOTALL) is None:
-            yield Piece(text, start, end)
-        start = end + 1
-
-
-def first_word(piece: Piece) -> str:
-    """Return the first word of a statement in upper case, empty when it starts with something else."""
-    found = _WORD.match(piece.sql)
-    return found.group(1).upper() if found else ""
-
-
-def split_explain(piece: Piece) -> tuple[Piece, bool]:
-    """Return what follows EXPLAIN [ANALYZE], and whether ANALYZE was there."""
-    found = _EXPLAIN.match(piece.sql)
-    assert found is not None, "only called for a statement that starts with EXPLAIN"
-    return Piece(piece.text, piece.start + found.end(), piece.end), found.group(1) is not None
 
 
 def parse(piece: Piece) -> Tree:
     """Return the tree of one statement, with the place of every node; raises `ParseError`."""
-    tokens = _tokenize(piece)
+    tokens = tokenize(piece)
     parser = Parser(dialect=_DUCKDB)
     parser.shift = piece.start
     try:
@@ -89,20 +39,15 @@ def parse(piece: Piece) -> Tree:
     if root is None:
         raise ParseError("There is no statement here.", Span(piece.start, piece.end))
     tree = tree_of(root)
-    _refuse_gaps(tokens, tree.nodes, piece)
     _place(tree.nodes, piece.start, tokens)
+    _refuse_empty_group(tree.nodes, piece)
     _mend_empty_formats(tree.nodes, piece.text)
-    return tree
+    return dataclasses.replace(tree, fault=dropped(tokens, tree.nodes, piece))
 
 
-def _refuse_gaps(tokens: Sequence[Token], nodes: Sequence[exp.Expr], piece: Piece) -> None:
-    """Raise for what is missing between commas and after GROUP BY, which sqlglot reads over."""
-    for sign, comma in itertools.pairwise(tokens):
-        if comma.token_type is TokenType.COMMA and sign.token_type in _BEFORE_AN_ITEM:
-            place = Span(piece.start + comma.start, piece.start + comma.end + 1)
-            raise ParseError('Syntax error at or near ",": an operand or a name is missing.', place)
+def _refuse_empty_group(nodes: Sequence[exp.Expr], piece: Piece) -> None:
     for node in nodes:
-        if isinstance(node, exp.Group) and not any(node.args.values()):
+        if type(node) is exp.Group and not any(node.args.values()):
             place = Span(piece.start, piece.end)
             raise ParseError("Syntax error: an operand is missing after GROUP BY.", place)
 
@@ -115,93 +60,6 @@ def _mend_empty_formats(nodes: Sequence[exp.Expr], text: str) -> None:
         layout, place = node.args["format"], span_of(node.this)
         if place is not None and layout.name == "None" and _EMPTY_NEXT.match(text, place.end):
             layout.set("this", "")
-
-
-def _tokenize(piece: Piece) -> list[Token]:
-    try:
-        tokens = _DUCKDB.tokenize(piece.sql)
-    except sqlglot.errors.TokenError as error:
-        start = _unterminated(piece)
-        what = "string or name" if start is not None else "token"
-        place = Span(piece.start if start is None else start, piece.end)
-        raise ParseError(f"Syntax error: a {what} does not end.", place) from error
-    for token in tokens:
-        if (
-            token.token_type is TokenType.NUMBER
-            and len(token.text) > MOST_DIGITS
-            and token.text.isdigit()
-        ):
-            place = Span(piece.start + token.start, piece.start + token.end + 1)
-            raise OutOfRange(f"The integer has {len(token.text):,} digits: 38 are the most.", place)
-    kinds = {token.token_type for token in tokens}
-    if TokenType.INTERVAL in kinds:
-        tokens = list(_cast_clock_intervals(tokens))
-    if TokenType.DCOLON in kinds:
-        tokens = list(_cast_typed_constants(tokens))
-    if not kinds.isdisjoint(_PLACEHOLDERS):
-        tokens = list(_number_placeholders(tokens))
-    return tokens
-
-
-def _unterminated(piece: Piece) -> int | None:
-    """Return where the quote or comment without an end starts."""
-    rest = _PIECE.sub(lambda m: " " * len(m.group()), piece.sql)
-    found = re.search(r"['\"]|/\*|\$\w*\$", rest)
-    return None if found is None else piece.start + found.start()
-
-
-def _cast_clock_intervals(tokens: list[Token]) -> Iterator[Token]:
-    """Make INTERVAL '1 day 01:30' a cast of the text: sqlglot drops what follows the first number and unit."""
-    for i, token in enumerate(tokens):
-        before = tokens[i - 1] if i else token
-        if token.token_type is TokenType.STRING and before.token_type is TokenType.INTERVAL:
-            clock = ":" in token.text
-            yield from (token, _cast_sign(token), before) if clock else (before, token)
-        elif (
-            token.token_type is not TokenType.INTERVAL
-            or i + 1 == len(tokens)
-            or tokens[i + 1].token_type is not TokenType.STRING
-        ):
-            yield token
-
-
-def _cast_typed_constants(tokens: list[Token]) -> Iterator[Token]:
-    """Make DATE '2024-01-31'::varchar a cast of the date: sqlglot would make a date of what the text is cast to."""
-    typed = False
-    for kind, text, sign in itertools.zip_longest(tokens, tokens[1:], tokens[2:]):
-        if typed:  # `kind` is the text, which has gone before its type
-            typed = False
-            continue
-        typed = (
-            sign is not None
-            and sign.token_type is TokenType.DCOLON
-            and text.token_type is TokenType.STRING
-            and kind.token_type in _TYPES
-        )
-        yield from (text, _cast_sign(text), kind) if typed else (kind,)
-
-
-def _cast_sign(token: Token) -> Token:
-    return Token(TokenType.DCOLON, "::", token.line, token.col, token.end, token.end)
-
-
-def _number_placeholders(tokens: Sequence[Token]) -> Iterator[Token]:
-    """Make $1, $2 ... of each `?`: their order in the tree is not the one in the text."""
-    count = 0
-    for token in tokens:
-        if token.text[:1] == "?" and token.token_type in _PLACEHOLDERS:
-            count += 1
-            place = token.line, token.col, token.start, token.start
-            yield Token(TokenType.PARAMETER, "$", *place)
-            yield Token(TokenType.NUMBER, str(count), *place)
-            if (
-                token.token_type is TokenType.QDCOLON
-            ):  # `?::INTEGER`, which is no operator in DuckDB
-                yield Token(
-                    TokenType.DCOLON, "::", token.line, token.col, token.start + 1, token.end
-                )
-        else:
-            yield token
 
 
 def _parse_error(error: sqlglot.errors.ParseError, tokens: list[Token], piece: Piece) -> ParseError:

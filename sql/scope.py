@@ -29,11 +29,14 @@ from fuseline.errors import (
 from fuseline.plan.expr import Column, ColumnRef, Expr
 from fuseline.plan.logical import Logical, Table
 
-from .parse import Piece, parse
+from .parse import parse
+from .pieces import Piece
 from .spans import span_of
 from .unread import Tree, use
 
 _NAMES_SHOWN = 8
+# What may stand before the name of a table, as in DuckDB with one database in memory.
+SCHEMAS = (("main",), ("memory",), ("memory", "main"), ("temp",), ("temp", "main"))
 
 
 class Catalog(Protocol):
@@ -65,6 +68,9 @@ class Relation:
     refused: Mapping[str, str] = field(
         default_factory=dict
     )  # lower-case name -> why it has no SQL type
+    in_catalog: bool = (
+        False  # a table or view under its own name, which may stand behind that of the schema
+    )
 
     @cached_property
     def by_name(self) -> dict[str, list[Column]]:
@@ -267,10 +273,16 @@ class Scope:
         name = names[-1].lower()
         if len(names) == 1 and name in self.merged:
             return self.merged[name]
-        relations = self.relations_named(names[:-1], span)
+        relations = self._named(names[:-1]) if len(names) > 1 else self.relations
         candidates = [(r, column) for r in relations for column in r.by_name.get(name, ())]
         if len(candidates) > 1:
-            choices = ", ".join(f'"{_qualified(r, names[-1])}"' for r, _ in candidates)
+            shown = dict.fromkeys(f'"{_qualified(r, names[-1])}"' for r, _ in candidates)
+            if len(shown) == 1:
+                raise AmbiguousName(
+                    f'Two tables of this query are called "{candidates[0][0].name}": give each an alias of its own.',
+                    span,
+                )
+            choices = ", ".join(shown)
             raise AmbiguousName(
                 f'The column "{names[-1]}" is ambiguous: name one of {choices}.', span
             )
@@ -282,14 +294,21 @@ class Scope:
         """Return the relations of this query that a prefix (`t`, `main.t`, nothing for all) selects."""
         if not prefix:
             return self.relations
-        name = prefix[-1].lower()
-        found = tuple(r for r in self.relations if (r.name or "").lower() == name)
+        found = self._named(prefix)
         if len(found) > 1:
             raise AmbiguousName(
                 f'Two tables of this query are called "{prefix[-1]}": give each an alias of its own.',
                 span,
             )
         return found
+
+    def _named(self, prefix: Sequence[str]) -> tuple[Relation, ...]:
+        name = prefix[-1].lower()
+        found = tuple(r for r in self.relations if (r.name or "").lower() == name)
+        if len(prefix) == 1:
+            return found
+        known = tuple(part.lower() for part in prefix[:-1]) in SCHEMAS
+        return tuple(r for r in found if known and r.in_catalog)
 
     def declared_name(self, names: Sequence[str]) -> str | None:
         """Return a column's name as its table spells it, None when it is no column of this query."""
@@ -312,8 +331,9 @@ class Scope:
             tables = [r for s in scopes for r in s.relations_named(names[:-1])]
             if not tables:
                 known = [r.name for s in scopes for r in s.relations if r.name]
+                shown = ".".join(names[:-1])
                 return UnknownName(
-                    f'There is no table "{names[-2]}" in this query.{suggestion(names[-2], known)}',
+                    f'There is no table "{shown}" in this query.{suggestion(names[-2], known)}',
                     span_of(parts[-2]) or span,
                 )
             known = [name for r in tables for name, _ in r.columns]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from fuseline.errors import InvalidQuery, UnknownName, Unsupported, nearest
+from fuseline.errors import AmbiguousName, InvalidQuery, UnknownName, Unsupported, nearest
 from fuseline.plan.expr import Column, ColumnRef, Expr
 
 from .names import result_name
@@ -24,6 +24,7 @@ class SelectItem:
     name: str
     node: exp.Expr
     column: Column | None = None
+    aliased: bool = False
 
     def bind(self, scope: Scope) -> Expr:
         if self.column is not None:
@@ -36,6 +37,7 @@ def select_list(node: exp.Select, scope: Scope) -> list[SelectItem]:
     items: list[SelectItem] = []
     for item in node.expressions:
         if isinstance(item, exp.Star):
+            refuse_double_names(scope.relations, item)
             _check_types(item, scope.relations, item)
             items += _star(item, scope.star, item, scope)
         elif isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
@@ -44,10 +46,25 @@ def select_list(node: exp.Select, scope: Scope) -> list[SelectItem]:
             items += _star(item.this, table.columns, item, scope)
         elif isinstance(item, exp.Alias):
             use(item, item.args["alias"])
-            items.append(SelectItem(item.alias, item.this))
+            items.append(SelectItem(item.alias, item.this, aliased=True))
         else:
             items.append(_unnamed(item, scope))
     return items
+
+
+def output_places(items: Sequence[SelectItem], outputs: Sequence[Expr]) -> dict[str, int]:
+    """Return the outputs that a name in ORDER BY stands for, by the lower-case name.
+
+    The last of equal aliases goes before names without AS, of which several of one name stand for none unless they are one column.
+    """
+    aliases = {item.name.lower(): i for i, item in enumerate(items) if item.aliased}
+    plain: dict[str, int] = {}
+    several: set[str] = set()
+    for i, item in enumerate(items):
+        first = plain.setdefault(item.name.lower(), i)
+        if outputs[first] != outputs[i]:
+            several.add(item.name.lower())
+    return {name: i for name, i in plain.items() if name not in several} | aliases
 
 
 def _unnamed(node: exp.Expr, scope: Scope) -> SelectItem:
@@ -72,6 +89,25 @@ def _table_named(node: exp.Column, scope: Scope) -> Relation:
         )
     use(node, *node.parts)
     return tables[0]
+
+
+def refuse_double_names(relations: Sequence[Relation], star: exp.Expr) -> bool:
+    """Raise `AmbiguousName` where * would give a column twice under one name with its table; returns False."""
+    if len({(r.name or "").lower() for r in relations}) == len(relations):
+        return False
+    seen: set[tuple[str, str]] = set()
+    for relation in relations:
+        if relation.name is None:
+            continue
+        names = {(relation.name.lower(), name) for name in relation.by_name}
+        for table, column in sorted(names & seen):
+            raise AmbiguousName(
+                f'Two tables of this query are called "{table}" and have a column "{column}": '
+                "give each an alias of its own.",
+                span_of(star),
+            )
+        seen |= names
+    return False
 
 
 def _check_types(star: exp.Star, relations: Sequence[Relation], node: exp.Expr) -> None:

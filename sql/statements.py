@@ -19,7 +19,7 @@ from fuseline.plan.statements import (
 )
 
 from .constants import plain_constant
-from .parse import Piece, first_word, split_explain
+from .pieces import Piece, first_word, split_explain
 from .scope import Scope
 from .table_statements import create, drop, insert
 from .unread import use

@@ -33,8 +33,8 @@ from fuseline.plan.types import DataType
 from .bind_table import unique_names
 from .bind_values import bind_values
 from .data_types import data_type
-from .parse import Piece
-from .scope import Scope
+from .pieces import Piece
+from .scope import SCHEMAS, Scope
 from .spans import span_of
 from .unread import use, use_all
 
@@ -168,14 +168,12 @@ def _renamed(plan: Logical, names: list[str], node: exp.Expr) -> Logical:
 
 
 def _table_name(node: exp.Expr) -> str:
-    schema = node.args.get("db")
-    if schema is not None and schema.name.lower() not in ("main", "temp"):
-        raise UnknownName(
-            f'There is no schema "{schema.name}": all tables are in main.', span_of(node)
-        )
-    use(node, node.this)
-    if schema is not None:
-        use(schema)
+    assert isinstance(node, exp.Table)
+    schema = tuple(part.name.lower() for part in node.parts[:-1])
+    if schema and schema not in SCHEMAS:
+        shown = ".".join(part.name for part in node.parts[:-1])
+        raise UnknownName(f'There is no schema "{shown}": all tables are in main.', span_of(node))
+    use(node, *node.parts)
     return node.name
 
 

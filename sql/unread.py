@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel
 
-from fuseline.errors import Span, Unsupported
+from fuseline.errors import ParseError, Span, Unsupported
 
 from .spans import span_of
 
@@ -86,6 +86,7 @@ class Tree:
 
     nodes: Sequence[exp.Expr]
     unread: Sequence[tuple[exp.Expr, str]]
+    fault: ParseError | None = None  # of a token that is no part of the tree
 
     @property
     def root(self) -> exp.Expr:
@@ -121,7 +122,9 @@ def use_all(root: exp.Expr) -> None:
 
 
 def refuse_unused(tree: Tree) -> None:
-    """Raise `Unsupported` for the first part of a bound statement that nobody used."""
+    """Raise `Unsupported` for the first part of a bound statement that nobody used, `ParseError` for a token of no part."""
+    if tree.fault is not None:
+        raise tree.fault
     for node in tree.nodes:
         if not node.meta_get("used"):
             if not isinstance(node, exp.CTE):

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 import fuseline
-from fuseline.errors import InvalidQuery, ParseError, Unsupported
+from fuseline.errors import (
+    AmbiguousName,
+    ConversionError,
+    InvalidQuery,
+    ParseError,
+    UnknownName,
+    Unsupported,
+)
 from tests.compare import assert_same_as_duckdb
 from tests.marks import assert_marks
 
@@ -18,7 +25,43 @@ REFUSED = [
     (Unsupported, "select '2024-01-01 10:00:00.5'::timestamp(^0^)", "TIMESTAMP(6) alone"),
     (Unsupported, "create table w (x timestamp(^3^))", "TIMESTAMP(6) alone"),
     (Unsupported, "from ^range(3)^ with ordinality", "ORDINALITY"),
-    (InvalidQuery, "select ^count(distinct *)^ from t", "count(*) alone"),
+    (InvalidQuery, "select count(distinct ^*^) from t", "name the columns"),
+    (ParseError, "from range(1, 2, 3, ^4^)", "Syntax error"),
+    (ParseError, "from range(1, 2, 3, ^null^)", "Syntax error"),
+    (ParseError, "from t join u using (^t^.i)", "Syntax error"),
+    (ParseError, "select ^'j'^: 42", "AS is missing"),
+    (ParseError, "select 'a' ^'b'^", "Syntax error"),
+    (ParseError, "select 1 ^offset^", "a word of the grammar"),
+    (ParseError, "from t ^offset^", "a word of the grammar"),
+    (ParseError, "select i from t ^desc^", "a word of the grammar"),
+    (ParseError, "select 1 ^day^", "a word of the grammar"),
+    (ParseError, "select 1 ^as^", "Syntax error"),
+    (ParseError, "select (select 1 ^as^), 2", "Syntax error"),
+    (ParseError, "select 1 ^in^", "Syntax error"),
+    (ParseError, "select ^1e^", "digits are missing"),
+    (ConversionError, "select interval ^'5 day' hour^", "a unit of its own"),
+    (InvalidQuery, "select distinct on (^'x'^) i from t", "A constant in DISTINCT ON"),
+    (InvalidQuery, "select distinct on (^1.5^) i from t", "A constant in DISTINCT ON"),
+    (AmbiguousName, "select ^*^ from t a, u a", 'called "a" and have a column "i"'),
+    (AmbiguousName, "select ^a.i^ from t a, u a", 'called "a"'),
+    (AmbiguousName, "select t.i, u.i from t, u order by ^i^", '"i" is ambiguous'),
+    (UnknownName, "select nosuch.^t^.i from t", 'no table "nosuch.t"'),
+    (UnknownName, "select main.^a^.i from t a", 'no table "main.a"'),
+    (UnknownName, "from nosuch.main.^t^", 'no table "nosuch.main.t"'),
+    (UnknownName, "drop table ^nosuch.main.t^", 'no schema "nosuch.main"'),
+]
+ANSWERED = [
+    "select 1e2+1 as a, 1e2-1e1+2 as b, 1e2 +1 as c, 1e+2+1 as d, 5-1e-2-1 as e",
+    "select i from t where i < 1e0+1",
+    'select i as offset, i as "order" from t',
+    "select t.i as left, main.t.s, memory.main.t.d from t",
+    "select 1 from t a, u a",
+    "select a.s, a.n from t a, u a",
+    "select -t.i as i, u.i from t, u order by i, u.i",
+    "select u.i, -t.i as i from t, u order by i, u.i",
+    "select i as x, -i as x from t order by x",
+    "select t.i from t, u order by i, n",
+    "select i as x, -i as x from t union all select 1, 1 order by x, 2",
 ]
 
 
@@ -50,3 +93,8 @@ def test_a_table_with_no_data_is_empty(words: str) -> None:
 
 def test_microseconds_are_what_a_timestamp_keeps() -> None:
     assert_same_as_duckdb("select '2024-01-01 10:00:00.123456'::timestamp(6) as x")
+
+
+@pytest.mark.parametrize("query", ANSWERED)
+def test_it_answers(query: str) -> None:
+    assert_same_as_duckdb(query, setup=SETUP)

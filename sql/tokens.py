@@ -1,0 +1,171 @@
+"""A statement's text as tokens that sqlglot's parser reads as DuckDB's does."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+
+import sqlglot.errors
+from sqlglot import Token, TokenType
+from sqlglot.dialects.duckdb import DuckDB
+
+from fuseline.errors import ConversionError, OutOfRange, ParseError, Span
+from fuseline.plan.functions.dates import PARTS
+
+from .pieces import Piece, unterminated
+
+_DUCKDB = DuckDB()
+MOST_DIGITS = 1000  # Python refuses to read integers of more than 4300
+_PLACEHOLDERS = (TokenType.PLACEHOLDER, TokenType.QDCOLON)
+_TYPES = DuckDB.Parser.TYPE_TOKENS - {TokenType.INTERVAL}
+_SIGN_IN_NUMBER = re.compile(r"(?<=\d)[+-]")  # 1e2+1; the sign of 1e+2 has the e before it
+_NO_EXPONENT = re.compile(r".*[eE]")
+
+
+def tokenize(piece: Piece) -> list[Token]:
+    tokens = _tokens(piece, piece.sql)
+    for token in tokens:
+        if (
+            token.token_type is TokenType.NUMBER
+            and len(token.text) > MOST_DIGITS
+            and token.text.isdigit()
+        ):
+            place = Span(piece.start + token.start, piece.start + token.end + 1)
+            raise OutOfRange(f"The integer has {len(token.text):,} digits: 38 are the most.", place)
+    kinds = {token.token_type for token in tokens}
+    if TokenType.NUMBER in kinds:
+        tokens = _split_numbers(tokens, piece)
+    if TokenType.INTERVAL in kinds:
+        _refuse_two_units(tokens, piece)
+        tokens = list(_cast_clock_intervals(tokens))
+    if TokenType.DCOLON in kinds:
+        tokens = list(_cast_typed_constants(tokens))
+    if not kinds.isdisjoint(_PLACEHOLDERS):
+        tokens = list(_number_placeholders(tokens))
+    return tokens
+
+
+def _tokens(piece: Piece, text: str) -> list[Token]:
+    try:
+        return list(_DUCKDB.tokenize(text))
+    except sqlglot.errors.TokenError as error:
+        place = unterminated(piece)
+        what = "token" if place is None else "string or name"
+        place = place or Span(piece.start, piece.end)
+        raise ParseError(f"Syntax error: a {what} does not end.", place) from error
+
+
+def _split_numbers(tokens: list[Token], piece: Piece) -> list[Token]:
+    """Cut 1e2+1 into three tokens, of which sqlglot makes one: it reads the text again, with a blank before the sign."""
+    blanks: list[int] = []
+    text = piece.sql
+    while True:
+        signs = [
+            found.start()
+            for token in tokens
+            if token.token_type is TokenType.NUMBER
+            and (found := _SIGN_IN_NUMBER.search(text, token.start, token.end + 1))
+        ]
+        if not signs:
+            break
+        sign = signs[0]
+        text = f"{text[:sign]} {text[sign:]}"
+        blanks.append(sign - len(blanks))
+        tokens = _tokens(piece, text)
+    if blanks:
+        tokens = [_moved(token, blanks) for token in tokens]
+    for token in tokens:
+        if token.token_type is TokenType.NUMBER and _NO_EXPONENT.fullmatch(token.text):
+            place = Span(piece.start + token.start, piece.start + token.end + 1)
+            raise ParseError(f'"{token.text}" is no number: digits are missing after the e.', place)
+    return tokens
+
+
+def _moved(token: Token, blanks: Sequence[int]) -> Token:
+    """Return a token with its place in the text without the blanks, which stand before the characters `blanks`."""
+    start = token.start
+    for count, blank in enumerate(blanks):
+        start -= token.start > blank + count
+    shift = token.start - start
+    return Token(
+        token.token_type,
+        token.text,
+        token.line,
+        token.col,
+        start,
+        token.end - shift,
+        token.comments,
+    )
+
+
+def _refuse_two_units(tokens: Sequence[Token], piece: Piece) -> None:
+    """Raise for INTERVAL '5 day' hour, of which sqlglot makes five days that are called hour."""
+    for word, text, unit in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if (
+            word.token_type is TokenType.INTERVAL
+            and text.token_type is TokenType.STRING
+            and unit.text.lower() in PARTS
+            and unit.token_type is not TokenType.IDENTIFIER
+            and any(c.isalpha() for c in text.text)
+            and any(c.isdigit() for c in text.text)
+        ):
+            place = Span(piece.start + text.start, piece.start + unit.end + 1)
+            raise ConversionError(
+                f"'{text.text}' cannot be read as a number of {PARTS[unit.text.lower()]}s: it has a unit of its own.",
+                place,
+            )
+
+
+def _cast_clock_intervals(tokens: list[Token]) -> Iterator[Token]:
+    """Make INTERVAL '1 day 01:30' a cast of the text: sqlglot drops what follows the first number and unit."""
+    for i, token in enumerate(tokens):
+        before = tokens[i - 1] if i else token
+        if token.token_type is TokenType.STRING and before.token_type is TokenType.INTERVAL:
+            clock = ":" in token.text
+            yield from (token, _cast_sign(token), before) if clock else (before, token)
+        elif (
+            token.token_type is not TokenType.INTERVAL
+            or i + 1 == len(tokens)
+            or tokens[i + 1].token_type is not TokenType.STRING
+        ):
+            yield token
+
+
+def _cast_typed_constants(tokens: list[Token]) -> Iterator[Token]:
+    """Make DATE '2024-01-31'::varchar a cast of the date: sqlglot would make a date of what the text is cast to."""
+    typed = False
+    for kind, text, sign in itertools.zip_longest(tokens, tokens[1:], tokens[2:]):
+        if typed:  # `kind` is the text, which has gone before its type
+            typed = False
+            continue
+        typed = (
+            sign is not None
+            and sign.token_type is TokenType.DCOLON
+            and text.token_type is TokenType.STRING
+            and kind.token_type in _TYPES
+        )
+        yield from (text, _cast_sign(text), kind) if typed else (kind,)
+
+
+def _cast_sign(token: Token) -> Token:
+    return Token(TokenType.DCOLON, "::", token.line, token.col, token.end, token.end)
+
+
+def _number_placeholders(tokens: Sequence[Token]) -> Iterator[Token]:
+    """Make $1, $2 ... of each `?`: their order in the tree is not the one in the text."""
+    count = 0
+    for token in tokens:
+        if token.text[:1] == "?" and token.token_type in _PLACEHOLDERS:
+            count += 1
+            place = token.line, token.col, token.start, token.start
+            yield Token(TokenType.PARAMETER, "$", *place)
+            yield Token(TokenType.NUMBER, str(count), *place)
+            if (
+                token.token_type is TokenType.QDCOLON
+            ):  # `?::INTEGER`, which is no operator in DuckDB
+                yield Token(
+                    TokenType.DCOLON, "::", token.line, token.col, token.start + 1, token.end
+                )
+        else:
+            yield token
