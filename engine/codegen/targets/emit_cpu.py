@@ -30,7 +30,7 @@ def source(program: Program, description: str) -> str:
     """Return the kernel's file.
 
     The function takes start, end, the code arrays and validity bitmaps of columns, the buffers of indexes, scalars, tables,
-    then out_i and out_f of shape (accumulators, groups); it returns whether the answer is in doubt.  With hashed groups it
+    then out_i and out_f of shape (accumulators, groups), which carry over from call to call; it returns whether the answer is in doubt.  With hashed groups it
     takes a table (`hash_groups`) before these and returns the row that it stopped at, which is `end` unless the table is
     full.  One that lists rows takes an array of row numbers for each relation instead, and returns how many it would have
     written, were these large enough, or -1 when they are in doubt.  A selection takes an array of truth values, one a row.
@@ -49,7 +49,7 @@ def source(program: Program, description: str) -> str:
         made = program.ranking
         body.append(f"rank_rows({made.codes}, {made.ranks}, start, end, {made.step})")
     if registers:
-        body += [f"a{i} = {_identity(program, i)}" for i in range(len(program.accumulators))]
+        body += [f"a{i} = {array}[{at}, 0]" for i, (array, at) in enumerate(slots)]
     if program.rows_out:
         body += ["count = np.uint64(0)", f"capacity = np.uint64(out_row{program.rows_out[0]}.size)"]
     body += _loop(program)

@@ -16,6 +16,7 @@ from ..groups.accumulate import FOLDS
 from ..steps import Program
 from .compiler import Signature
 from .emit import accumulator_slots
+from .pace import Pace
 
 EMPTY = -1  # group numbers are not negative
 SLOTS = 1 << 12  # of a table to begin with
@@ -71,14 +72,17 @@ def fill(
     again: bool = False,
 ) -> HashTable:
     """Return the groups of a range of rows; `again`: a full table has no row to go on from."""
-    table = new_table(SLOTS, blank)
-    while True:
-        stop = kernel(start, end, table.keys, table.state, table.out_i, table.out_f)
-        if stop >= end:
-            return table
+    table, first, pace = new_table(SLOTS, blank), start, Pace()
+    while start < end:
+        goal = pace.end(start, end)
+        stop = kernel(start, goal, table.keys, table.state, table.out_i, table.out_f)
+        pace.done()
+        if stop >= goal:
+            start = goal
+            continue
         larger = new_table(len(table.keys) * GROWTH, blank)
         if again:
-            table = larger
+            table, start = larger, first
             continue
         start = stop
         used = table.used
@@ -88,6 +92,7 @@ def fill(
         larger.out_f[:, slots] = table.out_f[:, used]
         larger.state[1] = table.state[1]
         table = larger
+    return table
 
 
 def merge(

@@ -17,6 +17,7 @@ from typing import Literal as OneOf
 
 import numpy as np
 
+from ... import stopping
 from ..groups.accumulate import FOLDS
 from ..loop import Machine
 from ..steps import Program
@@ -26,6 +27,7 @@ from .emit import accumulator_slots
 from .hash_groups import PLACE_KEYS, PLACE_SIGNATURE, HashTable, fill, merge
 from .kernel_files import KernelFile, kernel_file
 from .native import Kernel
+from .pace import Pace, in_steps
 from .shapes import Files, shape
 from .sparse_groups import COPY_GROUPS, COPY_SIGNATURE, Met, merged, met
 
@@ -173,7 +175,7 @@ def run(
 
     def part(bounds: tuple[int, int]) -> tuple[list[Any], bool]:
         out_i, out_f = _blank(program, groups)
-        doubt = over(*bounds, out_i, out_f)
+        doubt = in_steps(over, *bounds, out_i, out_f)
         arrays = {"out_i": out_i, "out_f": out_f}
         return [arrays[a][at] for a, at in slots], bool(doubt)
 
@@ -198,7 +200,7 @@ def _run_sparse(
 
     def part(bounds: tuple[int, int]) -> tuple[Met, bool]:
         out_i, out_f = _blank(program, groups)
-        doubt = over(*bounds, out_i, out_f)
+        doubt = in_steps(over, *bounds, out_i, out_f)
         rows = None if program.repeats else bounds[1] - bounds[0]
         return met(copy, program, out_i, out_f, rows), bool(doubt)
 
@@ -216,7 +218,7 @@ def select_rows(
     selected = np.empty(rows, np.bool_)
 
     def choose(bounds: tuple[int, int]) -> int:
-        doubt = over(*bounds, selected)
+        doubt = in_steps(over, *bounds, selected)
         return -1 if doubt else int(np.count_nonzero(selected[slice(*bounds)]))
 
     counts = _each(choose, ranges)
@@ -247,8 +249,7 @@ def list_rows(
     """Return the row numbers that a kernel lists, an int32 array for each of `rows_out`, or None when they are in doubt."""
     over = kernel.over(_arguments(program, columns, memory))
 
-    def part(bounds: tuple[int, int]) -> list[Any] | None:
-        start, end = bounds
+    def listed(start: int, end: int) -> list[Any] | None:
         room = max(end - start, ROOM)
         while True:
             found = [np.empty(room, np.int32) for _ in program.rows_out]
@@ -259,7 +260,17 @@ def list_rows(
                 return [array[:count] for array in found]
             room = count
 
-    parts = each_range(part, rows, threads)
+    def part(bounds: tuple[int, int]) -> list[list[Any] | None]:
+        (start, last), pace = bounds, Pace()
+        pieces = [] if start < last else [listed(start, last)]
+        while start < last:
+            end = pace.end(start, last)
+            pieces.append(listed(start, end))
+            start = end
+            pace.done()
+        return pieces
+
+    parts = [piece for pieces in each_range(part, rows, threads) for piece in pieces]
     lists = [p for p in parts if p is not None]
     if len(lists) < len(parts):
         return None
@@ -296,7 +307,9 @@ def _bounds(rows: int, threads: int, deterministic: bool) -> list[int]:
 
 
 def _each(work: Callable[[Any], Any], ranges: list[Any]) -> list[Any]:
-    return [work(ranges[0])] if len(ranges) == 1 else list(_pool().map(work, ranges))
+    if len(ranges) == 1:
+        return [work(ranges[0])]
+    return list(_pool().map(stopping.carried(work), ranges))
 
 
 def _blank(program: Program, groups: int) -> tuple[Any, Any]:

@@ -11,6 +11,7 @@ from ..indexes import Buffer, Form, Index
 from ..steps import Program
 from .host import Function, each_range, run
 from .index_checks import cpu_kernel
+from .pace import in_steps
 
 REPEATED = 2  # the accumulator of a build that counts repeated keys
 
@@ -53,4 +54,4 @@ def _repeats(index: Index, kernel: Function, memory: dict[str, Any], threads: in
     check = cpu_kernel(kernel.file.path.parent)
     heads, links, numbers, *_ = (memory[b.name] for b in index.buffers)
     over = check.over([heads, links, numbers])
-    return sum(each_range(lambda bounds: over(*bounds), index.slots, threads))
+    return sum(each_range(lambda bounds: in_steps(over, *bounds), index.slots, threads))
