@@ -101,10 +101,14 @@ def literal(value: object, span: Span | None = None) -> Literal:
             check_text(value, "A text")
             return Literal(value, VARCHAR, span)
         case datetime() if value.tzinfo is None:
+            if getattr(value, "nanosecond", 0):  # of pandas' Timestamp
+                raise _nanoseconds(value)
             return Literal(value, TIMESTAMP, span)
         case date() if not isinstance(value, datetime):
             return Literal(value, DATE, span)
         case timedelta():
+            if getattr(value, "nanoseconds", 0):  # of pandas' Timedelta
+                raise _nanoseconds(value)
             micros = value.seconds * 1_000_000 + value.microseconds
             return Literal(Interval(0, value.days, micros), INTERVAL, span)
         case Interval():
@@ -117,12 +121,21 @@ def literal(value: object, span: Span | None = None) -> Literal:
 
 
 def _from_numpy(value: object) -> object:
-    """Return the Python value of a NumPy scalar; nanoseconds are cut to microseconds."""
+    """Return the Python value of a NumPy scalar; raises `TypeMismatch` for nanoseconds that are no whole microseconds."""
     if type(value).__name__ in ("datetime64", "timedelta64"):
         unit = str(value.dtype)  # type: ignore[attr-defined]
         coarse = unit if unit.endswith("[D]") else f"{type(value).__name__}[us]"
-        return value.astype(coarse).item()  # type: ignore[attr-defined]
+        cut = value.astype(coarse)  # type: ignore[attr-defined]
+        if cut.item() is not None and cut != value:  # NaT is not equal to itself
+            raise _nanoseconds(value)
+        return cut.item()
     return value.item()  # type: ignore[attr-defined]
+
+
+def _nanoseconds(value: object) -> TypeMismatch:
+    return TypeMismatch(
+        f"{value} has nanoseconds, of which TIMESTAMP and INTERVAL have no digits: round it."
+    )
 
 
 def integer(value: int, span: Span | None = None) -> Literal:

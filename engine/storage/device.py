@@ -15,6 +15,7 @@ from ..errors import TypeMismatch
 from ..plan import types as t
 from ..plan.statistics import TableStatistics
 from ..plan.types import DataType
+from .device_timestamps import check_device_timestamps
 from .device_utf8 import check_device_text
 from .memory import MemoryTable, distinct_names
 
@@ -69,7 +70,7 @@ class DeviceTable(MemoryTable):
     def column(self, name: str) -> pa.ChunkedArray:
         return self._host.column(name)
 
-    def _check_text(self, name: str, what: str) -> None:
+    def _check_values(self, name: str, what: str) -> None:
         check_device_text(self.device_columns[name], what)
 
     def appended(self, rows: pa.Table) -> MemoryTable:
@@ -103,6 +104,7 @@ def _physical(name: str, column: plc.Column) -> tuple[plc.Column, DataType]:
             column = plc.unary.cast(column, plc.DataType(plc.TypeId.DECIMAL64, -scale))
         return column, data_type
     if kind in _OTHER_TIMESTAMPS:
+        check_device_timestamps(column, f'The column "{name}"')
         return plc.unary.cast(column, plc.DataType(plc.TypeId.TIMESTAMP_MICROSECONDS)), t.TIMESTAMP
     if kind not in _TYPES:
         raise TypeMismatch(

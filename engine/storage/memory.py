@@ -15,6 +15,7 @@ from ..plan.statistics import ColumnStatistics, TableStatistics
 from ..plan.types import DataType, from_arrow
 from .bounds import Bounds, trusted
 from .statistics import LazyColumns, merge
+from .timestamps import check_timestamps
 from .utf8 import check_utf8
 
 MOST_CHUNKS = 64  # an INSERT adds a chunk to each column; beyond this they are joined
@@ -26,7 +27,7 @@ class MemoryTable:
     """One version of a table in memory; INSERT makes the next one and queries that run keep theirs.
 
     `unsupported` gives for columns whose type has no SQL type the reason, as in `ParquetTable`; `checked` are the columns of which
-    is known that their text is UTF-8.
+    is known that their text is UTF-8 and their timestamps are microseconds.
     """
 
     def __init__(self, name: str, data: pa.Table) -> None:
@@ -54,15 +55,16 @@ class MemoryTable:
     def column(self, name: str) -> pa.ChunkedArray:
         return self.data.column(name)
 
-    def check_text(self, name: str) -> None:
-        """Raise `DataError` where a column has strings that are not UTF-8; looks once."""
+    def check_values(self, name: str) -> None:
+        """Raise `DataError` where a column has strings that are not UTF-8, or nanoseconds; looks once."""
         if name not in self.checked:
-            self._check_text(name, f'The column "{name}" of "{self.name}"')
+            self._check_values(name, f'The column "{name}" of "{self.name}"')
             self.checked.add(name)
 
-    def _check_text(self, name: str, what: str) -> None:
+    def _check_values(self, name: str, what: str) -> None:
         for chunk in self.data.column(name).chunks:
             check_utf8(chunk, what)
+            check_timestamps(chunk, what)
 
     def appended(self, rows: pa.Table) -> MemoryTable:
         """Return the next version of the table; `rows` has its columns in their order, in the types of results.
@@ -71,8 +73,10 @@ class MemoryTable:
         """
         data = self.data
         if data.schema != rows.schema:
+            for name in self.types:
+                self.check_values(name)
             arrays = [
-                column.cast(field.type, safe=not pa.types.is_timestamp(field.type))
+                column.cast(field.type)
                 for column, field in zip(data.columns, rows.schema, strict=True)
             ]
             data = pa.table(arrays, schema=rows.schema)

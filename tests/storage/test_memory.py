@@ -54,7 +54,7 @@ def test_appending_to_other_representations_of_a_type():
         {
             "s": pa.array(["x", None]).dictionary_encode(),
             "l": pa.array(["y", "z"], pa.large_string()),
-            "t": pa.array([1_001, None], pa.timestamp("ns")),
+            "t": pa.array([1_000, None], pa.timestamp("ns")),
         }
     )
     rows = pa.table(

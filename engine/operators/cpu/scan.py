@@ -26,6 +26,7 @@ from ...storage.decode import codes_of, decode
 from ...storage.footers import unreadable
 from ...storage.memory import MemoryTable
 from ...storage.parquet import ParquetTable
+from ...storage.timestamps import INT96_UNIT, check_timestamps
 from ...storage.utf8 import check_utf8
 from ..context import Context
 from .table import Table, combine, concat_arrays, physical_type, to_physical
@@ -85,7 +86,7 @@ def _from_memory(node: p.MemoryScan, source: str, context: Context) -> pa.Array:
     assert isinstance(table, MemoryTable)
     array = context.cache.get(CacheKey(table.identity, None, source, DEVICE))
     if array is None:
-        table.check_text(source)
+        table.check_values(source)
         array = to_physical(table.column(source), table.types[source])
         context.check()
     return array
@@ -182,7 +183,7 @@ def _read(
     found: dict[str, pa.Array] = {}
     with ThreadPoolExecutor(max(1, context.threads)) as pool:
         pending: list[tuple[list[str], list[Future[list[pa.Array]]]]] = [
-            (task, [pool.submit(_read_part, table, part, task, dictionaries) for part in parts])
+            (task, [pool.submit(read_part, table, part, task, dictionaries) for part in parts])
             for task in tasks
             if task
         ]
@@ -230,7 +231,7 @@ def _parts(table: ParquetTable, chosen: Sequence[RowGroups], least: int) -> list
     return parts
 
 
-def _read_part(
+def read_part(
     table: ParquetTable, part: RowGroups, sources: Sequence[str], dictionaries: set[str]
 ) -> list[pa.Array]:
     """Read columns of some row groups of one file, in physical form; raises `DataError`."""
@@ -243,6 +244,7 @@ def _read_part(
                 source,
                 metadata=table.footers[part.file],
                 read_dictionary=[table.parquet_names[s] for s in sources if s in dictionaries],
+                coerce_int96_timestamp_unit=INT96_UNIT,
             ) as reader,
         ):
             data = reader.read_row_groups(list(part.groups), columns=names, use_threads=False)
@@ -255,8 +257,11 @@ def _read_part(
 
 def _checked(data: pa.Table, table: ParquetTable, source: str, path: str) -> pa.Array:
     name = table.parquet_names[source]
+    what = f'The column "{name}" of the file "{path}"'
+    for chunk in data.column(name).chunks:
+        check_timestamps(chunk, what)
     array = to_physical(data.column(name), table.types[source])
-    check_utf8(array, f'The column "{name}" of the file "{path}"')
+    check_utf8(array, what)
     return array
 
 

@@ -23,12 +23,15 @@ from ...settings import set_default
 from ...storage.cache import CacheKey, encoded_key
 from ...storage.device import DeviceTable
 from ...storage.device_decode import codes_of, decode_on_device
+from ...storage.device_timestamps import check_device_timestamps
 from ...storage.device_utf8 import check_device_text
 from ...storage.encodings import Dictionary, EncodedColumn
 from ...storage.footers import unreadable
 from ...storage.memory import MemoryTable
 from ...storage.parquet import ParquetTable
+from ...storage.timestamps import is_int96
 from ..context import Context
+from ..cpu.scan import read_part
 from .columns import cast, empty, null_column
 from .compact import CompactText
 from .device import is_out_of_memory, on_device, synchronize
@@ -155,7 +158,7 @@ def _bytes(columns: Mapping[str, Held]) -> int:
 
 
 def _held_in_memory(table: MemoryTable, source: str, context: Context) -> Held | None:
-    table.check_text(source)
+    table.check_values(source)
     if isinstance(table, DeviceTable):
         return table.device_columns[source]
     return context.cache.get(CacheKey(table.identity, None, source, DEVICE))
@@ -246,6 +249,7 @@ def _read(
         for share in _shares(table, chosen, len(from_files)):
             read = _read_share(table, from_files, share, stream)
             for source, column in zip(from_files, read, strict=True):
+                check_device_timestamps(column, _whence(table, source, share))
                 made = cast(column, device_type(table.types[source]))
                 check_device_text(made, _whence(table, source, share), stream)
                 parts[source].append(made)
@@ -307,7 +311,25 @@ def _same_columns(table: ParquetTable, one: RowGroups, other: RowGroups) -> bool
 def _read_share(
     table: ParquetTable, sources: Sequence[str], share: Sequence[RowGroups], stream: Any
 ) -> list[plc.Column]:
-    """Read columns of some row groups, and wait for the stream if one is given; raises `DataError`, naming the file."""
+    """Read columns of some row groups, and wait for the stream if one is given; raises `DataError`, naming the file.
+
+    Arrow reads INT96, of which libcudf would make nanoseconds, which wrap.
+    """
+    found: dict[str, plc.Column] = {}
+    for source in sources:
+        if is_int96(table, source, share[0].file):
+            arrays = [read_part(table, part, (source,), set())[0] for part in share]
+            found[source] = to_device(pa.chunked_array(arrays), table.types[source])
+    others = [s for s in sources if s not in found]
+    if others:
+        read = _read_on_device(table, others, share, stream)
+        found |= dict(zip(others, read, strict=True))
+    return [found[source] for source in sources]
+
+
+def _read_on_device(
+    table: ParquetTable, sources: Sequence[str], share: Sequence[RowGroups], stream: Any
+) -> list[plc.Column]:
     names = [table.parquet_names[s] for s in sources]
     paths = [table.files[part.file].path for part in share]
     parquet = plc.io.parquet
