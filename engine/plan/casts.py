@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..errors import Span, TypeMismatch
+from ..errors import ConversionError, Span, TypeMismatch
 from .coercion import castable, common, common_pair
 from .expr import Cast, Expr, Literal
 from .literals import BeyondPython, convert
@@ -102,13 +102,20 @@ def _is_integer_literal(expr: Expr) -> bool:
 
 
 def coerce(expr: Expr, target: DataType) -> Expr:
-    """Return `expr` as `target`: the same object, a converted literal, or an implicit cast."""
+    """Return `expr` as `target`: the same object, a converted literal, or an implicit cast.
+
+    Text that is no value of `target` stays a cast, which fails when a row meets it.
+    """
     if expr.type == target:
         return expr
     if isinstance(expr, Literal):
         try:
             value = convert(expr.value, expr.type, target, expr.span)
         except BeyondPython:
+            return Cast(expr, target, span=expr.span)
+        except ConversionError:
+            if not is_text_literal(expr):
+                raise
             return Cast(expr, target, span=expr.span)
         return Literal(value, target, expr.span)
     if not castable(expr.type, target):
@@ -138,6 +145,8 @@ def cast(
     """
     span = span or expr.span
     if not castable(expr.type, target):
+        if safe:  # NULL for each value, as in DuckDB
+            return Literal(None, target, span)
         raise TypeMismatch(f"{expr.type} cannot be cast to {target}.", span)
     if expr.type == target or (isinstance(expr, Literal) and expr.value is None):
         return (

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 from ..errors import InvalidQuery, OutOfRange
-from .expr import Call, Case, Expr, Literal
+from .expr import Call, Case, Cast, Expr, Literal
+from .literals import convert
 from .types import BOOLEAN, VARCHAR
 
 _FIRST = {  # position of the first argument that has to be a constant
@@ -24,7 +26,11 @@ LARGEST_GROUP = 9
 
 def checked(call: Call) -> Expr:
     """Return a call whose constant arguments are constants of allowed values, or what it is without them."""
-    for arg in call.args[_FIRST.get(call.function, len(call.args)) :]:
+    first = _FIRST.get(call.function, len(call.args))
+    if first < len(call.args):
+        rest = tuple(constant(arg) for arg in call.args[first:])
+        call = dataclasses.replace(call, args=(*call.args[:first], *rest))
+    for arg in call.args[first:]:
         if not isinstance(arg, Literal):
             raise InvalidQuery(f"This argument of {call.function} has to be a constant.", arg.span)
     if call.function not in _OPTIONS:
@@ -33,6 +39,15 @@ def checked(call: Call) -> Expr:
     if call.function == "regexp_extract":
         return _with_group(call, call.args[_GROUP:])
     return call
+
+
+def constant(expr: Expr) -> Expr:
+    """Return a cast of a constant as a constant: 2::TINYINT is 2."""
+    if isinstance(expr, Cast) and not expr.safe:
+        operand = constant(expr.operand)
+        if isinstance(operand, Literal):
+            return Literal(convert(operand.value, operand.type, expr.type), expr.type, expr.span)
+    return expr
 
 
 def _check_options(function: str, rest: Sequence[Expr]) -> None:

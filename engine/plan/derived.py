@@ -8,6 +8,7 @@ from datetime import datetime
 
 from ..errors import InvalidQuery, Span, TypeMismatch, UnknownName, located, nearest
 from . import infer
+from .coercion import implicit
 from .expr import Case, Expr, Literal
 from .functions import SCALAR, scalar_name
 from .functions.dates import PARTS, UNITS
@@ -58,7 +59,7 @@ def _nullif(args: Sequence[Expr], span: Span | None) -> Expr:
 
 
 def _if(args: Sequence[Expr], span: Span | None) -> Expr:
-    return infer.case([args[0]], [args[1]], args[2] if len(args) == 3 else None, span)
+    return infer.case([args[0]], [args[1]], args[2], span)
 
 
 def _concat(args: Sequence[Expr], span: Span | None) -> Expr:
@@ -163,6 +164,8 @@ def _epoch_ms(args: Sequence[Expr], span: Span | None) -> Expr:
     """Milliseconds of a timestamp, rounded half away from 1970; of a number the timestamp that it counts to."""
     thousand = infer.literal(1000)
     if args[0].type.is_numeric:
+        if not implicit(args[0].type, BIGINT):
+            raise TypeMismatch(f"epoch_ms(BIGINT) does not take {args[0].type}: cast it.", span)
         micros = infer.call("mul", [infer.coerce(args[0], BIGINT), thousand], span)
         return infer.call("make_timestamp", [micros], span)
     micros = _epoch_us(args, span)
@@ -202,7 +205,7 @@ def _renamed(name: str) -> Build:
 # SQL name -> how it is built, fewest and most arguments, signature.
 DERIVED: dict[str, tuple[Build, int, int, str]] = {
     "nullif": (_nullif, 2, 2, "nullif(any, any)"),
-    "if": (_if, 2, 3, "if(BOOLEAN, any[, any])"),
+    "if": (_if, 3, 3, "if(BOOLEAN, any, any)"),
     "ifnull": (_renamed("coalesce"), 2, 2, "ifnull(any, any)"),
     "concat": (_concat, 1, 10_000, "concat(any, ...)"),
     "log": (_log, 1, 2, "log([base,] DOUBLE)"),

@@ -25,7 +25,7 @@ from .casts import (
     to_text,
     unify,
 )
-from .constant_arguments import checked
+from .constant_arguments import checked, constant
 from .expr import AggregateCall, Call, Case, Expr, InList, Literal, SortKey, Value
 from .functions import AGGREGATE, SCALAR, aggregate_name, scalar_name, sql_names
 from .functions.row import Function, Resolve
@@ -105,6 +105,8 @@ def call(name: str, args: Sequence[Expr], span: Span | None = None) -> Expr:
         return compare(known, left, right, span)
     if known in _TAKE_A_COMMON_TYPE:
         return _with_common_type(known, args, span)
+    if known == "concat_ws" and args and args[0].type.kind not in (Kind.VARCHAR, Kind.NULL):
+        raise TypeMismatch(f"The separator of concat_ws is text and not {args[0].type}.", span)
     if known in ("concat", "concat_ws"):
         args = [to_text(a) for a in args]
     if known == "not":
@@ -298,6 +300,7 @@ def _rounded(name: str, args: Sequence[Expr], span: Span | None) -> Expr:
         args = [coerce(args[0], signed), *args[1:]]
     targets, result = _signature(row, args, span)
     number, *digits = _coerced(args, targets)
+    digits = [constant(d) for d in digits]
     if not number.type.is_decimal:
         keep = number.type.is_integer and (not digits or _constant_digits(digits[0]) >= 0)
         return number if keep else Call(name, (number, *digits), result, span)

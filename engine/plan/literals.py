@@ -44,6 +44,7 @@ from .types import (
 
 Parsed = TypeVar("Parsed")
 _EXACT = Context(prec=200)
+MAX_INTERVAL_MICROS = (2**63 - 1) // 1000  # Arrow counts nanoseconds
 MOST_BITS_SHOWN = 1000  # of an integer in a message
 _MICROS = {
     "microsecond": 1,
@@ -211,7 +212,12 @@ def _convert(value: Value, target: DataType) -> Value:
     if target.kind is Kind.INTERVAL:
         if not isinstance(value, str):
             raise ValueError
-        return parse_interval(value)
+        found = parse_interval(value)
+        if abs(found.micros) > MAX_INTERVAL_MICROS:
+            raise OutOfRange(
+                "Interval value out of range: months and days hold 32 bits, the time 292 years."
+            )
+        return found
     if target.kind is Kind.BOOLEAN:
         return _to_boolean(value)
     if target.is_float:
@@ -254,7 +260,7 @@ def _to_float(value: Value, target: DataType) -> float:
 def _to_exact(value: Value, target: DataType) -> Value:
     """Round to the scale of an integer or decimal type; ValueError when the digits do not fit."""
     if isinstance(value, str):
-        unscaled = _known(parse_number(value, target.scale, target.is_decimal))
+        unscaled = _known(parse_number(value, target))
         found = Decimal(unscaled).scaleb(-target.scale, _EXACT)
     elif isinstance(value, float):
         found = _of_float(value, target)

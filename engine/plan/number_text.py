@@ -16,7 +16,8 @@ _DIGITS = r"\d+(?:_\d+)*"
 _NUMBER = re.compile(rf"([+-]?)({_DIGITS})?(?:(\.)({_DIGITS})?)?(?:[eE]([+-]?\d+))?", re.ASCII)
 _BASED = re.compile(r"0[xX]([0-9a-fA-F]+(?:_[0-9a-fA-F]+)*)|0[bB]([01]+(?:_[01]+)*)")
 _TRUE, _FALSE = ("true", "t", "1", "yes", "y"), ("false", "f", "0", "no", "n")
-LARGEST_EXPONENT = 400  # more digits than any type holds
+LARGEST_SIZE = 60  # more digits than any type holds
+MAX_EXPONENT = 2**15 - 1  # of a number with an exponent, as in DuckDB
 
 
 def parse_boolean(text: str) -> bool | None:
@@ -24,31 +25,41 @@ def parse_boolean(text: str) -> bool | None:
     return True if folded in _TRUE else False if folded in _FALSE else None
 
 
-def parse_number(text: str, scale: int, decimal: bool = False) -> int | None:
-    """Return the value times 10^scale, rounded half away from zero; integers may be in base 16 or 2."""
+def parse_number(text: str, target: DataType) -> int | None:
+    """Return the value of an integer or decimal type, unscaled and rounded half away from zero, if it fits.
+
+    Integers may be in base 16 or 2.
+    """
     text = text.strip(_SPACE)
-    based = None if decimal else _BASED.fullmatch(text)
+    based = None if target.is_decimal else _BASED.fullmatch(text)
     if based:
-        return int(based[1] or based[2], 16 if based[1] else 2)
+        value: int | None = int(based[1] or based[2], 16 if based[1] else 2)
+    else:
+        value = _rounded(text, target)
+    low, high = target.integer_range
+    return value if value is not None and low <= value <= high else None
+
+
+def _rounded(text: str, target: DataType) -> int | None:
+    """Return a number in base 10 times 10^scale; None for more digits than any type has, of which int() would refuse to read 5,000."""
     found = _NUMBER.fullmatch(text)
     if found is None or not (found[2] or found[4]):
         return None
-    sign, whole, fraction = (
-        found[1],
-        (found[2] or "").replace("_", ""),
-        (found[4] or "").replace("_", ""),
-    )
-    digits = int(whole + fraction or "0")
-    shift = int(found[5] or "0") - len(fraction) + scale
-    if digits and shift > LARGEST_EXPONENT:
+    whole, fraction = ((found[i] or "").replace("_", "") for i in (2, 4))
+    exponent = int(found[5][:9] if found[5] else "0")
+    digits = (whole + fraction).lstrip("0")
+    whole = whole.lstrip("0")
+    if found[5] and not -MAX_EXPONENT - 1 <= exponent <= MAX_EXPONENT:
         return None
-    if shift >= 0:
-        value = digits * 10**shift if digits else 0
-    elif -shift > len(whole + fraction) + 1:
-        value = 0
-    else:
-        value = (digits + 10**-shift // 2) // 10**-shift
-    return -value if sign == "-" else value
+    if found[5] and target.is_decimal and len(whole) > target.precision - target.scale:
+        return None  # DuckDB reads the digits before it looks at the exponent
+    before = len(digits) + exponent - len(fraction) + target.scale  # digits before the point
+    if before > LARGEST_SIZE and digits:
+        return None
+    kept = digits[: max(before, 0)] or "0"
+    value = int(kept) * 10 ** max(before - len(digits), 0)
+    value += 0 <= before < len(digits) and digits[before] >= "5"
+    return -value if found[1] == "-" else value
 
 
 def parse_double(text: str, target: DataType) -> float | None:

@@ -108,3 +108,19 @@ def test_long_texts_are_refused_before_they_are_made(
 def test_39_digits_are_refused_not_null(connection: fuseline.Connection) -> None:
     with pytest.raises(OutOfRange, match="39 digits"):
         connection.sql(f"select try_cast('{2**127 - 1}' as hugeint)").fetchall()
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["i in ('x')", "i = 'x'", "i between 'x' and '7'", "d < 'yesterday'", "i in ('x', 2)"],
+)
+def test_a_constant_is_cast_when_a_row_meets_it(
+    condition: str, connection: fuseline.Connection
+) -> None:
+    """A9."""
+    query = f"select * from (select 1 as i, date '2024-01-01' as d {{}}) t where {condition}"
+    assert_same_as_duckdb(query.format("where false"))
+    with pytest.raises(duckdb.Error):
+        run_duckdb(query.format(""))
+    with pytest.raises(fuseline.FuselineError, match="Could not convert"):
+        connection.sql(query.format("")).fetchall()

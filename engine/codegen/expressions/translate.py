@@ -13,7 +13,7 @@ from datetime import date, datetime
 from decimal import Context, Decimal
 
 from ...plan.expr import Call, Case, Cast, ColumnRef, Expr, InList, Literal, columns_of
-from ...plan.types import DataType, Kind
+from ...plan.types import INT64_DECIMAL_DIGITS, DataType, Kind
 from ..kernel import Kernel
 from ..loop import Apply, Convert, Machine, Name, Number, Select, Term, negated, true_and
 from ..ranges import I32_MAX, Interval
@@ -319,7 +319,8 @@ def _cast(expr: Cast, kernel: Kernel) -> Value | None:
     if source.kind is Kind.DATE and target.kind is Kind.TIMESTAMP:
         return _scaled(translate(expr.operand, kernel), 86_400_000_000, expr, kernel)
     widened = target.scale - source.scale
-    if exact and (target.is_integer or target.is_decimal) and widened >= 0 and not expr.safe:
+    fits = 0 <= widened <= INT64_DECIMAL_DIGITS  # the factor is an int64
+    if exact and (target.is_integer or target.is_decimal) and fits and not expr.safe:
         return _scaled(translate(expr.operand, kernel), 10**widened, expr, kernel)
     return None
 

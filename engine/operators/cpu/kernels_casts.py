@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import ConversionError, OutOfRange
-from ...plan.number_text import parse_number
 from ...plan.types import DATE, HUGEINT, MAX_DECIMAL_DIGITS, VARCHAR, DataType, Kind
 from . import kernels_decimals as decimals
 from . import kernels_wide as wide
@@ -61,7 +61,7 @@ def _refuse_39_digits(vector: Vector, wrong: Mask) -> None:
     """HUGEINT is DECIMAL(38,0) here, and NULL would be a wrong answer where DuckDB has a value of 39 digits."""
     if vector.type.kind is Kind.VARCHAR:
         texts = pc.unique(vector.data.filter(pa.array(wrong))).to_pylist()
-        values = [parse_number(text, 0) for text in texts if text is not None]
+        values = [_integer_of(text) for text in texts if text is not None]
     elif vector.type.is_float:
         values = [int(v) for v in vector.data[wrong] if np.isfinite(v)]
     else:
@@ -71,6 +71,15 @@ def _refuse_39_digits(vector: Vector, wrong: Mask) -> None:
             raise OutOfRange(
                 f"{value} has 39 digits, and HUGEINT holds {MAX_DECIMAL_DIGITS} here: cast to DOUBLE."
             )
+
+
+def _integer_of(text: str) -> int | None:
+    """Return the number of about 39 digits that a text stands for."""
+    try:
+        found = float(text)
+        return int(Decimal(text)) if 1e37 < abs(found) < 1e40 else None
+    except (ValueError, ArithmeticError):
+        return None
 
 
 def _message(vector: Vector, row: int, target: DataType) -> str:

@@ -44,7 +44,7 @@ def parsed(text: pa.Array, target: DataType) -> Parsed:
                 target,
                 _plain_decimal(target.scale),
                 _decimals,
-                lambda s: _number_of(s, target),
+                lambda s: parse_number(s, target),
             )
         case Kind.DATE:
             return _mixed(text, target, _PLAIN_DATE, _dates, parse_date)
@@ -52,27 +52,21 @@ def parsed(text: pa.Array, target: DataType) -> Parsed:
             return _mixed(text, target, _PLAIN_TIMESTAMP, _timestamps, parse_timestamp)
         case Kind.INTERVAL:
             return _by_value(text, target, _interval_row)
-    return _mixed(text, target, _PLAIN_INTEGER, _integers, lambda s: _number_of(s, target))
+    return _mixed(text, target, _PLAIN_INTEGER, _integers, lambda s: parse_number(s, target))
 
 
 def _plain_decimal(scale: int) -> str:
     """Decimals of at most 18 digits that need no rounding."""
     if scale >= 18:
-        return r"\A\z"
+        return r"[^\x00-\x{10FFFF}]"  # none is plain
     fraction = rf"(\.\d{{1,{scale}}})?" if scale else ""
     return rf"\A-?\d{{1,{18 - scale}}}{fraction}\z"
-
-
-def _number_of(text: str, target: DataType) -> int | None:
-    value = parse_number(text, target.scale, target.is_decimal)
-    low, high = target.integer_range
-    return value if value is not None and low <= value <= high else None
 
 
 def _interval_row(text: str) -> tuple[int, int, int] | None:
     try:
         value = parse_interval(text)
-    except ValueError:
+    except (ValueError, ArithmeticError):
         return None
     if abs(value.micros) > MICROS_LIMIT:
         return None

@@ -120,6 +120,10 @@ def regexp_full_match(text: pa.Array, pattern: str, options: str = "") -> pa.Arr
 
 
 def regexp_replace(text: pa.Array, pattern: str, replacement: str, options: str = "") -> pa.Array:
+    if text.null_count == len(
+        text
+    ):  # no match may show that the replacement names a group too many
+        return text
     expression = _with_options(pattern, options)
     count = None if "g" in options else 1
     _check_size(text, expression, replacement, count)

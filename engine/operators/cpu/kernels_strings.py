@@ -14,6 +14,7 @@ from ...errors import ExecutionError
 from ...plan.expr import Call
 from ..text_limits import MAX_BYTES, check_bytes, check_characters
 from . import table as tables
+from .graphemes import graphemes
 from .kernels_logic import aligned
 from .kernels_texts import over_text
 from .vectors import Array, Vector, both_valid, from_text, null_constant
@@ -157,6 +158,15 @@ def replace(text: pa.Array, needle: str, replacement: str) -> pa.Array:
     return pc.replace_substring(text, needle, replacement)
 
 
+def reverse(text: pa.Array) -> pa.Array:
+    """Characters in reverse, each with the marks that belong to it, as DuckDB does."""
+    if pc.sum(pc.binary_length(text)) == pc.sum(pc.utf8_length(text)):
+        return pc.utf8_reverse(text)
+    encoded = pc.dictionary_encode(text)
+    values = ["".join(reversed(graphemes(value))) for value in encoded.dictionary.to_pylist()]
+    return pa.array(values, text.type).take(encoded.indices)
+
+
 def position(text: pa.Array, needle: str) -> Array:
     """The place of the first occurrence, from 1; 0 for none."""
     found = tables.to_numpy(pc.find_substring(text, needle)).astype(np.int64)
@@ -249,7 +259,7 @@ KERNELS: dict[str, Any] = {
     "rpad": over_text(rpad),
     "repeat": over_text(repeat),
     "replace": over_text(replace),
-    "reverse": over_text(pc.utf8_reverse),
+    "reverse": over_text(reverse),
     "starts_with": over_text(pc.starts_with),
     "ends_with": over_text(pc.ends_with),
     "position": over_text(position),

@@ -21,6 +21,7 @@ from .columns import (
     true_mask,
 )
 from .kernels_arithmetic import extremes
+from .kernels_host import settled
 from .kernels_patterns import TEXT, filled, literal_refusal, text_argument
 from .values import (
     Constant,
@@ -34,6 +35,7 @@ from .values import (
 )
 
 Op = plc.binaryop.BinaryOperator
+_COUNT = plc.strings.attributes
 Side = plc.strings.side_type.SideType
 
 UINT32 = plc.DataType(plc.TypeId.UINT32)
@@ -185,7 +187,11 @@ def replace(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
 
 
 def reverse(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
-    return plc.strings.reverse.reverse(as_column(args[0], scope.rows))
+    """ASCII here; the host keeps marks beside their letters."""
+    column = as_column(args[0], scope.rows)
+    characters, size = (count(column) for count in (_COUNT.count_characters, _COUNT.count_bytes))
+    result = plc.strings.reverse.reverse(column)
+    return settled(call, scope, column, result, binary(characters, size, Op.EQUAL, BOOL))
 
 
 def split_part(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:

@@ -1,0 +1,35 @@
+"""Characters as readers see them: a letter with its accents, an emoji with its skin tone, a flag (UAX 29, without Hangul jamo)."""
+
+from __future__ import annotations
+
+import unicodedata
+
+JOINER = "\u200d"
+_MARKS = ("Mn", "Me", "Mc")
+_SKIN_TONES = range(0x1F3FB, 0x1F400)
+_REGIONAL = range(0x1F1E6, 0x1F200)  # two of them are a flag
+
+
+def graphemes(text: str) -> list[str]:
+    """Split a text.
+
+    >>> graphemes("e\u0301a")
+    ['e\u0301', 'a']
+    """
+    found: list[str] = []
+    for letter in text:
+        if found and _belongs_to(found[-1], letter):
+            found[-1] += letter
+        else:
+            found.append(letter)
+    return found
+
+
+def _belongs_to(before: str, letter: str) -> bool:
+    if before[-1] in "\r\n" or (letter == "\n" and before == "\r"):
+        return before == "\r" and letter == "\n"
+    if letter == JOINER or ord(letter) in _SKIN_TONES or unicodedata.category(letter) in _MARKS:
+        return not unicodedata.category(before[-1]).startswith("C") or before[-1] == JOINER
+    if before[-1] == JOINER:  # one emoji of several
+        return len(before) > 1 and unicodedata.category(letter) == "So"
+    return ord(letter) in _REGIONAL and len(before) == 1 and ord(before) in _REGIONAL
