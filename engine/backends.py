@@ -36,8 +36,11 @@ def load_backends(device: Device, settings: Settings) -> Mapping[Device, Backend
     """Return the CPU backend, and the GPU one where queries run there."""
     # Where colorama is installed, Numba's colours put an earlier sys.stdout back while a thread compiles, whoever has redirected it
     set_default("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
+    from .codegen.stored.folder import DEFAULT_LIMIT, folder
     from .operators import cpu
 
+    limit = settings.kernel_cache_limit
+    folder(settings.cache_dir).limit = DEFAULT_LIMIT if limit is None else limit
     cpu.keep_kernels_in(settings.cache_dir)
     backends: dict[Device, Any] = {"cpu": cpu}
     if device == "gpu":

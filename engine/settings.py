@@ -58,6 +58,7 @@ class Settings:
     require_gpu        raise, with all reasons, when a plan node would not run on the GPU
     fuse               when pipelines become kernels: auto, always, never
     cache_dir          where generated kernels are kept, sources and machine code
+    kernel_cache_limit bytes of kernels kept there, of which those used longest ago go; None: 1 GiB
     spill_dir          where joins that do not fit into memory keep their parts while they run
     spill_memory       bytes of host memory for such parts of a GPU, before they go to spill_dir; None: half of it
     debug              0 to 5: how deep a run describes itself on standard error
@@ -76,6 +77,7 @@ class Settings:
     require_gpu: bool = False
     fuse: FuseChoice = "auto"
     cache_dir: Path = field(default_factory=lambda: _cache_home() / "fuseline")
+    kernel_cache_limit: int | None = None
     spill_dir: Path = field(default_factory=_temporary)
     spill_memory: int | None = None
     debug: int = 0
@@ -157,8 +159,13 @@ def history_file() -> Path:
     given = os.environ.get(PREFIX + "HISTORY")
     if given:
         return Path(given)
-    state = os.environ.get("XDG_STATE_HOME")
-    return (Path(state) if state else _home() / ".local" / "state") / "fuseline" / "history"
+    return state_folder() / "history"
+
+
+def state_folder() -> Path:
+    """Return the user's folder for what should outlive caches."""
+    given = os.environ.get("XDG_STATE_HOME")
+    return (Path(given) if given else _home() / ".local" / "state") / "fuseline"
 
 
 def parse_bytes(name: str, value: object) -> int | None:
@@ -284,6 +291,7 @@ _PARSERS: dict[str, Callable[[str, object], Any]] = {
     "require_gpu": _parse_flag,
     "fuse": _one_of(get_args(FuseChoice)),
     "cache_dir": _parse_path,
+    "kernel_cache_limit": parse_bytes,
     "spill_dir": _parse_path,
     "spill_memory": parse_bytes,
     "debug": _parse_debug,

@@ -62,6 +62,7 @@ GIVEN = {
     "require_gpu": ("on", True),
     "fuse": ("never", "never"),
     "cache_dir": ("/somewhere/else", Path("/somewhere/else")),
+    "kernel_cache_limit": ("300MB", 3 * 10**8),
     "spill_dir": ("/scratch", Path("/scratch")),
     "spill_memory": ("3MB", 3 * 10**6),
     "debug": ("4", 4),

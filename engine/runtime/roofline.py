@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal as OneOf
 
+from ..codegen.stored.private import make_folder, write_file
 from ..operators.context import PipelineReceipt
 from ..plan.physical import Device
 
@@ -70,8 +69,5 @@ def _read(path: Path) -> dict[str, object]:
 
 def _write(path: Path, content: dict[str, object]) -> None:
     """Write in one step, so that another process never reads half a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump(content, file, indent=1)
-    Path(temporary).replace(path)
+    make_folder(path.parent)
+    write_file(path, json.dumps(content, indent=1).encode())

@@ -1,27 +1,32 @@
-"""Kernel files: shared, rebuilt when damaged, kept in memory when nothing can be written."""
+"""Kernels on disk: shared by processes, made anew when they are damaged, kept in memory when nothing can be written."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+import warnings
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import fuseline
-from fuseline.codegen.targets.cache import binary, kernel_key, source_file
+from fuseline.codegen.targets import kernel_files
+from fuseline.codegen.targets.kernel_files import KernelFile, kernel_file, kernel_key
 
 QUERY = "select sum(v), count(*) from t where v > 1"
 TABLE = pa.table({"v": [1, 2, 3]})
+ADD = '"""Add."""\n\n\ndef add(a, b):\n    return a + b  # the sum\n'
 
 
 def _answer(directory: Path, query: str = QUERY) -> object:
     with fuseline.connect(device="cpu", fuse="always", cache_dir=directory) as connection:
         connection.register("t", TABLE)
         return connection.sql(query).to_arrow().to_pylist()
+
+
+def add(directory: Path) -> KernelFile:
+    return kernel_file("add", ADD, [("a", "int64"), ("b", "int64")], directory, None)
 
 
 def test_constants_share_a_kernel(tmp_path: Path) -> None:
@@ -36,58 +41,30 @@ def test_a_comment_or_plan_is_no_part_of_the_key() -> None:
     assert kernel_key("x = 1\n", "sm_90") != kernel_key("x = 1\n", "sm_80")
 
 
-def test_a_damaged_source_is_written_anew(tmp_path: Path) -> None:
-    path = source_file(tmp_path, "scan", "abc", "x = 1\n")
-    path.write_bytes(b"\xff\xfe broken")
-    assert source_file(tmp_path, "scan", "abc", "x = 1\n").read_text() == "x = 1\n"
+def test_a_kernel_is_compiled_once(tmp_path: Path) -> None:
+    file = add(tmp_path)
+    assert not file.is_compiled
+    code, origin = file.machine_code()
+    assert (origin, file.is_compiled) == ("compiler", True)
+    assert add(tmp_path).machine_code() == (code, "memory")
+    kernel_files.forget()
+    assert add(tmp_path).machine_code() == (code, "disk")
 
 
-def test_a_source_that_is_there_is_left_alone(tmp_path: Path) -> None:
-    path = source_file(tmp_path, "scan", "abc", "x = 1  # one\n")
-    source_file(tmp_path, "scan", "abc", "x = 1  # two\n")
-    assert path.read_text() == "x = 1  # one\n"
+def test_a_long_name_has_a_file(tmp_path: Path) -> None:
+    name = "a" * 5000
+    source = ADD.replace("add", name)
+    file = kernel_file(name, source, [("a", "int64"), ("b", "int64")], tmp_path, None)
+    assert file.machine_code()[1] == "compiler"
+    kernel_files.forget()
+    assert file.machine_code()[1] == "disk"
 
 
-@pytest.mark.parametrize("damaged", [b"", b"short", b"\0" * 200])
-def test_damaged_machine_code_is_built_again(tmp_path: Path, damaged: bytes) -> None:
-    path = tmp_path / "kernel.cubin"
-    assert binary(path, lambda: b"code") == b"code"
-    assert binary(path, lambda: b"other") == b"code"
-    path.write_bytes(damaged)
-    assert binary(path, lambda: b"rebuilt") == b"rebuilt"
-    assert binary(path, lambda: b"other") == b"rebuilt"
-
-
-def test_files_are_not_read_again_unless_they_change(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read: list[str] = []
-
-    def reading(method: Callable[..., Any]) -> Callable[..., Any]:
-        def noted(path: Path, *args: Any, **options: Any) -> Any:
-            read.append(path.name)
-            return method(path, *args, **options)
-
-        return noted
-
-    for name in ("read_text", "read_bytes"):
-        monkeypatch.setattr(Path, name, reading(getattr(Path, name)))
-    made = tmp_path / "kernel.cubin"
-    for _ in range(3):
-        path = source_file(tmp_path, "scan", "abc", "x = 1\n")
-        assert binary(made, lambda: b"code") == b"code"
-    assert sorted(read) == [made.name, path.name]
-    path.unlink()
-    made.write_bytes(b"damaged")
-    assert source_file(tmp_path, "scan", "abc", "x = 1\n").exists()
-    assert binary(made, lambda: b"rebuilt") == b"rebuilt"
-
-
-def test_damaged_files_are_compiled_again(tmp_path: Path) -> None:
-    expected = _fresh_process(tmp_path)
-    for file in tmp_path.glob("q_*.o"):
-        file.write_bytes(b"broken")
-    assert _fresh_process(tmp_path) == expected
+def test_what_lies_in_the_place_of_a_source_is_left_alone(tmp_path: Path) -> None:
+    file = add(tmp_path)
+    file.path.write_text("raise SystemExit")
+    assert file.machine_code()[1] == "compiler"
+    assert file.path.read_text() == "raise SystemExit"
 
 
 def test_a_stored_kernel_runs_without_numba(tmp_path: Path) -> None:
@@ -97,11 +74,15 @@ def test_a_stored_kernel_runs_without_numba(tmp_path: Path) -> None:
     assert _fresh_process(tmp_path / "another", "sys.modules['numba'] = None\n") == expected
 
 
-def test_a_directory_that_cannot_be_written_gives_a_warning(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_written_gives_one_warning(tmp_path: Path) -> None:
     taken = tmp_path / "file"
     taken.write_text("")
+    expected = [{"sum(v)": 5, "count_star()": 2}]
     with pytest.warns(RuntimeWarning, match="FUSELINE_CACHE_DIR"):
-        assert _answer(taken / "kernels") == [{"sum(v)": 5, "count_star()": 2}]
+        assert _answer(taken / "kernels") == expected
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert _answer(taken / "kernels") == expected
 
 
 def test_several_processes_share_a_directory(tmp_path: Path) -> None:

@@ -14,7 +14,14 @@ import fuseline
 from fuseline.codegen.indexes import Form, Index
 from fuseline.codegen.loop import Machine
 from fuseline.codegen.steps import Program
-from fuseline.codegen.targets import compiler, device, emit_cuda, host, index_checks
+from fuseline.codegen.targets import (
+    compiler,
+    device,
+    emit_cuda,
+    host,
+    index_checks,
+    kernel_files,
+)
 from fuseline.codegen.targets.places import layout
 from fuseline.codegen.values import Input
 from fuseline.plan.expr import new_column
@@ -184,7 +191,9 @@ def test_a_cubin_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert origin == "compiler"
     again = device.kernel_file(program, lambda: "the same with other constants", tmp_path, HOPPER)
     assert again.path == file.path
+    kernel_files.forget()
     assert again.machine_code() == (code, "disk")
-    file.path.with_suffix(".cubin").write_bytes(b"not a cubin")
+    file.path.with_suffix(".kernel").write_bytes(b"not a cubin")
+    kernel_files.forget()
     mended, origin = file.machine_code()
     assert (len(mended), origin) == (len(code), "compiler")

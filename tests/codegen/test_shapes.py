@@ -15,10 +15,10 @@ import pytest
 import fuseline
 from fuseline.codegen.groups.accumulate import Accumulator
 from fuseline.codegen.indexes import Form
-from fuseline.codegen.loop import Apply, Guard, Let, Machine, Name, Number
+from fuseline.codegen.loop import Apply, Guard, Machine, Name, Number
 from fuseline.codegen.steps import Program
 from fuseline.codegen.targets import device, emit_cpu, emit_cuda, host
-from fuseline.codegen.targets.shapes import SHAPES_KEPT, Files, shape, shares
+from fuseline.codegen.targets.shapes import SHAPES_KEPT, Made, shape, shares
 from fuseline.codegen.values import Parameter
 from fuseline.storage.encodings import EncodedColumn
 
@@ -102,39 +102,19 @@ def test_a_cuda_kernel_is_printed_once(tmp_path: Path) -> None:
 def test_a_cpu_kernel_is_printed_once(tmp_path: Path) -> None:
     function, path = host.compiled(program(), lambda: "a plan", tmp_path)
     assert host.compiled(program(7, "another one"), never, tmp_path) == (function, path)
-    assert path.read_text() == emit_cpu.source(program(), "a plan")
+    assert function.file.source == emit_cpu.source(program(), "a plan")
     with pytest.raises(AssertionError, match="again"):
         host.compiled(with_accumulator(program(), fold="min"), never, tmp_path)
 
 
-@pytest.mark.parametrize("damage", ["removed", "changed"])
-def test_a_file_that_is_not_as_it_was_is_written_again(damage: str, tmp_path: Path) -> None:
-    file = device.kernel_file(program(), lambda: "a plan", tmp_path, HOPPER)
-    if damage == "removed":
-        file.path.unlink()
-    else:
-        file.path.write_text("nothing")
-    device.kernel_file(program(), lambda: "the same plan", tmp_path, HOPPER)
-    assert "the same plan" in file.path.read_text()
-
-
-def test_few_files_are_kept(tmp_path: Path) -> None:
+def test_few_shapes_are_kept() -> None:
     """The one that has not been asked for longest goes."""
-    known, path = Files[int](), tmp_path / "kernel.py"
-    path.touch()
+    known = Made[int]()
     for number in range(SHAPES_KEPT):
-        known.keep(number, path, number)
+        known.keep(number, number)
     assert known.find(0) == 0
-    known.keep("one more", path, -1)
-    assert known.find(0) == 0
-    assert known.find(1) is None
-    assert known.find("one more") == -1
-
-
-def test_lets_and_guards_differ() -> None:
-    made, kept = program(), Name("x", Machine.BOOL)
-    one = replace(made, body=(Let(kept, kept),))
-    assert shape(one) != shape(replace(made, body=(Guard(kept),)))
+    known.keep("one more", -1)
+    assert (known.find(0), known.find(1), known.find("one more")) == (0, None, -1)
 
 
 def test_kernels_hold_no_columns(tmp_path: Path) -> None:

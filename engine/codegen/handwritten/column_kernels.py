@@ -92,7 +92,7 @@ SIGNATURES: dict[str, Signature] = {
 
 @cache
 def column_kernel(name: str, directory: Path, architecture: Architecture) -> KernelFile:
-    """Write the source of a kernel, unless it is there."""
+    """Return a kernel."""
     source = SOURCE.read_text(encoding="utf-8")
     return kernel_file(name, source, SIGNATURES[name], directory, architecture)
 

@@ -78,7 +78,7 @@ SIGNATURES: dict[str, Signature] = {
 def group_kernel(
     name: str, directory: Path, architecture: Architecture, short: frozenset[str] = frozenset()
 ) -> KernelFile:
-    """Write the source of a kernel, unless it is there; in `short` are the parameters that are arrays of 32 bits here."""
+    """Return a kernel; in `short` are the parameters that are arrays of 32 bits here."""
     source = SOURCE.read_text(encoding="utf-8")
     signature = [(n, "*int32" if n in short else kind) for n, kind in SIGNATURES[name]]
     return kernel_file(name, source, signature, directory, architecture)

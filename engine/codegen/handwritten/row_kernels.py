@@ -81,6 +81,6 @@ class Job:
 
 @cache
 def row_kernel(directory: Path, architecture: Architecture, name: str = NAME) -> KernelFile:
-    """Write the source of a kernel, unless it is there."""
+    """Return a kernel."""
     source = SOURCE.read_text(encoding="utf-8")
     return kernel_file(name, source, SIGNATURES[name], directory, architecture)

@@ -13,6 +13,7 @@ import re
 import threading
 from collections.abc import Callable
 from functools import cache
+from itertools import count
 from typing import Any
 
 from .native import ENTRY, called, undefined_symbols
@@ -24,6 +25,8 @@ Signature = list[tuple[str, str]]
 
 # A CUDA source's name for the threads of a block and the least blocks of a multiprocessor, which limit registers
 LAUNCH_BOUNDS = "LAUNCH_BOUNDS"
+
+RAISED = "raise"
 
 _compiling = threading.Lock()  # Numba's compiler has one of its own, taken later
 
@@ -109,7 +112,7 @@ def _codegen() -> Any:
     class Library(AOTCodeLibrary):
         def _optimize_final_module(self) -> None:
             """What only the C function calls is no symbol: the optimizer may change it, or leave it out."""
-            for function in self._final_module.functions:
+            for function in self._final_module.functions if self.name == ENTRY else ():
                 if not function.is_declaration and function.name != ENTRY:
                     function.linkage = "internal"
             super()._optimize_final_module()
@@ -127,62 +130,66 @@ def _c_function(context: Any) -> Callable[..., None]:
     """Return what adds the C function to a library, in the place of Numba's, which reports errors to Python."""
     from llvmlite import ir
     from numba.core import types
-    from numba.np.arrayobj import make_array, populate_array
 
     word = ir.IntType(64)
 
     def create(library: Any, fndesc: Any, env: Any, call_helper: Any) -> None:
         module = context.create_module("c_function")
-        convention = context.call_conv
-        inner = convention.get_function_type(fndesc.restype, fndesc.argtypes)
+        convention, result = context.call_conv, fndesc.restype
+        inner = convention.get_function_type(result, fndesc.argtypes)
         callee = ir.Function(module, inner, fndesc.llvm_func_name)
         outer = ir.Function(module, ir.FunctionType(word, [word.as_pointer()]), ENTRY)
         builder = ir.IRBuilder(outer.append_basic_block("entry"))
-        taken = 0
+        places = count()
 
         def next_word() -> Any:
-            nonlocal taken
-            taken += 1
-            return builder.load(builder.gep(outer.args[0], [word(taken - 1)]))
+            return builder.load(builder.gep(outer.args[0], [word(next(places))]))
 
-        def argument(kind: Any) -> Any:
-            if isinstance(kind, types.Array):
-                data = next_word()
-                array = make_array(kind)(context, builder)
-                item = context.get_abi_sizeof(context.get_data_type(kind.dtype))
-                shape = [next_word() for _ in range(kind.ndim)]
-                strides = [word(item)]
-                if kind.ndim > 1:
-                    step = builder.mul(shape[kind.layout == "C"], word(item))
-                    strides = [step, word(item)] if kind.layout == "C" else [word(item), step]
-                populate_array(
-                    array,
-                    data=builder.inttoptr(data, context.get_data_type(kind.dtype).as_pointer()),
-                    shape=shape,
-                    strides=strides,
-                    itemsize=word(item),
-                    meminfo=None,
-                )
-                return array._getvalue()
-            value = next_word()
-            if isinstance(kind, types.Float):
-                value = builder.bitcast(value, ir.DoubleType())
-                return builder.fptrunc(value, ir.FloatType()) if kind.bitwidth == 32 else value
-            wanted = context.get_value_type(kind)
-            return value if wanted == word else builder.trunc(value, wanted)
-
-        arguments = [argument(kind) for kind in fndesc.argtypes]
-        _, out = convention.call_function(
-            builder, callee, fndesc.restype, fndesc.argtypes, arguments, attrs=("noinline",)
+        arguments = [_argument(kind, next_word, context, builder) for kind in fndesc.argtypes]
+        status, out = convention.call_function(
+            builder, callee, result, fndesc.argtypes, arguments, attrs=("noinline",)
         )
-        if fndesc.restype == types.none:
+        # A symbol that nothing defines: it goes if the optimizer finds that the kernel cannot raise
+        with builder.if_then(status.is_error, likely=False):
+            builder.call(ir.Function(module, ir.FunctionType(ir.VoidType(), []), RAISED), [])
+        if result == types.none:
             out = word(0)
         elif out.type != word:
-            out = builder.zext(out, word)
+            out = (
+                builder.sext(out, word)
+                if getattr(result, "signed", False)
+                else builder.zext(out, word)
+            )
         builder.ret(out)
         library.add_ir_module(module)
 
     return create
+
+
+def _argument(kind: Any, next_word: Callable[[], Any], context: Any, builder: Any) -> Any:
+    """Make an argument, as Numba passes it, of words."""
+    from llvmlite import ir
+    from numba.core import types
+    from numba.np.arrayobj import make_array, populate_array
+
+    first = next_word()
+    if isinstance(kind, types.Float):
+        value = builder.bitcast(first, ir.DoubleType())
+        return builder.fptrunc(value, ir.FloatType()) if kind.bitwidth == 32 else value
+    if not isinstance(kind, types.Array):
+        wanted = context.get_value_type(kind)
+        return first if wanted == first.type else builder.trunc(first, wanted)
+    element = context.get_data_type(kind.dtype)
+    item = first.type(context.get_abi_sizeof(element))
+    shape = [next_word() for _ in range(kind.ndim)]
+    strides = [item]
+    if kind.ndim > 1:
+        step = builder.mul(shape[kind.layout == "C"], item)
+        strides = [step, item] if kind.layout == "C" else [item, step]
+    array = make_array(kind)(context, builder)
+    data = builder.inttoptr(first, element.as_pointer())
+    populate_array(array, data=data, shape=shape, strides=strides, itemsize=item, meminfo=None)
+    return array._getvalue()
 
 
 # CUDA

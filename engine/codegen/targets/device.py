@@ -10,22 +10,22 @@ from ..steps import Program
 from . import emit_cuda
 from .compiler import Architecture
 from .kernel_files import KernelFile
-from .kernel_files import kernel_file as written
+from .kernel_files import kernel_file as kernel_of
 from .places import layout
-from .shapes import Files, shape, shares
+from .shapes import Made, shape, shares
 
-_files: Files[KernelFile] = Files()
+_files: Made[KernelFile] = Made()
 
 
 def kernel_file(
     program: Program, describe: Callable[[], str], directory: Path, architecture: Architecture
 ) -> KernelFile:
-    """Write the source of a program's kernel, unless it is there; `describe` gives its docstring."""
+    """Return a program's kernel; `describe` gives its docstring."""
     where = replace(layout(program), cut=None)  # as it follows from the rest, and holds the program
     key = shape(program), shares(program), where, directory, architecture
     found = _files.find(key)
     if found is None:
         source, signature = emit_cuda.source(program, describe()), emit_cuda.signature(program)
-        made = written(program.name, source, signature, directory, architecture)
-        found = _files.keep(key, made.path, made)
+        found = kernel_of(program.name, source, signature, directory, architecture)
+        _files.keep(key, found)
     return found

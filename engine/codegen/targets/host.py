@@ -13,7 +13,6 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
-from typing import Literal as OneOf
 
 import numpy as np
 
@@ -25,10 +24,10 @@ from . import emit_cpu
 from .compiler import Signature
 from .emit import accumulator_slots
 from .hash_groups import PLACE_KEYS, PLACE_SIGNATURE, HashTable, fill, merge
-from .kernel_files import KernelFile, kernel_file
+from .kernel_files import KernelFile, Origin, kernel_file
 from .native import Kernel
 from .pace import Pace, in_steps
-from .shapes import Files, shape
+from .shapes import Made, shape
 from .sparse_groups import COPY_GROUPS, COPY_SIGNATURE, Met, merged, met
 
 ROWS_A_RANGE = 1 << 17  # below this a second thread costs more than it saves
@@ -38,7 +37,6 @@ NUMBERED_ROWS = 1 << 15  # rows whose numbers fit a core's cache
 KERNELS_KEPT = 512
 ROOM = 1 << 12  # numbers of rows that a range may list at first, at least
 
-Origin = OneOf["memory", "disk", "compiler"]
 Memory = Mapping[str, Any]  # the buffers of indexes by name
 
 
@@ -109,7 +107,7 @@ def compiled(
     if file is None:
         source, signature = emit_cpu.source(program, describe()), emit_cpu.signature(program)
         file = kernel_file(program.name, source, signature, directory, None)
-        _files.keep(key, file.path, file)
+        _files.keep(key, file)
     return _function(file), file.path
 
 
@@ -118,7 +116,7 @@ def written_kernel(name: str, source: str, signature: Signature, directory: Path
     return _function(kernel_file(name, source, signature, directory, None))
 
 
-_files: Files[KernelFile] = Files()
+_files: Made[KernelFile] = Made()
 _functions: OrderedDict[Path, Function] = OrderedDict()
 _lock = threading.Lock()
 
@@ -165,7 +163,7 @@ def run(
     """
     over = kernel.over(_arguments(program, columns, memory))
     ranges = list(pairwise(_bounds(rows, threads, deterministic)))
-    directory = kernel.file.path.parent
+    directory = kernel.file.directory
     if program.grouping is not None and program.grouping.hashed:
         return _run_hashed(over, program, ranges, directory)
     groups = 1 if program.grouping is None else program.grouping.groups

@@ -51,7 +51,7 @@ def _allocated(buffer: Buffer) -> Any:
 
 def _repeats(index: Index, kernel: Function, memory: dict[str, Any], threads: int) -> int:
     """Count the buckets of a hashed index that hold a key twice."""
-    check = cpu_kernel(kernel.file.path.parent)
+    check = cpu_kernel(kernel.file.directory)
     heads, links, numbers, *_ = (memory[b.name] for b in index.buffers)
     over = check.over([heads, links, numbers])
     return sum(each_range(lambda bounds: in_steps(over, *bounds), index.slots, threads))

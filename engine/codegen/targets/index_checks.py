@@ -72,5 +72,5 @@ def cpu_kernel(directory: Path) -> Function:
 
 
 def cuda_kernel(directory: Path, architecture: Architecture) -> KernelFile:
-    """Write the source of the kernel that adds to a build's state, unless it is there; any grid will do."""
+    """Return the kernel that adds to a build's state; any grid will do."""
     return kernel_file(NAME, CUDA, SIGNATURE, directory, architecture)

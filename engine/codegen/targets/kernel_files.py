@@ -1,18 +1,26 @@
-"""Kernels as files: the source, for people to read, and machine code beside it."""
+"""Kernels: the text that they are compiled from, and their machine code, found or made.
+
+What runs was compiled in this process from the text that it generated, or has a proof of its origin (`stored`).
+"""
 
 from __future__ import annotations
 
+import hashlib
+import re
+import threading
+import warnings
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal as OneOf
 from typing import TypeVar
 
 from ... import stopping
-from .cache import binary, file_digest, kernel_key, source_file
+from ..stored.folder import SOURCE, folder
 from .compile_pool import compiled
 from .compiler import Architecture, Signature
 from .native import processor
@@ -25,40 +33,64 @@ PACKAGES = {
     "cpu": ("numba", "llvmlite", "numpy"),
     "cuda": ("numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink"),
 }
+NAME_LETTERS = 80  # of a kernel's name, in the name of its files
+# Machine code in memory, of kernels that were used last
+CODES_KEPT = 512
+CODE_BYTES_KEPT = 64 << 20
 
+Origin = OneOf["memory", "disk", "compiler"]
+Key = tuple[Path, bytes]
 T = TypeVar("T")
 R = TypeVar("R")
 
 
 @dataclass(frozen=True)
 class KernelFile:
-    """A kernel's source, and the place for its machine code; without an architecture it is one for this processor."""
+    """A kernel's source and its place in a folder; without an architecture it is one for this processor."""
 
-    path: Path
+    directory: Path
     name: str
     source: str
     signature: Signature
     architecture: Architecture | None
+    key: bytes  # of all that its machine code depends on
+
+    @cached_property
+    def _stem(self) -> str:
+        letters = re.sub(r"\W", "_", self.name, flags=re.ASCII)[:NAME_LETTERS]
+        return f"q_{letters}_{self.key.hex()[:16]}"
+
+    @cached_property
+    def path(self) -> Path:
+        """Where people find the source, once it was compiled."""
+        return self.directory / (self._stem + SOURCE)
 
     @property
     def is_compiled(self) -> bool:
         """Whether the machine code is there."""
-        return self._stored.exists()
+        return self._found() is not None
 
-    @property
-    def _stored(self) -> Path:
-        return self.path.with_suffix(".o" if self.architecture is None else ".cubin")
-
-    def machine_code(self) -> tuple[bytes, OneOf["disk", "compiler"]]:
+    def machine_code(self) -> tuple[bytes, Origin]:
         """Return the machine code, and whether it was there or was compiled now, by another process; raises `NotCompiled`."""
-        made: list[bytes] = []
+        found = self._found()
+        if found is not None:
+            return found
+        place = folder(self.directory)
+        place.show(self._stem, self.source)
+        code = compiled(self.source, self.name, self.signature, self.architecture)
+        place.keep(self._stem, self.key, code)
+        _codes.keep((self.directory, self.key), code)
+        return code, "compiler"
 
-        def build() -> bytes:
-            made.append(compiled(self.source, self.name, self.signature, self.architecture))
-            return made[0]
-
-        code = binary(self._stored, build)
-        return code, "compiler" if made else "disk"
+    def _found(self) -> tuple[bytes, Origin] | None:
+        code = _codes.find((self.directory, self.key))
+        if code is not None:
+            return code, "memory"
+        code = folder(self.directory).load(self._stem, self.key)
+        if code is None:
+            return None
+        _codes.keep((self.directory, self.key), code)
+        return code, "disk"
 
 
 def at_once(fetch: Callable[[T], R], kernels: Sequence[T], missing: int) -> list[R]:
@@ -72,21 +104,32 @@ def at_once(fetch: Callable[[T], R], kernels: Sequence[T], missing: int) -> list
 def kernel_file(
     name: str, source: str, signature: Signature, directory: Path, architecture: Architecture | None
 ) -> KernelFile:
-    """Write a kernel's source, unless it is there."""
+    """Return the kernel of a source."""
     target = processor() if architecture is None else f"sm_{architecture[0]}{architecture[1]}"
-    key = kernel_key(source, repr(signature), target, toolchain(architecture is None))
-    path = source_file(directory, name, key, source)
-    return KernelFile(path, name, source, signature, architecture)
+    tools = toolchain(architecture is None)
+    key = kernel_key(source, name, repr(signature), target, tools)
+    return KernelFile(directory, name, source, signature, architecture, key)
+
+
+def kernel_key(source: str, *depends_on: str) -> bytes:
+    """The hash of a kernel's statements, and of what else its machine code depends on.
+
+    The docstring at the head and the comments are no part of it.
+    """
+    if source.startswith('"""'):
+        _, _, source = source[3:].partition('"""')
+    text = "\0".join([re.sub(r"  # .*", "", source), *depends_on])
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
 @cache
 def toolchain(cpu: bool) -> str:
     """Versions that machine code depends on."""
     target = "cpu" if cpu else "cuda"
-    names = [f"functions_{kind}{target}.py" for kind in FUNCTIONS[target]]
-    functions = " ".join(file_digest(Path(__file__).with_name(name)) for name in names)
+    files = ["compiler.py", *(f"functions_{kind}{target}.py" for kind in FUNCTIONS[target])]
+    texts = b"".join(Path(__file__).with_name(name).read_bytes() for name in files)
     packages = (f"{package} {_version(package)}" for package in PACKAGES[target])
-    return " ".join([*packages, f"functions {functions}"])
+    return " ".join([*packages, f"fuseline {hashlib.sha256(texts).hexdigest()}"])
 
 
 def _version(package: str) -> str:
@@ -96,3 +139,47 @@ def _version(package: str) -> str:
         except PackageNotFoundError:
             continue
     return "unknown"
+
+
+class _Codes:
+    """Machine code by folder and key, of which what was not asked for the longest time goes."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Key, bytes] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def find(self, key: Key) -> bytes | None:
+        with self._lock:
+            found = self._kept.get(key)
+            if found is not None:
+                self._kept.move_to_end(key)
+            return found
+
+    def keep(self, key: Key, code: bytes) -> None:
+        with self._lock:
+            self._bytes += len(code) - len(self._kept.pop(key, b""))
+            self._kept[key] = code
+            while len(self._kept) > CODES_KEPT or self._bytes > CODE_BYTES_KEPT:
+                _, gone = self._kept.popitem(last=False)
+                self._bytes -= len(gone)
+
+    def forget(self) -> None:
+        """Let go of everything, as a new process would."""
+        with self._lock:
+            self._kept.clear()
+            self._bytes = 0
+
+
+_codes = _Codes()
+forget = _codes.forget
+
+
+def warn_without(kernel: str, error: BaseException) -> None:
+    """Say that a kernel written by hand could not be made, so that a library does its work, more slowly."""
+    warnings.warn(
+        f"The kernel {kernel} could not be compiled or loaded ({type(error).__name__}: {error}): "
+        "a library does its work in this process, more slowly.",
+        RuntimeWarning,
+        stacklevel=2,
+    )

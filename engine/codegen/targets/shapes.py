@@ -1,4 +1,4 @@
-"""What the statements of a kernel depend on: programs of one shape have one file, whose text need not be made again to find it.
+"""What the statements of a kernel depend on: programs of one shape have one kernel, whose text need not be made again to find it.
 
 Queries that differ in constants have programs of the same shapes.  Of all that a program consists of, a shape leaves out what only
 comments show, what arguments give, and which columns and leaves of a plan it reads: by their names alone.
@@ -9,10 +9,8 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
-from contextlib import suppress
 from dataclasses import fields
 from operator import attrgetter
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from ..groups.accumulate import Accumulator, Folded
@@ -22,12 +20,11 @@ from ..loop import Doubt, Each, Guard, Let, Search, Statement
 from ..relations import Relation
 from ..steps import Program
 from ..values import Element, Input, Parameter, TableParameter
-from .cache import Version, version_of
 
 SHAPES_KEPT = 512
 
 Shape = tuple[Hashable, ...]
-Made = TypeVar("Made")
+Kept = TypeVar("Kept")
 
 
 def _all_but(kind: type[Any], *left_out: str) -> Callable[[Any], Hashable]:
@@ -110,28 +107,22 @@ def _ordered(ordered: Ordered | None, program: Program) -> Shape:
     return key, _CONDITION(condition), tuple(map(_PARAMETER, condition.parameters))
 
 
-class Files(Generic[Made]):
-    """What was made of the kernel files of the shapes that came up last; a file that has been changed is found no more."""
+class Made(Generic[Kept]):
+    """What was made of the shapes that came up last."""
 
     def __init__(self) -> None:
-        self._made: OrderedDict[Hashable, tuple[Path, Version, Made]] = OrderedDict()
+        self._kept: OrderedDict[Hashable, Kept] = OrderedDict()
         self._lock = threading.Lock()
 
-    def find(self, key: Hashable) -> Made | None:
+    def find(self, key: Hashable) -> Kept | None:
         with self._lock:
-            found = self._made.get(key)
-            if found is None:
-                return None
-            self._made.move_to_end(key)
-        path, version, made = found
-        with suppress(OSError):
-            if version_of(path) == version:
-                return made
-        return None
+            found = self._kept.get(key)
+            if found is not None:
+                self._kept.move_to_end(key)
+            return found
 
-    def keep(self, key: Hashable, path: Path, made: Made) -> Made:
-        with suppress(OSError), self._lock:
-            self._made[key] = path, version_of(path), made
-            while len(self._made) > SHAPES_KEPT:
-                self._made.popitem(last=False)
-        return made
+    def keep(self, key: Hashable, made: Kept) -> None:
+        with self._lock:
+            self._kept[key] = made
+            while len(self._kept) > SHAPES_KEPT:
+                self._kept.popitem(last=False)

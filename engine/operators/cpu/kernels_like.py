@@ -16,10 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ...codegen import handwritten
-from ...codegen.targets.cache import warn_without
 from ...codegen.targets.compile_pool import compiled
 from ...codegen.targets.compiler import Signature
-from ...codegen.targets.kernel_files import kernel_file
+from ...codegen.targets.kernel_files import kernel_file, warn_without
 from ...codegen.targets.native import Kernel
 from ...plan.patterns import Literals
 

@@ -12,7 +12,7 @@ from cuda.bindings import runtime
 from cuda.core import Device, Kernel, LaunchConfig, ObjectCode, Stream, launch
 
 from ...codegen.handwritten.column_kernels import SIGNATURES, column_kernel
-from ...codegen.targets.cache import warn_without
+from ...codegen.targets.kernel_files import warn_without
 from ..context import Context
 from .launch import architecture
 

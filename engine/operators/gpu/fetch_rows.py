@@ -19,7 +19,7 @@ from rmm.pylibrmm.device_buffer import DeviceBuffer
 
 from ...codegen.handwritten import row_kernels as kernels
 from ...codegen.handwritten.row_kernels import WORD, Job
-from ...codegen.targets.cache import warn_without
+from ...codegen.targets.kernel_files import warn_without
 from ...plan.expr import Column
 from . import launch
 from .buffers import exchanged

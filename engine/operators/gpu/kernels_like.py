@@ -17,8 +17,7 @@ from rmm.pylibrmm.device_buffer import DeviceBuffer
 
 from ...codegen.handwritten import like, like_source
 from ...codegen.handwritten.like import Shape
-from ...codegen.targets.cache import warn_without
-from ...codegen.targets.kernel_files import KernelFile, kernel_file
+from ...codegen.targets.kernel_files import KernelFile, kernel_file, warn_without
 from ...plan.patterns import Literals
 from .columns import BOOL
 from .device import kernel_files

@@ -1,0 +1,6 @@
+"""Machine code on disk: what is loaded from there carries a proof that it was made by this user, or shipped with the installation.
+
+A file says nothing that is believed without that proof (`sealed`): a code over all of its bytes with a secret of the user that lies
+elsewhere (`secret`), or their hash in the list of a folder that others cannot write (`shipped`).  Sources lie beside machine code
+for people to read; nothing reads them back.  Start reading at `folder`.
+"""

@@ -1,0 +1,166 @@
+"""The folder of a user's kernels: sources to read, machine code to run, and how much of both is kept.
+
+Several processes share a folder.  A file is replaced in one step, and there are no locks.  Where a folder cannot be used, or is not
+its user's alone, kernels are kept in the memory of the process, with one warning.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache, cached_property
+from pathlib import Path
+
+from .private import NotPrivate, check_folder, make_folder, read_file, write_file
+from .sealed import Secret, sealed, unsealed
+from .secret import secret_for
+from .shipped import Shipped, shipped
+
+CODE, SOURCE = ".kernel", ".py"
+OLD = (
+    ".cubin",
+    ".o",
+    ".tmp",
+    SOURCE,
+)  # of older versions, or left by a process that was killed; a source without its code
+DEFAULT_LIMIT = 1 << 30  # bytes
+STALE_SECONDS = 3600  # after which nobody is about to finish what is unfinished
+KEPT_SHARE = 0.9  # of the limit, when something has to go: so that not each new kernel looks through the folder
+HINT = "Set FUSELINE_CACHE_DIR to a folder of yours that can be written."
+
+
+class Folder:
+    """A folder, and this process's view of it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.limit = DEFAULT_LIMIT  # what the setting `kernel_cache_limit` says
+        self._size: int | None = None  # None until it was looked through
+        self._lock = threading.Lock()
+        self._told = False
+
+    @cached_property
+    def _secret(self) -> Secret | None:
+        """What proves its files; None where nothing is kept in it or read from it."""
+        try:
+            if self.path.exists():
+                check_folder(self.path)
+            else:
+                make_folder(self.path)
+            return secret_for(self.path)
+        except OSError as error:
+            self._tell(error)
+            return None
+
+    def load(self, name: str, key: bytes) -> bytes | None:
+        """Return the machine code of a name and key; None where there is none that is proved to be the user's or shipped."""
+        file = name + CODE
+        come_along = _shipped()
+        found = None if come_along is None else come_along.load(file, key)
+        if found is not None or self._secret is None:
+            return found
+        with suppress(OSError):
+            content = read_file(self.path / file, touch=True)
+            return unsealed(file, content, key, self._secret)
+        return None
+
+    def keep(self, name: str, key: bytes, code: bytes) -> None:
+        """Keep machine code, if it can be; what was used longest ago goes where that is too much."""
+        if self._secret is None:
+            return
+        content = sealed(code, key, self._secret)
+        if len(content) > self.limit:
+            return
+        try:
+            make_folder(self.path)
+            write_file(self.path / (name + CODE), content)
+            self._make_room(len(content))
+        except OSError as error:
+            self._tell(error)
+
+    def show(self, name: str, source: str) -> None:
+        """Write a source for people to read, unless there is one."""
+        path = self.path / (name + SOURCE)
+        if self._secret is None or self.limit == 0 or os.path.lexists(path):
+            return
+        try:
+            make_folder(self.path)
+            write_file(path, source.encode("utf-8", "replace"))
+        except OSError as error:
+            self._tell(error)
+
+    def _tell(self, error: OSError) -> None:
+        """Warn once."""
+        if not self._told:
+            self._told = True
+            reason = (
+                str(error) if isinstance(error, NotPrivate) else f"{type(error).__name__}: {error}"
+            )
+            warnings.warn(
+                f"Kernels cannot be kept in {self.path}, so this process keeps them in memory alone: {reason}. {HINT}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+    def _make_room(self, added: int) -> None:
+        with self._lock:
+            if self._size is not None:
+                self._size += added
+                if self._size <= self.limit:
+                    return
+            found = sorted(self._kernels(), reverse=True)  # the last used first
+            room = self.limit
+            if sum(size for _, size, _ in found) > room:
+                room = int(room * KEPT_SHARE)
+            self._size = 0
+            for _, size, name in found:
+                if self._size + size <= room:
+                    self._size += size
+                else:
+                    room = self._size  # nothing older stays either
+                    self._remove(name + CODE, name + SOURCE)
+
+    def _kernels(self) -> Iterator[tuple[float, int, str]]:
+        """When each kernel was last used, its bytes, and its name; removes what no kernel is."""
+        with os.scandir(self.path) as entries:
+            files = {
+                entry.name: entry.stat(follow_symlinks=False)
+                for entry in entries
+                if _is_ours(entry)
+            }
+        for name, found in files.items():
+            stem, kind = name.removesuffix(Path(name).suffix), Path(name).suffix
+            if kind == CODE:
+                source = files.get(stem + SOURCE)
+                yield found.st_mtime, found.st_size + (source.st_size if source else 0), stem
+            elif stem + CODE not in files and found.st_mtime < time.time() - STALE_SECONDS:
+                self._remove(name)
+
+    def _remove(self, *names: str) -> None:
+        for name in names:
+            with suppress(OSError):
+                (self.path / name).unlink()
+
+
+def _is_ours(entry: os.DirEntry[str]) -> bool:
+    kind = Path(entry.name).suffix
+    return (
+        entry.name.startswith("q_")
+        and (kind == CODE or kind in OLD)
+        and not entry.is_dir(follow_symlinks=False)
+    )
+
+
+@cache
+def folder(path: Path) -> Folder:
+    """Return a folder: the same one for the same path, wherever a process asks."""
+    return Folder(path)
+
+
+@cache
+def _shipped() -> Shipped | None:
+    return shipped()

@@ -1,0 +1,66 @@
+"""The format of a file of machine code, of either target: a header, the code, and 32 bytes that prove where it comes from.
+
+bytes  0-15   MAGIC, which ends with the version of the format
+bytes 16-47   the SHA-256 of all that the code depends on: source, parameters, target, toolchain
+bytes 48-55   the length of the code
+then          the code, and the tag
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import struct
+from dataclasses import dataclass
+from typing import Protocol
+
+MAGIC = b"FUSELINE KERNEL1"
+_HEADER = struct.Struct("<16s32sQ")
+TAG_BYTES = 32
+
+
+class Proof(Protocol):
+    """What vouches for the bytes of a file."""
+
+    def holds(self, name: str, body: bytes, tag: bytes) -> bool:
+        """Whether a file of this name may consist of this body and tag."""
+
+
+@dataclass(frozen=True, repr=False)
+class Secret:
+    """Only who knows the secret can make the tag of a body."""
+
+    key: bytes
+
+    def tag(self, body: bytes) -> bytes:
+        return hmac.digest(self.key, body, "sha256")
+
+    def holds(self, name: str, body: bytes, tag: bytes) -> bool:
+        return hmac.compare_digest(self.tag(body), tag)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The SHA-256 of each file, by its name, as a list says that nobody else can write."""
+
+    digests: dict[str, str]
+
+    def holds(self, name: str, body: bytes, tag: bytes) -> bool:
+        return self.digests.get(name) == hashlib.sha256(body + tag).hexdigest()
+
+
+def sealed(code: bytes, key: bytes, secret: Secret | None) -> bytes:
+    """Return the content of a file; without a secret its tag is empty, and a manifest has to vouch for it."""
+    body = _HEADER.pack(MAGIC, key, len(code)) + code
+    return body + (bytes(TAG_BYTES) if secret is None else secret.tag(body))
+
+
+def unsealed(name: str, content: bytes, key: bytes, proof: Proof) -> bytes | None:
+    """Return the code of a file, or None unless it is whole, was made for this key, and the proof holds."""
+    body, tag = content[:-TAG_BYTES], content[-TAG_BYTES:]
+    if len(body) < _HEADER.size or not proof.holds(name, body, tag):
+        return None
+    magic, found, length = _HEADER.unpack_from(body)
+    if (magic, found, length) != (MAGIC, key, len(body) - _HEADER.size):
+        return None
+    return body[_HEADER.size :]
