@@ -9,6 +9,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from .plan.distinct_names import distinct_names
 from .plan.types import DataType
 from .python_values import has_values_beyond, python_values
 
@@ -88,8 +89,8 @@ def interval_text(months: int, days: int, nanoseconds: int) -> str:
 
 
 def json_text(table: pa.Table) -> str:
-    """Return the rows as a JSON array of objects; decimals are written with all their digits."""
-    keys = [json.dumps(n) for n in table.column_names]
+    """Return the rows as a JSON array of objects; decimals have all their digits, names that repeat a number."""
+    keys = [json.dumps(n) for n in distinct_names(table.column_names)]
     lines = (
         "{" + ", ".join(f"{k}: {_json(v)}" for k, v in zip(keys, row, strict=True)) + "}"
         for row in _rows(table)

@@ -208,11 +208,10 @@ class Frame:
         return to_pandas(self.to_arrow())
 
     def to_polars(self) -> pl.DataFrame:
-        import polars as pl
+        """Run and return a polars.DataFrame; raises `TypeMismatch` for columns that Polars cannot hold."""
+        from .python_values import to_polars
 
-        frame = pl.from_arrow(self.to_arrow())
-        assert isinstance(frame, pl.DataFrame)
-        return frame
+        return to_polars(self.to_arrow())
 
     def to_cudf(self) -> Any:
         """Run and return a cudf.DataFrame, without a copy when the result is on the GPU.

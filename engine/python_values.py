@@ -9,10 +9,13 @@ from collections.abc import Callable
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
+from .errors import TypeMismatch
 from .plan.calendar import INFINITE_DAY, INFINITE_MICROS, date_text, timestamp_text
+from .plan.distinct_names import distinct_names
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
     import pyarrow as pa
 
 
@@ -69,7 +72,12 @@ def _limits(arrow: pa.DataType) -> tuple[date, date]:
 
 
 def to_pandas(table: pa.Table) -> pd.DataFrame:
-    """Return a pandas frame with DATE as datetime64[us], as DuckDB gives it; [ms] for days that leave its range."""
+    """Return a pandas frame of DuckDB's dtypes, but for DECIMAL, which stays exact.
+
+    Names that repeat an earlier one get a number.  DATE is datetime64[us], or [ms] for days that leave its range; integers and truth values among which is a NULL have pandas'
+    nullable dtypes, since they are no floats.
+    """
+    import pandas as pd
     import pyarrow as pa
 
     for i, field in enumerate(table.schema):
@@ -79,4 +87,39 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
             except pa.ArrowInvalid:
                 continue
             table = table.set_column(i, field.name, micros)
-    return table.to_pandas(date_as_object=False)
+    frame = table.rename_columns(distinct_names(table.column_names)).to_pandas(date_as_object=False)
+    nullable = {
+        pa.bool_(): pd.BooleanDtype(),
+        pa.int8(): pd.Int8Dtype(),
+        pa.int16(): pd.Int16Dtype(),
+        pa.int32(): pd.Int32Dtype(),
+        pa.int64(): pd.Int64Dtype(),
+        pa.uint8(): pd.UInt8Dtype(),
+        pa.uint16(): pd.UInt16Dtype(),
+        pa.uint32(): pd.UInt32Dtype(),
+        pa.uint64(): pd.UInt64Dtype(),
+    }
+    for i, column in enumerate(table.columns):
+        if column.null_count and column.type in nullable:
+            frame.isetitem(i, column.to_pandas(types_mapper=nullable.get))
+    return frame
+
+
+def to_polars(table: pa.Table) -> pl.DataFrame:
+    """Return a Polars frame, which has no INTERVAL and no two columns of one name; raises `TypeMismatch` for these."""
+    import polars as pl
+    import pyarrow as pa
+
+    names = table.column_names
+    for field in table.schema:
+        if pa.types.is_interval(field.type):
+            raise TypeMismatch(
+                f'The column "{field.name}" is INTERVAL, which Polars does not have: cast it to VARCHAR, or use to_arrow().'
+            )
+        if names.count(field.name) > 1:
+            raise TypeMismatch(
+                f'More than one column is called "{field.name}", which Polars does not take: name them, or use to_arrow().'
+            )
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    return frame

@@ -6,6 +6,7 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from fuseline.errors import InvalidQuery, TypeMismatch, Unsupported
 from fuseline.plan.expr import Call, Cast, Expr, Literal, Value
+from fuseline.plan.types import DIGITS
 
 
 def plain_constant(expr: Expr, what: str) -> Value:
@@ -30,13 +31,15 @@ def plain_constant(expr: Expr, what: str) -> Value:
 def _arithmetic(function: str, numbers: list[int | Decimal]) -> int | Decimal | None:
     match function, numbers:
         case "neg", [x]:
-            return -x
+            return DIGITS.minus(x) if isinstance(x, Decimal) else -x
+        case "add" | "sub" | "mul", [x, y] if isinstance(x, int) and isinstance(y, int):
+            return {"add": x + y, "sub": x - y, "mul": x * y}[function]
         case "add", [x, y]:
-            return x + y
+            return DIGITS.add(x, y)
         case "sub", [x, y]:
-            return x - y
+            return DIGITS.subtract(x, y)
         case "mul", [x, y]:
-            return x * y
+            return DIGITS.multiply(x, y)
     return None
 
 
@@ -51,7 +54,7 @@ def integer_constant(expr: Expr, what: str) -> int | None:
         case int():
             return value
         case Decimal() | float():
-            return int(Decimal(value).quantize(Decimal(1), ROUND_HALF_UP))
+            return int(Decimal(value).quantize(Decimal(1), ROUND_HALF_UP, DIGITS))
     raise TypeMismatch(f"{what} must be an integer, not {expr.type}.", expr.span)
 
 

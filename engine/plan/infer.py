@@ -35,6 +35,7 @@ from .type_names import parse_type
 from .types import (
     BIGINT,
     BOOLEAN,
+    DIGITS,
     DOUBLE,
     HUGEINT,
     MAX_DECIMAL_DIGITS,
@@ -204,7 +205,7 @@ def _fits(value: Literal, target: DataType) -> bool:
     """Whether an exact numeric constant is a value of an integer or decimal type."""
     if not isinstance(value.value, int | Decimal) or isinstance(value.value, bool):
         return False
-    unscaled = Decimal(value.value).scaleb(target.scale)
+    unscaled = Decimal(value.value).scaleb(target.scale, DIGITS)
     low, high = target.integer_range
     return low <= unscaled <= high and unscaled == unscaled.to_integral_value()
 
@@ -281,7 +282,9 @@ def _has_text_column(args: Sequence[Expr]) -> bool:
 
 def _negated(operand: Literal, span: Span | None) -> Literal:
     """Return the constant -x, typed anew: -9223372036854775808 is BIGINT though its digits alone are not."""
-    value: Value = -operand.value  # type: ignore[operator]
+    constant = operand.value
+    # Not `-`, which rounds to the 28 digits of Python's own context
+    value: Value = DIGITS.minus(constant) if isinstance(constant, Decimal) else -constant  # type: ignore[operator]
     whole = isinstance(value, Decimal) and operand.type.scale == 0 and operand.type.precision == 38
     if operand.type.kind in (Kind.INTEGER, Kind.BIGINT) or whole:
         return integer(int(value), span)  # type: ignore[arg-type]

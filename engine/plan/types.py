@@ -7,6 +7,7 @@ A `DataType` is a value: two are equal when kind, precision and scale are.  Back
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Context
 from enum import Enum, auto
 from functools import cache
 from typing import TYPE_CHECKING
@@ -42,6 +43,7 @@ class Kind(Enum):
 
 
 MAX_DECIMAL_DIGITS = 38
+DIGITS = Context(prec=400)  # for Decimals: Python's own context rounds to 28 digits
 INT64_DECIMAL_DIGITS = 18  # a DECIMAL of this many digits fits an int64
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..plan.types import INTEGER_BITS, DataType, Kind
+from ..plan.types import DIGITS, INTEGER_BITS, DataType, Kind
 from .cache import CachedColumn, ColumnCache
 from .encodings import Dictionary, EncodedColumn, Narrow
 from .memory import MemoryTable
@@ -136,7 +136,7 @@ def _text(value: int | None, data_type: DataType) -> str | None:
     if value is None:
         return None
     if data_type.is_decimal:
-        return f"{Decimal(value).scaleb(-data_type.scale):f}"
+        return f"{Decimal(value).scaleb(-data_type.scale, DIGITS):f}"
     try:
         match data_type.kind:
             case Kind.BOOLEAN:

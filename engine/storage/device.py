@@ -13,11 +13,12 @@ import pylibcudf as plc
 
 from ..errors import TypeMismatch
 from ..plan import types as t
+from ..plan.distinct_names import distinct_names
 from ..plan.statistics import TableStatistics
 from ..plan.types import DataType
 from .device_timestamps import check_device_timestamps
 from .device_utf8 import check_device_text
-from .memory import MemoryTable, distinct_names
+from .memory import MemoryTable
 
 _TYPES = {
     plc.TypeId.BOOL8: t.BOOLEAN,

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import TypeMismatch
+from ..plan.distinct_names import distinct_names
 from ..plan.statistics import ColumnStatistics, TableStatistics
 from ..plan.types import DataType, from_arrow
 from .bounds import Bounds, trusted
@@ -117,18 +118,3 @@ def _extremes(values: pa.Array, data_type: DataType) -> tuple[Any, Any]:
         return trusted(found["min"].as_py(), data_type), trusted(found["max"].as_py(), data_type)
     except (pa.ArrowNotImplementedError, ValueError, OverflowError):
         return None, None  # a type without order, a date outside of Python's years
-
-
-def distinct_names(names: list[str]) -> list[str]:
-    """Return the names with `_1`, `_2` ... behind those that repeat an earlier one but for case, as DuckDB does."""
-    made: list[str] = []
-    taken: set[str] = set()
-    for name in names:
-        free = name
-        for i in itertools.count(1):
-            if free.lower() not in taken:
-                break
-            free = f"{name}_{i}"
-        taken.add(free.lower())
-        made.append(free)
-    return made

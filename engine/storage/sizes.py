@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from ..plan.expr import Value
-from ..plan.types import INTEGER_BITS, DataType, Kind
+from ..plan.types import DIGITS, INTEGER_BITS, DataType, Kind
 from .encodings import code_width, narrow_for
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def plain_width(data_type: DataType) -> int:
 def register(value: Value, data_type: DataType) -> int | None:
     """Return a bound in the units of codes (unscaled, days, microseconds from any day); None where it is unknown."""
     if isinstance(value, Decimal):
-        return int(value.scaleb(data_type.scale))
+        return int(value.scaleb(data_type.scale, DIGITS))
     if isinstance(value, datetime):
         return (value - datetime.min) // MICROSECOND
     if isinstance(value, date):

@@ -2,8 +2,9 @@ from datetime import datetime
 
 import pyarrow as pa
 
+from fuseline.plan.distinct_names import distinct_names
 from fuseline.plan.types import BIGINT, TIMESTAMP, VARCHAR
-from fuseline.storage.memory import MOST_CHUNKS, MemoryTable, distinct_names
+from fuseline.storage.memory import MOST_CHUNKS, MemoryTable
 
 
 def test_fields_and_columns_without_a_sql_type():

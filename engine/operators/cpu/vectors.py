@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...plan.expr import Interval, Value
-from ...plan.types import BOOLEAN, VARCHAR, DataType, Kind
+from ...plan.types import BOOLEAN, DIGITS, VARCHAR, DataType, Kind
 from . import table as tables
 
 Array = npt.NDArray[Any]
@@ -169,7 +169,7 @@ def constant(value: Value, data_type: DataType) -> Vector:
 def _physical(value: Any, data_type: DataType) -> Any:
     if data_type.is_decimal:
         unscaled = (
-            int(Decimal(value).scaleb(data_type.scale))
+            int(Decimal(value).scaleb(data_type.scale, DIGITS))
             if not isinstance(value, Decimal)
             else (unscaled_of(value, data_type.scale))
         )
