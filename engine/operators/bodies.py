@@ -51,29 +51,35 @@ def run_operators(
 
     Tables in between count towards the memory limit.
     """
-    held = 0
+    running = _Running(stored, context, operators)
+    try:
+        return running.table(body)
+    finally:
+        context.hold(body, -running.held)
 
-    def hold(node: p.Physical, nbytes: int) -> None:
-        nonlocal held
-        held += nbytes
-        context.hold(node, nbytes)
 
-    def run(node: p.Physical) -> Any:
+class _Running:
+    """One run of a body; no closure, since one that calls itself would keep all tables until Python looks for cycles."""
+
+    def __init__(self, stored: tuple[Any, ...], context: Context, operators: Operators) -> None:
+        self._stored, self._context, self._operators = stored, context, operators
+        self.held = 0
+
+    def table(self, node: p.Physical) -> Any:
         if isinstance(node, p.Stored):
-            return stored[node.number]
-        inputs = tuple(run(child) for child in node.children)
-        context.check()
-        table = operators.by_node[type(node)](node, inputs, context)
+            return self._stored[node.number]
+        inputs = tuple(map(self.table, node.children))
+        self._context.check()
+        made = self._operators.by_node[type(node)](node, inputs, self._context)
         for child, given in zip(node.children, inputs, strict=True):
             if not isinstance(child, p.Stored):
-                hold(child, -operators.num_bytes(given))
-        hold(node, operators.num_bytes(table))
-        return table
+                self._hold(child, -self._operators.num_bytes(given))
+        self._hold(node, self._operators.num_bytes(made))
+        return made
 
-    try:
-        return run(body)
-    finally:
-        context.hold(body, -held)
+    def _hold(self, node: p.Physical, nbytes: int) -> None:
+        self.held += nbytes
+        self._context.hold(node, nbytes)
 
 
 def with_stored_builds(body: p.Physical, count: int) -> tuple[p.Physical, list[p.Physical]]:
@@ -95,3 +101,14 @@ def with_stored_builds(body: p.Physical, count: int) -> tuple[p.Physical, list[p
         )
 
     return visit(body), sides
+
+
+def opened(pipeline: p.Pipeline) -> p.Physical:
+    """Return a pipeline as the operators of its body, over its inputs."""
+
+    def visit(node: p.Physical) -> p.Physical:
+        if isinstance(node, p.Stored):
+            return pipeline.inputs[node.number]
+        return node.with_children([visit(child) for child in node.children])
+
+    return visit(pipeline.body)

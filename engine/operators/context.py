@@ -94,6 +94,7 @@ class Context:
     operators had the host compute.  `spilled` counts the bytes of joins in parts, by the place where they lay.  `fuse`,
     `deterministic` and `memory_limit` are the settings of these names.
     `hold` counts bytes that a node's table takes, or lets go of, towards the memory limit, and raises `MemoryLimitError` beyond it.
+    `ask` raises `MemoryError` where there is no room for bytes that a node is about to take for itself.
     """
 
     cache: ColumnCache
@@ -109,6 +110,7 @@ class Context:
     host_values: Counter[str] = field(default_factory=Counter)
     spilled: Counter[str] = field(default_factory=Counter)
     hold: Callable[[Physical, int], None] = lambda node, nbytes: None
+    ask: Callable[[Physical, int], None] = lambda node, nbytes: None
     _derived: dict[tuple[int, Expr], tuple[Physical, EncodedColumn]] = field(default_factory=dict)
 
     def derived(

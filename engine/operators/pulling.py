@@ -9,22 +9,30 @@ costs few more calls than no pieces at all.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..errors import MemoryLimitError
 from ..plan import physical as p
+from ..plan.expr import Column
+from ..plan.node import walk
 from ..plan.physical import RowGroups
 from ..storage.cache import CacheKey, ColumnCache
-from .bodies import Operator, probed
+from . import breakers
+from .bodies import opened, probed
 from .context import Context
+from .room import host_memory
+from .spill_area import SpillArea
+from .spilling import Parting
 
 FIRST_ROWS = 1 << 14  # of a source's first piece; each has twice the rows of the one before
 MOST_ROWS = 1 << 20  # of any piece, and of the pairs that a nested loop makes at a time
-FEW_ROWS = 1 << 17  # of a source or a join, which are made at once
+LEAST_ROWS = 1 << 10  # of a piece, however little room there is
+PIECES_IN_ROOM = 32
+BYTES_A_VALUE = 16  # about
 REASON = "its rows are made a piece at a time, until the limit above is reached"
-
-Operators = Mapping[type[p.Physical], Operator]
 
 
 class TooFew(Exception):
@@ -50,75 +58,78 @@ class _Passing(ColumnCache):
 
 @dataclass
 class Pull:
-    """One pull through a plan; `tables` are the complete ones, by the identity of their nodes, for those that cannot come in pieces.
+    """One pull through a plan; `tables` are those that are complete, by the identity of their nodes.
 
-    `most` is the number of rows after which the sources give up with `TooFew`, None for never.  `measured` gets seconds and rows of
+    `readers` counts by identity who reads a node.  `most` is the number of rows after which the sources give up with `TooFew`,
+    None for never.  `bytes_left` says how many bytes a device has, None where nobody knows.  `measured` gets seconds and rows of
     each node that was pulled, by identity.
     """
 
-    operators: Callable[[p.Device], Operators]
-    tables: Mapping[int, Any]
+    backends: Mapping[p.Device, Parting]
     context: Context
+    area: SpillArea
+    bytes_left: Callable[[p.Device], int | None]
+    tables: dict[int, Any] = field(default_factory=dict)
+    readers: Mapping[int, int] = field(default_factory=dict)
     most: int | None = None
     measured: dict[int, tuple[float, int]] = field(default_factory=dict)
     taken: int = 0
+    anew: set[int] = field(default_factory=set)
+    running: p.Physical | None = None
 
     def __post_init__(self) -> None:
         cache = _Passing(self.context.cache)
         self._inner = replace(self.context, cache=cache, receipts={}, _derived={})
+        self.hold = self.context.hold
 
-    def first_rows(self, node: p.Physical, count: int) -> Any:
-        """Return at least the first `count` rows of a node, or all that it has."""
-        parts: list[Any] = []
-        rows = 0
-        for part in self.pieces(node):
-            parts.append(part)
-            rows += part.num_rows
-            if rows >= count:
-                break
-        self.context.bytes_read += self._inner.bytes_read
-        return self._together(node, parts)
+    def all_rows(self, node: p.Physical) -> Any:
+        """Return all rows of a node as one table."""
+        try:
+            return self.collected(node)
+        finally:
+            self.context.bytes_read += self._inner.bytes_read
 
     def pieces(self, node: p.Physical) -> Iterator[Any]:
         """Yield a node's rows in order, a piece at a time: at least one, which may be empty."""
         if id(node) in self.tables:
-            yield from self._slices(node, self.tables[id(node)], FIRST_ROWS)
+            yield from self.slices(node, self.tables[id(node)])
             return
-        match node:
-            case p.RangeScan():
-                yield from self._range(node)
-            case p.ParquetScan():
-                yield from self._row_groups(node)
-            case p.MemoryScan() | p.ValuesScan():
-                yield from self._slices(node, self._run(node, ()), FIRST_ROWS)
-            case p.ConcatRows(inputs=inputs):
-                for i, below in enumerate(inputs):
-                    for part in self.pieces(below):
-                        yield self._run(_alone(node, i), (part,), node)
-            case p.LimitRows(count=int()):
-                yield from self._limited(node)
-            case _:
-                place = probed(node)
-                assert place is not None
-                for part in self.pieces(node.children[place]):
-                    yield from self._passed(node, place, part)
+        if self.readers.get(id(node), 1) > 1 and self._keep(node):
+            yield from self.slices(node, self.tables[id(node)])
+            return
+        make = PIECES.get(type(node))
+        if make is not None:
+            yield from make(self, node)
+            return
+        inputs = tuple(map(self.collected, node.children))
+        yield from self.slices(node, self.run(node, inputs))
+
+    def _keep(self, node: p.Physical) -> bool:
+        """Complete a node that several others read; where there is no room for its rows, each of them makes them anew."""
+        if id(node) in self.anew:
+            return False
+        self.anew.add(id(node))  # what is below asks for it as for any other
+        with suppress(MemoryLimitError, MemoryError):
+            table = self.collected(node)
+            self.hold(node, self.backends[node.device].num_bytes(table))
+            self.tables[id(node)] = table
+        return id(node) in self.tables
 
     # What makes rows
 
     def _range(self, node: p.RangeScan) -> Iterator[Any]:
         numbers = range(node.start, node.stop, node.step)
-        for start, stop in _growing(len(numbers)):
+        for start, stop in _growing(_length(numbers), self.piece_rows(node)):
             part = numbers[start:stop]
             self._take(len(part))
-            yield self._run(
-                replace(node, start=part.start, stop=part.stop, step=part.step), (), node
-            )
+            made = replace(node, start=part.start, stop=part.stop, step=part.step)
+            yield self.run(made, (), node)
 
     def _row_groups(self, node: p.ParquetScan) -> Iterator[Any]:
         table: Any = node.table
         chosen = table.all_row_groups if node.selection is None else node.selection
         groups = [(part.file, group) for part in chosen for group in part.groups]
-        wanted, first = FIRST_ROWS, 0
+        wanted, first = min(FIRST_ROWS, self.piece_rows(node)), 0
         while first < max(len(groups), 1):
             rows, last = 0, first
             while last < len(groups) and (last == first or rows < wanted):
@@ -127,8 +138,9 @@ class Pull:
                 last += 1
             part = tuple(RowGroups(file, (group,)) for file, group in groups[first:last])
             self._take(rows)
-            yield self._run(replace(node, selection=part), (), node)
-            first, wanted = max(last, first + 1), min(2 * max(wanted, rows), MOST_ROWS)
+            yield self.run(replace(node, selection=part), (), node)
+            first = max(last, first + 1)
+            wanted = min(2 * max(wanted, rows), self.piece_rows(node))
 
     def _take(self, rows: int) -> None:
         """Count rows of a source before they are made."""
@@ -138,144 +150,192 @@ class Pull:
 
     # What passes rows on
 
+    def _passed(self, node: p.FilterRows | p.ComputeColumns) -> Iterator[Any]:
+        for part in self.pieces(node.input):
+            yield self.run(node, (part,))
+
+    def _union(self, node: p.ConcatRows) -> Iterator[Any]:
+        for below in node.inputs:
+            for part in self.pieces(below):
+                yield self.run(replace(node, inputs=(below,)), (part,), node)
+
+    def _pipeline(self, node: p.Pipeline) -> Iterator[Any]:
+        if _is_chain(node):
+            yield from self.slices(node, self.run(node, ()))
+        else:
+            yield from self.pieces(opened(node))
+
     def _limited(self, node: p.LimitRows) -> Iterator[Any]:
-        assert node.count is not None
+        if node.keys:
+            yield from self.slices(node, self.run(node, (self.collected(node.input),)))
+            return
         offset, left = node.offset, node.count
         for part in self.pieces(node.input):
-            found = self._run(replace(node, offset=offset, count=left), (part,), node)
-            offset, left = max(0, offset - part.num_rows), left - found.num_rows
+            found = self.run(replace(node, offset=offset, count=left), (part,), node)
+            offset = max(0, offset - part.num_rows)
             yield found
-            if left == 0:
-                return
+            if left is not None:
+                left -= found.num_rows
+                if left == 0:
+                    return
 
-    def _passed(self, node: p.Physical, place: int, part: Any) -> Iterator[Any]:
-        """Yield what a node makes of a piece of its input: in several pieces where each row may meet many others."""
-        if not isinstance(node, p.NestedLoopJoin):
-            yield self._run(node, self._inputs(node, place, part))
+    def _joined(self, node: p.HashJoin | p.NestedLoopJoin) -> Iterator[Any]:
+        place = probed(node)
+        build = None if place is None else self.tables.get(id(node.children[1 - place]))
+        if place is None or build is None:
+            breaker = breakers.join if isinstance(node, p.HashJoin) else breakers.nested_loop
+            yield from breaker(self, node)  # type: ignore[arg-type]
             return
-        most = max(1, MOST_ROWS // max(1, self.tables[id(node.right)].num_rows))
-        for block in self._slices(node.left, part, most, most):
-            yield self._run(node, self._inputs(node, place, block))
+        for part in self.pieces(node.children[place]):
+            rows = build.num_rows if isinstance(node, p.NestedLoopJoin) else 1
+            for block in self.blocks(node.children[place], part, rows):
+                yield from self.probed(node, place, block, build)
 
-    def _inputs(self, node: p.Physical, place: int, part: Any) -> tuple[Any, ...]:
-        children = enumerate(node.children)
-        return tuple(part if i == place else self.tables[id(c)] for i, c in children)
+    def _moved(self, node: p.Transfer) -> Iterator[Any]:
+        source = node.input.device
+        for part in self.pieces(node.input):
+            if source == node.device:
+                yield part
+                continue
+            arrow = self.backends[source].to_arrow(part, node.columns)
+            yield self.backends[node.device].from_arrow(arrow, node.columns)
 
-    def _slices(
-        self, node: p.Physical, table: Any, first: int, most: int = MOST_ROWS
+    def probed(
+        self, node: p.HashJoin | p.NestedLoopJoin, place: int, probe: Any, build: Any
     ) -> Iterator[Any]:
-        if table.num_rows <= first:
-            yield table
+        """Join rows with a complete side: in halves where there is no room for all of their pairs."""
+        try:
+            made = self.run(node, (probe, build) if place == 0 else (build, probe))
+        except MemoryError:
+            if probe.num_rows < 2:
+                raise
+        else:
+            yield made
             return
-        cut = self.operators(node.device)[p.LimitRows]
-        for start, stop in _growing(table.num_rows, first, most):
-            self.context.check()
-            rows = p.LimitRows(node, stop - start, start, device=node.device)
-            yield cut(rows, (table,), self._inner)
+        half = probe.num_rows // 2
+        for start, count in ((0, half), (half, probe.num_rows - half)):
+            part = self.cut(node.children[place], probe, start, count)
+            yield from self.probed(node, place, part, build)
 
-    def _run(
+    # Tables
+
+    def run(
         self, node: p.Physical, inputs: tuple[Any, ...], named: p.Physical | None = None
     ) -> Any:
         """Run an operator over pieces; it counts as the node `named`."""
         self.context.check()
+        self.running = named or node
         start = time.perf_counter()
-        table = self.operators(node.device)[type(node)](node, inputs, self._inner)
+        table = self.backends[node.device].OPERATORS[type(node)](node, inputs, self._inner)
         seconds, rows = self.measured.get(id(named or node), (0.0, 0))
         spent = time.perf_counter() - start
         self.measured[id(named or node)] = seconds + spent, rows + table.num_rows
         return table
 
-    def _together(self, node: p.Physical, parts: list[Any]) -> Any:
+    def collected(self, node: p.Physical) -> Any:
+        """Return all rows of a node as one table; they count towards the limit while they come together."""
+        held = 0
+        parts: list[Any] = []
+        try:
+            for part in self.pieces(node):
+                if part.num_rows or not parts:
+                    parts.append(self.backends[node.device].settled(part))
+                    size = self.backends[node.device].num_bytes(parts[-1])
+                    held += size
+                    self.hold(node, size)
+            return self.together(node, parts, node.columns)
+        finally:
+            self.hold(node, -held)
+
+    @contextmanager
+    def holding(self, node: p.Physical, table: Any) -> Iterator[None]:
+        """Count a table towards the limit meanwhile."""
+        size = self.backends[node.device].num_bytes(table)
+        self.hold(node, size)
+        try:
+            yield
+        finally:
+            self.hold(node, -size)
+
+    def together(self, node: p.Physical, parts: Sequence[Any], columns: Sequence[Column]) -> Any:
+        """Return pieces of a node's rows, some columns of them, as one table."""
         if len(parts) == 1:
             return parts[0]
-        rows = p.ConcatRows((node,) * len(parts), node.columns, device=node.device)
-        return self.operators(node.device)[p.ConcatRows](rows, tuple(parts), self._inner)
+        part = p.Stored(0, tuple(columns), device=node.device)
+        rows = p.ConcatRows((part,) * len(parts), tuple(columns), device=node.device)
+        return self.backends[node.device].OPERATORS[p.ConcatRows](rows, tuple(parts), self._inner)
+
+    def slices(self, node: p.Physical, table: Any) -> Iterator[Any]:
+        """Yield a table's rows a piece at a time."""
+        size = self.backends[node.device].num_bytes(table) // max(1, table.num_rows)
+        most = self.piece_rows(node, size)
+        if table.num_rows <= min(FIRST_ROWS, most):
+            yield table
+            return
+        for start, stop in _growing(table.num_rows, most):
+            yield self.cut(node, table, start, stop - start)
+
+    def blocks(self, node: p.Physical, table: Any, others: int) -> Iterator[Any]:
+        """Yield the rows of a piece so few at a time that each may meet `others` rows."""
+        step = max(1, MOST_ROWS // max(1, others))
+        if table.num_rows <= step:
+            yield table
+            return
+        for start in range(0, table.num_rows, step):
+            yield self.cut(node, table, start, step)
+
+    def cut(self, node: p.Physical, table: Any, start: int, count: int) -> Any:
+        """Return some rows of a table."""
+        self.context.check()
+        rows = p.LimitRows(node, count, start, device=node.device)
+        return self.backends[node.device].OPERATORS[p.LimitRows](rows, (table,), self._inner)
+
+    def piece_rows(self, node: p.Physical, size: int = 0) -> int:
+        """Return how many rows of a node, of `size` bytes each or about, a piece may have."""
+        row = max(size, BYTES_A_VALUE * max(1, len(node.columns)))
+        return max(LEAST_ROWS, min(MOST_ROWS, self.room(node.device) // PIECES_IN_ROOM // row))
+
+    def room(self, device: p.Device) -> int:
+        """Return how many bytes more a query may hold on a device."""
+        left = self.bytes_left(device)
+        return host_memory() // 2 if left is None else left
 
 
-def _growing(
-    rows: int, first: int = FIRST_ROWS, most: int = MOST_ROWS
-) -> Iterator[tuple[int, int]]:
+# All others run over tables, and their rows are cut afterwards
+PIECES: dict[type[p.Physical], Callable[[Pull, Any], Iterator[Any]]] = {
+    p.RangeScan: Pull._range,
+    p.ParquetScan: Pull._row_groups,
+    p.ConcatRows: Pull._union,
+    p.LimitRows: Pull._limited,
+    p.FilterRows: Pull._passed,
+    p.ComputeColumns: Pull._passed,
+    p.Transfer: Pull._moved,
+    p.Pipeline: Pull._pipeline,
+    p.HashJoin: Pull._joined,
+    p.NestedLoopJoin: Pull._joined,
+    p.HashAggregate: breakers.aggregate,
+    p.SortRows: breakers.sort,
+    p.TopK: breakers.top,
+    p.HashSetOperation: breakers.set_operation,
+}
+
+
+def _is_chain(pipeline: p.Pipeline) -> bool:
+    """Whether a pipeline aggregates the rows of one scan: then it comes in chunks by itself."""
+    simple = (p.FilterRows, p.ComputeColumns, p.HashAggregate, p.ParquetScan, p.MemoryScan)
+    return p.aggregate_of(pipeline.body) is not None and all(
+        isinstance(node, simple) for node in walk(pipeline.body)
+    )
+
+
+def _length(numbers: range) -> int:
+    return (numbers[-1] - numbers[0]) // numbers.step + 1 if numbers else 0
+
+
+def _growing(rows: int, most: int) -> Iterator[tuple[int, int]]:
     """Yield ranges of rows, each of twice as many as the one before up to `most`; an empty one if there are none."""
-    start, size = 0, first
+    start, size = 0, min(FIRST_ROWS, most)
     while start < rows or start == 0:
         stop = min(start + size, rows)
         yield start, stop
         start, size = max(stop, 1), min(2 * size, most)
-
-
-def _alone(node: p.ConcatRows, number: int) -> p.ConcatRows:
-    """A union of one of its inputs, which gives the columns their names."""
-    return replace(node, inputs=(node.inputs[number],))
-
-
-# What may be pulled
-
-
-def pulled_below(node: p.Physical, readers: Mapping[int, int]) -> p.Pipeline | None:
-    """Return the plan of a limit whose rows may come in pieces, with the nodes that are to be complete before as inputs.
-
-    `readers` counts by identity who reads a node.  None where nothing would be saved: the rows come from what has to be complete.
-    """
-    if not isinstance(node, p.LimitRows) or node.keys or node.count is None:
-        return None
-    found = _Below(readers)
-    body = node.with_children([found.visit(node.input, exclusive=True)])
-    return p.Pipeline(body, tuple(found.complete), device=node.device) if found.saves else None
-
-
-@dataclass
-class _Below:
-    """One look at what is below a limit; `saves`: among what can be pulled is a source or a join of more than a few rows."""
-
-    readers: Mapping[int, int]
-    complete: list[p.Physical] = field(default_factory=list)
-    saves: bool = False
-
-    def visit(self, node: p.Physical, exclusive: bool) -> p.Physical:
-        """Return a node with what can be pulled below it; all else becomes an input."""
-        if exclusive and self.readers.get(id(node), 1) > 1:
-            return self._completed(node)
-        self.saves = self.saves or _is_large(node)
-        match node:
-            case p.RangeScan() | p.ParquetScan() | p.MemoryScan() | p.ValuesScan():
-                return node
-            case p.ConcatRows() | p.LimitRows(count=int(), keys=()):
-                return node.with_children([self.visit(c, exclusive) for c in node.children])
-            case p.Pipeline(body=body) if p.aggregate_of(body) is None:
-                return self.visit(opened(node), exclusive)
-            case p.HashAggregate():
-                return self._completed(node)
-        place = probed(node)
-        if place is None:
-            return self._completed(node)
-        children = enumerate(node.children)
-        return node.with_children(
-            [self.visit(c, exclusive) if i == place else self._completed(c) for i, c in children]
-        )
-
-    def _completed(self, node: p.Physical) -> p.Physical:
-        if not any(node is known for known in self.complete):
-            self.complete.append(node)
-        return node
-
-
-def _is_large(node: p.Physical) -> bool:
-    match node:
-        case p.RangeScan(start=start, stop=stop, step=step):
-            return len(range(start, stop, step)) > FEW_ROWS
-        case p.ParquetScan(table=table):
-            return (table.statistics().rows or 0) > FEW_ROWS
-        case p.HashJoin(estimate=rows) | p.NestedLoopJoin(estimate=rows):
-            return rows is None or rows > FEW_ROWS
-    return False
-
-
-def opened(pipeline: p.Pipeline) -> p.Physical:
-    """Return a pipeline as the operators of its body, over its inputs."""
-
-    def visit(node: p.Physical) -> p.Physical:
-        if isinstance(node, p.Stored):
-            return pipeline.inputs[node.number]
-        return node.with_children([visit(child) for child in node.children])
-
-    return visit(pipeline.body)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,14 @@ def readable(count: int) -> str:
         if count >= size:
             return f"{count / size:.1f} {unit}"
     return f"{count} bytes"
+
+
+def let_go() -> None:
+    """Free what failed attempts left in reference cycles, such as the tables in the frames of an error that a thread raised.
+
+    Python looks for cycles when there are many objects; it does not know that a few of them hold most of a device's memory.
+    """
+    gc.collect()
 
 
 @cache  # each query asks, and a container keeps its limit

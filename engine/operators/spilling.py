@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from ..plan import physical as p
 from ..plan.expr import Column, columns_of
+from ..plan.partial import PartialAggregate
 from .bodies import Operator
 from .context import Context
 from .room import readable
@@ -42,18 +43,36 @@ class Parting(Protocol):
 
     def unparted(self, rows: Sequence[pa.RecordBatch], columns: Sequence[Column]) -> Any: ...
 
+    def piece_of(self, table: Any, bounds: Sequence[int], columns: Sequence[Column]) -> Piece: ...
 
-class SpilledSide:
-    """One side of a join in parts, outside of the device's memory; `sizes` are the bytes of each part."""
+    def settled(self, table: Any) -> Any: ...
 
-    def __init__(self, node: p.HashJoin, place: int, area: SpillArea) -> None:
-        self.keys = (node.left_keys, node.right_keys)[place]
-        condition = () if node.residual is None else columns_of(node.residual)
-        read = {*node.columns, *self.keys, *condition}
-        self.columns = tuple(c for c in node.children[place].columns if c in read)
+    def with_averages(self, table: Any, split: PartialAggregate) -> Any: ...
+
+    def to_arrow(self, table: Any, columns: tuple[Column, ...]) -> pa.Table: ...
+
+    def from_arrow(self, table: pa.Table, columns: tuple[Column, ...]) -> Any: ...
+
+
+class Parted(Protocol):
+    """Rows in parts by keys."""
+
+    keys: tuple[Column, ...]
+    columns: tuple[Column, ...]
+
+    def parts(self, first: int, last: int) -> list[pa.RecordBatch]: ...
+
+
+class SpilledRows:
+    """Rows in parts by some keys, outside of the device's memory; `sizes` are the bytes of each part."""
+
+    def __init__(
+        self, keys: Sequence[Column], columns: Sequence[Column], area: SpillArea, device: p.Device
+    ) -> None:
+        self.keys, self.columns = tuple(keys), tuple(columns)
         self.sizes = [0] * PARTS
         self._pieces: list[Piece | SpilledFile] = []
-        self._area, self._device = area, node.device
+        self._area, self._device = area, device
 
     def add(self, piece: Piece) -> None:
         for i in range(PARTS):
@@ -77,6 +96,21 @@ class SpilledSide:
         return +found
 
 
+class SpilledSide(SpilledRows):
+    """One side of a join in parts."""
+
+    def __init__(self, node: p.HashJoin, place: int, area: SpillArea) -> None:
+        keys = (node.left_keys, node.right_keys)[place]
+        super().__init__(keys, read_of(node, place), area, node.device)
+
+
+def read_of(node: p.HashJoin, place: int) -> tuple[Column, ...]:
+    """Return the columns of a side that a join reads or passes on."""
+    condition = () if node.residual is None else columns_of(node.residual)
+    read = {*node.columns, *node.left_keys, *node.right_keys, *condition}
+    return tuple(c for c in node.children[place].columns if c in read)
+
+
 def join_in_parts(
     node: p.HashJoin,
     sides: tuple[SpilledSide, SpilledSide],
@@ -98,12 +132,12 @@ def join_in_parts(
         held += nbytes
         context.hold(node, nbytes)
 
-    more = _witness(node, sides[1])
+    more = witness(node, sides[1])
     try:
         while first < PARTS:
             context.check()
             left = room()
-            last = _end(sizes, first, most if left is None else min(most, left // SHARE_OF_ROOM))
+            last = end_of(sizes, first, most if left is None else min(most, left // SHARE_OF_ROOM))
             try:
                 results.append(_joined(node, sides, (first, last), more, context, backend, hold))
             except MemoryError:
@@ -114,7 +148,7 @@ def join_in_parts(
             first, groups = last, groups + 1
         places = sides[0].places + sides[1].places
         context.spilled.update(places)
-        context.remarks[id(node)] = f"in {groups} part{'s' * (groups > 1)}, {_spilled(places)}"
+        context.remarks[id(node)] = f"in {groups} part{'s' * (groups > 1)}, {spilled_text(places)}"
         rows = p.ConcatRows((node,) * len(results), node.columns, device=node.device)
         return backend.OPERATORS[p.ConcatRows](rows, tuple(results), context)
     finally:
@@ -123,7 +157,7 @@ def join_in_parts(
             side.drop()
 
 
-def _spilled(places: Mapping[str, int]) -> str:
+def spilled_text(places: Mapping[str, int]) -> str:
     """How many bytes lay where, memory first."""
     if not places:
         return "nothing spilled"
@@ -153,13 +187,13 @@ def _joined(
     return table
 
 
-def _end(sizes: Sequence[int], first: int, most: int) -> int:
+def end_of(sizes: Sequence[int], first: int, most: int) -> int:
     """Return the number after the last part that is joined together with the first one: at least that one."""
     sums = accumulate(sizes[first:])
     return first + max(1, sum(1 for total in sums if total <= most))
 
 
-def _witness(node: p.HashJoin, right: SpilledSide) -> list[pa.RecordBatch]:
+def witness(node: p.HashJoin, right: Parted) -> list[pa.RecordBatch]:
     """Return a row that all parts of the right side of NOT IN get, if it has one: with a NULL if there is one.
 
     A value without a match is unknown where the right side has a NULL, and a NULL is where it has any row, in whichever part.

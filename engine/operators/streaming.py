@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,6 +23,7 @@ from ..plan.physical import RowGroups
 from ..storage.cache import CacheKey, ColumnCache, encoded_key
 from .bodies import Operator, Operators, probed, probed_leaf, run_operators, with_stored_builds
 from .context import Context, Origin, PipelineReceipt
+from .room import let_go
 
 if TYPE_CHECKING:
     from ..storage.parquet import ParquetTable
@@ -40,12 +42,16 @@ ORIGINS: tuple[Origin, ...] = ("memory", "disk", "compiler")
 
 @dataclass(frozen=True)
 class Streaming:
-    """What a backend does with a chunk: its operators, its pipelines, and averages of sums and counts that it adds to a table."""
+    """What a backend does with a chunk: its operators, its pipelines, and averages of sums and counts that it adds to a table.
+
+    `settled` returns a table that holds nothing of the chunk that it was made of.
+    """
 
     device: str
     operators: Operators
     pipeline: Operator
     with_averages: Callable[[Any, PartialAggregate], Any]
+    settled: Callable[[Any], Any]
 
 
 class TooLarge(Exception):
@@ -84,6 +90,7 @@ def run_pipeline(
             chunks = _smaller(node.body, None)
             if chunks is None:
                 raise
+        let_go()
     while True:
         try:
             return _stream(node, inputs, chunks, context, backend)
@@ -92,6 +99,7 @@ def run_pipeline(
             if smaller is None:
                 raise
             chunks = smaller
+        let_go()
 
 
 # What to stream
@@ -252,14 +260,19 @@ def _stream(
     receipts: list[PipelineReceipt] = []
     parts: list[Any] = []
     pending = merged = 0
-    for scan, inner in _read_ahead(body, chunks, context, backend):
-        context.check()
-        parts.append(_run_chunk(_over(part, scan), node, inputs, inner, backend))
-        receipts += [made() for made in inner.receipts.values()]
-        pending += parts[-1].num_rows
-        if split is not None and (pending > max(MERGED_ROWS, merged) or len(parts) >= MERGED_PARTS):
-            parts = [_merged(parts, split, context, backend)]
-            merged, pending = parts[0].num_rows, 0
+    # Closed here, whatever happens: else a thread of its own pool might, which cannot wait for itself
+    with closing(_read_ahead(body, chunks, context, backend)) as ahead:
+        for scan, inner in ahead:
+            context.check()
+            made = _run_chunk(_over(part, scan), node, inputs, inner, backend)
+            parts.append(backend.settled(made))
+            receipts += [receipt() for receipt in inner.receipts.values()]
+            pending += parts[-1].num_rows
+            full = pending > max(MERGED_ROWS, merged) or len(parts) >= MERGED_PARTS
+            if split is not None and full:
+                parts = [_merged(parts, split, context, backend)]
+                merged, pending = parts[0].num_rows, 0
+            del made, scan, inner
     if split is None:
         table = _joined(parts, body, context, backend)
     else:
@@ -294,7 +307,7 @@ def _after_builds(
 
 def _read_ahead(
     body: p.Physical, chunks: Chunks, context: Context, backend: Streaming
-) -> Iterator[tuple[p.ParquetScan, Context]]:
+) -> Generator[tuple[p.ParquetScan, Context], None, None]:
     """Yield the scan of each chunk with a context in whose cache its columns lie, while a thread reads the next one's."""
     scan = probed_leaf(body)
     assert isinstance(scan, p.ParquetScan)
@@ -311,11 +324,12 @@ def _read_ahead(
         return part, inner
 
     with ThreadPoolExecutor(1, thread_name_prefix="fuseline-chunks") as pool:
-        ahead = pool.submit(read, chunks[0])
+        ahead = [pool.submit(read, chunks[0])]
         for following in [*chunks[1:], None]:
-            ready = ahead.result()
+            # Taken out: an error's frames would otherwise refer to the future that refers to the error
+            ready = ahead.pop().result()
             if following is not None:
-                ahead = pool.submit(read, following)
+                ahead.append(pool.submit(read, following))
             context.bytes_read += ready[1].bytes_read
             yield ready
             del ready

@@ -8,8 +8,8 @@ from __future__ import annotations
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..errors import ExecutionError, FuselineError, MemoryLimitError, Unsupported
 from ..operators.context import Context, PipelineReceipt
 from ..operators.pulling import REASON, Pull, TooFew
+from ..operators.room import let_go
 from ..operators.spill_area import SpillArea
 from ..operators.spilling import Parting
 from ..plan.expr import Column
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 NOTHING: Counter[str] = Counter()
 NOT_RUN = (0.0, 0, 0)  # seconds, rows and bytes of what a limit made superfluous
+IN_PIECES = "its rows came in pieces, since whole tables did not fit"
 HOST_SHARE = 2  # of the host's memory, what may hold parts of joins that a GPU has no room for
 
 
@@ -49,10 +51,6 @@ class Backend(Parting, Protocol):
     """What `operators.cpu` and `operators.gpu` are: modules with these names."""
 
     def unsupported(self, node: Physical) -> str | None: ...
-
-    def to_arrow(self, table: Any, columns: tuple[Column, ...]) -> pa.Table: ...
-
-    def from_arrow(self, table: pa.Table, columns: tuple[Column, ...]) -> Any: ...
 
     def num_rows(self, table: Any) -> int: ...
 
@@ -118,22 +116,27 @@ def execute(
 
     `timed` waits for the device after each node, so that its seconds are true.  Joins whose inputs pass `memory_limit` bytes
     run in parts that lie in `spill_dir` (by default the system's temporary directory) meanwhile, those of a GPU in `spill_memory`
-    bytes of the host's memory (by default half of it) first.  Raises `MemoryLimitError` when
-    the tables held at one time pass the limit all the same or the device has no more.  `planned` is for the profile: the seconds
+    bytes of the host's memory (by default half of it) first.  Where that is not enough, the rows of the whole plan are pulled in
+    pieces, and what needs all of them spills.  Raises `MemoryLimitError` when that passes the limit all the same or the device has
+    no more.  `planned` is for the profile: the seconds
     before the run, and whether the plan was known.
     """
     directory = spill_dir or Path(tempfile.gettempdir())
     memory = host_memory() // HOST_SHARE if spill_memory is None else spill_memory
     schedule = plan if isinstance(plan, Schedule) else schedule_of(plan)
     with SpillArea(directory, memory) as area:
-        try:
-            return _executed(schedule, backends, context, timed, memory_limit, area, planned)
-        except MemoryLimitError:
+        rest = backends, context, timed, memory_limit, area, planned
+        if memory_limit not in schedule.too_large:
+            with suppress(MemoryLimitError):
+                return _executed(schedule, *rest)
+            let_go()
             apart = without_fused_joins(schedule.plan)
-            if apart is schedule.plan:
-                raise
-        schedule = schedule_of(apart)
-        return _executed(schedule, backends, context, timed, memory_limit, area, planned)
+            if apart is not schedule.plan:
+                with suppress(MemoryLimitError):
+                    return _executed(schedule_of(apart), *rest)
+                let_go()
+            schedule.too_large.add(memory_limit)
+        return _executed(schedule, *rest, in_pieces=True)
 
 
 def _executed(
@@ -144,6 +147,7 @@ def _executed(
     memory_limit: int | None,
     area: SpillArea,
     planned: tuple[float, bool],
+    in_pieces: bool = False,
 ) -> Result:
     plan, order = schedule.plan, schedule.order
     readers, places = dict(schedule.readers), schedule.places
@@ -153,14 +157,17 @@ def _executed(
         readers = readers_of(order, chains)
         places = waiting_places(order, readers)
     budget = MemoryBudget(memory_limit)
-    context.hold = budget.hold
+    context.hold, context.ask = budget.hold, budget.ask
     context.spilled.clear()
     held = Held(area, backends, context, budget, places)
     run = _Run(backends, context, budget, timed, readers, chains, held)
     start = time.perf_counter()
-    for node in order:
-        context.check()
-        _run_node(node, run)
+    if in_pieces:
+        _pull_all(plan, run)
+    else:
+        for node in order:
+            context.check()
+            _run_node(node, run)
     backend = backends[plan.device]
     if plan.device == "gpu":
         backend.synchronize()
@@ -196,22 +203,10 @@ def _run_node(node: Physical, run: _Run) -> None:
     counted = run.context.host_values
     before = counted.copy() if counted else NOTHING
     start = time.perf_counter()
-    try:
+    with _explained(node, run):
         table = _output(node, run)
         if run.timed:
             backend.synchronize()
-    except FuselineError:
-        raise
-    except MemoryError as error:
-        raise out_of_memory(node, run.budget, error) from error
-    except Exception as error:
-        error.add_note(f"while {type(node).__name__} ran on the {node.device}")
-        if type(error).__module__.startswith("pyarrow"):
-            reason = str(error).strip().split("\n")[0].rstrip(".")
-            raise ExecutionError(
-                f"{type(node).__name__} failed on the {node.device}: {reason}."
-            ) from error
-        raise
     seconds = time.perf_counter() - start
     size = backend.num_bytes(table)
     run.host_values[id(node)] = counted - before if counted else NOTHING
@@ -222,6 +217,30 @@ def _run_node(node: Physical, run: _Run) -> None:
         if run.readers[id(child)] == 0:
             run.held.drop(child)
     run.held.add(node, table, size)
+
+
+@contextmanager
+def _explained(node: Physical, run: _Run, pull: Pull | None = None) -> Iterator[None]:
+    """Say of an error where it came from, a node or the one below it that a pull has come to, and which setting helps."""
+    try:
+        yield
+    except FuselineError:
+        raise
+    except MemoryError as error:
+        raise out_of_memory(_at(node, pull), run.budget, error) from error
+    except Exception as error:
+        node = _at(node, pull)
+        error.add_note(f"while {type(node).__name__} ran on the {node.device}")
+        if type(error).__module__.startswith("pyarrow"):
+            reason = str(error).strip().split("\n")[0].rstrip(".")
+            raise ExecutionError(
+                f"{type(node).__name__} failed on the {node.device}: {reason}."
+            ) from error
+        raise
+
+
+def _at(node: Physical, pull: Pull | None) -> Physical:
+    return node if pull is None or pull.running is None else pull.running
 
 
 def _output(node: Physical, run: _Run) -> Any:
@@ -235,6 +254,7 @@ def _output(node: Physical, run: _Run) -> Any:
         if not isinstance(node, HashJoin) and not run.held.waiting(node.device, inputs):
             raise
     # Outside of the handler, since the error keeps all tables of the first try
+    let_go()
     if isinstance(node, HashJoin):
         return run.held.join(node)
     run.held.spill(run.held.waiting(node.device, inputs))
@@ -275,18 +295,38 @@ def _stream(node: Physical, chain: Pipeline, run: _Run) -> Any:
 def _pull(node: LimitRows, chain: Pipeline, run: _Run) -> Any:
     """Pull the first rows of what is below a limit; make all of them where too few of its first rows are kept."""
     tables = {id(child): run.held.tables[id(child)] for child in chain.inputs}
-    pull = Pull(lambda d: run.backends[d].OPERATORS, tables, run.context, run.chains.most(node))
-    assert isinstance(chain.body, LimitRows)
+    pull = replace(_pull_of(run), tables=tables, most=run.chains.most(node))
     try:
-        table = pull.first_rows(chain.body, 1 << 62)
+        table = pull.all_rows(chain.body)
     except TooFew:
         run.chains.give_up(node)
         return _whole(node, tables, run)
-    for below, (seconds, rows) in pull.measured.items():
-        run.measured[below] = seconds, rows, 0
+    _note(pull, run)
     for pipeline in run.chains.pipelines_below(node):
         run.context.receipts[id(pipeline)] = partial(PipelineReceipt, REASON)
     return table
+
+
+def _pull_all(plan: Physical, run: _Run) -> None:
+    """Pull the rows of a whole plan in pieces, since its tables do not fit."""
+    run.context.receipts.clear()
+    run.context.remarks.clear()
+    pull = replace(_pull_of(run), readers=run.readers)
+    with _explained(plan, run, pull):
+        table = pull.all_rows(plan)
+    _note(pull, run)
+    parts = run.context.remarks.get(id(plan))
+    run.context.remarks[id(plan)] = IN_PIECES if parts is None else f"{IN_PIECES}; {parts}"
+    run.held.add(plan, table, run.backends[plan.device].num_bytes(table))
+
+
+def _pull_of(run: _Run) -> Pull:
+    return Pull(run.backends, run.context, run.held.area, run.budget.room)
+
+
+def _note(pull: Pull, run: _Run) -> None:
+    for below, (seconds, rows) in pull.measured.items():
+        run.measured[below] = seconds, rows, 0
 
 
 def _whole(node: Physical, tables: dict[int, Any], run: _Run) -> Any:

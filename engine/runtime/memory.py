@@ -39,6 +39,12 @@ class MemoryBudget:
         else:
             self.add(node, nbytes)
 
+    def ask(self, node: Physical, nbytes: int) -> None:
+        """Raise `MemoryError` when a node must not take so many bytes; without a limit, when the host has not so many at all."""
+        left = host_memory() if self.limit is None else self.limit - self.held(node.device)
+        if nbytes > left and (node.device == "cpu" or self.limit is not None):
+            raise MemoryError(f"it asked for {readable(nbytes)}, {readable(max(left, 0))} are left")
+
     def room(self, device: Device) -> int | None:
         """Return how many bytes more may be held, None where there is no limit."""
         return None if self.limit is None else max(0, self.limit - self.held(device))
@@ -56,10 +62,12 @@ def out_of_memory(node: Physical, budget: MemoryBudget, error: MemoryError) -> M
     place = "GPU" if node.device == "gpu" else "host"
     detail = str(error).strip().split("\n")[0].rstrip(".")
     remedy = "lower column_cache_limit, select fewer columns or rows" + (
-        ", or run the query with device = 'cpu'." if node.device == "gpu" else "."
+        ", or run the query with device = 'cpu'" if node.device == "gpu" else ""
     )
+    if budget.limit is not None:
+        remedy += "; or raise memory_limit"
     limit = "" if budget.limit is None else f" (memory_limit is {readable(budget.limit)})"
     return MemoryLimitError(
         f"{type(node).__name__} ran out of {place} memory while the query held "
-        f"{readable(budget.held(node.device))}{limit}{': ' + detail if detail else ''}. To need less, {remedy}"
+        f"{readable(budget.held(node.device))}{limit}{': ' + detail if detail else ''}. To need less, {remedy}."
     )

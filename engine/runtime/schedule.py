@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..operators.context import Context
-from ..operators.pulling import pulled_below
+from ..operators.pullable import pulled_below
 from ..operators.streaming import chunks_of, scan_below
 from ..plan.node import walk
 from ..plan.physical import (
@@ -29,6 +29,7 @@ class Schedule:
 
     `places` are those of `spills.waiting_places`; `divisible` the nodes that may have to run in chunks; `limits`, by
     identity, the plans of limits below which rows are pulled, until `unreached` says that they need all rows anyway.
+    `too_large` holds the limit under which a run found that only all of the plan in pieces fits.
     """
 
     plan: Physical
@@ -38,6 +39,7 @@ class Schedule:
     divisible: tuple[Physical, ...]
     limits: Mapping[int, Pipeline]
     unreached: set[int] = field(default_factory=set)
+    too_large: set[int | None] = field(default_factory=set)
 
 
 @dataclass(frozen=True)

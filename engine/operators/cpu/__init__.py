@@ -19,7 +19,7 @@ from .aggregate import distinct_on, hash_aggregate
 from .bandwidth import copy_bandwidth, device_name
 from .expressions import evaluate
 from .join import hash_join, nested_loop_join
-from .join_parts import parted, unparted
+from .join_parts import parted, piece_of, unparted
 from .kernels_like import keep_in as keep_kernels_in
 from .load import load_columns
 from .rows import (
@@ -33,7 +33,7 @@ from .rows import (
 from .scan import memory_scan, parquet_scan
 from .set_operations import hash_set_operation
 from .sort import sort_rows, top_k
-from .stream import stream_pipeline
+from .stream import settled, stream_pipeline, with_averages
 from .table import STRING_LIMIT, Table, to_logical, to_physical
 
 __all__ = [
@@ -49,10 +49,13 @@ __all__ = [
     "num_rows",
     "operate",
     "parted",
+    "piece_of",
+    "settled",
     "synchronize",
     "to_arrow",
     "unparted",
     "unsupported",
+    "with_averages",
 ]
 
 Operator = Callable[[Any, tuple[Table, ...], Context], Table]

@@ -15,6 +15,7 @@ from . import aggregate_order as ordered
 from . import aggregate_sums as sums
 from . import aggregate_values as values
 from . import table as tables
+from .asking import ask_groups
 from .groups import Groups
 from .keys import group_codes
 from .sort import SortColumn, sorted_order
@@ -61,6 +62,7 @@ def hash_aggregate(node: p.HashAggregate, inputs: tuple[Table, ...], context: Co
     (table,) = inputs
     arrays: dict[int, pa.Array] = {}
     if node.keys:
+        ask_groups(node, table, node.keys, context)
         groups, first = _grouped(table, node.keys)
         arrays.update(tables.take(table, first, node.keys).arrays)
     else:
@@ -76,6 +78,7 @@ def distinct_on(node: p.DistinctOn, inputs: tuple[Table, ...], context: Context)
     (table,) = inputs
     if not node.keys:
         return tables.slice(table, 0, 1)
+    ask_groups(node, table, node.keys, context)
     _, first = _grouped(table, node.keys)
     return tables.filter(table, np.sort(first))
 

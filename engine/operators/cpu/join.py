@@ -12,6 +12,7 @@ from ...plan import physical as p
 from ...plan.expr import Column, Expr, columns_of
 from ..context import Context
 from . import table as tables
+from .asking import ask_index, ask_pairs
 from .expressions import selection
 from .join_keys import join_codes
 from .join_pairs import (
@@ -44,16 +45,19 @@ def hash_join(node: p.HashJoin, inputs: tuple[Table, ...], context: Context) -> 
     build, probe = left_codes, right_codes
     if node.build == "right":
         build, probe = probe, build
+    ask_index(node, build.rows, probe.rows, build.size, context)
     index = build_index(build)
     context.check()
     if node.residual is not None:
         blocks = match(index, probe, context).blocks()
         oriented = blocks if node.build == "left" else map(_swapped, blocks)
         kept = _satisfying(node.residual, left, right, oriented, context)
-        return _join_blocks(node, left, right, kept)
+        return _join_blocks(node, left, right, kept, context)
     if index.unique and node.build == "right" and node.kind in ("left", "single"):
         return _joined(node, left, right, None, unique_matches(index, probe, context))
-    pairs = match(index, probe, context).pairs()
+    found = match(index, probe, context)
+    ask_pairs(node, left, right, found.count, context)
+    pairs = found.pairs()
     return _finished(node, left, right, pairs if node.build == "left" else _swapped(pairs))
 
 
@@ -62,11 +66,12 @@ def nested_loop_join(node: p.NestedLoopJoin, inputs: tuple[Table, ...], context:
     if node.condition is not None:
         blocks = cross_blocks(left.num_rows, right.num_rows, context.check)
         kept = _satisfying(node.condition, left, right, blocks, context)
-        return _join_blocks(node, left, right, kept)
+        return _join_blocks(node, left, right, kept, context)
     if node.kind in ("semi", "anti", "mark"):
         return _marked(node, left, np.full(left.num_rows, right.num_rows > 0), None)
     if right.num_rows == 1:
         return _joined(node, left, right, None, np.zeros(left.num_rows, np.int64))
+    ask_pairs(node, left, right, left.num_rows * right.num_rows, context)
     blocks = cross_blocks(left.num_rows, right.num_rows, context.check)
     return _finished(node, left, right, concat_pairs(list(blocks)))
 
@@ -88,10 +93,18 @@ def _satisfying(
         yield left_rows[chosen], right_rows[chosen]
 
 
-def _join_blocks(node: JoinNode, left: Table, right: Table, blocks: Iterator[Pairs]) -> Table:
+def _join_blocks(
+    node: JoinNode, left: Table, right: Table, blocks: Iterator[Pairs], context: Context
+) -> Table:
     """Join on pairs that are known one block at a time."""
     if node.kind not in ("semi", "anti", "mark"):
-        return _finished(node, left, right, concat_pairs(list(blocks)))
+        known: list[Pairs] = []
+        count = 0
+        for block in blocks:
+            known.append(block)
+            count += len(block[0])
+            ask_pairs(node, left, right, 2 * count, context)  # they come together at the end
+        return _finished(node, left, right, concat_pairs(known))
     matched = np.zeros(left.num_rows, bool)
     for left_rows, _ in blocks:
         matched[left_rows] = True

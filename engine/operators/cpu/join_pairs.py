@@ -10,13 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..context import Context
-from ..room import host_memory
 from .chunks import each_chunk
 from .join_keys import Codes
 from .keys import Ints, stable_order
 from .table import Indices, Mask
 
-BYTES_A_PAIR = 32  # while pairs are expanded
 PAIRS_A_BLOCK = 1 << 20  # candidate pairs that are expanded at a time
 
 Pairs = tuple[Indices, Indices]
@@ -75,15 +73,13 @@ class Matches:
     keys: Ints
     rows: Indices
 
-    def pairs(self) -> Pairs:
-        """Return (build rows, probe rows) of all pairs with equal codes, in order of the probe rows.
+    @property
+    def count(self) -> int:
+        """How many pairs there are."""
+        return len(self.keys) if self.index.unique else int(self.index.count[self.keys].sum())
 
-        Raises `MemoryError` where they are more than memory holds.
-        """
-        if not self.index.unique:
-            count = int(self.index.count[self.keys].sum())
-            if count * BYTES_A_PAIR > host_memory():
-                raise MemoryError(f"a join makes {count:,} rows")
+    def pairs(self) -> Pairs:
+        """Return (build rows, probe rows) of all pairs with equal codes, in order of the probe rows."""
         return concat_pairs(list(self.blocks(limit=1 << 62)))
 
     def blocks(self, limit: int = PAIRS_A_BLOCK) -> Iterator[Pairs]:

@@ -40,6 +40,12 @@ def parted(table: Table, keys: Sequence[Column], columns: Sequence[Column]) -> I
         yield Piece(batch, [0, *np.cumsum(counts).tolist()])
 
 
+def piece_of(table: Table, bounds: Sequence[int], columns: Sequence[Column]) -> Piece:
+    """Return a table whose rows lie in the order of parts already."""
+    arrays = [_without_unused(table[c]) for c in columns]
+    return Piece(pa.RecordBatch.from_arrays(arrays, [str(c.id) for c in columns]), bounds)
+
+
 def unparted(rows: Sequence[pa.RecordBatch], columns: Sequence[Column]) -> Table:
     """Return rows of pieces as a table."""
     filled = [batch for batch in rows if batch.num_rows]

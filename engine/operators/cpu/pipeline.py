@@ -21,6 +21,7 @@ from ..bodies import Operators, probed_leaf, run_operators
 from ..context import Context, Origin, PipelineReceipt
 from ..streaming import ORIGINS, check_room
 from . import launch
+from .asking import ask_kernels
 from .finish import finished, selected_rows
 from .relations import Leaves, Use
 from .rows import filter_rows
@@ -91,6 +92,7 @@ def _fused(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> Tab
     if origin is None:
         return _unfused(node, inputs, "the kernel is being compiled", context)
     kernel_there = time.perf_counter()
+    ask_kernels(node, prepared.kernels.stages, context)
     done = launch.run(prepared.kernels, leaves, context)
     if done.repeating:
         node.prepared.setdefault("repeating", set()).update(done.repeating)

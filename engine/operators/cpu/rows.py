@@ -13,17 +13,22 @@ from ...plan.types import DataType, to_arrow
 from ..context import Context
 from . import table as tables
 from .aggregate import limit_groups
+from .asking import BYTES_A_VALUE, ask_computed, ask_kept
 from .expressions import evaluate, evaluate_all, selection
 from .table import Table, concat_arrays, from_numpy, to_physical
 
 
 def filter_rows(node: p.FilterRows, inputs: tuple[Table, ...], context: Context) -> Table:
     (table,) = inputs
-    return tables.filter(table, selection(node.predicate, table, context.threads), node.keep)
+    chosen = selection(node.predicate, table, context.threads)
+    count = int(np.count_nonzero(chosen)) if chosen.dtype == np.bool_ else len(chosen)
+    ask_kept(node, table, count, context)
+    return tables.filter(table, chosen, node.keep)
 
 
 def compute_columns(node: p.ComputeColumns, inputs: tuple[Table, ...], context: Context) -> Table:
     (table,) = inputs
+    ask_computed(node, table.num_rows, context)
     computed = evaluate_all([e for _, e in node.items], table, context.threads)
     arrays = {c.id: array for (c, _), array in zip(node.items, computed, strict=True)}
     return Table(arrays, table.num_rows)
@@ -40,6 +45,7 @@ def values_scan(node: p.ValuesScan, inputs: tuple[Table, ...], context: Context)
 def range_scan(node: p.RangeScan, inputs: tuple[Table, ...], context: Context) -> Table:
     # Python's range counts without overflow where stop lies one beyond the last BIGINT.
     count = len(range(node.start, node.stop, node.step))
+    context.ask(node, count * BYTES_A_VALUE)
     values = np.arange(count, dtype=np.int64)
     values *= node.step
     values += node.start
@@ -53,6 +59,8 @@ def limit_rows(node: p.LimitRows, inputs: tuple[Table, ...], context: Context) -
 
 
 def concat_rows(node: p.ConcatRows, inputs: tuple[Table, ...], context: Context) -> Table:
+    if len(inputs) > 1:
+        context.ask(node, sum(array.nbytes for t in inputs for array in t.arrays.values()))
     arrays = {
         made.id: concat_arrays(
             [t[child.columns[i]] for child, t in zip(node.inputs, inputs, strict=True)]

@@ -7,6 +7,7 @@ import numpy as np
 from ...plan import physical as p
 from ..context import Context
 from . import table as tables
+from .asking import ask_order
 from .keys import Ints, group_codes, stable_order
 from .table import Table, concat_arrays
 
@@ -15,6 +16,8 @@ def hash_set_operation(
     node: p.HashSetOperation, inputs: tuple[Table, ...], context: Context
 ) -> Table:
     left, right = inputs
+    for side, child in ((left, node.left), (right, node.right)):
+        ask_order(node, side, child.columns, context)
     arrays = [
         concat_arrays([left[a], right[b]])
         for a, b in zip(node.left.columns, node.right.columns, strict=True)

@@ -11,6 +11,7 @@ import pyarrow as pa
 from ...plan import physical as p
 from ..context import Context
 from . import table as tables
+from .asking import BYTES_A_CODE, ask_order
 from .keys import PACKED_LIMIT, Image, Ints, ordered_images, stable_order
 from .table import Indices, Table
 
@@ -26,11 +27,13 @@ class SortColumn:
 
 def sort_rows(node: p.SortRows, inputs: tuple[Table, ...], context: Context) -> Table:
     (table,) = inputs
+    ask_order(node, table, node.columns, context)
     return tables.take(table, sorted_order(_keys(node.keys, table)), node.columns)
 
 
 def top_k(node: p.TopK, inputs: tuple[Table, ...], context: Context) -> Table:
     (table,) = inputs
+    context.ask(node, table.num_rows * BYTES_A_CODE * len(node.keys))
     end = min(node.offset + node.count, table.num_rows)
     rows = first_rows(_keys(node.keys, table), end)[node.offset :]
     return tables.take(table, rows, node.columns)

@@ -19,7 +19,14 @@ def stream_pipeline(node: p.Pipeline, inputs: tuple[Table, ...], context: Contex
     from . import OPERATORS, num_bytes  # which list this module's operator too
 
     operators = Operators(OPERATORS, num_bytes)
-    return run_pipeline(node, inputs, context, Streaming("cpu", operators, pipeline, with_averages))
+    return run_pipeline(
+        node, inputs, context, Streaming("cpu", operators, pipeline, with_averages, settled)
+    )
+
+
+def settled(table: Table) -> Table:
+    """Return a table that refers to nothing but its own arrays: as all do."""
+    return table
 
 
 def with_averages(table: Table, split: PartialAggregate) -> Table:

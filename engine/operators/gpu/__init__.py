@@ -28,11 +28,14 @@ __all__ = [
     "num_bytes",
     "num_rows",
     "parted",
+    "piece_of",
     "prepare",
+    "settled",
     "synchronize",
     "to_arrow",
     "unparted",
     "unsupported",
+    "with_averages",
 ]
 
 name = "gpu"
@@ -41,7 +44,7 @@ if find_spec("pylibcudf") is not None:
     from .aggregate import distinct_on, hash_aggregate
     from .bandwidth import copy_bandwidth, device_name
     from .join import hash_join, nested_loop_join
-    from .join_parts import parted, unparted
+    from .join_parts import parted, piece_of, unparted
     from .load import load_columns
     from .rows import (
         compute_columns,
@@ -54,7 +57,7 @@ if find_spec("pylibcudf") is not None:
     from .scan import memory_scan, parquet_scan
     from .set_operations import hash_set_operation
     from .sort import sort_rows, top_k
-    from .stream import stream_pipeline
+    from .stream import settled, stream_pipeline, with_averages
     from .support import unsupported
     from .table import Table, from_arrow, num_bytes, num_rows
     from .to_host import to_arrow

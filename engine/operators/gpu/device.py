@@ -14,6 +14,7 @@ from typing import Any
 
 from ...errors import install
 from ..context import Context
+from ..room import let_go
 from . import host as hosts
 
 OLDEST_DRIVER = 13000  # CUDA 13.0 as the driver counts: R580
@@ -129,6 +130,7 @@ def on_device(operator: Operator) -> Operator:
                 raise
         finally:
             hosts.count_in(before)
+        let_go()
         context.cache.release("gpu", 1 << 62)
         hosts.count_in(context.host_values)
         try:

@@ -70,6 +70,16 @@ def parted(table: Table, keys: Sequence[Column], columns: Sequence[Column]) -> I
         pinned.wait()  # before the memory of what is being copied belongs to someone else
 
 
+def piece_of(table: Table, bounds: Sequence[int], columns: Sequence[Column]) -> Piece:
+    """Return a table whose rows lie in the order of parts already."""
+    if not table.num_rows:
+        return Piece(_nothing(columns), bounds)
+    try:
+        return _Moving(tables.plc_table(table, columns), bounds).landed(columns)
+    finally:
+        pinned.wait()
+
+
 def unparted(rows: Sequence[pa.RecordBatch], columns: Sequence[Column]) -> Table:
     """Return rows of pieces as a table; raises `MemoryError` when the device has no room for it."""
     filled = [batch for batch in rows if batch.num_rows]

@@ -12,6 +12,7 @@ from ..bodies import Operators
 from ..context import Context
 from ..streaming import Streaming, run_pipeline
 from .columns import FLOAT64, HUGE, binary, cast, reinterpret, scalar
+from .late import LateColumns
 from .pipeline import pipeline
 from .table import Table
 
@@ -27,7 +28,16 @@ def stream_pipeline(node: p.Pipeline, inputs: tuple[Table, ...], context: Contex
 def _streaming() -> Streaming:
     from . import OPERATORS, num_bytes  # which list this module's operator too
 
-    return Streaming("gpu", Operators(OPERATORS, num_bytes), pipeline, with_averages)
+    return Streaming("gpu", Operators(OPERATORS, num_bytes), pipeline, with_averages, settled)
+
+
+def settled(table: Table) -> Table:
+    """Return a table without late columns, which keep all rows of what they are fetched from."""
+    columns = table.columns
+    if not isinstance(columns, LateColumns):
+        return table
+    columns.fetch(list(columns))
+    return Table(dict(columns.there), table.num_rows)
 
 
 def with_averages(table: Table, split: PartialAggregate) -> Table:

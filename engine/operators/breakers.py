@@ -1,0 +1,240 @@
+"""Pipeline breakers in the pull model: operators that take in all rows before they give any, with what does not fit spilled.
+
+Each is a function from the node to its pieces.  Rows with equal keys meet in one part, whichever operator asks for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..plan import partial
+from ..plan import physical as p
+from ..plan.expr import FALSE, TRUE, Call, ColumnRef, new_column
+from ..plan.types import BOOLEAN
+from .bodies import probed
+from .spilling import PARTS, read_of, witness
+from .spools import SHARE_IN_MEMORY, Spool, in_parts
+
+if TYPE_CHECKING:
+    from .pulling import Pull
+
+TRIED_ROWS = 1 << 20  # after which an aggregation in parts has shown whether it makes fewer rows
+REDUCES = 2  # rows for each group, from which it is worth it
+MERGED_ROWS = 1 << 20  # of parts, before they are merged
+MERGED_PARTS = 64
+BUILD_ROWS = 1 << 20  # of a build side that is hashed anew for each piece of the probe side
+SHARE_OF_SORT = (
+    3  # of the room, what sorting rows may take: these, their keys, and the rows in order
+)
+BYTES_A_KEY = 40
+TOP_ROWS = 1 << 20  # that are sorted again with each piece
+
+
+def _once(pull: Pull, node: p.Physical) -> Callable[[Sequence[Any]], Iterator[Any]]:
+    """Run an operator over tables."""
+
+    def work(tables: Sequence[Any]) -> Iterator[Any]:
+        yield pull.run(node, tuple(tables))
+
+    return work
+
+
+# Groups
+
+
+def aggregate(pull: Pull, node: p.HashAggregate) -> Iterator[Any]:
+    """Aggregate each piece and merge what comes of them; pieces of which nothing smaller comes wait for their group's other rows."""
+    split = partial.in_parts(node)
+    if isinstance(split, str):
+        if not node.keys:
+            yield pull.run(node, (pull.collected(node.input),))
+            return
+        rows = _read_into(Spool(pull, node.input, node.keys, node.input.columns), pull)
+        yield from in_parts(pull, node, [rows], _once(pull, node))
+        return
+    groups = Spool(pull, split.partial, node.keys, split.partial.columns)
+    rows = Spool(pull, node.input, node.keys, node.input.columns)
+    _reduce(pull, split, groups, rows)
+
+    def finish(tables: Sequence[Any]) -> Iterator[Any]:
+        parts, *raw = tables
+        given = [parts, *(pull.run(split.partial, (table,)) for table in raw)]
+        merged = _merged(pull, split, given)
+        yield pull.backends[node.device].with_averages(merged, split)
+
+    yield from in_parts(pull, node, [groups, rows] if rows.rows else [groups], finish)
+
+
+def _reduce(pull: Pull, split: partial.PartialAggregate, groups: Spool, rows: Spool) -> None:
+    """Aggregate pieces as long as that makes fewer rows of them; the rest become `rows`."""
+    device = groups.node.device
+    taken = made = since = pending = merged = 0
+    for piece in pull.pieces(rows.node):
+        if split.partial.keys and taken > TRIED_ROWS and made * REDUCES > taken:
+            rows.add(piece)
+            continue
+        part = pull.run(split.partial, (piece,))
+        taken, made = taken + piece.num_rows, made + part.num_rows
+        since, pending = since + 1, pending + part.num_rows
+        share = pull.room(device) // SHARE_IN_MEMORY
+        full = groups.bytes + pull.backends[device].num_bytes(part) > share
+        if groups.spilled or not (
+            full or since >= MERGED_PARTS or pending > max(MERGED_ROWS, merged)
+        ):
+            groups.add(part)
+            continue
+        table = _merged(pull, split, [*groups.taken(), part])
+        merged, since, pending = table.num_rows, 0, 0
+        groups.add(table)
+        if groups.bytes > share // 2:
+            groups.spill()
+
+
+def _merged(pull: Pull, split: partial.PartialAggregate, parts: list[Any]) -> Any:
+    table = pull.together(split.partial, parts, split.partial.columns)
+    for step in split.merge:
+        table = pull.run(step, (table,))
+    return table
+
+
+def _read_into(spool: Spool, pull: Pull) -> Spool:
+    for piece in pull.pieces(spool.node):
+        spool.add(piece)
+    return spool
+
+
+# Joins and set operations
+
+
+def join(pull: Pull, node: p.HashJoin) -> Iterator[Any]:
+    """Hash a small build side for each piece of the probe side; else join parts of both."""
+    place = probed(node)
+    sides = tuple(
+        Spool(pull, child, keys, read_of(node, i))
+        for i, (child, keys) in enumerate(
+            zip(node.children, (node.left_keys, node.right_keys), strict=True)
+        )
+    )
+    if place is not None:
+        build = _read_into(sides[1 - place], pull)
+        if not build.spilled and build.rows <= BUILD_ROWS:
+            table = build.whole()
+            try:
+                for piece in pull.pieces(node.children[place]):
+                    yield from pull.probed(node, place, piece, table)
+            finally:
+                build.drop()
+            return
+        _read_into(sides[place], pull)
+    else:
+        for side in sides:
+            _read_into(side, pull)
+    more: list[Any] = [(), ()]
+    if node.null_aware and any(side.spilled for side in sides):
+        for side in sides:
+            side.spill()
+        more[1] = witness(node, sides[1])
+
+    def joined(tables: Sequence[Any]) -> Iterator[Any]:
+        if place is None:
+            yield pull.run(node, tuple(tables))
+        else:
+            yield from pull.probed(node, place, tables[place], tables[1 - place])
+
+    yield from in_parts(pull, node, sides, joined, more)
+
+
+def nested_loop(pull: Pull, node: p.NestedLoopJoin) -> Iterator[Any]:
+    """Make pairs of some rows of the left side with all of the right one, which is complete."""
+    if probed(node) is None:
+        yield pull.run(node, tuple(map(pull.collected, node.children)))
+        return
+    right = pull.collected(node.right)
+    with pull.holding(node.right, right):
+        for piece in pull.pieces(node.left):
+            for block in pull.blocks(node.left, piece, right.num_rows):
+                yield from pull.probed(node, 0, block, right)
+
+
+def set_operation(pull: Pull, node: p.HashSetOperation) -> Iterator[Any]:
+    """Count equal rows in parts of both sides."""
+    sides = [_read_into(Spool(pull, c, c.columns, c.columns), pull) for c in node.children]
+    yield from in_parts(pull, node, sides, _once(pull, node))
+
+
+# Order
+
+
+def sort(pull: Pull, node: p.SortRows) -> Iterator[Any]:
+    """Sort at once, or cut the rows at values of the first ones into ranges, each of which is sorted alone."""
+    keys = [order.column for order in node.keys]
+    spool = Spool(pull, node.input, keys, node.columns)
+    marks: Any = None
+    pending: list[Any] = []
+    size = 0
+    for piece in pull.pieces(node.input):
+        pending.append(piece)
+        size += 2 * pull.backends[node.device].num_bytes(piece) + BYTES_A_KEY * piece.num_rows
+        if size <= pull.room(node.device) // SHARE_OF_SORT:
+            continue
+        table = pull.together(node.input, pending, node.columns)
+        if marks is None:
+            marks = _marks(pull, node, table)
+        spool.add_parted(*_cut(pull, node, table, marks))
+        pending, size = [], 0
+    if marks is None:
+        yield pull.run(node, (pull.together(node.input, pending, node.columns),))
+        return
+    if pending:
+        table = pull.together(node.input, pending, node.columns)
+        spool.add_parted(*_cut(pull, node, table, marks))
+    yield from in_parts(pull, node, [spool], _once(pull, node))
+
+
+def _marks(pull: Pull, node: p.SortRows, table: Any) -> Any:
+    """Return rows between which there are about equally many, in order."""
+    ordered = pull.run(node, (table,))
+    places = np.linspace(0, ordered.num_rows - 1, PARTS + 1)[1:-1].astype(int)
+    rows = [pull.cut(node, ordered, int(place), 1) for place in places]
+    return pull.together(node, rows, node.columns)
+
+
+def _cut(pull: Pull, node: p.SortRows, table: Any, marks: Any) -> tuple[Any, list[int]]:
+    """Return rows sorted, and where they pass each of the marks: these stand before all rows that are equal to them."""
+    flag = new_column("mark", BOOLEAN)
+    passed = tuple((c, ColumnRef(c)) for c in node.columns)
+    tagged = [
+        p.ComputeColumns(node.input, (*passed, (flag, value)), device=node.device)
+        for value in (TRUE, FALSE)
+    ]
+    tables = [pull.run(tagged[0], (marks,)), pull.run(tagged[1], (table,))]
+    both = pull.together(tagged[0], tables, tagged[0].columns)
+    ordered = pull.run(replace(node, input=tagged[0]), (both,))
+    backend = pull.backends[node.device]
+    flags = backend.to_arrow(ordered, (flag,)).column(0).combine_chunks()
+    places = np.flatnonzero(flags.to_numpy(zero_copy_only=False))
+    # Each mark that stands before a row moves it one further back
+    bounds = [0, *(places - np.arange(len(places))).tolist(), table.num_rows]
+    rest = p.FilterRows(
+        tagged[0], Call("not", (ColumnRef(flag),), BOOLEAN), node.columns, device=node.device
+    )
+    return pull.run(rest, (ordered,)), bounds
+
+
+def top(pull: Pull, node: p.TopK) -> Iterator[Any]:
+    """Keep the first rows of those seen so far."""
+    end = node.offset + node.count
+    if end > TOP_ROWS:
+        ordered = p.SortRows(node.input, node.keys, device=node.device)
+        yield from pull.pieces(p.LimitRows(ordered, node.count, node.offset, device=node.device))
+        return
+    first = replace(node, count=end, offset=0)
+    best: list[Any] = []
+    for piece in pull.pieces(node.input):
+        rows = pull.together(node.input, [*best, piece], node.columns)
+        best = [pull.run(first, (rows,))]
+    yield pull.run(node, (best[0],))
