@@ -285,11 +285,11 @@ class Connection:
         return answers[-1]
 
 
-def _warn_of_columns(name: str, unsupported: Mapping[str, str]) -> None:
+def _warn_of_columns(name: str, unsupported: Mapping[str, object]) -> None:
     """Say which columns a Frame does not have; SQL that asks for one raises instead."""
     if unsupported:
-        columns = ", ".join(f'"{column}"' for column in unsupported)
+        columns = ", ".join(f'"{column}" ({kind})' for column, kind in unsupported.items())
         warnings.warn(
-            f'The table "{name}" is without the columns {columns}, whose types have no SQL type here.',
+            f'The table "{name}" is without the columns {columns}, of types that queries cannot read.',
             stacklevel=3,
         )

@@ -116,7 +116,7 @@ def _insert(connection: Connection, statement: Insert) -> Answer:
         raise CatalogError(f'"{statement.table}" is {what}, so nothing can be inserted into it.')
     if table.unsupported:
         raise CatalogError(
-            f'"{table.name}" has columns of types without a SQL type ({", ".join(table.unsupported)}), '
+            f'"{table.name}" has columns of types that queries cannot read ({", ".join(table.unsupported)}), '
             "so nothing can be inserted into it."
         )
     rows = connection.run(statement.query.plan).to_arrow()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from sqlglot import exp
@@ -12,7 +12,7 @@ from fuseline.catalog import View
 from fuseline.errors import FuselineError, InvalidQuery, UnknownName, Unsupported, ViewText
 from fuseline.plan.expr import Column, ColumnRef, new_column
 from fuseline.plan.logical import Aggregate, Logical, Project, Range, Scan, Table
-from fuseline.plan.types import BIGINT
+from fuseline.plan.types import BIGINT, DataType
 
 from .constants import integer_constant, plain_constant
 from .pieces import split
@@ -129,31 +129,38 @@ def _bind_name(node: exp.Table, around: Scope) -> Source:
     if not schema or schema in SCHEMAS:
         table = catalog.table(name)
         if table is not None:
-            return _of_table(table, node, name, in_catalog=True)
+            return _of_table(table, node, name, around, in_catalog=True)
         view = catalog.view(name)
         if view is not None:
             return _bind_view(view, node, around)
     path = ".".join(part.name for part in node.parts)
     if _is_path(path):
         table = _read_parquet(around, [path], {}, node)
-        return _of_table(table, node, path.rstrip("/").rpartition("/")[2].partition(".")[0])
+        return _of_table(table, node, path.rstrip("/").rpartition("/")[2].partition(".")[0], around)
     raise _unknown_table(path, node, around)
 
 
-def _of_table(table: Table, node: exp.Expr, default: str, *, in_catalog: bool = False) -> Source:
-    """Scan a table, whose `unsupported` columns, if any, fail only where a query names them."""
-    source = named(*_scan(table), node, default, in_catalog=in_catalog)
-    reasons: dict[str, str] = getattr(table, "unsupported", {})
-    if not reasons:
+def _of_table(
+    table: Table, node: exp.Expr, default: str, around: Scope, *, in_catalog: bool = False
+) -> Source:
+    """Scan a table, whose `unsupported` columns, if any, fail only where a query names them; DESCRIBE runs none and has them all."""
+    unsupported: Mapping[str, DataType] = getattr(table, "unsupported", {})
+    if around.session.describes and unsupported:
+        fields = getattr(table, "all_fields")  # noqa: B009 - it has both
+        return named(*_scan(table, fields), node, default, in_catalog=in_catalog)
+    source = named(*_scan(table, table.fields), node, default, in_catalog=in_catalog)
+    if not unsupported:
         return source
-    refused = {name.lower(): reason for name, reason in reasons.items()}
+    refused = {name.lower(): (name, data_type) for name, data_type in unsupported.items()}
     relations = tuple(dataclasses.replace(r, refused=refused) for r in source.relations)
     return dataclasses.replace(source, relations=relations)
 
 
-def _scan(table: Table) -> tuple[Scan, list[tuple[str, Column]]]:
-    sources = tuple(name for name, _ in table.fields)
-    made = tuple(new_column(name, data_type) for name, data_type in table.fields)
+def _scan(
+    table: Table, fields: Sequence[tuple[str, DataType]]
+) -> tuple[Scan, list[tuple[str, Column]]]:
+    sources = tuple(name for name, _ in fields)
+    made = tuple(new_column(name, data_type) for name, data_type in fields)
     return Scan(table, made, sources), list(zip(sources, made, strict=True))
 
 
@@ -230,7 +237,7 @@ def _bind_function(node: exp.Table, function: exp.Expr, around: Scope) -> Source
     if name.lower() in _PARQUET_FUNCTIONS:
         paths, options = _parquet_arguments(function, around)
         table = _read_parquet(around, paths, options, function)
-        return _of_table(table, node, name)
+        return _of_table(table, node, name, around)
     catalog = around.session.catalog
     made = catalog.table_function(name)
     if made is None:
@@ -241,7 +248,7 @@ def _bind_function(node: exp.Table, function: exp.Expr, around: Scope) -> Source
         )
     if function.expressions:
         raise InvalidQuery(f"{name.lower()}() takes no arguments.", span_of(function))
-    return _of_table(made, node, name)
+    return _of_table(made, node, name, around)
 
 
 def _function_name(function: exp.Expr) -> str:

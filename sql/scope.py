@@ -28,6 +28,8 @@ from fuseline.errors import (
 )
 from fuseline.plan.expr import Column, ColumnRef, Expr
 from fuseline.plan.logical import Logical, Table
+from fuseline.plan.other_types import refusal
+from fuseline.plan.types import DataType
 
 from .parse import parse
 from .pieces import Piece
@@ -65,9 +67,8 @@ class Relation:
 
     name: str | None
     columns: tuple[tuple[str, Column], ...]
-    refused: Mapping[str, str] = field(
-        default_factory=dict
-    )  # lower-case name -> why it has no SQL type
+    # Columns that no query can read, by their names in lower case: as they are spelled, and their types
+    refused: Mapping[str, tuple[str, DataType]] = field(default_factory=dict)
     in_catalog: bool = (
         False  # a table or view under its own name, which may stand behind that of the schema
     )
@@ -142,6 +143,9 @@ class Session:
     bind_query: Callable[[exp.Expr, Scope], Logical]
     bind_expression: Callable[[exp.Expr, Scope], Expr]
     text: str  # of the query or view being bound, for the names of columns without an alias
+    describes: bool = (
+        False  # whether nothing will run, so that columns which no query can read do no harm
+    )
     views: tuple[str, ...] = ()  # the views being expanded, to refuse one that names itself
     trees: list[Tree] = field(default_factory=list)  # what was parsed for the statement
 
@@ -326,7 +330,8 @@ class Scope:
         scopes = list(self.enclosing())
         for relation in (r for s in scopes for r in s.relations_named(names[:-1])):
             if names[-1].lower() in relation.refused:
-                return Unsupported(relation.refused[names[-1].lower()], span)
+                text = refusal(*relation.refused[names[-1].lower()])
+                return Unsupported(f"{text}: cast it where it is written.", span)
         if len(names) > 1:
             tables = [r for s in scopes for r in s.relations_named(names[:-1])]
             if not tables:

@@ -9,8 +9,10 @@ from sqlglot import exp
 
 from fuseline.errors import AmbiguousName, InvalidQuery, UnknownName, Unsupported, nearest
 from fuseline.plan.expr import Column, ColumnRef, Expr
+from fuseline.plan.other_types import refusal
 
 from .names import result_name
+from .names.words import quoted
 from .parser import written
 from .scope import Relation, Scope
 from .spans import span_of
@@ -111,12 +113,21 @@ def refuse_double_names(relations: Sequence[Relation], star: exp.Expr) -> bool:
 
 
 def _check_types(star: exp.Star, relations: Sequence[Relation], node: exp.Expr) -> None:
-    """Raise `Unsupported` for a column without a SQL type that `*` would give, unless EXCLUDE takes it out."""
-    excluded = {item.name.lower() for item in star.args.get("except_") or ()}
-    for relation in relations:
-        for name, reason in relation.refused.items():
-            if name not in excluded:
-                raise Unsupported(f"{reason} Or leave it out: * EXCLUDE ({name}).", span_of(node))
+    """Raise `Unsupported` for columns that `*` would give and no query can read, unless EXCLUDE takes them out."""
+    listed = [item.name for item in star.args.get("except_") or ()]
+    excluded = {name.lower() for name in listed}
+    found = [
+        refused
+        for relation in relations
+        for name, refused in relation.refused.items()
+        if name not in excluded
+    ]
+    if found:
+        more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+        names = ", ".join(quoted(name) for name in [*listed, *(name for name, _ in found)])
+        raise Unsupported(
+            f"{refusal(*found[0])}{more}: leave that out by * EXCLUDE ({names}).", span_of(node)
+        )
 
 
 def _star(

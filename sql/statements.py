@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -112,12 +113,17 @@ def bind_result(node: exp.Expr, scope: Scope) -> Query:
 
 
 def _describe(piece: Piece, scope: Scope) -> Statement:
+    scope = _describing(scope)
     node = scope.session.parse(piece)
     use(node)
     target = node.this
     if isinstance(target, exp.Table):
         return Describe(_whole_table(target, scope))
     return Describe(bind_result(target, scope))
+
+
+def _describing(scope: Scope) -> Scope:
+    return Scope(replace(scope.session, describes=True))
 
 
 def _whole_table(node: exp.Table, scope: Scope) -> Query:
@@ -135,7 +141,7 @@ def _show(piece: Piece, scope: Scope) -> Statement:
         name.meta.update(first=start, last=start + len(what))
         table = exp.Table(this=name)
         table.meta.update(name.meta)
-        return Describe(_whole_table(table, scope))
+        return Describe(_whole_table(table, _describing(scope)))
     raise Unsupported("SHOW takes TABLES or the name of a table.", Span(piece.start, piece.end))
 
 

@@ -38,6 +38,7 @@ class Kind(Enum):
     TIMESTAMP = auto()
     INTERVAL = auto()
     VARCHAR = auto()
+    OTHER = auto()  # of a column that no query can read (`other_types`)
 
     __hash__ = object.__hash__  # in C, unlike that of Enum; each member is one object
 
@@ -49,11 +50,12 @@ INT64_DECIMAL_DIGITS = 18  # a DECIMAL of this many digits fits an int64
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DataType:
-    """One SQL type; `precision` (digits) and `scale` (digits after the point) are set for DECIMAL alone."""
+    """One SQL type; `precision` (digits) and `scale` (digits after the point) are set for DECIMAL alone, `name` for OTHER."""
 
     kind: Kind
     precision: int = 0
     scale: int = 0
+    name: str = ""
 
     def __post_init__(self) -> None:
         if self.kind is Kind.DECIMAL and not (
@@ -67,6 +69,8 @@ class DataType:
     def __str__(self) -> str:
         if self.kind is Kind.DECIMAL:
             return f"DECIMAL({self.precision},{self.scale})"
+        if self.kind is Kind.OTHER:
+            return self.name
         return '"NULL"' if self.kind is Kind.NULL else self.kind.name
 
     def __repr__(self) -> str:

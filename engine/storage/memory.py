@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import TypeMismatch
 from ..plan.distinct_names import distinct_names
+from ..plan.other_types import type_of
 from ..plan.statistics import ColumnStatistics, TableStatistics
-from ..plan.types import DataType, from_arrow
+from ..plan.types import DataType, Kind
 from .bounds import Bounds, trusted
 from .statistics import LazyColumns, merge
 from .timestamps import check_timestamps
@@ -27,7 +27,7 @@ _versions = itertools.count(1)
 class MemoryTable:
     """One version of a table in memory; INSERT makes the next one and queries that run keep theirs.
 
-    `unsupported` gives for columns whose type has no SQL type the reason, as in `ParquetTable`; `checked` are the columns of which
+    `unsupported` are those of `all_fields` that no query can read, as in `ParquetTable`; `checked` are the columns of which
     is known that their text is UTF-8 and their timestamps are microseconds.
     """
 
@@ -35,15 +35,10 @@ class MemoryTable:
         self.name = name
         self.data = data.rename_columns(distinct_names(data.column_names))
         self.identity: Hashable = ("memory", next(_versions))
-        self.unsupported: dict[str, str] = {}
         self.checked: set[str] = set()
-        fields: list[tuple[str, DataType]] = []
-        for column in self.data.schema:
-            try:
-                fields.append((column.name, from_arrow(column.type, column.name)))
-            except TypeMismatch as error:
-                self.unsupported[column.name] = error.message
-        self.fields = tuple(fields)
+        self.all_fields = tuple((column.name, type_of(column.type)) for column in self.data.schema)
+        self.fields = tuple((n, t) for n, t in self.all_fields if t.kind is not Kind.OTHER)
+        self.unsupported = {n: t for n, t in self.all_fields if t.kind is Kind.OTHER}
 
     @cached_property
     def types(self) -> Mapping[str, DataType]:

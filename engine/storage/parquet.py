@@ -13,11 +13,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..errors import DataError, InvalidQuery, TypeMismatch, UnknownName, nearest, shown
+from ..errors import DataError, InvalidQuery, UnknownName, nearest, shown
 from ..plan.expr import Column, Expr, Value
+from ..plan.other_types import type_of
 from ..plan.physical import RowGroups
 from ..plan.statistics import ColumnStatistics, TableStatistics
-from ..plan.types import VARCHAR, DataType, Kind, from_arrow
+from ..plan.types import VARCHAR, DataType, Kind
 from .access import Access, FileIdentity, Rules
 from .bounds import Bounds, excluded
 from .column_chunks import ColumnChunks, chunks_of_constant, chunks_of_files
@@ -42,8 +43,8 @@ OPTIONS = ("hive_partitioning", "hive_types_autocast", "filename")
 class ParquetTable:
     """The columns of one or many Parquet files with one schema, as the files were when this was made.
 
-    `constants` are columns with one value a file (hive partitions, the file's name).  `unsupported` gives for columns
-    whose type has no SQL type the reason; they are no `fields`, and only a query that names one fails.  Before the files have
+    `constants` are columns with one value a file (hive partitions, the file's name).  `unsupported` are columns
+    of types that no query can read; they are no `fields`, and only a query that names one fails.  Before the files have
     settled a table serves one query.
     """
 
@@ -55,7 +56,7 @@ class ParquetTable:
     fields: tuple[tuple[str, DataType], ...]
     parquet_names: Mapping[str, str] = field(repr=False)
     constants: Mapping[str, FileConstant] = field(repr=False)
-    unsupported: Mapping[str, str] = field(repr=False)
+    unsupported: Mapping[str, DataType] = field(repr=False)
     settled: bool
     access: Access = field(repr=False)
     rules: Rules = field(repr=False)
@@ -84,7 +85,8 @@ class ParquetTable:
         footers = read_footers(files)
         schemas = _schemas(files, footers)
         parquet_names = _exposed_names(files[0].path, schemas[0])
-        fields, unsupported = _fields(schemas[0], parquet_names)
+        found_types = {n: type_of(schemas[0].field(s).type) for n, s in parquet_names.items()}
+        fields = [(n, t) for n, t in found_types.items() if t.kind is not Kind.OTHER]
         _check_same(files, schemas, {parquet_names[n]: t for n, t in fields})
         constants = _constants(paths, options)
         by_name = {c.name.lower(): c for c in constants}
@@ -103,7 +105,11 @@ class ParquetTable:
             fields=tuple(merged),
             parquet_names=parquet_names,
             constants={n: taken[n.lower()] for n, _ in merged if n.lower() in taken},
-            unsupported={n: r for n, r in unsupported.items() if n.lower() not in taken},
+            unsupported={
+                n: t
+                for n, t in found_types.items()
+                if t.kind is Kind.OTHER and n.lower() not in taken
+            },
             settled=settled,
             access=access,
             rules=rules,
@@ -118,6 +124,13 @@ class ParquetTable:
         return (
             self.files[0] if len(self.files) == 1 and not kind else SourceIdentity(self.files, kind)
         )
+
+    @cached_property
+    def all_fields(self) -> tuple[tuple[str, DataType], ...]:
+        """The columns with those that no query can read, in the order of the first file."""
+        known = {**self.types, **self.unsupported}
+        names = dict.fromkeys([*(n for n in self.parquet_names if n in known), *self.types])
+        return tuple((name, known[name]) for name in names)
 
     @cached_property
     def types(self) -> Mapping[str, DataType]:
@@ -331,18 +344,6 @@ def _exposed_names(path: str, schema: pa.Schema) -> dict[str, str]:
     return exposed
 
 
-def _fields(
-    schema: pa.Schema, parquet_names: Mapping[str, str]
-) -> tuple[list[tuple[str, DataType]], dict[str, str]]:
-    fields, unsupported = [], {}
-    for name, source in parquet_names.items():
-        try:
-            fields.append((name, from_arrow(schema.field(source).type, name)))
-        except TypeMismatch as error:
-            unsupported[name] = error.message
-    return fields, unsupported
-
-
 def _check_same(
     files: Sequence[FileIdentity], schemas: Sequence[pa.Schema], types: Mapping[str, DataType]
 ) -> None:
@@ -360,19 +361,12 @@ def _check_same(
                     f'The file "{file.path}" has no column "{name}", which "{files[0].path}" has: '
                     "files that are read as one table need the same columns."
                 )
-            found = _type_name(schema.field(position).type)
+            found = str(type_of(schema.field(position).type))
             if found != str(expected):
                 raise DataError(
                     f'The column "{name}" is {found} in the file "{file.path}" and {expected} in '
                     f'"{files[0].path}": files that are read as one table need the same types.'
                 )
-
-
-def _type_name(arrow: pa.DataType) -> str:
-    try:
-        return str(from_arrow(arrow))
-    except TypeMismatch:
-        return str(arrow)
 
 
 def _constants(paths: Sequence[str], options: Mapping[str, object]) -> list[FileConstant]:

@@ -49,11 +49,11 @@ def test_fields_have_the_sql_types(write):
     assert types(ParquetTable.open([write("x.parquet", columns)])) == expected
 
 
-def test_columns_without_a_sql_type_are_set_aside_with_the_reason(write):
+def test_columns_that_no_query_can_read_are_set_aside_with_their_types(write):
     table = ParquetTable.open([write("x.parquet", {"a": [1], "l": [[1, 2]], "b": [b"x"]})])
     assert types(table) == {"a": "BIGINT"}
-    assert set(table.unsupported) == {"l", "b"}
-    assert '"l" has the Arrow type list' in table.unsupported["l"]
+    assert {n: str(t) for n, t in table.unsupported.items()} == {"l": "BIGINT[]", "b": "BLOB"}
+    assert [name for name, _ in table.all_fields] == ["a", "l", "b"]
 
 
 def test_names_that_differ_in_case_alone_get_a_number(write):
