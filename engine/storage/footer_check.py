@@ -1,7 +1,8 @@
 """What must hold of a footer before pyarrow is asked for its column chunks: it ends the process where that throws.
 
 Its functions for the metadata of a column chunk let exceptions of C++ through the interpreter, which ends in `terminate`:
-for chunks whose metadata are encrypted, and for extremes that are shorter than a value of their type.
+for chunks whose metadata are encrypted, for extremes that are shorter than a value of their type, and for counts of levels that the
+column does not have.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import DataError
 from .thrift import (
@@ -36,6 +37,8 @@ from .thrift import (
 # Places of fields in FileMetaData, RowGroup, ColumnChunk, ColumnMetaData, Statistics
 ROW_GROUPS, COLUMNS, METADATA, CRYPTO_METADATA, TYPE, STATISTICS = 4, 1, 3, 8, 1, 12
 EXTREMES = (1, 2, 5, 6)
+# The same in SizeStatistics, which ColumnMetaData has as field 16
+SIZES, TEXT_BYTES, REPETITION_LEVELS, DEFINITION_LEVELS = 16, 1, 2, 3
 PHYSICAL_TYPES = (
     "BOOLEAN",
     "INT32",
@@ -49,6 +52,14 @@ PHYSICAL_TYPES = (
 WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
 
 
+class _Leaf(NamedTuple):
+    """A column of the schema: its physical type by number, the bytes of a value or 0, and how many levels there are."""
+
+    physical: int
+    width: int
+    levels: tuple[int, int]  # of repetition and definition
+
+
 class _Damaged(Exception):
     """What a footer holds cannot be."""
 
@@ -60,7 +71,14 @@ def check_footer(footer: bytes, metadata: Any, path: str) -> None:
     """
     schema = metadata.schema
     places = [schema.column(i) for i in range(len(schema))]
-    leaves = [(PHYSICAL_TYPES.index(c.physical_type), _width(c)) for c in places]
+    leaves = [
+        _Leaf(
+            PHYSICAL_TYPES.index(c.physical_type),
+            _width(c),
+            (c.max_repetition_level + 1, c.max_definition_level + 1),
+        )
+        for c in places
+    ]
     try:
         encrypted = _encrypted(footer, leaves)
     except (_Damaged, ValueError, IndexError, RecursionError) as error:
@@ -80,7 +98,7 @@ def _width(column: Any) -> int:
     return WIDTHS.get(column.physical_type, 0)
 
 
-def _encrypted(footer: bytes, leaves: Sequence[tuple[int, int]]) -> set[int]:
+def _encrypted(footer: bytes, leaves: Sequence[_Leaf]) -> set[int]:
     """Return the columns with encrypted metadata in some row group; raises for damaged ones."""
     found: set[int] = set()
     field, kind, at = field_at(footer, 0, 0)
@@ -95,9 +113,7 @@ def _encrypted(footer: bytes, leaves: Sequence[tuple[int, int]]) -> set[int]:
     return found
 
 
-def _row_group(
-    footer: bytes, at: int, leaves: Sequence[tuple[int, int]], encrypted: set[int]
-) -> int:
+def _row_group(footer: bytes, at: int, leaves: Sequence[_Leaf], encrypted: set[int]) -> int:
     usual = _usual_row_group(footer, at, leaves)
     if usual:
         return usual
@@ -109,14 +125,14 @@ def _row_group(
             if count != len(leaves):
                 raise _Damaged(f"a row group has {count} column chunks for {len(leaves)} columns")
             for column, leaf in enumerate(leaves):
-                place, is_encrypted = _chunk(footer, place, *leaf)
+                place, is_encrypted = _chunk(footer, place, leaf)
                 if is_encrypted:
                     encrypted.add(column)
     return end
 
 
-def _chunk(footer: bytes, at: int, physical: int, width: int) -> tuple[int, bool]:
-    usual = _usual_chunk(footer, at, physical, width)
+def _chunk(footer: bytes, at: int, leaf: _Leaf) -> tuple[int, bool]:
+    usual = _usual_chunk(footer, at, leaf)
     if usual:
         return usual, False
     encrypted = described = False
@@ -125,7 +141,7 @@ def _chunk(footer: bytes, at: int, physical: int, width: int) -> tuple[int, bool
         end = stop
         if field == METADATA and kind == STRUCT:
             described = True
-            _check_metadata(footer, begin, physical, width)
+            _check_metadata(footer, begin, leaf)
         elif field == CRYPTO_METADATA and kind == STRUCT:
             encrypted = True
     if not (described or encrypted):
@@ -133,43 +149,58 @@ def _chunk(footer: bytes, at: int, physical: int, width: int) -> tuple[int, bool
     return end, encrypted
 
 
-def _check_metadata(footer: bytes, at: int, physical: int, width: int) -> None:
+def _check_metadata(footer: bytes, at: int, leaf: _Leaf) -> None:
     for field, kind, begin, _ in fields(footer, at):
         if field == TYPE and kind == I32:
-            if number(footer, begin) != physical:
+            if number(footer, begin) != leaf.physical:
                 raise _Damaged("a column chunk has another type than its column")
         elif field == STATISTICS and kind == STRUCT:
             for extreme, of, place, _ in fields(footer, begin):
-                if extreme in EXTREMES and of == BINARY and varint(footer, place)[0] < width:
+                if extreme in EXTREMES and of == BINARY and varint(footer, place)[0] < leaf.width:
                     raise _Damaged("an extreme of a column chunk is shorter than a value")
+        elif field == SIZES and kind == STRUCT:
+            _check_sizes(footer, begin, leaf)
+
+
+def _check_sizes(footer: bytes, at: int, leaf: _Leaf) -> None:
+    for field, kind, begin, _ in fields(footer, at):
+        if field == TEXT_BYTES and kind == I64:
+            if PHYSICAL_TYPES[leaf.physical] != "BYTE_ARRAY":
+                raise _Damaged("a column chunk without texts has a size of texts")
+        elif field in (REPETITION_LEVELS, DEFINITION_LEVELS) and kind == LIST:
+            count, _, _ = items(footer, begin)
+            if count not in (0, leaf.levels[field - REPETITION_LEVELS]):
+                raise _Damaged("a column chunk counts levels that its column does not have")
 
 
 # Patterns for what nearly all writers write, 50 times as fast as the walk (2 us a column chunk); what they match, it accepts
 
 
-def _usual_row_group(footer: bytes, at: int, leaves: Sequence[tuple[int, int]]) -> int:
+def _usual_row_group(footer: bytes, at: int, leaves: Sequence[_Leaf]) -> int:
     """Return where a row group ends that is like most, 0 for another."""
     if footer[at] != 1 << 4 | LIST:
         return 0
     count, kind, at = items(footer, at + 1)
     if kind != STRUCT or count != len(leaves):
         return 0
-    for physical, width in leaves:
-        at = _usual_chunk(footer, at, physical, width)
+    for leaf in leaves:
+        at = _usual_chunk(footer, at, leaf)
         if not at:
             return 0
     rest = _usual_rest().match(footer, at)
     return rest.end() if rest else 0
 
 
-def _usual_chunk(footer: bytes, at: int, physical: int, width: int) -> int:
+def _usual_chunk(footer: bytes, at: int, leaf: _Leaf) -> int:
     """Return where a column chunk ends that has statistics, and is like most in all else too; 0 for another."""
-    head, tail = _chunk_patterns()
-    before = head.match(footer, at)
-    if before is None or before[1][0] != physical << 1:
+    before = _usual_head().match(footer, at)
+    if before is None or before[1][0] != leaf.physical << 1:
         return 0
-    statistics = _usual_statistics(width).match(footer, before.end())
-    behind = statistics and tail.match(footer, statistics.end())
+    statistics = _usual_statistics(leaf.width).match(footer, before.end())
+    if statistics is None:
+        return 0
+    text = PHYSICAL_TYPES[leaf.physical] == "BYTE_ARRAY"
+    behind = _usual_tail(text, *leaf.levels).match(footer, statistics.end())
     return behind.end() if behind else 0
 
 
@@ -188,22 +219,35 @@ def _usual_statistics(width: int) -> re.Pattern[bytes]:
 
 
 @cache
-def _chunk_patterns() -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-    """What lies before the statistics of a column chunk, with its type as a group, and what lies behind them."""
-    encodings, longs = list_of(I32, SIGNED), list_of(I64, SIGNED)
+def _usual_head() -> re.Pattern[bytes]:
+    """What lies before the statistics of a column chunk, with its type as a group."""
     integer = b"\x16" + SIGNED
     far = b"\x26" + SIGNED  # a field that is the next but one
     head = [
         far + b"\x1c",
         b"\x15(.)",
-        b"\x19" + encodings,
+        b"\x19" + list_of(I32, SIGNED),  # encodings
         b"\x19\x18" + BYTES,  # the path of a column that lies in no other
         b"\x15" + SIGNED,
         integer * 3,
         # Field 12 behind 9, 9 and 11, 9 and 10, or 9 to 11
         far + b"(?>\x3c|%s\x1c|%s(?>\x2c|%s\x1c))" % (far, integer, integer),
     ]
+    return re.compile(b"".join(head), re.DOTALL)
+
+
+@cache
+def _usual_tail(text: bool, repetition: int, definition: int) -> re.Pattern[bytes]:
+    """What lies behind the statistics of a column chunk, in a column of texts or not, with so many levels."""
+
+    def levels(count: int) -> bytes:
+        listed = re.escape(bytes([count << 4 | I64])) + b"(?:%s){%d}" % (SIGNED, count)
+        return b"(?>\x06|%s)" % listed if count < 15 else b"\x06"
+
+    both, last = levels(repetition) + rb"(?:\x19%s)?" % levels(definition), levels(definition)
+    alone = rb"(?>\x29%s|\x39%s)?" % (both, last)
+    behind_text = rb"\x16%s(?>\x19%s|\x29%s)?" % (SIGNED, both, last)
+    sizes = b"(?>%s|%s)\x00" % (behind_text, alone) if text else alone + b"\x00"
     pages = header(LIST) + list_of(STRUCT, struct_of(INTEGER_FIELD))
-    sizes = header(STRUCT) + struct_of(INTEGER_FIELD, header(LIST) + longs)
-    tail = struct_of(INTEGER_FIELD, pages, sizes) + struct_of(INTEGER_FIELD)
-    return re.compile(b"".join(head), re.DOTALL), re.compile(tail, re.DOTALL)
+    metadata = struct_of(INTEGER_FIELD, pages, header(STRUCT) + sizes)
+    return re.compile(metadata + struct_of(INTEGER_FIELD), re.DOTALL)
