@@ -28,7 +28,6 @@ from fuseline.errors import (
 )
 from fuseline.plan.expr import Column, ColumnRef, Expr
 from fuseline.plan.logical import Logical, Table
-from fuseline.plan.other_types import refusal
 from fuseline.plan.types import DataType
 
 from .parse import parse
@@ -79,6 +78,11 @@ class Relation:
         for name, column in self.columns:
             found.setdefault(name.lower(), []).append(column)
         return found
+
+
+def refusal(name: str, data_type: DataType) -> str:
+    """Return what is said of a column that queries cannot read, without a full stop."""
+    return f'The column "{name}" has the type {data_type}, which queries cannot read'
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,11 @@ from sqlglot import exp
 
 from fuseline.errors import AmbiguousName, InvalidQuery, UnknownName, Unsupported, nearest
 from fuseline.plan.expr import Column, ColumnRef, Expr
-from fuseline.plan.other_types import refusal
 
 from .names import result_name
 from .names.words import quoted
 from .parser import written
-from .scope import Relation, Scope
+from .scope import Relation, Scope, refusal
 from .spans import span_of
 from .unread import use, use_all
 

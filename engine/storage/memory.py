@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..plan.distinct_names import distinct_names
-from ..plan.other_types import type_of
 from ..plan.statistics import ColumnStatistics, TableStatistics
 from ..plan.types import DataType, Kind
 from .bounds import Bounds, trusted
+from .other_types import type_of
 from .statistics import LazyColumns, merge
 from .timestamps import check_timestamps
 from .utf8 import check_utf8

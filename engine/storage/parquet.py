@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from ..errors import DataError, InvalidQuery, UnknownName, nearest, shown
 from ..plan.expr import Column, Expr, Value
-from ..plan.other_types import type_of
 from ..plan.physical import RowGroups
 from ..plan.statistics import ColumnStatistics, TableStatistics
 from ..plan.types import VARCHAR, DataType, Kind
@@ -31,6 +30,7 @@ from .files import (
 )
 from .footers import read_footers, unreadable
 from .hive import FileConstant, partition_columns
+from .other_types import type_of
 from .settled import is_settled
 from .sizes import ColumnSizes
 from .statistics import LazyColumns, column_positions

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from ..errors import TypeMismatch
-from .types import DataType, Kind, from_arrow
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from ..plan.types import DataType, Kind, from_arrow
 
 PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*", re.IGNORECASE)
 
@@ -22,14 +20,7 @@ def type_of(arrow: pa.DataType) -> DataType:
         return DataType(Kind.OTHER, name=_name(arrow))
 
 
-def refusal(name: str, data_type: DataType) -> str:
-    """Return what is said of a column that cannot be read, without a full stop."""
-    return f'The column "{name}" has the type {data_type}, which queries cannot read'
-
-
 def _name(arrow: pa.DataType) -> str:
-    import pyarrow as pa
-
     t = pa.types
     if t.is_dictionary(arrow):
         return _name(arrow.value_type)
