@@ -13,7 +13,9 @@ import pytest
 import fuseline
 from fuseline import cursor, planner, stopping
 from fuseline.errors import Interrupted
+from fuseline.operators.cpu import kernels_texts
 from fuseline.stopping import Stop
+from tests.compare import assert_same_as_duckdb
 
 
 @pytest.fixture
@@ -196,3 +198,35 @@ def test_each_statement_of_a_text_has_its_own_time(connection, monkeypatch):
     monkeypatch.setattr(Stop, "restart", lambda self: (begun.append(1), restart(self))[1])
     connection.execute("select 1; select 2; select 3")
     assert len(begun) == 3  # one as the stop is made, and one for each statement after the first
+
+
+@pytest.mark.parametrize("fuse", ["never", "always"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select count(*) from t where regexp_matches(s, 'x(1|2)+$')",
+        "select max(regexp_replace(s, '[0-9]', 'y', 'g')) from t",
+        "select max(upper(s)) from t where s like '%9%1%'",
+    ],
+)
+def test_texts_are_worked_on_in_pieces(connection, query, fuse, monkeypatch):
+    monkeypatch.setattr(kernels_texts, "PIECE_BYTES", 64)
+    connection.set_option("fuse", fuse)
+    table = {"t": connection.sql("from t").to_arrow()}
+    assert_same_as_duckdb(query, table, connection=connection)
+    looked = []
+
+    def check() -> None:
+        looked.append(1)
+        if len(looked) == 5:
+            connection.interrupt()
+        stop = stopping.current()
+        if stop is not None:
+            stop.check()
+
+    monkeypatch.setattr(kernels_texts.stopping, "check", check)
+    fresh = connection.sql(f"{query} and true" if "where" in query else f"{query} where true")
+    with pytest.raises(Interrupted):
+        fresh.fetchall()
+    monkeypatch.undo()
+    assert_same_as_duckdb(query, table, connection=connection)

@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from typing import TypeVar
 
+from ... import stopping
 from ..context import Context
 
 CHUNK_ROWS = 1 << 17  # int64 intermediates of 1 MB stay in the second-level cache
@@ -28,34 +29,27 @@ def each_chunk(work: Callable[[int, int], T], rows: int, context: Context | None
     """
     ranges = [(start, min(start + CHUNK_ROWS, rows)) for start in range(0, rows, CHUNK_ROWS)]
     threads = context.threads if context else os.cpu_count() or 1
-    check = context.check if context else _proceed
-    return list(_each(lambda part: work(*part), ranges, threads, check))
+    return list(_each(lambda part: work(*part), ranges, threads))
 
 
 def each(work: Callable[[A], T], items: list[A], rows: int) -> list[T]:
     """Return the results of `work` for each item; with one thread when so few `rows` are not worth more."""
     threads = 1 if rows < CHUNK_ROWS else os.cpu_count() or 1
-    return list(_each(work, items, threads, _proceed))
+    return list(_each(work, items, threads))
 
 
-def _each(
-    work: Callable[[A], T], items: Iterable[A], threads: int, check: Callable[[], None]
-) -> Iterator[T]:
+def _each(work: Callable[[A], T], items: Iterable[A], threads: int) -> Iterator[T]:
     items = list(items)
     if threads == 1 or len(items) < 2:
         for item in items:
-            check()
+            stopping.check()
             yield work(item)
         return
-    futures: list[Future[T]] = [_pool(threads).submit(work, item) for item in items]
+    run = stopping.carried(work)
+    futures: list[Future[T]] = [_pool(threads).submit(run, item) for item in items]
     try:
         for future in futures:
-            check()
-            yield future.result()
+            yield stopping.wait(future)
     finally:
         for future in futures:
             future.cancel()
-
-
-def _proceed() -> None:
-    """The check of work that is over sooner than a user could stop it."""

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ... import stopping
 from ...plan.expr import ColumnRef, Expr, conjuncts
 from ...plan.types import Kind
 from . import table as tables
@@ -113,10 +114,17 @@ def _each_chunk(run: Callable[[int, int], None], num_rows: int, threads: int | N
     threads = min(threads or os.cpu_count() or 1, len(starts))
     if threads == 1:
         for start in starts:
+            stopping.check()
             one(start)
         return
-    for future in [_pool().submit(one, start) for start in starts]:
-        future.result()
+    run_carried = stopping.carried(one)
+    futures = [_pool().submit(run_carried, start) for start in starts]
+    try:
+        for future in futures:
+            stopping.wait(future)
+    finally:
+        for future in futures:
+            future.cancel()
 
 
 def selection(

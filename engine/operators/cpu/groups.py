@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .chunks import each_chunk
-from .keys import Ints, stable_order
+from .keys import Ints
+from .ordering import stable_order
 from .table import Indices, Mask
 
 INT64 = np.iinfo(np.int64)

@@ -25,7 +25,8 @@ from .keys import (
     slots,
     wide_decimal_values,
 )
-from .table import Mask, decode, from_numpy, to_numpy, validity
+from .ordering import number_distinct
+from .table import Mask, decode, to_numpy, validity
 
 
 @dataclass(frozen=True)
@@ -115,16 +116,9 @@ def _renumbered(sides: _Sides) -> _Sides:
     build = Codes(sides.build, sides.size, rows[0]).all()
     probe = Codes(sides.probe, sides.size, rows[1]).all()
     valid = build < sides.size
-    build, probe, base = _hashed(build, valid, probe)
+    build, probe, base = number_distinct(build, valid, probe)
     ours = Digit(build, valid, 0, base, null_equal=False)
     return _Sides((ours,), (Digit(probe, None, 0, base, null_equal=False),), base)
-
-
-def _hashed(build: Ints, valid: Mask | None, probe: Ints) -> tuple[Ints, Ints, int]:
-    """Number the distinct valid values of the build side; values that it lacks are -1."""
-    encoded = from_numpy(build, valid).dictionary_encode()
-    found = pc.index_in(from_numpy(probe), value_set=encoded.dictionary).fill_null(-1)
-    return to_numpy(encoded), to_numpy(found), max(len(encoded.dictionary), 1)
 
 
 def _digits(build: pa.Array, probe: pa.Array, null_equal: bool) -> list[tuple[Digit, Digit]]:
@@ -151,7 +145,7 @@ def _integer_digits(
     low, high = (int(seen.min()), int(seen.max())) if len(seen) else (0, 0)
     base = high - low + 1
     if base > PACKED_LIMIT:
-        build, probe, base = _hashed(build, build_valid, probe)
+        build, probe, base = number_distinct(build, build_valid, probe)
         low = 0
     return Digit(build, build_valid, low, base, nulls), Digit(probe, probe_valid, low, base, nulls)
 

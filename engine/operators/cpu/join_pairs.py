@@ -12,7 +12,8 @@ import numpy.typing as npt
 from ..context import Context
 from .chunks import each_chunk
 from .join_keys import Codes
-from .keys import Ints, stable_order
+from .keys import Ints
+from .ordering import stable_order
 from .table import Indices, Mask
 
 PAIRS_A_BLOCK = 1 << 20  # candidate pairs that are expanded at a time

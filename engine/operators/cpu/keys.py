@@ -16,12 +16,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .ordering import renumber
 from .table import (
-    Indices,
     Mask,
     decimal_limbs,
     decode,
-    from_numpy,
     to_numpy,
     validity,
 )
@@ -132,25 +131,6 @@ def slots(rows: int) -> int:
     Hashing 6 million int64 takes 0.3 s; an array of 2^26 int32 that is mostly untouched 0.05 s (one core of a 2024 server).
     """
     return max(SMALL_DOMAIN, 4 * rows, min(32 * rows, 1 << 26))
-
-
-def renumber(codes: Ints) -> tuple[Ints, int]:
-    """Return codes without gaps by hashing, and their number; numbers follow first occurrence."""
-    encoded = from_numpy(codes).dictionary_encode()
-    return to_numpy(encoded).astype(np.int64), len(encoded.dictionary)
-
-
-def stable_order(codes: Ints, size: int) -> Indices:
-    """Return the row numbers sorted by code in 0..size-1, equal codes in input order.
-
-    numpy sorts 16-bit integers by radix; two such passes take half the time of one sort of int64.
-    """
-    if size <= 1 << 16:
-        return np.argsort(codes.astype(np.uint16), kind="stable")
-    if size > 1 << 32 or bool((codes[1:] >= codes[:-1]).all()):
-        return np.argsort(codes, kind="stable")  # sorted runs are merged in one pass
-    order = np.argsort(codes.astype(np.uint16), kind="stable")
-    return order[np.argsort((codes >> 16).astype(np.uint16)[order], kind="stable")]
 
 
 def image_values(array: pa.Array) -> list[Ints]:

@@ -8,7 +8,8 @@ from ...plan import physical as p
 from ..context import Context
 from . import table as tables
 from .asking import ask_order
-from .keys import Ints, group_codes, stable_order
+from .keys import Ints, group_codes
+from .ordering import stable_order
 from .table import Table, concat_arrays
 
 

@@ -12,7 +12,8 @@ from ...plan import physical as p
 from ..context import Context
 from . import table as tables
 from .asking import BYTES_A_CODE, ask_order
-from .keys import PACKED_LIMIT, Image, Ints, ordered_images, stable_order
+from .keys import PACKED_LIMIT, Image, Ints, ordered_images
+from .ordering import lexicographic, stable_order
 from .table import Indices, Table
 
 
@@ -43,7 +44,7 @@ def sorted_order(keys: Sequence[SortColumn]) -> Indices:
     """Return the row numbers in sorted order; rows with equal keys keep theirs."""
     parts = _packed([digit for key in keys for digit in _digits(key)])
     if len(parts) > 1:
-        return np.lexsort([values for values, _ in reversed(parts)])
+        return lexicographic([values for values, _ in parts])
     values, size = parts[0]
     return stable_order(values, size)
 
