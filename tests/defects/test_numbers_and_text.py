@@ -124,3 +124,15 @@ def test_a_constant_is_cast_when_a_row_meets_it(
         run_duckdb(query.format(""))
     with pytest.raises(fuseline.FuselineError, match="Could not convert"):
         connection.sql(query.format("")).fetchall()
+
+
+def test_a_decimal_with_an_untyped_null_is_an_untyped_null() -> None:
+    items = [
+        f"{x} {sign} {y}"
+        for sign in ("+", "-", "*", "%", "/")
+        for x, y in (("d", "null"), ("null", "d"), ("i", "null"))
+    ]
+    listed = ", ".join(f"{item} as c{n}" for n, item in enumerate(items))
+    assert_same_as_duckdb(
+        f"select {listed}, sum(d + null) as s from (select 1.5 as d, 1 as i from range(2)) t group by all"
+    )

@@ -130,10 +130,20 @@ def repeated(data_type: DataType, least: int, result: DataType) -> Resolve:
     return resolve
 
 
+def _is_untyped(types: Sequence[DataType]) -> bool:
+    """Whether a DECIMAL meets an untyped NULL, which gives an untyped NULL in DuckDB; HUGEINT gives HUGEINT."""
+    left, right = types
+    return any(
+        a == NULL and b.is_decimal and b != HUGEINT for a, b in ((left, right), (right, left))
+    )
+
+
 def addition(types: Sequence[DataType]) -> Resolved:
     """Numbers; decimals get one digit more before the point, up to 38."""
     if len(types) != 2 or not all(t.is_numeric or t == NULL for t in types):
         return None
+    if _is_untyped(types):
+        return (NULL, NULL), NULL
     shared = operand_type(*types)
     if shared is None:
         return None
@@ -149,6 +159,8 @@ def multiplication(types: Sequence[DataType]) -> Resolved:
     """Numbers; decimals keep their scales, which add up, and digits add up to 18 or 38 at most."""
     if len(types) != 2 or not all(t.is_numeric or t == NULL for t in types):
         return None
+    if _is_untyped(types):
+        return (NULL, NULL), NULL
     shared = operand_type(*types)
     if shared is None:
         return None
@@ -188,6 +200,8 @@ def integer_division(types: Sequence[DataType]) -> Resolved:
 
 def remainder(types: Sequence[DataType]) -> Resolved:
     """`%`: numbers of one type; decimals that no decimal type holds together are cast to DOUBLE."""
+    if len(types) == 2 and _is_untyped(types):
+        return (NULL, NULL), NULL
     if len(types) == 2 and loses_digits(*types):
         return (DOUBLE, DOUBLE), DOUBLE
     return same(lambda t: t.is_numeric)(types)

@@ -1,0 +1,216 @@
+"""Random cases against DuckDB: shapes of queries, each with many draws of constants and data, without and with kernels.
+
+    python -m tests.random_cases --shapes 4000 --draws 25 --seed 7 --slice 0/4 --log cases.jsonl
+
+A shape's line in the log says how it went; a run that finds it there goes on behind it.  `--report` adds up a log.  With
+`--compile-ahead` queries run with kernels alone and nothing is compared, so that slices can fill one folder of kernels at a time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+import fuseline
+from fuseline import errors
+from tests.compare import difference, ordering
+from tests.compare import rows as rows_of
+from tests.random_shapes import filled, shape, tables
+
+REFUSALS = (errors.Unsupported, errors.TypeMismatch, errors.InvalidQuery, errors.UnknownName, errors.ParseError)  # fmt: skip
+LIMITS = (
+    "Interval value out of range",
+    "has 39 digits",
+    "bytes of text",
+    "Overflow in addition of DECIMAL(38",
+)
+DATA_A_SHAPE = 3  # draws of data a shape; the draws of constants are spread over them
+REDUCING_TRIES = 150
+Tables = Mapping[str, pa.Table]
+
+
+class Engines:
+    """DuckDB, ours with operators alone, and ours with kernels."""
+
+    def __init__(self, device: str, kernels: str | None, modes: tuple[str, ...]) -> None:
+        self.stack = ExitStack()
+        self.duck = self.stack.enter_context(duckdb.connect())
+        self.duck.execute("set threads = 1")
+        folder = {"cache_dir": kernels} if kernels else {}
+        self.ours = {
+            mode: self.stack.enter_context(fuseline.connect(device=device, fuse=mode, **folder))
+            for mode in modes
+        }
+
+    def load(self, data: Tables) -> None:
+        for engine in (self.duck, *self.ours.values()):
+            for name, table in data.items():
+                engine.register(name, table)
+
+    def duckdb(self, query: str) -> pa.Table | Exception:
+        try:
+            return self.duck.sql(query).to_arrow_table()
+        except Exception as error:
+            return error
+
+    def answer(self, mode: str, query: str) -> pa.Table | Exception:
+        try:
+            return self.ours[mode].sql(query).to_arrow()
+        except Exception as error:
+            return error
+
+
+def verdict(
+    query: str, expected: pa.Table | Exception, actual: pa.Table | Exception
+) -> tuple[str, str]:
+    """How a case went, and its words: same, raises, duckdb raises, refused, foreign, mismatch."""
+    if isinstance(actual, Exception):
+        cause = actual.__cause__ if isinstance(actual, errors.InternalError) else actual
+        words = f"{type(cause).__name__}: {getattr(cause, 'message', cause)}"
+        if isinstance(actual, errors.InternalError) or not isinstance(actual, errors.FuselineError):
+            return "foreign", words
+        if isinstance(expected, Exception):
+            return "raises", words
+        if isinstance(actual, REFUSALS) or any(limit in actual.message for limit in LIMITS):
+            return "refused", words
+        return "mismatch", f"raises {words}"
+    if isinstance(expected, Exception):
+        return "duckdb raises", f"{type(expected).__name__}: {str(expected).splitlines()[0][:150]}"
+    problem = difference(expected, actual, ordering(query, expected.column_names))
+    return ("mismatch", problem) if problem else ("same", "")
+
+
+def run_shape(engines: Engines, seed: int, draws: int, compare: bool = True) -> dict[str, Any]:
+    """All draws of a shape; the line of the log.  Without `compare` DuckDB is not asked."""
+    text = shape(seed)
+    counts: Counter[str] = Counter()
+    causes: Counter[str] = Counter()
+    found: list[dict[str, Any]] = []
+    for number in range(draws):
+        draw = random.Random(f"{seed} {number}")
+        extreme = (0.0, 0.15, 0.5)[number % 3]
+        if number * DATA_A_SHAPE // draws != (number - 1) * DATA_A_SHAPE // draws or number == 0:
+            data = tables(draw, (0.0, 0.3, 0.15)[number * DATA_A_SHAPE // draws])
+            engines.load(data)
+        query = filled(text, draw, extreme)
+        expected = engines.duckdb(query) if compare else None
+        for mode in engines.ours:
+            if expected is None:
+                engines.answer(mode, query)
+                continue
+            kind, words = verdict(query, expected, engines.answer(mode, query))
+            counts[f"{mode} {kind}"] += 1
+            if kind in ("refused", "duckdb raises"):
+                causes[f"{kind}: {words[:160]}"] += 1
+            elif kind in ("mismatch", "foreign") and len(found) < 2:
+                found.append({"draw": number, "mode": mode, "kind": kind, "words": words[:1500], "repro": reduced(engines, mode, kind, query, data)})  # fmt: skip
+    return {"seed": seed, "shape": text, "counts": counts, "causes": causes, "found": found}
+
+
+def reduced(engines: Engines, mode: str, kind: str, query: str, data: Tables) -> str:
+    """Drop rows as long as the case goes wrong in the same way, and write it down as SQL."""
+
+    def wrong(fewer: Tables) -> bool:
+        engines.load(fewer)
+        return verdict(query, engines.duckdb(query), engines.answer(mode, query))[0] == kind
+
+    best, tries = {n: t for n, t in data.items() if n in query}, 0
+    for name in tuple(best):
+        step = max(best[name].num_rows // 2, 1)
+        while step and tries < REDUCING_TRIES:
+            place = 0
+            while place < best[name].num_rows and tries < REDUCING_TRIES:
+                table = best[name]
+                kept = pa.concat_tables([table.slice(0, place), table.slice(place + step)])
+                tries += 1
+                if wrong({**data, **best, name: kept}):
+                    best[name] = kept
+                else:
+                    place += step
+            step //= 2
+    engines.load(data)
+    shown = [
+        f"-- {n} {t.schema.names}: {[tuple(map(str, r)) for r in rows_of(t)]}"
+        for n, t in best.items()
+    ]
+    return "\n".join([query, *shown])
+
+
+def seeds_of(options: argparse.Namespace, done: set[int]) -> Iterator[int]:
+    number, of = map(int, options.slice.split("/"))
+    for seed in range(options.seed, options.seed + options.shapes):
+        if seed % of == number % of and seed not in done:
+            yield seed
+
+
+def logged(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def report(lines: list[dict[str, Any]], shown: int = 12) -> str:
+    """The sums of a log, its causes and its findings."""
+    counts: Counter[str] = Counter()
+    causes: Counter[str] = Counter()
+    for line in lines:
+        counts.update(line["counts"])
+        causes.update(line["causes"])
+    found = [(line["seed"], f) for line in lines for f in line["found"]]
+    shapes = len({line["shape"] for line in lines})
+    text = [
+        f"{shapes} different shapes, {sum(counts.values())} cases",
+        json.dumps(dict(sorted(counts.items()))),
+    ]
+    text += [f"{count:7} {cause}" for cause, count in causes.most_common(25)]
+    text += [f"seed {seed} draw {f['draw']} {f['mode']} {f['kind']}: {f['words'][:600]}\n{f['repro'][:1500]}\n" for seed, f in found[:shown]]  # fmt: skip
+    return "\n".join(text)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--shapes", type=int, default=100)
+    parser.add_argument("--draws", type=int, default=25)
+    parser.add_argument("--seed", type=int, default=int(time.time()), help="of the first shape")
+    parser.add_argument("--slice", default="0/1", help="i/n: every n-th shape from the i-th on")
+    parser.add_argument("--log", type=Path, default=Path("random-cases.jsonl"))
+    parser.add_argument("--device", default="cpu", choices=("cpu", "gpu"))
+    parser.add_argument("--kernels", help="folder of kernels, which other runs may share")
+    parser.add_argument("--modes", default="never,always", help="values of the setting fuse")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
+    parser.add_argument(
+        "--compile-ahead", action="store_true", help="run with kernels, compare nothing"
+    )
+    parser.add_argument("--report", action="store_true", help="add up the log and run nothing")
+    options = parser.parse_args()
+    lines = logged(options.log)
+    if options.report:
+        sys.stdout.write(report(lines) + "\n")
+        return
+    modes = ("always",) if options.compile_ahead else tuple(options.modes.split(","))
+    engines = Engines(options.device, options.kernels, modes)
+    end = time.monotonic() + options.seconds
+    with engines.stack, options.log.open("a") as log:
+        for seed in seeds_of(options, {line["seed"] for line in lines}):
+            if time.monotonic() > end:
+                break
+            line = run_shape(engines, seed, options.draws, not options.compile_ahead)
+            lines.append(line)
+            log.write(json.dumps(line) + "\n")
+            log.flush()
+    sys.stdout.write(report(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
