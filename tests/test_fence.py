@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import fuseline
+from benchmarks.measure import Measurement, outcome
 from fuseline import col, fence, functions
 from fuseline.cursor import Cursor
 from fuseline.errors import (
@@ -137,6 +138,14 @@ def test_an_error_between_two_rows_is_fenced(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_wrong_call_is_a_type_error_too(call: Callable[[Any], Any]) -> None:
     with pytest.raises(WrongArguments), fuseline.connect(device="cpu") as connection:
         call(connection)
+
+
+def test_a_benchmark_counts_an_internal_error_as_a_failure() -> None:
+    made = Measurement(hot=1.0)
+    with outcome(made):
+        raise InternalError("planted")
+    assert (made.status, made.hot) == ("error", None)
+    assert made.message == "InternalError: planted"
 
 
 def test_attributes_that_are_not_there_are_none_for_hasattr() -> None:
