@@ -231,10 +231,10 @@ def _explained(node: Physical, run: _Run, pull: Pull | None = None) -> Iterator[
     except Exception as error:
         node = _at(node, pull)
         error.add_note(f"while {type(node).__name__} ran on the {node.device}")
-        if type(error).__module__.startswith("pyarrow"):
+        if type(error).__name__ == "ArrowCapacityError":
             reason = str(error).strip().split("\n")[0].rstrip(".")
             raise ExecutionError(
-                f"{type(node).__name__} failed on the {node.device}: {reason}."
+                f"{type(node).__name__} made a larger column than Arrow takes on the {node.device}: {reason}."
             ) from error
         raise
 
