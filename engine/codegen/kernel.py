@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..plan.concealed import concealed_name
 from ..plan.expr import Call, Column, ColumnRef, Expr, columns_of, new_column, substitute
 from ..plan.physical import Physical
 from .indexes import Buffer
@@ -235,7 +236,7 @@ class Kernel:
             if truth.valid is not None:
                 number = Select(truth.valid, number, Number(-1, Machine.I32), Machine.I32)
             self.settle()
-            self.state(Let(row, number, f"{alias.name} as it comes out"))
+            self.state(Let(row, number, f"{concealed_name(alias.name)} as it comes out"))
 
         self.deferred[alias] = value
         self.truths[alias] = Reading(

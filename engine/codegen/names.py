@@ -8,6 +8,8 @@ import re
 from collections.abc import Collection
 from functools import lru_cache
 
+from ..plan.concealed import concealed_name
+
 # Words that a target uses in its kernels, besides those with digits at the end or of at most two letters
 RESERVED = {
     *keyword.kwlist,
@@ -53,7 +55,7 @@ MOST_CHARACTERS = 48  # of a column's name: file names have names in them, and c
 @lru_cache(maxsize=4096)
 def identifier(name: str) -> str:
     """A variable name that shows the column's; v_ keeps it apart from the generator's own words."""
-    name = name[:MOST_CHARACTERS]
+    name = concealed_name(name)[:MOST_CHARACTERS]
     cleaned = "".join(c if c.isascii() and c.isalnum() else "_" for c in name.lower()).strip("_")
     if ENDINGS.search(cleaned):
         cleaned += "_x"

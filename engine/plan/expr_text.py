@@ -65,6 +65,7 @@ _PREFIX = {"neg": "-", "neg_interval": "-", "bit_not": "~"}
 
 NameOf = Callable[[Column], str]
 SubqueryOf = Callable[[Logical], str]
+LiteralOf = Callable[[Literal], str]
 
 
 def _name(column: Column) -> str:
@@ -75,15 +76,42 @@ def _subquery(plan: Logical) -> str:
     return "subquery"
 
 
-def expression(expr: Expr, name_of: NameOf = _name, subquery_of: SubqueryOf = _subquery) -> str:
+def literal_text(literal: Literal) -> str:
+    """Return a constant as SQL writes it."""
+    value = literal.value
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return "'" + value.replace("'", "''") + "'"
+        case datetime():
+            return f"timestamp '{value}'"
+        case date():
+            return f"date '{value}'"
+        case Interval():
+            return f"interval '{interval_text(value)}'"
+        case float() if literal.type.kind in (Kind.DOUBLE, Kind.FLOAT):
+            return repr(value)
+    return f"{value:f}" if literal.type.is_decimal else str(value)
+
+
+def expression(
+    expr: Expr,
+    name_of: NameOf = _name,
+    subquery_of: SubqueryOf = _subquery,
+    literal_of: LiteralOf = literal_text,
+) -> str:
     """Return an expression as text; `name_of` names columns, `subquery_of` stands for the plan of a subquery."""
-    return _Printer(name_of, subquery_of).text(expr)
+    return _Printer(name_of, subquery_of, literal_of).text(expr)
 
 
 class _Printer:
-    def __init__(self, name_of: NameOf, subquery_of: SubqueryOf) -> None:
+    def __init__(self, name_of: NameOf, subquery_of: SubqueryOf, literal_of: LiteralOf) -> None:
         self.name_of = name_of
         self.subquery_of = subquery_of
+        self.literal_of = literal_of
 
     def text(self, expr: Expr, strength: int = OR) -> str:
         written, own = self._write(expr)
@@ -96,7 +124,7 @@ class _Printer:
         """Return the text and how strongly its outermost operator binds."""
         match expr:
             case Literal():
-                return literal_text(expr), ATOM
+                return self.literal_of(expr), ATOM
             case ColumnRef(column=column):
                 return self.name_of(column), ATOM
             case Call(function="not", args=(InList() as inner,)):
@@ -177,27 +205,6 @@ class _Printer:
 def order_text(descending: bool, nulls_first: bool) -> str:
     """Return what follows a sort key; ascending with NULLs last is not worth a word."""
     return (" desc" if descending else "") + (" nulls first" if nulls_first else "")
-
-
-def literal_text(literal: Literal) -> str:
-    """Return a constant as SQL writes it."""
-    value = literal.value
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true" if value else "false"
-        case str():
-            return "'" + value.replace("'", "''") + "'"
-        case datetime():
-            return f"timestamp '{value}'"
-        case date():
-            return f"date '{value}'"
-        case Interval():
-            return f"interval '{interval_text(value)}'"
-        case float() if literal.type.kind in (Kind.DOUBLE, Kind.FLOAT):
-            return repr(value)
-    return f"{value:f}" if literal.type.is_decimal else str(value)
 
 
 def interval_text(value: Interval) -> str:

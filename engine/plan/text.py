@@ -61,19 +61,19 @@ def tree(plan: Node) -> str:
     Below a pipeline stand its operators, and below `Stored i` among them the operators of the pipeline's input i.  Why nodes are
     not on the GPU, or in no pipeline, stands below the tree, each reason once.
     """
-    text = _Tree(plan)
-    return "\n".join([*text.lines(plan, 0), *text.footnotes()])
+    return Tree(plan).text()
 
 
 def describe(plan: Node) -> str:
     """Return the one line that stands for the root of `plan` in its tree, without device and estimate."""
-    return _Tree(plan).line(plan)
+    return Tree(plan).line(plan)
 
 
-class _Tree:
+class Tree:
     """The names of the columns and subqueries of one plan."""
 
     def __init__(self, plan: Node) -> None:
+        self.plan = plan
         self.names: dict[int, str] = {}
         by_name: dict[str, list[int]] = {}
         for column in _columns(plan, set()):
@@ -88,6 +88,9 @@ class _Tree:
         nodes = list(_physical(plan)) if isinstance(plan, Physical) else []
         self.reasons = _in_order(n.reason for n in nodes)
         self.not_fused = _in_order(n.not_fused for n in nodes)
+
+    def text(self) -> str:
+        return "\n".join([*self.lines(self.plan, 0), *self.footnotes()])
 
     def lines(self, node: Node, depth: int, inputs: tuple[Node, ...] = ()) -> Iterator[str]:
         """Yield the lines of a tree; `inputs` are those of the pipeline whose body it is in."""

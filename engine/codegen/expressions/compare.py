@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...plan.concealed import concealed_name
 from ..kernel import Kernel
 from ..loop import Apply, Function, Machine, Name, Number, Term, negated, true_and
 from ..ranges import I32_MAX
@@ -79,7 +80,7 @@ def compare_with_constant(
     machine = Machine.I64 if last + 1 > I32_MAX else code.type
     shown = {"is_distinct": "IS DISTINCT FROM", "is_not_distinct": "IS NOT DISTINCT FROM"}
     wanted = shown.get(name) or {"==": "=", "!=": "<>"}.get(SIGNS[name], SIGNS[name])
-    meaning = f"{source.column.name} {wanted} constant, as a code"
+    meaning = f"{concealed_name(source.column.name)} {wanted} constant, as a code"
     constant = Name(kernel.parameter(limited, machine, meaning), machine)
     term: Term = Apply(sign, (convert(code, machine), constant), Machine.BOOL)
     if name == "is_not_distinct":

@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import date, datetime
 from decimal import Context, Decimal
 
+from ...plan.concealed import concealed_name
 from ...plan.expr import Call, Case, Cast, ColumnRef, Expr, InList, Literal, columns_of
 from ...plan.types import INT64_DECIMAL_DIGITS, DataType, Kind
 from ..kernel import Kernel
@@ -88,12 +89,14 @@ def load(source: Input, kernel: Kernel) -> Value:
     term: Term = raw if raw.type is machine else Convert(raw, machine)
     if source.step != 1:
         step = Name(
-            kernel.parameter(source.step, machine, f"step of {source.column.name}"), machine
+            kernel.parameter(source.step, machine, f"step of {concealed_name(source.column.name)}"),
+            machine,
         )
         term = Apply("*", (term, step), machine)
     if source.base != 0:
         base = Name(
-            kernel.parameter(source.base, machine, f"base of {source.column.name}"), machine
+            kernel.parameter(source.base, machine, f"base of {concealed_name(source.column.name)}"),
+            machine,
         )
         term = Apply("+", (term, base), machine)
     return Value(term, valid, interval)

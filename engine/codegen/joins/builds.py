@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ...plan.concealed import concealed_name
 from ...plan.expr import Call, Column, ColumnRef, Expr, columns_of, conjunction
 from ...plan.physical import (
     HashJoin,
@@ -203,7 +204,7 @@ def _ranking(index: Index, key: Column, kernel: Kernel) -> Ranking:
     alias = reading.aliases[stored]
     source = kernel.input(alias)
     kernel.elements[alias] = Element(source, len(kernel.relations) - 1)
-    step = kernel.parameter(source.step, Machine.I32, f"step of {key.name}")
+    step = kernel.parameter(source.step, Machine.I32, f"step of {concealed_name(key.name)}")
     return Ranking(kernel.names[alias], kernel.buffer(index.ranks).text, step)
 
 

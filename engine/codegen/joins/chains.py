@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 
+from ...plan.concealed import concealed, concealed_name
 from ...plan.expr import Case, Column, ColumnRef, Expr, Literal, columns_of, new_column
 from ...plan.physical import (
     ComputeColumns,
@@ -19,7 +20,6 @@ from ...plan.physical import (
     Physical,
     probe_side,
 )
-from ...plan.text import expression
 from ...plan.types import BOOLEAN
 from ..expressions.translate import translate
 from ..kernel import ROW, Kernel, Reading, Scope, over
@@ -90,7 +90,7 @@ class Chain:
             return
         self.filtered = True
         term = translate(over(predicate, scope), self.kernel).term
-        self.require(term, f"filter {expression(predicate)}", share)
+        self.require(term, f"filter {concealed(predicate)}", share)
 
     def require(self, term: Term, step: str, share: float | None) -> None:
         """Only rows for which the term is true are in: a branch once any probe has made one."""
@@ -116,7 +116,7 @@ class Chain:
         for column, expr in items:
             scope[column] = made = over(expr, below)
             if not isinstance(made, ColumnRef | Literal):
-                step = f"{column.name} = {expression(expr)}"
+                step = f"{concealed_name(column.name)} = {concealed(expr)}"
                 self.kernel.computed.setdefault(made, (column, step))
         return scope
 
@@ -221,7 +221,7 @@ class Chain:
             kernel.settle()
             found = Apply("&", (kernel.present(reading), held), Machine.BOOL)
             row = Select(found, reading.row, Number(-1, Machine.I32), Machine.I32)
-            kernel.state(Let(reading.row, row, f"where {expression(condition)}"))
+            kernel.state(Let(reading.row, row, f"where {concealed(condition)}"))
 
     def variable(self, name: str, machine: Machine) -> Name:
         """A name that no other join of the kernel has."""

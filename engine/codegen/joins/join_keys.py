@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...plan.concealed import concealed_name
 from ..expressions.arithmetic import convert
 from ..indexes import Part
 from ..kernel import Kernel
@@ -131,7 +132,9 @@ def key_number(
     found = true_and([*([] if valid is None else [valid]), *inside])
     if found is not None:
         number = Select(found, number, Number(-1, machine), machine)
-    kernel.state(Let(name, number, f"number of {', '.join(key.name for key in build.keys)}"))
+    kernel.state(
+        Let(name, number, f"number of {', '.join(concealed_name(key.name) for key in build.keys)}")
+    )
     return KeyNumber(name, valid, raw=False)
 
 
@@ -154,20 +157,32 @@ def _component(
     ):
         if crosses:
             end = "least" if sign == ">=" else "largest"
-            limit = Name(kernel.parameter(bound, wide, f"{end} {key.name} of the build side"), wide)
+            limit = Name(
+                kernel.parameter(
+                    bound, wide, f"{end} {concealed_name(key.name)} of the build side"
+                ),
+                wide,
+            )
             within.append(Apply(sign, (term, limit), Machine.BOOL))
     if part.low != 0:
-        low = Name(kernel.parameter(part.low, wide, f"least {key.name} of the build side"), wide)
+        low = Name(
+            kernel.parameter(part.low, wide, f"least {concealed_name(key.name)} of the build side"),
+            wide,
+        )
         term = Apply("-", (term, low), wide)
     term = convert(term, machine)
     if key.null:
         valid = value.valid or Number(True, Machine.BOOL)
-        last = Name(kernel.parameter(part.size - 1, machine, f"{key.name} NULL"), machine)
+        last = Name(
+            kernel.parameter(part.size - 1, machine, f"{concealed_name(key.name)} NULL"), machine
+        )
         term = Select(valid, term, last, machine)
         absent = Apply("not", (valid,), Machine.BOOL)
         within = [Apply("|", (absent, test), Machine.BOOL) for test in within]
     if part.stride != 1:
-        stride = Name(kernel.parameter(part.stride, machine, f"stride of {key.name}"), machine)
+        stride = Name(
+            kernel.parameter(part.stride, machine, f"stride of {concealed_name(key.name)}"), machine
+        )
         term = Apply("*", (term, stride), machine)
     return term, within
 

@@ -6,10 +6,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...plan.concealed import concealed
 from ...plan.expr import ColumnRef, Expr, columns_of, conjunction, new_column
 from ...plan.node import walk
 from ...plan.physical import HashJoin, Physical, build_side, probe_side
-from ...plan.text import expression
 from ..expressions.translate import translate
 from ..kernel import Reading, Scope, over
 from ..loop import (
@@ -71,7 +71,7 @@ class Joining:
         residual, untested = self.node.residual, self.untested or []
         tests = [*([] if residual is None else [over(residual, self.below | made)]), *untested]
         texts = [*([] if residual is None else [residual]), *untested]
-        return conjunction(tests), " and ".join(map(expression, texts))
+        return conjunction(tests), " and ".join(map(concealed, texts))
 
     @property
     def silent(self) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...plan.concealed import concealed_name
 from ...plan.expr import Column
 from ...plan.node import walk
 from ...plan.physical import FilterRows, HashJoin, build_side
@@ -49,7 +50,11 @@ class Neighbours(Joining):
         kernel.elements[alias] = Element(source, len(kernel.relations) - 1)
         self.codes = Name(kernel.names[alias], source.register)
         first = Function("first_alike", (self.codes, ROW), Machine.I32)
-        kernel.state(Let(self.number_name, first, f"the first row of this {self.column.name}"))
+        kernel.state(
+            Let(
+                self.number_name, first, f"the first row of this {concealed_name(self.column.name)}"
+            )
+        )
         return KeyNumber(self.number_name, None, raw=False)
 
     def reading(self, optional: bool, unique: bool = True) -> tuple[Reading, Scope]:

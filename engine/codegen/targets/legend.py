@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ...plan.expr import AggregateCall, ColumnRef, Expr, Literal, new_column
-from ...plan.node import transform_up
-from ...plan.text import expression
+from ...plan.concealed import concealed
 from ..groups.accumulate import Accumulator
 from ..loop import Apply, Number
 from ..steps import Program
@@ -21,7 +19,7 @@ DOUBT = "doubt = False  # True once a value may not fit its type: then the answe
 def legend(program: Program, places: Mapping[int, str]) -> list[str]:
     """Return a line for each argument and accumulator; `places` says where the kernel keeps the latter, by number."""
     lines = [f"{p.name}: {p.meaning}" for p in program.parameters]
-    calls = [_shown(call) for call in program.calls]
+    calls = [concealed(call) for call in program.calls]
     for number, place in places.items():
         lines.append(f"{place}: {_held(program, number, calls)}")
     return lines
@@ -52,17 +50,6 @@ def _role(accumulator: Accumulator) -> str:
         case "add", _:
             return "sum"
     return accumulator.fold
-
-
-def _shown(call: AggregateCall) -> str:
-    whole: Expr = call
-    return expression(transform_up(whole, _without_constant))
-
-
-def _without_constant(part: Expr) -> Expr | None:
-    if isinstance(part, Literal) and part.value is not None:
-        return ColumnRef(new_column("constant", part.type))
-    return None
 
 
 def elements(array: str, row: int, groups: int) -> str:

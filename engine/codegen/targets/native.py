@@ -104,19 +104,20 @@ class _Array:
 
 def _words(arguments: Iterable[Any], types: Sequence[_Array | None]) -> list[Any]:
     words: list[Any] = []
+    add = words.append
     for argument, kind in zip(arguments, types, strict=False):
         if kind is None:
-            words.append(argument)
+            add(argument)
             continue
+        flags = argument.flags
+        fits = flags.f_contiguous if kind.columns else flags.c_contiguous
+        if argument.dtype is not kind.dtype or not fits:
+            kind.check(argument)
+        add(address(argument))
         if kind.two:
-            kind.check(argument)
-            words.append(address(argument))
             words += argument.shape
-            continue
-        if argument.dtype is not kind.dtype or not argument.flags.c_contiguous:
-            kind.check(argument)
-        words.append(address(argument))
-        words.append(argument.size)
+        else:
+            add(argument.size)
     return words
 
 

@@ -13,9 +13,9 @@ from ...codegen.targets.compile_pool import CompilerEnded
 from ...codegen.targets.listing import operations
 from ...codegen.values import NotFusable
 from ...plan import physical as p
+from ...plan.concealed import concealed_tree
 from ...plan.expr import Column, columns_of
 from ...plan.node import walk
-from ...plan.text import tree
 from ..apart import APART, apart, run_apart
 from ..bodies import Operators, probed_leaf, run_operators
 from ..context import Context, Origin, PipelineReceipt
@@ -179,7 +179,7 @@ def _prepare(
     leaves.rows(probed_leaf(node.body))
     start = time.perf_counter()
     made = _stages(node.body, leaves, context)
-    kernels = launch.compiled(made, partial(tree, node.body), context)
+    kernels = launch.compiled(made, partial(concealed_tree, node.body), context)
     rows = tuple((leaf, leaves.rows(leaf)) for leaf in _leaves(node.body))
     prepared = _Prepared(launch.uses(made, leaves), rows, kernels, operations(made.main))
     total = sum(count for _, count in rows)

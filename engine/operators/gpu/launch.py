@@ -36,6 +36,7 @@ LITTLE_SHARED_BYTES = 1024  # with which the driver divides cache and shared mem
 RESERVED_SHARED_BYTES = 1024  # of each block, by the driver
 ALIGNMENT = 64
 FIXED_THREADS = 256
+KERNELS_KEPT = 512
 
 # What a kernel takes, by the name of a parameter: a number, an array (as Numba takes it, or in a run's buffers), or a column's
 # codes or bitmap
@@ -262,9 +263,9 @@ def default_stream() -> Stream:
     return device.create_stream(plc.utils.CUDF_DEFAULT_STREAM)
 
 
-@cache
+@lru_cache(maxsize=KERNELS_KEPT)
 def _loaded(code: bytes, name: str, shared_bytes: int = 0, threads: int = FIXED_THREADS) -> Kernel:
-    """Load machine code; each kernel once a process."""
+    """Load machine code, or return what was loaded; a kernel not used for long stays in memory while a plan holds it."""
     device = Device()
     device.set_current()
     kernel = ObjectCode.from_cubin(code).get_kernel(name)
@@ -307,7 +308,7 @@ def _blocks(kernel: Kernel, threads: int, shared: int, turns: int) -> int:
     return max(min(_resident(kernel, threads, shared), -(-turns // threads)), 1)
 
 
-@cache
+@lru_cache(maxsize=KERNELS_KEPT)
 def _resident(kernel: Kernel, threads: int, shared: int) -> int:
     """As many blocks as are resident at once."""
     blocks = kernel.occupancy.max_active_blocks_per_multiprocessor(threads, shared)

@@ -28,7 +28,7 @@ from ...codegen.targets.places import Layout, layout
 from ...codegen.values import Input, NotFusable
 from ...errors import Interrupted
 from ...plan import physical as p
-from ...plan.text import tree
+from ...plan.concealed import concealed_tree
 from ..bodies import probed_leaf
 from ..context import Context, Origin, PipelineReceipt
 from ..streaming import ORIGINS
@@ -150,7 +150,10 @@ def generated(
         raise NotFusable(f"count(DISTINCT ...) here has more than {GROUP_LIMIT} combinations")
     if context.deterministic and any(a.machine is Machine.F64 for a in main.accumulators):
         raise NotFusable("float sums would depend on the order in which threads finish")
-    where, describe = (context.kernel_directory, launch.architecture()), partial(tree, node.body)
+    where, describe = (
+        (context.kernel_directory, launch.architecture()),
+        partial(concealed_tree, node.body),
+    )
     files = [device.kernel_file(program, describe, *where) for program in made.programs]
     if any(index.form is Form.HASHED and index.unique for index in made.indexes):
         files.append(index_checks.cuda_kernel(*where))
