@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import ctypes
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import ParamSpec, TypeVar
 
 from .errors import Interrupted
@@ -22,6 +23,7 @@ from .errors import Interrupted
 P = ParamSpec("P")
 T = TypeVar("T")
 
+AGAIN_SECONDS = 0.02
 WAIT_SECONDS = 0.02  # between two looks at the stop while a thread waits
 
 
@@ -52,7 +54,7 @@ class Stop:
         with self._lock:
             self._by_keyboard = self._by_keyboard or by_keyboard
             self.asked = True
-            self._send()
+        self._send()
 
     def check(self) -> None:
         """Raise `Interrupted`, or after Ctrl-C `KeyboardInterrupt`, when the work is to end."""
@@ -80,8 +82,8 @@ class Stop:
                 return work()
             finally:
                 self._leave()
-        except _Now:  # which came once and comes no more
-            self._leave()
+        except _Now:
+            self._leave_at_last()
             self.check()
             raise
         finally:
@@ -92,31 +94,70 @@ class Stop:
         """A thread that ends the work inside `anywhere` when its time is over."""
         if self._deadline is None:
             return None
-        timer = threading.Timer(max(self._deadline - time.monotonic(), 0.0), self._expire)
+        timer = threading.Timer(max(self._deadline - time.monotonic(), 0.0), self._send)
         timer.daemon = True
         timer.start()
         return timer
 
-    def _expire(self) -> None:
-        with self._lock:
-            self._send()
-
     def _send(self) -> None:
-        """Raise `_Now` in the thread that is inside `anywhere`, once."""
-        if self._thread is not None and not self._sent:
-            self._sent = True
+        """Raise `_Now` in the thread that is inside `anywhere`; again after a while, since a finalizer may have swallowed it."""
+        with self._lock:
+            if self._thread is None:
+                return
+            if not self._sent:
+                self._sent = True
+                _hushed.enter()
             _raise_in(self._thread, _Now)
+        again = threading.Timer(AGAIN_SECONDS, self._send)
+        again.daemon = True
+        again.start()
 
     def _leave(self) -> None:
         with self._lock:
-            if self._sent and self._thread is not None:
-                _raise_in(self._thread, None)  # takes back what has not arrived
-            self._thread, self._sent = None, False
+            if self._thread is None:
+                return
+            thread, self._thread = self._thread, None
+            if self._sent:
+                self._sent = False
+                _raise_in(thread, None)  # takes back what has not arrived
+                _hushed.leave()
+
+    def _leave_at_last(self) -> None:
+        """Leave also where `_Now` came amid leaving; none comes any more afterwards."""
+        while self._thread is not None:
+            with suppress(_Now):
+                self._leave()
 
     def raise_late(self) -> None:
         """Raise `KeyboardInterrupt` for a Ctrl-C that came when the work no longer looked."""
         if self._by_keyboard:
             raise KeyboardInterrupt
+
+
+class _Hushed:
+    """Says nothing of a `_Now` that a finalizer swallowed, while one may come; Python writes it to standard error otherwise."""
+
+    def __init__(self) -> None:
+        self._lock, self._inside, self._before = threading.RLock(), 0, sys.unraisablehook
+
+    def enter(self) -> None:
+        with self._lock:
+            self._inside += 1
+            if self._inside == 1:
+                self._before, sys.unraisablehook = sys.unraisablehook, self._say
+
+    def leave(self) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0 and sys.unraisablehook == self._say:
+                sys.unraisablehook = self._before
+
+    def _say(self, raised: sys.UnraisableHookArgs) -> None:
+        if raised.exc_type is not _Now:
+            self._before(raised)
+
+
+_hushed = _Hushed()
 
 
 def _raise_in(thread: int, error: type[BaseException] | None) -> None:

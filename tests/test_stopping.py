@@ -96,6 +96,43 @@ def test_parsing_ends_at_any_instruction(connection, monkeypatch):
     thread.join()
 
 
+def test_finalizers_that_swallow_the_stop_do_not_keep_it(connection, monkeypatch):
+    swallowed = threading.Event()
+
+    class Swallows:
+        def __del__(self) -> None:
+            while not swallowed.wait(0.001):
+                pass
+
+    def plan(*_: object, **__: object) -> None:
+        Swallows()
+        while True:
+            pass
+
+    def said(raised: Any) -> None:
+        raise AssertionError(raised)
+
+    sent = []
+    raise_in = stopping._raise_in
+
+    def send(thread: int, error: Any) -> None:
+        raise_in(thread, error)
+        sent.append(error)
+
+    monkeypatch.setattr(planner, "optimize", plan)
+    monkeypatch.setattr("sys.unraisablehook", said)
+    monkeypatch.setattr(stopping, "_raise_in", send)
+    connection.set_option("statement_timeout", "50ms")
+    with pytest.raises(Interrupted):
+        answer(connection)
+    assert (
+        len(sent) > 2
+    )  # once into the finalizer, once more, and what was not needed is taken back
+    monkeypatch.undo()
+    connection.reset_option("statement_timeout")
+    assert answer(connection) == [(499500, "x999")]
+
+
 def test_random_moments_leave_nothing_behind(connection):
     """What one thread raises in another never arrives elsewhere, however late it comes."""
     done = threading.Event()

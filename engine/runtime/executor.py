@@ -229,6 +229,7 @@ def _explained(node: Physical, run: _Run, pull: Pull | None = None) -> Iterator[
     except MemoryError as error:
         raise out_of_memory(_at(node, pull), run.budget, error) from error
     except Exception as error:
+        run.context.check()  # a library that heard Ctrl-C by itself raises an error of its own
         node = _at(node, pull)
         error.add_note(f"while {type(node).__name__} ran on the {node.device}")
         if type(error).__name__ == "ArrowCapacityError":

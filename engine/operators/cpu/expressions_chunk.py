@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ... import stopping
 from ...errors import ExecutionError, FuselineError
 from ...plan.expr import Call, Case, Cast, Column, ColumnRef, Expr, InList, Literal
 from ...plan.functions import SCALAR
@@ -133,6 +134,7 @@ class Chunk:
 
 def value(expr: Expr, chunk: Chunk) -> Vector:
     """Return the values of `expr`, or one constant; an error gets the place of the innermost expression that raised it."""
+    stopping.check()
     if chunk.num_rows == 0:  # not even a constant may raise
         return Vector.from_arrow(pa.array([], tables.physical_type(expr.type)), expr.type)
     try:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ... import stopping
 from ...errors import FuselineError
 from ...plan.expr import Column, ColumnRef, Expr, Literal
 from ...plan.node import walk
@@ -47,6 +48,7 @@ class _Maker:
 
     def made(self, expr: Expr) -> Expr:
         """Return the one object for `expr`, computed already if no row is needed."""
+        stopping.check()
         if isinstance(expr, Literal):
             return self._one(expr, lambda: Known(constant(expr.value, expr.type), expr.type))
         if isinstance(expr, ColumnRef):
