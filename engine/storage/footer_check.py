@@ -80,6 +80,7 @@ def check_footer(footer: bytes, metadata: Any, path: str) -> None:
         for c in places
     ]
     try:
+        _check_rows(metadata)
         encrypted = _encrypted(footer, leaves)
     except (_Damaged, ValueError, IndexError, RecursionError) as error:
         raise DataError(
@@ -90,6 +91,13 @@ def check_footer(footer: bytes, metadata: Any, path: str) -> None:
         raise DataError(
             f'The file "{path}" has encrypted columns ({names}), which cannot be read: write it without encryption.'
         )
+
+
+def _check_rows(metadata: Any) -> None:
+    """Raise for counts of rows that cannot be, or that do not give the file's together."""
+    rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+    if min(rows, default=0) < 0 or sum(rows) != metadata.num_rows:
+        raise _Damaged(f"its row groups have not {metadata.num_rows} rows together")
 
 
 def _width(column: Any) -> int:

@@ -83,6 +83,14 @@ def _footer(file: pa.NativeFile, path: str) -> bytes:
     return MAGIC + file.read_at(length + TAIL, size - TAIL - length)
 
 
+def wrong_count(path: str, found: int, expected: int) -> DataError:
+    """Return the `DataError` for a file whose columns have not as many rows as its footer says."""
+    return DataError(
+        f'The file "{path}" cannot be read as Parquet, it may be damaged: a column has {found:,} rows where the footer '
+        f"says {expected:,}."
+    )
+
+
 def unreadable(path: str, error: Exception) -> DataError:
     """Return the `DataError` for a file that the Parquet reader refuses."""
     if isinstance(error, FileNotFoundError | PermissionError):

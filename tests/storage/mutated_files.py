@@ -1,7 +1,7 @@
 """Parquet files with a fault each, and what comes of reading them; run as a program, since a fault may end the process.
 
-`python -m tests.storage.mutated_files SEED FIRST COUNT` writes, for each of COUNT files, its number before it is read, and then what the
-queries gave: the class of an error, or the rows' digest.  `reference` behind it has pyarrow read the files instead, which tells of no error.
+`python -m tests.storage.mutated_files SEED FIRST COUNT` writes a line for each of COUNT files: its number, and what the queries gave, the
+class of an error or the digest of the rows.  With `reference` behind it pyarrow reads the files instead.
 """
 
 from __future__ import annotations
@@ -180,14 +180,20 @@ def _other_footer(data: bytearray, draw: random.Random) -> bytearray:
     return data[: _footer(data)] + other[_footer(other) :]
 
 
-def _huge(data: bytearray, draw: random.Random) -> bytearray:
-    """A number of the footer, or of the header of a page, becomes a huge or negative one; the footer's length follows."""
-    before, at = _footer(data), _place(data, draw)
-    end = at
+def _other_number(data: bytearray, draw: random.Random) -> bytearray:
+    """A number of the footer, or of the header of a page, becomes a huge or negative one, or one close by; the footer's length follows."""
+    before = _footer(data)
+    fields = [
+        at + 1 for at in range(before, len(data) - 9) if data[at] & 0x0F in (5, 6) and data[at] >> 4
+    ]
+    at = draw.choice(fields) if fields and draw.random() < 0.7 else _place(data, draw)
+    end, value = at, 0
     while end < len(data) - 9 and data[end] & 0x80:
         end += 1
-    value = draw.choice(
-        (1 << 31, (1 << 32) - 1, 1 << 40, (1 << 63) - 1, (1 << 64) - 1, 1_000_000, 5)
+    for byte in reversed(data[at : end + 1]):
+        value = value << 7 | byte & 0x7F
+    value = max(
+        0, draw.choice((*HUGE, value + 1, value + 2, value - 2, value + 20, value * 2, value // 2))
     )
     encoded = bytearray()
     while value >= 0x80:
@@ -202,9 +208,10 @@ def _huge(data: bytearray, draw: random.Random) -> bytearray:
     return data
 
 
+HUGE = (1 << 31, (1 << 32) - 1, 1 << 40, (1 << 63) - 1, (1 << 64) - 1, 1_000_000, 5)
 FAULTS = (
     *(_flipped, _flipped, _replaced, _replaced, _cut, _zeroed, _moved, _moved, _other_footer),
-    *(_huge, _huge, _huge),
+    *(_other_number, _other_number, _other_number, _other_number),
 )
 
 # What is asked
@@ -245,18 +252,29 @@ def outcomes(path: Path, fuse: str) -> Iterator[str]:
             except fuseline.FuselineError as error:
                 yield type(error).__name__
                 if type(error).__name__ not in EXPECTED:
-                    print(f"# {query}: {error.__cause__!r} {error}"[:600], flush=True)
+                    print(
+                        f"# {query}: {error.__cause__!r} {error}"[:600].replace("\n", " "),
+                        flush=True,
+                    )
 
 
 # A column's name or type may be another one in a damaged footer
-EXPECTED = ("DataError", "UnknownName", "TypeMismatch", "OutOfRange")
+EXPECTED = ("DataError", "UnknownName", "TypeMismatch", "OutOfRange", "Unsupported")
 
 
-def reference(path: Path) -> str:
+def references(path: Path) -> Iterator[str]:
+    """Yield what pyarrow reads: all at once and by row groups, which in a damaged file may differ."""
+    yield _reference(lambda: pq.ParquetFile(path).read())
+    with pq.ParquetFile(path) as file:
+        groups = range(file.num_row_groups)
+        yield _reference(lambda: pa.concat_tables(file.read_row_group(i) for i in groups))
+
+
+def _reference(read: Callable[[], pa.Table]) -> str:
     from fuseline.plan.types import from_arrow, to_arrow
 
     try:
-        data = pq.ParquetFile(path).read()
+        data = read()
         types = [to_arrow(from_arrow(field.type)) for field in data.schema]
         arrays = [c.cast(t, safe=False) for c, t in zip(data.columns, types, strict=True)]
         return f"rows {digest(pa.table(arrays, names=data.column_names))}"
@@ -264,18 +282,24 @@ def reference(path: Path) -> str:
         return type(error).__name__
 
 
+def _tried(found: Iterator[str]) -> Iterator[str]:
+    try:
+        yield from found
+    except Exception as error:
+        yield type(error).__name__
+
+
 def main(seed: int, first: int, count: int, by_reference: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "t.parquet"
         for number in range(first, first + count):
             path.write_bytes(mutant(seed, number))
-            print(f"{number} ", end="", flush=True)
             if by_reference:
-                found: list[str] = [reference(path)]
+                found: list[str] = list(_tried(references(path)))
             else:
                 found = list(outcomes(path, "always" if number % 40 == 0 else "never"))
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-            print(json.dumps([found, peak]), flush=True)
+            print(f"{number} {json.dumps([found, peak])}", flush=True)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import fuseline
 from fuseline.errors import DataError
 from fuseline.storage import footer_check
 
@@ -92,3 +93,35 @@ def test_a_column_chunk_without_metadata() -> None:
     pq.write_table(schema.empty_table(), sink)
     metadata = pq.read_metadata(pa.BufferReader(sink.getvalue()))
     assert "a column chunk has no metadata" in outcome(footer, metadata)
+
+
+def with_counts(data: bytes, total: int, groups: int) -> bytes:
+    """A file whose footer says another number of rows: of the whole, and of its one row group."""
+    begin = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    footer = data[begin:-8]
+    right = b"\x16\xc8\x01"  # a field of 64 bits: 100
+    places = [at for at in range(len(footer)) if footer.startswith(right, at)]
+    for place, rows in ((places[0], total), (places[-1], groups)):
+        number = bytes([0x16, 2 * rows & 0x7F | 0x80, rows >> 6])
+        footer = footer[:place] + number + footer[place + 3 :]
+    return data[:begin] + footer + data[-8:]
+
+
+@pytest.mark.parametrize("total", [99, 100, 101])
+@pytest.mark.parametrize("groups", [99, 100, 101])
+def test_counts_of_rows_that_are_not_those_of_the_columns(
+    total: int, groups: int, tmp_path: Path
+) -> None:
+    """Columns of different lengths gave a wrong count, or an IndexError."""
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"a": range(100), "b": ["x"] * 100}), path, write_statistics=False)
+    path.write_bytes(with_counts(path.read_bytes(), total, groups))
+    metadata = pq.read_metadata(path)
+    assert (metadata.num_rows, metadata.row_group(0).num_rows) == (total, groups)
+    with fuseline.connect("cpu") as connection:
+        for query in ("select count(a), min(b) from '{}'", "select b from '{}' where a >= 0"):
+            if total == groups <= 100:  # fewer rows than there are: as pyarrow reads it
+                assert connection.sql(query.format(path)).fetchall()
+                continue
+            with pytest.raises(DataError, match=r"t\.parquet.* rows"):
+                connection.sql(query.format(path)).fetchall()

@@ -23,7 +23,7 @@ from ...plan.types import DataType, Kind, to_arrow
 from ...storage.access import opened
 from ...storage.cache import CacheKey, encoded_key
 from ...storage.decode import codes_of, decode
-from ...storage.footers import unreadable
+from ...storage.footers import unreadable, wrong_count
 from ...storage.memory import MemoryTable
 from ...storage.parquet import ParquetTable
 from ...storage.timestamps import INT96_UNIT, check_timestamps
@@ -248,6 +248,8 @@ def read_part(
             ) as reader,
         ):
             data = reader.read_row_groups(list(part.groups), columns=names, use_threads=False)
+        if sources and data.num_rows != _rows(table, part):
+            raise wrong_count(file.path, data.num_rows, _rows(table, part))
         return [_checked(data, table, s, file.path) for s in sources]
     except (MemoryError, DataError):
         raise

@@ -26,7 +26,7 @@ from ...storage.device_decode import codes_of, decode_on_device
 from ...storage.device_timestamps import check_device_timestamps
 from ...storage.device_utf8 import check_device_text
 from ...storage.encodings import Dictionary, EncodedColumn
-from ...storage.footers import unreadable
+from ...storage.footers import unreadable, wrong_count
 from ...storage.memory import MemoryTable
 from ...storage.parquet import ParquetTable
 from ...storage.timestamps import is_int96
@@ -346,6 +346,10 @@ def _read_on_device(
     if stream is not None:
         stream.synchronize()
     by_name = dict(zip(read.column_names(), read.columns, strict=True))
+    expected = sum(_rows(table, part) for part in share)
+    for column in read.columns:
+        if column.size() != expected:
+            raise wrong_count(_suspect(table, share), column.size(), expected)
     return [by_name[name] for name in names]
 
 
