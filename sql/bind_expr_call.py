@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -20,6 +21,7 @@ from .scope import Scope
 from .spans import span_of
 from .unread import use
 
+_CALL = re.compile(r"([a-z_]\w*)\s*\(", re.IGNORECASE)
 _QUANTILES = ("quantile_cont", "quantile_disc")
 
 
@@ -41,9 +43,15 @@ def bind_call(node: exp.Expr, scope: Scope) -> Expr:
         return derived.function(name, [scope.bind(n) for n in nodes], call_span(node, scope))
     place = call_span(node, scope)
     if isinstance(node, exp.Func):
-        name = type(node).sql_names()[0].lower()
+        name = _written_name(place, scope) or type(node).sql_names()[0].lower()
         raise UnknownName(f'There is no function "{name}".{nearest(name, sql_names())}', place)
     raise Unsupported(f"{node.key.upper()} is not supported in expressions.", place)
+
+
+def _written_name(place: Span | None, scope: Scope) -> str:
+    """Return the name of a function as the text has it; sqlglot's classes are called as in any of its dialects."""
+    found = None if place is None else _CALL.match(scope.session.text, place.start)
+    return "" if found is None else found.group(1).lower()
 
 
 def call_span(node: exp.Expr, scope: Scope) -> Span | None:

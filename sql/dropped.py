@@ -10,8 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import Token, TokenType, exp
+from sqlglot.parsers.duckdb import DuckDBParser
 
-from fuseline.errors import ParseError, Span
+from fuseline.errors import FuselineError, ParseError, Span, UnknownName, nearest
+from fuseline.plan.derived import is_function
+from fuseline.plan.functions import aggregate_name, scalar_name, sql_names
 
 from .keywords import NO_LABELS, RESERVED
 from .pieces import Piece
@@ -28,6 +31,30 @@ _TEXTS = (
     TokenType.NVARCHAR,
     TokenType.NCHAR,
     TokenType.BPCHAR,
+)
+# Functions to sqlglot that are no functions to us: forms of the grammar, types and sources of rows.
+_CALLED = RESERVED | frozenset(
+    [
+        "between",
+        "date",
+        "exists",
+        "extract",
+        "filter",
+        "generate_series",
+        "grouping",
+        "grouping_id",
+        "interval",
+        "parquet_scan",
+        "percentile_cont",
+        "percentile_disc",
+        "range",
+        "read_parquet",
+        "row",
+        "time",
+        "timestamp",
+        "try_cast",
+        "values",
+    ]
 )
 _CLOSING = (TokenType.COMMA, TokenType.R_PAREN)
 _NEVER_LAST = RESERVED - frozenset(
@@ -57,6 +84,7 @@ _WORDS = frozenset(
     [
         "both",
         "by",
+        "cascade",
         "data",
         "exclude",
         "extract",
@@ -70,6 +98,7 @@ _WORDS = frozenset(
         "nulls",
         "recursive",
         "rename",
+        "restrict",
         "temp",
         "temporary",
         "trailing",
@@ -86,10 +115,13 @@ class _Leaves:
     starts: set[int] = field(default_factory=set)
     unplaced: set[str] = field(default_factory=set)  # units and parts of intervals, in lower case
     names: list[exp.Expr] = field(default_factory=list)  # those that may not be names here
+    identifiers: set[int] = field(default_factory=set)  # where they start
     constants: int = 0  # NULL, TRUE and FALSE, which have no places
 
 
-def dropped(tokens: Sequence[Token], nodes: Sequence[exp.Expr], piece: Piece) -> ParseError | None:
+def dropped(
+    tokens: Sequence[Token], nodes: Sequence[exp.Expr], piece: Piece
+) -> FuselineError | None:
     """Return the error for the first token without a part in the tree, or for a word that is no name, if there is one."""
     leaves = _leaves(nodes, piece)
     before = tokens[0].token_type
@@ -102,6 +134,8 @@ def dropped(tokens: Sequence[Token], nodes: Sequence[exp.Expr], piece: Piece) ->
                 return _error(token, piece)
         elif kind is TokenType.COMMA and before in _BEFORE_AN_ITEM:
             return _error(token, piece, ": an operand or a name is missing")
+        elif kind is TokenType.L_PAREN and i and _is_foreign(tokens[i - 1], leaves):
+            return _unknown_function(tokens[i - 1], piece)
         elif kind in _CLOSING and _is_dangling(tokens[i - 1], leaves):
             return _error(tokens[i - 1], piece)
         elif kind in _CONSTANTS and before is not TokenType.NOT:  # a column may be NOT NULL
@@ -113,6 +147,24 @@ def dropped(tokens: Sequence[Token], nodes: Sequence[exp.Expr], piece: Piece) ->
         last = next(t for t in reversed(tokens) if t.token_type in _CONSTANTS)
         return _error(last, piece)
     return _wrong_name(leaves.names, tokens, piece) if leaves.names else None
+
+
+def _is_foreign(token: Token, leaves: _Leaves) -> bool:
+    """Whether a word is a function to sqlglot, which knows those of other databases, and none of ours."""
+    if token.token_type is TokenType.IDENTIFIER or token.start in leaves.identifiers:
+        return False
+    word = token.text.lower()
+    if word.upper() not in DuckDBParser.FUNCTIONS or word in _CALLED:
+        return False
+    return scalar_name(word) is None and aggregate_name(word) is None and not is_function(word)
+
+
+def _unknown_function(token: Token, piece: Piece) -> UnknownName:
+    place = Span(piece.start + token.start, piece.start + token.end + 1)
+    return UnknownName(
+        f'There is no function "{token.text.lower()}".{nearest(token.text.lower(), sql_names())}',
+        place,
+    )
 
 
 def _is_dangling(token: Token, leaves: _Leaves) -> bool:
@@ -131,6 +183,8 @@ def _leaves(nodes: Sequence[exp.Expr], piece: Piece) -> _Leaves:
         elif kind is exp.Var or kind is exp.Literal:
             leaves.unplaced.add(_singular(node.name))
         if kind is exp.Identifier:
+            if start is not None:
+                leaves.identifiers.add(start)
             if node.args.get("quoted"):
                 if start is not None and piece.text[piece.start + start] == "'":
                     leaves.names.append(node)

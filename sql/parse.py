@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import logging
 import re
 from collections.abc import Sequence
+from contextvars import ContextVar
 
 import sqlglot.errors
 from sqlglot import Token, TokenType, exp
@@ -24,6 +26,9 @@ _EMPTY_NEXT = re.compile(r"[^,']*,\s*''(?!')")  # the argument after this one is
 _NAME = re.compile(r"[a-z_]\w*", re.IGNORECASE)
 _MOST_ARGUMENTS = re.compile(r"supported arguments \((\d+)\)|Expected at most (\d+) arguments")
 _DUCKDB = DuckDB()
+_PARSING: ContextVar[bool] = ContextVar("parsing", default=False)
+# What sqlglot warns of while this file parses, such as syntax that it keeps as text, is refused with an error of ours.
+logging.getLogger("sqlglot").addFilter(lambda _: not _PARSING.get())
 
 
 def parse(piece: Piece) -> Tree:
@@ -31,10 +36,13 @@ def parse(piece: Piece) -> Tree:
     tokens = tokenize(piece)
     parser = Parser(dialect=_DUCKDB)
     parser.shift = piece.start
+    quiet = _PARSING.set(True)
     try:
         trees = parser.parse(tokens, piece.sql)
     except sqlglot.errors.ParseError as error:
         raise _parse_error(error, tokens, piece) from None
+    finally:
+        _PARSING.reset(quiet)
     root = trees[0] if trees else None
     if root is None:
         raise ParseError("There is no statement here.", Span(piece.start, piece.end))

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from fuseline.errors import ParseError, Span, Unsupported, nearest
+from fuseline.errors import ParseError, Span, UnknownName, Unsupported, nearest
 from fuseline.plan.statements import (
     Describe,
     Explain,
@@ -26,7 +26,18 @@ from .table_statements import create, drop, insert
 from .unread import use
 
 _QUERY_WORDS = ("SELECT", "FROM", "VALUES", "WITH", "TABLE", "")
-_NO_OPERATION = ("BEGIN", "START", "COMMIT", "END", "ANALYZE", "VACUUM", "CHECKPOINT")
+_TRANSACTION = r"(?:\s+(?:transaction|work))?"
+_OF_TABLE = r'(?:\s+(?!verbose\b|full\b)(?P<table>\w+|"[^"]+")(?:\s*\([^()]+\))?)?'
+# What may follow the words of statements that do nothing.
+_NO_OPERATION = {
+    "BEGIN": rf"{_TRANSACTION}(?:\s+read\s+(?:only|write))?",
+    "START": r"\s+transaction(?:\s+read\s+(?:only|write))?",
+    "COMMIT": _TRANSACTION,
+    "END": _TRANSACTION,
+    "ANALYZE": _OF_TABLE,
+    "VACUUM": rf"(?:\s+analyze)?{_OF_TABLE}",
+    "CHECKPOINT": r"(?:\s+memory)?",
+}
 _REFUSED = {
     "UPDATE": "create the table anew with CREATE OR REPLACE TABLE ... AS",
     "DELETE": "create the table anew with CREATE OR REPLACE TABLE ... AS",
@@ -86,7 +97,7 @@ def bind_statement(piece: Piece, scope: Scope) -> Statement:
             raise Unsupported("EXPLAIN takes a query.", Span(rest.start, rest.end))
         return Explain(bind_result(scope.session.parse(rest), scope), analyze)
     if word in _NO_OPERATION:
-        return NoOperation(word)
+        return _no_operation(piece, word, scope)
     if word in _REFUSED:
         raise Unsupported(f"{word} is not supported: {_REFUSED[word]}.", _word_span(piece, word))
     if word in _QUERY_WORDS:
@@ -100,6 +111,22 @@ def bind_statement(piece: Piece, scope: Scope) -> Statement:
             _word_span(piece, word),
         )
     return binder(piece, scope)
+
+
+def _no_operation(piece: Piece, word: str, scope: Scope) -> Statement:
+    """Return a statement that does nothing, once all of it was read."""
+    place = _word_span(piece, word)
+    rest = Span(place.end, piece.end)
+    found = re.fullmatch(
+        _NO_OPERATION[word] + r"\s*", piece.text[rest.start : rest.end], re.IGNORECASE
+    )
+    if found is None:
+        raise ParseError(f"This is not supported behind {word}.", rest)
+    table = found.groupdict().get("table")
+    catalog = scope.session.catalog
+    if table is not None and catalog.table(table.strip('"')) is None:
+        raise UnknownName(f"There is no table {table}.{nearest(table, catalog.names())}", rest)
+    return NoOperation(word)
 
 
 def _word_span(piece: Piece, word: str) -> Span:
@@ -146,7 +173,7 @@ def _show(piece: Piece, scope: Scope) -> Statement:
 
 
 _SETTING = re.compile(
-    r"\s*\w+\s+(?:(?:session|global|local)\s+)?(\w+)\s*(?:=|\bto\b)?\s*(.*?)\s*$",
+    r"\s*\w+\s+(?:(?:session|global)\s+)?(\w+)\s*(?:=|\bto\b)\s*(.*?)\s*$",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -176,24 +203,22 @@ def _setting_value(piece: Piece, scope: Scope) -> object:
 
 
 def _reset(piece: Piece, scope: Scope) -> Statement:
-    found = re.match(
-        r"\s*\w+\s+(?:(?:session|global|local)\s+)?(\w+)\s*$", piece.sql, re.IGNORECASE
-    )
+    found = re.match(r"\s*\w+\s+(?:(?:session|global)\s+)?(\w+)\s*$", piece.sql, re.IGNORECASE)
     if found is None:
         raise ParseError("RESET takes the name of a setting.", Span(piece.start, piece.end))
     return SetOption(found.group(1).lower(), None, reset=True)
 
 
 def _pragma(piece: Piece, scope: Scope) -> Statement:
-    found = re.match(r"\s*pragma\s+(\w+)\s*(=)?", piece.sql, re.IGNORECASE)
+    found = re.match(r"\s*pragma\s+(\w+)\s*(=|$)", piece.sql, re.IGNORECASE)
     name = found.group(1).lower() if found else ""
-    if found and found.group(2):
+    if found and found.group(2) == "=":
         return _set(piece, scope)
     if name in _HARMLESS_PRAGMAS:
         return NoOperation(f"PRAGMA {name}")
     if name == "show_tables":
         return ShowTables()
-    raise Unsupported(f"PRAGMA {name} is not supported.", Span(piece.start, piece.end))
+    raise Unsupported(f"PRAGMA {name} is not supported here.", Span(piece.start, piece.end))
 
 
 _BINDERS: dict[str, Callable[[Piece, Scope], Statement]] = {

@@ -50,13 +50,28 @@ def create(piece: Piece, scope: Scope) -> Statement:
         case "VIEW":
             return _create_view(node, piece, scope)
         case "INDEX":
-            use_all(node)  # an index changes no answer
-            return NoOperation("CREATE INDEX")
+            return _create_index(node, scope)
         case kind:
             raise Unsupported(
                 f"CREATE {kind} is not supported; there are TABLE, VIEW and INDEX.",
                 span_of(node.this),
             )
+
+
+def _create_index(node: exp.Create, scope: Scope) -> NoOperation:
+    """Check the names of an index, which changes no answer."""
+    index = node.this
+    table = index.args.get("table")
+    if table is None:
+        raise ParseError("CREATE INDEX takes a table: ... ON table (column).", span_of(index))
+    fields = {name.lower() for name, _ in _target(table, scope).fields}
+    for column in index.find_all(exp.Column):
+        if column.name.lower() not in fields:
+            raise UnknownName(
+                f'The table "{table.name}" has no column "{column.name}".', span_of(column)
+            )
+    use_all(index)
+    return NoOperation("CREATE INDEX")
 
 
 def _create_table(node: exp.Create, scope: Scope) -> CreateTable:
@@ -75,7 +90,7 @@ def _create_table(node: exp.Create, scope: Scope) -> CreateTable:
         if not isinstance(element, exp.ColumnDef | exp.PrimaryKey | exp.UniqueColumnConstraint):
             raise Unsupported("This table constraint is not supported.", span_of(element))
         if not isinstance(element, exp.ColumnDef):
-            use_all(element)  # keys are not enforced
+            _check_key(element, columns)
     if not columns:
         raise ParseError(
             f'The table "{name}" needs columns in parentheses or a query behind AS.',
@@ -89,6 +104,15 @@ def _create_table(node: exp.Create, scope: Scope) -> CreateTable:
             )
         seen.add(column_name.lower())
     return CreateTable(name, columns, None, replace, if_not_exists)
+
+
+def _check_key(node: exp.Expr, columns: Sequence[tuple[str, DataType]]) -> None:
+    """Check the names in PRIMARY KEY (a, b) and UNIQUE (a, b), which are not enforced."""
+    names = {name.lower() for name, _ in columns}
+    for column in node.find_all(exp.Identifier):
+        if column.name.lower() not in names:
+            raise UnknownName(f'There is no column "{column.name}" here.', span_of(column))
+    use_all(node)
 
 
 def _target_name(node: exp.Expr) -> tuple[str, list[exp.Expr]]:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel
 
-from fuseline.errors import ParseError, Span, Unsupported
+from fuseline.errors import FuselineError, Span, Unsupported
 
 from .spans import span_of
 
@@ -86,7 +86,7 @@ class Tree:
 
     nodes: Sequence[exp.Expr]
     unread: Sequence[tuple[exp.Expr, str]]
-    fault: ParseError | None = None  # of a token that is no part of the tree
+    fault: FuselineError | None = None  # of a token that is no part of the tree
 
     @property
     def root(self) -> exp.Expr:

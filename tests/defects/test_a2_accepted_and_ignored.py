@@ -8,6 +8,7 @@ import fuseline
 from fuseline.errors import (
     AmbiguousName,
     ConversionError,
+    FuselineError,
     InvalidQuery,
     ParseError,
     UnknownName,
@@ -38,6 +39,15 @@ REFUSED = [
     (ParseError, "select 1 ^as^", "Syntax error"),
     (ParseError, "select (select 1 ^as^), 2", "Syntax error"),
     (ParseError, "select 1 ^in^", "Syntax error"),
+    (UnknownName, "select ^iif^(true, 1, 2)", 'no function "iif"'),
+    (
+        UnknownName,
+        "select ^time_bucket(interval 1 day, date '2024-01-01')^",
+        'no function "time_bucket"',
+    ),
+    (ParseError, "begin^ garbage^", "behind BEGIN"),
+    (ParseError, "checkpoint^ garbage^", "behind CHECKPOINT"),
+    (UnknownName, "create index j on t (^nosuch^)", 'no column "nosuch"'),
     (ParseError, "select ^1e^", "digits are missing"),
     (ConversionError, "select interval ^'5 day' hour^", "a unit of its own"),
     (InvalidQuery, "select distinct on (^'x'^) i from t", "A constant in DISTINCT ON"),
@@ -83,6 +93,27 @@ def test_it_is_refused(connection, kind, marked, message) -> None:
 def test_rows_of_values_have_values(connection) -> None:
     with pytest.raises(ParseError, match="needs values"):
         connection.sql("values ()")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "vacuum nosuch",
+        "analyze nosuch",
+        "pragma enable_profiling garbage",
+        "set local threads = 2",
+        "set threads 2",
+    ],
+)
+def test_the_rest_of_a_statement_is_read(connection, statement: str) -> None:
+    with pytest.raises(FuselineError):
+        connection.sql(statement)
+
+
+def test_nothing_is_written_to_the_terminal(connection, capfd) -> None:
+    with pytest.raises(Unsupported):
+        connection.sql("create type x as enum ('a')")
+    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("words", ["with no data", "with data", ""])
