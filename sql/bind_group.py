@@ -53,6 +53,8 @@ class GroupKeys:
 def bind_group(node: exp.Group, outputs: Sequence[tuple[str, Expr]], scope: Scope) -> GroupKeys:
     """Bind GROUP BY; ordinals and, where no column has the name, aliases stand for the outputs of the SELECT list."""
     use(node)
+    if node.args.get("all") is False:  # None where there is no such word
+        raise Unsupported("GROUP BY DISTINCT is not supported.", span_of(node))
     place = scope.inside("GROUP BY")
     keys = GroupKeys()
     if node.args.get("all"):

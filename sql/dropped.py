@@ -138,6 +138,8 @@ def dropped(
             return _unknown_function(tokens[i - 1], piece)
         elif kind in _CLOSING and _is_dangling(tokens[i - 1], leaves):
             return _error(tokens[i - 1], piece)
+        elif kind is TokenType.NULLSAFE_EQ:  # <=>, MySQL's
+            return _error(token, piece)
         elif kind in _CONSTANTS and before is not TokenType.NOT:  # a column may be NOT NULL
             leaves.constants -= 1
         before = kind

@@ -41,6 +41,10 @@ def parse(piece: Piece) -> Tree:
         trees = parser.parse(tokens, piece.sql)
     except sqlglot.errors.ParseError as error:
         raise _parse_error(error, tokens, piece) from None
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        # sqlglot builds some calls without a look at their arguments
+        message = "Syntax error: a part of this statement, such as a call, lacks something."
+        raise ParseError(message, Span(piece.start, piece.end)) from error
     finally:
         _PARSING.reset(quiet)
     root = trees[0] if trees else None

@@ -1,0 +1,245 @@
+"""Every argument that sqlglot's parser can set has an effect, or a text with it is refused.
+
+Each text of `tree_texts.sql`, and a call of each function that sqlglot knows, is bound once as it is and once without
+each argument of its tree.  Where both give one plan, the argument is read over: then it has to stand in `CANNOT_MATTER`.  `tree_pairs.txt` keeps
+the verdict for each pair of class and argument, so that a pair of a new sqlglot fails here until it was looked at:
+
+    c  changes the plan        i  cannot matter        r  is in refused texts alone
+    n  is made by no line of sqlglot's parser          o  is in no text of ours: statements refused by their first word, other dialects
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+import sqlglot
+from sqlglot import exp
+from sqlglot.parsers.duckdb import DuckDBParser
+
+import fuseline
+from fuseline.errors import FuselineError
+from fuseline.sql.bind_expr import bind
+from fuseline.sql.bind_query import bind_query
+from fuseline.sql.parse import parse
+from fuseline.sql.pieces import Piece, split
+from fuseline.sql.scope import Parameters, Scope, Session
+from fuseline.sql.statements import bind_statement
+from fuseline.sql.unread import refuse_unused, tree_of
+from tests.compare import assert_same_as_duckdb
+
+HERE = Path(__file__).parent
+TEXTS = (HERE / "tree_texts.sql").read_text().splitlines()
+PAIRS = HERE / "tree_pairs.txt"
+SETUP = [
+    "create table t as select * from (values (1, 'x', 1.5), (2, 'y', 2.5), (null, null, null)) v(i, s, d)",
+    "create table u as select * from (values (1, 10), (3, 30)) v(i, n)",
+]
+Pair = tuple[str, str]
+
+_ONE_SCHEMA = "all tables are in one schema, and another name than its own is refused"
+_NOT_ENFORCED = "keys are not enforced, as docs/sql.md says; their columns have to be there"
+_ALWAYS = "sqlglot sets it for its other dialects, at every such call of DuckDB's"
+_NULLS_AS_DUCKDB = "it says how NULLs are skipped, and DuckDB has no other way"
+CANNOT_MATTER: dict[Pair, str] = {
+    ("CTE", "materialized"): "when an entry is computed changes no answer",
+    ("Column", "catalog"): _ONE_SCHEMA,
+    ("Column", "db"): _ONE_SCHEMA,
+    ("ColumnDef", "constraints"): _NOT_ENFORCED,
+    ("Concat", "coalesce"): _NULLS_AS_DUCKDB,
+    ("Concat", "safe"): _ALWAYS,
+    ("ConcatWs", "coalesce"): _NULLS_AS_DUCKDB,
+    ("ConcatWs", "safe"): _ALWAYS,
+    ("Count", "big_int"): _ALWAYS,
+    ("DPipe", "safe"): _ALWAYS,
+    ("DateDiff", "date_part_boundary"): _ALWAYS,
+    ("Drop", "cascade"): "nothing depends on a table: views are kept, as in DuckDB",
+    ("Drop", "restrict"): "nothing depends on a table",
+    ("Fetch", "direction"): "FIRST and NEXT are one in SQL",
+    (
+        "Fetch",
+        "limit_options",
+    ): "ROWS and ONLY are noise words; PERCENT and WITH TIES inside of it are refused",
+    ("Greatest", "ignore_nulls"): _NULLS_AS_DUCKDB,
+    ("Identifier", "quoted"): "names are matched without regard to case, in quotes too",
+    ("Index", "params"): "an index changes no answer; its columns have to be there",
+    ("Index", "this"): "an index changes no answer",
+    ("IndexParameters", "columns"): "an index changes no answer",
+    ("Least", "ignore_nulls"): _NULLS_AS_DUCKDB,
+    ("LimitOptions", "rows"): "a noise word",
+    ("PrimaryKey", "expressions"): _NOT_ENFORCED,
+    ("PrimaryKey", "include"): "sqlglot sets an empty one for each key",
+    ("RegexpExtract", "null_if_pos_overflow"): _ALWAYS,
+    ("RegexpReplace", "single_replace"): _ALWAYS,
+    ("Table", "db"): _ONE_SCHEMA,
+    ("TryCast", "safe"): _ALWAYS,
+    ("UniqueColumnConstraint", "this"): _NOT_ENFORCED,
+    ("With", "recursive"): "an entry that reads itself is refused, and the word changes no other",
+}
+
+
+@dataclass
+class Altered(Session):
+    """Binds a statement as if one argument of its tree had not been written."""
+
+    without: tuple[int, str] | None = None
+
+    def parse(self, piece: Piece) -> exp.Expr:
+        tree = parse(piece)
+        if tree.fault is not None:
+            raise tree.fault
+        if self.without is not None:
+            place, key = self.without
+            tree.nodes[place].args.pop(key)
+        self.trees.append(tree_of(tree.root))
+        return tree.root
+
+
+def _bound(text: str, catalog: object, without: tuple[int, str] | None = None) -> str:
+    """Return the plan of a statement with its columns numbered from 0, or an error's message."""
+    session = Altered(catalog, Parameters(()), bind_query, bind, text)
+    session.without = without
+    try:
+        statement = bind_statement(next(split(text)), Scope(session))
+        for tree in session.trees:
+            refuse_unused(tree)
+    except FuselineError as error:
+        return f"refused: {error}"
+    except Exception as error:  # an argument that has to be there
+        return f"impossible: {error!r}"
+    numbers: dict[str, str] = {}
+    return re.sub(
+        r"\bid=(\d+)", lambda m: numbers.setdefault(m[1], f"#{len(numbers)}"), repr(statement)
+    )
+
+
+def _arguments(text: str) -> list[tuple[int, Pair]]:
+    try:
+        tree = parse(next(split(text)))
+    except FuselineError:
+        return []
+    return [
+        (i, (type(node).__name__, key))
+        for i, node in enumerate(tree.nodes)
+        for key, value in node.args.items()
+        if value
+    ]
+
+
+def _calls() -> Iterator[str]:
+    for name in DuckDBParser.FUNCTIONS:
+        for count in (1, 2, 3, 6):
+            yield f"select {name}({', '.join('isdisd'[:count])}) from t"
+
+
+@cache
+def _made_by_the_parser() -> frozenset[str]:
+    """Return the classes and arguments that the parser's source names, as `Class`, `Class.argument` and `.argument`."""
+    root = Path(sqlglot.__file__).parent
+    found: set[str] = set()
+    for name in ("parser.py", "parsers/duckdb.py", "parsers/base.py", "dialects/dialect.py"):
+        for node in ast.walk(ast.parse((root / name).read_text())):
+            match node:
+                case ast.Attribute(value=ast.Name(id="exp"), attr=attribute):
+                    found.add(attribute)
+                case ast.keyword(arg=str(argument)) | ast.Constant(value=str(argument)):
+                    found.add(f".{argument}")
+    return frozenset(found)
+
+
+def _all_pairs() -> list[Pair]:
+    classes: dict[str, type[exp.Expr]] = {}
+    waiting: list[type[exp.Expr]] = [exp.Expr]
+    while waiting:
+        for kind in waiting.pop().__subclasses__():
+            classes[kind.__name__] = kind
+            waiting.append(kind)
+    return [(name, key) for name, kind in sorted(classes.items()) for key in sorted(kind.arg_types)]
+
+
+def _verdicts() -> dict[Pair, str]:
+    connection = fuseline.connect(device="cpu")
+    for statement in SETUP:
+        connection.sql(statement)
+    changed: set[Pair] = set()
+    same: set[Pair] = set()
+    refused: set[Pair] = set()
+    for text in (*TEXTS, *_calls()):
+        arguments = _arguments(text)
+        plan = _bound(text, connection.catalog)
+        if plan.startswith(("refused", "impossible")):
+            assert not plan.startswith("impossible"), f"{text}: {plan}"
+            refused.update(pair for _, pair in arguments)
+            continue
+        for place, pair in arguments:
+            if pair not in changed:
+                other = _bound(text, connection.catalog, (place, pair[1]))
+                (same if other == plan else changed).add(pair)
+    made = _made_by_the_parser()
+    verdicts = {}
+    for pair in _all_pairs():
+        functions = DuckDBParser.FUNCTIONS
+        reachable = pair[0] in made and f".{pair[1]}" in made
+        verdicts[pair] = (
+            "c"
+            if pair in changed
+            else "i"
+            if pair in same
+            else "r"
+            if pair in refused
+            else "o"
+            if reachable or pair[0] in functions
+            else "n"
+        )
+    return verdicts
+
+
+@pytest.fixture(scope="module")
+def verdicts() -> dict[Pair, str]:
+    return _verdicts()
+
+
+def test_each_argument_has_an_effect_or_is_refused(verdicts, request) -> None:
+    lines: dict[str, list[str]] = {}
+    for (name, key), verdict in verdicts.items():
+        lines.setdefault(name, []).append(f"{key}:{verdict}")
+    text = "".join(f"{name} {' '.join(keys)}\n" for name, keys in lines.items())
+    if request.config.getoption("--rewrite-goldens"):
+        PAIRS.write_text(text)
+    counts = Counter(verdicts.values())
+    print(
+        f"{counts['c']} change the plan, {counts['r']} are refused, {counts['i']} cannot matter, "
+        f"{counts['n']} are not made by the parser, {counts['o']} are in no text"
+    )
+    assert _looked_at(text) == _looked_at(PAIRS.read_text())
+
+
+def _looked_at(text: str) -> list[str]:
+    """Return the lines of a listing; what is refused today may change a plan tomorrow."""
+    return text.replace(":c", ":r").splitlines()
+
+
+def test_what_is_read_over_cannot_matter(verdicts) -> None:
+    found = {pair for pair, verdict in verdicts.items() if verdict == "i"}
+    assert sorted(found) == sorted(CANNOT_MATTER)
+    assert len(CANNOT_MATTER) <= 60
+
+
+def test_texts_that_are_answered_have_duckdbs_answers() -> None:
+    with fuseline.connect(device="cpu") as connection:
+        for statement in SETUP:
+            connection.sql(statement)
+        answered = 0
+        for text in TEXTS:
+            if text.startswith(("create", "insert", "drop", "describe", "pivot")):
+                continue
+            if not _bound(text, connection.catalog).startswith("refused"):
+                assert_same_as_duckdb(text, setup=SETUP, backend="cpu")
+                answered += 1
+        assert answered > 40
