@@ -100,7 +100,8 @@ def _computed_interval(node: exp.Expr, unit: exp.Expr | None, scope: Scope) -> E
         return infer.cast(value, INTERVAL, span=place)
     name = _unit(unit)
     if isinstance(value, Literal) and isinstance(value.value, int | Decimal):
-        return Literal(interval(Decimal(value.value), name), INTERVAL, place)
+        number = Decimal(value.value)
+        return _constant(lambda: interval(number, name), str(number), place)
     function = f"to_{_PLURALS.get(name, name + 's')}"
     if value.type.kind is Kind.VARCHAR:
         value = infer.cast(value, DOUBLE)

@@ -123,7 +123,13 @@ def _cast_clock_intervals(tokens: list[Token]) -> Iterator[Token]:
         before = tokens[i - 1] if i else token
         if token.token_type is TokenType.STRING and before.token_type is TokenType.INTERVAL:
             clock = ":" in token.text
-            yield from (token, _cast_sign(token), before) if clock else (before, token)
+            if not clock:
+                yield from (before, token)
+                continue
+            # In parentheses: after `interval 1 day +` sqlglot expects no text but an interval's.
+            yield _sign(TokenType.L_PAREN, "(", before)
+            yield from (token, _cast_sign(token), before)
+            yield _sign(TokenType.R_PAREN, ")", token)
         elif (
             token.token_type is not TokenType.INTERVAL
             or i + 1 == len(tokens)
@@ -149,7 +155,12 @@ def _cast_typed_constants(tokens: list[Token]) -> Iterator[Token]:
 
 
 def _cast_sign(token: Token) -> Token:
-    return Token(TokenType.DCOLON, "::", token.line, token.col, token.end, token.end)
+    return _sign(TokenType.DCOLON, "::", token)
+
+
+def _sign(kind: TokenType, text: str, token: Token) -> Token:
+    """Return a sign that is not in the text, at the end of a token that is."""
+    return Token(kind, text, token.line, token.col, token.end, token.end)
 
 
 def _number_placeholders(tokens: Sequence[Token]) -> Iterator[Token]:

@@ -151,7 +151,10 @@ def _part(args: Sequence[Expr], span: Span | None) -> Expr:
 
 
 def _yearweek(args: Sequence[Expr], span: Span | None) -> Expr:
+    """Years and weeks as one number: 202405, and -4311 for the 11th week of 44 BC."""
     year, week = (infer.call(name, args, span) for name in ("isoyear", "week"))
+    before = infer.compare("lt", year, infer.literal(0), span)
+    week = infer.case([before], [infer.call("neg", [week], span)], week, span)
     return infer.call("add", [infer.call("mul", [year, infer.literal(100)], span), week], span)
 
 

@@ -44,7 +44,6 @@ from .types import (
 
 Parsed = TypeVar("Parsed")
 _EXACT = Context(prec=200)
-MAX_INTERVAL_MICROS = (2**63 - 1) // 1000  # Arrow counts nanoseconds
 MOST_BITS_SHOWN = 1000  # of an integer in a message
 _MICROS = {
     "microsecond": 1,
@@ -212,12 +211,7 @@ def _convert(value: Value, target: DataType) -> Value:
     if target.kind is Kind.INTERVAL:
         if not isinstance(value, str):
             raise ValueError
-        found = parse_interval(value)
-        if abs(found.micros) > MAX_INTERVAL_MICROS:
-            raise OutOfRange(
-                "Interval value out of range: months and days hold 32 bits, the time 292 years."
-            )
-        return found
+        return parse_interval(value)
     if target.kind is Kind.BOOLEAN:
         return _to_boolean(value)
     if target.is_float:
@@ -337,10 +331,16 @@ def parse_interval(text: str) -> Interval:
         else:
             raise ValueError
         months, days, micros = months + part.months, days + part.days, micros + part.micros
-    if max(abs(months), abs(days)) >= 2**31 or abs(micros) >= 2**63:
-        raise ValueError
     sign = -1 if ago else 1
-    return Interval(sign * months, sign * days, sign * micros)
+    return _held(Interval(sign * months, sign * days, sign * micros))
+
+
+def _held(value: Interval) -> Interval:
+    """Return an interval; raises ValueError where a part does not fit its bits."""
+    months, days = (-(2**31) <= part < 2**31 for part in (value.months, value.days))
+    if not (months and days and -(2**63) <= value.micros < 2**63):
+        raise ValueError(value)
+    return value
 
 
 def _clock_micros(clock: re.Match[str]) -> int:
@@ -353,8 +353,12 @@ def _clock_micros(clock: re.Match[str]) -> int:
 def spread(quantity: Decimal, unit: str) -> Interval:
     """Return a number of a unit as an interval; fractions of months become days of 30, those of days microseconds.
 
-    Those of seconds and milliseconds round to microseconds, the others are cut.
+    Those of seconds and milliseconds round to microseconds, the others are cut.  Raises ValueError.
     """
+    return _held(_spread(quantity, unit))
+
+
+def _spread(quantity: Decimal, unit: str) -> Interval:
     name = PARTS.get(unit.lower())
     if name in ("second", "millisecond"):
         return Interval(0, 0, int((quantity * _MICROS[name]).quantize(1, ROUND_HALF_UP, _EXACT)))
@@ -367,7 +371,7 @@ def spread(quantity: Decimal, unit: str) -> Interval:
     if name in _MONTHS:
         exact_months = quantity * _MONTHS[name]
         months = int(exact_months)
-        rest = spread((exact_months - months) * 30, "day")
+        rest = _spread((exact_months - months) * 30, "day")
         return Interval(months, rest.days, rest.micros)
     raise ValueError(unit)
 

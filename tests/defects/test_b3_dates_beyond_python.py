@@ -81,7 +81,6 @@ def test_shown_and_written_as_text(here, capsys):
         "date '5881580-07-11'",
         "make_date(5881580, 7, 11)",
         "make_date(9223372036854775807, 1, 1)",
-        "date 'infinity'",
     ],
 )
 def test_days_outside_of_the_calendar_are_refused(here, outside):

@@ -10,9 +10,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .vectors import Array
+from ...errors import OutOfRange
+from .vectors import Array, Mask
 
 MICROS_A_DAY = 86_400_000_000
+FARTHEST_DAY = 106_751_991  # from 1970, of a TIMESTAMP
+_LAST_TIME = 2**63 - 2 - FARTHEST_DAY * MICROS_A_DAY  # on that day; 2**63 - 1 is infinity
 _EPOCH_SHIFT = 719_468  # days from 0000-03-01 to 1970-01-01
 _ERA = 146_097  # days in 400 years
 
@@ -142,3 +145,23 @@ def add_months(days: Array, months: Array) -> Array:
     total = year * 12 + (month - 1) + months
     year, month = total // 12, total % 12 + 1
     return days_from_civil(year, month, np.minimum(day, month_days(year, month)))
+
+
+def timestamps(days: Array, time: Array, valid: Mask | None) -> Array:
+    """Return days and a time of the day, in microseconds, as timestamps; raises `OutOfRange` beyond them."""
+    wrong = (abs(days) > FARTHEST_DAY) | ((days == FARTHEST_DAY) & (time > _LAST_TIME))
+    if (wrong if valid is None else wrong & valid).any():
+        raise OutOfRange(
+            "Date and time not in timestamp range: use dates between 290309 BC and 294247 AD."
+        )
+    return np.where(wrong, 0, days).astype(np.int64) * MICROS_A_DAY + time
+
+
+def difference(left: Array, right: Array, valid: Mask | None) -> Array:
+    """Return microseconds between timestamps; raises `OutOfRange` where 64 bits do not hold them."""
+    with np.errstate(over="ignore"):
+        found = left - right
+    wrapped = abs(left.astype(np.float64) - right.astype(np.float64) - found) > 2.0**62
+    if (wrapped if valid is None else wrapped & valid).any():
+        raise OutOfRange("The difference of these timestamps does not fit 64 bits of microseconds.")
+    return np.asarray(found)

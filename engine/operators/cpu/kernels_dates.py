@@ -101,7 +101,7 @@ def date_trunc(call: Call, args: tuple[Vector, ...]) -> Vector:
         length = LENGTHS[unit]
         return Vector(TIMESTAMP, arg.data - arg.data % length, arg.valid)
     days = calendar.by_day(lambda days: truncated_days(unit, days), days_of(arg))
-    return Vector(TIMESTAMP, days * MICROS_A_DAY, arg.valid)
+    return Vector(TIMESTAMP, calendar.timestamps(days, days * 0, arg.valid), arg.valid)
 
 
 def truncated_days(unit: str, days: Array) -> Array:
@@ -125,6 +125,8 @@ def date_diff(call: Call, args: tuple[Vector, ...]) -> Vector:
     valid = both_valid(start, end)
     if unit == "week":
         return Vector(BIGINT, toward_zero(days_of(end) - days_of(start), 7), valid)
+    if unit == "microsecond":
+        return Vector(BIGINT, calendar.difference(end.data, start.data, valid), valid)
     if unit in LENGTHS:
         length = LENGTHS[unit]
         return Vector(BIGINT, end.data // length - start.data // length, valid)
@@ -145,7 +147,8 @@ def date_sub(call: Call, args: tuple[Vector, ...]) -> Vector:
     unit, start, end = _unit(args[0]), args[1], args[2]
     valid = both_valid(start, end)
     if unit in LENGTHS:
-        return Vector(BIGINT, toward_zero(end.data - start.data, LENGTHS[unit]), valid)
+        passed = calendar.difference(end.data, start.data, valid)
+        return Vector(BIGINT, toward_zero(passed, LENGTHS[unit]), valid)
     swapped = start.data > end.data
     first, last = np.minimum(start.data, end.data), np.maximum(start.data, end.data)
     months = toward_zero(_whole_months(first, last), MONTHS[unit])
@@ -204,7 +207,9 @@ def make_timestamp(call: Call, args: tuple[Vector, ...]) -> Vector:
     """From year to second, or from microseconds since 1970."""
     valid = both_valid(*args)
     if len(args) == 1:
-        return Vector(TIMESTAMP, args[0].data, valid)
+        micros = args[0].data
+        days, time = micros // MICROS_A_DAY, micros % MICROS_A_DAY
+        return Vector(TIMESTAMP, calendar.timestamps(days, time, valid), valid)
     year, month, day, hour, minute, second = (a.data for a in args)
     days = _checked_days(year, month, day, valid)
     micros = np.rint(second * 1e6)
@@ -221,18 +226,11 @@ def make_timestamp(call: Call, args: tuple[Vector, ...]) -> Vector:
         )
         raise ConversionError(f"Time out of range: {clock} is no time of the day.")
     time = hour * LENGTHS["hour"] + minute * _MINUTE + np.where(wrong, 0, micros).astype(np.int64)
-    return Vector(TIMESTAMP, checked_timestamp(days, time, valid), valid)
-
-
-def checked_timestamp(days: Array, micros: Array, valid: Mask | None) -> Array:
-    """Return days and microseconds as one timestamp; raises `OutOfRange` beyond 64 bits."""
-    wrong = abs(days.astype(np.float64) * MICROS_A_DAY + micros) >= 2.0**63 - 2.0**10
-    wrong = wrong if valid is None else wrong & valid
-    if wrong.any():
-        raise OutOfRange(
-            "Date and time not in timestamp range: use dates between 290308 BC and 294247 AD."
-        )
-    return days.astype(np.int64) * MICROS_A_DAY + micros
+    return Vector(
+        TIMESTAMP,
+        calendar.timestamps(days + time // MICROS_A_DAY, time % MICROS_A_DAY, valid),
+        valid,
+    )
 
 
 def _names(names: tuple[str, ...], place: Callable[[Array], Array]) -> Any:

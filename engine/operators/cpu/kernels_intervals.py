@@ -1,4 +1,4 @@
-"""INTERVAL arithmetic: months, days and microseconds are kept apart; Arrow stores the last as nanoseconds."""
+"""INTERVAL arithmetic: months, days and microseconds are kept apart."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from ...plan.expr import Call
 from ...plan.types import INTERVAL, TIMESTAMP
 from . import kernels_calendar as calendar
 from .kernels_calendar import MICROS_A_DAY, toward_zero
-from .vectors import SPAN, Array, Mask, Vector, both_valid
+from .spans import SPAN
+from .vectors import Array, Mask, Vector, both_valid
 
 _INT32 = 2**31
-MICROS_LIMIT = (2**63 - 1) // 1000  # Arrow's nanoseconds hold about 292 years
+MICROS_LIMIT = 2**63
 _HOUR, _MINUTE = 3_600_000_000, 60_000_000
 
 
 def micros(data: Array) -> Array:
-    return data["nanos"] // 1000
+    return data["micros"]
 
 
 def interval(parts: Sequence[Any], valid: Mask | None) -> Vector:
@@ -32,14 +33,18 @@ def interval(parts: Sequence[Any], valid: Mask | None) -> Vector:
         wrong = wrong | ~((values < limit) & (values >= -limit))
     wrong = wrong if valid is None else wrong & valid
     if wrong.any():
-        raise OutOfRange(
-            "Interval value out of range: months and days hold 32 bits, the time 292 years."
-        )
+        raise _out_of_range()
     out = np.empty(shape, SPAN)
     with np.errstate(all="ignore"):
         out["months"], out["days"] = months, days
-        out["nanos"] = micros.astype(np.int64) * 1000
+        out["micros"] = micros
     return Vector(INTERVAL, out, valid)
+
+
+def _out_of_range() -> OutOfRange:
+    return OutOfRange(
+        "Interval value out of range: months and days hold 32 bits, the microseconds of the time 64."
+    )
 
 
 INTERVAL_PARTS: dict[str, Callable[[Array], Array]] = {
@@ -78,23 +83,19 @@ def _shift(call: Call, args: tuple[Vector, ...]) -> Vector:
     months = span.data["months"].astype(np.int64) * sign
     if (months != 0).any():
         days = calendar.add_months(days, months)
-    days = days + span.data["days"].astype(np.int64) * sign
-    time = time + micros(span.data) * sign
+    passed = micros(span.data)
+    days = days + (span.data["days"].astype(np.int64) + passed // MICROS_A_DAY) * sign
+    time = time + passed % MICROS_A_DAY * sign
     days, time = days + time // MICROS_A_DAY, time % MICROS_A_DAY
-    wrong = abs(days.astype(np.float64)) >= 106_751_991  # days of 2^63 microseconds
-    wrong = wrong if valid is None else wrong & valid
-    if wrong.any():
-        raise OutOfRange(
-            "Date and time not in timestamp range: the interval leads out of the calendar."
-        )
-    return Vector(TIMESTAMP, days * MICROS_A_DAY + time, valid)
+    return Vector(TIMESTAMP, calendar.timestamps(days, time, valid), valid)
 
 
 def _timestamp_difference(call: Call, args: tuple[Vector, ...]) -> Vector:
     left, right = args
-    difference = left.data - right.data
-    days = toward_zero(difference, MICROS_A_DAY)
-    return interval((0, days, difference - days * MICROS_A_DAY), both_valid(left, right))
+    valid = both_valid(left, right)
+    passed = calendar.difference(left.data, right.data, valid)
+    days = toward_zero(passed, MICROS_A_DAY)
+    return interval((0, days, passed - days * MICROS_A_DAY), valid)
 
 
 def _parts(data: Array) -> tuple[Array, Array, Array]:
@@ -103,13 +104,28 @@ def _parts(data: Array) -> tuple[Array, Array, Array]:
 
 def _combine(call: Call, args: tuple[Vector, ...]) -> Vector:
     left, right = args
-    sign = -1 if call.function == "sub_intervals" else 1
-    sums = [a + sign * b for a, b in zip(_parts(left.data), _parts(right.data), strict=True)]
-    return interval(sums, both_valid(left, right))
+    combine = np.subtract if call.function == "sub_intervals" else np.add
+    valid = both_valid(left, right)
+    return _exactly(combine, list(zip(_parts(left.data), _parts(right.data), strict=True)), valid)
+
+
+def _exactly(
+    operation: Callable[..., Array], pairs: Sequence[tuple[Any, Any]], valid: Mask | None
+) -> Vector:
+    """Apply an operation of integers part by part; doubles tell where it leaves 64 bits, so that nothing wraps back."""
+    rough = [operation(np.asarray(a, np.float64), np.asarray(b, np.float64)) for a, b in pairs]
+    with np.errstate(over="ignore"):
+        parts = [operation(np.asarray(a, np.int64), np.asarray(b, np.int64)) for a, b in pairs]
+    interval((rough[0], rough[1], 0), valid)
+    wrapped = abs(rough[2] - parts[2]) > 2.0**62
+    if (wrapped if valid is None else wrapped & valid).any():
+        raise _out_of_range()
+    return interval(parts, valid)
 
 
 def _negate(call: Call, args: tuple[Vector, ...]) -> Vector:
-    return interval([-p for p in _parts(args[0].data)], args[0].valid)
+    (arg,) = args
+    return _exactly(np.multiply, [(p, -1) for p in _parts(arg.data)], arg.valid)
 
 
 def _multiply(call: Call, args: tuple[Vector, ...]) -> Vector:
@@ -117,10 +133,10 @@ def _multiply(call: Call, args: tuple[Vector, ...]) -> Vector:
     valid = both_valid(span, factor)
     if factor.type.is_float:
         return _scaled(span, factor.data, valid)
-    # As doubles first: a product that leaves 64 bits must not wrap back into the range.
-    rough = [p.astype(np.float64) * factor.data for p in _parts(span.data)]
-    interval(rough, valid)
-    return interval([p * factor.data for p in _parts(span.data)], valid)
+    wrong = (factor.data >= _INT32) | (factor.data < -_INT32)  # for DuckDB the factor is INTEGER
+    if (wrong if valid is None else wrong & valid).any():
+        raise _out_of_range()
+    return _exactly(np.multiply, [(p, factor.data) for p in _parts(span.data)], valid)
 
 
 def _divide(call: Call, args: tuple[Vector, ...]) -> Vector:
@@ -174,17 +190,10 @@ def _from_number(call: Call, args: tuple[Vector, ...]) -> Vector:
     """to_years(n) and its kin."""
     (arg,) = args
     unit = call.function.removeprefix("to_")
-    # As doubles first: a product that leaves 64 bits must not wrap back into the range.
-    rough = arg.data.astype(np.float64)
-    if unit in _MONTHS:
-        interval((rough * _MONTHS[unit], 0, 0), arg.valid)
-        return interval((arg.data * _MONTHS[unit], 0, 0), arg.valid)
-    if unit in _DAYS:
-        interval((0, rough * _DAYS[unit], 0), arg.valid)
-        return interval((0, arg.data * _DAYS[unit], 0), arg.valid)
-    interval((0, 0, rough * _MICROS[unit]), arg.valid)
-    product = arg.data * _MICROS[unit]
-    return interval((0, 0, np.rint(product) if arg.type.is_float else product), arg.valid)
+    if arg.type.is_float:
+        return interval((0, 0, np.rint(arg.data * _MICROS[unit])), arg.valid)
+    lengths = [table.get(unit, 0) for table in (_MONTHS, _DAYS, _MICROS)]
+    return _exactly(np.multiply, [(arg.data, length) for length in lengths], arg.valid)
 
 
 KERNELS: dict[str, Any] = {

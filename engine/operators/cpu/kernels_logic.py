@@ -136,7 +136,7 @@ def aligned(*vectors: Vector) -> list[Any]:
 
 def ranks(data: Array) -> tuple[Array, Array, Array]:
     """Return months, days and microseconds of intervals after carrying 30 days and 24 hours over, as DuckDB compares."""
-    micros = data["nanos"] // 1000
+    micros = data["micros"]
     days = data["days"].astype(np.int64) + micros // MICROS_A_DAY
     months = data["months"].astype(np.int64) + days // DAYS_A_MONTH
     return months, days % DAYS_A_MONTH, micros % MICROS_A_DAY

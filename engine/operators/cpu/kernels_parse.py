@@ -20,7 +20,6 @@ from ...plan.types import DataType, Kind
 from . import kernels_calendar as calendar
 from . import table as tables
 from .kernels_calendar import MICROS_A_DAY
-from .kernels_intervals import MICROS_LIMIT
 from .kernels_wide import widen
 from .vectors import WIDE, Array, Mask, dtype_of, wide_limbs
 
@@ -68,9 +67,7 @@ def _interval_row(text: str) -> tuple[int, int, int] | None:
         value = parse_interval(text)
     except (ValueError, ArithmeticError):
         return None
-    if abs(value.micros) > MICROS_LIMIT:
-        return None
-    return value.months, value.days, value.micros * 1000
+    return value.months, value.days, value.micros
 
 
 def _mixed(

@@ -164,15 +164,16 @@ def _intervals(data: Array, valid: Mask | None) -> pa.Array:
     )
 
 
-def interval_text(months: int, days: int, nanos: int) -> str:
+def interval_text(months: int, days: int, micros: int) -> str:
     years = abs(months) // 12 * (1 if months >= 0 else -1)
     parts = [
         f"{count} {unit}{'' if abs(count) == 1 else 's'}"
         for count, unit in ((years, "year"), (months - years * 12, "month"), (days, "day"))
         if count
     ]
-    micros = abs(nanos) // 1000
     if micros or not parts:
-        clock = clock_text(np.array([micros]), None)[0].as_py()
-        parts.append(f"{'-' if nanos < 0 else ''}{clock}")
+        seconds, fraction = divmod(abs(micros), 1_000_000)
+        clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+        clock += f".{fraction:06d}".rstrip("0") if fraction else ""
+        parts.append(f"{'-' if micros < 0 else ''}{clock}")
     return " ".join(parts)

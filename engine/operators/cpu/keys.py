@@ -21,6 +21,7 @@ from .table import (
     Mask,
     decimal_limbs,
     decode,
+    spans_of,
     to_numpy,
     validity,
 )
@@ -169,12 +170,8 @@ def float_image(values: npt.NDArray[Any]) -> Ints:
 
 def _interval_values(array: pa.Array) -> list[Ints]:
     """Days and microseconds within a day, of months of 30 days: how DuckDB compares intervals."""
-    record = np.dtype([("months", np.int32), ("days", np.int32), ("nanos", np.int64)])
-    buffer = array.buffers()[1]
-    if buffer is None or not len(array):
-        return [np.zeros(len(array), np.int64)] * 2
-    parts = np.frombuffer(buffer, record, len(array), array.offset * record.itemsize)
-    more_days, micros = np.divmod(parts["nanos"] // 1000, DAY_MICROS)
+    parts = spans_of(array)
+    more_days, micros = np.divmod(parts["micros"], DAY_MICROS)
     days = parts["months"].astype(np.int64) * 30 + parts["days"] + more_days
     return [days, micros]
 

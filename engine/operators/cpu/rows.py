@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
 from ...plan import physical as p
-from ...plan.expr import Expr, Interval, Literal
-from ...plan.types import DataType, to_arrow
+from ...plan.expr import Expr, Literal
+from ...plan.types import DataType, Kind, to_arrow
 from ..context import Context
 from . import table as tables
 from .aggregate import limit_groups
@@ -72,13 +70,8 @@ def concat_rows(node: p.ConcatRows, inputs: tuple[Table, ...], context: Context)
 
 def _constants(cells: tuple[Expr, ...], data_type: DataType) -> pa.Array:
     if all(isinstance(cell, Literal) for cell in cells):
-        values = [_arrow_value(cell.value) for cell in cells if isinstance(cell, Literal)]
-        return to_physical(pa.array(values, to_arrow(data_type)), data_type)
+        values = [cell.value for cell in cells if isinstance(cell, Literal)]
+        if data_type.kind is not Kind.INTERVAL:  # whose values Arrow's type may not hold
+            return to_physical(pa.array(values, to_arrow(data_type)), data_type)
     one_row = Table({}, 1)
     return concat_arrays([evaluate(cell, one_row) for cell in cells])
-
-
-def _arrow_value(value: Any) -> Any:
-    if isinstance(value, Interval):
-        return pa.MonthDayNano((value.months, value.days, value.micros * 1000))
-    return value

@@ -20,6 +20,7 @@ from ...errors import OutOfRange
 from ...plan.expr import Column
 from ...plan.types import DataType, Kind, to_arrow
 from ...storage.encodings import EncodedColumn
+from . import spans
 from .chunks import each
 
 Indices = npt.NDArray[np.int64]
@@ -66,6 +67,8 @@ def to_physical(array: pa.Array | pa.ChunkedArray, data_type: DataType) -> pa.Ar
         if data_type.is_wide_decimal:
             return array if array.type == wide else _relabel(array, wide)
         return from_numpy(decimal_limbs(array)[:, 0], validity(array), pa.int64())
+    if data_type.kind is Kind.INTERVAL:
+        return from_numpy(spans.of_arrow(spans_of(array)), validity(array), array.type)
     expected = to_arrow(data_type)
     if array.type == expected:
         return array
@@ -77,6 +80,9 @@ def to_logical(array: pa.Array, data_type: DataType) -> pa.Array:
     """Return a physical array in the exact Arrow type in which results of `data_type` leave the engine."""
     expected = to_arrow(data_type)
     array = decode(array)
+    if data_type.kind is Kind.INTERVAL:
+        valid = validity(array)
+        return from_numpy(spans.to_arrow(spans_of(array), valid), valid, array.type)
     if array.type == expected:
         return array
     if data_type.is_decimal:
@@ -141,6 +147,14 @@ def to_numpy(array: pa.Array) -> npt.NDArray[Any]:
     else:
         dtype = t.to_pandas_dtype()
     return _view(array.buffers()[1], np.dtype(dtype), array.offset, len(array))
+
+
+def spans_of(array: pa.Array) -> npt.NDArray[Any]:
+    """Return the records of an array of intervals, a view; arbitrary where NULL."""
+    buffer = array.buffers()[1]
+    if buffer is None or len(array) == 0:
+        return np.zeros(len(array), spans.SPAN)
+    return np.frombuffer(buffer, spans.SPAN, len(array), array.offset * spans.SPAN.itemsize)
 
 
 def decimal_limbs(array: pa.Array) -> npt.NDArray[np.int64]:

@@ -20,12 +20,12 @@ import pyarrow.compute as pc
 from ...plan.expr import Interval, Value
 from ...plan.types import BOOLEAN, DIGITS, VARCHAR, DataType, Kind
 from . import table as tables
+from .spans import SPAN
 
 Array = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
 
 WIDE = np.dtype([("low", "<u8"), ("high", "<i8")])  # decimal128: two's complement in two limbs
-SPAN = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanos", "<i8")])  # month_day_nano_interval
 NO_ROW: Mask = np.zeros((), bool)  # the validity of a constant NULL
 
 _DTYPES: dict[Kind, Any] = {
@@ -139,15 +139,8 @@ class Vector:
         if data_type.is_wide_decimal:
             return cls(data_type, tables.decimal_limbs(array).view(WIDE).reshape(-1), valid)
         if data_type.kind is Kind.INTERVAL:
-            return cls(data_type, _interval_view(array), valid)
+            return cls(data_type, tables.spans_of(array), valid)
         return cls(data_type, tables.to_numpy(array), valid)
-
-
-def _interval_view(array: pa.Array) -> Array:
-    buffer = array.buffers()[1]
-    if buffer is None or len(array) == 0:
-        return np.zeros(len(array), SPAN)
-    return np.frombuffer(buffer, SPAN, len(array), array.offset * SPAN.itemsize)
 
 
 def null_constant(data_type: DataType) -> Vector:
@@ -180,7 +173,7 @@ def _physical(value: Any, data_type: DataType) -> Any:
         days = value.toordinal() - EPOCH.toordinal()
         return days * 86_400_000_000 if data_type.kind is Kind.TIMESTAMP else days
     if isinstance(value, Interval):
-        return (value.months, value.days, value.micros * 1000)
+        return (value.months, value.days, value.micros)
     return value
 
 

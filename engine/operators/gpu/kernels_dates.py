@@ -24,7 +24,7 @@ from .columns import (
 )
 from .kernels_arithmetic import extremes, inside
 from .kernels_host import settled
-from .kernels_print import MICROS_A_DAY, in_days
+from .kernels_print import MICROS_A_DAY, in_days, in_four_digit_years
 from .table import device_type
 from .values import Constant, Scope, Value, as_column, binary, integers
 
@@ -199,7 +199,7 @@ def date_diff(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
     """Boundaries of the unit between two timestamps."""
     unit = _unit(call)
     first, last = (_place(as_column(a, scope.rows), unit) for a in args[1:])
-    return binary(last, first, Op.SUB, INT64)
+    return _difference(last, first, scope)
 
 
 def _place(column: plc.Column, unit: str) -> plc.Column:
@@ -221,7 +221,22 @@ def date_sub(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
     """Whole units of a fixed length between two timestamps."""
     first, last = (as_column(integers(as_column(a, scope.rows)), scope.rows) for a in args[1:])
     length = Constant(_LENGTHS[_unit(call)], INT64)
-    return binary(binary(last, first, Op.SUB, INT64), length, Op.DIV, INT64)
+    return binary(_difference(last, first, scope), length, Op.DIV, INT64)
+
+
+def _difference(last: plc.Column, first: plc.Column, scope: Scope) -> plc.Column:
+    """Return the difference of two columns; raises `OutOfRange` where it leaves 64 bits, and so has the other sign."""
+    found = binary(last, first, Op.SUB, INT64)
+    (low, high), (other_low, other_high) = extremes(last), extremes(first)
+    if not inside((low - other_high, high - other_low), _INT64_RANGE):
+        apart = binary(last, first, Op.BITWISE_XOR, INT64)
+        turned = binary(last, found, Op.BITWISE_XOR, INT64)
+        both = binary(apart, turned, Op.BITWISE_AND, INT64)
+        if scope.any(binary(both, Constant(0, INT64), Op.LESS, BOOL)):
+            raise OutOfRange(
+                "The difference of these timestamps does not fit 64 bits of microseconds."
+            )
+    return found
 
 
 def last_day(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
@@ -230,26 +245,29 @@ def last_day(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
 
 
 def add_interval(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
-    """Months first, clipped to the month's end, then days and microseconds."""
+    """Months first, clipped to the month's end, then days and microseconds; the host does what may leave the calendar."""
     interval = _interval(call)
     column = as_column(args[0], scope.rows)
     turn = 1 if call.function == "add_interval" else -1
+    moved = column
     if interval.months:
         months = scalar(turn * interval.months, INT32)
-        column = plc.datetime.add_calendrical_months(column, months)
+        moved = plc.datetime.add_calendrical_months(column, months)
     micros = turn * (interval.days * MICROS_A_DAY + interval.micros)
-    if not micros:
-        return column
+    if micros:
+        sums = binary(integers(moved), Constant(micros, INT64), Op.ADD, INT64)
+        moved = reinterpret(sums, MICROS)
     low, high = extremes(column)
-    if not inside((low + micros, high + micros), _INT64_RANGE):
-        limit = _INT64_RANGE[1] - micros if micros > 0 else _INT64_RANGE[0] - micros
-        beyond = Op.GREATER if micros > 0 else Op.LESS
-        if scope.any(binary(integers(column), Constant(limit, INT64), beyond, BOOL)):
-            raise OutOfRange(
-                "Date and time not in timestamp range: use dates between 290308 BC and 294247 AD."
-            )
-    moved = binary(integers(column), Constant(micros, INT64), Op.ADD, INT64)
-    return reinterpret(moved, MICROS)
+    reach = _reach(interval)
+    if inside((low - reach, high + reach), _INT64_RANGE):
+        return moved
+    return settled(call, scope, column, moved, in_four_digit_years(column))
+
+
+def _reach(interval: Interval) -> int:
+    """Return the most microseconds by which an interval moves a timestamp."""
+    days = (abs(interval.months) + 1) * 31 + abs(interval.days)
+    return days * MICROS_A_DAY + abs(interval.micros)
 
 
 def add_days(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
@@ -290,6 +308,14 @@ def _part_refusal(call: Call) -> str | None:
     return None
 
 
+def _shift_refusal(call: Call) -> str | None:
+    """Refuse what may move even a year of four digits out of the calendar."""
+    literal = call.args[1]
+    if not isinstance(literal, Literal) or not isinstance(literal.value, Interval):
+        return None
+    return None if _reach(literal.value) < 1 << 62 else f"{call.function}() by so much"
+
+
 def _unit_refusal(units: tuple[str, ...]) -> Any:
     def check(call: Call) -> str | None:
         known = isinstance(call.args[0], Literal) and _unit(call) in (*_LENGTHS, *units)
@@ -320,6 +346,8 @@ REFUSALS = {
         (*_COMPONENTS, *_YEARS, "quarter", "decade", "epoch", "millisecond", "microsecond"),
         _part_refusal,
     ),
+    "add_interval": _shift_refusal,
+    "sub_interval": _shift_refusal,
     "date_sub": _unit_refusal(()),
     "date_trunc": _unit_refusal(_TRUNCATED),
     "date_diff": _unit_refusal(_COUNTED),
