@@ -25,7 +25,8 @@ def _integers(bits: int, signed: bool) -> tuple[int, ...]:
     return (low, *(v for v in dict.fromkeys(inside) if low < v < high), high)
 
 
-def _decimals(precision: int, scale: int) -> tuple[Decimal, ...]:
+def decimals(precision: int, scale: int) -> tuple[Decimal, ...]:
+    """Return the ends of a decimal type, and what is around 0 and 1."""
     high = 10**precision - 1
     unscaled = (
         -high,
@@ -139,13 +140,13 @@ POOL: dict[str, Extremes] = {
         Extremes("usmallint", pa.uint16(), _integers(16, False)),
         Extremes("uinteger", pa.uint32(), _integers(32, False)),
         Extremes("ubigint", pa.uint64(), _integers(64, False)),
-        Extremes("decimal(4,1)", pa.decimal128(4, 1), _decimals(4, 1)),
-        Extremes("decimal(9,2)", pa.decimal128(9, 2), _decimals(9, 2)),
-        Extremes("decimal(18,3)", pa.decimal128(18, 3), _decimals(18, 3)),
-        Extremes("decimal(18,0)", pa.decimal128(18, 0), _decimals(18, 0)),
-        Extremes("decimal(38,0)", pa.decimal128(38, 0), _decimals(38, 0)),
-        Extremes("decimal(38,10)", pa.decimal128(38, 10), _decimals(38, 10)),
-        Extremes("decimal(38,38)", pa.decimal128(38, 38), _decimals(38, 38)),
+        Extremes("decimal(4,1)", pa.decimal128(4, 1), decimals(4, 1)),
+        Extremes("decimal(9,2)", pa.decimal128(9, 2), decimals(9, 2)),
+        Extremes("decimal(18,3)", pa.decimal128(18, 3), decimals(18, 3)),
+        Extremes("decimal(18,0)", pa.decimal128(18, 0), decimals(18, 0)),
+        Extremes("decimal(38,0)", pa.decimal128(38, 0), decimals(38, 0)),
+        Extremes("decimal(38,10)", pa.decimal128(38, 10), decimals(38, 10)),
+        Extremes("decimal(38,38)", pa.decimal128(38, 38), decimals(38, 38)),
         Extremes("float", pa.float32(), SINGLES),
         Extremes("double", pa.float64(), FLOATS),
         Extremes("varchar", pa.string(), TEXTS),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
-from decimal import Decimal
 from typing import Any
 
 import duckdb
@@ -11,45 +9,20 @@ import pyarrow as pa
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
+from tests.extremes import POOL, decimals
 from tests.operators.evaluated import assert_rows
 
-INTEGERS = [0, 1, -1, 2, 7, -13, 100, 2**31 - 1, -(2**31), 2**62, 2**63 - 1, -(2**63)]
-FLOATS = [0.0, -0.0, 0.5, -1.5, 2.5, 1e300, 5e-324, float("nan"), float("inf"), float("-inf")]
-DECIMALS = list(
-    map(Decimal, ("0.00", "0.01", "-0.01", "2.50", "-7.35", "9999999.99", "-9999999.99"))
-)
-WIDE = list(
-    map(
-        Decimal,
-        (
-            "0",
-            "0.0001",
-            "-2.5",
-            "12345678901234567890.1234",
-            "-999999999999999999999999999999.9999",
-        ),
-    )
-)
-TEXTS = ["", "a", "ab", "Abc", "1", "-2.5", "héé", "2020-01-31", " x ", "%"]
-DATES = [
-    date(1969, 12, 31),
-    date(1970, 1, 1),
-    date(2020, 2, 29),
-    date(2020, 1, 31),
-    date(1900, 2, 28),
-    date(1, 1, 1),
-]
-MOMENTS = [
-    datetime(1969, 12, 31, 23, 59, 59, 999999),
-    datetime(2020, 2, 29, 12, 30),
-    datetime(2000, 1, 1),
-]
+# Few everyday values beside the extremes of the shared pool.
+INTEGERS = [0, 1, 2, 7, -13, 100, *POOL["bigint"].values]
+DATES = [-1, 0, 18292, 18321, -25509, *POOL["date"].values]
+MOMENTS = [-1, 1_582_979_400_000_000, 946_684_800_000_000, *POOL["timestamp"].values]
+TEXTS = ["", "a", "ab", "1", "-2.5", "2020-01-31", " x ", *POOL["varchar"].values]
 COLUMNS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "i": (pa.int64(), INTEGERS),
-    "j": (pa.int32(), INTEGERS[:9]),
-    "f": (pa.float64(), FLOATS),
-    "d": (pa.decimal128(9, 2), DECIMALS),
-    "w": (pa.decimal128(38, 4), WIDE),
+    "j": (pa.int32(), list(POOL["integer"].values)),
+    "f": (pa.float64(), [0.5, -1.5, *POOL["double"].values]),
+    "d": (pa.decimal128(9, 2), list(POOL["decimal(9,2)"].values)),
+    "w": (pa.decimal128(38, 4), list(decimals(38, 4))),
     "s": (pa.string(), TEXTS),
     "r": (pa.string(), TEXTS),
     "t": (pa.date32(), DATES),
