@@ -13,6 +13,7 @@ from cuda.core import Device, Kernel, LaunchConfig, ObjectCode, Stream, launch
 
 from ...codegen.handwritten.column_kernels import SIGNATURES, column_kernel
 from ...codegen.targets.kernel_files import warn_without
+from ...errors import Interrupted
 from ..context import Context
 from .launch import architecture
 
@@ -77,6 +78,8 @@ def _compiled(directory: Path, names: tuple[str, ...]) -> bool:
     try:
         for name in names:
             column_kernel(name, directory, architecture()).machine_code()
+    except Interrupted:
+        raise
     except Exception as error:  # whatever a compiler that is not there or a full disk may raise
         warn_without(name, error)
         return False

@@ -20,6 +20,7 @@ from rmm.pylibrmm.device_buffer import DeviceBuffer
 from ...codegen.handwritten import row_kernels as kernels
 from ...codegen.handwritten.row_kernels import WORD, Job
 from ...codegen.targets.kernel_files import warn_without
+from ...errors import Interrupted
 from ...plan.expr import Column
 from . import launch
 from .buffers import exchanged
@@ -322,7 +323,12 @@ def _code(name: str = kernels.NAME) -> bytes | None:
         if fuse == "auto" and not file.is_compiled:
             threading.Thread(target=_compile, args=(file, found), daemon=True).start()
         else:
-            _compile(file, found)
+            try:
+                _compile(file, found)
+            except (Interrupted, KeyboardInterrupt):
+                with _lock:
+                    _codes.pop((directory, name), None)  # another query asks again
+                raise
     if found.done() and found.exception() is None:
         _made[directory, name] = found.result()
     if fuse == "auto" and not found.done():
@@ -334,6 +340,9 @@ def _compile(file: Any, found: Future[bytes]) -> None:
     try:
         code, _ = file.machine_code()
         found.set_result(code)
+    except (Interrupted, KeyboardInterrupt) as stopped:
+        found.set_exception(stopped)  # who waits for it goes on without
+        raise
     except Exception as error:  # whatever a compiler that is not there or a full disk may raise
         found.set_exception(error)
         warn_without(file.name, error)

@@ -18,6 +18,7 @@ from rmm.pylibrmm.device_buffer import DeviceBuffer
 from ...codegen.handwritten import like, like_source
 from ...codegen.handwritten.like import Shape
 from ...codegen.targets.kernel_files import KernelFile, kernel_file, warn_without
+from ...errors import Interrupted
 from ...plan.patterns import Literals
 from .columns import BOOL
 from .device import kernel_files
@@ -127,7 +128,12 @@ def _kernel(shape: Shape) -> Kernel | None:
         if fuse == "auto" and not file.is_compiled:
             threading.Thread(target=_load, args=(file, found), daemon=True).start()
         else:
-            _load(file, found)
+            try:
+                _load(file, found)
+            except (Interrupted, KeyboardInterrupt):
+                with _lock:
+                    _kernels.pop(shape, None)  # another query asks again
+                raise
     if fuse == "auto" and not found.done():
         return None
     return found.result() if found.exception() is None else None
@@ -138,6 +144,9 @@ def _load(file: KernelFile, found: Future[Kernel]) -> None:
         code, _ = file.machine_code()
         Device().set_current()
         found.set_result(ObjectCode.from_cubin(code).get_kernel(file.name))
+    except (Interrupted, KeyboardInterrupt) as stopped:
+        found.set_exception(stopped)  # who waits for it goes on without
+        raise
     except Exception as error:
         found.set_exception(error)
         warn_without(file.name, error)
