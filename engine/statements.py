@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from .catalog import View
-from .errors import CatalogError, InvalidQuery
+from .errors import CatalogError, InvalidQuery, printable
 from .plan.statements import (
     CreateTable,
     CreateView,
@@ -143,7 +143,7 @@ def _explain(connection: Connection, statement: Explain) -> Answer:
 
     text = explain(connection, statement.query.plan, "analyze" if statement.analyze else "physical")
     key = "analyzed_plan" if statement.analyze else "physical_plan"
-    return Answer(_table(EXPLANATION, [(key, text)]))
+    return Answer(_table(EXPLANATION, [(key, printable(text))]))
 
 
 def _table(columns: Columns, rows: Sequence[tuple[object, ...]]) -> pa.Table:

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..errors import printable
 from ..plan.types import DIGITS, INTEGER_BITS, DataType, Kind
 from .cache import CachedColumn, ColumnCache
 from .encodings import Dictionary, EncodedColumn, Narrow
@@ -52,7 +53,7 @@ class CachedColumnsTable(MemoryTable):
 
     def __init__(self, name: str, cache: ColumnCache, names: Names) -> None:
         self._cache, self._names = cache, names
-        known = names()
+        known = {identity: printable(name) for identity, name in names().items()}
         rows = [_row(known[c.source], c) for c in cache.stats() if c.source in known]
         rows.sort(key=lambda row: (row["table_name"], row["column_name"], row["device"]))
         super().__init__(name, pa.Table.from_pylist(rows, SCHEMA))

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..errors import DataError, InvalidQuery, UnknownName, nearest, shown
+from ..errors import DataError, InvalidQuery, UnknownName, nearest, printable, shown
 from ..plan.expr import Column, Expr, Value
 from ..plan.physical import RowGroups
 from ..plan.statistics import ColumnStatistics, TableStatistics
@@ -378,4 +378,10 @@ def _constants(paths: Sequence[str], options: Mapping[str, object]) -> list[File
         name = wanted if isinstance(wanted, str) else "filename"
         values: tuple[Value, ...] = tuple(paths)
         found.append(FileConstant(name, VARCHAR, values))
+    for constant in found:
+        for value in constant.values:
+            if isinstance(value, str) and printable(value) != value:
+                raise DataError(
+                    f'The path "{value}" is not UTF-8, so that it gives no value of the column "{constant.name}": rename it.'
+                )
     return found

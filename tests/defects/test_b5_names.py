@@ -14,7 +14,7 @@ import pytest
 
 import fuseline
 from fuseline import col, lit
-from fuseline.errors import FuselineError, InvalidQuery, OutOfRange, UnknownName
+from fuseline.errors import DataError, FuselineError, InvalidQuery, OutOfRange, UnknownName
 from tests.compare import assert_same_as_duckdb
 from tests.marks import assert_marks
 
@@ -133,14 +133,21 @@ def test_names_that_are_no_text(connection: Any) -> None:
 
 
 def test_a_file_whose_name_is_no_utf8(tmp_path: Path, connection: Any) -> None:
-    path = str(tmp_path) + "/x\udcff.parquet"
     pq.write_table(pa.table({"a": [1]}), tmp_path / "x.parquet")
+    path = Path(f"{tmp_path}/x\udcff.parquet")
     (tmp_path / "x.parquet").rename(path)
-    try:
-        rows = connection.read_parquet(path).fetchall()
-    except FuselineError as error:
-        rows = error
-    assert rows == [(1,)] or "parquet" in str(rows)
+    assert connection.read_parquet(path).fetchall() == [(1,)]
+    query = f"select a from '{tmp_path}/*.parquet'"
+    assert connection.sql(query).fetchall() == [(1,)]
+    assert "\ufffd.parquet" in str(connection.sql(f"explain analyze {query}").fetchall())
+    assert "\ufffd.parquet" in str(connection.sql("from fuseline_columns()").fetchall())
+    with pytest.raises(DataError, match="is not UTF-8"):
+        connection.read_parquet(path, filename=True)
+    hive = tmp_path / "h" / "k=\udcfe"
+    hive.mkdir(parents=True)
+    path.rename(hive / "z.parquet")
+    with pytest.raises(DataError, match=r'not UTF-8.*column "k"'):
+        connection.read_parquet(tmp_path / "h", hive_partitioning=True)
 
 
 def test_bytes_that_are_no_utf8_do_not_end_the_shell() -> None:
