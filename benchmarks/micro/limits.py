@@ -16,6 +16,7 @@ import statistics
 import tempfile
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -76,11 +77,13 @@ def _duckdb(settings: dict[str, str], tables: dict[str, str], query: str, runs: 
     import duckdb
 
     connection = duckdb.connect()
+    connection.execute("set enable_progress_bar = false")
     if "memory_limit" in settings:
         connection.execute(f"set memory_limit = '{settings['memory_limit']}'")
         connection.execute(f"set temp_directory = '{tempfile.gettempdir()}'")
     for name, path in tables.items():
         connection.execute(f"create view {name} as from read_parquet('{path}')")
+    warnings.filterwarnings("ignore", "Arrow output on a DB-API result")
     connection.execute(SMALL).fetchall()
     small = peak()
     times = []

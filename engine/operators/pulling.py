@@ -31,6 +31,7 @@ FIRST_ROWS = 1 << 14  # of a source's first piece; each has twice the rows of th
 MOST_ROWS = 1 << 20  # of any piece, and of the pairs that a nested loop makes at a time
 LEAST_ROWS = 1 << 10  # of a piece, however little room there is
 PIECES_IN_ROOM = 32
+MOST_ROWS_GPU, PIECES_IN_ROOM_GPU = 1 << 24, 12
 BYTES_A_VALUE = 16  # about
 REASON = "its rows are made a piece at a time, until the limit above is reached"
 
@@ -293,7 +294,11 @@ class Pull:
     def piece_rows(self, node: p.Physical, size: int = 0) -> int:
         """Return how many rows of a node, of `size` bytes each or about, a piece may have."""
         row = max(size, BYTES_A_VALUE * max(1, len(node.columns)))
-        return max(LEAST_ROWS, min(MOST_ROWS, self.room(node.device) // PIECES_IN_ROOM // row))
+        if node.device == "gpu":  # which takes 40 ms to read a row group, and as long for several
+            most, pieces = MOST_ROWS_GPU, PIECES_IN_ROOM_GPU
+        else:
+            most, pieces = MOST_ROWS, PIECES_IN_ROOM
+        return max(LEAST_ROWS, min(most, self.room(node.device) // pieces // row))
 
     def room(self, device: p.Device) -> int:
         """Return how many bytes more a query may hold on a device."""

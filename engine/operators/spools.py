@@ -11,13 +11,15 @@ import pyarrow as pa
 from ..errors import MemoryLimitError
 from ..plan import physical as p
 from ..plan.expr import Column
-from .spilling import PARTS, SHARE_OF_ROOM, SpilledRows, end_of, spilled_text
+from .spilling import PARTS, SpilledRows, end_of, spilled_text
 
 if TYPE_CHECKING:
     from .pulling import Pull
 
 # Of the room that is left, what one operator's rows may take before they leave memory
 SHARE_IN_MEMORY = 8
+# Of the room, what the rows of parts may take that are worked on at a time; keys, orders and results take several times as much
+SHARE_OF_PARTS = 16
 
 
 class Spool:
@@ -133,7 +135,7 @@ def in_parts(
         groups, first, most = 0, 0, sum(sizes)
         while first < PARTS:
             pull.context.check()
-            last = end_of(sizes, first, min(most, pull.room(node.device) // SHARE_OF_ROOM))
+            last = end_of(sizes, first, min(most, pull.room(node.device) // SHARE_OF_PARTS))
             results = _worked(pull, spools, (first, last), work, more)
             try:
                 made = next(results)

@@ -96,7 +96,8 @@ class Groups:
         count = int(np.count_nonzero(present))
         if count == self.count:
             return self, self.first_rows()
-        numbers = np.cumsum(present, dtype=np.int32 if count < 1 << 31 else np.int64) - 1
+        numbers: Ints = np.cumsum(present, dtype=np.int32 if count < 1 << 31 else np.int64)
+        np.subtract(numbers, 1, out=numbers)
         codes = np.empty(self.rows, np.int64)
 
         def chunk(start: int, stop: int) -> None:

@@ -32,6 +32,7 @@ PACKED_LIMIT = 1 << 62
 SMALL_DOMAIN = (
     1 << 16
 )  # slots of a direct-address array that are worth it however few rows there are
+GROUP_SLOTS = 8  # a row; more would take more memory than hashing, and as long
 DETERMINED_ROWS = 8  # with more rows a group, a key that follows from the others is unlikely
 SIGN_BIT = np.int64(-(1 << 63))
 DAY_MICROS = 86_400_000_000
@@ -115,7 +116,8 @@ def group_codes(arrays: Sequence[pa.Array]) -> tuple[Ints, int]:
         if size * DETERMINED_ROWS > length and _determined(array, packed, size):
             continue
         packed, size = _append(packed, size, *_with_null(dictionary_image(array)[0]))
-    return (packed, size) if size <= slots(length) else renumber(packed)
+    # Unlike an index, groups touch all slots of what numbers those that occur
+    return (packed, size) if size <= max(SMALL_DOMAIN, GROUP_SLOTS * length) else renumber(packed)
 
 
 def _determined(array: pa.Array, codes: Ints, size: int) -> bool:
