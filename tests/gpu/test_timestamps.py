@@ -41,3 +41,40 @@ def test_nanoseconds_are_refused_or_whole(tmp_path: Path, in_parquet: bool) -> N
                 continue
             with pytest.raises(DataError, match="nanoseconds"):
                 connection.sql("select count(distinct t) from p").fetchall()
+
+
+FAR = [2**63 - 2, -9_223_372_022_400_000_000, 0, 1_700_000_000_000_000, None]
+SHIFTS = (
+    "interval 1 month",
+    "interval '-13 months 40 days'",
+    "interval 1 day",
+    "interval '1 microsecond'",
+)
+
+
+@pytest.mark.parametrize("shift", [*SHIFTS, "interval '200000 years'", "interval '3000000 hours'"])
+@pytest.mark.parametrize("rows", ["x < 5", "x in (3, 4, 5)"])
+def test_shifts_near_the_ends_of_the_calendar_are_the_cpus(shift: str, rows: str) -> None:
+    """The same values, or an error on both."""
+    table = pa.table({"t": pa.array(FAR, pa.timestamp("us")), "x": [1, 2, 3, 4, 5]})
+    found = []
+    for device in ("cpu", "gpu"):
+        with fuseline.connect(device=device) as connection:
+            connection.register("p", table)
+            try:
+                query = f"select x, t + {shift} as u from p where {rows} order by x"
+                found.append(connection.sql(query).fetchall())
+            except fuseline.errors.OutOfRange:
+                found.append("out of range")
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("call", ["date_sub('hour', t, u)", "date_diff('microsecond', t, u)"])
+def test_differences_that_leave_64_bits_are_refused(call: str) -> None:
+    table = pa.table(
+        {n: pa.array(v, pa.timestamp("us")) for n, v in (("t", FAR[:1]), ("u", FAR[1:2]))}
+    )
+    with fuseline.connect(device="gpu") as connection:
+        connection.register("p", table)
+        with pytest.raises(fuseline.errors.OutOfRange):
+            connection.sql(f"select {call} from p").fetchall()
