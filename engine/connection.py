@@ -12,6 +12,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from .catalog import Catalog, file_paths
+from .deep import deeply_for
 from .errors import ConnectionClosed, FuselineError, InvalidQuery
 from .fence import fenced
 from .import_ahead import import_ahead
@@ -253,7 +254,7 @@ class Connection:
         answer: Prepared | Answer | None = self._runner.plans.find_text(text, params)
         if not isinstance(answer, Prepared) or answer.stale_tables():
             with self._runner.stoppable() as stop:
-                answer = self._bind(text, params, stop)
+                answer = deeply_for(text, partial(self._bind, text, params, stop))
         if isinstance(answer, Prepared):
             answer.spent = time.perf_counter() - start
         return answer

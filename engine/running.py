@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from .backends import cache_limits, check_placement, load_backends, resolve_device, table_scan
 from .catalog import Catalog
+from .deep import retried_deeply
 from .errors import DataError, FuselineError
 from .operators.context import Context
 from .plan.logical import Logical
@@ -53,6 +54,9 @@ class QueryRunner:
         """Run a plan; where `key` is prepared already, that is run."""
         start = time.perf_counter()
         prepared = self._prepared(plan, key)
+        return retried_deeply(lambda: self._run(prepared, timed, start))
+
+    def _run(self, prepared: Prepared, timed: bool, start: float) -> Result:
         with self._query(prepared.text) as context:
             try:
                 return self._executed(prepared, context, timed, start)
@@ -67,7 +71,7 @@ class QueryRunner:
         with self.stoppable():
             prepared = self._prepared(plan, None)
             self._refresh(prepared)
-            return self._plan(prepared.plan, observer)
+            return retried_deeply(lambda: self._plan(prepared.plan, observer))
 
     def load(self, plan: Logical) -> None:
         """Bring a table's columns into the column cache; raises `InvalidQuery` for a plan that is more than that."""

@@ -17,6 +17,8 @@ from .scope import Relation, Scope, refusal
 from .spans import span_of
 from .unread import use, use_all
 
+LONG_NAME = 300  # characters
+
 
 @dataclass(frozen=True, slots=True)
 class SelectItem:
@@ -76,7 +78,19 @@ def _unnamed(node: exp.Expr, scope: Scope) -> SelectItem:
         return SelectItem(name or inner.name, node)
     if text is None:
         return SelectItem(node.sql("duckdb"), node)
+    if len(text.text) > LONG_NAME and _is_operand(node):
+        return SelectItem(
+            "subquery", node
+        )  # nested ones would read the innermost text once a level
     return SelectItem(result_name(text.text, text.first_parameter), node)
+
+
+def _is_operand(item: exp.Expr) -> bool:
+    """Whether the query of an item is an operand, so that nobody sees the item's name."""
+    query = item.parent.parent if item.parent is not None else None
+    return isinstance(query, exp.Subquery) and isinstance(
+        query.parent, exp.Condition | exp.Select | exp.Alias
+    )
 
 
 def _table_named(node: exp.Column, scope: Scope) -> Relation:

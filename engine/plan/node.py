@@ -6,6 +6,7 @@ Nodes are frozen dataclasses.  A class names the fields that hold its children (
 
 from __future__ import annotations
 
+import dataclasses
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
@@ -34,17 +35,32 @@ class Once(Generic[T]):
         return found
 
 
+def hash_once(node: Any) -> int:
+    """The hash of a node's type and compared fields, worked out once: a tree's takes a look at each of its nodes, not one a level."""
+    known: int | None = node.__dict__.get("_hash")
+    if known is None:
+        values = [getattr(node, f.name) for f in dataclasses.fields(node) if f.compare]
+        known = node.__dict__["_hash"] = hash((type(node), *values))
+    return known
+
+
 class Node:
     """A tree node: a frozen dataclass whose fields in `CHILDREN` hold nodes of the same family."""
 
     __slots__ = ()
     CHILDREN: ClassVar[tuple[str, ...]] = ()
-    WORKED_OUT: ClassVar[tuple[str, ...]] = ("children",)  # names of `Once` properties
+    WORKED_OUT: ClassVar[tuple[str, ...]] = ("children", "_hash")  # what is no field but kept
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         own = tuple(name for name, value in vars(cls).items() if isinstance(value, Once))
         cls.WORKED_OUT = (*cls.WORKED_OUT, *own)
+        # Which a dataclass keeps
+        cls.__hash__ = hash_once  # type: ignore[method-assign, assignment]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields alone: hashes of text differ from process to process."""
+        return {k: v for k, v in self.__dict__.items() if k not in self.WORKED_OUT}
 
     @Once
     def children(self) -> tuple[Self, ...]:
