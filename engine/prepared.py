@@ -24,7 +24,8 @@ KEPT_PLANS = 512
 class Prepared:
     """A bound query; `schedule` has its physical plan under `settings`, once it has run.
 
-    `plan` is `source` with the tables as their files are now, `files` those of its tables that have any.  `spent` holds the seconds that looking it up or binding
+    `plan` is `source` with the tables as their files are now, `files` those of its tables that have any,
+    `passing` those that serve one run.  `spent` holds the seconds that looking it up or binding
     took, until a run takes them into its profile.
     """
 
@@ -34,6 +35,7 @@ class Prepared:
     schedule: Schedule | None = None
     settings: Settings | None = None
     files: tuple[Any, ...] = ()
+    passing: tuple[Any, ...] = ()
     spent: float = 0.0
 
     def __post_init__(self) -> None:
@@ -51,6 +53,7 @@ class Prepared:
     def _read(self, plan: Logical) -> None:
         self.plan = plan
         self.files = tuple(t for t in tables_of(plan) if hasattr(t, "is_current"))
+        self.passing = tuple(t for t in self.files if not getattr(t, "settled", True))
 
     def take_spent(self) -> float:
         spent, self.spent = self.spent, 0.0

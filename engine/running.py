@@ -65,6 +65,9 @@ class QueryRunner:
                     raise
                 # A file has been written while it was read: nothing of that was kept
                 return self._executed(prepared, context, timed, start)
+            finally:
+                for table in prepared.passing:
+                    self.forget(table)
 
     def physical(self, plan: Logical, observer: Observer | None) -> Physical:
         """Return the placed physical plan of a query; `observer` gets each step that changed something."""

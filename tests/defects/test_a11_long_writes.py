@@ -85,6 +85,19 @@ def test_a_mix_is_not_kept(
     write.close()
 
 
+def test_columns_that_serve_one_query_leave_the_cache(
+    connection: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settled, "SECONDS", 1e9)
+    path = tmp_path / "t.parquet"
+    path.write_bytes(version(1))
+    frame = connection.sql(QUERY.format(path))
+    for _ in range(3):
+        assert frame.fetchall() == answer(1)
+        assert connection.sql(QUERY.format(path)).fetchall() == answer(1)
+        assert connection.cache.stats() == []
+
+
 def read(connection: Any, path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     """How many times a query that asks again opens the file."""
     from fuseline.operators.cpu import scan
