@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..groups.grouping import Grouping
-from ..loop import Name, Statement, Term
+from ..loop import Machine, Name, Statement, Term
 from ..steps import Program
 from ..values import Input
 from .compiler import Signature
@@ -129,8 +129,15 @@ def signature(program: Program) -> Signature:
         return [*found, ("selected", "[bool_]")]
     if hashed(program):
         found += [("keys", "[int64]"), ("state", "[int64]")]
-    order = "F" if is_wide(program) else "C"
-    return [*found, ("out_i", f"[int64:{order}]"), ("out_f", f"[float64:{order}]")]
+    floats = sum(a.machine is Machine.F64 for a in program.accumulators)
+    rows = {"out_i": len(program.accumulators) - floats, "out_f": floats}
+    # A single row is laid out both ways, and C is the way whose places take no multiplication
+    orders = {n: "F" if is_wide(program) and count > 1 else "C" for n, count in rows.items()}
+    return [
+        *found,
+        ("out_i", f"[int64:{orders['out_i']}]"),
+        ("out_f", f"[float64:{orders['out_f']}]"),
+    ]
 
 
 def _code_type(source: Input) -> str:
