@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -37,7 +36,7 @@ class QueryRunner:
         self.backends = load_backends(self.device, settings)
         self.cache = ColumnCache(cache_limits(self.device, settings))
         self.plans = PlanCache(catalog)
-        self._running: Counter[Stop] = Counter()
+        self._running: set[Stop] = set()
         catalog.restrict(Rules.of(settings.external_access, settings.allowed_paths))
         self._lock = threading.RLock()
 
@@ -95,19 +94,21 @@ class QueryRunner:
     def stoppable(self) -> Iterator[Stop]:
         """Let `interrupt`, the time limit and Ctrl-C stop the work inside, together with the work that it is part of."""
         outer = current()
+        if outer is not None and outer in self._running:
+            yield outer
+            return
         stop = outer or Stop(self.settings.statement_timeout)
         with self._lock:
-            self._running[stop] += 1
+            self._running.add(stop)
         try:
             if outer is not None:
                 yield stop
-                return
-            with stoppable(stop):
-                yield stop
+            else:
+                with stoppable(stop):
+                    yield stop
         finally:
             with self._lock:
-                self._running[stop] -= 1
-                self._running += Counter()  # without those that have ended
+                self._running.discard(stop)
 
     def forget(self, entry: object) -> None:
         """Drop the cached columns of a table that left the catalog; another entry, or None, has none."""
