@@ -10,15 +10,23 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-NAN = float("nan")
+from tests.extremes import POOL
+
+
+def ends(data_type: str) -> tuple[Any, ...]:
+    """The first, the last and the last but one of the shared pool of a type: its ends, and NaN of floats."""
+    values = POOL[data_type].values
+    return values[0], values[-2], values[-1]
+
+
 # Columns that are joined, with values of which many are equal
 KEYS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "k": (pa.int64(), [0, 1, 2, 3, 5, 8]),
-    "n": (pa.int32(), [-3, 0, 1, 2, 3, 100_000]),
-    "big": (pa.int64(), [0, 1, 2**62, -(2**63), 2**63 - 1, 10**12]),
-    "s": (pa.string(), ["", "a", "b", "ab", "é"]),
-    "c": (pa.decimal128(9, 2), [Decimal(x) for x in ("0", "1", "2", "-1.50", "9999999.99")]),
-    "f": (pa.float64(), [0.0, -0.0, 1.0, 2.0, -2.25, NAN, float("inf")]),
+    "n": (pa.int32(), [-3, 0, 1, 2, 3, 100_000, *ends("integer")]),
+    "big": (pa.int64(), [0, 1, 2**62, 10**12, *ends("bigint")]),
+    "s": (pa.string(), ["", "a", "b", "ab", "é", "日本語", "😀x"]),
+    "c": (pa.decimal128(9, 2), [*map(Decimal, ("0", "1", "2", "-1.50")), *ends("decimal(9,2)")]),
+    "f": (pa.float64(), [0.0, -0.0, 1.0, 2.0, -2.25, *ends("double")]),
     "b": (pa.bool_(), [True, False]),
 }
 # Columns that are added and compared: small, so that no sum overflows
