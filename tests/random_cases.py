@@ -31,6 +31,7 @@ from tests.random_shapes import filled, shape, tables
 REFUSALS = (errors.Unsupported, errors.TypeMismatch, errors.InvalidQuery, errors.UnknownName, errors.ParseError)  # fmt: skip
 LIMITS = (
     "Interval value out of range",
+    "An interval of more than 292 years",
     "has 39 digits",
     "bytes of text",
     "Overflow in addition of DECIMAL(38",
