@@ -181,6 +181,8 @@ def _within_group(
             place,
         )
     key = _sort_key(order.expressions[0], scope)
+    if name == "mode" and args:
+        raise InvalidQuery("mode() WITHIN GROUP takes no arguments.", place)
     if name == "mode":
         return name, [key.expr], (key,)
     fraction = args[0]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from fuseline.errors import InvalidQuery, Span, Unsupported
+from fuseline.errors import InvalidQuery, ParseError, Span, Unsupported
 from fuseline.plan import infer
 from fuseline.plan.expr import Column, ColumnRef, Expr, conjunction, new_column
 from fuseline.plan.logical import Item, Join, JoinKind, Project, Scan, Values, free_columns
@@ -122,6 +122,13 @@ def _bind_join(
     left: Source, join: exp.Join, right: Source, before: Source | None, scope: Scope
 ) -> Source:
     method, kind = join.method.upper(), _kind(join)
+    conditions = [key for key in ("on", "using") if join.args.get(key)]
+    if (join.kind.upper() == "CROSS" and (conditions or join.side)) or (
+        method == "NATURAL" and conditions
+    ):
+        raise ParseError(
+            "Syntax error: CROSS and NATURAL joins take neither ON nor USING.", span_of(join)
+        )
     if method in ("POSITIONAL", "ASOF"):
         raise Unsupported(f"{method} JOIN is not supported.", span_of(join.this))
     _check_lateral(left, right, kind, join)

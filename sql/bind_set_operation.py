@@ -6,7 +6,7 @@ from typing import Literal as OneOf
 
 from sqlglot import exp
 
-from fuseline.errors import InvalidQuery, TypeMismatch, Unsupported
+from fuseline.errors import InvalidQuery, ParseError, TypeMismatch, Unsupported
 from fuseline.plan import infer
 from fuseline.plan.coercion import common_pair
 from fuseline.plan.expr import Column, ColumnRef, Expr, Literal, new_column
@@ -31,6 +31,11 @@ def bind_set_operation(node: exp.SetOperation, scope: Scope) -> tuple[Logical, d
     tree, which no later step finds deep.
     """
     chain, first = _chain(node)
+    if isinstance(first, exp.Select) and not _is_bare(first) and not first.args.get("with_"):
+        raise ParseError(
+            "Syntax error: ORDER BY and LIMIT of one side of a set operation need parentheses.",
+            span_of(node.expression),
+        )
     union = _Union(*_branch(first, scope))
     for operation in reversed(chain):
         use(operation)

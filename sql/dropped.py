@@ -56,6 +56,7 @@ _CALLED = RESERVED | frozenset(
         "values",
     ]
 )
+_FOREIGN = (TokenType.NULLSAFE_EQ, TokenType.RLIKE)  # <=> and RLIKE, which are MySQL's
 _CLOSING = (TokenType.COMMA, TokenType.R_PAREN)
 _NEVER_LAST = RESERVED - frozenset(
     [
@@ -138,7 +139,7 @@ def dropped(
             return _unknown_function(tokens[i - 1], piece)
         elif kind in _CLOSING and _is_dangling(tokens[i - 1], leaves):
             return _error(tokens[i - 1], piece)
-        elif kind is TokenType.NULLSAFE_EQ:  # <=>, MySQL's
+        elif kind in _FOREIGN:
             return _error(token, piece)
         elif kind in _CONSTANTS and before is not TokenType.NOT:  # a column may be NOT NULL
             leaves.constants -= 1
