@@ -1,12 +1,13 @@
 """sqlglot's parser of DuckDB's dialect, with DuckDB's ranks of operators, and the text of each item of a SELECT list.
 
 sqlglot takes `~a + 1` for `(~a) + 1`, `a || b << c` for `(a || b) << c` and `a ^@ b || c` for `a ^@ (b || c)`; and it reads
-`a < b < c`, which DuckDB refuses.
+`a < b < c`, which DuckDB refuses.  sqlglot's compiled build, the package sqlglotc, cannot be extended so: it is refused by name.
 """
 
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,7 +15,11 @@ from typing import ClassVar
 from sqlglot import Token, TokenType, exp
 from sqlglot.parsers.duckdb import DuckDBParser
 
-from fuseline.errors import ParseError, Span
+from fuseline.errors import ParseError, Span, Unsupported
+
+COMPILED = "Fuseline cannot use sqlglot's compiled build: pip uninstall sqlglotc."
+if str(sys.modules[DuckDBParser.__module__].__file__).endswith(".so"):
+    raise Unsupported(COMPILED)
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 _DISTINCT = (exp.NullSafeEQ, exp.NullSafeNEQ)
