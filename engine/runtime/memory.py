@@ -65,7 +65,7 @@ def out_of_memory(node: Physical, budget: MemoryBudget, error: MemoryError) -> M
         ", or run the query with device = 'cpu'" if node.device == "gpu" else ""
     )
     if budget.limit is not None:
-        remedy += "; or raise memory_limit"
+        remedy += "; or raise it with SET memory_limit"
     limit = "" if budget.limit is None else f" (memory_limit is {readable(budget.limit)})"
     return MemoryLimitError(
         f"{type(node).__name__} ran out of {place} memory while the query held "
