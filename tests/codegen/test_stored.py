@@ -299,13 +299,13 @@ def test_kernels_used_longest_ago_go(tmp_path: Path) -> None:
     place = Folder(tmp_path / "kernels")
     place.limit = 10_000
     for number in range(30):
-        place.show(f"q_{number}", "source")
+        place.show(f"q_{number}", "source" * 150)
         place.keep(f"q_{number}", KEY, bytes(900))
+        assert sum(path.stat().st_size for path in place.path.iterdir()) <= place.limit
         os.utime(place.path / f"q_{number}{CODE}", (number, number))
         if number > 2:
             assert place.load("q_2", KEY) is not None  # which makes it the one used last
     kept = {path.stem for path in place.path.iterdir()}
-    assert sum(path.stat().st_size for path in place.path.iterdir()) <= place.limit
     assert {"q_2", "q_29"} <= kept
     assert "q_0" not in kept
     assert {path.stem for path in place.path.glob("*.py")} == kept

@@ -89,7 +89,10 @@ class Folder:
             return
         try:
             make_folder(self.path)
-            write_file(path, source.encode("utf-8", "replace"))
+            content = source.encode("utf-8", "replace")
+            write_file(path, content)
+            with self._lock:  # the machine code, which comes next, makes room for both
+                self._size = None if self._size is None else self._size + len(content)
         except OSError as error:
             self._tell(error)
 
