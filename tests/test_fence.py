@@ -216,7 +216,6 @@ def test_with_debug_the_command_line_shows_the_traceback() -> None:
     [
         ("ValueError('planted')", "InternalError: Something"),
         ("MemoryError()", "MemoryLimitError: The host"),
-        ("RecursionError()", "InvalidQuery: The query is nested"),
     ],
 )
 def test_the_shell_goes_on(fault: str, printed: str) -> None:

@@ -71,7 +71,9 @@ def concat_rows(node: p.ConcatRows, inputs: tuple[Table, ...], context: Context)
 def _constants(cells: tuple[Expr, ...], data_type: DataType) -> pa.Array:
     if all(isinstance(cell, Literal) for cell in cells):
         values = [cell.value for cell in cells if isinstance(cell, Literal)]
-        if data_type.kind is not Kind.INTERVAL:  # whose values Arrow's type may not hold
+        if (
+            not values or data_type.kind is not Kind.INTERVAL
+        ):  # whose values Arrow's type may not hold
             return to_physical(pa.array(values, to_arrow(data_type)), data_type)
     one_row = Table({}, 1)
     return concat_arrays([evaluate(cell, one_row) for cell in cells])
