@@ -98,7 +98,7 @@ def test_groups_by_the_row_that_decides_the_keys(shop: Shop) -> None:
 def test_a_kernel_guards_filters_before_the_first_probe(shop: Shop) -> None:
     text = listing(made(shipping(shop), shop).main)
     assert text.splitlines()[-8:] == [
-        "  keep: bool_ = (l_date_code > c0)  # filter l_date > 1000",
+        "  keep: bool_ = (l_date_code > c0)  # filter l_date > constant",
         "  where keep:",
         "    orders_number: int32 = np.int32(np.int32(l_order_code + c1) - c2)  # number of o_key",
         "    orders_row: int32 = find_direct(orders_heads, orders_number)  # inner join orders",
