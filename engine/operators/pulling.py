@@ -23,7 +23,7 @@ from ..storage.cache import CacheKey, ColumnCache
 from . import breakers
 from .bodies import opened, probed
 from .context import Context
-from .room import host_memory
+from .room import available_memory
 from .spill_area import SpillArea
 from .spilling import Parting
 
@@ -244,6 +244,8 @@ class Pull:
                     size = self.backends[node.device].num_bytes(parts[-1])
                     held += size
                     self.hold(node, size)
+                    if len(parts) > 1:  # which are put together
+                        self.context.ask(node, held)
             return self.together(node, parts, node.columns)
         finally:
             self.hold(node, -held)
@@ -303,7 +305,7 @@ class Pull:
     def room(self, device: p.Device) -> int:
         """Return how many bytes more a query may hold on a device."""
         left = self.bytes_left(device)
-        return host_memory() // 2 if left is None else left
+        return available_memory() // 2 if left is None else left
 
 
 # All others run over tables, and their rows are cut afterwards

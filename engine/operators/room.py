@@ -26,6 +26,31 @@ def let_go() -> None:
     gc.collect()
 
 
+def available_memory() -> int:
+    """Return the bytes that the host can give right now without swapping, or fewer in a container: 40 us."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        found = [int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:")]
+    except OSError:
+        found = []
+    return min([host_memory(), *found, *_left_in_container()])
+
+
+def _left_in_container() -> list[int]:
+    """Return what a container's limit leaves, apart from file pages that the kernel can drop; nothing where there is no limit."""
+    group = Path("/sys/fs/cgroup")
+    try:
+        limit, used, statistics = (
+            (group / name).read_text(encoding="ascii").strip()
+            for name in ("memory.max", "memory.current", "memory.stat")
+        )
+    except OSError:
+        return []
+    counts = dict(line.split() for line in statistics.splitlines())
+    files = int(counts.get("inactive_file", 0))
+    return [max(0, int(limit) - int(used) + files)] if limit.isdigit() else []
+
+
 @cache  # each query asks, and a container keeps its limit
 def host_memory() -> int:
     """Return the bytes of memory that this process may use: the machine's, or fewer in a container."""

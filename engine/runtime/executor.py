@@ -127,29 +127,18 @@ def execute(
     with SpillArea(directory, memory) as area:
         rest = backends, context, timed, memory_limit, area, planned
         if memory_limit not in schedule.too_large:
-            try:
+            with suppress(MemoryLimitError):
                 return _executed(schedule, *rest)
-            except MemoryLimitError as error:
-                refused = _without_frames(error)
             let_go()
             apart = without_fused_joins(schedule.plan)
             if apart is not schedule.plan:
-                try:
+                with suppress(MemoryLimitError):
                     return _executed(schedule_of(apart), *rest)
-                except MemoryLimitError as error:
-                    refused = _without_frames(error)
                 let_go()
-            # Without a limit there were more rows than the host counts, and all of their pieces would fill it
-            if memory_limit is None and schedule.plan.device == "cpu":
-                raise refused
-            schedule.too_large.add(memory_limit)
+            # What a host has without a limit, others may take now and give back later
+            if memory_limit is not None or schedule.plan.device == "gpu":
+                schedule.too_large.add(memory_limit)
         return _executed(schedule, *rest, in_pieces=True)
-
-
-def _without_frames(error: MemoryLimitError) -> MemoryLimitError:
-    """Return an error that no longer keeps the tables of what failed."""
-    error.__cause__ = error.__context__ = None
-    return error.with_traceback(None)
 
 
 def _executed(

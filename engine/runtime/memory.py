@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from ..errors import MemoryLimitError
-from ..operators.room import host_memory, readable
+from ..operators.room import available_memory, host_memory, readable
 from ..plan.physical import Device, Physical
 
 __all__ = ["MemoryBudget", "host_memory", "out_of_memory", "readable"]
+
+
+LARGE = 1 << 28  # bytes that are asked for without a limit, from which the host is asked too
 
 
 class MemoryBudget:
@@ -40,9 +43,13 @@ class MemoryBudget:
             self.add(node, nbytes)
 
     def ask(self, node: Physical, nbytes: int) -> None:
-        """Raise `MemoryError` when a node must not take so many bytes; without a limit, when the host has not so many at all."""
-        left = host_memory() if self.limit is None else self.limit - self.held(node.device)
-        if nbytes > left and (node.device == "cpu" or self.limit is not None):
+        """Raise `MemoryError` when a node must not take so many bytes; without a limit, when the host has not so many."""
+        if self.limit is None and node.device == "gpu":
+            return
+        left = (host_memory() if self.limit is None else self.limit) - self.held(node.device)
+        if self.limit is None and nbytes >= LARGE:
+            left = min(left, available_memory())
+        if nbytes > left:
             raise MemoryError(f"it asked for {readable(nbytes)}, {readable(max(left, 0))} are left")
 
     def room(self, device: Device) -> int | None:

@@ -72,11 +72,21 @@ def test_sums_of_more_rows_than_are_exact_are_left_to_the_operators(
     assert_fused_joins("select sum(w) from t join u on t.k = u.k", tables, but="2**31 rows")
 
 
-def test_more_pairs_than_the_host_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+TABLE = {"k": np.zeros(300, np.int64), "v": np.arange(300)}
+
+
+def test_more_pairs_than_memory_holds_come_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fuseline.runtime.memory.host_memory", lambda: 1 << 20)
-    table = pa.table({"k": np.zeros(300, np.int64), "v": np.arange(300)})
     with fuseline.connect(device="cpu", fuse="never") as connection:
-        connection.register("t", table)
+        connection.register("t", pa.table(TABLE))
         frame = connection.sql("select sum(a.v - b.v), count(*) from t a join t b on a.k = b.k")
+        assert frame.fetchall() == [(0, 90_000)]
+        assert any("in pieces" in (node.remark or "") for node in frame.profile.nodes)
+
+
+def test_more_pairs_than_the_host_holds_are_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fuseline.runtime.memory.host_memory", lambda: 1 << 20)
+    with fuseline.connect(device="cpu", fuse="never") as connection:
+        connection.register("t", pa.table(TABLE))
         with pytest.raises(MemoryLimitError, match="ran out of host memory"):
-            frame.fetchall()
+            connection.execute("select a.v, b.v from t a join t b on a.k = b.k")

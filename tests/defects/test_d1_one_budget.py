@@ -77,7 +77,7 @@ def test_what_is_asked_for_is_asked_before_it_is_made(monkeypatch):
 
 def test_a_refusal_names_the_node_the_bytes_and_the_setting():
     with fuseline.connect("cpu", memory_limit="1MB", column_cache_limit="1MB") as connection:
-        message = r"RangeScan .*asked for .* KiB.*raise it with SET memory_limit"
+        message = r"(RangeScan|ComputeColumns) .*asked for .* KiB.*raise it with SET memory_limit"
         with pytest.raises(MemoryLimitError, match=message):
             connection.sql("select x from range(1000000) t(x)").to_arrow()
         assert connection.sql("select 1").fetchall() == [(1,)]
