@@ -11,7 +11,7 @@ from . import stopping
 from .errors import ExecutionError, WrongArguments, shown
 from .fence import fenced
 from .plan.types import DataType
-from .python_values import python_values
+from .python_values import fetched_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,7 +42,7 @@ class Cursor:
         self._table: pa.Table | None = table
         self._types = tuple(types)
         self._names = tuple(table.column_names)
-        self._rows = Rows(table)
+        self._rows = Rows(table, self._types)
         self._stoppable = stoppable
         self.rowcount = int(table.num_rows) if written is None else written
 
@@ -106,8 +106,9 @@ class Cursor:
 class Rows(Iterator[tuple[Any, ...]]):
     """The rows of a table as tuples, read forward; some are turned into Python values together, and in between it may be stopped."""
 
-    def __init__(self, table: pa.Table | None) -> None:
+    def __init__(self, table: pa.Table | None, types: Sequence[DataType] = ()) -> None:
         self._table = table
+        self._types = types
         self._position = 0  # of the row that comes next
         self._ready: list[tuple[Any, ...]] = []  # it and rows after it, the last one first
 
@@ -139,11 +140,11 @@ class Rows(Iterator[tuple[Any, ...]]):
 
     @fenced
     def _some(self, start: int, count: int) -> list[tuple[Any, ...]]:
-        return [] if self._table is None else rows(self._table.slice(start, count))
+        return [] if self._table is None else rows(self._table.slice(start, count), self._types)
 
 
-def rows(table: pa.Table) -> list[tuple[Any, ...]]:
+def rows(table: pa.Table, types: Sequence[DataType]) -> list[tuple[Any, ...]]:
     """Return a table's rows as tuples of Python values: Decimal, date, datetime, str, None for NULL."""
     if not table.num_columns:
         return [()] * table.num_rows
-    return list(zip(*map(python_values, table.columns), strict=True))
+    return list(zip(*map(fetched_values, table.columns, types), strict=True))

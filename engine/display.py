@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .plan.distinct_names import distinct_names
 from .plan.types import DataType
-from .python_values import has_values_beyond, python_values
+from .python_values import has_values_beyond, interval_text, python_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,20 +72,6 @@ def cell(value: Any) -> str:
     if isinstance(value, datetime) and value.microsecond:
         return str(value).rstrip("0")
     return str(value)
-
-
-def interval_text(months: int, days: int, nanoseconds: int) -> str:
-    """Return an interval as DuckDB writes it: 1 year 2 months 3 days 04:05:06.5."""
-    years, months = int(months / 12), months - 12 * int(months / 12)
-    named = ((years, "year"), (months, "month"), (days, "day"))
-    parts = [f"{n} {unit}{'' if n in (1, -1) else 's'}" for n, unit in named if n]
-    if nanoseconds or not parts:
-        seconds, micros = divmod(abs(nanoseconds) // 1000, 1_000_000)
-        fraction = f".{micros:06d}".rstrip("0") if micros else ""
-        sign = "-" if nanoseconds < 0 else ""
-        clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
-        parts.append(f"{sign}{clock}{fraction}")
-    return " ".join(parts)
 
 
 def json_text(table: pa.Table) -> str:

@@ -40,7 +40,7 @@ class Frame:
     >>> import fuseline
     >>> sales = fuseline.connect(device="cpu").register("sales", {"city": ["Oslo", "Rome", "Oslo"], "sold": [3, 5, 4]})
     >>> sales.group_by("city").agg(total=fuseline.sum_("sold")).sort("city").fetchall()
-    [('Oslo', Decimal('7')), ('Rome', Decimal('5'))]
+    [('Oslo', 7), ('Rome', 5)]
     """
 
     def __init__(
@@ -57,6 +57,10 @@ class Frame:
     @property
     def columns(self) -> list[str]:
         return [c.name for c in self._plan.columns]
+
+    @property
+    def _types(self) -> list[DataType]:
+        return [c.type for c in self._plan.columns]
 
     @property
     def schema(self) -> dict[str, DataType]:
@@ -227,7 +231,7 @@ class Frame:
         from .cursor import Rows
 
         with self._connection.stoppable():
-            return Rows(self.to_arrow()).take(None)
+            return Rows(self.to_arrow(), self._types).take(None)
 
     def count(self) -> int:
         """Run and return how many rows there are; columns that the answer does not need stay unread."""
@@ -249,7 +253,7 @@ class Frame:
         """Print the first rows as a table; all with `rows=None`."""
         from .display import print_table
 
-        print_table(self._preview(rows), [c.type for c in self._plan.columns], rows)
+        print_table(self._preview(rows), self._types, rows)
 
     def explain(self, stage: Stage = "physical") -> str:
         """Return the plan at a stage: logical, rules, optimized, physical, analyze or all."""
@@ -271,7 +275,7 @@ class Frame:
         """Run and give the rows as tuples of Python values, a part of them in memory at a time."""
         from .cursor import Rows
 
-        return Rows(self.to_arrow())
+        return Rows(self.to_arrow(), self._types)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Run and export the result through the Arrow C stream interface."""
@@ -290,9 +294,7 @@ class Frame:
     def _repr_html_(self) -> str:
         from .display import html_table
 
-        return html_table(
-            self._preview(SHOWN_ROWS), [c.type for c in self._plan.columns], SHOWN_ROWS
-        )
+        return html_table(self._preview(SHOWN_ROWS), self._types, SHOWN_ROWS)
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{c.name} {c.type}" for c in self._plan.columns)

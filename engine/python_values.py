@@ -6,12 +6,13 @@ Python has no date outside of the years 1 to 9999: there DuckDB's client gives t
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from .errors import TypeMismatch
 from .plan.calendar import INFINITE_DAY, INFINITE_MICROS, date_text, timestamp_text
 from .plan.distinct_names import distinct_names
+from .plan.types import HUGEINT, DataType, Kind
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +34,39 @@ def python_values(column: pa.ChunkedArray) -> list[Any]:
         except (OverflowError, ValueError):
             values.append(_beyond(value))
     return values
+
+
+def fetched_values(column: pa.ChunkedArray, data_type: DataType) -> list[Any]:
+    """Return a column as DuckDB's client gives it: HUGEINT as int, INTERVAL as timedelta, whose months have 30 days."""
+    values = python_values(column)
+    if data_type == HUGEINT:
+        return [None if v is None else int(v) for v in values]
+    if data_type.kind is Kind.INTERVAL:
+        return [None if v is None else _as_timedelta(v) for v in values]
+    return values
+
+
+def _as_timedelta(interval: tuple[int, int, int]) -> timedelta | str:
+    """Return text for what Python has no timedelta for."""
+    months, days, nanoseconds = interval
+    try:
+        return timedelta(30 * months + days, microseconds=nanoseconds // 1000)
+    except OverflowError:
+        return interval_text(*interval)
+
+
+def interval_text(months: int, days: int, nanoseconds: int) -> str:
+    """Return an interval as DuckDB writes it: 1 year 2 months 3 days 04:05:06.5."""
+    years, months = int(months / 12), months - 12 * int(months / 12)
+    named = ((years, "year"), (months, "month"), (days, "day"))
+    parts = [f"{n} {unit}{'' if n in (1, -1) else 's'}" for n, unit in named if n]
+    if nanoseconds or not parts:
+        seconds, micros = divmod(abs(nanoseconds) // 1000, 1_000_000)
+        fraction = f".{micros:06d}".rstrip("0") if micros else ""
+        sign = "-" if nanoseconds < 0 else ""
+        clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+        parts.append(f"{sign}{clock}{fraction}")
+    return " ".join(parts)
 
 
 def _is_moment(arrow: pa.DataType) -> bool:

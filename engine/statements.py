@@ -91,12 +91,14 @@ def _create_table(connection: Connection, statement: CreateTable) -> Answer:
         )
     if statement.query is None:
         data, written = _table(list(statement.columns), []), None
+        types = [t for _, t in statement.columns]
     else:
         data = connection.run(statement.query.plan).to_arrow()
+        types = [c.type for c in statement.query.plan.columns]
         if statement.columns:
             data = data.rename_columns([name for name, _ in statement.columns])
         written = int(data.num_rows)
-    table = MemoryTable(statement.name, data)
+    table = MemoryTable(statement.name, data, types)
     old = catalog.table(statement.name)
     created = catalog.create(
         table, replace=statement.replace, if_not_exists=statement.if_not_exists

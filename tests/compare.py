@@ -73,7 +73,7 @@ def assert_same_as_duckdb(
     expected = run_duckdb(query, given, params=params, setup=setup)
     order = ordering(query, expected.column_names) if ordered is None else Ordering(ordered)
     if connection is not None:
-        actual = connection.sql(query, params).to_arrow()
+        actual = fuseline_answer(connection, query, params)
         _check(query, f"the {backend or 'given'} connection", expected, actual, order)
         return expected
     for device, mode in product([backend] if backend else backends_at_hand(), fuse):
@@ -81,7 +81,7 @@ def assert_same_as_duckdb(
             _register(fresh, given)
             for statement in setup:
                 fresh.execute(statement)
-            actual = fresh.sql(query, params).to_arrow()
+            actual = fuseline_answer(fresh, query, params)
         _check(
             query, device if len(fuse) == 1 else f"{device}, fuse {mode}", expected, actual, order
         )
@@ -107,7 +107,22 @@ def run_duckdb(
                 connection.register(name, source)
         for statement in setup:
             connection.execute(statement)
-        return connection.sql(query, params=params).to_arrow_table()
+        return duckdb_answer(connection, query, params)
+
+
+def duckdb_answer(connection: Any, query: str, params: Params = None) -> pa.Table:
+    """DuckDB's answer with the names of its types, since HUGEINT and DECIMAL(38,0) are one type in Arrow."""
+    found = connection.sql(query, params=params)
+    return _with_types(found.to_arrow_table(), found.types)
+
+
+def fuseline_answer(connection: Any, query: str, params: Params = None) -> pa.Table:
+    found = connection.sql(query, params)
+    return _with_types(found.to_arrow(), [c.type for c in found.plan.columns])
+
+
+def _with_types(table: pa.Table, types: Iterable[Any]) -> pa.Table:
+    return table.replace_schema_metadata({"types": json.dumps([str(t) for t in types])})
 
 
 @cache
@@ -198,6 +213,11 @@ def difference(
         for want, have in zip(expected.schema, actual.schema, strict=True):
             if _plain(want.type) != _plain(have.type):
                 return f"column {want.name} is {have.type} and should be {want.type}"
+        for name, want, have in zip(
+            expected.column_names, _types(expected), _types(actual), strict=False
+        ):
+            if want != have and "HUGEINT" in (want, have):
+                return f"column {name} is {have} and should be {want}"
     if expected.num_rows != actual.num_rows:
         wrong = f"{actual.num_rows} rows and should be {expected.num_rows}"
         return f"{wrong}\n{_first_rows(rows(expected), rows(actual))}"
@@ -217,6 +237,11 @@ def difference(
     if close.all_equal(want, have):
         return None
     return f"the rows, sorted here to compare them\n{close.first_difference(want, have)}"
+
+
+def _types(table: pa.Table) -> list[str]:
+    """The names of the types in SQL, if the table has them."""
+    return json.loads((table.schema.metadata or {}).get(b"types", "[]"))
 
 
 def rows(table: pa.Table) -> list[Row]:

@@ -64,6 +64,10 @@ class Extremes:
             return pa.array(values, pa.int64()).cast(self.arrow)
         return pa.array(values, self.arrow)
 
+    def column(self, name: str) -> str:
+        """Return a column as a value of this type: Arrow has no HUGEINT."""
+        return f"{name}::hugeint" if self.sql == "hugeint" else name
+
     def literal(self, value: Any) -> str:
         """Return a value as a constant of SQL, of exactly this type."""
         if value is None:
@@ -140,6 +144,7 @@ POOL: dict[str, Extremes] = {
         Extremes("usmallint", pa.uint16(), _integers(16, False)),
         Extremes("uinteger", pa.uint32(), _integers(32, False)),
         Extremes("ubigint", pa.uint64(), _integers(64, False)),
+        Extremes("hugeint", pa.decimal128(38, 0), decimals(38, 0)),
         Extremes("decimal(4,1)", pa.decimal128(4, 1), decimals(4, 1)),
         Extremes("decimal(9,2)", pa.decimal128(9, 2), decimals(9, 2)),
         Extremes("decimal(18,3)", pa.decimal128(18, 3), decimals(18, 3)),

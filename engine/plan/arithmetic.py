@@ -53,7 +53,7 @@ def _number(expr: Expr, other: Expr, name: str) -> Expr:
     """Return a text literal beside a number as a number; a DOUBLE where the other is no integer."""
     if not is_text_literal(expr) or not other.type.is_numeric:
         return expr
-    whole = other.type.is_integer and name != "div"
+    whole = other.type.is_whole and name != "div"
     return coerce(expr, other.type if whole else DOUBLE)
 
 

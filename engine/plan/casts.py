@@ -12,7 +12,7 @@ from ..errors import ConversionError, Span, TypeMismatch
 from .coercion import castable, common, common_pair
 from .expr import Cast, Expr, Literal
 from .literals import BeyondPython, convert
-from .types import BOOLEAN, HUGEINT, NULL, VARCHAR, DataType, Kind
+from .types import BOOLEAN, NULL, VARCHAR, DataType, Kind
 
 
 def condition(expr: Expr) -> Expr:
@@ -97,8 +97,7 @@ def is_text_literal(expr: Expr) -> bool:
 
 
 def _is_integer_literal(expr: Expr) -> bool:
-    whole = expr.type.is_integer or expr.type == HUGEINT
-    return isinstance(expr, Literal) and whole and expr.value is not None
+    return isinstance(expr, Literal) and expr.type.is_whole and expr.value is not None
 
 
 def coerce(expr: Expr, target: DataType) -> Expr:

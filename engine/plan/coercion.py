@@ -1,7 +1,7 @@
 """Which types turn into which without being asked, and the type that several share.
 
 Rules over types alone; what a literal may do beyond its type (a small integer literal takes the other side's type, a string
-literal any type) is in `infer`.  HUGEINT is DECIMAL(38,0) here.
+literal any type) is in `infer`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _SIGNED_BY_BITS = {16: SMALLINT, 32: INTEGER, 64: BIGINT}
 def as_decimal(data_type: DataType) -> DataType:
     """Return the decimal type that holds every value of an integer or decimal type."""
     if data_type.is_decimal:
-        return data_type
+        return decimal(data_type.precision, data_type.scale)  # HUGEINT's, too
     return decimal(INTEGER_DIGITS[data_type.kind], 0)
 
 
@@ -56,6 +56,8 @@ def implicit(source: DataType, target: DataType) -> bool:
         return source.is_numeric
     if target.kind is Kind.FLOAT:
         return source.is_integer or source.is_decimal
+    if target == HUGEINT:
+        return source.is_integer
     if target.is_decimal and (source.is_integer or source.is_decimal):
         needed = as_decimal(source)
         return (
@@ -71,6 +73,8 @@ def implicit(source: DataType, target: DataType) -> bool:
 
 def _common_integer(left: DataType, right: DataType) -> DataType:
     """Return the narrowest integer type of both ranges; beyond 64 bits HUGEINT."""
+    if HUGEINT in (left, right):
+        return HUGEINT
     if left.is_signed_integer == right.is_signed_integer:
         return max(left, right, key=lambda t: INTEGER_BITS[t.kind])
     signed, unsigned = (left, right) if left.is_signed_integer else (right, left)
@@ -103,7 +107,7 @@ def common_pair(left: DataType, right: DataType) -> DataType | None:
     DuckDB; beside integers they keep them.
     """
     shared = compared_pair(left, right)
-    whole = any(t.is_integer or t == HUGEINT for t in (left, right))
+    whole = left.is_whole or right.is_whole
     if shared is None or whole or not loses_digits(left, right):
         return shared
     digits, scale = _digits_and_scale(left, right)
@@ -116,7 +120,7 @@ def compared_pair(left: DataType, right: DataType) -> DataType | None:
         return left
     if left.kind is Kind.NULL:
         return right
-    if left.is_integer and right.is_integer:
+    if left.is_whole and right.is_whole:
         return _common_integer(left, right)
     if left.is_numeric and right.is_numeric:
         if left.is_float or right.is_float:
@@ -126,7 +130,7 @@ def compared_pair(left: DataType, right: DataType) -> DataType | None:
     if kinds == {Kind.DATE, Kind.TIMESTAMP}:
         return TIMESTAMP
     for truth, number in ((left, right), (right, left)):
-        if truth == BOOLEAN and (number.is_integer or number == HUGEINT):
+        if truth == BOOLEAN and number.is_whole:
             return number
     return None
 

@@ -285,8 +285,7 @@ def _negated(operand: Literal, span: Span | None) -> Literal:
     constant = operand.value
     # Not `-`, which rounds to the 28 digits of Python's own context
     value: Value = DIGITS.minus(constant) if isinstance(constant, Decimal) else -constant  # type: ignore[operator]
-    whole = isinstance(value, Decimal) and operand.type.scale == 0 and operand.type.precision == 38
-    if operand.type.kind in (Kind.INTEGER, Kind.BIGINT) or whole:
+    if operand.type.kind in (Kind.INTEGER, Kind.BIGINT) or operand.type == HUGEINT:
         return integer(int(value), span)  # type: ignore[arg-type]
     if operand.type.is_integer:
         low, high = operand.type.integer_range
@@ -304,16 +303,15 @@ def _rounded(name: str, args: Sequence[Expr], span: Span | None) -> Expr:
     targets, result = _signature(row, args, span)
     number, *digits = _coerced(args, targets)
     digits = [constant(d) for d in digits]
-    if not number.type.is_decimal:
-        keep = number.type.is_integer and (not digits or _constant_digits(digits[0]) >= 0)
+    if digits and number.type.is_decimal and not isinstance(digits[0], Literal):
+        family = "HUGEINT" if number.type.is_whole else "DECIMAL"
+        raise InvalidQuery(
+            f"The digits of {name} have to be a constant for a {family}.", digits[0].span
+        )
+    if not number.type.is_decimal or number.type.is_whole:
+        keep = number.type.is_whole and (not digits or _constant_digits(digits[0]) >= 0)
         return number if keep else Call(name, (number, *digits), result, span)
-    count = 0
-    if digits:
-        if not isinstance(digits[0], Literal):
-            raise InvalidQuery(
-                f"The digits of {name} have to be a constant for a DECIMAL.", digits[0].span
-            )
-        count = _constant_digits(digits[0])
+    count = _constant_digits(digits[0]) if digits else 0
     if name == "round" and not number.type.scale and -number.type.precision <= count < 0:
         wider = decimal(min(number.type.precision + 1, MAX_DECIMAL_DIGITS), 0)
         return Call(name, (coerce(number, wider), *digits), wider, span)

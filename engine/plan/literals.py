@@ -191,10 +191,11 @@ def convert(value: Value, source: DataType, target: DataType, span: Span | None 
         raise
     except (ValueError, ArithmeticError, struct.error):
         shown = f"'{value}'" if isinstance(value, str) else str(value)
-        hint = _HINTS.get(target.kind, "")
+        hint = _HINTS.get(target.kind, "") if target != HUGEINT else _DIGITS_OF_HUGEINT
         raise ConversionError(f"{shown} cannot be read as {target}{hint}.", span) from None
 
 
+_DIGITS_OF_HUGEINT = f": it has {MAX_DECIMAL_DIGITS} digits here, and DOUBLE holds more, rounded"
 _HINTS = {
     Kind.DATE: ": a date is written 'YYYY-MM-DD'",
     Kind.TIMESTAMP: ": a timestamp is written 'YYYY-MM-DD HH:MM:SS'",
@@ -273,9 +274,12 @@ def _to_exact(value: Value, target: DataType) -> Value:
 
 def _of_float(value: float, target: DataType) -> Decimal:
     """Round as backends do: to integers half to even, to decimals in the arithmetic of doubles."""
-    if target.is_integer:
+    if target.is_whole:
         return Decimal(round(value))
-    scaled = Decimal(value * 10.0**target.scale)
+    size = value * 10.0**target.scale
+    if not abs(size) < 10.0**target.precision:  # a double: 1e38 lies a little below 10^38
+        raise ValueError
+    scaled = Decimal(size)
     return scaled.quantize(Decimal(1), ROUND_HALF_UP, _EXACT).scaleb(-target.scale, _EXACT)
 
 

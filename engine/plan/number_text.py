@@ -28,10 +28,10 @@ def parse_boolean(text: str) -> bool | None:
 def parse_number(text: str, target: DataType) -> int | None:
     """Return the value of an integer or decimal type, unscaled and rounded half away from zero, if it fits.
 
-    Integers may be in base 16 or 2.
+    Integers and HUGEINT may be in base 16 or 2.
     """
     text = text.strip(_SPACE)
-    based = None if target.is_decimal else _BASED.fullmatch(text)
+    based = _BASED.fullmatch(text) if target.is_whole else None
     if based:
         value: int | None = int(based[1] or based[2], 16 if based[1] else 2)
     else:
@@ -51,7 +51,7 @@ def _rounded(text: str, target: DataType) -> int | None:
     whole = whole.lstrip("0")
     if found[5] and not -MAX_EXPONENT - 1 <= exponent <= MAX_EXPONENT:
         return None
-    if found[5] and target.is_decimal and len(whole) > target.precision - target.scale:
+    if found[5] and not target.is_whole and len(whole) > target.precision - target.scale:
         return None  # DuckDB reads the digits before it looks at the exponent
     before = len(digits) + exponent - len(fraction) + target.scale  # digits before the point
     if before > LARGEST_SIZE and digits:

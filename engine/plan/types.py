@@ -50,7 +50,11 @@ INT64_DECIMAL_DIGITS = 18  # a DECIMAL of this many digits fits an int64
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DataType:
-    """One SQL type; `precision` (digits) and `scale` (digits after the point) are set for DECIMAL alone, `name` for OTHER."""
+    """One SQL type; `precision` (digits) and `scale` (digits after the point) are set for DECIMAL alone.
+
+    `name` is set for OTHER, and for HUGEINT: a type of its own wherever types choose what happens, and a DECIMAL(38,0) to
+    all that only holds or computes values.
+    """
 
     kind: Kind
     precision: int = 0
@@ -67,10 +71,10 @@ class DataType:
             )
 
     def __str__(self) -> str:
+        if self.name:
+            return self.name
         if self.kind is Kind.DECIMAL:
             return f"DECIMAL({self.precision},{self.scale})"
-        if self.kind is Kind.OTHER:
-            return self.name
         return '"NULL"' if self.kind is Kind.NULL else self.kind.name
 
     def __repr__(self) -> str:
@@ -86,7 +90,13 @@ class DataType:
 
     @property
     def is_decimal(self) -> bool:
+        """Whether values are unscaled integers of so many digits: DECIMAL and HUGEINT."""
         return self.kind is Kind.DECIMAL
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether SQL counts the type among the integers: HUGEINT too."""
+        return self.is_integer or self.name == "HUGEINT"
 
     @property
     def is_float(self) -> bool:
@@ -145,9 +155,14 @@ DATE = DataType(Kind.DATE)
 TIMESTAMP = DataType(Kind.TIMESTAMP)
 INTERVAL = DataType(Kind.INTERVAL)
 VARCHAR = DataType(Kind.VARCHAR)
-HUGEINT = DataType(
-    Kind.DECIMAL, 38, 0
-)  # the type of SUM over integers; what DuckDB's HUGEINT is in Arrow
+HUGEINT = DataType(Kind.DECIMAL, MAX_DECIMAL_DIGITS, 0, "HUGEINT")  # of SUM over integers
+
+
+def room_for(data_type: DataType) -> str:
+    """Return what to do about a result that its type does not hold."""
+    if data_type == HUGEINT:
+        return f"HUGEINT has {MAX_DECIMAL_DIGITS} digits here: cast an argument to DOUBLE."
+    return "cast an argument to a wider type."
 
 
 def decimal(precision: int, scale: int) -> DataType:

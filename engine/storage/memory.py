@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -31,12 +31,14 @@ class MemoryTable:
     is known that their text is UTF-8 and their timestamps are microseconds.
     """
 
-    def __init__(self, name: str, data: pa.Table) -> None:
+    def __init__(self, name: str, data: pa.Table, types: Sequence[DataType] | None = None) -> None:
+        """`types`: those of a result, where Arrow has the same type for several; by default what `data` tells."""
         self.name = name
         self.data = data.rename_columns(distinct_names(data.column_names))
         self.identity: Hashable = ("memory", next(_versions))
         self.checked: set[str] = set()
-        self.all_fields = tuple((column.name, type_of(column.type)) for column in self.data.schema)
+        types = [type_of(t) for t in data.schema.types] if types is None else types
+        self.all_fields = tuple(zip(self.data.column_names, types, strict=True))
         self.fields = tuple((n, t) for n, t in self.all_fields if t.kind is not Kind.OTHER)
         self.unsupported = {n: t for n, t in self.all_fields if t.kind is Kind.OTHER}
 
@@ -79,7 +81,7 @@ class MemoryTable:
         data = pa.concat_tables([data, rows])
         if data.num_columns and data.column(0).num_chunks > MOST_CHUNKS:
             data = data.combine_chunks()
-        return MemoryTable(self.name, data)
+        return MemoryTable(self.name, data, [t for _, t in self.all_fields])
 
     def statistics(self) -> TableStatistics:
         return self._statistics

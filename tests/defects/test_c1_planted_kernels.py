@@ -30,7 +30,7 @@ def answer(folder: Path, letters: int = 1, **environment: str) -> tuple[str, str
     return ran.stdout, ran.stderr
 
 
-RIGHT = "[(Decimal('14'),)]\n"
+RIGHT = "[(14,)]\n"
 
 
 @pytest.fixture

@@ -75,7 +75,7 @@ def of(values: list[Any], data_type: DataType = VARCHAR) -> tuple[p.MemoryScan, 
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 def test_try_cast_of_text(target: DataType) -> None:
     # A HUGEINT of 39 digits is refused, since NULL would be a wrong answer
-    texts = [t for t in STRINGS if str(target) != "DECIMAL(38,0)" or t != "1" + "0" * 38]
+    texts = [t for t in STRINGS if target != HUGEINT or t != "1" + "0" * 38]
     child, ref = of(texts * 2)
     assert_same(computed(infer.cast(ref, target, safe=True), child), ordered=True)
     assert_same(computed(infer.cast(ref, target, safe=True), p.LimitRows(child, 0)))

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ...errors import ExecutionError, OutOfRange
 from ...plan.expr import Call, Cast, Expr, Literal
-from ...plan.types import TINYINT, DataType
+from ...plan.types import TINYINT, DataType, room_for
 from . import kernels_wide as wide
 from .vectors import WIDE, Array, Mask, Vector, at, both_valid, dtype_of, first_row, wide_limbs
 
@@ -85,7 +85,7 @@ def _raise_overflow(call: Call, left: Array, right: Array, lost: Mask, valid: Ma
         a_type, b_type = (arg.type for arg in call.args)
         raise OutOfRange(
             f"Overflow in {name} of {call.type} ({shown(a, a_type)} {sign} {shown(b, b_type)}): "
-            "cast an argument to a wider type."
+            + room_for(call.type)
         )
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import ConversionError, OutOfRange
-from ...plan.types import DATE, HUGEINT, MAX_DECIMAL_DIGITS, VARCHAR, DataType, Kind
+from ...plan.types import DATE, DIGITS, HUGEINT, MAX_DECIMAL_DIGITS, VARCHAR, DataType, Kind
 from . import kernels_decimals as decimals
 from . import kernels_wide as wide
 from .kernels_arithmetic import bounds
@@ -20,7 +20,7 @@ from .kernels_parse import parsed
 from .kernels_print import INFINITE_DAY, INFINITE_MICROS, printed
 from .vectors import WIDE, Array, Mask, Vector, dtype_of, first_row, null_constant
 
-MAX_HUGEINT = 2**127 - 1
+HUGEINT_OF_DUCKDB = range(-(2**127), 2**127)
 
 # Values in the target's form, and where there is none (None: nowhere).
 Converted = tuple[Array, Mask | None]
@@ -44,10 +44,10 @@ def cast(vector: Vector, target: DataType, safe: bool) -> Vector:
     if wrong is not None and wrong.any():
         wrong = wrong if valid is None else wrong & valid
         if wrong.any():
-            if not safe:
-                raise ConversionError(_message(vector, first_row(wrong), target))
             if target == HUGEINT:
                 _refuse_39_digits(vector, wrong)
+            if not safe:
+                raise ConversionError(_message(vector, first_row(wrong), target))
             valid = ~wrong if valid is None else valid & ~wrong
     return Vector(target, data, valid)
 
@@ -58,16 +58,17 @@ def _as_row(vector: Vector) -> Vector:
 
 
 def _refuse_39_digits(vector: Vector, wrong: Mask) -> None:
-    """HUGEINT is DECIMAL(38,0) here, and NULL would be a wrong answer where DuckDB has a value of 39 digits."""
+    """HUGEINT has 38 digits here, and NULL would be a wrong answer where DuckDB has a value of 39."""
     if vector.type.kind is Kind.VARCHAR:
         texts = pc.unique(vector.data.filter(pa.array(wrong))).to_pylist()
-        values = [_integer_of(text) for text in texts if text is not None]
+        found = (_integer_of(text) for text in texts if text is not None)
+        values = [value for value in found if value is not None]
     elif vector.type.is_float:
         values = [int(v) for v in vector.data[wrong] if np.isfinite(v)]
     else:
         return
     for value in values:
-        if value is not None and MAX_HUGEINT >= abs(value) >= 10**MAX_DECIMAL_DIGITS:
+        if value in HUGEINT_OF_DUCKDB and abs(value) >= 10**MAX_DECIMAL_DIGITS:
             raise OutOfRange(
                 f"{value} has 39 digits, and HUGEINT holds {MAX_DECIMAL_DIGITS} here: cast to DOUBLE."
             )
@@ -77,7 +78,7 @@ def _integer_of(text: str) -> int | None:
     """Return the number of about 39 digits that a text stands for."""
     try:
         found = float(text)
-        return int(Decimal(text)) if 1e37 < abs(found) < 1e40 else None
+        return int(DIGITS.to_integral_value(Decimal(text))) if 1e37 < abs(found) < 1e40 else None
     except (ValueError, ArithmeticError):
         return None
 
@@ -180,8 +181,13 @@ def _from_float(data: Array, target: DataType) -> Converted:
         values = data.astype(dtype_of(target))
         return values, np.isinf(values) & ~np.isinf(data)
     if target.is_decimal:
-        values = half_away(data.astype(np.float64) * 10.0**target.scale)
-        wrong = ~(np.abs(values) < 10.0**target.precision)
+        limit = 10.0**target.precision
+        if target == HUGEINT:
+            values = np.rint(data.astype(np.float64))
+            wrong = ~(np.abs(values) <= limit)  # 1e38 lies a little below 10^38
+        else:
+            values = half_away(data.astype(np.float64) * 10.0**target.scale)
+            wrong = ~(np.abs(values) < limit)
         values = np.where(wrong, 0.0, values)
         if target.is_wide_decimal:
             return wide.from_double(values), wrong

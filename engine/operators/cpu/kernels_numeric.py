@@ -9,6 +9,7 @@ import numpy as np
 
 from ...errors import OutOfRange
 from ...plan.expr import Call
+from ...plan.types import room_for
 from . import kernels_decimals as decimals
 from . import kernels_wide as wide
 from .kernels_arithmetic import shown
@@ -82,7 +83,7 @@ def _fitted(call: Call, data: Array, result: Array, digits: int, valid: Mask | N
     if lost.any():
         given = data if data.dtype == WIDE else wide.widen(data)
         value = shown(wide.to_int(given if data.ndim == 0 else given[first_row(lost)]), call.type)
-        raise OutOfRange(f"Overflow in {call.function}({value}, {digits}): cast to a wider type.")
+        raise OutOfRange(f"Overflow in {call.function}({value}, {digits}): {room_for(call.type)}")
     return decimals.fitted(result, call.type)
 
 

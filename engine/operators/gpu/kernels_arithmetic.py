@@ -13,7 +13,7 @@ import pylibcudf as plc
 
 from ...errors import ExecutionError, OutOfRange
 from ...plan.expr import Call, Cast, ColumnRef, Expr, Literal
-from ...plan.types import DataType
+from ...plan.types import DataType, room_for
 from .columns import (
     BOOL,
     FLOAT64,
@@ -86,9 +86,7 @@ def _type_of(value: Value) -> plc.DataType:
 def _checked(call: Call, scope: Scope, left: Value, right: Value) -> plc.Column:
     """Compute in 128 bits and raise `OutOfRange` for a result in an active row that its type does not hold."""
     operator = _OPERATORS[call.function]
-    message = (
-        f"Overflow in {_WORDS[call.function]} of {call.type}: cast an argument to a wider type."
-    )
+    message = f"Overflow in {_WORDS[call.function]} of {call.type}: {room_for(call.type)}"
     a, b = integers(left, HUGE), integers(right, HUGE)
     if not _narrow(left, right):
         rough = binary(_double(a), _double(b), operator, FLOAT64)

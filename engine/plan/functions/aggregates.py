@@ -33,7 +33,7 @@ def _sum(types: Sequence[DataType]) -> Resolved:
     argument = types[0]
     if argument.kind in (Kind.NULL, Kind.BOOLEAN):
         return (INTEGER,), HUGEINT
-    if argument.is_integer:
+    if argument.is_whole:
         return (argument,), HUGEINT
     if argument.is_decimal:
         return (argument,), decimal(38, argument.scale)
@@ -44,7 +44,7 @@ def _median(types: Sequence[DataType]) -> Resolved:
     if len(types) != 1:
         return None
     argument = types[0]
-    if argument.is_integer or argument in (NULL, HUGEINT):
+    if argument.is_whole or argument == NULL:
         argument = DOUBLE
     elif argument.kind is Kind.DATE:
         argument = TIMESTAMP
@@ -83,7 +83,7 @@ _BITS = unary(lambda t: t.is_integer)
 AGGREGATES = (
     _row("count_star", lambda types: ((), BIGINT) if not types else None, "count(*)", own=True),
     _row("count", _any_count, "count(any)"),
-    # Integers -> DECIMAL(38,0), DECIMAL(p,s) -> DECIMAL(38,s), FLOAT and DOUBLE -> DOUBLE.  OutOfRange, never wraps.
+    # Integers -> HUGEINT, DECIMAL(p,s) -> DECIMAL(38,s), FLOAT and DOUBLE -> DOUBLE.  OutOfRange, never wraps.
     _row("sum", _sum, "sum(number)"),
     # Integers, decimals and floats arrive as they are; DOUBLE: the exact sum (of integers and decimals) over the count.
     _row("avg", unary(lambda t: t.is_numeric, DOUBLE), "avg(number)", "mean"),

@@ -59,7 +59,7 @@ NUMERIC = (
     Function("atan2", fixed(DOUBLE, DOUBLE, result=DOUBLE), "atan2(DOUBLE, DOUBLE)"),
     _of_double("degrees"),
     _of_double("radians"),
-    # BIGINT or DECIMAL(38,0); result not negative; OutOfRange.
+    # BIGINT or HUGEINT; result not negative; OutOfRange.
     Function("gcd", _BIGINT_PAIR, "gcd(BIGINT, BIGINT)", ("greatest_common_divisor",)),
     Function("lcm", _BIGINT_PAIR, "lcm(BIGINT, BIGINT)", ("least_common_multiple",)),
     # FLOAT or DOUBLE.

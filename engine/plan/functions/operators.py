@@ -65,7 +65,7 @@ ARITHMETIC = (
     Function("mul", multiplication, "number * number", (), "operator"),
     # DOUBLE,DOUBLE -> DOUBLE or FLOAT,FLOAT -> FLOAT.  x/0 is +-inf, 0/0 is NaN; no error.
     Function("div", division, "number / number", (), "operator"),
-    # Integers or DECIMAL(38,0), one type: truncates toward zero.  DOUBLE or FLOAT: plain x / y, as in DuckDB 2.0.
+    # Integers, HUGEINT too, one type: truncates toward zero.  DOUBLE or FLOAT: plain x / y, as in DuckDB 2.0.
     # y = 0: ExecutionError, for floats too.  Smallest integer // -1: OutOfRange.
     Function("int_div", integer_division, "number // number", ("divide",), "operator"),
     # One type, the result's; sign of the dividend.  y = 0: ExecutionError, but NaN for floats.  Smallest integer % -1:

@@ -9,7 +9,6 @@ from ..types import (
     BIGINT,
     BOOLEAN,
     DOUBLE,
-    HUGEINT,
     INT64_DECIMAL_DIGITS,
     INTEGER,
     MAX_DECIMAL_DIGITS,
@@ -134,7 +133,7 @@ def _is_untyped(types: Sequence[DataType]) -> bool:
     """Whether a DECIMAL meets an untyped NULL, which gives an untyped NULL in DuckDB; HUGEINT gives HUGEINT."""
     left, right = types
     return any(
-        a == NULL and b.is_decimal and b != HUGEINT for a, b in ((left, right), (right, left))
+        a == NULL and b.is_decimal and not b.is_whole for a, b in ((left, right), (right, left))
     )
 
 
@@ -149,7 +148,7 @@ def addition(types: Sequence[DataType]) -> Resolved:
         return None
     if shared.kind is Kind.NULL:
         shared = BIGINT
-    if shared.is_decimal and shared != HUGEINT:
+    if shared.is_decimal and not shared.is_whole:
         # Both within 18 digits and the sum 19: DuckDB widens to 128 bits.
         shared = decimal(min(shared.precision + 1, MAX_DECIMAL_DIGITS), shared.scale)
     return (shared, shared), shared
@@ -166,7 +165,7 @@ def multiplication(types: Sequence[DataType]) -> Resolved:
         return None
     if shared.kind is Kind.NULL:
         shared = BIGINT
-    if not shared.is_decimal or shared == HUGEINT:
+    if not shared.is_decimal or shared.is_whole:
         return (shared, shared), shared
     left, right = (shared if t.kind is Kind.NULL else as_decimal(t) for t in types)
     scale = left.scale + right.scale
@@ -191,7 +190,7 @@ def integer_division(types: Sequence[DataType]) -> Resolved:
     if len(types) != 2 or not all(t.is_numeric or t == NULL for t in types):
         return None
     shared = operand_type(*types)
-    if shared is not None and (shared.is_integer or shared == HUGEINT):
+    if shared is not None and shared.is_whole:
         return (shared, shared), shared
     if shared == NULL:
         return (BIGINT, BIGINT), BIGINT
@@ -214,7 +213,8 @@ def rounding(types: Sequence[DataType]) -> Resolved:
     argument = BIGINT if types[0].kind is Kind.NULL else types[0]
     if not argument.is_numeric or not all(implicit(t, INTEGER) for t in types[1:]):
         return None
-    result = decimal(argument.precision, 0) if argument.is_decimal else argument
+    exact = argument.is_decimal and not argument.is_whole
+    result = decimal(argument.precision, 0) if exact else argument
     return (argument, *(INTEGER for _ in types[1:])), result
 
 
@@ -223,7 +223,7 @@ def whole(types: Sequence[DataType]) -> Resolved:
     if len(types) != 1 or not (types[0].is_numeric or types[0] == NULL):
         return None
     argument = types[0]
-    if argument.is_decimal:
+    if argument.is_decimal and not argument.is_whole:
         return (argument,), decimal(argument.precision, 0)
     argument = argument if argument.is_float else DOUBLE
     return (argument,), argument

@@ -18,7 +18,7 @@ from ...plan.expr import (
 )
 from ...plan.logical import Aggregate, Item, Join, Logical, Project
 from ...plan.node import transform_up
-from ...plan.types import BIGINT, BOOLEAN, decimal
+from ...plan.types import BIGINT, BOOLEAN, HUGEINT
 from ..equalities import as_equality
 from ..estimate import Estimates, expected, group_count
 from ..rewrite import pass_on, reads_only
@@ -113,7 +113,7 @@ def _part(made: Column, call: AggregateCall, join: Join) -> _Part | None:
 
 def _count(made: Column, call: AggregateCall, without_match: Literal) -> _Part:
     partial = new_column(made.name, BIGINT)
-    total = new_column(made.name, decimal(38, 0))
+    total = new_column(made.name, HUGEINT)
     counted = Call("coalesce", (ColumnRef(partial), without_match), BIGINT)
     late = AggregateCall("sum", (counted,), total.type)
     none = Literal(0, BIGINT)  # without keys there is a row of no rows too
