@@ -5,8 +5,9 @@ Each is a function from the node to its pieces.  Rows with equal keys meet in on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,16 +50,19 @@ def _once(pull: Pull, node: p.Physical) -> Callable[[Sequence[Any]], Iterator[An
 def aggregate(pull: Pull, node: p.HashAggregate) -> Iterator[Any]:
     """Aggregate each piece and merge what comes of them; pieces of which nothing smaller comes wait for their group's other rows."""
     split = partial.in_parts(node)
-    if isinstance(split, str):
-        if not node.keys:
-            yield pull.run(node, (pull.collected(node.input),))
-            return
-        rows = _read_into(Spool(pull, node.input, node.keys, node.input.columns), pull)
+    if isinstance(split, str) and not node.keys:
+        yield pull.run(node, (pull.collected(node.input),))
+        return
+    pieces = pull.pieces(node.input)
+    rows = Spool(pull, node.input, node.keys, node.input.columns)
+    if isinstance(split, str) or (node.keys and not _reduces(pull, split, pieces, rows)):
+        _read_into(rows, pieces)
         yield from in_parts(pull, node, [rows], _once(pull, node))
         return
+    tried = rows.taken()
     groups = Spool(pull, split.partial, node.keys, split.partial.columns)
     rows = Spool(pull, node.input, node.keys, node.input.columns)
-    _reduce(pull, split, groups, rows)
+    _reduce(pull, split, chain(tried, pieces), groups, rows)
 
     def finish(tables: Sequence[Any]) -> Iterator[Any]:
         parts, *raw = tables
@@ -69,11 +73,32 @@ def aggregate(pull: Pull, node: p.HashAggregate) -> Iterator[Any]:
     yield from in_parts(pull, node, [groups, rows] if rows.rows else [groups], finish)
 
 
-def _reduce(pull: Pull, split: partial.PartialAggregate, groups: Spool, rows: Spool) -> None:
+def _reduces(
+    pull: Pull, split: partial.PartialAggregate, pieces: Iterator[Any], rows: Spool
+) -> bool:
+    """Read the first pieces, and say whether aggregating makes fewer rows of them: else they had better wait as they are."""
+    share = pull.room(rows.node.device) // SHARE_IN_MEMORY // 2
+    for piece in pieces:
+        rows.add(piece)
+        if rows.spilled:
+            return False
+        if rows.rows > TRIED_ROWS or rows.bytes > share:
+            break
+    made = pull.run(split.partial, (rows.whole(),))
+    return rows.rows <= TRIED_ROWS // 16 or made.num_rows * REDUCES <= rows.rows
+
+
+def _reduce(
+    pull: Pull,
+    split: partial.PartialAggregate,
+    pieces: Iterable[Any],
+    groups: Spool,
+    rows: Spool,
+) -> None:
     """Aggregate pieces as long as that makes fewer rows of them; the rest become `rows`."""
     device = groups.node.device
     taken = made = since = pending = merged = 0
-    for piece in pull.pieces(rows.node):
+    for piece in pieces:
         if split.partial.keys and taken > TRIED_ROWS and made * REDUCES > taken:
             rows.add(piece)
             continue
@@ -101,8 +126,8 @@ def _merged(pull: Pull, split: partial.PartialAggregate, parts: list[Any]) -> An
     return table
 
 
-def _read_into(spool: Spool, pull: Pull) -> Spool:
-    for piece in pull.pieces(spool.node):
+def _read_into(spool: Spool, pieces: Iterable[Any]) -> Spool:
+    for piece in pieces:
         spool.add(piece)
     return spool
 
@@ -120,7 +145,7 @@ def join(pull: Pull, node: p.HashJoin) -> Iterator[Any]:
         )
     )
     if place is not None:
-        build = _read_into(sides[1 - place], pull)
+        build = _read_into(sides[1 - place], pull.pieces(node.children[1 - place]))
         if not build.spilled and build.rows <= BUILD_ROWS:
             table = build.whole()
             try:
@@ -129,10 +154,10 @@ def join(pull: Pull, node: p.HashJoin) -> Iterator[Any]:
             finally:
                 build.drop()
             return
-        _read_into(sides[place], pull)
+        _read_into(sides[place], pull.pieces(node.children[place]))
     else:
         for side in sides:
-            _read_into(side, pull)
+            _read_into(side, pull.pieces(side.node))
     more: list[Any] = [(), ()]
     if node.null_aware and any(side.spilled for side in sides):
         for side in sides:
@@ -162,7 +187,9 @@ def nested_loop(pull: Pull, node: p.NestedLoopJoin) -> Iterator[Any]:
 
 def set_operation(pull: Pull, node: p.HashSetOperation) -> Iterator[Any]:
     """Count equal rows in parts of both sides."""
-    sides = [_read_into(Spool(pull, c, c.columns, c.columns), pull) for c in node.children]
+    sides = [
+        _read_into(Spool(pull, c, c.columns, c.columns), pull.pieces(c)) for c in node.children
+    ]
     yield from in_parts(pull, node, sides, _once(pull, node))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .chunks import each_chunk
+from .chunks import CHUNK_ROWS, each_chunk
 from .keys import Ints
 from .ordering import stable_order
 from .table import Indices, Mask
@@ -77,7 +77,10 @@ class Groups:
         """The number of each group's first row, -1 for a group without rows."""
         first = np.full(self.count, -1, np.int64)
         # Of several writes to one place the last one stays.
-        first[self.all_codes[::-1]] = np.arange(self.rows - 1, -1, -1)
+        codes = self.all_codes
+        for stop in range(self.rows, 0, -CHUNK_ROWS):
+            start = max(0, stop - CHUNK_ROWS)
+            first[codes[start:stop][::-1]] = np.arange(stop - 1, start - 1, -1)
         return first
 
     def last_rows(self) -> Indices:
@@ -96,16 +99,44 @@ class Groups:
         count = int(np.count_nonzero(present))
         if count == self.count:
             return self, self.first_rows()
-        numbers: Ints = np.cumsum(present, dtype=np.int32 if count < 1 << 31 else np.int64)
-        np.subtract(numbers, 1, out=numbers)
+        ranks = _Ranks.of(present)
+        del present
         codes = np.empty(self.rows, np.int64)
 
         def chunk(start: int, stop: int) -> None:
-            codes[start:stop] = numbers[self.all_codes[start:stop]]
+            codes[start:stop] = ranks.below(self.all_codes[start:stop])
 
         each_chunk(chunk, self.rows)
         groups = replace(self, codes=codes, count=count, memo={})
         return groups, groups.first_rows()
+
+
+@dataclass(frozen=True)
+class _Ranks:
+    """How many codes are present below each: a bitmap and the number of bits before each of its words (Jacobson, 1989).
+
+    A number for each code would take 16 times as much memory, which the system clears anew for each table.
+    """
+
+    bits: npt.NDArray[np.uint64]
+    before: Ints
+
+    @classmethod
+    def of(cls, present: Mask) -> _Ranks:
+        packed = np.packbits(present, bitorder="little")
+        bits = np.zeros(-(-len(packed) // 8), np.uint64)
+        bits.view(np.uint8)[: len(packed)] = packed
+        ones = np.bitwise_count(bits)
+        before = np.cumsum(ones, dtype=np.int64)
+        before -= ones
+        return cls(bits, before)
+
+    def below(self, codes: Ints) -> Ints:
+        word = codes >> 6
+        mask = (np.uint64(1) << (codes & 63).astype(np.uint64)) - np.uint64(1)
+        found = self.before[word]
+        found += np.bitwise_count(self.bits[word] & mask)
+        return found
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from ...plan.expr import Column
 from ..spill_area import Piece
 from ..spilling import PARTS, PIECE_BYTES
 from . import table as tables
+from .chunks import each_chunk
 from .keys import image_values, is_string, wide_decimal_values
 from .table import Table, concat_arrays, decode, physical_type, to_numpy, validity
 
@@ -57,6 +58,19 @@ def unparted(rows: Sequence[pa.RecordBatch], columns: Sequence[Column]) -> Table
 
 def part_numbers(keys: Sequence[pa.Array]) -> npt.NDArray[np.uint8]:
     """Return the part of each row: the same for keys that are equal in SQL, 0 where one of them is NULL."""
+    if any(pa.types.is_dictionary(key.type) for key in keys):  # whose entries are hashed once
+        return _numbers(keys)
+    count = len(keys[0])
+    numbers = np.empty(count, np.uint8)
+
+    def chunk(start: int, stop: int) -> None:
+        numbers[start:stop] = _numbers([key.slice(start, stop - start) for key in keys])
+
+    each_chunk(chunk, count)
+    return numbers
+
+
+def _numbers(keys: Sequence[pa.Array]) -> npt.NDArray[np.uint8]:
     hashes = np.zeros(len(keys[0]), np.uint64)
     for key in keys:
         for values in _hashed(key):
