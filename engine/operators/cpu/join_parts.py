@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ...plan.expr import Column
 from ..spill_area import Piece
-from ..spilling import PARTS, PIECE_BYTES
+from ..spilling import PARTS
 from . import table as tables
 from .chunks import each_chunk
 from .keys import image_values, is_string, wide_decimal_values
@@ -19,6 +19,8 @@ from .table import Table, concat_arrays, decode, physical_type, to_numpy, validi
 
 Hashes = npt.NDArray[np.uint64]
 
+# Of a side, cut at a time: cutting takes four times as much, which nobody asks for, since it is to make room
+PIECE_BYTES = 32 << 20
 STRINGS_A_BLOCK = 1 << 14
 # Odd, so that multiplying by them loses no bit; the second is the inverse of the first modulo 2^64
 STEP = 0x9E3779B97F4A7C15
