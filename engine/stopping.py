@@ -114,17 +114,16 @@ class Stop:
 
     def _leave(self) -> None:
         with self._lock:
-            if self._thread is None:
-                return
-            thread, self._thread = self._thread, None
-            if self._sent:
+            self._thread = None  # from here on nothing is sent
+        if self._sent:
+            _await_now()
+            with self._lock:
                 self._sent = False
-                _raise_in(thread, None)  # takes back what has not arrived
                 _hushed.leave()
 
     def _leave_at_last(self) -> None:
         """Leave also where `_Now` came amid leaving; none comes any more afterwards."""
-        while self._thread is not None:
+        while self._thread is not None or self._sent:
             with suppress(_Now):
                 self._leave()
 
@@ -160,9 +159,19 @@ class _Hushed:
 _hushed = _Hushed()
 
 
-def _raise_in(thread: int, error: type[BaseException] | None) -> None:
-    raised = None if error is None else ctypes.py_object(error)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
+def _raise_in(thread: int, error: type[BaseException]) -> None:
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))
+
+
+def _await_now() -> None:
+    """Let a `_Now` that may be on its way to this thread arrive here.
+
+    Taken back, CPython before 3.13 would look for it before each call for good, and hang in the first function that is traced.
+    """
+    with suppress(_Now):
+        _raise_in(threading.get_ident(), _Now)
+        while True:
+            pass
 
 
 class _OfThread(threading.local):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,8 @@ def pytest_configure() -> None:
     a connection is made need what that sets: no colours, which put an earlier `sys.stdout` back while a thread compiles.
     """
     os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as shells start background jobs
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     unforeseen.install()
     if (
         importlib.util.find_spec("hypothesis") is None
