@@ -7,7 +7,7 @@ from typing import Literal as OneOf
 from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, ParseError, TypeMismatch, Unsupported
-from fuseline.plan import infer
+from fuseline.plan.casts import forced, forced_type
 from fuseline.plan.coercion import common_pair
 from fuseline.plan.expr import Column, ColumnRef, Expr, Literal, new_column
 from fuseline.plan.logical import Logical, Project, SetOperation
@@ -135,6 +135,8 @@ def _common(left: Column, right: Column, node: exp.Expr) -> DataType:
     if common is None and VARCHAR in (left.type, right.type):
         common = VARCHAR  # as in DuckDB, where every type can be shown as text
     if common is None:
+        common = forced_type(left.type, right.type)
+    if common is None:
         raise TypeMismatch(
             f'A set operation cannot combine "{left.name}" of type {left.type} with "{right.name}" of type {right.type}: '
             "add a CAST.",
@@ -152,7 +154,7 @@ def _cast(plan: Logical, types: list[DataType]) -> Logical:
         if column.type == data_type:
             items.append((column, value))
         else:
-            items.append((new_column(column.name, data_type), infer.cast(value, data_type)))
+            items.append((new_column(column.name, data_type), forced(value, data_type)))
     return Project(plan, tuple(items))
 
 

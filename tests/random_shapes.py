@@ -69,7 +69,7 @@ MAKERS: dict[str, tuple[str, ...]] = {
     "text": ("({text} || {text})", "upper({text})", "lower({text})", "substring({text}, <count>, <few>)", "left({text}, <count>)", "right({text}, <count>)",
              "trim({text})", "replace({text}, <text>, <text>)", "cast({int} as varchar)", "cast({dec} as varchar)", "cast({day} as varchar)",
              "cast({moment} as varchar)", "cast({bool} as varchar)", "concat_ws('-', {text}, {text})", "lpad({text}, <few>, '*')", "reverse({text})",
-             "repeat({text}, <few>)", "split_part({text}, 'b', <few>)", "regexp_extract({text}, <regexp>)", "regexp_replace({text}, <regexp>, 'z', 'g')",
+             "repeat(cast({text} as varchar), <few>)", "split_part({text}, 'b', <few>)", "regexp_extract({text}, <regexp>)", "regexp_replace({text}, <regexp>, 'z', 'g')",
              "strftime({moment}, '%Y-%m')", "monthname({day})", "translate({text}, 'ab', 'b')", "concat({text}, {key})"),
     "day": ("({day} + <few>)", "cast({moment} as date)", "try_cast({text} as date)", "last_day({day})", "date_trunc('month', {day})::date"),
     "moment": ("date_trunc('month', {moment})", "cast({day} as timestamp)", "date_trunc('hour', {moment})", "({moment} + interval '1 day')"),

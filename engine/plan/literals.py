@@ -185,6 +185,8 @@ def convert(value: Value, source: DataType, target: DataType, span: Span | None 
     """
     if value is None or source == target:
         return value
+    if target.kind is Kind.NULL:  # of an operator whose other side is NULL
+        return None
     try:
         return _convert(value, target)
     except BeyondPython:

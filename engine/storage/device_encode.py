@@ -15,6 +15,7 @@ import numpy as np
 import pylibcudf as plc
 
 from ..plan.types import DataType, Kind
+from .decimals import check_narrow_decimals
 from .encode import DISTINCT_SAMPLE, DISTINCT_SHARE, SAMPLE
 from .encodings import (
     MOST_ALIKE,
@@ -93,6 +94,8 @@ def _low_half(column: plc.Column) -> plc.Column | None:
 
 def _narrow(column: plc.Column, integers: plc.Column, data_type: DataType) -> EncodedColumn:
     low, high = _extremes(integers)
+    if data_type.is_decimal:
+        check_narrow_decimals(low, high, data_type, "A column")
     if data_type.kind is Kind.BOOLEAN:
         codes = _without_nulls(integers, 0)
         return _encoded(data_type, Narrow(0, 1, 1), column, codes, low, high)

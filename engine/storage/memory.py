@@ -14,6 +14,7 @@ from ..plan.distinct_names import distinct_names
 from ..plan.statistics import ColumnStatistics, TableStatistics
 from ..plan.types import DataType, Kind
 from .bounds import Bounds, trusted
+from .decimals import check_decimals
 from .other_types import type_of
 from .statistics import LazyColumns, merge
 from .timestamps import check_timestamps
@@ -54,7 +55,7 @@ class MemoryTable:
         return self.data.column(name)
 
     def check_values(self, name: str) -> None:
-        """Raise `DataError` where a column has strings that are not UTF-8, or nanoseconds; looks once."""
+        """Raise `DataError` where a column has strings that are not UTF-8, nanoseconds, or too many digits; looks once."""
         if name not in self.checked:
             self._check_values(name, f'The column "{name}" of "{self.name}"')
             self.checked.add(name)
@@ -63,6 +64,7 @@ class MemoryTable:
         for chunk in self.data.column(name).chunks:
             check_utf8(chunk, what)
             check_timestamps(chunk, what)
+            check_decimals(chunk, what)
 
     def appended(self, rows: pa.Table) -> MemoryTable:
         """Return the next version of the table; `rows` has its columns in their order, in the types of results.

@@ -130,7 +130,13 @@ def test_a_decimal_with_an_untyped_null_is_an_untyped_null() -> None:
     items = [
         f"{x} {sign} {y}"
         for sign in ("+", "-", "*", "%", "/")
-        for x, y in (("d", "null"), ("null", "d"), ("i", "null"))
+        for x, y in (
+            ("d", "null"),
+            ("null", "d"),
+            ("i", "null"),
+            ("null", "1.5"),
+            ("-0.25", "null"),
+        )
     ]
     listed = ", ".join(f"{item} as c{n}" for n, item in enumerate(items))
     assert_same_as_duckdb(

@@ -42,7 +42,7 @@ CASES = [
     ),
     (errors.AmbiguousName, "select ^a.x^ from t a, u a", 'Two tables of this query are called "a"'),
     (errors.TypeMismatch, "select * from t where ^d + d^ = 1", "DATE"),
-    (errors.TypeMismatch, "select x from t union select ^d^ from t", "cannot combine"),
+    (errors.TypeMismatch, "select x from t union select ^i^ from (select null::interval as i)", "cannot combine"),
     (errors.InvalidQuery, "select x from t where ^sum(y)^ > 1", "Aggregates are not allowed in WHERE"),
     (errors.InvalidQuery, "select x from t group by ^sum(y)^", "Aggregates are not allowed in GROUP BY"),
     (errors.InvalidQuery, "select sum(y) from t group by ^1^", "not allowed in GROUP BY"),

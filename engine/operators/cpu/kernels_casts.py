@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import ConversionError, OutOfRange
+from ...plan.coercion import castable
 from ...plan.types import DATE, DIGITS, HUGEINT, MAX_DECIMAL_DIGITS, VARCHAR, DataType, Kind
 from . import kernels_decimals as decimals
 from . import kernels_wide as wide
@@ -88,6 +89,8 @@ def _message(vector: Vector, row: int, target: DataType) -> str:
     text = one.data[0].as_py() if vector.type.kind is Kind.VARCHAR else printed(one)[0].as_py()
     if vector.type.kind is Kind.VARCHAR:
         return f"Could not convert string '{text}' to {target}: use TRY_CAST to get NULL for such values."
+    if not castable(vector.type, target):
+        return f"{vector.type} value {text} cannot be a {target}, which the other side of the set operation is: cast one side."
     return (
         f"{vector.type} value {text} is out of range for {target}: "
         "cast to a wider type, or use TRY_CAST to get NULL for such values."
@@ -97,6 +100,8 @@ def _message(vector: Vector, row: int, target: DataType) -> str:
 def _converted(vector: Vector, target: DataType) -> Converted:
     source = vector.type
     data = vector.data
+    if not castable(source, target):  # of a set operation
+        return np.zeros(len(data), dtype_of(target)), np.ones(len(data), bool)
     if target.kind is Kind.BOOLEAN:
         return _to_boolean(data), None
     if target.kind is Kind.TIMESTAMP:

@@ -22,6 +22,7 @@ from ...plan.physical import RowGroups
 from ...plan.types import DataType, Kind, to_arrow
 from ...storage.access import opened
 from ...storage.cache import CacheKey, encoded_key
+from ...storage.decimals import check_decimals
 from ...storage.decode import codes_of, decode
 from ...storage.footers import unreadable, wrong_count
 from ...storage.memory import MemoryTable
@@ -262,6 +263,7 @@ def _checked(data: pa.Table, table: ParquetTable, source: str, path: str) -> pa.
     what = f'The column "{name}" of the file "{path}"'
     for chunk in data.column(name).chunks:
         check_timestamps(chunk, what)
+        check_decimals(chunk, what)
     array = to_physical(data.column(name), table.types[source])
     check_utf8(array, what)
     return array
