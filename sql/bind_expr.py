@@ -11,10 +11,10 @@ from datetime import date
 
 from sqlglot import exp
 
-from fuseline.errors import InvalidQuery, Span, Unsupported
+from fuseline.errors import InvalidQuery, Span, TypeMismatch, Unsupported
 from fuseline.plan import derived, infer
 from fuseline.plan.expr import Call, Expr, Literal
-from fuseline.plan.types import BOOLEAN, DATE, NULL, VARCHAR
+from fuseline.plan.types import BIGINT, BOOLEAN, DATE, NULL, VARCHAR
 
 from . import functions, literals
 from .bind_expr_call import bind_aggregate, bind_call, bind_grouping, call_span
@@ -92,6 +92,15 @@ def _unary(name: str) -> Handler:
         return infer.call(name, [bind(node.this, scope)], span_of(node))
 
     return handler
+
+
+def _plus(node: exp.Expr, scope: Scope) -> Expr:
+    bound = bind(node.this, scope)
+    if bound.type == NULL:
+        return infer.cast(bound, BIGINT)
+    if not bound.type.is_numeric:
+        raise TypeMismatch(f"+ takes a number, and this is {bound.type}.", span_of(node))
+    return bound
 
 
 def _concatenation(node: exp.Expr, scope: Scope) -> Expr:
@@ -225,6 +234,7 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Column: _column,
     exp.Star: _star,
     exp.Paren: _inner,
+    exp.Unary: _plus,
     exp.Alias: _inner,
     exp.Literal: lambda node, _: literals.bind_literal(node),  # type: ignore[arg-type]
     exp.RawString: lambda node, _: literals.bind_text(node),

@@ -57,9 +57,9 @@ def bind_in(node: exp.Expr, scope: Scope) -> Expr:
         return _quantified("eq", "any", node.this, query, scope, span_of(node))
     if node.args.get("field") is not None or node.args.get("unnest") is not None:
         raise Unsupported("IN takes values in parentheses or a subquery.", span_of(node))
-    operand = _strip(node.this)
+    operand = node.this
     if isinstance(operand, exp.Tuple):
-        rows = [_compare_rows("eq", operand, _strip(v), scope, span_of(node)) for v in values]
+        rows = [_compare_rows("eq", operand, v, scope, span_of(node)) for v in values]
         return infer.call("or", rows, span_of(node)) if rows else infer.literal(False)
     bound = scope.bind(operand)
     return infer.in_list(bound, [scope.bind(v) for v in values], span_of(node))
@@ -67,7 +67,7 @@ def bind_in(node: exp.Expr, scope: Scope) -> Expr:
 
 def bind_comparison(node: exp.Expr, scope: Scope, name: str) -> Expr:
     """A comparison: of values, of row values, or of a value with ANY or ALL of a subquery."""
-    left, right = _strip(node.this), _strip(node.expression)
+    left, right = node.this, node.expression
     place = span_of(node)
     if isinstance(right, exp.Any | exp.All):
         use(right)
@@ -76,13 +76,6 @@ def bind_comparison(node: exp.Expr, scope: Scope, name: str) -> Expr:
     if isinstance(left, exp.Tuple) or isinstance(right, exp.Tuple):
         return _compare_rows(name, left, right, scope, place)
     return infer.compare(name, scope.bind(left), scope.bind(right), place)
-
-
-def _strip(node: exp.Expr) -> exp.Expr:
-    while isinstance(node, exp.Paren):
-        use(node)
-        node = node.this
-    return node
 
 
 def _compare_rows(
@@ -140,7 +133,6 @@ def _quantified(
     place: Span | None,
 ) -> Expr:
     """Compare a value or row with the rows of a subquery, both sides cast to the types that they share."""
-    left, query = _strip(left), _strip(query)
     if not isinstance(query, exp.Query | exp.Values | exp.Subquery):
         raise Unsupported("ANY and ALL take a subquery; for a list of values use IN.", place)
     nodes = [left]

@@ -32,7 +32,7 @@ from .spans import span_of
 from .unread import use
 
 _MAX_GROUPING_SETS = 4096
-_GROUPINGS = (exp.GroupingSets, exp.Rollup, exp.Cube, exp.Tuple, exp.Paren)
+_GROUPINGS = (exp.GroupingSets, exp.Rollup, exp.Cube, exp.Tuple)
 Sets = list[tuple[int, ...]]  # each the positions of the keys in it
 
 
@@ -92,8 +92,6 @@ def _element(
             return [_join(c) for n in sizes for c in itertools.combinations(parts, n)]
         case exp.Tuple():
             return [_join([_element(e, outputs, scope, keys)[0] for e in node.expressions])]
-        case exp.Paren():
-            return _element(node.this, outputs, scope, keys)
         case exp.Literal(is_string=False) if node.name.isdigit():
             output = outputs[ordinal(node, len(outputs), "GROUP BY")][1]
             return [(keys.position(_without_aggregate(output, node)),)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from fuseline.errors import Unsupported
+from fuseline.errors import ParseError, Unsupported
 from fuseline.plan.type_names import decimal_type, parse_type
 from fuseline.plan.types import TIMESTAMP, DataType
 
@@ -66,6 +66,8 @@ def data_type(node: exp.Expr) -> DataType:
         for parameter in node.expressions:
             use(parameter, parameter.this)
         parameters = [p.name for p in node.expressions]
+        if not all(parameter.isdigit() for parameter in parameters):
+            raise ParseError("DECIMAL takes numbers of digits: DECIMAL(18, 3).", place)
         precision, scale = (*parameters, None, None)[:2]
         return decimal_type(precision, scale, place)
     if name == "USERDEFINED":

@@ -16,10 +16,11 @@ from sqlglot.dialects.duckdb import DuckDB
 from fuseline.errors import ParseError, Span
 
 from .dropped import dropped
+from .grammar.recognize import unrecognized
 from .parser import Parser
 from .pieces import Piece
 from .spans import span_of
-from .tokens import tokenize
+from .tokens import for_parser, tokenize
 from .unread import Tree, tree_of
 
 _EMPTY_NEXT = re.compile(r"[^,']*,\s*''(?!')")  # the argument after this one is an empty string
@@ -33,7 +34,8 @@ logging.getLogger("sqlglot").addFilter(lambda _: not _PARSING.get())
 
 def parse(piece: Piece) -> Tree:
     """Return the tree of one statement, with the place of every node; raises `ParseError`."""
-    tokens = tokenize(piece)
+    written = tokenize(piece)
+    tokens = for_parser(written, piece)
     parser = Parser(dialect=_DUCKDB)
     parser.shift = piece.start
     quiet = _PARSING.set(True)
@@ -54,7 +56,21 @@ def parse(piece: Piece) -> Tree:
     _place(tree.nodes, piece.start, tokens)
     _refuse_empty_group(tree.nodes, piece)
     _mend_empty_formats(tree.nodes, piece.text)
-    return dataclasses.replace(tree, fault=dropped(tokens, tree.nodes, piece))
+    fault = dropped(tokens, tree.nodes, piece)
+    return dataclasses.replace(tree, fault=fault, misread=_misread(written, piece))
+
+
+def _misread(tokens: Sequence[Token], piece: Piece) -> ParseError | None:
+    """Return the error for the first token that sqlglot takes and DuckDB's grammar does not, if there is one."""
+    wrong = unrecognized(tokens)
+    if wrong is None:
+        return None
+    if wrong == len(tokens):
+        end = piece.start + tokens[-1].end + 1
+        return ParseError("Syntax error at the end of the statement.", Span(end, end))
+    token = tokens[wrong]
+    place = Span(piece.start + token.start, piece.start + token.end + 1)
+    return ParseError(f'Syntax error at or near "{piece.text[place.start : place.end]}".', place)
 
 
 def _refuse_empty_group(nodes: Sequence[exp.Expr], piece: Piece) -> None:

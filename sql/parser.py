@@ -38,6 +38,8 @@ class Parser(DuckDBParser):
 
     UNARY_PARSERS: ClassVar = {
         **DuckDBParser.UNARY_PARSERS,
+        # sqlglot leaves no trace of it
+        TokenType.PLUS: lambda self: self.expression(exp.Unary(this=self._parse_unary())),
         TokenType.TILDE: lambda self: self.expression(exp.BitwiseNot(this=self._parse_term())),
     }
     RANGE_PARSERS: ClassVar = {

@@ -1,4 +1,4 @@
-"""A statement's text as tokens that sqlglot's parser reads as DuckDB's does."""
+"""A statement's text as tokens, as they are written and as sqlglot's parser reads them as DuckDB's does."""
 
 from __future__ import annotations
 
@@ -24,18 +24,22 @@ _NO_EXPONENT = re.compile(r".*[eE]")
 
 
 def tokenize(piece: Piece) -> list[Token]:
+    """Return the tokens of a statement as they are written."""
     tokens = _tokens(piece, piece.sql)
+    numbers = False
     for token in tokens:
-        if (
-            token.token_type is TokenType.NUMBER
-            and len(token.text) > MOST_DIGITS
-            and token.text.isdigit()
-        ):
-            place = Span(piece.start + token.start, piece.start + token.end + 1)
-            raise OutOfRange(f"The integer has {len(token.text):,} digits: 38 are the most.", place)
+        if token.token_type is TokenType.NUMBER:
+            numbers = True
+            if len(token.text) > MOST_DIGITS and token.text.isdigit():
+                place = Span(piece.start + token.start, piece.start + token.end + 1)
+                message = f"The integer has {len(token.text):,} digits: 38 are the most."
+                raise OutOfRange(message, place)
+    return _split_numbers(tokens, piece) if numbers else tokens
+
+
+def for_parser(tokens: list[Token], piece: Piece) -> list[Token]:
+    """Return the tokens as sqlglot's parser has to find them to read the statement as DuckDB's does."""
     kinds = {token.token_type for token in tokens}
-    if TokenType.NUMBER in kinds:
-        tokens = _split_numbers(tokens, piece)
     if TokenType.INTERVAL in kinds:
         _refuse_two_units(tokens, piece)
         tokens = list(_cast_clock_intervals(tokens))

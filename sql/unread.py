@@ -87,6 +87,7 @@ class Tree:
     nodes: Sequence[exp.Expr]
     unread: Sequence[tuple[exp.Expr, str]]
     fault: FuselineError | None = None  # of a token that is no part of the tree
+    misread: FuselineError | None = None  # of a token that the grammar cannot go on with
 
     @property
     def root(self) -> exp.Expr:
@@ -99,15 +100,30 @@ def tree_of(root: exp.Expr) -> Tree:
     for node in nodes:  # which grows
         for key, value in node.args.items():
             if isinstance(value, exp.Expr):
-                nodes.append(value)
+                nodes.append(_bare(value) if type(value) is exp.Paren else value)
             elif isinstance(value, list):
-                children = [child for child in value if isinstance(child, exp.Expr)]
+                children = [
+                    _bare(child) if type(child) is exp.Paren else child
+                    for child in value
+                    if isinstance(child, exp.Expr)
+                ]
                 nodes += children
                 if len(children) < len(value):
                     unread.append((node, key))
             elif value and key not in FLAGS.get(type(node), _NO_FLAGS):
                 unread.append((node, key))
     return Tree(nodes, unread)
+
+
+def _bare(node: exp.Expr) -> exp.Expr:
+    """Put what parentheses hold in their place: `order by (1)` sorts by the first column, as without them."""
+    inner = node
+    while type(inner) is exp.Paren:
+        inner = inner.this
+    if node.meta_get("written") is not None:  # an item's text, of which its name is made
+        inner.meta["written"] = node.meta["written"]
+    node.replace(inner)
+    return inner
 
 
 def use(*nodes: exp.Expr) -> None:
@@ -133,6 +149,8 @@ def refuse_unused(tree: Tree) -> None:
     for node, key in tree.unread:
         word = key.strip("_").replace("_", " ").upper()
         raise Unsupported(f"{word} is not supported here.", _place(node))
+    if tree.misread is not None:
+        raise tree.misread
 
 
 def _refusal(node: exp.Expr) -> Unsupported:

@@ -100,7 +100,8 @@ class Operators(Reader):
                 shown = f"({left.text} {_OPPOSITE[symbol] if every else symbol} ANY{self._query()})"
                 left = Shown(f"(NOT {shown})" if every else shown)
             else:
-                left = Shown(f"({left.text} {symbol} {self._memberships().text})")
+                side = self._negation if self.peek() == "not" else self._memberships
+                left = Shown(f"({left.text} {symbol} {side().text})")
         return left
 
     def _query(self) -> str:

@@ -1,0 +1,131 @@
+"""The statements that Fuseline takes, as a grammar of DuckDB's words and signs; `recognize` reads it.
+
+sqlglot's parser is lenient: it reads over words that it expects, such as THEN or AS, and over signs that it does not.  A statement
+is taken when both read it.  Rules are a parsing expression grammar: `'word'` is a word or a sign, `a / b` tries b after a,
+`a? a* a+` are as in regular expressions, `!a` looks ahead.  Terms in capitals are kinds of tokens: NAME is a word that is not reserved or in quotes,
+LABEL any word,
+ALIAS a word that can be an alias without AS, FUNCTION a name whose arguments have commas between them.  Rules may take more than DuckDB does where the binder or sqlglot refuse
+it; they may not take less of what DuckDB takes and Fuseline answers, which is also what stands in entries of WITH that nobody names.
+"""
+
+RULES = """
+statement   <- query / create / insert / drop / describe / expr
+
+query       <- with? term tail
+with        <- 'with' 'recursive'? cte (',' cte)* ','?
+cte         <- NAME columns? 'as' ('not'? 'materialized')? '(' query ')'
+columns     <- '(' NAME (',' NAME)* ','? ')'
+tail        <- (set term)* order? limits?
+set         <- ('union' / 'intersect' / 'except') ('all' / 'distinct')? ('by' 'name')?
+term        <- '(' query ')' / select / from_first / values / 'table' dotted
+values      <- 'values' row (',' row)* ','?
+row         <- '(' cell (',' cell)* ','? ')'
+cell        <- 'default' / expr
+
+select      <- 'select' quantity? items from? clauses
+from_first  <- from ('select' quantity? items)? clauses
+quantity    <- 'all' / 'distinct' ('on' '(' exprs ')')?
+items       <- item (',' item)* ','?
+item        <- prefix? (star / expr) label?
+prefix      <- LABEL ':'
+label       <- 'as' (LABEL / STRING) / ALIAS
+star        <- '*' change*
+change      <- 'not'? ('like' / 'ilike' / 'glob' / 'similar' 'to') unary
+             / ('exclude' / 'except') ('(' dotted (',' dotted)* ','? ')' / dotted)
+             / 'replace' ('(' replaced (',' replaced)* ','? ')' / replaced)
+             / 'rename' ('(' renamed (',' renamed)* ','? ')' / renamed)
+replaced    <- expr 'as' NAME
+renamed     <- dotted 'as' NAME
+clauses     <- where? group? having? windows? qualify? sample?
+where       <- 'where' expr
+group       <- 'group' 'by' ('all' / keys)
+keys        <- key (',' key)* ','?
+key         <- 'grouping' 'sets' '(' keys ')' / '(' ')' / expr
+having      <- 'having' expr
+windows     <- 'window' NAME 'as' window (',' NAME 'as' window)* ','?
+qualify     <- 'qualify' expr
+sample      <- 'using' 'sample' sampled
+sampled     <- (NUMBER / '(' sampled ')') ('%' / 'percent' / 'rows')? ('(' NAME (',' NUMBER)? ')')?
+             / NAME '(' sampled ')' ('repeatable' '(' NUMBER ')')?
+order       <- 'order' 'by' ('all' direction / sort_key (',' sort_key)* ','?)
+sort_key    <- expr direction
+direction   <- ('asc' / 'desc')? ('nulls' ('first' / 'last'))?
+limits      <- limit offset? / offset limit?
+limit       <- 'limit' ('all' / expr ('%' / 'percent')?) / 'fetch' ('first' / 'next') unary? ('row' / 'rows') 'only'
+offset      <- 'offset' expr ('row' / 'rows')?
+
+from        <- 'from' source (',' source)* ','?
+source      <- prefix? table join*
+table       <- ('lateral'? '(' inside ')' / STRING / dotted (arguments ('with' 'ordinality')?)?) table_name? ('tablesample' sampled)?
+table_name  <- ('as' (NAME / STRING) / NAME) columns?
+inside      <- plain_query / source tail
+plain_query <- with term tail / (select / from_first / values / 'table' dotted) tail
+join        <- ('cross' / 'positional' / 'natural' side?) 'join' table
+             / 'asof'? side? 'join' table join* ('on' expr / 'using' columns)
+side        <- ('left' / 'right' / 'full') 'outer'? / 'inner' / 'semi' / 'anti'
+
+exprs       <- expr (',' expr)* ','?
+expr        <- logical (('and' / 'or') logical)*
+logical     <- 'not'* compared
+compared    <- unary rest*
+rest        <- comparing ('any' paren / 'some' paren / 'all' paren / 'not'* unary)
+             / sign unary
+             / 'is' 'not'? ('null' / 'true' / 'false' / 'unknown' / 'distinct' 'from' unary)
+             / 'isnull' / 'notnull' / 'not' 'null'
+             / 'not'? 'in' '(' ')' / 'not'? ('in' / 'like' / 'ilike' / 'glob' / 'similar' 'to') unary
+             / 'not'? 'between' compared 'and' compared
+             / 'escape' unary
+comparing   <- '=' / '==' / '<>' / '!=' / '<' / '>' / '<=' / '>='
+sign        <- '+' / '-' / '*' / '/' / '//' / '%' / '^' / '**' / '&' / '|' / '<<' / '>>' / '||' / '~' / '~*' / '!' ('~' / '~*' / '~~' / '~~*') / '~~' / '~~*' / '~~~' / '^@' / ':=' / '=>'
+             / '->' / '->>' / '&&' / '@>' / '<@'
+unary       <- ('-' / '+' / '~' / '@')* atom suffix*
+suffix      <- '::' type / '[' (expr slice? / slice) ']' / 'at' 'time' 'zone' unary / '.' (LABEL arguments? / '*' change*) / 'collate' LABEL
+atom        <- NUMBER / '.' NUMBER / STRING / 'null' / 'true' / 'false' / paren / case / cast / exists / interval / part / map / called / parameter
+             / '[' (expr 'for' NAME (',' NAME)* 'in' expr ('if' expr)? / exprs)? ']' / 'array' paren
+map         <- 'map'? '{' (field (',' field)* ','?)? '}'
+slice       <- ':' ('-' ':' / expr)? (':' expr?)?
+parameter   <- '?' / '$' (NUMBER / LABEL)
+field       <- (LABEL / expr) ':' expr
+paren       <- '(' (plain_query / exprs tail) ')'
+case        <- 'case' expr? ('when' expr 'then' expr)+ ('else' expr)? 'end'
+cast        <- ('cast' / 'try_cast') '(' expr 'as' type ')'
+exists      <- 'exists' '(' query ')'
+interval    <- 'interval' (STRING / NUMBER / paren) unit?
+unit        <- 'year' / 'years' / 'month' / 'months' / 'day' / 'days' / 'hour' / 'hours' / 'minute' / 'minutes' / 'second' / 'seconds'
+             / 'millisecond' / 'milliseconds' / 'microsecond' / 'microseconds' / 'week' / 'weeks' / 'quarter' / 'quarters'
+             / 'decade' / 'decades' / 'century' / 'centuries' / 'millennium' / 'millennia'
+part        <- 'position' '(' expr ')' / 'extract' '(' (LABEL / STRING) 'from' expr ')'
+             / 'substring' '(' expr 'from' expr ('for' expr)? ')' / 'substring' '(' expr 'for' expr ')'
+             / 'overlay' '(' expr 'placing' expr 'from' expr ('for' expr)? ')'
+             / 'trim' '(' ('both' / 'leading' / 'trailing')? expr? 'from' exprs ')'
+             / 'trim' '(' ('both' / 'leading' / 'trailing') exprs ')'
+called      <- ('left' / 'right') arguments
+             / 'extract' / 'overlay' / 'position'
+             / FUNCTION (STRING / 'with' 'time' 'zone' STRING / arguments STRING? / '.' '*' change*)?
+arguments   <- '(' ('distinct' / 'all')? (argument (',' argument)* ','?)? order? (('ignore' / 'respect') 'nulls')? ')'
+               ('within' 'group' '(' order ')')? ('filter' '(' 'where'? expr ')')? ('over' (NAME / window))?
+argument    <- star / 'lambda' NAME (',' NAME)* ':' expr / expr
+window      <- '(' windowed ')' / '(' NAME windowed ')'
+windowed    <- ('partition' 'by' exprs)? order? (('rows' / 'range' / 'groups') frame excluded?)?
+frame       <- 'between' limiting 'and' limiting / limiting
+limiting    <- 'current' 'row' / compared ('preceding' / 'following')
+excluded    <- 'exclude' ('current' 'row' / 'group' / 'ties' / 'no' 'others')
+
+type        <- ('double' 'precision'? / ('character' / 'char' / 'bit') 'varying'? / NAME ('.' LABEL)*)
+               ('(' parameters ')')? (('with' / 'without') 'time' 'zone')? ('[' NUMBER? ']')*
+parameters  <- type_value (',' type_value)* ','?
+type_value  <- NUMBER / STRING / type type?
+
+dotted      <- NAME ('.' LABEL)*
+create      <- 'create' ('or' 'replace')? ('temp' / 'temporary')? (made_table / made_view / made_index)
+unless      <- 'if' 'not' 'exists'
+made_table  <- 'table' unless? dotted (columns? 'as' query ('with' 'no'? 'data')? / '(' column (',' column)* ','? ')')
+column      <- 'constraint' NAME limited / limited / NAME type? ('constraint' NAME)? bound*
+limited     <- ('primary' 'key' / 'unique') columns / 'check' paren
+bound       <- 'not' 'null' / 'null' / 'primary' 'key' / 'unique' / 'check' paren / 'default' expr
+made_view   <- 'view' unless? dotted columns? 'as' query
+made_index  <- 'unique'? 'index' unless? NAME 'on' dotted '(' exprs ')'
+insert      <- 'insert' 'into' dotted ('by' ('name' / 'position'))? columns? ('by' ('name' / 'position'))? (query / 'default' 'values')
+drop        <- 'drop' ('table' / 'view' / 'index') ('if' 'exists')? dotted (',' dotted)* ('cascade' / 'restrict')?
+describe    <- ('describe' / 'desc') (query / dotted / STRING)
+"""
