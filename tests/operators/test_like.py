@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fuseline.operators.cpu import kernels_like
+from fuseline.operators.cpu import kernels_like, kernels_texts
 from tests.codegen.test_like import CASES, PATTERN, STRINGS, TEXT, expected, parts_of
 from tests.operators.evaluated import assert_expressions
 
@@ -71,6 +71,17 @@ PREDICATES = [
 def test_expressions() -> None:
     assert_expressions(PREDICATES, pa.table({"s": [*STRINGS, "a%b", "xa%bx"] * 9}))
     assert_expressions(PREDICATES, pa.table({"s": pa.array([None, None], pa.string())}))
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("left", range(1, 4))
+def test_pieces_that_are_left_to_arrow(left: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last piece of many has few rows, and each may or may not have enough for a search ahead."""
+    table = pa.table({"s": [*STRINGS, "a%b", None, "xa%bx"] * 9}).slice(left)
+    monkeypatch.setattr(kernels_like, "FEW_ROWS", 8)
+    monkeypatch.setattr(kernels_texts, "PIECE_BYTES", table.nbytes * 9 // table.num_rows)
+    more = ["regexp_matches(s, 'sp.*q')", "s like '%sp_cial%q_e%'", "s ilike '%SPECIAL%'"]
+    assert_expressions([*PREDICATES, *more], table)
 
 
 def test_until_the_kernel_is_there(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,13 +56,22 @@ def _in_pieces(function: TextFunction, text: pa.Array, values: list[Any]) -> Any
     if count <= step:
         stopping.check()
         return function(text, *values)
+    texts = [text.slice(start, step) for start in range(0, count, step)]
     pieces = []
-    for start in range(0, count, step):
+    for piece in texts:
         stopping.check()
-        pieces.append(function(text.slice(start, step), *values))
-    if isinstance(pieces[0], np.ndarray):
+        pieces.append(function(piece, *values))
+    if all(isinstance(made, np.ndarray) for made in pieces):
         return np.concatenate(pieces)
-    return tables.concat_arrays(pieces)
+    # LIKE leaves some to Arrow: while its kernel is compiled, and a last piece of few rows
+    return tables.concat_arrays(
+        [
+            tables.from_numpy(made, tables.validity(piece))
+            if isinstance(made, np.ndarray)
+            else made
+            for made, piece in zip(pieces, texts, strict=True)
+        ]
+    )
 
 
 def _result(result: Any, data_type: DataType, mask: Mask | None) -> Vector:
