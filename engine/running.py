@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 
 from .backends import cache_limits, check_placement, load_backends, resolve_device, table_scan
 from .catalog import Catalog
@@ -56,17 +56,24 @@ class QueryRunner:
         return retried_deeply(lambda: self._run(prepared, timed, start))
 
     def _run(self, prepared: Prepared, timed: bool, start: float) -> Result:
-        with self._query(prepared.text) as context:
-            try:
-                return self._executed(prepared, context, timed, start)
-            except DataError:
-                if not prepared.stale_tables():
-                    raise
-                # A file has been written while it was read: nothing of that was kept
-                return self._executed(prepared, context, timed, start)
-            finally:
-                for table in prepared.passing:
-                    self.forget(table)
+        try:
+            with self.stoppable() as stop:
+                return self._answered(prepared, self._context(stop), timed, start)
+        except FuselineError as error:
+            error.with_text(prepared.text)
+            raise
+
+    def _answered(self, prepared: Prepared, context: Context, timed: bool, start: float) -> Result:
+        try:
+            return self._executed(prepared, context, timed, start)
+        except DataError:
+            if not prepared.stale_tables():
+                raise
+            # A file has been written while it was read: nothing of that was kept
+            return self._executed(prepared, context, timed, start)
+        finally:
+            for table in prepared.passing:
+                self.forget(table)
 
     def physical(self, plan: Logical, observer: Observer | None) -> Physical:
         """Return the placed physical plan of a query; `observer` gets each step that changed something."""
@@ -81,8 +88,8 @@ class QueryRunner:
         if self.settings.fuse == "never":
             self.run(plan, None, timed=False)
             return
-        with self._query(None) as context:
-            load_columns(scan, self.backends, context)
+        with self.stoppable() as stop:
+            load_columns(scan, self.backends, self._context(stop))
 
     def interrupt(self) -> None:
         """Stop what runs: in its threads it raises `Interrupted`."""
@@ -90,25 +97,20 @@ class QueryRunner:
             for stop in self._running:
                 stop.ask()
 
-    @contextmanager
-    def stoppable(self) -> Iterator[Stop]:
+    def stoppable(self) -> AbstractContextManager[Stop]:
         """Let `interrupt`, the time limit and Ctrl-C stop the work inside, together with the work that it is part of."""
         outer = current()
         if outer is not None and outer in self._running:
-            yield outer
-            return
-        stop = outer or Stop(self.settings.statement_timeout)
+            return nullcontext(outer)
+        return _Stoppable(self, outer)
+
+    def began(self, stop: Stop) -> None:
         with self._lock:
             self._running.add(stop)
-        try:
-            if outer is not None:
-                yield stop
-            else:
-                with stoppable(stop):
-                    yield stop
-        finally:
-            with self._lock:
-                self._running.discard(stop)
+
+    def ended(self, stop: Stop) -> None:
+        with self._lock:
+            self._running.discard(stop)
 
     def forget(self, entry: object) -> None:
         """Drop the cached columns of a table that left the catalog; another entry, or None, has none."""
@@ -121,24 +123,17 @@ class QueryRunner:
         self.cache.clear()
         self.plans.clear()
 
-    @contextmanager
-    def _query(self, text: str | None) -> Iterator[Context]:
-        """What a query gets to run in; others may interrupt it, and its errors point into its text."""
+    def _context(self, stop: Stop) -> Context:
         settings = self.settings
-        try:
-            with self.stoppable() as stop:
-                yield Context(
-                    self.cache,
-                    stop.check,
-                    settings.threads,
-                    settings.cache_dir,
-                    settings.fuse,
-                    settings.deterministic,
-                    settings.memory_limit,
-                )
-        except FuselineError as error:
-            error.with_text(text)
-            raise
+        return Context(
+            self.cache,
+            stop.check,
+            settings.threads,
+            settings.cache_dir,
+            settings.fuse,
+            settings.deterministic,
+            settings.memory_limit,
+        )
 
     def _prepared(self, plan: Logical, key: object) -> Prepared:
         return key if isinstance(key, Prepared) else self.plans.of_plan(plan)
@@ -199,6 +194,30 @@ class QueryRunner:
         )
         check_placement(physical, self.backends, self.settings)
         return physical
+
+
+class _Stoppable:
+    """What `QueryRunner.stoppable` gives, within `outer`, the stop of other work, or by itself."""
+
+    __slots__ = ("_inside", "_runner", "_stop")
+
+    def __init__(self, runner: QueryRunner, outer: Stop | None) -> None:
+        self._runner = runner
+        self._stop = outer or Stop(runner.settings.statement_timeout)
+        self._inside = None if outer is not None else stoppable(self._stop)
+
+    def __enter__(self) -> Stop:
+        self._runner.began(self._stop)
+        if self._inside is not None:
+            self._inside.__enter__()
+        return self._stop
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if self._inside is not None:
+                self._inside.__exit__(kind)
+        finally:
+            self._runner.ended(self._stop)
 
 
 def _observer(debug: int) -> Observer | None:

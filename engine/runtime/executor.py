@@ -8,8 +8,8 @@ from __future__ import annotations
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -205,10 +205,13 @@ def _run_node(node: Physical, run: _Run) -> None:
     counted = run.context.host_values
     before = counted.copy() if counted else NOTHING
     start = time.perf_counter()
-    with _explained(node, run):
+    try:
         table = _output(node, run)
         if run.timed:
             backend.synchronize()
+    except Exception as error:
+        _explain(error, node, run)
+        raise
     seconds = time.perf_counter() - start
     size = backend.num_bytes(table)
     run.host_values[id(node)] = counted - before if counted else NOTHING
@@ -221,29 +224,19 @@ def _run_node(node: Physical, run: _Run) -> None:
     run.held.add(node, table, size)
 
 
-@contextmanager
-def _explained(node: Physical, run: _Run, pull: Pull | None = None) -> Iterator[None]:
-    """Say of an error where it came from, a node or the one below it that a pull has come to, and which setting helps."""
-    try:
-        yield
-    except FuselineError:
-        raise
-    except MemoryError as error:
-        raise out_of_memory(_at(node, pull), run.budget, error) from error
-    except Exception as error:
-        run.context.check()  # a library that heard Ctrl-C by itself raises an error of its own
-        node = _at(node, pull)
-        error.add_note(f"while {type(node).__name__} ran on the {node.device}")
-        if type(error).__name__ == "ArrowCapacityError":
-            reason = str(error).strip().split("\n")[0].rstrip(".")
-            raise ExecutionError(
-                f"{type(node).__name__} made a larger column than Arrow takes on the {node.device}: {reason}."
-            ) from error
-        raise
-
-
-def _at(node: Physical, pull: Pull | None) -> Physical:
-    return node if pull is None or pull.running is None else pull.running
+def _explain(error: Exception, node: Physical, run: _Run) -> None:
+    """Say where an error came from and which setting helps, by raising a clearer one or by a note."""
+    if isinstance(error, FuselineError):
+        return
+    if isinstance(error, MemoryError):
+        raise out_of_memory(node, run.budget, error) from error
+    run.context.check()  # a library that heard Ctrl-C by itself raises an error of its own
+    error.add_note(f"while {type(node).__name__} ran on the {node.device}")
+    if type(error).__name__ == "ArrowCapacityError":
+        reason = str(error).strip().split("\n")[0].rstrip(".")
+        raise ExecutionError(
+            f"{type(node).__name__} made a larger column than Arrow takes on the {node.device}: {reason}."
+        ) from error
 
 
 def _output(node: Physical, run: _Run) -> Any:
@@ -315,8 +308,11 @@ def _pull_all(plan: Physical, run: _Run) -> None:
     run.context.receipts.clear()
     run.context.remarks.clear()
     pull = replace(_pull_of(run), readers=run.readers)
-    with _explained(plan, run, pull):
+    try:
         table = pull.all_rows(plan)
+    except Exception as error:
+        _explain(error, pull.running or plan, run)
+        raise
     _note(pull, run)
     parts = run.context.remarks.get(id(plan))
     run.context.remarks[id(plan)] = IN_PIECES if parts is None else f"{IN_PIECES}; {parts}"
