@@ -141,6 +141,18 @@ def test_a_kernel_that_was_given_up_is_there_for_the_next_who_asks(pool, tmp_pat
     assert counted.read_text() == "."
 
 
+def test_without_a_thread_a_kernel_is_refused_and_the_next_one_compiled(pool, monkeypatch):
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", start)
+        for _ in range(2):
+            with pytest.raises(CompilerEnded, match="new thread"):
+                pool.compiled(job(TWICE))
+    assert answer(pool.compiled(job(TWICE))) == 42
+
+
 def test_idle_processes_end(pool, monkeypatch):
     monkeypatch.setattr(compile_pool, "IDLE_SECONDS", 0.01)
     pool.compiled(job(TWICE))

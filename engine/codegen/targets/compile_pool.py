@@ -126,11 +126,22 @@ class CompilePool:
         if self._idle >= len(self._waiting):
             self._changed.notify()
         elif self._threads < self._most:
-            self._threads += 1
-            threading.Thread(target=self._serve, name="fuseline-compile", daemon=True).start()
+            self._begin(task)
         else:
             self._kill_unwanted()
         return task
+
+    def _begin(self, task: _Task) -> None:
+        """Start a thread; where the system gives none, those there are will do, or the task is refused."""
+        try:
+            threading.Thread(target=self._serve, name="fuseline-compile", daemon=True).start()
+        except RuntimeError as error:
+            if not self._threads:
+                self._waiting.remove(task)
+                del self._tasks[task.job]
+                raise CompilerEnded(str(error)) from error
+        else:
+            self._threads += 1
 
     def _kill_unwanted(self) -> None:
         """End a process that compiles for a query which was stopped, since another one waits."""
