@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from .keys import (
     PACKED_LIMIT,
@@ -27,6 +26,7 @@ from .keys import (
 )
 from .ordering import number_distinct
 from .table import Mask, decode, to_numpy, validity
+from .text_order import places
 
 
 @dataclass(frozen=True)
@@ -157,10 +157,10 @@ def _string_digits(build: pa.Array, probe: pa.Array, nulls: bool) -> tuple[Digit
     valid = validity(probe)
     coded = pa.types.is_dictionary(probe.type)
     entries = probe.dictionary if coded else probe
-    numbers = to_numpy(pc.index_in(entries, value_set=values.cast(entries.type)).fill_null(-1))
+    numbers = places(entries, values)
     if coded:
         # One more entry, for the codes of NULLs in an empty dictionary.
-        numbers = np.append(numbers, np.int32(-1))
+        numbers = np.append(numbers, -1)
         codes = to_numpy(probe)
         numbers = numbers[codes if valid is None else np.where(valid, codes, -1)]
     base = max(len(values), 1)

@@ -47,8 +47,8 @@ def lexicographic(parts: Sequence[Ints]) -> Indices:
         return np.lexsort(parts[::-1]) if others else np.argsort(leading, kind="stable")
     if not others and bool((leading[1:] >= leading[:-1]).all()):
         return np.arange(count)
-    splitters = _splitters(leading)
-    rows, bounds = _distributed(
+    splitters = splitters_of(leading)
+    rows, bounds = distributed(
         lambda part: np.searchsorted(splitters, leading[part], "right"), count, len(splitters) + 1
     )
     alike: list[slice] = []
@@ -78,7 +78,7 @@ def renumber(codes: Ints) -> tuple[Ints, int]:
     count = len(codes)
     if count <= MOST_AT_ONCE:
         return _encoded(codes)
-    rows, bounds = _by_hash(codes, min((count // BUCKET_ROWS).bit_length(), MOST_BITS))
+    rows, bounds = by_hash(codes, min((count // BUCKET_ROWS).bit_length(), MOST_BITS))
     numbers = np.empty(count, np.int64)
 
     def encode(bucket: slice) -> int:
@@ -102,8 +102,8 @@ def number_distinct(build: Ints, valid: Mask | None, probe: Ints) -> tuple[Ints,
     if len(build) + len(probe) <= MOST_AT_ONCE:
         return _looked_up(build, valid, probe)
     bits = min((max(len(build), len(probe)) // BUCKET_ROWS).bit_length(), MOST_BITS)
-    build_rows, build_bounds = _by_hash(build, bits)
-    probe_rows, probe_bounds = _by_hash(probe, bits)
+    build_rows, build_bounds = by_hash(build, bits)
+    probe_rows, probe_bounds = by_hash(probe, bits)
     ours, theirs = np.zeros(len(build), np.int64), np.empty(len(probe), np.int64)
 
     def look_up(bucket: int) -> int:
@@ -137,7 +137,7 @@ def _encoded(codes: Ints) -> tuple[Ints, int]:
     return to_numpy(encoded).astype(np.int64), len(encoded.dictionary)
 
 
-def _splitters(values: Ints) -> Ints:
+def splitters_of(values: Ints) -> Ints:
     """Return where buckets of about equal size begin; a value that many rows have gets a bucket for itself."""
     buckets = min(max(2, len(values) // BUCKET_ROWS), MOST_BUCKETS)
     sample = np.sort(values[:: max(1, len(values) // (SAMPLE * buckets))])
@@ -147,13 +147,13 @@ def _splitters(values: Ints) -> Ints:
     return np.unique(np.concatenate([chosen, after]))
 
 
-def _by_hash(values: Ints, bits: int) -> tuple[Indices, list[slice]]:
+def by_hash(values: Ints, bits: int) -> tuple[Indices, list[slice]]:
     """Return row numbers by buckets, in each of which all rows of its values are."""
     shift, whole = np.uint64(64 - bits), values.astype(np.int64, copy=False).view(np.uint64)
-    return _distributed(lambda part: (whole[part] * STEP) >> shift, len(values), 1 << bits)
+    return distributed(lambda part: (whole[part] * STEP) >> shift, len(values), 1 << bits)
 
 
-def _distributed(bucket_of: Any, count: int, buckets: int) -> tuple[Indices, list[slice]]:
+def distributed(bucket_of: Any, count: int, buckets: int) -> tuple[Indices, list[slice]]:
     """Return row numbers by buckets, ascending within each, and where each bucket lies; `bucket_of` takes a slice of the rows."""
     numbers = np.empty(count, np.uint16)
 

@@ -12,7 +12,7 @@ from ...plan import physical as p
 from ..context import Context
 from . import table as tables
 from .asking import BYTES_A_CODE, ask_order
-from .keys import PACKED_LIMIT, Image, Ints, ordered_images
+from .keys import PACKED_LIMIT, Image, Ints, leading_image, ordered_images
 from .ordering import lexicographic, stable_order
 from .table import Indices, Table
 
@@ -56,7 +56,7 @@ def first_rows(keys: Sequence[SortColumn], count: int) -> Indices:
         return np.zeros(0, np.int64)
     if count > length // 4:
         return sorted_order(keys)[:count]
-    leading, _ = _packed(_digits(keys[0]))[0]
+    leading, _ = _packed(_directed(leading_image(keys[0].array), keys[0]))[0]
     bound = np.partition(leading, count - 1)[count - 1]
     candidates = np.flatnonzero(leading <= bound)
     among = [
