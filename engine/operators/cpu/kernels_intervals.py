@@ -147,21 +147,43 @@ def _divide(call: Call, args: tuple[Vector, ...]) -> Vector:
         raise ExecutionError(
             "Division of an interval by zero: use nullif(divisor, 0) to get NULL for such rows."
         )
-    return _scaled(span, 1 / divisor.data, valid, divisor.data)
+    return _scaled(span, 1 / divisor.data, valid)
 
 
-def _scaled(
-    span: Vector, factor: Array, valid: Mask | None, divisor: Array | None = None
-) -> Vector:
-    """Fractions of a month become days of 30, those of a day seconds; both are rounded to 6 digits, as in DuckDB and PostgreSQL."""
-    months, days, time = (p * factor if divisor is None else p / divisor for p in _parts(span.data))
+def _scaled(span: Vector, factor: Array, valid: Mask | None) -> Vector:
+    """Fractions of a month become days of 30, those of a day seconds; both are rounded to 6 digits, as in DuckDB and PostgreSQL.
+
+    DuckDB divides by the reciprocal, and its fused multiply-add loses nothing of a product: so does this.
+    """
+    parts = _parts(span.data)
+    months, days, time = (p * factor for p in parts)
     whole_months, whole_days = np.trunc(months), np.trunc(days)
-    more_days = _six_digits((months - whole_months) * 30)
+    month_rest = months - whole_months + _lost(parts[0], factor, months)
+    day_rest = days - whole_days + _lost(parts[1], factor, days)
+    more_days = _six_digits(month_rest * 30)
     whole_more_days = np.trunc(more_days)
-    seconds = _six_digits((days - whole_days + more_days - whole_more_days) * 86_400)
+    seconds = _six_digits((day_rest + more_days - whole_more_days) * 86_400)
     carried = np.trunc(seconds / 86_400)
-    time = time + (seconds - carried * 86_400) * 1e6
-    return interval((whole_months, whole_days + whole_more_days + carried, np.rint(time)), valid)
+    more = (seconds - carried * 86_400) * 1e6
+    total = time + more
+    back = total - time
+    total = total + ((time - (total - back)) + (more - back) + _lost(parts[2], factor, time))
+    return interval((whole_months, whole_days + whole_more_days + carried, np.rint(total)), valid)
+
+
+def _lost(left: Array, right: Array, product: Array) -> Array:
+    """Return what rounding took from a product of doubles (Dekker, Veltkamp)."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        (a, b), (c, d) = (_halves(np.asarray(v, np.float64)) for v in (left, right))
+        lost = b * d - (((product - a * c) - b * c) - a * d)
+    return np.where(np.isfinite(lost), lost, 0.0)
+
+
+def _halves(values: Array) -> tuple[Array, Array]:
+    """Split doubles into two of 26 bits."""
+    scaled = values * 134_217_729.0
+    high = scaled - (scaled - values)
+    return high, values - high
 
 
 def _six_digits(values: Array) -> Array:
