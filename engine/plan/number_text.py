@@ -9,7 +9,7 @@ import math
 import re
 import struct
 
-from .types import DataType, Kind
+from .types import HUGEINT, MAX_DECIMAL_DIGITS, DataType, Kind
 
 _SPACE = " \t\n\v\f\r"
 _DIGITS = r"\d+(?:_\d+)*"
@@ -47,6 +47,8 @@ def _rounded(text: str, target: DataType) -> int | None:
         return None
     whole, fraction = ((found[i] or "").replace("_", "") for i in (2, 4))
     exponent = int(found[5][:9] if found[5] else "0")
+    if target == HUGEINT and _leaves_128_bits(fraction.lstrip("0")):
+        return None  # DuckDB reads a fraction as a HUGEINT too
     digits = (whole + fraction).lstrip("0")
     whole = whole.lstrip("0")
     if found[5] and not -MAX_EXPONENT - 1 <= exponent <= MAX_EXPONENT:
@@ -60,6 +62,10 @@ def _rounded(text: str, target: DataType) -> int | None:
     value = int(kept) * 10 ** max(before - len(digits), 0)
     value += 0 <= before < len(digits) and digits[before] >= "5"
     return -value if found[1] == "-" else value
+
+
+def _leaves_128_bits(digits: str) -> bool:
+    return len(digits) > MAX_DECIMAL_DIGITS and (len(digits) > 39 or int(digits) >= 1 << 127)
 
 
 def parse_double(text: str, target: DataType) -> float | None:

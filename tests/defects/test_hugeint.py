@@ -93,6 +93,14 @@ def _duckdb(query: str) -> list[tuple[object, ...]]:
         return connection.execute(query).fetchall()
 
 
+def test_text_with_long_fractions() -> None:
+    texts = ["0." + d * n for d in "1249" for n in (37, 38, 39, 40, 60)] + [
+        "0." + "0" * 60 + "5",
+        "9" * 30 + "." + "9" * 38,
+    ]
+    assert_same_as_duckdb("select s, try_cast(s as hugeint) as h from t", {"t": {"s": texts}})
+
+
 def test_overflow_of_a_sum() -> None:
     with fuseline.connect(device="cpu") as connection, pytest.raises(OutOfRange):
         connection.sql(
