@@ -8,8 +8,9 @@ from typing import Literal as OneOf
 from .errors import AmbiguousName, InvalidQuery, WrongArguments, check_text, shown
 from .functions import Expression
 from .plan import infer
+from .plan.copies import fresh
 from .plan.expr import Column, ColumnRef, Expr, columns_of, conjunction, new_column, substitute
-from .plan.logical import Item, Join, JoinKind, Logical, Project, SetOperation, fresh
+from .plan.logical import Item, Join, JoinKind, Logical, Project, SetOperation
 from .plan.node import walk
 from .plan.types import BOOLEAN
 from .projection import bind, cast_columns, find_column

@@ -10,9 +10,8 @@ from typing import Any
 
 from .catalog import Catalog
 from .errors import TypeMismatch
-from .plan.expr import Expr, Subquery
+from .plan.commons import commons_of, nodes_of, replace_nodes, with_commons
 from .plan.logical import Logical, Scan, Table
-from .plan.node import transform_up, walk
 from .runtime.schedule import Schedule
 from .settings import Settings
 
@@ -146,27 +145,17 @@ def _value_key(value: object) -> Hashable:
 def tables_of(plan: Logical) -> tuple[Table, ...]:
     """Return the tables that a plan scans, those of its subqueries included, each once."""
     found: dict[int, Table] = {}
-    for node in walk(plan):
-        if isinstance(node, Scan):
-            found[id(node.table)] = node.table
-        for expr in node.expressions:
-            for part in walk(expr):
-                if isinstance(part, Subquery):
-                    found.update((id(t), t) for t in tables_of(part.plan))
+    for part in (plan, *(common.plan for common in commons_of(plan))):
+        for node in nodes_of(part):
+            if isinstance(node, Scan):
+                found[id(node.table)] = node.table
     return tuple(found.values())
 
 
 def _with_tables(plan: Logical, replacements: Mapping[Any, Any]) -> Logical:
-    def in_expression(part: Expr) -> Expr | None:
-        if isinstance(part, Subquery):
-            return replace(part, plan=_with_tables(part.plan, replacements))
-        return None
-
-    def in_node(node: Logical) -> Logical | None:
+    def replaced(node: Logical) -> Logical | None:
         if isinstance(node, Scan) and node.table in replacements:
             return replace(node, table=replacements[node.table])
-        if any(isinstance(part, Subquery) for e in node.expressions for part in walk(e)):
-            return node.map_expressions(lambda e: transform_up(e, in_expression))
         return None
 
-    return transform_up(plan, in_node)
+    return with_commons(plan, lambda part: replace_nodes(part, replaced))

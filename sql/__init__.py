@@ -37,6 +37,7 @@ def plan_sql(
             statement = bind_statement(piece, Scope(session))
             while session.trees:
                 refuse_unused(session.trees.pop())
+            session.named.clear()
             if piece is pieces[-1]:
                 parameters.check_all_used()
             yield statement

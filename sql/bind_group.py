@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, Span, Unsupported
 from fuseline.plan import infer
+from fuseline.plan.copies import substitute_free
 from fuseline.plan.expr import (
     AggregateCall,
     Call,
@@ -22,7 +23,7 @@ from fuseline.plan.expr import (
     columns_of,
     new_column,
 )
-from fuseline.plan.logical import Aggregate, Item, Logical, substitute_free
+from fuseline.plan.logical import Aggregate, Item, Logical
 from fuseline.plan.node import walk
 from fuseline.plan.types import BIGINT
 

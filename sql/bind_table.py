@@ -11,10 +11,11 @@ from sqlglot import exp
 from fuseline.catalog import View
 from fuseline.errors import FuselineError, InvalidQuery, UnknownName, Unsupported, ViewText
 from fuseline.plan.expr import Column, ColumnRef, new_column
-from fuseline.plan.logical import Aggregate, Logical, Project, Range, Scan, Table
+from fuseline.plan.logical import Aggregate, CommonScan, Logical, Project, Range, Scan, Table
 from fuseline.plan.types import BIGINT, DataType
 
 from .constants import integer_constant, plain_constant
+from .named_queries import Bound, named_plan
 from .pieces import split
 from .scope import SCHEMAS, Cte, Parameters, Relation, Scope, Session, Source, suggestion
 from .spans import mark, span_of
@@ -92,6 +93,8 @@ def _renamed(
             changed = tuple((c if e == ColumnRef(c) else new.get(c, c), e) for c, e in keys)
             calls = tuple((new.get(c, c), call) for c, call in aggregates)
             renamed = dataclasses.replace(plan, keys=changed, aggregates=calls)
+        case CommonScan(made=own):
+            renamed = dataclasses.replace(plan, made=tuple(new.get(c, c) for c in own))
         case _:
             return plan, columns
     made = {c: c for c in renamed.columns}
@@ -166,7 +169,8 @@ def _scan(
 
 def _bind_cte(cte: Cte, node: exp.Table) -> Source:
     cte.use()
-    plan = cte.scope.bind_query(cte.query)
+    again = cte.scope.session.named.again(node)
+    plan = named_plan(cte.name, cte.bound, partial(cte.scope.bind_query, cte.query), again=again)
     columns = _unique_names(plan.columns)
     if len(cte.columns) > len(columns):
         raise InvalidQuery(
@@ -184,8 +188,13 @@ def _bind_view(view: View, node: exp.Table, around: Scope) -> Source:
     session = dataclasses.replace(
         outer, parameters=Parameters(()), text=text, views=(*outer.views, name.lower())
     )
+
+    def bind() -> Logical:
+        return Scope(session).bind_query(view.tree(partial(_parse_view, view.name, session)))
+
+    bound = outer.named.views.setdefault(name.lower(), Bound())
     try:
-        plan = Scope(session).bind_query(view.tree(partial(_parse_view, view.name, session)))
+        plan = named_plan(name, bound, bind, again=outer.named.again(node))
     except FuselineError as error:
         if error.span is None or error.span.view is None:
             error.message += f' (in the view "{name}")'

@@ -30,6 +30,7 @@ from fuseline.plan.expr import Column, ColumnRef, Expr
 from fuseline.plan.logical import Logical, Table
 from fuseline.plan.types import DataType
 
+from .named_queries import Bound, NamedQueries
 from .parse import parse
 from .pieces import Piece
 from .spans import span_of
@@ -153,6 +154,8 @@ class Session:
     views: tuple[str, ...] = ()  # the views being expanded, to refuse one that names itself
     trees: list[Tree] = field(default_factory=list)  # what was parsed for the statement
 
+    named: NamedQueries = field(default_factory=NamedQueries)
+
     def parse(self, piece: Piece) -> exp.Expr:
         """Return the tree of a statement, of which binding has to use every part."""
         tree = parse(piece)
@@ -162,12 +165,13 @@ class Session:
 
 @dataclass(frozen=True)
 class Cte:
-    """A WITH entry: its query, bound in `scope` each time it is named."""
+    """A WITH entry: its query, bound in `scope` when it is first named."""
 
     name: str
     query: exp.Expr
     columns: tuple[str, ...]
     scope: Scope
+    bound: Bound = field(default_factory=Bound, compare=False)
 
     def use(self) -> None:
         """Note that a query names this entry."""

@@ -234,7 +234,7 @@ def substitute(expr: Expr, replacement: Callable[[Column], Expr | None]) -> Expr
         if isinstance(node, ColumnRef):
             return replacement(node.column)
         if isinstance(node, Subquery):
-            from .logical import substitute_free
+            from .copies import substitute_free
 
             plan = substitute_free(node.plan, replacement)
             if plan is not node.plan:

@@ -10,19 +10,15 @@ import dataclasses
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol, TypeVar
 from typing import Literal as OneOf
 
 from ..errors import Span
 from .expr import (
     AggregateCall,
     Column,
-    ColumnRef,
     Expr,
     SortKey,
-    Subquery,
-    new_column,
-    substitute,
 )
 from .node import Node, Once
 from .statistics import TableStatistics
@@ -30,6 +26,7 @@ from .types import DataType
 
 JoinKind = OneOf["inner", "left", "right", "full", "semi", "anti", "mark", "single"]
 Item = tuple[Column, Expr]
+T = TypeVar("T")
 
 
 class Table(Protocol):
@@ -81,6 +78,37 @@ class Scan(Logical):
     table: Table
     made: tuple[Column, ...]
     sources: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.made
+
+
+@dataclass(frozen=True, eq=False)
+class Common:
+    """A query that a statement names several times, and that is planned and run once; it reads no columns of queries around it."""
+
+    name: str
+    plan: Logical
+    known: dict[object, object] = dataclasses.field(default_factory=dict, repr=False)
+
+    def once(self, work_out: Callable[[Logical], T]) -> T:
+        """Return what a function says of the plan, which is asked once however many places read it."""
+        if work_out not in self.known:
+            self.known[work_out] = work_out(self.plan)
+        return self.known[work_out]  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class CommonScan(Logical):
+    """Rows of a common query: `made[i]` is its column `sources[i]`.
+
+    A leaf, so that no rule comes to the plan below it from several sides; its columns have ids of their own.
+    """
+
+    common: Common
+    made: tuple[Column, ...]
+    sources: tuple[Column, ...]
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -336,61 +364,3 @@ def _are_same(new: Sequence[Expr], old: Sequence[Expr]) -> bool:
 def free_columns(plan: Logical) -> frozenset[Column]:
     """Return the columns that `plan` reads and does not make: what makes it correlated."""
     return plan.read_below - plan.made_below
-
-
-def substitute_free(plan: Logical, replacement: Callable[[Column], Expr | None]) -> Logical:
-    """Replace references to columns throughout a plan, its nested subqueries included; what nodes make stays."""
-
-    def visit(node: Logical) -> Logical:
-        node = node.with_children([visit(c) for c in node.children])
-        return node.map_expressions(lambda e: substitute(e, replacement))
-
-    return visit(plan)
-
-
-def fresh(plan: Logical) -> tuple[Logical, dict[Column, Column]]:
-    """Copy a plan with new ids for every column that it makes, so that it can stand twice in one tree."""
-    renamed: dict[Column, Column] = {}
-
-    def renew(column: Column) -> Column:
-        if column not in renamed:
-            renamed[column] = new_column(column.name, column.type)
-        return renamed[column]
-
-    def replacement(column: Column) -> Expr | None:
-        return ColumnRef(renamed[column]) if column in renamed else None
-
-    def rewrite(expr: Expr) -> Expr:
-        from .node import transform_up
-
-        def copy_subquery(e: Expr) -> Expr | None:
-            if isinstance(e, Subquery):
-                inner = visit(e.plan)
-                return dataclasses.replace(e, plan=inner)
-            return None
-
-        return substitute(transform_up(expr, copy_subquery), replacement)
-
-    def visit(node: Logical) -> Logical:
-        node = node.with_children([visit(c) for c in node.children])
-        changes: dict[str, Any] = {}
-        node = node.map_expressions(rewrite)
-        match node:
-            case Scan() | Values() | SetOperation():
-                changes["made"] = tuple(renew(c) for c in node.made)
-            case Range():
-                changes["made"] = renew(node.made)
-            case Project():
-                changes["items"] = tuple((renew(c), e) for c, e in node.items)
-            case Aggregate():
-                changes["keys"] = tuple((renew(c), e) for c, e in node.keys)
-                changes["aggregates"] = tuple((renew(c), a) for c, a in node.aggregates)
-                if node.grouping_id is not None:
-                    changes["grouping_id"] = renew(node.grouping_id)
-            case Join(mark=Column() as mark):
-                changes["mark"] = renew(mark)
-            case _:
-                return node
-        return dataclasses.replace(node, **changes)
-
-    return visit(plan), renamed

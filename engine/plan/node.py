@@ -112,6 +112,18 @@ def walk(node: N) -> Iterator[N]:
             waiting.extend(reversed(found.children))
 
 
+def walk_once(node: N) -> Iterator[N]:
+    """As `walk`, but a node object that is reached over several paths comes once."""
+    waiting, met = [node], {id(node)}
+    while waiting:
+        found = waiting.pop()
+        yield found
+        for child in reversed(found.children):
+            if id(child) not in met:
+                met.add(id(child))
+                waiting.append(child)
+
+
 def transform_up(node: N, rule: Callable[[N], N | None]) -> N:
     """Rebuild a tree from the leaves up; `rule` gives the replacement of a node, or None to keep it."""
     if node.CHILDREN:  # most are leaves

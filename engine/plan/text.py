@@ -10,10 +10,11 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .expr import Column, Expr, Subquery, columns_of
+from .expr import Column, ColumnRef, Expr, Subquery, columns_of
 from .expr_text import expression, order_text
 from .logical import (
     Aggregate,
+    CommonScan,
     Distinct,
     Filter,
     Item,
@@ -85,7 +86,7 @@ class Tree:
                 self.names.update({id_: f"{name}#{i}" for i, id_ in enumerate(ids, 1)})
         self.subqueries: dict[int, int] = {}  # id of the plan object -> number
         self.written: set[int] = set()
-        nodes = list(_physical(plan)) if isinstance(plan, Physical) else []
+        nodes = list(_physical(plan, set())) if isinstance(plan, Physical) else []
         self.reasons = _in_order(n.reason for n in nodes)
         self.not_fused = _in_order(n.not_fused for n in nodes)
 
@@ -101,6 +102,8 @@ class Tree:
                 below, inputs = (body,), node.inputs
             case Stored(number=number) if inputs:
                 below, inputs = (inputs[number],), ()
+            case CommonScan(common=common):
+                below = (common.plan,)
         if id(node) in self.written and below:
             yield f"{own}  (as above)"
             return
@@ -161,6 +164,8 @@ class Tree:
                 return [self.limit(node)]
             case Scan():
                 return [node.table.name, self.sources(node)]
+            case CommonScan(common=common):
+                return [common.name, self.common(node)]
             case SetOperation(made=made):
                 return [self.columns(made)]
             case Range():
@@ -284,6 +289,10 @@ class Tree:
             for c, source in pairs
         )
 
+    def common(self, node: CommonScan) -> str:
+        pairs = ((m, ColumnRef(s)) for m, s in zip(node.made, node.sources, strict=True))
+        return self.items(tuple(pairs))
+
     def rows(self, node: Values | ValuesScan) -> str:
         shown = [f"({self.exprs(row)})" for row in node.rows[:_ROWS_SHOWN]]
         more = len(node.rows) - len(shown)
@@ -333,15 +342,21 @@ def _columns(node: Node, seen: set[int]) -> Iterator[Column]:
 
 def _below(node: Node) -> tuple[Node, ...]:
     """The nodes below one: its inputs, and before them the operators that a pipeline stands for."""
-    return (node.body, *node.inputs) if isinstance(node, Pipeline) else node.children
+    match node:
+        case Pipeline(body=body, inputs=inputs):
+            return (body, *inputs)
+        case CommonScan(common=common):
+            return (common.plan,)
+    return node.children
 
 
-def _physical(node: Node) -> Iterator[Physical]:
-    """Yield operators, those in pipelines too."""
-    if isinstance(node, Physical):
+def _physical(node: Node, met: set[int]) -> Iterator[Physical]:
+    """Yield operators, those in pipelines too, each once."""
+    if isinstance(node, Physical) and id(node) not in met:
+        met.add(id(node))
         yield node
         for child in _below(node):
-            yield from _physical(child)
+            yield from _physical(child, met)
 
 
 def _in_order(reasons: Iterable[str | None]) -> list[str]:

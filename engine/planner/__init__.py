@@ -1,6 +1,6 @@
 """Logical plan to placed physical plan; runs nothing.
 
-    optimize   logical -> logical     `optimizer.RULES`, in their order
+    optimize   logical -> logical     `optimizer.RULES`, in their order; `common_queries`: what is named several times, once
     lower      logical -> physical    which algorithm, which build side
     share      equal parts become one object, which runs once
     roll_up    totals of what is grouped too read the groups
@@ -18,12 +18,14 @@ May import plan and catalog; never operators or a GPU library.  Start reading at
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from ..plan.logical import Logical
 from ..plan.node import Node
 from ..plan.physical import Device, Physical
 from ..settings import FuseChoice, Settings
 from .check import check_logical, check_physical
+from .common_queries import optimize_commons
 from .estimate import Estimates
 from .fuse import fuse as fuse_pipelines
 from .lower import lower
@@ -56,7 +58,7 @@ def plan_query(
         check = Settings.from_environment().check
     if check:
         check_logical(plan, "bind", subqueries=True)
-    optimized = optimize(plan, observer=observer, check=check)
+    optimized = optimize_commons(plan, partial(optimize, observer=observer, check=check))
     physical = roll_up(share_subplans(lower(optimized, Estimates())))
     if check:
         check_physical(physical, "lower", optimized.columns)

@@ -6,11 +6,12 @@ chain := FilterRows(chain) | ComputeColumns(chain) | HashJoin(chain, chain) | Ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from ..plan.expr import AggregateCall, Call, Column, ColumnRef, Expr, columns_of, conjunction
-from ..plan.node import walk
+from ..plan.node import walk, walk_once
 from ..plan.physical import (
     ComputeColumns,
     FilterRows,
@@ -31,6 +32,7 @@ JOINS = HashJoin | NestedLoopJoin
 
 # Rows of tables that are joined anew for each reader rather than once for all: indexes of so few rows cost a launch
 REPEATED_ROWS = 100_000
+MOST_REPEATED = 64  # operators
 
 FOLDED = frozenset(
     (
@@ -49,19 +51,21 @@ COMPARED = frozenset(
 class Body:
     """Makes one pipeline's body; `inputs` are the operators that it reads as `Stored`.
 
-    `ends`: whether a filter is a condition on groups in which another pipeline ends.  `estimates` serve all that is planned of it.
+    `ends`: whether a filter is a condition on groups in which another pipeline ends.  `estimates` serve all that is planned of it, `stored`
+    those of the operators that several bodies read.
     """
 
     readers: Mapping[int, int]
     ends: Callable[[FilterRows], bool] = lambda node: False
     inputs: list[Physical] = field(default_factory=list)
+    stored: ChainEstimates = field(default_factory=ChainEstimates)
     estimates: ChainEstimates = field(init=False)
     _stored: dict[int, Stored] = field(default_factory=dict)
     _root: Physical | None = None
     _origins: dict[int, tuple[Physical, Physical]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.estimates = ChainEstimates(self.inputs)
+        self.estimates = ChainEstimates(self.inputs, self.stored)
 
     def chain(self, node: Physical, root: bool = True) -> Physical:
         """Return `node` as a chain; what others read too is stored, unless it costs less to do it again.
@@ -99,15 +103,16 @@ class Body:
         return is_link(node) and not (isinstance(node, FilterRows) and self.ends(node))
 
     def _joins_twice(self, node: Physical) -> bool:
-        assert self._root is not None
-        return _has_joins(node) and sum(part is node for part in self._reached(self._root)) > 1
+        """Whether the chain comes to these joins over several paths; what is stored reads its own inputs, in another pipeline."""
+        paths: dict[int, int] = {id(node): 1}
 
-    def _reached(self, node: Physical) -> Iterator[Physical]:
-        """What a chain goes on to; what is stored reads its own inputs, in another pipeline."""
-        yield node
-        if self._goes_on(node):
-            for child in node.children:
-                yield from self._reached(child)
+        def count(part: Physical) -> int:
+            if id(part) not in paths:
+                paths[id(part)] = sum(map(count, part.children)) if self._goes_on(part) else 0
+            return paths[id(part)]
+
+        assert self._root is not None
+        return _has_joins(node) and count(self._root) > 1
 
     def _joined(self, node: HashJoin) -> Physical:
         return node.with_children([self.chain(child, False) for child in node.children])
@@ -245,13 +250,14 @@ def _as_left(node: HashJoin) -> HashJoin:
 
 def is_cheap(node: Physical) -> bool:
     """Whether doing the work of a chain again costs less than storing its rows and reading them."""
-    if not all(is_link(part) for part in walk(node)):
+    parts = list(islice(walk(node), MOST_REPEATED + 1))
+    if len(parts) > MOST_REPEATED or not all(map(is_link, parts)):
         return False
     return not _has_joins(node) or sum(map(table_rows, leaves(node))) <= REPEATED_ROWS
 
 
 def _has_joins(node: Physical) -> bool:
-    return any(isinstance(part, JOINS) for part in walk(node))
+    return any(isinstance(part, JOINS) for part in walk_once(node))
 
 
 def leaves(node: Physical) -> list[Physical]:

@@ -26,9 +26,10 @@ from .selectivity import ColumnEstimate, Columns, Lazily, narrowed, selectivity,
 
 @dataclass
 class ChainEstimates:
-    """Estimates of operators, each worked out once; `inputs` are those that `Stored` stands for."""
+    """Estimates of operators, each worked out once; `inputs` are those that `Stored` stands for, `stored` has their estimates."""
 
     inputs: Sequence[Physical] = ()
+    stored: ChainEstimates | None = None
     _known: dict[int, tuple[Physical, Relation]] = field(default_factory=dict)
 
     def relation(self, node: Physical) -> Relation:
@@ -43,9 +44,9 @@ class ChainEstimates:
             case ParquetScan() | MemoryScan():
                 return scan_relation(node)
             case Stored(number=number):
-                return self.relation(self.inputs[number])
+                return (self.stored or self).relation(self.inputs[number])
             case Pipeline(body=body):
-                return ChainEstimates(node.inputs).relation(body)
+                return ChainEstimates(node.inputs, self.stored or self).relation(body)
         below = [self.relation(child) for child in node.children]
         rows = node.estimate
         if rows is None and isinstance(node, FilterRows):

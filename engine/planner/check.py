@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..plan.commons import commons_of
 from ..plan.expr import Call, Case, Column, ColumnRef, Expr, InList, Subquery
 from ..plan.logical import (
     Aggregate,
+    CommonScan,
     Filter,
     Join,
     Logical,
@@ -16,7 +18,7 @@ from ..plan.logical import (
     SetOperation,
     Values,
 )
-from ..plan.node import walk
+from ..plan.node import walk, walk_once
 from ..plan.physical import (
     ComputeColumns,
     ConcatRows,
@@ -58,6 +60,8 @@ def check_logical(
     """
     if columns is not None and plan.columns != columns:
         _fail(step, f"the columns {_names(plan.columns)} are not {_names(columns)}")
+    for common in commons_of(plan):
+        _check(common.plan, step, subqueries, frozenset(), set())
     made: set[Column] = set()
     _check(plan, step, subqueries, outer, made)
 
@@ -122,17 +126,17 @@ def _check_node(node: Logical, step: str) -> None:
         case Filter(predicate=predicate) if predicate.type != BOOLEAN:
             _fail(step, f"a filter by a {predicate.type}")
         case Project(items=items):
-            for column, expr in items:
-                if column.type != expr.type:
-                    _fail(step, f"{_name(column)} is {column.type}, its expression {expr.type}")
+            _check_items(items, step)
         case Aggregate(keys=keys, aggregates=aggregates):
-            for column, expr in (*keys, *aggregates):
-                if column.type != expr.type:
-                    _fail(step, f"{_name(column)} is {column.type}, its expression {expr.type}")
+            _check_items((*keys, *aggregates), step)
         case Values(made=made, rows=rows):
             for row in rows:
                 if [e.type for e in row] != [c.type for c in made]:
                     _fail(step, f"a row of VALUES does not fit {_names(made)}")
+        case CommonScan(common=common, made=made, sources=sources):
+            missing = [c for c in sources if c not in common.plan.columns]
+            if missing or [c.type for c in made] != [c.type for c in sources]:
+                _fail(step, f"{_names(made)} of {common.name} are not {_names(sources)}")
         case SetOperation(left=left, right=right, made=made):
             types = [c.type for c in made]
             if [c.type for c in left.columns] != types or [c.type for c in right.columns] != types:
@@ -143,10 +147,16 @@ def _check_node(node: Logical, step: str) -> None:
                 _fail(step, f"a null-aware {kind} join whose condition is not one equality")
 
 
+def _check_items(items: Iterable[tuple[Column, Expr]], step: str) -> None:
+    for column, expr in items:
+        if column.type != expr.type:
+            _fail(step, f"{_name(column)} is {column.type}, its expression {expr.type}")
+
+
 def made_by(node: Logical) -> tuple[Column, ...]:
     """Return the columns whose ids this node introduces."""
     match node:
-        case Scan(made=made) | Values(made=made) | SetOperation(made=made):
+        case Scan(made=made) | CommonScan(made=made) | Values(made=made) | SetOperation(made=made):
             return made
         case Range(made=column):
             return (column,)
@@ -167,7 +177,7 @@ def check_physical(plan: Physical, step: str, columns: tuple[Column, ...]) -> No
     """Raise `InvalidPlanError` when an operator reads a column that its inputs do not have."""
     if plan.columns != columns:
         _fail(step, f"the columns {_names(plan.columns)} are not {_names(columns)}")
-    for node in walk(plan):
+    for node in walk_once(plan):
         if isinstance(node, Pipeline):
             _check_body(node, step)
             continue

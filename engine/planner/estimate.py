@@ -14,6 +14,7 @@ from functools import singledispatch
 from ..plan.expr import AggregateCall, Call, Cast, Column, ColumnRef, Expr, Literal
 from ..plan.logical import (
     Aggregate,
+    CommonScan,
     Distinct,
     Filter,
     Item,
@@ -62,6 +63,21 @@ def _estimate(node: Logical, estimates: Estimates) -> Relation:
 @_estimate.register
 def _(node: Scan, estimates: Estimates) -> Relation:
     return scan_relation(node)
+
+
+@_estimate.register
+def _(node: CommonScan, estimates: Estimates) -> Relation:
+    below = node.common.once(_of_common)
+    sources = dict(zip(node.made, node.sources, strict=True))
+    return Relation(
+        below.rows, Lazily(lambda c: below.columns.get(sources[c]) if c in sources else None)
+    )
+
+
+def _of_common(plan: Logical) -> Relation:
+    """Estimate a common query; its columns at once, or a chain of such queries would ask as deep as it is long."""
+    found = Estimates().relation(plan)
+    return Relation(found.rows, {c: e for c in plan.columns if (e := found.columns.get(c))})
 
 
 @_estimate.register

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..plan.expr import AggregateCall, Column, ColumnRef, Expr, Literal
 from ..plan.logical import (
     Aggregate,
+    CommonScan,
     Distinct,
     Filter,
     Join,
@@ -39,6 +42,8 @@ def exactly_one_row(plan: Logical) -> bool:
             return exactly_one_row(a) and exactly_one_row(b)
         case Join(left=a, kind="mark"):
             return exactly_one_row(a)
+        case CommonScan(common=common):
+            return common.once(exactly_one_row)
     return False
 
 
@@ -56,6 +61,8 @@ def at_most_one_row(plan: Logical) -> bool:
             return at_most_one_row(a) and (plan.kind == "single" or at_most_one_row(b))
         case Join(left=a, kind="semi" | "anti" | "mark"):
             return at_most_one_row(a)
+        case CommonScan(common=common):
+            return common.once(at_most_one_row)
     return False
 
 
@@ -66,12 +73,15 @@ def unique_keys(plan: Logical) -> list[Key]:
     match plan:
         case Scan():
             return _scan_keys(plan)
+        case CommonScan(common=common, made=made, sources=sources):
+            columns = [(c, ColumnRef(s)) for c, s in zip(made, sources, strict=True)]
+            return _renamed_keys(common.once(unique_keys), columns)
         case Range(made=column):
             return [frozenset((column,))]
         case Filter(input=x) | Sort(input=x) | Limit(input=x):
             return unique_keys(x)
         case Project(input=x, items=items):
-            return _renamed_keys(plan, unique_keys(x), items)
+            return _renamed_keys(unique_keys(x), items)
         case Aggregate(keys=keys, grouping_sets=None):
             return [frozenset(c for c, _ in keys)]
         case Distinct(input=x, on=on):
@@ -97,9 +107,7 @@ def _scan_keys(scan: Scan) -> list[Key]:
     return found
 
 
-def _renamed_keys(
-    plan: Project, below: list[Key], items: tuple[tuple[Column, Expr], ...]
-) -> list[Key]:
+def _renamed_keys(below: list[Key], items: Sequence[tuple[Column, Expr]]) -> list[Key]:
     new_name = {e.column: c for c, e in items if isinstance(e, ColumnRef)}
     return [frozenset(new_name[c] for c in key) for key in below if all(c in new_name for c in key)]
 
@@ -132,6 +140,9 @@ def never_null(plan: Logical) -> set[Column]:
             known = plan.table.statistics().columns
             pairs = zip(plan.made, plan.sources, strict=True)
             return {c for c, s in pairs if s in known and known[s].nulls == 0}
+        case CommonScan(common=common, made=made, sources=sources):
+            below = common.once(never_null)
+            return {c for c, s in zip(made, sources, strict=True) if s in below}
         case Range(made=column):
             return {column}
         case Values(made=made, rows=rows):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 
+from ..plan.copies import fresh
 from ..plan.expr import (
     TRUE,
     Call,
@@ -28,7 +29,6 @@ from ..plan.logical import (
     SetOperation,
     Sort,
     Values,
-    fresh,
 )
 from ..plan.types import BIGINT, BOOLEAN
 from .facts import COUNTS, at_most_one_row

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from ..plan.node import walk
+from ..plan.node import walk_once
 from ..plan.physical import (
     ComputeColumns,
     ConcatRows,
@@ -56,6 +56,7 @@ class _Fusion:
     choice: FuseChoice
     readers: dict[int, int]
     done: dict[int, tuple[Physical, Physical]] = field(default_factory=dict)
+    stored: ChainEstimates = field(default_factory=ChainEstimates)
 
     def visit(self, node: Physical) -> Physical:
         if id(node) not in self.done:
@@ -117,6 +118,9 @@ class _Fusion:
         body = node.with_children([made.body])
         return replace(made, body=body, estimate=node.estimate, prepared={})
 
+    def _is_conditioned(self, node: FilterRows) -> bool:
+        return self._conditioned(node) is not None
+
     def _row_wise(self, node: Physical) -> Physical | None:
         """A pipeline without joins, all of whose operators only it reads."""
         below: Physical = node.input if isinstance(node, HashAggregate) else node
@@ -137,7 +141,7 @@ class _Fusion:
         """A pipeline of an aggregate over a chain, or of the rows of a chain that filters or joins."""
         if not (self.joins(node) or _has_joins(chain)):
             return None
-        body = Body(self.readers, lambda filter: self._conditioned(filter) is not None)
+        body = Body(self.readers, self._is_conditioned, stored=self.stored)
         below = arranged(body.chain(chain), body)
         made = below if node is chain else node.with_children([below])
         hashed = self.joins(node)
@@ -188,7 +192,7 @@ def _is_row_selection(node: Physical) -> bool:
 
 
 def _has_joins(node: Physical) -> bool:
-    return any(isinstance(part, HashJoin | NestedLoopJoin) for part in walk(node))
+    return any(isinstance(part, HashJoin | NestedLoopJoin) for part in walk_once(node))
 
 
 def _count_readers(plan: Physical) -> dict[int, int]:

@@ -9,9 +9,10 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, Protocol, runtime_checkable
 
-from ..plan.expr import Column, Expr, Literal, columns_of
+from ..plan.expr import Column, ColumnRef, Expr, Literal, columns_of
 from ..plan.logical import (
     Aggregate,
+    CommonScan,
     Distinct,
     Filter,
     Join,
@@ -25,6 +26,7 @@ from ..plan.logical import (
     Values,
 )
 from ..plan.physical import (
+    ComputeColumns,
     ConcatRows,
     DistinctOn,
     FilterRows,
@@ -67,6 +69,8 @@ def _lower(node: Logical, needed: Needed, to: Lowering) -> Physical:
     match node:
         case Scan():
             return _lower_scan(node, needed, None)
+        case CommonScan():
+            return _lower_common(node, needed, to)
         case Range():
             return RangeScan(node.made, node.start, node.stop, node.step)
         case Values():
@@ -102,6 +106,14 @@ def _lower_scan(scan: Scan, needed: Needed, predicate: Expr | None) -> Physical:
     names = dict(zip(scan.made, scan.sources, strict=True))
     selection, pruned = table.select_row_groups(predicate, names)
     return ParquetScan(table, made, sources, selection if pruned else None, pruned)
+
+
+def _lower_common(node: CommonScan, needed: Needed, to: Lowering) -> Physical:
+    """Return one operator for all places that read a common query, under the ids that each has for its columns."""
+    below = to.exact(node.common.plan, node.common.plan.columns)
+    pairs = zip(node.made, node.sources, strict=True)
+    items = tuple((c, ColumnRef(s)) for c, s in pairs if c in needed)
+    return ComputeColumns(below, items, estimate=below.estimate) if items else below
 
 
 @cache

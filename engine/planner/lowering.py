@@ -23,6 +23,7 @@ class Lowering:
     estimates: Estimates
     dispatch: Callable[[Logical, Needed, Lowering], Physical]
     _made: dict[tuple[int, Needed], tuple[Logical, Physical]] = field(default_factory=dict)
+    _exact: dict[tuple[int, tuple[Column, ...]], Physical] = field(default_factory=dict)
 
     def lower(self, node: Logical, needed: Needed) -> Physical:
         """Return an operator that makes `needed`, and maybe more, of the columns of `node`."""
@@ -36,7 +37,10 @@ class Lowering:
 
     def exact(self, node: Logical, columns: tuple[Column, ...]) -> Physical:
         """Return an operator that makes exactly `columns`, in this order."""
-        return exactly(self.lower(node, frozenset(columns)), columns)
+        key = id(node), columns
+        if key not in self._exact:
+            self._exact[key] = exactly(self.lower(node, frozenset(columns)), columns)
+        return self._exact[key]
 
 
 def exactly(physical: Physical, columns: tuple[Column, ...]) -> Physical:

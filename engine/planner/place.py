@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 
-from ..plan.node import walk
+from ..plan.node import walk_once
 from ..plan.physical import (
     Device,
     MemoryScan,
@@ -58,11 +58,10 @@ def _choose(
     chosen: dict[int, tuple[Device, str | None]] = {}
     readers: dict[int, list[Physical]] = defaultdict(list)
     nodes: dict[int, Physical] = {}
-    for node in walk(plan):
-        if id(node) not in nodes:
-            nodes[id(node)] = node
-            for child in node.children:
-                readers[id(child)].append(node)
+    for node in walk_once(plan):
+        nodes[id(node)] = node
+        for child in node.children:
+            readers[id(child)].append(node)
     for key, node in nodes.items():
         if device == "cpu":
             chosen[key] = ("cpu", ON_CPU)

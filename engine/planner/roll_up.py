@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ..plan.expr import AggregateCall, Column, ColumnRef
 from ..plan.logical import Item
-from ..plan.node import walk
+from ..plan.node import walk_once
 from ..plan.physical import ComputeColumns, HashAggregate, HashJoin, NestedLoopJoin, Physical
 from .share import Shapes
 
@@ -45,7 +45,7 @@ Names = dict[Column, Column]
 def _coarser(plan: Physical) -> dict[int, tuple[HashAggregate, HashAggregate, Names]]:
     """Return aggregations that another one's groups are enough for, with that one, and which of its columns each column is."""
     shapes = Shapes()
-    nodes = {id(n): n for n in walk(plan) if isinstance(n, HashAggregate)}
+    nodes = {id(n): n for n in walk_once(plan) if isinstance(n, HashAggregate)}
     found: dict[int, tuple[HashAggregate, HashAggregate, Names]] = {}
     for coarse in nodes.values():
         for fine in nodes.values():
@@ -64,7 +64,7 @@ def _names(coarse: HashAggregate, fine: HashAggregate, shapes: Shapes) -> Names 
         return None
     if not all(_is_of_itself(call) for _, call in coarse.aggregates):
         return None
-    joined = any(isinstance(n, HashJoin | NestedLoopJoin) for n in walk(other))
+    joined = any(isinstance(n, HashJoin | NestedLoopJoin) for n in walk_once(other))
     share = (fine.estimate or math.inf) / max(other.estimate or 0.0, 1.0)
     if share > (1.0 if joined else MAX_SHARE):
         return None

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..plan.expr import AggregateCall, Column, ColumnRef, Expr, substitute
-from ..plan.node import walk
+from ..plan.node import walk_once
 from ..plan.physical import (
     ComputeColumns,
     FilterRows,
@@ -36,8 +36,8 @@ Mapping = dict[Column, Column]
 
 def share_subplans(plan: Physical) -> Physical:
     """Replace equal parts by one object, the largest parts first."""
+    shapes = Shapes()
     for _ in range(MAX_ROUNDS):
-        shapes = Shapes()
         group = _largest_group(plan, shapes)
         if group is None:
             break
@@ -70,7 +70,7 @@ def _alike(plan: Physical) -> list[Physical]:
     counts = Counter(known.values())
     return [
         node
-        for node in walk(plan)
+        for node in walk_once(plan)
         if counts[known[id(node)]] > 1 and not isinstance(node, (*SCANS, ComputeColumns))
     ]
 

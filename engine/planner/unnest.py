@@ -13,6 +13,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from ..plan.copies import fresh
 from ..plan.expr import (
     TRUE,
     Call,
@@ -34,7 +35,6 @@ from ..plan.logical import (
     Project,
     Sort,
     free_columns,
-    fresh,
 )
 from ..plan.types import BOOLEAN
 from .rewrite import pass_on, reads_only, replace_columns

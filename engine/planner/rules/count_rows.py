@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ...plan.expr import AggregateCall, Literal
 from ...plan.logical import (
     Aggregate,
+    CommonScan,
     Join,
     Limit,
     Logical,
@@ -57,6 +58,8 @@ def _rows(node: Logical) -> int | None:
     match node:
         case Scan(table=table):
             return table.statistics().rows
+        case CommonScan(common=common):
+            return common.once(_rows)
         case Range(start=start, stop=stop, step=step):
             numbers = range(start, stop, step)
             return (numbers[-1] - numbers[0]) // step + 1 if numbers else 0

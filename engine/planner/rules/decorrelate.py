@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
+from ...plan.copies import fresh
 from ...plan.expr import ColumnRef, Expr, Literal, conjunction, conjuncts, new_column
 from ...plan.logical import (
     Aggregate,
@@ -18,7 +19,6 @@ from ...plan.logical import (
     Sort,
     Values,
     free_columns,
-    fresh,
 )
 from ...plan.node import walk
 from ..check import made_by

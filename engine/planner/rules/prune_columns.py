@@ -7,6 +7,7 @@ import dataclasses
 from ...plan.expr import Column, ColumnRef, columns_of
 from ...plan.logical import (
     Aggregate,
+    CommonScan,
     Distinct,
     Filter,
     Join,
@@ -43,11 +44,8 @@ def prune_columns(plan: Logical) -> Logical | None:
 def _prune(node: Logical, needed: Needed) -> Logical:
     """Return `node` with at least its columns in `needed`."""
     match node:
-        case Scan(table=table, made=made, sources=sources):
-            kept = [(c, s) for c, s in zip(made, sources, strict=True) if c in needed]
-            if len(kept) == len(made):
-                return node
-            return Scan(table, tuple(c for c, _ in kept), tuple(s for _, s in kept))
+        case Scan() | CommonScan():
+            return _prune_scan(node, needed)
         case Values(made=made, rows=rows):
             places = [i for i, c in enumerate(made) if c in needed]
             if len(places) == len(made):
@@ -79,6 +77,14 @@ def _prune(node: Logical, needed: Needed) -> Logical:
         case SetOperation():
             return _prune_set_operation(node, needed)
     return node
+
+
+def _prune_scan(node: Scan | CommonScan, needed: Needed) -> Logical:
+    places = [i for i, c in enumerate(node.made) if c in needed]
+    if len(places) == len(node.made):
+        return node
+    made = tuple(node.made[i] for i in places)
+    return node.replaced(made=made, sources=tuple(node.sources[i] for i in places))
 
 
 def _prune_aggregate(node: Aggregate, needed: Needed) -> Logical:

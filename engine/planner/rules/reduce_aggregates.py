@@ -6,8 +6,9 @@ import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ...plan.copies import fresh
 from ...plan.expr import Call, Column, ColumnRef, Expr, conjuncts
-from ...plan.logical import Aggregate, Filter, Join, Logical, Project, Scan, Sort, fresh
+from ...plan.logical import Aggregate, Filter, Join, Logical, Project, Scan, Sort
 from ...plan.node import transform_up, walk
 from ...plan.types import BOOLEAN
 from ..equalities import as_equality
