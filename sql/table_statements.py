@@ -70,7 +70,14 @@ def _create_index(node: exp.Create, scope: Scope) -> NoOperation:
             raise UnknownName(
                 f'The table "{table.name}" has no column "{column.name}".', span_of(column)
             )
-    use_all(index)
+    use(index)
+    if index.this is not None:
+        use(index.this)
+    params = index.args.get("params")
+    if params is not None:
+        use(params)
+        for column in params.args.get("columns") or ():
+            use_all(column)
     return NoOperation("CREATE INDEX")
 
 
@@ -96,6 +103,8 @@ def _create_table(node: exp.Create, scope: Scope) -> CreateTable:
             f'The table "{name}" needs columns in parentheses or a query behind AS.',
             span_of(node.this),
         )
+    if sum(1 for _ in node.this.find_all(exp.PrimaryKey, exp.PrimaryKeyColumnConstraint)) > 1:
+        raise InvalidQuery(f'The table "{name}" has two primary keys.', span_of(node.this))
     seen: set[str] = set()
     for column_name, _ in columns:
         if column_name.lower() in seen:
@@ -112,7 +121,14 @@ def _check_key(node: exp.Expr, columns: Sequence[tuple[str, DataType]]) -> None:
     for column in node.find_all(exp.Identifier):
         if column.name.lower() not in names:
             raise UnknownName(f'There is no column "{column.name}" here.', span_of(column))
-    use_all(node)
+    use(node)
+    if isinstance(node, exp.PrimaryKey):
+        for column in node.expressions:
+            use_all(column)
+        if node.args.get("include") is not None:  # sqlglot sets an empty one for each key
+            use(node.args["include"])
+    elif node.this is not None:
+        use_all(node.this)
 
 
 def _target_name(node: exp.Expr) -> tuple[str, list[exp.Expr]]:
@@ -164,7 +180,9 @@ def _column_definition(node: exp.ColumnDef) -> tuple[str, DataType]:
             raise Unsupported(
                 f'This constraint on the column "{node.name}" is not supported.', span_of(node)
             )
-        use_all(constraint)
+        use(constraint, kind)
+        if no_default:
+            use(kind.this)
     if node.kind is None:
         raise ParseError(f'The column "{node.name}" needs a type.', span_of(node))
     try:

@@ -61,12 +61,11 @@ _READ: dict[type[exp.Expr], str] = {
 }
 # Those that repeat what DuckDB does anyway; sqlglot sets them for its other dialects.
 _IDLE: dict[type[exp.Expr], str] = {
-    exp.Chr: "charset",
     exp.Concat: "safe coalesce",
     exp.ConcatWs: "safe coalesce",
     exp.Count: "big_int",
     exp.DPipe: "safe",
-    exp.DateDiff: "big_int date_part_boundary",
+    exp.DateDiff: "date_part_boundary",
     exp.Drop: "cascade restrict",
     exp.Greatest: "ignore_nulls",
     exp.Least: "ignore_nulls",

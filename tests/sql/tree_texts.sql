@@ -97,7 +97,8 @@ select i: 42
 select 42 as "a b"
 pivot t on s using sum(i)
 create table w as select 1 as x with no data
-create table w (a integer primary key, b varchar not null, c decimal(3, 1) default null, unique (b), primary key (a))
+create table w (a integer primary key, b varchar not null, c decimal(3, 1) default null, unique (b))
+create table w (a integer, b varchar, primary key (a, b))
 create table w (a integer default 3, b integer check (b > 1), c integer references t (i), d integer generated always as (a + 1))
 create or replace temp table w as select 1 as x
 create table if not exists t as select 1 as x
@@ -137,3 +138,8 @@ drop schema q
 describe t
 describe select 1
 describe formatted t
+select interval '1.5 days', interval '1.5' day
+create index k on t (i) include (s)
+select chr(65 using utf8)
+create temp table w (a integer not null)
+select i <= 1, e'a\n', $$a$$, true, null from t
