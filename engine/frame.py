@@ -209,7 +209,8 @@ class Frame:
         """Run and return a pandas frame; dates are datetime64, which has years that Python's `date` has not."""
         from .python_values import to_pandas
 
-        return to_pandas(self.to_arrow())
+        with self._connection.stoppable():
+            return to_pandas(self.to_arrow())
 
     def to_polars(self) -> pl.DataFrame:
         """Run and return a polars.DataFrame; raises `TypeMismatch` for columns that Polars cannot hold."""

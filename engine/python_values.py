@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from . import stopping
 from .errors import TypeMismatch
 from .plan.calendar import INFINITE_DAY, INFINITE_MICROS, date_text, timestamp_text
 from .plan.distinct_names import distinct_names
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+
+
+OBJECTS_AT_A_TIME = 50_000  # some 20 ms
 
 
 def python_values(column: pa.ChunkedArray) -> list[Any]:
@@ -121,7 +125,14 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
             except pa.ArrowInvalid:
                 continue
             table = table.set_column(i, field.name, micros)
-    frame = table.rename_columns(distinct_names(table.column_names)).to_pandas(date_as_object=False)
+    table = table.rename_columns(distinct_names(table.column_names))
+    plain = [i for i, field in enumerate(table.schema) if not _is_object(field.type)]
+    frame = table.select(plain).to_pandas(date_as_object=False)
+    if not plain:
+        frame = pd.DataFrame(index=pd.RangeIndex(table.num_rows))
+    for i, column in enumerate(table.columns):
+        if _is_object(column.type):
+            frame.insert(i, table.field(i).name, pd.Series(_objects(column), dtype=object))
     nullable = {
         pa.bool_(): pd.BooleanDtype(),
         pa.int8(): pd.Int8Dtype(),
@@ -137,6 +148,24 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
         if column.null_count and column.type in nullable:
             frame.isetitem(i, column.to_pandas(types_mapper=nullable.get))
     return frame
+
+
+def _is_object(arrow: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_decimal(arrow) or pa.types.is_interval(arrow))
+
+
+def _objects(column: pa.ChunkedArray) -> Any:
+    """Return a column as an array of Python objects, of which millions take seconds: some at a time, between which it may be stopped."""
+    import numpy as np
+
+    values = np.empty(len(column), object)
+    for start in range(0, len(column), OBJECTS_AT_A_TIME):
+        stopping.check()
+        some = column.slice(start, OBJECTS_AT_A_TIME)
+        values[start : start + len(some)] = some.to_pandas().to_numpy()
+    return values
 
 
 def to_polars(table: pa.Table) -> pl.DataFrame:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import fuseline
-from fuseline import cursor, planner, stopping
+from fuseline import cursor, planner, python_values, stopping
 from fuseline.errors import Interrupted
 from fuseline.operators.cpu import kernels_texts
 from fuseline.stopping import Stop
@@ -292,3 +292,31 @@ def test_texts_are_worked_on_in_pieces(connection, query, fuse, monkeypatch):
         fresh.fetchall()
     monkeypatch.undo()
     assert_same_as_duckdb(query, table, connection=connection)
+
+
+def test_values_for_pandas_are_made_some_at_a_time(connection, monkeypatch):
+    query = (
+        "select a::decimal(9, 2) as d, a, interval (a) days as i, null::decimal(3, 1) as n from t"
+    )
+    frame = connection.sql(query)
+    whole = frame.to_pandas()
+    monkeypatch.setattr(python_values, "OBJECTS_AT_A_TIME", 10)
+    assert frame.to_pandas().equals(whole)
+    assert [whole[c].dtype for c in "dian"] == [object, object, "int64", object]
+    assert list(whole.columns) == ["d", "a", "i", "n"]
+    assert frame.select("d").to_pandas().equals(whole[["d"]])
+    looked = []
+
+    def check() -> None:
+        looked.append(1)
+        if len(looked) == 50:
+            connection.interrupt()
+        stop = stopping.current()
+        assert stop is not None
+        stop.check()
+
+    monkeypatch.setattr(python_values.stopping, "check", check)
+    with pytest.raises(Interrupted):
+        frame.to_pandas()
+    monkeypatch.undo()
+    assert answer(connection) == [(499500, "x999")]
