@@ -7,11 +7,14 @@ from typing import Any
 
 import duckdb
 
+from fuseline.errors import OutOfRange
+
 # Limits that docs/sql.md names; DuckDB has more room there, or hands over what has wrapped around.
 LIMITS = (
     "Interval value out of range",
     "An interval of more than 292 years",
     "has 39 digits",
+    "it has 38 digits here",
     "HUGEINT has 38 digits",
     "bytes of text",
 )
@@ -46,4 +49,6 @@ def is_known(
         return answered and bool(actual.column(0).null_count == actual.num_rows)
     if name in COMPARISONS and isinstance(expected, duckdb.ConversionException):
         return None in given
+    if name == "neg" and isinstance(actual, OutOfRange):
+        return True  # DuckDB widens the type for a constant that is the smallest of its own
     return any((name, kind) in KNOWN for kind in types)
