@@ -120,20 +120,30 @@ def _greedy(graph: JoinGraph) -> Step:
     """Join, again and again, the two sets whose join costs least; reducers as soon as they can be applied."""
     steps = [_single(graph, i) for i in range(len(graph.relations))]
     waiting = set(range(len(graph.reducers)))
+    known: dict[
+        tuple[int, int], tuple[bool, float, Step]
+    ] = {}  # by the two sets, which stay as they are while others are joined
     while True:
         steps = [_all_reduced(graph, step, waiting) for step in steps]
         if len(steps) == 1:
             return steps[0]
-        candidates = [
-            (not _are_neighbors(graph, a, b), _joined(graph, a, b), a, b)
-            for i, a in enumerate(steps)
-            for b in steps[i + 1 :]
-        ]
-        _, joined, a, b = min(
-            candidates, key=lambda c: (c[0], c[1].rows + c[1].cost - c[2].cost - c[3].cost)
-        )
-        steps = [s for s in steps if s is not a and s is not b]
+        best: tuple[bool, float] | None = None
+        joined = steps[0]
+        for i, a in enumerate(steps):
+            for b in steps[i + 1 :]:
+                found = known.get((a.units, b.units))
+                if found is None:
+                    found = known[a.units, b.units] = _candidate(graph, a, b)
+                if best is None or found[:2] < best:
+                    best, joined = found[:2], found[2]
+        steps = [s for s in steps if not s.units & joined.units]
         steps.append(joined)
+
+
+def _candidate(graph: JoinGraph, a: Step, b: Step) -> tuple[bool, float, Step]:
+    """Return the join of two sets, behind what it is chosen by: whether it multiplies rows, and what it costs."""
+    joined = _joined(graph, a, b)
+    return not _are_neighbors(graph, a, b), joined.rows + joined.cost - a.cost - b.cost, joined
 
 
 def _all_reduced(graph: JoinGraph, step: Step, waiting: set[int]) -> Step:
