@@ -142,6 +142,10 @@ class Grouping:
         self.sets = group.sets
         self.keys: list[Item] = [(self._key_column(key), key) for key in group.keys]
         self.aggregates: list[tuple[Column, AggregateCall]] = []
+        self._places: dict[Expr, list[int]] = {}  # of equal keys
+        for i, key in enumerate(group.keys):
+            self._places.setdefault(key, []).append(i)
+        self._known: dict[Expr, Column] = {}  # the columns of the aggregates
         self.grouping_id: Column | None = None
 
     def _key_column(self, key: Expr) -> Column:
@@ -154,11 +158,11 @@ class Grouping:
     def name_outputs(self, outputs: Sequence[tuple[str, Expr]]) -> None:
         """Give aggregates and computed keys that are outputs the names of those."""
         for name, value in outputs:
-            if isinstance(value, AggregateCall) and all(a != value for _, a in self.aggregates):
-                self.aggregates.append((new_column(name, value.type), value))
-            for i, (column, key) in enumerate(self.keys):
-                if key == value and not isinstance(key, ColumnRef):
-                    self.keys[i] = (dataclasses.replace(column, name=name), key)
+            if isinstance(value, AggregateCall) and value not in self._known:
+                self._add(name, value)
+            for i in () if isinstance(value, ColumnRef) else self._places.get(value, ()):
+                column, key = self.keys[i]
+                self.keys[i] = (dataclasses.replace(column, name=name), key)
 
     def plan(self) -> Logical:
         """Return the aggregation; to be called after all expressions were rewritten."""
@@ -169,9 +173,8 @@ class Grouping:
 
     def rewrite(self, expr: Expr) -> Expr:
         """Replace keys and aggregates by their columns; raises `InvalidQuery` for a column that is neither."""
-        for column, key in self.keys:
-            if expr == key:
-                return ColumnRef(column, expr.span)
+        if expr in self._places:
+            return ColumnRef(self.keys[self._places[expr][0]][0], expr.span)
         match expr:
             case AggregateCall():
                 return ColumnRef(self._aggregate(expr), expr.span)
@@ -189,9 +192,8 @@ class Grouping:
     def _inside_subquery(self, column: Column, span: Span | None) -> Expr | None:
         if column not in self.rows:
             return None
-        for made, key in self.keys:
-            if key == ColumnRef(column):
-                return ColumnRef(made)
+        for i in self._places.get(ColumnRef(column), ()):
+            return ColumnRef(self.keys[i][0])
         raise _ungrouped(column, span)
 
     def _aggregate(self, call: AggregateCall) -> Column:
@@ -201,10 +203,10 @@ class Grouping:
                 "An aggregate over columns of an outer query alone is not supported: compute it in the outer query.",
                 call.span,
             )
-        for column, known in self.aggregates:
-            if known == call:
-                return column
-        column = new_column(call.function, call.type)
+        return self._known.get(call) or self._add(call.function, call)
+
+    def _add(self, name: str, call: AggregateCall) -> Column:
+        column = self._known[call] = new_column(name, call.type)
         self.aggregates.append((column, call))
         return column
 
@@ -212,10 +214,9 @@ class Grouping:
         """Return the bits of GROUPING(a, b ...): 1 where the key is aggregated away, the last argument lowest."""
         places = []
         for arg in call.args:
-            place = next((i for i, (_, key) in enumerate(self.keys) if key == arg), None)
-            if place is None:
+            if arg not in self._places:
                 raise InvalidQuery("GROUPING takes columns of GROUP BY.", arg.span or call.span)
-            places.append(place)
+            places.append(self._places[arg][0])
         if self.sets is None:
             return Literal(0, BIGINT, call.span)
         if self.grouping_id is None:

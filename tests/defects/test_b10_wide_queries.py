@@ -1,0 +1,96 @@
+"""Queries of many joins, columns and aggregates: planned in time, with DuckDB's answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+import fuseline
+from fuseline.planner import join_order
+from tests.compare import assert_same_as_duckdb
+from tests.work import planning_calls
+
+ROWS = {"t": {"i": [1, 2, 3, None], "j": [1, 1, 2, 5]}}
+WIDE = {"t": {f"c{i}": [i, None, i + 2] for i in range(3000)}}
+
+
+def joins(count: int) -> str:
+    tables = ", ".join(f"t t{k}" for k in range(count))
+    equal = " and ".join(f"t{k}.i = t{k + 1}.i" for k in range(count - 1))
+    return f"select count(*) as n, min(t0.j) as a, max(t{count - 1}.j) as b from {tables} where {equal}"
+
+
+def sums(count: int) -> str:
+    return f"select {', '.join(f'sum(c{i})' for i in range(count))} from t"
+
+
+@pytest.fixture
+def connection() -> Iterator[fuseline.Connection]:
+    with fuseline.connect(device="cpu", fuse="never", check=False) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("count", [11, 64])
+def test_comma_joins(count: int) -> None:
+    assert_same_as_duckdb(joins(count), ROWS, backend="cpu", fuse=("never",))
+
+
+def test_a_star_and_a_reduced_chain_in_greedy_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(join_order, "MAX_UNITS", 0)
+    star = "select a.i, d.j from t a, t b, t c, t d where a.i = b.i and a.i = c.i and a.j = d.i"
+    exists = f"{star} and exists (select 1 from t e where e.i = b.j) and d.i not in (select 7)"
+    for query in (star, exists):
+        assert_same_as_duckdb(query, ROWS, backend="cpu", ordered=False)
+
+
+def test_joins_are_weighed_once(
+    connection: fuseline.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of n tables n (n - 1) / 2 pairs, and with each join those of the joined set."""
+    weighed = []
+    of_pair = join_order._joined
+    monkeypatch.setattr(join_order, "_joined", lambda *pair: (weighed.append(1), of_pair(*pair))[1])
+    connection.execute("create table t as select range as i, range as j from range(5)")
+    connection.physical(connection.sql(joins(64)).plan)
+    assert len(weighed) < 64 * 64
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        sums(600),
+        f"select {', '.join(f'c{i}' for i in range(600))} from t",
+        f"select c1 + 1 as k, {', '.join(f'max(c{i}) as m{i}' for i in range(200))} from t group by all",
+        f"select {', '.join(f'c{i}' for i in range(200))} from t group by {', '.join(f'c{i}' for i in range(200))}",
+        "select c1 + 1 as k, c1 + 1 as l, count(*) + c1 + 1 as n, sum(c2), sum(c2) as s from t group by c1 + 1, c1, c1 + 1",
+        "select c1, grouping(c1, c2) as g, count(*) as n, count(*) as m from t group by rollup (c1, c2, c1) having grouping(c2) = 0 or count(*) > 1",
+    ],
+)
+def test_wide_selects(query: str) -> None:
+    assert_same_as_duckdb(query, WIDE, backend="cpu", fuse=("never",), ordered=False)
+
+
+def test_twice_the_aggregates_are_twice_the_work(connection: fuseline.Connection) -> None:
+    for i in range(0, 800, 400):
+        columns = ", ".join(f"range as c{k}" for k in range(i + 400))
+        connection.execute(f"create or replace table t as select {columns} from range(3)")
+    few, many = (planning_calls(connection, sums(n)) for n in (400, 800))
+    assert many < 2.3 * few
+
+
+@pytest.mark.nightly
+def test_wide_queries_take_no_longer_than_they_may(connection: fuseline.Connection) -> None:
+    import pyarrow as pa
+
+    connection.register("t", pa.table(ROWS["t"]))
+    connection.sql(joins(3)).fetchall()
+    start = time.perf_counter()
+    connection.physical(connection.sql(joins(64)).plan)
+    assert time.perf_counter() - start < 0.3
+    connection.register("t", pa.table(WIDE["t"]))
+    for most in (1.5, 0.1):
+        start = time.perf_counter()
+        connection.sql(sums(3000)).fetchall()
+        assert time.perf_counter() - start < most
