@@ -32,9 +32,10 @@ def bind_call(node: exp.Expr, scope: Scope) -> Expr:
     found = functions.scalar(node)
     if found is not None:
         name, nodes = found
-        if not derived.is_known(
-            name
-        ):  # before its arguments, of which * would be the first complaint
+        if nodes and all(type(n) is exp.Literal and span_of(n) is None for n in nodes):
+            raise InvalidQuery(f"{name}() needs arguments.", call_span(node, scope))
+        known = derived.is_spelled if isinstance(node, exp.Anonymous) else derived.is_known
+        if not known(name):  # before its arguments, of which * would be the first complaint
             raise infer.unknown_function(name, call_span(node, scope), derived.DERIVED)
         if any(isinstance(n, exp.Distinct | exp.Order) for n in nodes):
             raise InvalidQuery(

@@ -20,7 +20,6 @@ from .keywords import NO_LABELS, RESERVED
 from .pieces import Piece
 
 _LEAVES = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRING)
-_SIGNS = (TokenType.PARAMETER, TokenType.COLON)
 _ALIASES = (exp.Alias, exp.TableAlias)
 _CONSTANTS = (TokenType.NULL, TokenType.TRUE, TokenType.FALSE)
 _BEFORE_AN_ITEM = (TokenType.COMMA, TokenType.L_PAREN, TokenType.SELECT, TokenType.GROUP_BY)
@@ -117,7 +116,10 @@ class _Leaves:
     unplaced: set[str] = field(default_factory=set)  # units and parts of intervals, in lower case
     names: list[exp.Expr] = field(default_factory=list)  # those that may not be names here
     identifiers: set[int] = field(default_factory=set)  # where they start
-    constants: int = 0  # NULL, TRUE and FALSE, which have no places
+    # What has no place is counted: NULL, TRUE and FALSE; * and products; parameters
+    constants: int = 0
+    stars: int = 0
+    parameters: int = 0
 
 
 def dropped(
@@ -143,12 +145,20 @@ def dropped(
             return _error(token, piece)
         elif kind in _CONSTANTS and before is not TokenType.NOT:  # a column may be NOT NULL
             leaves.constants -= 1
+        elif kind is TokenType.STAR:
+            leaves.stars -= 1
+        elif kind is TokenType.PARAMETER and token.text == "$":
+            leaves.parameters -= 1
         before = kind
     if _is_dangling(tokens[-1], leaves):
         return _error(tokens[-1], piece)
-    if leaves.constants < 0:
-        last = next(t for t in reversed(tokens) if t.token_type in _CONSTANTS)
-        return _error(last, piece)
+    for count, kinds in (
+        (leaves.constants, _CONSTANTS),
+        (leaves.stars, (TokenType.STAR,)),
+        (leaves.parameters, (TokenType.PARAMETER,)),
+    ):
+        if count < 0:
+            return _error(next(t for t in reversed(tokens) if t.token_type in kinds), piece)
     return _wrong_name(leaves.names, tokens, piece) if leaves.names else None
 
 
@@ -195,6 +205,10 @@ def _leaves(nodes: Sequence[exp.Expr], piece: Piece) -> _Leaves:
                 leaves.names.append(node)
         elif kind is exp.Null or kind is exp.Boolean:
             leaves.constants += 1
+        elif kind is exp.Star or kind is exp.Mul:
+            leaves.stars += 1
+        elif kind is exp.Placeholder or kind is exp.Parameter:
+            leaves.parameters += 1
     return leaves
 
 
@@ -203,7 +217,7 @@ def _is_grammar(tokens: Sequence[Token], i: int, unplaced: set[str]) -> bool:
     token = tokens[i]
     before = tokens[i - 1] if i else None
     after = tokens[i + 1] if i + 1 < len(tokens) else None
-    if before is not None and before.token_type in _SIGNS:  # $1, $name
+    if before is not None and before.text == "$":  # $1, $name, which are counted
         return True
     if token.token_type is TokenType.VAR:
         call = after is not None and after.token_type is TokenType.L_PAREN

@@ -48,7 +48,12 @@ def is_function(name: str) -> bool:
 
 def is_known(name: str) -> bool:
     """Whether `function` has a call of this name."""
-    return name in SCALAR or scalar_name(name) is not None or is_function(name)
+    return name in SCALAR or is_spelled(name)
+
+
+def is_spelled(name: str) -> bool:
+    """Whether SQL has a function of this name; plans have names of their own, such as is_nan."""
+    return scalar_name(name) is not None or is_function(name)
 
 
 def _nullif(args: Sequence[Expr], span: Span | None) -> Expr:

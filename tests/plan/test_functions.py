@@ -15,8 +15,6 @@ from fuseline.plan.types import BOOLEAN, DATE, DOUBLE, INTEGER, NULL, TIMESTAMP,
 from tests.plan.columns import connection
 
 SCALAR_ROWS = list(SCALAR.values())
-# Names of plans that DuckDB spells otherwise.
-OURS_ALONE = {"is_nan", "is_inf", "is_finite", "octet_length"}
 
 
 def test_no_spelling_stands_for_two_functions():
@@ -50,7 +48,7 @@ def test_every_spelling_is_one_of_duckdbs():
     known = connection().execute("SELECT DISTINCT lower(function_name) FROM duckdb_functions()")
     theirs = {name for (name,) in known.fetchall()}
     theirs |= {"coalesce", "nullif", "if", "ifnull", "count_star", "date", "position"}  # syntax
-    assert {n for n in (*sql_names(), *DERIVED) if n not in theirs} <= OURS_ALONE
+    assert {n for n in (*sql_names(), *DERIVED) if n not in theirs} == set()
 
 
 def test_names_are_found_without_regard_to_case():

@@ -23,7 +23,7 @@ READ_OVER = [
     "select i between 1 ^2^ from t",
     "select max( (i) ^as^ x from t",
     "from ^.^ t",
-    "select t.^@^ i from t",
+    "select t.@ ^i^ from t",
     "from t join t u on t.i < ^<^ u.i",
     "select timestamp timestamp ^'2024-01-01 00:00:00'^::date",
     "select position(s^,^ s) from t",

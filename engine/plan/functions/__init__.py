@@ -35,8 +35,13 @@ AGGREGATE: Mapping[str, Function] = {row.name: row for row in AGGREGATES}
 
 
 def _spellings(table: Mapping[str, Function]) -> dict[str, str]:
-    """Map what SQL may call a function to its name; operators have signs instead of names."""
-    names = {name: name for name, row in table.items() if row.kind != "operator"}
+    """Map what SQL may call a function to its name: operators have signs, and plans say is_nan where SQL says isnan."""
+    names = {
+        name: name
+        for name, row in table.items()
+        if row.kind == "aggregate"
+        or (row.kind == "scalar" and row.signature.startswith(f"{name}("))
+    }
     return names | {alias: name for name, row in table.items() for alias in row.aliases}
 
 
