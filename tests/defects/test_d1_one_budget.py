@@ -10,7 +10,7 @@ import pytest
 
 import fuseline
 from fuseline.errors import MemoryLimitError
-from fuseline.operators import cpu, streaming
+from fuseline.operators import breakers, cpu, streaming
 from fuseline.plan import physical as p
 from fuseline.runtime.memory import MemoryBudget
 from tests.compare import assert_same_as_duckdb
@@ -73,6 +73,28 @@ def test_what_is_asked_for_is_asked_before_it_is_made(monkeypatch):
             (5_000_000 * 4_999_999 // 2,)
         ]
     assert 0 < largest <= LIMIT
+
+
+@pytest.mark.parametrize(("keys", "times"), [("k", 1), ("k % 100", 1), ("k // 3", 2)])
+def test_rows_are_grouped_about_once(keys, times, monkeypatch, tmp_path):
+    """Where keys differ, what is tried on the first rows is not done over all; where they repeat, the rest is not spilled."""
+    monkeypatch.setattr(breakers, "TRIED_ROWS", N // 16)
+    grouped = 0
+    made = cpu.OPERATORS[p.HashAggregate]
+
+    def noted(node, inputs, context):
+        nonlocal grouped
+        grouped += inputs[0].num_rows if node.keys else 0
+        return made(node, inputs, context)
+
+    query = (
+        f"select count(*), sum(n) from (select {keys} as g, count(*) as n from ({KEYS}) group by g)"
+    )
+    with fuseline.connect("cpu", memory_limit=LIMIT, spill_dir=tmp_path) as connection:
+        assert_same_as_duckdb(query, connection=connection)
+        monkeypatch.setitem(cpu.OPERATORS, p.HashAggregate, noted)
+        assert_same_as_duckdb(query, connection=connection)  # all of it in pieces
+        assert N <= grouped <= N * (times + 0.3)
 
 
 def test_a_refusal_names_the_node_the_bytes_and_the_setting():
