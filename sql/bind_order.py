@@ -86,6 +86,11 @@ def _key(node: exp.Expr, scope: Scope, values: Sequence[Expr], places: Mapping[s
                 "A constant in ORDER BY orders nothing: name a column, its number, or an expression.",
                 span_of(node),
             )
+        case exp.Placeholder() | exp.Parameter():
+            raise InvalidQuery(
+                "A parameter in ORDER BY orders nothing: name a column, its number, or an expression.",
+                span_of(node),
+            )
         case exp.Column(this=exp.Identifier()) if node.args.get("table") is None:
             place = places.get(node.name.lower())
             if place is not None:

@@ -7,7 +7,7 @@ import re
 import pytest
 
 import fuseline
-from fuseline.errors import ParseError
+from fuseline.errors import InvalidQuery, ParseError
 from fuseline.sql.grammar.parts import Rules
 from fuseline.sql.grammar.recognize import unrecognized
 from fuseline.sql.grammar.rules import RULES
@@ -43,6 +43,12 @@ def test_what_sqlglot_reads_over_is_refused(connection, marked: str) -> None:
     with pytest.raises(ParseError) as error:
         connection.sql(marked.replace("^", ""))
     assert_marks(error.value, marked, "Syntax error")
+
+
+def test_a_parameter_orders_nothing(connection) -> None:
+    with pytest.raises(InvalidQuery) as error:
+        connection.sql("select i from t order by ?", [1])
+    assert_marks(error.value, "select i from t order by ^?^", "A parameter in ORDER BY")
 
 
 def test_every_rule_is_part_of_a_statement() -> None:
