@@ -10,8 +10,9 @@ import pytest
 
 import fuseline
 from fuseline.errors import MemoryLimitError
-from fuseline.operators import breakers, cpu, streaming
+from fuseline.operators import breakers, cpu, room, streaming
 from fuseline.plan import physical as p
+from fuseline.runtime import memory
 from fuseline.runtime.memory import MemoryBudget
 from tests.compare import assert_same_as_duckdb
 
@@ -112,6 +113,18 @@ def test_held_and_asked_count_together():
     budget.ask(node, 40)
     with pytest.raises(MemoryError, match="asked for 41 bytes, 40 bytes are left"):
         budget.ask(node, 41)
+
+
+def test_without_a_limit_the_host_is_asked_for_much(monkeypatch):
+    monkeypatch.setattr("fuseline.runtime.memory.available_memory", lambda: memory.LARGE)
+    budget, node = MemoryBudget(None), p.ValuesScan((), ((),))
+    budget.ask(node, memory.LARGE)
+    with pytest.raises(MemoryError, match=r"asked for 256\.0 MiB, 256\.0 MiB are left"):
+        budget.ask(node, memory.LARGE + 1)
+
+
+def test_what_is_available_is_some_of_what_the_host_has():
+    assert 0 < room.available_memory() <= room.host_memory()
 
 
 @pytest.mark.parametrize("fuse", ["never", "always"])
