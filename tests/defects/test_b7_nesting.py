@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -130,3 +131,23 @@ def test_nesting_counts_what_is_open_and_operators_in_a_row() -> None:
     assert deep.nesting("select '((((', \"((\" -- ((\n") == 0
     assert deep.nesting("select 1 + 2 - 3, 4 * 5") == 2
     assert deep.nesting("select case when a then (b) end") == 2
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [
+        (DEEP["parentheses"], 0.5),
+        (DEEP["functions"], 0.5),
+        (DEEP["scalar subqueries"], 0.5),
+        (" union all ".join(f"select {i} as a" for i in range(10_000)), 5.0),
+    ],
+    ids=["parentheses", "functions", "scalar subqueries", "branches of a union"],
+)
+def test_deep_texts_take_no_longer_than_they_may(text: str, most: float) -> None:
+    with fuseline.connect(device="cpu", fuse="never") as connection:
+        connection.execute("create table t as select range as x from range(4)")
+        connection.sql("select abs(x) from t").fetchall()
+        start = time.process_time()
+        connection.sql(text).fetchall()
+        assert time.process_time() - start < most

@@ -185,6 +185,6 @@ def test_24_doublings_take_no_second() -> None:
     with fuseline.connect(device="cpu", fuse="never") as connection:
         connection.register("t", TABLES["t"])
         connection.sql(joined(2)).fetchall()
-        start = time.perf_counter()
+        start = time.process_time()
         connection.sql(joined(24)).fetchall()
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - start < 0.5
