@@ -11,7 +11,7 @@ from datetime import date, datetime, timedelta
 from decimal import ROUND_FLOOR, Decimal
 
 from ..plan.expr import Call, Cast, Expr, InList, Literal, Value
-from ..plan.types import BOOLEAN, DataType, Kind
+from ..plan.types import BOOLEAN, DIGITS, DataType, Kind
 from .fold import WIDE
 
 FLIPPED = {
@@ -126,7 +126,8 @@ def _floor(value: Value, target: DataType) -> tuple[Value, bool] | None:
     if not isinstance(value, int | Decimal) or isinstance(value, bool):
         return None
     number = Decimal(value)
-    floored = number.quantize(Decimal(1).scaleb(-target.scale), ROUND_FLOOR, WIDE)
+    # A double has up to 309 digits before the point
+    floored = number.quantize(Decimal(1).scaleb(-target.scale), ROUND_FLOOR, DIGITS)
     low, high = _limits(target)
     inside = low is not None and high is not None and low <= floored <= high  # type: ignore[operator]
     result: Value = int(floored) if target.is_integer else floored

@@ -142,3 +142,15 @@ def test_a_decimal_with_an_untyped_null_is_an_untyped_null() -> None:
     assert_same_as_duckdb(
         f"select {listed}, sum(d + null) as s from (select 1.5 as d, 1 as i from range(2)) t group by all"
     )
+
+
+@pytest.mark.parametrize(
+    "constant", ["1e300", "-1e300", "1.7976931348623157e308", "5e-324", "-1.7976931348623157e308"]
+)
+def test_integers_beside_any_double(constant: str) -> None:
+    table = {"t": {"i": [1, -(2**31), 2**31 - 1, None]}}
+    for sign in ("<", "<=", ">", ">=", "=", "is distinct from"):
+        assert_same_as_duckdb(
+            f"select i from t where cast(i::integer as double) {sign} {constant}", table
+        )
+    assert_same_as_duckdb(f"select i::integer::double in (1, {constant}) as v from t", table)
