@@ -26,7 +26,13 @@ REFUSED = [
     row.strip("`")
     for row in re.findall(r"^\| [^|]+ \| (`.*`) \|$", TEXT.partition("## Limits")[2], re.MULTILINE)
 ]
-SYNTAX = {"extract", "current_date", "percentile_cont", "percentile_disc"}  # grammar of their own
+SYNTAX = {
+    "position",
+    "extract",
+    "current_date",
+    "percentile_cont",
+    "percentile_disc",
+}  # grammar of their own
 
 
 @pytest.fixture(scope="module")
