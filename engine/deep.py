@@ -28,6 +28,7 @@ CALLS = 150_000
 
 _TOKEN = re.compile(
     r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\1\$"
+    r"|(?P<entry>\bas\s+(?:(?:not\s+)?materialized\s*)?\()"
     r"|(?P<open>[(\[{]|\bcase\b)|(?P<close>[)\]}]|\bend\b)|(?P<cut>[,;])"
     r"|(?P<operator>\b(?:not|and|or)\b|[-+*/%|&^~<>=!:]+)",
     re.IGNORECASE | re.DOTALL,
@@ -38,11 +39,14 @@ _users = 0
 
 
 def nesting(text: str) -> int:
-    """Return how deep the expressions of a text may nest: parentheses and CASE that are open, and operators in a row inside of them."""
-    rows, deepest, below = [0], 0, 0
+    """Return how deep a text may nest: parentheses and CASE that are open with the operators in a row inside of them, or WITH entries,
+    each of which may name the one before.
+    """
+    rows, deepest, below, entries = [0], 0, 0, 0
     for found in _TOKEN.finditer(text):
         match found.lastgroup:
-            case "open":
+            case "open" | "entry" as kind:
+                entries += kind == "entry"
                 below += rows[-1] + 1
                 rows.append(0)
             case "close" if len(rows) > 1:
@@ -54,7 +58,7 @@ def nesting(text: str) -> int:
                 rows[-1] += 1
             case _:
                 continue
-        deepest = max(deepest, below + rows[-1])
+        deepest = max(deepest, below + rows[-1], entries)
         if deepest > MOST_IN_A_ROW:
             break
     return deepest
@@ -74,7 +78,7 @@ def _open_at_once(text: str) -> int:
     """Return how many parentheses and CASE are open at once, `MOST_NESTING` and one more where it is beyond that."""
     depth = deepest = 0
     for found in _TOKEN.finditer(text):
-        if found.lastgroup == "open":
+        if found.lastgroup in ("open", "entry"):
             depth += 1
             deepest = max(deepest, depth)
             if deepest > MOST_NESTING:

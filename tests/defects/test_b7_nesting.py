@@ -24,6 +24,9 @@ DEEP = {
     "sums": f"select {' + '.join(['x'] * 500)} as a from t",
     "conditions": f"select x from t where {' and '.join(f'x <> {i}' for i in range(5, 1000))}",
     "subqueries in FROM": f"select * from {'(select * from ' * 60}t{')' * 60}",
+    "WITH entries": "with q0 as (select x from t)"
+    + "".join(f", q{i} as materialized (select x + 1 as x from q{i - 1})" for i in range(1, 200))
+    + " select * from q199",
     "views of views": "select * from v30",
 }
 VIEWS = ["create view v0 as select * from t"]
@@ -96,6 +99,9 @@ def test_a_thread_with_a_small_stack_survives() -> None:
         f"select {'(' * n}1{')' * n}, {'abs(' * n}x{')' * n} from range(3) r(x)"
         for n in (4, deep.SHALLOW_NESTING - 1, deep.SHALLOW_NESTING + 1, 300)
     ]
+    for n in (deep.SHALLOW_NESTING - 1, deep.SHALLOW_NESTING + 1):
+        entries = "".join(f", q{i} as (select x + 1 as x from q{i - 1})" for i in range(1, n))
+        texts.append(f"with q0 as (select x from range(3) r(x)){entries} select * from q{n - 1}")
     code = f"""
 import threading, fuseline
 def work():
@@ -108,7 +114,7 @@ thread.start()
 thread.join()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["3"] * 4
+    assert done.stdout.split() == ["3"] * len(texts)
 
 
 def test_the_limit_of_calls_is_put_back() -> None:
@@ -131,6 +137,7 @@ def test_nesting_counts_what_is_open_and_operators_in_a_row() -> None:
     assert deep.nesting("select '((((', \"((\" -- ((\n") == 0
     assert deep.nesting("select 1 + 2 - 3, 4 * 5") == 2
     assert deep.nesting("select case when a then (b) end") == 2
+    assert deep.nesting("with a as (select 1), b AS not materialized(select 2) select 3") == 2
 
 
 @pytest.mark.nightly
