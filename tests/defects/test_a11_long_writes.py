@@ -65,8 +65,13 @@ def connection(request: pytest.FixtureRequest) -> Iterator[Any]:
 def test_a_mix_is_not_kept(
     connection: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Where the system happens to write pages back meanwhile, it gives the file a new time: then once more."""
     monkeypatch.setattr(settled, "SECONDS", 1e9)
-    path = tmp_path / "t.parquet"
+    assert any(keeps_its_time(connection, tmp_path / f"t{i}.parquet") for i in range(10))
+
+
+def keeps_its_time(connection: Any, path: Path) -> bool:
+    """Whether a file had the same time all through a write, of which no answer may be kept."""
     path.write_bytes(version(1))
     write = LongWrite(path)
     before = find_files([str(path)])
@@ -79,10 +84,11 @@ def test_a_mix_is_not_kept(
         except DataError:
             mixed = None
         assert (mixed == answer(2)) <= (half == 0.5)
-    assert find_files([str(path)]) == before  # which is what the test is about
+    kept = find_files([str(path)]) == before
     assert frame.fetchall() == answer(2)
     assert connection.sql(QUERY.format(path)).fetchall() == answer(2)
     write.close()
+    return kept
 
 
 def test_columns_that_serve_one_query_leave_the_cache(
