@@ -99,7 +99,7 @@ KINDS = [
     Kind("planning", _planned),
     Kind("cold read", _cold),
     Kind("compiling", _compiled, {"fuse": "always"}),
-    Kind("kernel", _query(f"{JOIN} where a.l_linenumber = 1"), {"fuse": "always"}),
+    Kind("kernel", _query(f"{JOIN} where a.l_linenumber = 7"), {"fuse": "always"}),
     Kind(
         "operators",
         _query(
