@@ -39,6 +39,11 @@ class Groups:
         return np.bincount(self.codes, minlength=self.count)
 
     @cached_property
+    def most_rows(self) -> int:
+        """Rows of the largest group."""
+        return int(self.sizes.max())
+
+    @cached_property
     def all_codes(self) -> Ints:
         return np.zeros(self.rows, np.int64) if self.codes is None else self.codes
 
@@ -147,8 +152,10 @@ class Sums:
     high: Ints | None = None
 
     def limbs(self) -> Ints:
-        high = self.low >> 63 if self.high is None else self.high
-        return np.stack([self.low, high], axis=1)
+        both = np.empty((len(self.low), 2), np.int64)
+        both[:, 0] = self.low
+        both[:, 1] = self.low >> 63 if self.high is None else self.high
+        return both
 
     def as_longdouble(self) -> npt.NDArray[np.longdouble]:
         if self.high is None:
@@ -161,7 +168,7 @@ def sum_int64(groups: Groups, values: Ints) -> Sums:
     if not len(values):
         return Sums(np.zeros(groups.count, np.int64))
     largest = max(abs(int(values.min())), abs(int(values.max())))
-    if largest * int(groups.sizes.max()) <= INT64.max:
+    if largest * groups.most_rows <= INT64.max:
         return Sums(groups.add(values))
     return sum_limbs(groups, [values & 0xFFFFFFFF, values >> 32])
 
