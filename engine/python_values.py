@@ -126,13 +126,16 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
                 continue
             table = table.set_column(i, field.name, micros)
     table = table.rename_columns(distinct_names(table.column_names))
-    plain = [i for i, field in enumerate(table.schema) if not _is_object(field.type)]
-    frame = table.select(plain).to_pandas(date_as_object=False)
-    if not plain:
-        frame = pd.DataFrame(index=pd.RangeIndex(table.num_rows))
-    for i, column in enumerate(table.columns):
-        if _is_object(column.type):
-            frame.insert(i, table.field(i).name, pd.Series(_objects(column), dtype=object))
+    objects = {
+        name: pd.Series(_objects(column), dtype=object)
+        for name, column in zip(table.column_names, table.columns, strict=True)
+        if _is_object(column.type)
+    }
+    frame = table.drop_columns(list(objects)).to_pandas(date_as_object=False)
+    if objects:  # at once: pandas warns of frames to which many columns are added
+        frame = pd.DataFrame(
+            {name: objects.get(name, frame.get(name)) for name in table.column_names}
+        )
     nullable = {
         pa.bool_(): pd.BooleanDtype(),
         pa.int8(): pd.Int8Dtype(),

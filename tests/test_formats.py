@@ -237,3 +237,14 @@ def test_answers_of_statements(statement: str, connection: Any) -> None:
     assert (
         connection.execute(statement.replace("table z", "table if not exists z")).fetchall() == []
     )
+
+
+def test_many_columns_of_objects_are_added_at_once(recwarn: pytest.WarningsRecorder) -> None:
+    """pandas warns of a frame to which 100 are added one by one."""
+    with fuseline.connect("cpu") as connection:
+        sums = ", ".join(f"sum(x + {i}) as c{i}, {i} as n{i}" for i in range(150))
+        frame = connection.sql(f"select {sums} from range(3) t(x)").to_pandas()
+    assert list(frame.columns) == [f"{kind}{i}" for i in range(150) for kind in "cn"]
+    assert frame["c7"].tolist() == [24]
+    assert frame["n7"].tolist() == [7]
+    assert not recwarn.list
