@@ -102,7 +102,7 @@ class QueryRunner:
         outer = current()
         if outer is not None and outer in self._running:
             return nullcontext(outer)
-        return _Stoppable(self, outer)
+        return _Running(self, outer)
 
     def began(self, stop: Stop) -> None:
         with self._lock:
@@ -196,7 +196,7 @@ class QueryRunner:
         return physical
 
 
-class _Stoppable:
+class _Running:
     """What `QueryRunner.stoppable` gives, within `outer`, the stop of other work, or by itself."""
 
     __slots__ = ("_inside", "_runner", "_stop")

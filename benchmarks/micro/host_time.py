@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import cProfile
 import json
-import pstats
 import statistics
 import time
 from pathlib import Path
@@ -39,13 +38,16 @@ def measured(connection: fuseline.Connection, text: str, runs: int) -> dict[str,
     for _ in range(runs):
         connection.sql(text).to_arrow()
     profiler.disable()
-    stats = pstats.Stats(profiler)
+    entries = profiler.getstats()
     functions: dict[str, list[float]] = {}
-    for (path, _, name), (_, calls, own, _, _) in stats.stats.items():  # type: ignore[attr-defined]
-        known = functions.setdefault(f"{'/'.join(Path(path).parts[-2:])} {name}", [0.0, 0.0])
-        known[0] += calls / runs
-        known[1] += own / runs * 1e6
-    calls = stats.total_calls / runs  # type: ignore[attr-defined]
+    for entry in entries:
+        code = entry.code
+        path = () if isinstance(code, str) else Path(code.co_filename).parts[-2:]
+        name = code if isinstance(code, str) else code.co_name
+        known = functions.setdefault(f"{'/'.join(path)} {name}".strip(), [0.0, 0.0])
+        known[0] += entry.callcount / runs
+        known[1] += entry.inlinetime / runs * 1e6
+    calls = sum(entry.callcount for entry in entries) / runs
     return {"seconds": statistics.median(seconds), "calls": calls, "functions": functions}
 
 

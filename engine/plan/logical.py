@@ -10,7 +10,7 @@ import dataclasses
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar, cast
 from typing import Literal as OneOf
 
 from ..errors import Span
@@ -96,7 +96,7 @@ class Common:
         """Return what a function says of the plan, which is asked once however many places read it."""
         if work_out not in self.known:
             self.known[work_out] = work_out(self.plan)
-        return self.known[work_out]  # type: ignore[return-value]
+        return cast("T", self.known[work_out])
 
 
 @dataclass(frozen=True)
