@@ -6,7 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .combining import How, join_plans, set_operation
-from .errors import ExecutionError, InvalidQuery, WrongArguments, check_name, in_text, shown
+from .errors import (
+    ExecutionError,
+    FuselineError,
+    InvalidQuery,
+    WrongArguments,
+    check_name,
+    in_text,
+    shown,
+)
 from .fence import fenced
 from .functions import Expression, as_column, count, sort_key
 from .group_by import GroupBy
@@ -304,8 +312,11 @@ class Frame:
     # Inside
 
     def _run(self) -> Result:
-        with in_text(self._text):
+        try:
             result = self._connection.run(self._plan, self._key)
+        except FuselineError as error:
+            error.with_text(self._text)
+            raise
         self._profile = result.profile
         return result
 

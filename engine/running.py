@@ -19,7 +19,7 @@ from .prepared import PlanCache, Prepared
 from .runtime.executor import Result, execute, load_columns
 from .runtime.schedule import Schedule, schedule_of
 from .settings import Settings
-from .stopping import Stop, anywhere, current, stoppable
+from .stopping import Stop, Stoppable, anywhere, current
 from .storage.access import Rules
 from .storage.cache import ColumnCache
 
@@ -93,24 +93,15 @@ class QueryRunner:
 
     def interrupt(self) -> None:
         """Stop what runs: in its threads it raises `Interrupted`."""
-        with self._lock:
-            for stop in self._running:
-                stop.ask()
+        for stop in tuple(self._running):
+            stop.ask()
 
     def stoppable(self) -> AbstractContextManager[Stop]:
         """Let `interrupt`, the time limit and Ctrl-C stop the work inside, together with the work that it is part of."""
         outer = current()
         if outer is not None and outer in self._running:
             return nullcontext(outer)
-        return _Running(self, outer)
-
-    def began(self, stop: Stop) -> None:
-        with self._lock:
-            self._running.add(stop)
-
-    def ended(self, stop: Stop) -> None:
-        with self._lock:
-            self._running.discard(stop)
+        return Stoppable(outer or Stop(self.settings.statement_timeout), self._running)
 
     def forget(self, entry: object) -> None:
         """Drop the cached columns of a table that left the catalog; another entry, or None, has none."""
@@ -194,30 +185,6 @@ class QueryRunner:
         )
         check_placement(physical, self.backends, self.settings)
         return physical
-
-
-class _Running:
-    """What `QueryRunner.stoppable` gives, within `outer`, the stop of other work, or by itself."""
-
-    __slots__ = ("_inside", "_runner", "_stop")
-
-    def __init__(self, runner: QueryRunner, outer: Stop | None) -> None:
-        self._runner = runner
-        self._stop = outer or Stop(runner.settings.statement_timeout)
-        self._inside = None if outer is not None else stoppable(self._stop)
-
-    def __enter__(self) -> Stop:
-        self._runner.began(self._stop)
-        if self._inside is not None:
-            self._inside.__enter__()
-        return self._stop
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            if self._inside is not None:
-                self._inside.__exit__(kind)
-        finally:
-            self._runner.ended(self._stop)
 
 
 def _observer(debug: int) -> Observer | None:

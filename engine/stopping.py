@@ -9,6 +9,7 @@ pure Python and hold nothing, end at any instruction (`anywhere`).
 from __future__ import annotations
 
 import ctypes
+import importlib
 import signal
 import sys
 import threading
@@ -16,12 +17,15 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from .errors import Interrupted
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+# What `signal` wraps: as members of enumerations its handlers cost each query 15 us, a twentieth of a short one
+_signal: Any = importlib.import_module("_signal")
 
 AGAIN_SECONDS = 0.02
 WAIT_SECONDS = 0.02  # between two looks at the stop while a thread waits
@@ -202,41 +206,39 @@ def anywhere(work: Callable[[], T]) -> T:
     return work() if stop is None else stop.anywhere(work)
 
 
-def stoppable(stop: Stop) -> Stoppable:
-    """Have the work inside end with `stop`.
+class Stoppable:
+    """Has the work inside end with `stop`, which is in `running` meanwhile.
 
     In the main thread Ctrl-C asks it too, so that `KeyboardInterrupt` comes where the work looks, and no lock, cache or file is
     left half done.  A second Ctrl-C raises at once.
     """
-    return Stoppable(stop)
 
+    __slots__ = ("_before", "_listens", "_running", "_stop")
 
-class Stoppable:
-    """What `stoppable` gives; a generator would cost each query 3 us."""
-
-    __slots__ = ("_before", "_listens", "_stop")
-
-    def __init__(self, stop: Stop) -> None:
+    def __init__(self, stop: Stop, running: set[Stop] | None = None) -> None:
         self._stop = stop
+        self._running = set() if running is None else running
 
     def __enter__(self) -> Stop:
         self._before, _of_thread.stop = _of_thread.stop, self._stop
+        self._running.add(self._stop)
         self._listens = self._before is None and _listen(self._stop)
         return self._stop
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         _of_thread.stop = self._before
+        self._running.discard(self._stop)
         if self._listens:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            _signal.signal(signal.SIGINT, signal.default_int_handler)
             if kind is None:
                 self._stop.raise_late()
 
 
 def _listen(stop: Stop) -> bool:
     """Have Ctrl-C ask `stop`; False in other threads, and where a program handles Ctrl-C itself."""
-    if threading.current_thread() is not threading.main_thread():
+    if threading.get_ident() != threading.main_thread().ident:
         return False
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    if _signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         return False
 
     def ask(number: int, frame: object) -> None:
@@ -245,7 +247,7 @@ def _listen(stop: Stop) -> bool:
         stop.ask(by_keyboard=True)
 
     try:
-        signal.signal(signal.SIGINT, ask)
+        _signal.signal(signal.SIGINT, ask)
     except ValueError:  # in an interpreter below the main one
         return False
     return True

@@ -187,7 +187,7 @@ def test_ctrl_c_is_heard_where_work_looks_and_never_lost():
     steps: list[str] = []
 
     def work(*rest: str) -> None:
-        with stopping.stoppable(Stop()):
+        with stopping.Stoppable(Stop()):
             for step in ("begin", *rest):
                 steps.append(step)
                 if step == "looks":
@@ -208,7 +208,7 @@ def test_a_program_that_handles_ctrl_c_keeps_its_handler():
     heard = []
     before = signal.signal(signal.SIGINT, lambda *_: heard.append(1))
     try:
-        with stopping.stoppable(Stop()):
+        with stopping.Stoppable(Stop()):
             signal.raise_signal(signal.SIGINT)
     finally:
         signal.signal(signal.SIGINT, before)
@@ -226,7 +226,7 @@ def test_threads_carry_the_stop_of_whom_they_work_for():
         except Interrupted:
             raised.append(True)
 
-    with stopping.stoppable(stop):
+    with stopping.Stoppable(stop):
         thread = threading.Thread(target=stopping.carried(work))
         thread.start()
         thread.join()

@@ -105,7 +105,7 @@ def test_a_stop_is_heard_while_the_compiler_works_on(pool):
     stop = Stop()
 
     def wait() -> object:
-        with stopping.stoppable(stop):
+        with stopping.Stoppable(stop):
             return pool.compiled(job(HANGS))
 
     thread, found = in_thread(wait)
@@ -128,7 +128,7 @@ def test_a_kernel_that_was_given_up_is_there_for_the_next_who_asks(pool, tmp_pat
     stop = Stop()
 
     def wait() -> object:
-        with stopping.stoppable(stop):
+        with stopping.Stoppable(stop):
             return pool.compiled(job(source))
 
     thread, found = in_thread(wait)

@@ -87,6 +87,6 @@ def test_a_stop_between_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
         return encoded(codes)
 
     monkeypatch.setattr(ordering, "_encoded", ask)
-    with pytest.raises(Interrupted), stopping.stoppable(stop):
+    with pytest.raises(Interrupted), stopping.Stoppable(stop):
         ordering.renumber(VALUES["random"])
     assert len(calls) < 8

@@ -235,10 +235,10 @@ def _prepared(
         made = held.codes.done() and held.codes.exception() is None
         origin = held.codes.result()[1] if made else "compiler"
     ready = held.ready
-    if held.codes.done() and isinstance(ended := held.codes.exception(), CompilerEnded):
-        node.prepared.pop(DEVICE, None)  # the next run tries again
-        raise _Unfused(f"a kernel could not be compiled: {ended}")
     if ready is None and held.codes.done():
+        if isinstance(ended := held.codes.exception(), CompilerEnded):
+            node.prepared.pop(DEVICE, None)  # the next run tries again
+            raise _Unfused(f"a kernel could not be compiled: {ended}")
         ready = held.ready = laid_out(held, relations, learnt, _estimate(node.body))
     return held, ready, origin
 
