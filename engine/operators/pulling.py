@@ -62,7 +62,7 @@ class Pull:
     """One pull through a plan; `tables` are those that are complete, by the identity of their nodes.
 
     `readers` counts by identity who reads a node.  `most` is the number of rows after which the sources give up with `TooFew`,
-    None for never.  `bytes_left` says how many bytes a device has, None where nobody knows.  `measured` gets seconds and rows of
+    None for never.  `first_rows` are those of a source's first piece.  `bytes_left` says how many bytes a device has, None where nobody knows.  `measured` gets seconds and rows of
     each node that was pulled, by identity.
     """
 
@@ -73,6 +73,7 @@ class Pull:
     tables: dict[int, Any] = field(default_factory=dict)
     readers: Mapping[int, int] = field(default_factory=dict)
     most: int | None = None
+    first_rows: int = FIRST_ROWS
     measured: dict[int, tuple[float, int]] = field(default_factory=dict)
     taken: int = 0
     anew: set[int] = field(default_factory=set)
@@ -120,7 +121,7 @@ class Pull:
 
     def _range(self, node: p.RangeScan) -> Iterator[Any]:
         numbers = range(node.start, node.stop, node.step)
-        for start, stop in _growing(_length(numbers), self.piece_rows(node)):
+        for start, stop in self._growing(_length(numbers), self.piece_rows(node)):
             part = numbers[start:stop]
             self._take(len(part))
             made = replace(node, start=part.start, stop=part.stop, step=part.step)
@@ -130,7 +131,7 @@ class Pull:
         table: Any = node.table
         chosen = table.all_row_groups if node.selection is None else node.selection
         groups = [(part.file, group) for part in chosen for group in part.groups]
-        wanted, first = min(FIRST_ROWS, self.piece_rows(node)), 0
+        wanted, first = min(self.first_rows, self.piece_rows(node)), 0
         while first < max(len(groups), 1):
             rows, last = 0, first
             while last < len(groups) and (last == first or rows < wanted):
@@ -272,10 +273,10 @@ class Pull:
         """Yield a table's rows a piece at a time."""
         size = self.backends[node.device].num_bytes(table) // max(1, table.num_rows)
         most = self.piece_rows(node, size)
-        if table.num_rows <= min(FIRST_ROWS, most):
+        if table.num_rows <= min(self.first_rows, most):
             yield table
             return
-        for start, stop in _growing(table.num_rows, most):
+        for start, stop in self._growing(table.num_rows, most):
             yield self.cut(node, table, start, stop - start)
 
     def blocks(self, node: p.Physical, table: Any, others: int) -> Iterator[Any]:
@@ -292,6 +293,14 @@ class Pull:
         self.context.check()
         rows = p.LimitRows(node, count, start, device=node.device)
         return self.backends[node.device].OPERATORS[p.LimitRows](rows, (table,), self._inner)
+
+    def _growing(self, rows: int, most: int) -> Iterator[tuple[int, int]]:
+        """Yield ranges of rows, each of twice as many as the one before up to `most`; an empty one if there are none."""
+        start, size = 0, min(self.first_rows, most)
+        while start < rows or start == 0:
+            stop = min(start + size, rows)
+            yield start, stop
+            start, size = max(stop, 1), min(2 * size, most)
 
     def piece_rows(self, node: p.Physical, size: int = 0) -> int:
         """Return how many rows of a node, of `size` bytes each or about, a piece may have."""
@@ -337,12 +346,3 @@ def _is_chain(pipeline: p.Pipeline) -> bool:
 
 def _length(numbers: range) -> int:
     return (numbers[-1] - numbers[0]) // numbers.step + 1 if numbers else 0
-
-
-def _growing(rows: int, most: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of rows, each of twice as many as the one before up to `most`; an empty one if there are none."""
-    start, size = 0, min(FIRST_ROWS, most)
-    while start < rows or start == 0:
-        stop = min(start + size, rows)
-        yield start, stop
-        start, size = max(stop, 1), min(2 * size, most)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import ExecutionError, FuselineError, MemoryLimitError, Unsupported
 from ..operators.context import Context, PipelineReceipt
-from ..operators.pulling import REASON, Pull, TooFew
+from ..operators.pulling import MOST_ROWS_GPU, REASON, Pull, TooFew
 from ..operators.room import let_go
 from ..operators.spill_area import SpillArea
 from ..operators.spilling import Parting
@@ -307,7 +307,8 @@ def _pull_all(plan: Physical, run: _Run) -> None:
     """Pull the rows of a whole plan in pieces, since its tables do not fit."""
     run.context.receipts.clear()
     run.context.remarks.clear()
-    pull = replace(_pull_of(run), readers=run.readers)
+    # All rows are wanted: small pieces first would only cost a GPU more calls of its reader
+    pull = replace(_pull_of(run), readers=run.readers, first_rows=MOST_ROWS_GPU)
     try:
         table = pull.all_rows(plan)
     except Exception as error:
