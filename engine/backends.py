@@ -11,7 +11,7 @@ from .plan.physical import ComputeColumns, Device, MemoryScan, ParquetScan, Phys
 from .settings import Settings, set_default
 
 if TYPE_CHECKING:
-    from .runtime.executor import Backend
+    from .runtime.run import Backend
 
 CACHE_SHARE = (
     0.5  # of a device's memory, for scanned columns, unless column_cache_limit says otherwise

@@ -22,7 +22,7 @@ from .plan.physical import Physical
 from .plan.statements import Query
 from .prepared import Parameters, Prepared
 from .running import Observer, QueryRunner
-from .runtime.executor import Result
+from .runtime.run import Result
 from .settings import Settings
 from .settings_lock import check_change
 from .stopping import Stop

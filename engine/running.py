@@ -16,7 +16,8 @@ from .plan.logical import Logical
 from .plan.node import Node
 from .plan.physical import Physical
 from .prepared import PlanCache, Prepared
-from .runtime.executor import Result, execute, load_columns
+from .runtime.executor import execute, load_columns
+from .runtime.run import Result
 from .runtime.schedule import Schedule, schedule_of
 from .settings import Settings
 from .stopping import Stop, Stoppable, anywhere, current

@@ -7,21 +7,18 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
-from ..errors import ExecutionError, FuselineError, MemoryLimitError, Unsupported
+from ..errors import MemoryLimitError, Unsupported
 from ..operators.context import Context, PipelineReceipt
-from ..operators.pulling import MOST_ROWS_GPU, REASON, Pull, TooFew
+from ..operators.pulling import REASON, TooFew
 from ..operators.room import let_go
 from ..operators.spill_area import SpillArea
-from ..operators.spilling import Parting
-from ..plan.expr import Column
 from ..plan.physical import (
     Device,
     HashJoin,
@@ -32,73 +29,14 @@ from ..plan.physical import (
     Pipeline,
     Transfer,
 )
+from . import in_pieces
+from .in_pieces import note, pull_of
 from .memory import MemoryBudget, host_memory, out_of_memory
-from .profile import NodeProfile, Profile
-from .roofline import remembered
-from .schedule import Chains, Schedule, chains_of, inputs_first, readers_of, schedule_of
-from .spills import Held, waiting_places, without_fused_joins
+from .run import NOTHING, Backend, Result, Run, begun, explain, result_of
+from .schedule import Schedule, schedule_of
+from .spills import without_fused_joins
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-NOTHING: Counter[str] = Counter()
-NOT_RUN = (0.0, 0, 0)  # seconds, rows and bytes of what a limit made superfluous
-IN_PIECES = "its rows came in pieces, since whole tables did not fit"
 HOST_SHARE = 2  # of the host's memory, what may hold parts of joins that a GPU has no room for
-
-
-class Backend(Parting, Protocol):
-    """What `operators.cpu` and `operators.gpu` are: modules with these names."""
-
-    def unsupported(self, node: Physical) -> str | None: ...
-
-    def num_rows(self, table: Any) -> int: ...
-
-    def synchronize(self) -> None: ...
-
-    def load_columns(self, scan: ParquetScan | MemoryScan, context: Context) -> None: ...
-
-    def device_name(self, threads: int) -> str: ...
-
-    def copy_bandwidth(self, threads: int) -> float: ...
-
-
-@dataclass(frozen=True)
-class Result:
-    """A table on the device that made it, with its receipt; `columns` are in the order of the query."""
-
-    table: Any = field(repr=False)
-    columns: tuple[Column, ...]
-    device: Device
-    profile: Profile = field(repr=False)
-    backend: Backend = field(repr=False)
-
-    @property
-    def names(self) -> list[str]:
-        return [c.name for c in self.columns]
-
-    @property
-    def num_rows(self) -> int:
-        return self.backend.num_rows(self.table)
-
-    def to_arrow(self) -> pa.Table:
-        """Return a pyarrow.Table with the types of `plan.types.to_arrow`."""
-        return self.backend.to_arrow(self.table, self.columns)
-
-
-@dataclass
-class _Run:
-    """The state of one execution; tables and counts are by node identity, not equality."""
-
-    backends: Mapping[Device, Backend]
-    context: Context
-    budget: MemoryBudget
-    timed: bool
-    readers: dict[int, int]
-    chains: Chains
-    held: Held
-    measured: dict[int, tuple[float, int, int]] = field(default_factory=dict)
-    host_values: dict[int, Mapping[str, int]] = field(default_factory=dict)
 
 
 def execute(
@@ -121,27 +59,20 @@ def execute(
     no more.  `planned` is for the profile: the seconds
     before the run, and whether the plan was known.
     """
-    directory = spill_dir or Path(tempfile.gettempdir())
-    memory = host_memory() // HOST_SHARE if spill_memory is None else spill_memory
+    area = _spill_area(spill_dir, spill_memory)
     schedule = plan if isinstance(plan, Schedule) else schedule_of(plan)
-    with SpillArea(directory, memory) as area:
-        rest = backends, context, timed, memory_limit, area, planned
-        if memory_limit not in schedule.too_large:
-            with suppress(MemoryLimitError):
-                return _executed(schedule, *rest)
-            let_go()
-            apart = without_fused_joins(schedule.plan)
-            if apart is not schedule.plan:
-                with suppress(MemoryLimitError):
-                    return _executed(schedule_of(apart), *rest)
-                let_go()
-            # What a host has without a limit, others may take now and give back later
-            if memory_limit is not None or schedule.plan.device == "gpu":
-                schedule.too_large.add(memory_limit)
-        return _executed(schedule, *rest, in_pieces=True)
+    rest = backends, context, timed, memory_limit, area, planned
+    with area:
+        found = _whole(schedule, *rest)
+        return in_pieces.result(begun(schedule, *rest)) if found is None else found
 
 
-def _executed(
+def _spill_area(directory: Path | None, memory: int | None) -> SpillArea:
+    host = host_memory() // HOST_SHARE if memory is None else memory
+    return SpillArea(directory or Path(tempfile.gettempdir()), host)
+
+
+def _whole(
     schedule: Schedule,
     backends: Mapping[Device, Backend],
     context: Context,
@@ -149,45 +80,31 @@ def _executed(
     memory_limit: int | None,
     area: SpillArea,
     planned: tuple[float, bool],
-    in_pieces: bool = False,
-) -> Result:
-    plan, order = schedule.plan, schedule.order
-    readers, places = dict(schedule.readers), schedule.places
-    chains = chains_of(schedule, context)
-    if chains.ends:
-        order = tuple(inputs_first(plan, chains))
-        readers = readers_of(order, chains)
-        places = waiting_places(order, readers)
-    budget = MemoryBudget(memory_limit)
-    context.hold, context.ask = budget.hold, budget.ask
-    context.spilled.clear()
-    held = Held(area, backends, context, budget, places)
-    run = _Run(backends, context, budget, timed, readers, chains, held)
+) -> Result | None:
+    """Run an operator after the other, pipelines with joins apart where they do not fit; None where whole tables do not."""
+    if memory_limit in schedule.too_large:
+        return None
+    rest = backends, context, timed, memory_limit, area, planned
+    with suppress(MemoryLimitError):
+        return _in_order(begun(schedule, *rest))
+    let_go()
+    apart = without_fused_joins(schedule.plan)
+    if apart is not schedule.plan:
+        with suppress(MemoryLimitError):
+            return _in_order(begun(schedule_of(apart), *rest))
+        let_go()
+    # What a host has without a limit, others may take now and give back later
+    if memory_limit is not None or schedule.plan.device == "gpu":
+        schedule.too_large.add(memory_limit)
+    return None
+
+
+def _in_order(run: Run) -> Result:
     start = time.perf_counter()
-    if in_pieces:
-        _pull_all(plan, run)
-    else:
-        for node in order:
-            context.check()
-            _run_node(node, run)
-    backend = backends[plan.device]
-    if plan.device == "gpu":
-        backend.synchronize()
-    seconds = time.perf_counter() - start
-    # Of the run they keep what was noted, but no table
-    noted = run.measured, run.host_values, context.receipts, context.remarks
-    nodes = partial(_node_profiles, plan, chains, *noted)
-    bandwidth = _bandwidths(nodes(), run) if timed else {}
-    profile = Profile(
-        nodes,
-        seconds,
-        context.bytes_read,
-        *planned,
-        timed=timed,
-        bandwidth=bandwidth,
-        spilled=dict(context.spilled),
-    )
-    return Result(held.tables[id(plan)], plan.columns, plan.device, profile, backend)
+    for node in run.order:
+        run.context.check()
+        _run_node(node, run)
+    return result_of(run, run.held.tables[id(run.plan)], start)
 
 
 def load_columns(
@@ -200,7 +117,7 @@ def load_columns(
         raise out_of_memory(scan, MemoryBudget(None), error) from error
 
 
-def _run_node(node: Physical, run: _Run) -> None:
+def _run_node(node: Physical, run: Run) -> None:
     backend = run.backends[node.device]
     counted = run.context.host_values
     before = counted.copy() if counted else NOTHING
@@ -210,7 +127,7 @@ def _run_node(node: Physical, run: _Run) -> None:
         if run.timed:
             backend.synchronize()
     except Exception as error:
-        _explain(error, node, run)
+        explain(error, node, run)
         raise
     seconds = time.perf_counter() - start
     size = backend.num_bytes(table)
@@ -224,22 +141,7 @@ def _run_node(node: Physical, run: _Run) -> None:
     run.held.add(node, table, size)
 
 
-def _explain(error: Exception, node: Physical, run: _Run) -> None:
-    """Say where an error came from and which setting helps, by raising a clearer one or by a note."""
-    if isinstance(error, FuselineError):
-        return
-    if isinstance(error, MemoryError):
-        raise out_of_memory(node, run.budget, error) from error
-    run.context.check()  # a library that heard Ctrl-C by itself raises an error of its own
-    error.add_note(f"while {type(node).__name__} ran on the {node.device}")
-    if type(error).__name__ == "ArrowCapacityError":
-        reason = str(error).strip().split("\n")[0].rstrip(".")
-        raise ExecutionError(
-            f"{type(node).__name__} made a larger column than Arrow takes on the {node.device}: {reason}."
-        ) from error
-
-
-def _output(node: Physical, run: _Run) -> Any:
+def _output(node: Physical, run: Run) -> Any:
     """Return a node's table, in spite of tables for which there is no room, if these may leave memory."""
     if isinstance(node, HashJoin) and run.held.is_spilled(node):
         return run.held.join(node)
@@ -257,7 +159,7 @@ def _output(node: Physical, run: _Run) -> Any:
     return _made(node, run)
 
 
-def _made(node: Physical, run: _Run) -> Any:
+def _made(node: Physical, run: Run) -> Any:
     inputs = tuple(run.held.tables[id(child)] for child in run.chains.inputs(node))
     if isinstance(node, Transfer):
         source = node.input.device
@@ -272,14 +174,14 @@ def _made(node: Physical, run: _Run) -> Any:
     return _operated(node, inputs, run)
 
 
-def _operated(node: Physical, inputs: tuple[Any, ...], run: _Run) -> Any:
+def _operated(node: Physical, inputs: tuple[Any, ...], run: Run) -> Any:
     operator = run.backends[node.device].OPERATORS.get(type(node))
     if operator is None:
         raise Unsupported(f"The {node.device} backend has no operator {type(node).__name__}.")
     return operator(node, inputs, run.context)
 
 
-def _stream(node: Physical, chain: Pipeline, run: _Run) -> Any:
+def _stream(node: Physical, chain: Pipeline, run: Run) -> Any:
     """Run a chain that the planner has not made a pipeline, one operator at a time for each chunk."""
     context = replace(run.context, fuse="never")
     table = run.backends[node.device].OPERATORS[Pipeline](chain, (), context)
@@ -288,92 +190,25 @@ def _stream(node: Physical, chain: Pipeline, run: _Run) -> Any:
     return table
 
 
-def _pull(node: LimitRows, chain: Pipeline, run: _Run) -> Any:
+def _pull(node: LimitRows, chain: Pipeline, run: Run) -> Any:
     """Pull the first rows of what is below a limit; make all of them where too few of its first rows are kept."""
     tables = {id(child): run.held.tables[id(child)] for child in chain.inputs}
-    pull = replace(_pull_of(run), tables=tables, most=run.chains.most(node))
+    pull = replace(pull_of(run), tables=tables, most=run.chains.most(node))
     try:
         table = pull.all_rows(chain.body)
     except TooFew:
         run.chains.give_up(node)
-        return _whole(node, tables, run)
-    _note(pull, run)
+        return _complete(node, tables, run)
+    note(pull, run)
     for pipeline in run.chains.pipelines_below(node):
         run.context.receipts[id(pipeline)] = partial(PipelineReceipt, REASON)
     return table
 
 
-def _pull_all(plan: Physical, run: _Run) -> None:
-    """Pull the rows of a whole plan in pieces, since its tables do not fit."""
-    run.context.receipts.clear()
-    run.context.remarks.clear()
-    # All rows are wanted: small pieces first would only cost a GPU more calls of its reader
-    pull = replace(_pull_of(run), readers=run.readers, first_rows=MOST_ROWS_GPU)
-    try:
-        table = pull.all_rows(plan)
-    except Exception as error:
-        _explain(error, pull.running or plan, run)
-        raise
-    _note(pull, run)
-    parts = run.context.remarks.get(id(plan))
-    run.context.remarks[id(plan)] = IN_PIECES if parts is None else f"{IN_PIECES}; {parts}"
-    run.held.add(plan, table, run.backends[plan.device].num_bytes(table))
-
-
-def _pull_of(run: _Run) -> Pull:
-    return Pull(run.backends, run.context, run.held.area, run.budget.room)
-
-
-def _note(pull: Pull, run: _Run) -> None:
-    for below, (seconds, rows) in pull.measured.items():
-        run.measured[below] = seconds, rows, 0
-
-
-def _whole(node: Physical, tables: dict[int, Any], run: _Run) -> Any:
+def _complete(node: Physical, tables: dict[int, Any], run: Run) -> Any:
     """Run what is below a limit as if it were not there; `tables` are those that are complete."""
     if id(node) not in tables:
-        inputs = tuple(_whole(child, tables, run) for child in node.children)
+        inputs = tuple(_complete(child, tables, run) for child in node.children)
         run.context.check()
         tables[id(node)] = _operated(node, inputs, run)
     return tables[id(node)]
-
-
-def _node_profiles(
-    plan: Physical,
-    chains: Chains,
-    measured: Mapping[int, tuple[float, int, int]],
-    host_values: Mapping[int, Mapping[str, int]],
-    receipts: Mapping[int, Callable[[], PipelineReceipt]],
-    remarks: Mapping[int, str],
-) -> tuple[NodeProfile, ...]:
-    profiles: dict[int, NodeProfile] = {}
-
-    def visit(node: Physical, depth: int) -> None:
-        if id(node) not in profiles:
-            receipt = receipts.get(id(node))
-            profiles[id(node)] = NodeProfile(
-                node,
-                depth,
-                *measured.get(id(node), NOT_RUN),
-                None if receipt is None else receipt(),
-                host_values.get(id(node), NOTHING),
-                remarks.get(id(node)),
-            )
-            for child in chains.shown(node):
-                visit(child, depth + 1)
-
-    visit(plan, 0)
-    return tuple(profiles.values())
-
-
-def _bandwidths(nodes: tuple[NodeProfile, ...], run: _Run) -> dict[Device, float]:
-    """Return what a copy reaches on each device that ran a kernel, unless it has no room for one."""
-    directory, threads = run.context.kernel_directory, run.context.threads
-    found: dict[Device, float] = {}
-    for device in {n.device for n in nodes if n.receipt is not None and n.receipt.fused}:
-        backend = run.backends[device]
-        with suppress(MemoryError):
-            found[device] = remembered(
-                directory, backend.device_name(threads), partial(backend.copy_bandwidth, threads)
-            )
-    return found

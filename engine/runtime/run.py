@@ -1,0 +1,194 @@
+"""One run of a plan: what it holds and has measured, what its errors say, and the result and receipt that it leaves."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..errors import ExecutionError, FuselineError
+from ..operators.context import Context, PipelineReceipt
+from ..operators.spill_area import SpillArea
+from ..operators.spilling import Parting
+from ..plan.expr import Column
+from ..plan.physical import Device, MemoryScan, ParquetScan, Physical
+from .memory import MemoryBudget, out_of_memory
+from .profile import NodeProfile, Profile
+from .roofline import remembered
+from .schedule import Chains, Schedule, chains_of, inputs_first, readers_of
+from .spills import Held, waiting_places
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NOTHING: Counter[str] = Counter()
+NOT_RUN = (0.0, 0, 0)  # seconds, rows and bytes of what a limit made superfluous
+
+
+class Backend(Parting, Protocol):
+    """What `operators.cpu` and `operators.gpu` are: modules with these names."""
+
+    def unsupported(self, node: Physical) -> str | None: ...
+
+    def num_rows(self, table: Any) -> int: ...
+
+    def synchronize(self) -> None: ...
+
+    def load_columns(self, scan: ParquetScan | MemoryScan, context: Context) -> None: ...
+
+    def device_name(self, threads: int) -> str: ...
+
+    def copy_bandwidth(self, threads: int) -> float: ...
+
+
+@dataclass(frozen=True)
+class Result:
+    """A table on the device that made it, with its receipt; `columns` are in the order of the query."""
+
+    table: Any = field(repr=False)
+    columns: tuple[Column, ...]
+    device: Device
+    profile: Profile = field(repr=False)
+    backend: Backend = field(repr=False)
+
+    @property
+    def names(self) -> list[str]:
+        return [c.name for c in self.columns]
+
+    @property
+    def num_rows(self) -> int:
+        return self.backend.num_rows(self.table)
+
+    def to_arrow(self) -> pa.Table:
+        """Return a pyarrow.Table with the types of `plan.types.to_arrow`."""
+        return self.backend.to_arrow(self.table, self.columns)
+
+
+@dataclass
+class Run:
+    """The state of one execution, in `order`; tables and counts are by node identity, not equality.
+
+    `planned` is for the profile: the seconds before the run, and whether the plan was known.
+    """
+
+    plan: Physical
+    order: tuple[Physical, ...]
+    backends: Mapping[Device, Backend]
+    context: Context
+    budget: MemoryBudget
+    timed: bool
+    planned: tuple[float, bool]
+    readers: dict[int, int]
+    chains: Chains
+    held: Held
+    measured: dict[int, tuple[float, int, int]] = field(default_factory=dict)
+    host_values: dict[int, Mapping[str, int]] = field(default_factory=dict)
+
+
+def begun(
+    schedule: Schedule,
+    backends: Mapping[Device, Backend],
+    context: Context,
+    timed: bool,
+    memory_limit: int | None,
+    area: SpillArea,
+    planned: tuple[float, bool],
+) -> Run:
+    """Return a run of which nothing is done yet."""
+    plan, order = schedule.plan, schedule.order
+    readers, places = dict(schedule.readers), schedule.places
+    chains = chains_of(schedule, context)
+    if chains.ends:
+        order = tuple(inputs_first(plan, chains))
+        readers = readers_of(order, chains)
+        places = waiting_places(order, readers)
+    budget = MemoryBudget(memory_limit)
+    context.hold, context.ask = budget.hold, budget.ask
+    context.spilled.clear()
+    held = Held(area, backends, context, budget, places)
+    return Run(plan, order, backends, context, budget, timed, planned, readers, chains, held)
+
+
+def result_of(run: Run, table: Any, start: float) -> Result:
+    """Return a table with the receipt of the run that made it since `start`."""
+    backend = run.backends[run.plan.device]
+    if run.plan.device == "gpu":
+        backend.synchronize()
+    receipt = profile(run, time.perf_counter() - start)
+    return Result(table, run.plan.columns, run.plan.device, receipt, backend)
+
+
+def profile(run: Run, seconds: float) -> Profile:
+    """Return the receipt of a run, which keeps what was noted, but no table."""
+    context = run.context
+    noted = run.measured, run.host_values, context.receipts, context.remarks
+    nodes = partial(_node_profiles, run.plan, run.chains, *noted)
+    return Profile(
+        nodes,
+        seconds,
+        context.bytes_read,
+        *run.planned,
+        timed=run.timed,
+        bandwidth=_bandwidths(nodes(), run) if run.timed else {},
+        spilled=dict(context.spilled),
+    )
+
+
+def explain(error: Exception, node: Physical, run: Run) -> None:
+    """Say where an error came from and which setting helps, by raising a clearer one or by a note."""
+    if isinstance(error, FuselineError):
+        return
+    if isinstance(error, MemoryError):
+        raise out_of_memory(node, run.budget, error) from error
+    run.context.check()  # a library that heard Ctrl-C by itself raises an error of its own
+    error.add_note(f"while {type(node).__name__} ran on the {node.device}")
+    if type(error).__name__ == "ArrowCapacityError":
+        reason = str(error).strip().split("\n")[0].rstrip(".")
+        raise ExecutionError(
+            f"{type(node).__name__} made a larger column than Arrow takes on the {node.device}: {reason}."
+        ) from error
+
+
+def _node_profiles(
+    plan: Physical,
+    chains: Chains,
+    measured: Mapping[int, tuple[float, int, int]],
+    host_values: Mapping[int, Mapping[str, int]],
+    receipts: Mapping[int, Callable[[], PipelineReceipt]],
+    remarks: Mapping[int, str],
+) -> tuple[NodeProfile, ...]:
+    profiles: dict[int, NodeProfile] = {}
+
+    def visit(node: Physical, depth: int) -> None:
+        if id(node) not in profiles:
+            receipt = receipts.get(id(node))
+            profiles[id(node)] = NodeProfile(
+                node,
+                depth,
+                *measured.get(id(node), NOT_RUN),
+                None if receipt is None else receipt(),
+                host_values.get(id(node), NOTHING),
+                remarks.get(id(node)),
+            )
+            for child in chains.shown(node):
+                visit(child, depth + 1)
+
+    visit(plan, 0)
+    return tuple(profiles.values())
+
+
+def _bandwidths(nodes: tuple[NodeProfile, ...], run: Run) -> dict[Device, float]:
+    """Return what a copy reaches on each device that ran a kernel, unless it has no room for one."""
+    directory, threads = run.context.kernel_directory, run.context.threads
+    found: dict[Device, float] = {}
+    for device in {n.device for n in nodes if n.receipt is not None and n.receipt.fused}:
+        backend = run.backends[device]
+        with suppress(MemoryError):
+            found[device] = remembered(
+                directory, backend.device_name(threads), partial(backend.copy_bandwidth, threads)
+            )
+    return found
