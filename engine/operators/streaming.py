@@ -91,15 +91,29 @@ def run_pipeline(
             if chunks is None:
                 raise
         let_go()
+    return _in_chunks(node, inputs, chunks, context, backend)
+
+
+def _in_chunks(
+    node: p.Pipeline, inputs: tuple[Any, ...], chunks: Chunks, context: Context, backend: Streaming
+) -> Any:
+    """Run a pipeline in chunks, in smaller ones where there is no memory for these; build sides are made once for all."""
+    identity = id(node)
+    node, inputs = _after_builds(node, inputs, context, backend)
     while True:
+        start = time.perf_counter()
         try:
-            return _stream(node, inputs, chunks, context, backend)
+            table, receipts = _stream(node, inputs, chunks, context, backend)
+            break
         except MemoryError:
             smaller = _smaller(node.body, chunks)
             if smaller is None:
                 raise
             chunks = smaller
         let_go()
+    done = _summed(receipts, len(chunks), time.perf_counter() - start)
+    context.receipts[identity] = lambda: done
+    return table
 
 
 # What to stream
@@ -248,15 +262,12 @@ class _ChunkCache(ColumnCache):
 
 def _stream(
     node: p.Pipeline, inputs: tuple[Any, ...], chunks: Chunks, context: Context, backend: Streaming
-) -> Any:
-    identity = id(node)
-    node, inputs = _after_builds(node, inputs, context, backend)
+) -> tuple[Any, list[PipelineReceipt]]:
     body = node.body
     groups = p.aggregate_of(body)
     split = None if groups is None else in_parts(groups)
     assert not isinstance(split, str)
     part = body if split is None else split.partial
-    start = time.perf_counter()
     receipts: list[PipelineReceipt] = []
     parts: list[Any] = []
     pending = merged = 0
@@ -279,9 +290,7 @@ def _stream(
         table = backend.with_averages(_merged(parts, split, context, backend), split)
         if body is not groups:  # no part knows which of its groups the condition keeps
             table = backend.operators.by_node[type(body)](body, (table,), context)
-    done = _summed(receipts, len(chunks), time.perf_counter() - start)
-    context.receipts[identity] = lambda: done
-    return table
+    return table, receipts
 
 
 def _after_builds(
@@ -299,7 +308,7 @@ def _after_builds(
             tables.append(run_operators(side, inputs, plain, backend.operators))
         else:
             part = p.Pipeline(side, node.inputs, device=side.device)
-            tables.append(_stream(part, inputs, chunks, plain, backend))
+            tables.append(_in_chunks(part, inputs, chunks, plain, backend))
     context.bytes_read = plain.bytes_read
     made = p.Pipeline(body, (*node.inputs, *sides), device=node.device)
     return made, (*inputs, *tables)

@@ -5,6 +5,7 @@ import os
 import shutil
 from datetime import date, timedelta
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -238,6 +239,36 @@ def test_a_device_without_memory_streams(backend, path, monkeypatch):
         with pytest.raises(MemoryLimitError, match="column_cache_limit"):
             connection.sql(query).to_arrow()
         assert connection.sql("select 1").fetchall() == [(1,)]
+
+
+def test_build_sides_are_made_once_whatever_the_chunks(backend, path, monkeypatch):
+    """Fewer rows of the probe side at a time need no other build side."""
+    scan = importlib.import_module(f"fuseline.operators.{backend}.scan")
+    operators = importlib.import_module(f"fuseline.operators.{backend}").OPERATORS
+    made: list[str] = []
+
+    def allocate(node, inputs, context):
+        groups = [g for part in node.selection or node.table.all_row_groups for g in part.groups]
+        if node.table.name == "t" and len(groups) > 1:
+            raise MemoryError("no room")
+        made.append(node.table.name)
+        return scan.parquet_scan(node, inputs, context)
+
+    query = "select count(*), sum(t.i), max(u.s) from t join u on t.n = u.n and u.i > 0"
+    with fuseline.connect(backend, fuse="always", column_cache_limit="300kB") as connection:
+        connection.read_parquet(path, "t")
+        smaller = path.with_name("u.parquet")
+        pq.write_table(pq.read_table(path, filters=[("n", "<", 4000)]), smaller)
+        connection.read_parquet(smaller, "u")
+        monkeypatch.setitem(operators, ParquetScan, allocate)
+        monkeypatch.setattr(streaming, "CHUNKS_IN_ROOM", 2)
+        answer = connection.sql(query).fetchall()
+        assert made.count("u") == 1
+        assert made.count("t") >= ROWS // GROUP_ROWS
+    with duckdb.connect() as duck:
+        duck.read_parquet(str(path)).create_view("t")
+        duck.read_parquet(str(smaller)).create_view("u")
+        assert answer == duck.sql(query).fetchall()
 
 
 def test_a_stop_between_chunks(connect, path, monkeypatch):
