@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from ..errors import MemoryLimitError
@@ -140,9 +141,25 @@ class Pull:
                 last += 1
             part = tuple(RowGroups(file, (group,)) for file, group in groups[first:last])
             self._take(rows)
-            yield self.run(replace(node, selection=part), (), node)
+            scan = replace(node, selection=part)
+            if rows > 2 * wanted and self.backends[node.device].batches is not None:
+                yield from self._batches(node, scan, rows, wanted)
+            else:
+                yield self.run(scan, (), node)
             first = max(last, first + 1)
             wanted = min(2 * max(wanted, rows), self.piece_rows(node))
+
+    def _batches(
+        self, node: p.ParquetScan, scan: p.ParquetScan, rows: int, wanted: int
+    ) -> Iterator[Any]:
+        """Yield a row group, which has more rows than are wanted, as it is decoded."""
+        ranges = self._growing(rows, self.piece_rows(node), wanted)
+        counts = (stop - start for start, stop in ranges)
+        batches = self.backends[node.device].batches
+        assert batches is not None
+        made = batches(scan, counts, self._inner)
+        while (part := self._measured(node, partial(next, made, None))) is not None:
+            yield part
 
     def _take(self, rows: int) -> None:
         """Count rows of a source before they are made."""
@@ -225,13 +242,18 @@ class Pull:
         self, node: p.Physical, inputs: tuple[Any, ...], named: p.Physical | None = None
     ) -> Any:
         """Run an operator over pieces; it counts as the node `named`."""
+        operator = self.backends[node.device].OPERATORS[type(node)]
+        return self._measured(named or node, partial(operator, node, inputs, self._inner))
+
+    def _measured(self, node: p.Physical, make: Callable[[], Any]) -> Any:
+        """Return a table that a node makes, or None where there is no more."""
         self.context.check()
-        self.running = named or node
+        self.running = node
         start = time.perf_counter()
-        table = self.backends[node.device].OPERATORS[type(node)](node, inputs, self._inner)
-        seconds, rows = self.measured.get(id(named or node), (0.0, 0))
+        table = make()
+        seconds, rows = self.measured.get(id(node), (0.0, 0))
         spent = time.perf_counter() - start
-        self.measured[id(named or node)] = seconds + spent, rows + table.num_rows
+        self.measured[id(node)] = seconds + spent, rows + (0 if table is None else table.num_rows)
         return table
 
     def collected(self, node: p.Physical) -> Any:
@@ -294,9 +316,9 @@ class Pull:
         rows = p.LimitRows(node, count, start, device=node.device)
         return self.backends[node.device].OPERATORS[p.LimitRows](rows, (table,), self._inner)
 
-    def _growing(self, rows: int, most: int) -> Iterator[tuple[int, int]]:
+    def _growing(self, rows: int, most: int, first: int | None = None) -> Iterator[tuple[int, int]]:
         """Yield ranges of rows, each of twice as many as the one before up to `most`; an empty one if there are none."""
-        start, size = 0, min(self.first_rows, most)
+        start, size = 0, min(first or self.first_rows, most)
         while start < rows or start == 0:
             stop = min(start + size, rows)
             yield start, stop

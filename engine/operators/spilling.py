@@ -8,7 +8,7 @@ are always `PARTS` parts; as many are joined at a time as fit.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Protocol
 
@@ -34,6 +34,9 @@ class Parting(Protocol):
     """What a backend does for it: `operators.cpu` and `operators.gpu` are modules with these names."""
 
     OPERATORS: Mapping[type[p.Physical], Operator]
+
+    # Yields the rows of a scan of one row group as it is decoded; None where row groups are read whole
+    batches: Callable[[p.ParquetScan, Iterable[int], Context], Iterator[Any]] | None
 
     def num_bytes(self, table: Any) -> int: ...
 

@@ -102,7 +102,10 @@ def changed(path: str, how: str = "has changed") -> DataError:
 
 @contextmanager
 def opened(file: FileIdentity) -> Iterator[pa.NativeFile]:
-    """Open a file to read; raises `DataError` where it is not the one that was looked at, before or after it was read."""
+    """Open a file to read; raises `DataError` where it is not the one that was looked at, before or after it was read.
+
+    Who closes a generator that reads wants no more of the file, and hears nothing.
+    """
     handle = os.open(file.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         _check_identity(handle, file)
@@ -110,8 +113,12 @@ def opened(file: FileIdentity) -> Iterator[pa.NativeFile]:
         with pa.OSFile(name if os.path.exists(name) else file.path) as source:  # noqa: PTH110
             try:
                 yield source
-            finally:
+            except GeneratorExit:
+                raise
+            except BaseException:
                 _check_identity(handle, file)
+                raise
+            _check_identity(handle, file)
     finally:
         os.close(handle)
 

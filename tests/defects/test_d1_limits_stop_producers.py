@@ -6,20 +6,29 @@ import pyarrow.parquet as pq
 import pytest
 
 import fuseline
-from fuseline.operators.pulling import MOST_ROWS
+from fuseline.operators.pulling import FIRST_ROWS, MOST_ROWS
 from fuseline.runtime.schedule import PULLED_FIRST
 from tests.compare import assert_same_as_duckdb
 
 ROWS, GROUP_ROWS = 400_000, 20_000
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    file = tmp_path_factory.mktemp("limits") / "t.parquet"
+def write(file, row_group_size):
     numbers = np.arange(ROWS)
     table = pa.table({"n": numbers, "k": numbers % 10, "x": [f"text {n % 97}" for n in numbers]})
-    pq.write_table(table, file, row_group_size=GROUP_ROWS)
+    pq.write_table(table, file, row_group_size=row_group_size)
     return file
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return write(tmp_path_factory.mktemp("limits") / "t.parquet", GROUP_ROWS)
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """All rows in one row group."""
+    return write(tmp_path_factory.mktemp("limits") / "large.parquet", ROWS)
 
 
 def ran(connection, query):
@@ -66,6 +75,41 @@ def test_a_limit_stops_a_scan(query, fuse, path, backend):
         assert answer.num_rows == 10
         # The other side of a join is read whole
         assert made < (ROWS + 4 * MOST_ROWS if " u limit" in query else 4 * GROUP_ROWS)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "create table made as select * from t limit 1000",
+        "select * from t limit 1000",
+        "select n, x from t where k = 3 limit 200",
+        "select n from t limit 10 offset 9000",
+    ],
+)
+def test_a_limit_decodes_a_part_of_a_row_group(query, large, monkeypatch):
+    decoded = []
+    ours = pq.ParquetFile.iter_batches
+
+    def noted(*args, **options):
+        for batch in ours(*args, **options):
+            decoded.append(batch.num_rows)
+            yield batch
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", noted)
+    monkeypatch.setattr(pq.ParquetFile, "read_row_groups", None)
+    with fuseline.connect("cpu") as connection:
+        connection.read_parquet(large, "t")
+        connection.sql(query).to_arrow()
+    assert 0 < sum(decoded) <= FIRST_ROWS
+
+
+@pytest.mark.parametrize("offset", [0, 300, 20_000, 399_990])
+def test_what_is_decoded_in_parts_is_as_in_duckdb(offset, large):
+    query = f"select * from t where k < 9 limit 30000 offset {offset}"
+    with fuseline.connect("cpu") as connection:
+        connection.read_parquet(large, "t")
+        connection.sql("select sum(k) from t").fetchall()  # one column is in the cache
+        assert_same_as_duckdb(query, {"t": large}, connection=connection, ordered=True)
 
 
 @pytest.mark.parametrize("fuse", ["never", "auto", "always"])

@@ -17,6 +17,7 @@ from ...plan.types import to_arrow as arrow_type
 from ..context import Context
 from .aggregate import distinct_on, hash_aggregate
 from .bandwidth import copy_bandwidth, device_name
+from .batches import parquet_batches as batches
 from .expressions import evaluate
 from .join import hash_join, nested_loop_join
 from .join_parts import parted, piece_of, unparted
@@ -38,6 +39,7 @@ from .table import STRING_LIMIT, Table, to_logical, to_physical
 
 __all__ = [
     "OPERATORS",
+    "batches",
     "copy_bandwidth",
     "device_name",
     "evaluate_column",

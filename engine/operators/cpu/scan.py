@@ -7,8 +7,9 @@ holds only as kernels read it is decoded instead of being read again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from ...storage.access import opened
 from ...storage.cache import CacheKey, encoded_key
 from ...storage.decimals import check_decimals
 from ...storage.decode import codes_of, decode
+from ...storage.encodings import EncodedColumn
 from ...storage.footers import unreadable, wrong_count
 from ...storage.memory import MemoryTable
 from ...storage.parquet import ParquetTable
@@ -48,12 +50,12 @@ def memory_scan(node: p.MemoryScan, inputs: tuple[Table, ...], context: Context)
         key = CacheKey(table.identity, None, source, DEVICE)
         if not context.cache.holds(key):
             context.cache.put(key, array, array.nbytes)
-    return Table(_by_id(node, arrays), table.num_rows)
+    return Table(by_id(node, arrays), table.num_rows)
 
 
 def parquet_scan(node: p.ParquetScan, inputs: tuple[Table, ...], context: Context) -> Table:
-    table, selection, chosen = _chosen(node)
-    found = _held(node, context)
+    table, selection, chosen = chosen_of(node)
+    found = held_of(node, context)
     made = {
         source: array
         for source in dict.fromkeys(node.sources)
@@ -66,7 +68,7 @@ def parquet_scan(node: p.ParquetScan, inputs: tuple[Table, ...], context: Contex
         context.cache.put(CacheKey(table.identity, selection, source, DEVICE), array, array.nbytes)
     found |= made
     context.bytes_read += sum(array.nbytes for array in found.values())
-    return Table(_by_id(node, found), sum(_rows(table, part) for part in chosen))
+    return Table(by_id(node, found), sum(rows_of(table, part) for part in chosen))
 
 
 def read_columns(node: p.ParquetScan | p.MemoryScan, context: Context) -> dict[str, pa.Array]:
@@ -74,8 +76,8 @@ def read_columns(node: p.ParquetScan | p.MemoryScan, context: Context) -> dict[s
     if isinstance(node, p.MemoryScan):
         found = {s: _from_memory(node, s, context) for s in dict.fromkeys(node.sources)}
     else:
-        table, _, chosen = _chosen(node)
-        found = _held(node, context)
+        table, _, chosen = chosen_of(node)
+        found = held_of(node, context)
         missing = [s for s in dict.fromkeys(node.sources) if s not in found]
         found |= _read(table, missing, chosen, context)
     context.bytes_read += sum(array.nbytes for array in found.values())
@@ -93,7 +95,7 @@ def _from_memory(node: p.MemoryScan, source: str, context: Context) -> pa.Array:
     return array
 
 
-def _chosen(
+def chosen_of(
     node: p.ParquetScan,
 ) -> tuple[ParquetTable, tuple[RowGroups, ...] | None, tuple[RowGroups, ...]]:
     """Return a scan's table, which part of it cache keys name, and the row groups that this is."""
@@ -104,20 +106,20 @@ def _chosen(
     return table, node.selection, node.selection
 
 
-def _by_id(
+def by_id(
     node: p.ParquetScan | p.MemoryScan, arrays: Mapping[str, pa.Array]
 ) -> dict[int, pa.Array]:
     return {c.id: arrays[s] for c, s in zip(node.made, node.sources, strict=True)}
 
 
-def _held(node: p.ParquetScan, context: Context) -> dict[str, pa.Array]:
+def held_of(node: p.ParquetScan, context: Context) -> dict[str, pa.Array]:
     """Return those columns of a scan that the cache holds as they are."""
-    table, selection, _ = _chosen(node)
+    table, selection, _ = chosen_of(node)
     found = {s: _cached(table, s, selection, context) for s in dict.fromkeys(node.sources)}
     return {source: array for source, array in found.items() if array is not None}
 
 
-def _rows(table: ParquetTable, part: RowGroups) -> int:
+def rows_of(table: ParquetTable, part: RowGroups) -> int:
     return sum(table.group_rows[part.file][g] for g in part.groups)
 
 
@@ -142,16 +144,30 @@ def _decoded(
     context: Context,
 ) -> pa.Array | None:
     """Return a column of which the cache holds what kernels read, of just these row groups or of all."""
-    arrow_type = physical_type(table.types[source])
+    found = held_codes(table, source, selection, context)
+    return None if found is None else decoded(table, source, *found, context)
+
+
+def held_codes(
+    table: ParquetTable,
+    source: str,
+    selection: tuple[RowGroups, ...] | None,
+    context: Context,
+) -> tuple[pa.Array, EncodedColumn] | None:
+    """Return the codes of a column in some row groups, and the column whose codes they are, if the cache holds it."""
     held = context.cache.get(encoded_key(table.identity, selection, source, DEVICE))
     if held is not None:
-        return decode(codes_of(held), held, arrow_type, context.threads)
+        return codes_of(held), held
     if selection is None:
         return None
     whole = context.cache.get(encoded_key(table.identity, None, source, DEVICE))
-    if whole is None:
-        return None
-    return decode(_cut(codes_of(whole), table, selection), whole, arrow_type, context.threads)
+    return None if whole is None else (_cut(codes_of(whole), table, selection), whole)
+
+
+def decoded(
+    table: ParquetTable, source: str, codes: pa.Array, held: EncodedColumn, context: Context
+) -> pa.Array:
+    return decode(codes, held, physical_type(table.types[source]), context.threads)
 
 
 def _cut(whole: pa.Array, table: ParquetTable, selection: tuple[RowGroups, ...]) -> pa.Array:
@@ -176,7 +192,7 @@ def _read(
     """Read columns in parts of some row groups on all threads; what is no column of the files is made."""
     from_files = [s for s in sources if s not in table.constants]
     parts = _parts(table, chosen, PARTS_A_THREAD * context.threads)
-    rows = sum(_rows(table, part) for part in parts)
+    rows = sum(rows_of(table, part) for part in parts)
     # A task reads one column, whose parts are freed when they are joined; of small files it reads all that is wanted
     apart = rows >= SMALL_PART_ROWS * len(parts)
     tasks = [[s] for s in from_files] if apart else [from_files]
@@ -196,7 +212,7 @@ def _read(
             raise
     if found:
         table.check_unchanged(chosen)
-    constants = {s: _constant(table, s, chosen) for s in sources if s in table.constants}
+    constants = {s: constant(table, s, chosen) for s in sources if s in table.constants}
     return {**found, **constants}
 
 
@@ -210,12 +226,12 @@ def _joined_task(
             read[source].append(array)
         context.check()
     futures.clear()
-    return {s: _joined(read.pop(s), table.types[s]) for s in task}
+    return {s: joined(read.pop(s), table.types[s]) for s in task}
 
 
 def _parts(table: ParquetTable, chosen: Sequence[RowGroups], least: int) -> list[RowGroups]:
     """Split a selection into parts of one file each, of about equal work: at least `least` of them if possible."""
-    total = sum(_rows(table, part) for part in chosen)
+    total = sum(rows_of(table, part) for part in chosen)
     target = max(1, min(ROWS_A_TASK, total // max(1, least)))
     parts: list[RowGroups] = []
     for part in chosen:
@@ -238,27 +254,48 @@ def read_part(
     """Read columns of some row groups of one file, in physical form; raises `DataError`."""
     file = table.files[part.file]
     names = [table.parquet_names[s] for s in sources]
+    with readable(file.path):
+        with reader(table, part, sources, dictionaries) as source:
+            data = source.read_row_groups(list(part.groups), columns=names, use_threads=False)
+        if sources and data.num_rows != rows_of(table, part):
+            raise wrong_count(file.path, data.num_rows, rows_of(table, part))
+        return [checked(data, table, s, file.path) for s in sources]
+
+
+@contextmanager
+def readable(path: str) -> Iterator[None]:
+    """Raise `DataError` for what libraries raise while they read a file."""
     try:
-        with (
-            opened(file) as source,
-            pq.ParquetFile(
-                source,
-                metadata=table.footers[part.file],
-                read_dictionary=[table.parquet_names[s] for s in sources if s in dictionaries],
-                coerce_int96_timestamp_unit=INT96_UNIT,
-            ) as reader,
-        ):
-            data = reader.read_row_groups(list(part.groups), columns=names, use_threads=False)
-        if sources and data.num_rows != _rows(table, part):
-            raise wrong_count(file.path, data.num_rows, _rows(table, part))
-        return [_checked(data, table, s, file.path) for s in sources]
+        yield
     except (MemoryError, DataError):
         raise
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise unreadable(file.path, error) from error
+        raise unreadable(path, error) from error
 
 
-def _checked(data: pa.Table, table: ParquetTable, source: str, path: str) -> pa.Array:
+@contextmanager
+def reader(
+    table: ParquetTable,
+    part: RowGroups,
+    sources: Sequence[str],
+    dictionaries: set[str],
+    **options: Any,
+) -> Iterator[pq.ParquetFile]:
+    """Open one file of a table; of `dictionaries` come codes."""
+    with (
+        opened(table.files[part.file]) as source,
+        pq.ParquetFile(
+            source,
+            metadata=table.footers[part.file],
+            read_dictionary=[table.parquet_names[s] for s in sources if s in dictionaries],
+            coerce_int96_timestamp_unit=INT96_UNIT,
+            **options,
+        ) as found,
+    ):
+        yield found
+
+
+def checked(data: pa.Table, table: ParquetTable, source: str, path: str) -> pa.Array:
     name = table.parquet_names[source]
     what = f'The column "{name}" of the file "{path}"'
     for chunk in data.column(name).chunks:
@@ -269,7 +306,7 @@ def _checked(data: pa.Table, table: ParquetTable, source: str, path: str) -> pa.
     return array
 
 
-def _joined(arrays: list[pa.Array], data_type: DataType) -> pa.Array:
+def joined(arrays: list[pa.Array], data_type: DataType) -> pa.Array:
     """Return the parts as one array, with one dictionary of distinct values if it is worth one."""
     if not arrays:
         return to_physical(pa.nulls(0), data_type)
@@ -288,13 +325,13 @@ def _joined(arrays: list[pa.Array], data_type: DataType) -> pa.Array:
     return whole
 
 
-def _constant(table: ParquetTable, source: str, chosen: Sequence[RowGroups]) -> pa.Array:
+def constant(table: ParquetTable, source: str, chosen: Sequence[RowGroups]) -> pa.Array:
     """Return a column with one value a file."""
     constant = table.constants[source]
     values = list(dict.fromkeys(v for v in constant.values if v is not None))
     code_of: dict[Any, int | None] = {v: i for i, v in enumerate(values)}
     codes = [code_of.get(constant.values[part.file]) for part in chosen]
-    counts = [_rows(table, part) for part in chosen]
+    counts = [rows_of(table, part) for part in chosen]
     repeated = np.repeat(np.array([-1 if c is None else c for c in codes], np.int32), counts)
     indices = pa.array(repeated, mask=repeated < 0)
     dictionary = to_physical(pa.array(values, to_arrow(constant.type)), constant.type)
