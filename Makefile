@@ -78,6 +78,10 @@ layout: $(READY) ## the floors, sizes and names that the house rules ask for
 goldens: $(READY) ## write the golden files anew; read the difference before committing it
 	$(PYTEST) --rewrite-goldens $(ARGS)
 
+.PHONY: kernels
+kernels: $(READY) ## how generated kernels differ from those that are stored; then `make kernels ARGS=--accept`
+	$(PY) -m tests.kernel_replay --diff 5 $(ARGS)
+
 .PHONY: wheel
 wheel: $(READY) ## the wheel and the source archive, in dist/
 	rm -rf build dist
