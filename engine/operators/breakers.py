@@ -17,6 +17,7 @@ from ..plan import physical as p
 from ..plan.expr import FALSE, TRUE, Call, ColumnRef, new_column
 from ..plan.types import BOOLEAN
 from .bodies import probed
+from .one_group import one_group
 from .spilling import PARTS, read_of, witness
 from .spools import SHARE_IN_MEMORY, Spool, in_parts
 
@@ -51,7 +52,7 @@ def aggregate(pull: Pull, node: p.HashAggregate) -> Iterator[Any]:
     """Aggregate each piece and merge what comes of them; pieces of which nothing smaller comes wait for their group's other rows."""
     split = partial.in_parts(node)
     if isinstance(split, str) and not node.keys:
-        yield pull.run(node, (pull.collected(node.input),))
+        yield from one_group(pull, node)
         return
     pieces = pull.pieces(node.input)
     rows = Spool(pull, node.input, node.keys, node.input.columns)
@@ -130,6 +131,23 @@ def _read_into(spool: Spool, pieces: Iterable[Any]) -> Spool:
     for piece in pieces:
         spool.add(piece)
     return spool
+
+
+def first_rows(pull: Pull, node: p.DistinctOn | p.LimitRows) -> Iterator[Any]:
+    """Keep some rows of each group, in parts by the keys; each part is sorted by itself, since groups come in no order."""
+    below = node.input
+    if isinstance(node, p.DistinctOn) and not node.keys:
+        yield from pull.pieces(p.LimitRows(below, 1, device=node.device))
+        return
+    ordered = below if isinstance(below, p.SortRows) and pull.is_alone(below) else None
+    source = below if ordered is None else ordered.input
+    spool = _read_into(Spool(pull, source, node.keys, node.columns), pull.pieces(source))
+
+    def work(tables: Sequence[Any]) -> Iterator[Any]:
+        (rows,) = tables
+        yield pull.run(node, (rows if ordered is None else pull.run(ordered, (rows,)),))
+
+    yield from in_parts(pull, node, [spool], work)
 
 
 # Joins and set operations

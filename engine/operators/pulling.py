@@ -97,7 +97,7 @@ class Pull:
         if id(node) in self.tables:
             yield from self.slices(node, self.tables[id(node)])
             return
-        if self.readers.get(id(node), 1) > 1 and self._keep(node):
+        if not self.is_alone(node) and self._keep(node):
             yield from self.slices(node, self.tables[id(node)])
             return
         make = PIECES.get(type(node))
@@ -106,6 +106,10 @@ class Pull:
             return
         inputs = tuple(map(self.collected, node.children))
         yield from self.slices(node, self.run(node, inputs))
+
+    def is_alone(self, node: p.Physical) -> bool:
+        """Whether a node's rows go to one other node, and are not there yet."""
+        return id(node) not in self.tables and self.readers.get(id(node), 1) < 2
 
     def _keep(self, node: p.Physical) -> bool:
         """Complete a node that several others read; where there is no room for its rows, each of them makes them anew."""
@@ -186,7 +190,7 @@ class Pull:
 
     def _limited(self, node: p.LimitRows) -> Iterator[Any]:
         if node.keys:
-            yield from self.slices(node, self.run(node, (self.collected(node.input),)))
+            yield from breakers.first_rows(self, node)
             return
         offset, left = node.offset, node.count
         for part in self.pieces(node.input):
@@ -352,6 +356,7 @@ PIECES: dict[type[p.Physical], Callable[[Pull, Any], Iterator[Any]]] = {
     p.HashJoin: Pull._joined,
     p.NestedLoopJoin: Pull._joined,
     p.HashAggregate: breakers.aggregate,
+    p.DistinctOn: breakers.first_rows,
     p.SortRows: breakers.sort,
     p.TopK: breakers.top,
     p.HashSetOperation: breakers.set_operation,

@@ -61,7 +61,9 @@ class Spool:
             self.spill()
 
     def spill(self) -> None:
-        """Write what is in memory."""
+        """Write what is in memory; rows without keys stay, since they have no parts."""
+        if not self.keys:
+            return
         if self._spilled is None:
             area = self._pull.area
             self._spilled = SpilledRows(self.keys, self.columns, area, self.node.device)

@@ -25,6 +25,9 @@ QUERIES = {
     "few groups": f"select k % 100 as g, count(*), sum(x), avg(x) from ({KEYS}) group by g",
     "groups by text": f"select s, g, count(*), min(x), max(x) from ({TEXTS}) group by s, g having count(*) > 42",
     "medians": f"select k % 5000 as g, median(x), count(distinct x % 3) from ({KEYS}) group by g",
+    "texts of a group": f"select count(*), sum(length(v)) from (select k % 5000 as g, string_agg(x::varchar, ',' order by x) as v from ({KEYS}) group by g)",
+    "distinct on": f"select count(*), sum(k), sum(x) from (select distinct on (k % 9000) k, x from ({KEYS}) order by k % 9000, x)",
+    "first rows of groups": f"select a.x, l.k from range(20) a(x), lateral (select k from ({KEYS}) v where v.k % 20 = a.x order by k limit 2) l",
     "distinct": f"select count(*), sum(k) from (select distinct k from ({KEYS}))",
     "join": f"select count(*), sum(a.x - b.x), max(b.k) from range({N}) a(x) join ({KEYS}) b on a.x = b.k",
     "left join": f"select count(*), count(b.x) from range({N}) a(x) left join ({KEYS}) b on a.x = b.k + 1000",
@@ -104,6 +107,13 @@ def test_a_refusal_names_the_node_the_bytes_and_the_setting():
         with pytest.raises(MemoryLimitError, match=message):
             connection.sql("select x from range(1000000) t(x)").to_arrow()
         assert connection.sql("select 1").fetchall() == [(1,)]
+
+
+def test_what_needs_all_rows_of_one_group_says_so():
+    with fuseline.connect("cpu", memory_limit=LIMIT) as connection:
+        message = r"mode\(\) needs .* without GROUP BY .* no room: it asked for .*SET memory_limit"
+        with pytest.raises(MemoryLimitError, match=message):
+            connection.sql(f"select mode(k), count(*) from ({KEYS})").fetchall()
 
 
 def test_held_and_asked_count_together():
