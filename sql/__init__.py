@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from fuseline.errors import FuselineError
+from fuseline.errors import FuselineError, UnknownName, Unsupported
 from fuseline.plan.statements import Statement
 
 from .bind_expr import bind
 from .bind_query import bind_query
-from .pieces import first_word, split
+from .pieces import Piece, first_word, split
 from .scope import Catalog, Parameters, Scope, Session
 from .statements import bind_statement, starts_query
 from .unread import refuse_unused
@@ -34,7 +34,7 @@ def plan_sql(
     try:
         pieces = list(split(text))
         for piece in pieces:
-            statement = bind_statement(piece, Scope(session))
+            statement = _bound(piece, session)
             while session.trees:
                 refuse_unused(session.trees.pop())
             session.named.clear()
@@ -44,3 +44,27 @@ def plan_sql(
     except FuselineError as error:
         error.with_text(text)
         raise
+
+
+def _bound(piece: Piece, session: Session) -> Statement:
+    try:
+        return bind_statement(piece, Scope(session))
+    except Exception as error:
+        # What a wrong text means to sqlglot is no matter: its `order` in `select order from t` is a column
+        for tree in session.trees:
+            if tree.misread is None:
+                continue
+            wrong = tree.misread.error
+            if isinstance(error, Unsupported) and not tree.misread.certain:
+                if error.span is None:
+                    raise Unsupported(f"{error.message} {wrong.message}", wrong.span) from None
+            elif tree.misread.certain or _reaches(error, wrong):
+                raise wrong from None
+        raise
+
+
+def _reaches(error: Exception, wrong: FuselineError) -> bool:
+    """Whether an error is not one of a part of the text that ends before the place of another."""
+    if not isinstance(error, FuselineError) or error.span is None or wrong.span is None:
+        return not isinstance(error, UnknownName)
+    return error.span.end > wrong.span.start

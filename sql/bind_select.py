@@ -31,7 +31,6 @@ _UNSUPPORTED = {
     "connect": "CONNECT BY",
     "kind": "SELECT AS",
 }
-_IN_ORDER = ("joins", "where", "group", "having", "order", "limit")
 _BEFORE_SELECT = ("expressions", "with_", "from_", "joins")  # what FROM, or its caller, has bound
 
 
@@ -42,7 +41,6 @@ def bind_select(node: exp.Select, scope: Scope) -> Logical:
             raise Unsupported(f"{what} is not supported.", span_of(_first(node.args[key])))
     if not node.expressions:
         raise ParseError("SELECT needs at least one column or *.", span_of(node))
-    _refuse_disorder(node)
     source = bind_from(node, scope)
     plan = source.plan
     if _is_all(node, source):
@@ -68,21 +66,6 @@ def bind_select(node: exp.Select, scope: Scope) -> Logical:
     if parts.having is not None:
         plan = Filter(plan, parts.having)
     return _finish(plan, items, parts, limit)
-
-
-def _refuse_disorder(node: exp.Select) -> None:
-    """Raise where a clause stands behind one that belongs behind it, as in `from t limit 1 join u`."""
-    end = -1
-    for key in _IN_ORDER:
-        clause = node.args.get(key)
-        for part in clause if isinstance(clause, list) else (clause,):
-            place = span_of(part)
-            if place is not None:
-                if place.start < end:
-                    raise ParseError(
-                        "Syntax error: the clauses of this query are not in order.", place
-                    )
-                end = place.start
 
 
 def _is_all(node: exp.Select, source: Source) -> bool:

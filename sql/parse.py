@@ -16,12 +16,12 @@ from sqlglot.dialects.duckdb import DuckDB
 from fuseline.errors import ParseError, Span
 
 from .dropped import dropped
-from .grammar.recognize import unrecognized
+from .grammar.recognize import complaint, unrecognized
 from .parser import Parser
 from .pieces import Piece
 from .spans import span_of
 from .tokens import for_parser, tokenize
-from .unread import Tree, tree_of
+from .unread import Misread, Tree, tree_of
 
 _EMPTY_NEXT = re.compile(r"[^,']*,\s*''(?!')")  # the argument after this one is an empty string
 _NAME = re.compile(r"[a-z_]\w*", re.IGNORECASE)
@@ -35,6 +35,7 @@ logging.getLogger("sqlglot").addFilter(lambda _: not _PARSING.get())
 def parse(piece: Piece) -> Tree:
     """Return the tree of one statement, with the place of every node; raises `ParseError`."""
     written = tokenize(piece)
+    misread = _misread(written, piece)
     tokens = for_parser(written, piece)
     parser = Parser(dialect=_DUCKDB)
     parser.shift = piece.start
@@ -42,9 +43,12 @@ def parse(piece: Piece) -> Tree:
     try:
         trees = parser.parse(tokens, piece.sql)
     except sqlglot.errors.ParseError as error:
-        raise _parse_error(error, tokens, piece) from None
+        wrong = _parse_error(error, tokens, piece) if misread is None else misread.error
+        raise wrong from None
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         # sqlglot builds some calls without a look at their arguments
+        if misread is not None:
+            raise misread.error from None
         message = "Syntax error: a part of this statement, such as a call, lacks something."
         raise ParseError(message, Span(piece.start, piece.end)) from error
     finally:
@@ -57,20 +61,22 @@ def parse(piece: Piece) -> Tree:
     _refuse_empty_group(tree.nodes, piece)
     _mend_empty_formats(tree.nodes, piece.text)
     fault = dropped(tokens, tree.nodes, piece)
-    return dataclasses.replace(tree, fault=fault, misread=_misread(written, piece))
+    return dataclasses.replace(tree, fault=fault, misread=misread)
 
 
-def _misread(tokens: Sequence[Token], piece: Piece) -> ParseError | None:
+def _misread(tokens: Sequence[Token], piece: Piece) -> Misread | None:
     """Return the error for the first token that sqlglot takes and DuckDB's grammar does not, if there is one."""
-    wrong = unrecognized(tokens)
-    if wrong is None:
+    if unrecognized(tokens) is None:
         return None
-    if wrong == len(tokens):
-        end = piece.start + tokens[-1].end + 1
-        return ParseError("Syntax error at the end of the statement.", Span(end, end))
-    token = tokens[wrong]
+    found = complaint(tokens)
+    at_end = found.place == len(tokens)
+    token = tokens[min(found.place, len(tokens) - 1)]
     place = Span(piece.start + token.start, piece.start + token.end + 1)
-    return ParseError(f'Syntax error at or near "{piece.text[place.start : place.end]}".', place)
+    where = f'at or near "{piece.text[place.start : place.end]}"'
+    expected = f": expected {found.expected}" if found.expected else ""
+    message = f"Syntax error {'at the end of the statement' if at_end else where}{expected}."
+    error = ParseError(" ".join(filter(None, [message, found.mistake])), place)
+    return Misread(error, found.certain)
 
 
 def _refuse_empty_group(nodes: Sequence[exp.Expr], piece: Piece) -> None:

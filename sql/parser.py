@@ -89,11 +89,6 @@ class Parser(DuckDBParser):
         node = super()._parse_is(this)
         if isinstance(this, _DISTINCT) and isinstance(node, _DISTINCT):
             raise self._chain(first)
-        found = node.find(exp.Is) if isinstance(node, exp.Not) else node
-        if isinstance(found, exp.Is) and not isinstance(found.expression, exp.Null | exp.Boolean):
-            raise ParseError(
-                "IS takes NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM.", self._since(first)
-            )
         return node
 
     def _since(self, first: int) -> Span:

@@ -104,11 +104,12 @@ def bind_statement(piece: Piece, scope: Scope) -> Statement:
         return bind_result(scope.session.parse(piece), scope)
     binder = _BINDERS.get(word)
     if binder is None:
+        place = _word_span(piece, word)
         known = [*_BINDERS, *_QUERY_WORDS[:-1], "EXPLAIN"]
         raise ParseError(
-            f'Syntax error at or near "{word}": a statement starts with a word like SELECT or CREATE.'
+            f'Syntax error at or near "{piece.text[place.start : place.end]}": a statement starts with a word like SELECT or CREATE.'
             f"{nearest(word, known)}",
-            _word_span(piece, word),
+            place,
         )
     return binder(piece, scope)
 

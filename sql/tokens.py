@@ -55,9 +55,19 @@ def _tokens(piece: Piece, text: str) -> list[Token]:
         return list(_DUCKDB.tokenize(text))
     except sqlglot.errors.TokenError as error:
         place = unterminated(piece)
-        what = "token" if place is None else "string or name"
-        place = place or Span(piece.start, piece.end)
-        raise ParseError(f"Syntax error: a {what} does not end.", place) from error
+        if place is None:
+            message = "Syntax error: a token does not end."
+            raise ParseError(message, Span(piece.start, piece.end)) from error
+        raise ParseError(_not_ended(piece.text, place), place) from error
+
+
+def _not_ended(text: str, place: Span) -> str:
+    sign = text[place.start]
+    what = {"'": "a string", '"': "a name in double quotes", "/": "a comment"}.get(sign, "a string")
+    message = f"Syntax error: {what} does not end."
+    if sign == "'" and text[place.start - 1 : place.start].isalnum():
+        message += " A single quote inside a string is written twice: 'it''s'."
+    return message
 
 
 def _split_numbers(tokens: list[Token], piece: Piece) -> list[Token]:

@@ -80,13 +80,21 @@ FLAGS: dict[type[exp.Expr], frozenset[str]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Misread:
+    """The error of a text that the grammar does not take; `certain` where what was meant is known, so that it is no syntax of DuckDB's that we lack."""
+
+    error: FuselineError
+    certain: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Tree:
     """One parsed statement: its nodes, children behind their parents, and those arguments that no binder reads."""
 
     nodes: Sequence[exp.Expr]
     unread: Sequence[tuple[exp.Expr, str]]
     fault: FuselineError | None = None  # of a token that is no part of the tree
-    misread: FuselineError | None = None  # of a token that the grammar cannot go on with
+    misread: Misread | None = None  # of a token that the grammar cannot go on with
 
     @property
     def root(self) -> exp.Expr:
@@ -138,8 +146,6 @@ def use_all(root: exp.Expr) -> None:
 
 def refuse_unused(tree: Tree) -> None:
     """Raise `Unsupported` for the first part of a bound statement that nobody used, `ParseError` for a token of no part."""
-    if tree.fault is not None:
-        raise tree.fault
     for node in tree.nodes:
         if not node.meta_get("used"):
             if not isinstance(node, exp.CTE):
@@ -149,7 +155,9 @@ def refuse_unused(tree: Tree) -> None:
         word = key.strip("_").replace("_", " ").upper()
         raise Unsupported(f"{word} is not supported here.", _place(node))
     if tree.misread is not None:
-        raise tree.misread
+        raise tree.misread.error
+    if tree.fault is not None:
+        raise tree.fault
 
 
 def _refusal(node: exp.Expr) -> Unsupported:

@@ -8,6 +8,7 @@ what follows cannot begin like is never tried twice: 4 us a token, where sqlglot
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from .parts import END, Keys, Part, Rules
@@ -15,14 +16,25 @@ from .parts import END, Keys, Part, Rules
 _TEST, _CALL, _RETURN, _CHOICE, _COMMIT, _SWITCH, _FAIL, _STOP, _JUMP, _SKIP = range(10)
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A part that could stand at a place; `rules` are those that begin there, the outermost first; `within` has begun before or there."""
+
+    part: Part
+    rules: tuple[str, ...]
+    within: str
+    needed: bool  # whether nothing could stand there without it
+
+
 class Machine:
     """The rules as instructions; `codes` and `operands` run side by side."""
 
     def __init__(self, rules: Rules) -> None:
         self.keys = rules.keys
-        self._rules = rules
+        self.rules = rules
         self.codes: list[int] = []
         self.operands: list[Any] = []
+        self.wanted: dict[int, Part] = {}  # what an instruction looks for, for `expected`
         self._add(_CALL, "statement")
         self._add(_TEST, frozenset([END]))
         self._add(_STOP)
@@ -32,6 +44,7 @@ class Machine:
             starts[name] = len(self.codes)
             self._emit(part, follows[name])
             self._add(_RETURN)
+        self.names = {start: name for name, start in starts.items()}
         for i, code in enumerate(self.codes):
             if code == _CALL:
                 self.operands[i] = starts[str(self.operands[i])]
@@ -49,24 +62,25 @@ class Machine:
             case "rule":
                 self._add(_CALL, part.rule)
             case "row":
-                for each, following in self._rules.with_following(part.parts, after):
+                for each, following in self.rules.with_following(part.parts, after):
                     self._emit(each, following)
             case "/":
                 self._emit_choice(part.parts, after)
             case "?":
                 self._emit_optional(part.parts[0], after, again=False)
             case kind:
-                keys = self._rules.first(part)[0]
+                keys = self.rules.first(part)[0]
                 if kind == "+":
                     self._emit(part.parts[0], after | keys)
                 self._emit_optional(part.parts[0], after, again=True)
 
     def _emit_optional(self, part: Part, after: Keys, again: bool) -> None:
-        keys = self._rules.first(part)[0]
+        keys = self.rules.first(part)[0]
         if part.kind == "keys" and not again and keys.isdisjoint(after):
-            self._add(_SKIP, keys)
+            self.wanted[self._add(_SKIP, keys)] = part
             return
         switch = self._add(_SWITCH)
+        self.wanted[switch] = part
         # Where what follows cannot begin so, nothing is lost by going on alone
         choice = None if keys.isdisjoint(after) else self._add(_CHOICE)
         self._emit(part, after | keys if again else after)
@@ -80,9 +94,10 @@ class Machine:
 
     def _emit_choice(self, options: Sequence[Part], after: Keys) -> None:
         """Try only those alternatives that may begin with the next key."""
-        firsts = [self._rules.first(option) for option in options]
+        firsts = [self.rules.first(option) for option in options]
         assert not any(empty for _, empty in firsts), f"an alternative may not be empty: {options}"
         switch = self._add(_SWITCH)
+        self.wanted[switch] = Part("/", tuple(options))
         fail = self._add(_FAIL)
         targets: dict[str, int] = {}
         starts: dict[tuple[int, ...], int] = {}
@@ -146,3 +161,47 @@ class Machine:
             if not stack:
                 return furthest
             pc, i = stack.pop()
+
+    def expected(self, keys: Sequence[str], place: int) -> list[Wanted]:
+        """Return what the rules look for at `place`, the furthest that `run` got to; it is only asked for an error."""
+        codes, operands = self.codes, self.operands
+        stack: list[
+            Any
+        ] = []  # as in `run`; a call with its rule's name and the place where it begins
+        found: list[Wanted] = []
+        pc = i = 0
+        while True:
+            code, operand = codes[pc], operands[pc]
+            pc += 1
+            if i == place and code in (_TEST, _SWITCH, _SKIP):
+                table = operand[0] if code == _SWITCH else operand
+                if keys[i] not in table:
+                    part = self.wanted.get(pc - 1) or Part("keys", keys=operand)
+                    calls = [entry for entry in stack if len(entry) == 3]
+                    rules = tuple(rule for _, rule, start in calls if start == i)
+                    needed = code == _TEST or (code == _SWITCH and codes[operand[1]] == _FAIL)
+                    found.append(Wanted(part, rules, calls[-1][1] if calls else "", needed))
+            if code == _TEST and keys[i] in operand:
+                i += 1
+            elif code == _SWITCH:
+                pc = operand[0].get(keys[i], operand[1])
+            elif code == _CALL:
+                stack.append((pc, self.names[operand], i))
+                pc = operand
+            elif code == _RETURN:
+                pc = stack.pop()[0]
+            elif code == _CHOICE:
+                stack.append((operand, i))
+            elif code == _COMMIT:
+                stack.pop()
+                pc = operand
+            elif code == _SKIP:
+                i += keys[i] in operand
+            elif code == _JUMP:
+                pc = operand
+            else:
+                while stack and len(stack[-1]) == 3:
+                    stack.pop()
+                if not stack:
+                    return found
+                pc, i = stack.pop()

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
+from math import inf
 
 from sqlglot import Token, TokenType
 
 from .machine import Machine
+from .mistakes import Misread, mistake
 from .parts import END, NUMBER, OTHER_SIGN, OTHER_WORD, QUOTED, STRING, Rules
 from .rules import RULES
+from .words import sentence
 
 _KINDS = dict.fromkeys((kind for kind in TokenType if kind.name.endswith("STRING")), STRING) | {
     TokenType.IDENTIFIER: QUOTED,
@@ -17,11 +21,54 @@ _KINDS = dict.fromkeys((kind for kind in TokenType if kind.name.endswith("STRING
 }
 
 
+_STATEMENTS = (
+    "select",
+    "from",
+    "values",
+    "with",
+    "table",
+    "create",
+    "insert",
+    "drop",
+    "describe",
+    "desc",
+)
 _SHIFTS = ("<", ">")
 
 
 def unrecognized(tokens: Sequence[Token]) -> int | None:
     """Return the number of the first token that the grammar cannot go on with, that of no token at the end, or None."""
+    keys, owners = keys_of(tokens)
+    wrong = _machine().run(keys)
+    return None if wrong is None else owners[wrong]
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """What is wrong with the token `place`, which may be behind the last; `certain` where one change mends all of the text."""
+
+    place: int
+    expected: str
+    mistake: str
+    certain: bool = False
+
+
+def complaint(tokens: Sequence[Token]) -> Complaint:
+    """Return what is wrong with tokens that the grammar does not take; a second, slower reading of them."""
+    keys, owners = keys_of(tokens)
+    # A name before a colon could stand at most places, and an expression at the beginning: they are not what is missing
+    machine = _machine(labels=":" in keys, expressions=keys[0] not in _STATEMENTS)
+    wrong = machine.run(keys)
+    assert wrong is not None, "asked only of what is not recognized"
+    words = ["" if owner == len(tokens) else tokens[owner].text.lower() for owner in owners]
+    found = mistake(Misread(machine, keys, words, wrong))
+    if found is not None:
+        return Complaint(owners[found.place], "", found.sentence, found.gain == inf)
+    return Complaint(owners[wrong], sentence(machine.expected(keys, wrong), machine.rules), "")
+
+
+def keys_of(tokens: Sequence[Token]) -> tuple[list[str], list[int]]:
+    """Return the keys of tokens and, for each, the number of the token that it is of."""
     machine = _machine()
     keys: list[str] = []
     owners: list[int] = []
@@ -45,8 +92,7 @@ def unrecognized(tokens: Sequence[Token]) -> int | None:
         end = token.end + 1
     keys.append(END)
     owners.append(len(tokens))
-    wrong = machine.run(keys)
-    return None if wrong is None else owners[wrong]
+    return keys, owners
 
 
 def _parts(text: str) -> Sequence[str]:
@@ -59,5 +105,10 @@ def _other(text: str) -> str:
 
 
 @cache
-def _machine() -> Machine:
-    return Machine(Rules(RULES))
+def _machine(labels: bool = True, expressions: bool = True) -> Machine:
+    rules = RULES
+    if not labels:
+        rules = rules.replace("prefix? ", "").replace("(LABEL / expr) ':'", "expr ':'")
+    if not expressions:
+        rules = rules.replace("/ describe / expr", "/ describe")
+    return Machine(Rules(rules))

@@ -45,10 +45,10 @@ having      <- 'having' expr
 windows     <- 'window' NAME 'as' window (',' NAME 'as' window)* ','?
 qualify     <- 'qualify' expr
 sample      <- 'using' 'sample' sampled
-sampled     <- (NUMBER / '(' sampled ')') ('%' / 'percent' / 'rows')? ('(' NAME (',' NUMBER)? ')')?
+sampled     <- (NUMBER / '(' sampled ')') ('%' / 'percent' / 'rows')? ('(' NAME (',' NUMBER)? ')')? ('repeatable' '(' NUMBER ')')?
              / NAME '(' sampled ')' ('repeatable' '(' NUMBER ')')?
 order       <- 'order' 'by' ('all' direction / sort_key (',' sort_key)* ','?)
-sort_key    <- expr direction
+sort_key    <- (star / expr) direction
 direction   <- ('asc' / 'desc')? ('nulls' ('first' / 'last'))?
 limits      <- limit offset? / offset limit?
 limit       <- 'limit' ('all' / expr ('%' / 'percent')?) / 'fetch' ('first' / 'next') unary? ('row' / 'rows') 'only'
@@ -84,7 +84,7 @@ atom        <- NUMBER / '.' NUMBER / STRING / 'null' / 'true' / 'false' / paren 
              / '[' (expr 'for' NAME (',' NAME)* 'in' expr ('if' expr)? / exprs)? ']' / 'array' paren
 map         <- 'map'? '{' (field (',' field)* ','?)? '}'
 slice       <- ':' ('-' ':' / expr)? (':' expr?)?
-parameter   <- '?' / '$' (NUMBER / LABEL)
+parameter   <- '?' / '$' (NUMBER / LABEL) / '#' NUMBER
 field       <- (LABEL / expr) ':' expr
 paren       <- '(' (plain_query / exprs tail) ')'
 case        <- 'case' expr? ('when' expr 'then' expr)+ ('else' expr)? 'end'
@@ -125,7 +125,7 @@ limited     <- ('primary' 'key' / 'unique') columns / 'check' paren
 bound       <- 'not' 'null' / 'null' / 'primary' 'key' / 'unique' / 'check' paren / 'default' expr
 made_view   <- 'view' unless? dotted columns? 'as' query
 made_index  <- 'unique'? 'index' unless? NAME 'on' dotted '(' exprs ')'
-insert      <- 'insert' 'into' dotted ('by' ('name' / 'position'))? columns? ('by' ('name' / 'position'))? (query / 'default' 'values')
+insert      <- with? 'insert' 'into' dotted ('by' ('name' / 'position'))? columns? ('by' ('name' / 'position'))? (query / 'default' 'values')
 drop        <- 'drop' ('table' / 'view' / 'index') ('if' 'exists')? dotted (',' dotted)* ('cascade' / 'restrict')?
 describe    <- ('describe' / 'desc') (query / dotted / STRING)
 """

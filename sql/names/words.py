@@ -67,7 +67,7 @@ _TOKEN = re.compile(
     |(?P<dollar>\$(?P<tag>\w*)\$.*?\$(?P=tag)\$)
     |(?P<quoted>"(?:[^"]|"")*")
     |(?P<number>0[xX][0-9a-fA-F_]+|0[bB][01_]+|(?:\d[\d_]*(?:\.(?!\.)[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]?\d+)?)
-    |(?P<parameter>\?|\$\w+)
+    |(?P<parameter>\?|\$\s*\w+)
     |(?P<word>[^\W\d]\w*)
     |(?P<sign>::|!~~\*|!~~|~~\*|~~|!~\*|!~|\^@|\*\*|//|<=|>=|<>|!=|==|\|\||<<|>>|:=|=>|->>|->|[-+*/%^<>=~&|@!().,\[\]{}:;\#])""",
     re.VERBOSE | re.DOTALL,
@@ -134,7 +134,8 @@ def words(text: str) -> list[Word]:
         kind = match.lastgroup or ""
         kind = "dollar" if kind == "tag" else kind
         if kind != "blank":
-            found.append(Word(kind, match.group(), match.start(), match.end()))
+            written = "".join(match.group().split()) if kind == "parameter" else match.group()
+            found.append(Word(kind, written, match.start(), match.end()))
         place = match.end()
     return found
 

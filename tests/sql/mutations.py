@@ -131,7 +131,7 @@ def _misread(text: str) -> str | None:
         found = [parse(piece).misread for piece in split(text)]
     except FuselineError:  # sqlglot has refused it before
         return None
-    return next((error.args[0] for error in found if error is not None), None)
+    return next((wrong.error.args[0] for wrong in found if wrong is not None), None)
 
 
 @cache

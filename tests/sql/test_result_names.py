@@ -12,6 +12,7 @@ from fuseline.errors import ConversionError, FuselineError, ParseError, TypeMism
 from fuseline.plan.derived import DERIVED
 from fuseline.plan.functions import AGGREGATE, SCALAR
 from fuseline.sql.names import result_name
+from tests.compare import assert_same_as_duckdb
 from tests.sql.written_expressions import Writer
 
 TABLE = """create table t(a int, b varchar, d double, e decimal(10, 2), m timestamp, dt date,
@@ -201,3 +202,10 @@ def test_chained_comparisons_are_refused(pair, chained):
         ours.sql(f"select {chained}")
     with pytest.raises(duckdb.Error):
         theirs.sql(f"select {chained}")
+
+
+@pytest.mark.parametrize(
+    ("query", "values"), [("select $ 1, $  1 + 2", [1]), ("select $ x", {"x": 1})]
+)
+def test_parameters_with_a_blank_behind_the_dollar(query: str, values: object) -> None:
+    assert_same_as_duckdb(query, params=values, backend="cpu")
