@@ -10,15 +10,11 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..plan import partial
 from ..plan import physical as p
-from ..plan.expr import FALSE, TRUE, Call, ColumnRef, new_column
-from ..plan.types import BOOLEAN
 from .bodies import probed
 from .one_group import one_group
-from .spilling import PARTS, read_of, witness
+from .spilling import read_of, witness
 from .spools import SHARE_IN_MEMORY, Spool, in_parts
 
 if TYPE_CHECKING:
@@ -29,10 +25,6 @@ REDUCES = 2  # rows for each group, from which it is worth it
 MERGED_ROWS = 1 << 20  # of parts, before they are merged
 MERGED_PARTS = 64
 BUILD_ROWS = 1 << 20  # of a build side that is hashed anew for each piece of the probe side
-SHARE_OF_SORT = (
-    3  # of the room, what sorting rows may take: these, their keys, and the rows in order
-)
-BYTES_A_KEY = 40
 TOP_ROWS = 1 << 20  # that are sorted again with each piece
 
 
@@ -212,62 +204,6 @@ def set_operation(pull: Pull, node: p.HashSetOperation) -> Iterator[Any]:
 
 
 # Order
-
-
-def sort(pull: Pull, node: p.SortRows) -> Iterator[Any]:
-    """Sort at once, or cut the rows at values of the first ones into ranges, each of which is sorted alone."""
-    keys = [order.column for order in node.keys]
-    spool = Spool(pull, node.input, keys, node.columns)
-    marks: Any = None
-    pending: list[Any] = []
-    size = 0
-    for piece in pull.pieces(node.input):
-        pending.append(piece)
-        size += 2 * pull.backends[node.device].num_bytes(piece) + BYTES_A_KEY * piece.num_rows
-        if size <= pull.room(node.device) // SHARE_OF_SORT:
-            continue
-        table = pull.together(node.input, pending, node.columns)
-        if marks is None:
-            marks = _marks(pull, node, table)
-        spool.add_parted(*_cut(pull, node, table, marks))
-        pending, size = [], 0
-    if marks is None:
-        yield pull.run(node, (pull.together(node.input, pending, node.columns),))
-        return
-    if pending:
-        table = pull.together(node.input, pending, node.columns)
-        spool.add_parted(*_cut(pull, node, table, marks))
-    yield from in_parts(pull, node, [spool], _once(pull, node))
-
-
-def _marks(pull: Pull, node: p.SortRows, table: Any) -> Any:
-    """Return rows between which there are about equally many, in order."""
-    ordered = pull.run(node, (table,))
-    places = np.linspace(0, ordered.num_rows - 1, PARTS + 1)[1:-1].astype(int)
-    rows = [pull.cut(node, ordered, int(place), 1) for place in places]
-    return pull.together(node, rows, node.columns)
-
-
-def _cut(pull: Pull, node: p.SortRows, table: Any, marks: Any) -> tuple[Any, list[int]]:
-    """Return rows sorted, and where they pass each of the marks: these stand before all rows that are equal to them."""
-    flag = new_column("mark", BOOLEAN)
-    passed = tuple((c, ColumnRef(c)) for c in node.columns)
-    tagged = [
-        p.ComputeColumns(node.input, (*passed, (flag, value)), device=node.device)
-        for value in (TRUE, FALSE)
-    ]
-    tables = [pull.run(tagged[0], (marks,)), pull.run(tagged[1], (table,))]
-    both = pull.together(tagged[0], tables, tagged[0].columns)
-    ordered = pull.run(replace(node, input=tagged[0]), (both,))
-    backend = pull.backends[node.device]
-    flags = backend.to_arrow(ordered, (flag,)).column(0).combine_chunks()
-    places = np.flatnonzero(flags.to_numpy(zero_copy_only=False))
-    # Each mark that stands before a row moves it one further back
-    bounds = [0, *(places - np.arange(len(places))).tolist(), table.num_rows]
-    rest = p.FilterRows(
-        tagged[0], Call("not", (ColumnRef(flag),), BOOLEAN), node.columns, device=node.device
-    )
-    return pull.run(rest, (ordered,)), bounds
 
 
 def top(pull: Pull, node: p.TopK) -> Iterator[Any]:

@@ -21,7 +21,7 @@ from ..plan.expr import Column
 from ..plan.node import walk
 from ..plan.physical import RowGroups
 from ..storage.cache import CacheKey, ColumnCache
-from . import breakers
+from . import breakers, sorted_ranges
 from .bodies import opened, probed
 from .context import Context
 from .room import available_memory
@@ -357,7 +357,7 @@ PIECES: dict[type[p.Physical], Callable[[Pull, Any], Iterator[Any]]] = {
     p.NestedLoopJoin: Pull._joined,
     p.HashAggregate: breakers.aggregate,
     p.DistinctOn: breakers.first_rows,
-    p.SortRows: breakers.sort,
+    p.SortRows: sorted_ranges.sort,
     p.TopK: breakers.top,
     p.HashSetOperation: breakers.set_operation,
 }

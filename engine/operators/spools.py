@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 SHARE_IN_MEMORY = 8
 # Of the room, what the rows of parts may take that are worked on at a time; keys, orders and results take several times as much
 SHARE_OF_PARTS = 16
+SHARE_OF_PART = 8  # what one part may take, if there is a way to make smaller ones of it
 
 
 class Spool:
@@ -122,10 +123,11 @@ def in_parts(
     spools: Sequence[Spool],
     work: Callable[[Sequence[Any]], Iterator[Any]],
     more: Sequence[Sequence[pa.RecordBatch]] = (),
+    anew: Callable[[int], Iterator[Any]] | None = None,
 ) -> Iterator[Any]:
     """Yield what a node's `work` makes of the rows of all spools: at once, or of as many parts at a time as there is room for.
 
-    `more` are rows that each part of a spool gets.  Raises `MemoryError` when there is no room for a single part.
+    `more` are rows that each part of a spool gets.  `anew` yields the same of a part that is too large.  Raises `MemoryError` when there is no room for a single part.
     """
     try:
         if not any(spool.spilled for spool in spools):
@@ -137,7 +139,12 @@ def in_parts(
         groups, first, most = 0, 0, sum(sizes)
         while first < PARTS:
             pull.context.check()
-            last = end_of(sizes, first, min(most, pull.room(node.device) // SHARE_OF_PARTS))
+            room = pull.room(node.device)
+            if anew is not None and sizes[first] > room // SHARE_OF_PART:
+                yield from anew(first)
+                first, groups = first + 1, groups + 1
+                continue
+            last = end_of(sizes, first, min(most, room // SHARE_OF_PARTS))
             results = _worked(pull, spools, (first, last), work, more)
             try:
                 made = next(results)

@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 
 import fuseline
-from fuseline.operators import breakers, pulling, spools
+from fuseline.operators import cpu, pulling, sorted_ranges, spools
+from fuseline.plan import physical as p
 from fuseline.runtime import executor
 from tests.compare import assert_same_as_duckdb
 
@@ -39,7 +40,31 @@ def pieces(request, monkeypatch):
     monkeypatch.setattr(pulling.Pull, "piece_rows", lambda pull, node, size=0: 2)
     if request.param == "spilled":
         monkeypatch.setattr(spools, "SHARE_IN_MEMORY", 1 << 60)
-        monkeypatch.setattr(breakers, "SHARE_OF_SORT", 1 << 60)
+        monkeypatch.setattr(sorted_ranges, "SHARE_OF_SORT", 1 << 60)
+
+
+def test_rows_that_come_in_order_are_cut_again(monkeypatch):
+    """Values of the first rows do not cut the others."""
+    monkeypatch.setattr(executor, "_whole", lambda *run: None)
+    monkeypatch.setattr(pulling.Pull, "room", lambda pull, device: 60_000)
+    largest = 0
+    ours = cpu.OPERATORS[p.SortRows]
+
+    def noted(node, inputs, context):
+        nonlocal largest
+        largest = max(largest, inputs[0].num_rows)
+        return ours(node, inputs, context)
+
+    monkeypatch.setitem(cpu.OPERATORS, p.SortRows, noted)
+    rows = range(10_000)
+    columns = {"up": list(rows), "down": [-n for n in rows], "few": [n % 2 for n in rows]}
+    tables = {"t": pa.table(columns | {"two": [max(0, n - 7_000) for n in rows]})}
+    with fuseline.connect("cpu") as connection:
+        connection.register("t", tables["t"])
+        for key in ("up", "down", "few", "two"):
+            query = f"select {key}, up as n from t order by {key}"
+            assert_same_as_duckdb(query, tables, connection=connection)
+    assert 0 < largest <= 1_500
 
 
 def check(query, table):
