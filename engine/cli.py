@@ -18,8 +18,7 @@ from .fence import fence
 from .settings import debug_level
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
+    from .batches import Batches
     from .connection import Connection
 
 EXIT_FAILED, EXIT_INTERNAL, EXIT_STOPPED = 1, 70, 130  # 70 is sysexits.h's EX_SOFTWARE
@@ -211,26 +210,33 @@ def _run(connection: Connection, query: str, format: Format) -> None:
         from .display import print_table
 
         print_table(frame.to_arrow(), [c.type for c in frame.plan.columns], None)
-    elif format is Format.json:
-        from .display import json_text
+        return
+    with frame.to_batches() as batches:
+        if format is Format.json:
+            from .display import json_lines
 
-        print(json_text(frame.to_arrow()))
-    else:
-        _write_binary(frame.to_arrow(), format)
+            sys.stdout.writelines(json_lines(batches.schema.names, batches))
+        else:
+            _write_binary(batches, format)
 
 
-def _write_binary(table: pa.Table, format: Format) -> None:
+def _write_binary(batches: Batches, format: Format) -> None:
+    """Write rows a part at a time, after the names of their columns."""
     import pyarrow as pa
     import pyarrow.csv
 
-    sink = pa.PythonFile(sys.stdout.buffer, mode="w")
+    out = pa.PythonFile(sys.stdout.buffer, mode="w")
     if format is Format.csv:
         from .display import csv_columns
 
-        pyarrow.csv.write_csv(csv_columns(table), sink)
+        pyarrow.csv.write_csv(batches.schema.empty_table(), out)
+        headless = pyarrow.csv.WriteOptions(include_header=False)
+        for batch in batches:
+            pyarrow.csv.write_csv(csv_columns(pa.Table.from_batches([batch])), out, headless)
     else:
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
+        with pa.ipc.new_stream(out, batches.schema) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
     sys.stdout.buffer.flush()
 
 

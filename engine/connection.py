@@ -32,6 +32,7 @@ from .storage.spill_folders import sweep
 if TYPE_CHECKING:
     from .cursor import Cursor
     from .frame import Frame
+    from .reading import Reading
     from .statements import Answer
 
 __all__ = ["Connection", "Result", "connect"]
@@ -121,8 +122,10 @@ class Connection:
         with self.stoppable():
             answer = self._answer(text, params)
             if isinstance(answer, Prepared):
-                table = self.run(answer.source, answer).to_arrow()
+                table = self.stream(answer.source, answer)
                 types, written = [c.type for c in answer.source.columns], None
+                if table.is_made:
+                    table = table.whole()
             else:
                 from .plan.types import from_arrow
 
@@ -188,6 +191,11 @@ class Connection:
         """Run a plan; `key` is what `sql` gave the Frame, `timed` waits for the GPU after each node."""
         self._check_open()
         return self._runner.run(plan, key, timed)
+
+    def stream(self, plan: Logical, key: object = None) -> Reading:
+        """Run a plan, as far as there is room for its rows, and return what gives them one table after the other."""
+        self._check_open()
+        return self._runner.read(plan, key)
 
     def physical(self, plan: Logical, observer: Observer | None = None) -> Physical:
         """Return the placed physical plan of a query; `observer` gets each step that changed something."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from operator import index
 from typing import TYPE_CHECKING, Any
 
 from . import stopping
-from .errors import ExecutionError, WrongArguments, shown
+from .batches import MOST_ROWS, Batches, batch_rows
+from .errors import ExecutionError, MemoryLimitError, WrongArguments, shown
 from .fence import fenced
 from .plan.types import DataType
 from .python_values import fetched_values
+from .reading import Reading
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,24 +29,26 @@ VALUES_AT_A_TIME = 50_000  # some 20 ms
 class Cursor:
     """The result of one `Connection.execute`, read forward.
 
-    `rowcount` is the number of rows of a query, or of those that INSERT or CREATE TABLE AS wrote.
+    `rowcount` is the number of rows of a query, or of those that INSERT or CREATE TABLE AS wrote; -1 for an answer that does not fit
+    into memory, whose rows are made while they are fetched.
     """
 
     arraysize = 1
 
     def __init__(
         self,
-        table: pa.Table,
+        source: pa.Table | Reading,
         types: Sequence[DataType],
         written: int | None = None,
         stoppable: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
-        self._table: pa.Table | None = table
+        self._source: pa.Table | Reading | None = source
         self._types = tuple(types)
-        self._names = tuple(table.column_names)
-        self._rows = Rows(table, self._types)
-        self._stoppable = stoppable
-        self.rowcount = int(table.num_rows) if written is None else written
+        self._names = tuple(source.schema.names)
+        self._rows = _rows_of(source, self._types)
+        self._stoppable = source.stoppable if isinstance(source, Reading) else stoppable
+        found = source.num_rows if written is None else written
+        self.rowcount = -1 if found is None else int(found)
 
     @property
     def description(self) -> list[Description]:
@@ -56,7 +60,7 @@ class Cursor:
 
     def fetchone(self) -> tuple[Any, ...] | None:
         """Return the next row, None after the last."""
-        self._open_table()
+        self._open()
         return next(self._rows, None)
 
     def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:
@@ -74,22 +78,34 @@ class Cursor:
         return self._taken(None)
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        self._open_table()
+        self._open()
         return self._rows
 
     def _taken(self, count: int | None) -> list[tuple[Any, ...]]:
-        self._open_table()
+        self._open()
         with self._stoppable():
             return self._rows.take(count)
 
     def to_arrow(self) -> pa.Table:
-        """Return the whole result, whatever was fetched before."""
-        return self._open_table()
+        """Return the whole result, whatever was fetched before; raises `ExecutionError` where fetched rows are not kept."""
+        source = self._open()
+        if isinstance(source, Reading):
+            with self._stoppable():
+                self._source = source = self._rows.whole()
+            self._rows = _rows_of(source, self._types)
+        return source
+
+    def to_batches(self, rows: int = MOST_ROWS) -> Batches:
+        """Return the rows that are left as `pyarrow.RecordBatch`es of at most so many rows, read once."""
+        most, schema = batch_rows(rows), self._open().schema
+        return Batches(self._rows.rest(), schema, most, self.close)
 
     def close(self) -> None:
         """Let the result go; fetching raises from now on."""
-        self._table = None
-        self._rows = Rows(None)
+        source, self._source = self._source, None
+        self._rows = Rows(())
+        if isinstance(source, Reading):
+            source.close()
 
     def __enter__(self) -> Cursor:
         return self
@@ -97,50 +113,131 @@ class Cursor:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _open_table(self) -> pa.Table:
-        if self._table is None:
+    def _open(self) -> pa.Table | Reading:
+        if self._source is None:
             raise ExecutionError("This cursor is closed: execute the query again.")
-        return self._table
+        return self._source
+
+
+def _rows_of(source: pa.Table | Reading, types: Sequence[DataType]) -> Rows:
+    return (
+        Rows(source, types, source.hold) if isinstance(source, Reading) else Rows([source], types)
+    )
 
 
 class Rows(Iterator[tuple[Any, ...]]):
-    """The rows of a table as tuples, read forward; some are turned into Python values together, and in between it may be stopped."""
+    """The rows of tables as tuples, read forward; some are turned into Python values together, and in between it may be stopped.
 
-    def __init__(self, table: pa.Table | None, types: Sequence[DataType] = ()) -> None:
-        self._table = table
-        self._types = types
-        self._position = 0  # of the row that comes next
-        self._ready: list[tuple[Any, ...]] = []  # it and rows after it, the last one first
+    `hold` counts the bytes of tables that are there together, and with a negative number those that no longer are.
+    """
+
+    def __init__(
+        self,
+        tables: Iterable[pa.Table],
+        types: Sequence[DataType] = (),
+        hold: Callable[[int], None] = lambda nbytes: None,
+    ) -> None:
+        self._tables = iter(tables)
+        self._types, self._hold = types, hold
+        self._read: list[
+            pa.Table
+        ] = []  # with rows that nobody took yet, from `_position` of the first one on
+        self._position = 0
+        self._ready: list[tuple[Any, ...]] = []  # the rows from there on, the last one first
+        self._given = 0
 
     def __next__(self) -> tuple[Any, ...]:
-        if not self._ready:
-            self._ready = self._some(self._position, self._step)[::-1]
-            if not self._ready:
+        while not self._ready:
+            if not self._more(0):
                 raise StopIteration
+            table = self._read[0]
+            self._ready = self._some(table, self._position, _step(table))[::-1]
+            if not self._ready:
+                self._drop(1, 0)
         self._position += 1
+        self._given += 1
         return self._ready.pop()
 
     def take(self, count: int | None) -> list[tuple[Any, ...]]:
         """Return the next rows, so many or all; stopped amid them it takes none."""
-        left = 0 if self._table is None else self._table.num_rows - self._position
-        count = left if count is None else min(max(count, 0), left)
-        taken = self._ready[: -count - 1 : -1]
-        end = self._position + count
-        while (start := self._position + len(taken)) < end:
-            stopping.check()
-            taken += self._some(start, min(self._step, end - start))
-        self._position = end
-        del self._ready[max(len(self._ready) - count, 0) :]
+        count = None if count is None else max(count, 0)
+        taken = self._ready[::-1][:count]
+        number, start = 0, self._position + len(taken)
+        with self._holding():
+            while (count is None or len(taken) < count) and self._more(number):
+                stopping.check()
+                table = self._read[number]
+                most = _step(table) if count is None else min(_step(table), count - len(taken))
+                taken += self._some(table, start, most)
+                start += most
+                if start >= table.num_rows:
+                    number, start = number + 1, 0
+        del self._ready[len(self._ready) - min(len(taken), len(self._ready)) :]
+        self._drop(number, start)
+        self._given += len(taken)
         return taken
 
-    @property
-    def _step(self) -> int:
-        columns = 0 if self._table is None else self._table.num_columns
-        return max(1, min(ROWS_AT_A_TIME, VALUES_AT_A_TIME // max(columns, 1)))
+    def whole(self) -> pa.Table:
+        """Return all rows as one table; raises `ExecutionError` where some were given already."""
+        import pyarrow as pa
+
+        if self._given:
+            raise ExecutionError(
+                f"{self._given:,} rows of this answer are fetched already, and none are kept since not all fit into memory: "
+                "execute the query again."
+            )
+        with self._holding():
+            while self._more(len(self._read)):
+                pass
+        return pa.concat_tables(self._read)
+
+    def rest(self) -> Iterator[pa.Table]:
+        """Give the tables of the rows that are left."""
+        while self._more(0):
+            table = self._read[0].slice(self._position)
+            self._ready.clear()
+            self._drop(1, 0)
+            self._given += table.num_rows
+            yield table
+
+    def _more(self, number: int) -> bool:
+        """Whether there is a table of that number, which is read where it is the next one."""
+        if number == len(self._read):
+            try:
+                table = next(self._tables, None)
+            except MemoryLimitError as error:
+                if number:  # the rows that are kept took the room
+                    error.advise_parts()
+                raise
+            if table is None:
+                return False
+            self._read.append(table)
+            if number:
+                self._held += table.nbytes
+                self._hold(table.nbytes)
+        return True
+
+    @contextmanager
+    def _holding(self) -> Iterator[None]:
+        """Let tables that are read count as long as they are needed together."""
+        self._held = 0
+        try:
+            yield
+        finally:
+            self._hold(-self._held)
+
+    def _drop(self, tables: int, position: int) -> None:
+        del self._read[:tables]
+        self._position = position
 
     @fenced
-    def _some(self, start: int, count: int) -> list[tuple[Any, ...]]:
-        return [] if self._table is None else rows(self._table.slice(start, count), self._types)
+    def _some(self, table: pa.Table, start: int, count: int) -> list[tuple[Any, ...]]:
+        # Arrow's slices of a table without columns do not end where that does
+        return rows(table.slice(start, min(count, table.num_rows - start)), self._types)
+
+
+def _step(table: pa.Table) -> int:
+    return max(1, min(ROWS_AT_A_TIME, VALUES_AT_A_TIME // max(table.num_columns, 1)))
 
 
 def rows(table: pa.Table, types: Sequence[DataType]) -> list[tuple[Any, ...]]:

@@ -93,14 +93,19 @@ def retried_deeply(work: Callable[[], T]) -> T:
     try:
         return work()
     except RecursionError:
-        if getattr(_in_deep_thread, "here", False):
+        if is_deep():
             raise
     return deeply(work)
 
 
+def is_deep() -> bool:
+    """Whether this thread has a large stack."""
+    return getattr(_in_deep_thread, "here", False)
+
+
 def deeply(work: Callable[[], T]) -> T:
     """Do work in a thread with a large stack, which ends with what this thread works for; raises `InvalidQuery` beyond that."""
-    if getattr(_in_deep_thread, "here", False):
+    if is_deep():
         return work()
     result: Future[T] = Future()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 WIDEST = 1_000_000  # characters of a line that goes to a pipe or file
+ROWS_AT_A_TIME = 10_000  # at most, turned into Python objects together
 
 
 def print_table(table: pa.Table, types: Sequence[DataType], rows: int | None) -> None:
@@ -74,14 +75,17 @@ def cell(value: Any) -> str:
     return str(value)
 
 
-def json_text(table: pa.Table) -> str:
-    """Return the rows as a JSON array of objects; decimals have all their digits, names that repeat a number."""
-    keys = [json.dumps(n) for n in distinct_names(table.column_names)]
-    lines = (
-        "{" + ", ".join(f"{k}: {_json(v)}" for k, v in zip(keys, row, strict=True)) + "}"
-        for row in _rows(table)
-    )
-    return "[" + ",\n ".join(lines) + "]"
+def json_lines(names: Sequence[str], batches: Iterable[pa.RecordBatch]) -> Iterator[str]:
+    """Give the lines of a JSON array of objects, one a row; decimals have all their digits, names that repeat a number."""
+    keys = [json.dumps(n) for n in distinct_names(list(names))]
+    before = "["
+    for batch in batches:
+        for start in range(0, batch.num_rows, ROWS_AT_A_TIME):
+            for row in _rows(batch.slice(start, ROWS_AT_A_TIME)):
+                pairs = (f"{k}: {_json(v)}" for k, v in zip(keys, row, strict=True))
+                yield f"{before}{{{', '.join(pairs)}}}"
+                before = ",\n "
+    yield "[]\n" if before == "[" else "]\n"
 
 
 def _json(value: Any) -> str:
@@ -107,5 +111,5 @@ def csv_columns(table: pa.Table) -> pa.Table:
     return table
 
 
-def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
+def _rows(table: pa.Table | pa.RecordBatch) -> list[tuple[Any, ...]]:
     return list(zip(*map(python_values, table.columns), strict=True))

@@ -152,6 +152,13 @@ class DeviceError(FuselineError):
 class MemoryLimitError(FuselineError):
     """A query that needs more memory than the device or the limit allows; bytes and setting are named."""
 
+    def advise_parts(self) -> None:
+        """Say how an answer can be read that is too large as a whole."""
+        self.message += (
+            " An answer of any size comes a part at a time: from to_batches(), by `for row in frame`, "
+            "or from execute(...).fetchmany(n)."
+        )
+
 
 class Interrupted(FuselineError):
     """A query that `Connection.interrupt()` stopped, or its `statement_timeout`; Ctrl-C raises `KeyboardInterrupt`."""

@@ -29,7 +29,7 @@ from .errors import (
 
 T = TypeVar("T")
 
-# Python asks for these itself, and takes an AttributeError for an answer
+# Python asks for these itself, and takes an AttributeError or a StopIteration for an answer
 PASSED = frozenset(
     [
         "__getattr__",
@@ -37,6 +37,7 @@ PASSED = frozenset(
         "__setattr__",
         "__delattr__",
         "__del__",
+        "__next__",
         "__new__",
         "__init_subclass__",
         "__class_getitem__",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .batches import MOST_ROWS, Batches, batch_rows
 from .combining import How, join_plans, set_operation
 from .errors import (
     ExecutionError,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from .connection import Connection, Result
     from .explain import Stage
+    from .reading import Reading
     from .runtime.profile import Profile
 
 SHOWN_ROWS = 20
@@ -58,7 +60,7 @@ class Frame:
         self._plan = plan
         self._key = key
         self._text = text  # the SQL that all places of the plan's expressions are in
-        self._profile: Profile | None = None
+        self._profile: Callable[[], Profile] | None = None
 
     # What it is
 
@@ -87,7 +89,7 @@ class Frame:
         """
         if self._profile is None:
             raise ExecutionError("This frame has not run yet: call to_arrow() or show() first.")
-        return self._profile
+        return self._profile()
 
     def __getitem__(self, name: str) -> Expression:
         """Return a column as an expression that stays this frame's in a join with a table that has the name too."""
@@ -213,6 +215,15 @@ class Frame:
         with self._connection.stoppable():
             return self._run().to_arrow()
 
+    def to_batches(self, rows: int = MOST_ROWS) -> Batches:
+        """Run and return an iterator over `pyarrow.RecordBatch`es of at most so many rows.
+
+        For answers larger than memory: what does not fit into `memory_limit` is made while it is read.  The Arrow schema is its `schema`.
+        """
+        most = batch_rows(rows)
+        reading = self._stream()
+        return Batches(reading, reading.schema, most, reading.close)
+
     def to_pandas(self) -> pd.DataFrame:
         """Run and return a pandas frame; dates are datetime64, which has years that Python's `date` has not."""
         from .python_values import to_pandas
@@ -240,13 +251,13 @@ class Frame:
         from .cursor import Rows
 
         with self._connection.stoppable():
-            return Rows(self.to_arrow(), self._types).take(None)
+            return Rows([self.to_arrow()], self._types).take(None)
 
     def count(self) -> int:
         """Run and return how many rows there are; columns that the answer does not need stay unread."""
         frame = self.agg(count())
         ((rows,),) = frame
-        self._profile = frame.profile
+        self._profile = frame._profile
         return int(rows)
 
     def cache(self) -> Frame:
@@ -284,15 +295,11 @@ class Frame:
         """Run and give the rows as tuples of Python values, a part of them in memory at a time."""
         from .cursor import Rows
 
-        return Rows(self.to_arrow(), self._types)
+        return Rows(self._stream(), self._types)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Run and export the result through the Arrow C stream interface."""
-        table = self.to_arrow()
-        try:
-            return table.__arrow_c_stream__(requested_schema)
-        except (TypeError, ValueError) as error:
-            raise WrongArguments(f"The result cannot be given in that schema: {error}.") from error
+        return self.to_batches().__arrow_c_stream__(requested_schema)
 
     def __array__(self, *_: object, **__: object) -> Any:
         """Raise: `pd.DataFrame(frame)` asks for an array, which would lose the names of the columns."""
@@ -317,8 +324,18 @@ class Frame:
         except FuselineError as error:
             error.with_text(self._text)
             raise
-        self._profile = result.profile
+        profile = result.profile
+        self._profile = lambda: profile
         return result
+
+    def _stream(self) -> Reading:
+        try:
+            reading = self._connection.stream(self._plan, self._key)
+        except FuselineError as error:
+            error.with_text(self._text)
+            raise
+        self._profile = reading.profile
+        return reading
 
     def _preview(self, rows: int | None) -> pa.Table:
         """One row more than shown, so that the display can say that there are more."""

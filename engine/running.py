@@ -4,27 +4,38 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import ref
 
 from .backends import cache_limits, check_placement, load_backends, resolve_device, table_scan
 from .catalog import Catalog
 from .deep import retried_deeply
-from .errors import DataError, FuselineError
+from .errors import ConnectionClosed, DataError, FuselineError
 from .operators.context import Context
 from .plan.logical import Logical
 from .plan.node import Node
 from .plan.physical import Physical
 from .prepared import PlanCache, Prepared
-from .runtime.executor import execute, load_columns
+from .reading import Reading
+from .runtime.executor import execute, load_columns, stream
 from .runtime.run import Result
 from .runtime.schedule import Schedule, schedule_of
+from .runtime.stream import Stream
 from .settings import Settings
 from .stopping import Stop, Stoppable, anywhere, current
 from .storage.access import Rules
 from .storage.cache import ColumnCache
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+T = TypeVar("T")
 Observer = Callable[[str, Node], None]
+CLOSED = "The connection of this answer is closed: no more of its rows are made."
 
 
 class QueryRunner:
@@ -38,6 +49,7 @@ class QueryRunner:
         self.cache = ColumnCache(cache_limits(self.device, settings))
         self.plans = PlanCache(catalog)
         self._running: set[Stop] = set()
+        self._readings: set[ref[Reading]] = set()  # with rows that are still to be made
         catalog.restrict(Rules.of(settings.external_access, settings.allowed_paths))
         self._lock = threading.RLock()
 
@@ -54,24 +66,32 @@ class QueryRunner:
         """Run a plan; where `key` is prepared already, that is run."""
         start = time.perf_counter()
         prepared = self._prepared(plan, key)
-        return retried_deeply(lambda: self._run(prepared, timed, start))
+        executed = partial(self._executed, prepared, timed, start)
+        return retried_deeply(lambda: self._run(prepared, executed))
 
-    def _run(self, prepared: Prepared, timed: bool, start: float) -> Result:
+    def read(self, plan: Logical, key: object) -> Reading:
+        """Run a plan, as far as there is room for its rows, and return what gives them one table after the other."""
+        start = time.perf_counter()
+        prepared = self._prepared(plan, key)
+        begun = partial(self._reading, prepared, start)
+        return retried_deeply(lambda: self._run(prepared, begun))
+
+    def _run(self, prepared: Prepared, work: Callable[[Stop], T]) -> T:
         try:
             with self.stoppable() as stop:
-                return self._answered(prepared, self._context(stop), timed, start)
+                return self._answered(prepared, work, stop)
         except FuselineError as error:
             error.with_text(prepared.text)
             raise
 
-    def _answered(self, prepared: Prepared, context: Context, timed: bool, start: float) -> Result:
+    def _answered(self, prepared: Prepared, work: Callable[[Stop], T], stop: Stop) -> T:
         try:
-            return self._executed(prepared, context, timed, start)
+            return work(stop)
         except DataError:
             if not prepared.stale_tables():
                 raise
             # A file has been written while it was read: nothing of that was kept
-            return self._executed(prepared, context, timed, start)
+            return work(stop)
         finally:
             for table in prepared.passing:
                 self.forget(table)
@@ -94,7 +114,7 @@ class QueryRunner:
 
     def interrupt(self) -> None:
         """Stop what runs: in its threads it raises `Interrupted`."""
-        for stop in tuple(self._running):
+        for stop in (*self._running, *(reading.stop for reading in self._read_now())):
             stop.ask()
 
     def stoppable(self) -> AbstractContextManager[Stop]:
@@ -111,7 +131,9 @@ class QueryRunner:
             self.cache.drop(identity)
 
     def clear(self) -> None:
-        """Let plans and cached columns go."""
+        """Let plans, cached columns and answers whose rows are still to be made go."""
+        for reading in self._read_now():
+            reading.close(ConnectionClosed(CLOSED))
         self.cache.clear()
         self.plans.clear()
 
@@ -140,26 +162,42 @@ class QueryRunner:
                 self.forget(old)
             prepared.replace_tables(renewed)
 
-    def _executed(self, prepared: Prepared, context: Context, timed: bool, start: float) -> Result:
+    def _executed(self, prepared: Prepared, timed: bool, start: float, stop: Stop) -> Result:
         """Plan a query for the files as they are now, where that is to be done, and run it."""
-        settings = self.settings
-        schedule, cached = self._planned(prepared)
-        seconds = prepared.take_spent() + time.perf_counter() - start
-        result = execute(
-            schedule,
-            self.backends,
-            context,
-            timed=timed or settings.debug > 0,
-            memory_limit=settings.memory_limit,
-            spill_dir=settings.spill_dir,
-            spill_memory=settings.spill_memory,
-            planned=(seconds, cached),
-        )
-        if settings.debug > 0:
+        schedule, asked = self._asked(prepared, timed, start)
+        result = execute(schedule, self.backends, self._context(stop), **asked)
+        if self.settings.debug > 0:
             from .trace import show_run
 
-            show_run(schedule.plan, result.profile, settings.debug)
+            show_run(schedule.plan, result.profile, self.settings.debug)
         return result
+
+    def _reading(self, prepared: Prepared, start: float, stop: Stop) -> Reading:
+        schedule, asked = self._asked(prepared, False, start)
+        answer = stream(schedule, self.backends, self._context(stop), **asked)
+        if self.settings.debug > 0:
+            answer = replace(answer, tables=_shown_after(answer, schedule, self.settings.debug))
+        reading = Reading(answer, prepared.text, stop, self._running, self.stoppable)
+        if not reading.is_made:
+            self._readings.add(ref(reading, self._readings.discard))
+        return reading
+
+    def _read_now(self) -> list[Reading]:
+        return [found for known in tuple(self._readings) if (found := known()) is not None]
+
+    def _asked(
+        self, prepared: Prepared, timed: bool, start: float
+    ) -> tuple[Schedule, dict[str, Any]]:
+        """Return what is to be executed, and how."""
+        settings = self.settings
+        schedule, cached = self._planned(prepared)
+        return schedule, {
+            "timed": timed or settings.debug > 0,
+            "memory_limit": settings.memory_limit,
+            "spill_dir": settings.spill_dir,
+            "spill_memory": settings.spill_memory,
+            "planned": (prepared.take_spent() + time.perf_counter() - start, cached),
+        }
 
     def _planned(self, prepared: Prepared) -> tuple[Schedule, bool]:
         """Return the physical plan under the settings of now, and whether it was known."""
@@ -186,6 +224,13 @@ class QueryRunner:
         )
         check_placement(physical, self.backends, self.settings)
         return physical
+
+
+def _shown_after(answer: Stream, schedule: Schedule, debug: int) -> Generator[pa.Table]:
+    from .trace import show_run
+
+    yield from answer.tables
+    show_run(schedule.plan, answer.profile(), debug)
 
 
 def _observer(debug: int) -> Observer | None:

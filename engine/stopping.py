@@ -38,7 +38,16 @@ class _Now(BaseException):
 class Stop:
     """Whether work is to end: because it was asked to, or its time is over; `limit` is in seconds, None is no limit."""
 
-    __slots__ = ("_by_keyboard", "_deadline", "_lock", "_sent", "_thread", "asked", "limit")
+    __slots__ = (
+        "_by_keyboard",
+        "_deadline",
+        "_left",
+        "_lock",
+        "_sent",
+        "_thread",
+        "asked",
+        "limit",
+    )
 
     def __init__(self, limit: float | None = None) -> None:
         self.asked = self._by_keyboard = self._sent = False
@@ -46,12 +55,22 @@ class Stop:
         self._thread: int | None = None  # the one that is inside `anywhere`
         self.limit = limit
         self._deadline: float | None = None
+        self._left: float | None = None  # seconds, while the time stands still
         self.restart()
 
     def restart(self) -> None:
         """Count the time from now on: another statement begins."""
         if self.limit is not None:
             self._deadline = time.monotonic() + self.limit
+
+    def pause(self) -> None:
+        """Let the time stand still until `resume`: nothing is done for the query meanwhile."""
+        if self._deadline is not None and self._left is None:
+            self._left = self._deadline - time.monotonic()
+
+    def resume(self) -> None:
+        if self._left is not None:
+            self._deadline, self._left = time.monotonic() + self._left, None
 
     def ask(self, by_keyboard: bool = False) -> None:
         """Have the work end where it next looks; for which nobody waits."""

@@ -21,7 +21,7 @@ import pyarrow.csv
 import pytest
 
 import fuseline
-from fuseline.display import csv_columns, json_text, print_table
+from fuseline.display import csv_columns, json_lines, print_table
 from fuseline.errors import TypeMismatch
 from tests.compare import assert_same_as_duckdb
 
@@ -49,6 +49,10 @@ VALUES = {
     "interval": ["'1 year 2 months 3 days 04:05:06.789'", "'-1 day'", "'0 days'"],
     "varchar": ["''", "'a'", "'é€😀'", "'a''b\"c,d'", "'NULL'", "'two\nlines'", "' '", "'\t\\'"],
 }
+
+
+def json_text(table: pa.Table) -> str:
+    return "".join(json_lines(table.column_names, table.to_batches(max_chunksize=2)))
 
 
 @cache

@@ -45,11 +45,14 @@ FLOORS: dict[str, set[str]] = {
     "combining": GROUND | {"catalog", "functions", "projection"},
     "other_names": {"errors"},
     "python_values": GROUND,
-    "cursor": GROUND | {"python_values", "fence"},
-    # Frame builds logical nodes; the last four are for its methods that show or hand over what it holds.
+    "deep": {"errors", "stopping"},
+    "reading": {"errors", "fence", "stopping", "deep"},
+    "batches": {"errors", "fence"},
+    "cursor": GROUND | {"python_values", "fence", "reading", "batches"},
+    # Frame builds logical nodes; the last ones are for its methods that show or hand over what it holds.
     "frame": GROUND
     | {"catalog", "functions", "projection", "group_by", "combining", "other_names"}
-    | {"cursor", "display", "explain", "interop", "python_values", "fence"},
+    | {"cursor", "batches", "display", "explain", "interop", "python_values", "fence"},
     "display": GROUND | {"python_values"},
     "planner": GROUND | {"catalog"},
     "codegen": GROUND | {"storage"},

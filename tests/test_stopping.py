@@ -240,10 +240,10 @@ def test_fetching_stops_and_loses_no_row(connection, monkeypatch):
     assert rows.fetchmany(15) == [(a,) for a in range(15)]
     some = cursor.Rows._some
 
-    def stop(self: Any, start: int, count: int) -> Any:
+    def stop(self: Any, table: Any, start: int, count: int) -> Any:
         if start > 500:
             connection.interrupt()
-        return some(self, start, count)
+        return some(self, table, start, count)
 
     monkeypatch.setattr(cursor.Rows, "_some", stop)
     with pytest.raises(Interrupted):

@@ -64,7 +64,8 @@ class Pull:
 
     `readers` counts by identity who reads a node.  `most` is the number of rows after which the sources give up with `TooFew`,
     None for never.  `first_rows` are those of a source's first piece.  `bytes_left` says how many bytes a device has, None where nobody knows.  `measured` gets seconds and rows of
-    each node that was pulled, by identity.
+    each node that was pulled, by identity.  `running` is the node that runs or ran last, `collecting` the one whose pieces are just
+    put together.
     """
 
     backends: Mapping[p.Device, Parting]
@@ -79,6 +80,7 @@ class Pull:
     taken: int = 0
     anew: set[int] = field(default_factory=set)
     running: p.Physical | None = None
+    collecting: p.Physical | None = None
 
     def __post_init__(self) -> None:
         cache = _Passing(self.context.cache)
@@ -90,7 +92,12 @@ class Pull:
         try:
             return self.collected(node)
         finally:
-            self.context.bytes_read += self._inner.bytes_read
+            self.finish()
+
+    def finish(self) -> None:
+        """Let complete tables go, and count what was read as read by the query."""
+        self.tables = {}
+        self.context.bytes_read += self._inner.bytes_read
 
     def pieces(self, node: p.Physical) -> Iterator[Any]:
         """Yield a node's rows in order, a piece at a time: at least one, which may be empty."""
@@ -270,9 +277,11 @@ class Pull:
                     parts.append(self.backends[node.device].settled(part))
                     size = self.backends[node.device].num_bytes(parts[-1])
                     held += size
+                    self.collecting = node
                     self.hold(node, size)
                     if len(parts) > 1:  # which are put together
                         self.context.ask(node, held)
+                    self.collecting = None
             return self.together(node, parts, node.columns)
         finally:
             self.hold(node, -held)

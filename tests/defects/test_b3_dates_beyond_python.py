@@ -4,7 +4,7 @@ import duckdb
 import pytest
 
 import fuseline
-from fuseline.display import csv_columns, json_text
+from fuseline.display import csv_columns, json_lines
 from tests.compare import assert_same_as_duckdb
 
 MOMENTS = (
@@ -72,7 +72,8 @@ def test_shown_and_written_as_text(here, capsys):
     assert csv_columns(table).to_pylist() == [
         {"d": "0044-03-15 (BC)", "t": "12345-01-01 00:00:00.5"}
     ]
-    assert json_text(table) == '[{"d": "0044-03-15 (BC)", "t": "12345-01-01 00:00:00.5"}]'
+    lines = json_lines(table.column_names, table.to_batches())
+    assert "".join(lines) == '[{"d": "0044-03-15 (BC)", "t": "12345-01-01 00:00:00.5"}]\n'
 
 
 @pytest.mark.parametrize(
