@@ -36,6 +36,7 @@ from .set_operations import hash_set_operation
 from .sort import sort_rows, top_k
 from .stream import settled, stream_pipeline, with_averages
 from .table import STRING_LIMIT, Table, to_logical, to_physical
+from .text_ends import text_ends
 
 __all__ = [
     "OPERATORS",
@@ -97,7 +98,7 @@ def to_arrow(table: Table, columns: Sequence[Column]) -> pa.Table:
     if not columns:
         # Arrow counts rows by columns; the count of a table without them is kept by `select`.
         return pa.table({"": pa.nulls(table.num_rows)}).select([])
-    arrays = [_logical_chunks(table[c], c) for c in columns]
+    arrays = [_logical(table[c], c) for c in columns]
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
@@ -126,18 +127,21 @@ def num_rows(table: Table) -> int:
 
 
 def num_bytes(table: Table) -> int:
-    return sum(array.nbytes for array in table.arrays.values())
+    return table.nbytes
 
 
 def synchronize() -> None:
     """Nothing is pending: operators return when they are done."""
 
 
-def _logical_chunks(array: pa.Array, column: Column) -> pa.ChunkedArray:
-    """One chunk, or as many as the 32-bit offsets of `string` need."""
-    pieces = array.nbytes // STRING_LIMIT + 1 if pa.types.is_large_string(array.type) else 1
-    rows = -(-len(array) // pieces) or 1
+def _logical(array: pa.Array, column: Column) -> pa.Array | pa.ChunkedArray:
+    """One array, or as many chunks as the 32-bit offsets of `string` need."""
+    ends = text_ends(array, STRING_LIMIT)
+    if ends is None:
+        return to_logical(array, column.type)
+    starts = [0, *ends[:-1]]
     chunks = [
-        to_logical(array.slice(i, rows), column.type) for i in range(0, max(1, len(array)), rows)
+        to_logical(array.slice(start, end - start), column.type)
+        for start, end in zip(starts, ends, strict=True)
     ]
     return pa.chunked_array(chunks, arrow_type(column.type))

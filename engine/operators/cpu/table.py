@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,11 @@ class Table:
 
     def __getitem__(self, column: Column) -> pa.Array:
         return self.arrays[column.id]
+
+    @cached_property
+    def nbytes(self) -> int:
+        """The bytes of all columns; Arrow takes 2 us to count those of one."""
+        return sum(array.nbytes for array in self.arrays.values())
 
 
 def physical_type(data_type: DataType) -> pa.DataType:
