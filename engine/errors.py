@@ -247,14 +247,20 @@ def balanced(text: str, span: Span) -> Span:
     return Span(start, end, span.view)
 
 
-@contextmanager
-def located(span: Span | None) -> Iterator[None]:
-    """Give errors from inside the place of what raises them."""
-    try:
-        yield
-    except FuselineError as error:
-        error.at(span)
-        raise
+class Located:
+    """Gives errors from inside the place of what raises them."""
+
+    __slots__ = ("_span",)
+
+    def __init__(self, span: Span | None) -> None:
+        self._span = span
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, FuselineError):
+            error.at(self._span)
 
 
 @contextmanager

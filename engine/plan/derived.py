@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from ..errors import InvalidQuery, Span, TypeMismatch, UnknownName, located, nearest
+from ..errors import InvalidQuery, Located, Span, TypeMismatch, UnknownName, nearest
 from . import infer
 from .coercion import implicit
 from .expr import Case, Expr, Literal
@@ -113,7 +113,7 @@ def _strftime(args: Sequence[Expr], span: Span | None) -> Expr:
         )
     is_null = isinstance(first, Literal) and first.value is None
     if isinstance(second, Literal) and isinstance(second.value, str) and not is_null:
-        with located(second.span or span):
+        with Located(second.span or span):
             check_written(second.value)
     return infer.call("strftime", (first, second), span)
 
@@ -124,7 +124,7 @@ def _strptime(name: str) -> Build:
     def build(args: Sequence[Expr], span: Span | None) -> Expr:
         form = args[1]
         if isinstance(form, Literal) and isinstance(form.value, str):
-            with located(form.span or span):
+            with Located(form.span or span):
                 layout(form.value)
         return infer.call(name, args, span)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from ...errors import located
+from ...errors import Located
 from ...plan import physical as p
 from ...plan.expr import AggregateCall, Column, ColumnRef
 from ..context import Context
@@ -69,7 +69,7 @@ def hash_aggregate(node: p.HashAggregate, inputs: tuple[Table, ...], context: Co
         groups = Groups(None, 1, table.num_rows)
     for column, call in node.aggregates:
         context.check()
-        with located(call.span):
+        with Located(call.span):
             arrays[column.id] = _aggregate(call, table, groups)
     return Table(arrays, groups.count)
 

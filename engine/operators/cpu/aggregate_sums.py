@@ -21,7 +21,7 @@ LARGEST = 10**38 - 1  # what DECIMAL(38, s) holds
 
 def sum_of(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
     (array,) = args
-    some = groups.counts(validity(array)) > 0
+    some = groups.some(validity(array))
     if call.type.is_float:
         return from_numpy(_float_sums(array, groups), some)
     return _decimal(_sums(array, groups), some, call.type)
@@ -121,7 +121,7 @@ def _low_half(values: npt.NDArray[np.uint64]) -> Ints:
     return (values & np.uint64(0xFFFFFFFF)).astype(np.int64)
 
 
-def _decimal(sums: Sums, some: Mask, data_type: DataType) -> pa.Array:
+def _decimal(sums: Sums, some: Mask | None, data_type: DataType) -> pa.Array:
     total = from_numpy(sums.limbs(), some, pa.decimal128(38, data_type.scale))
     if sums.high is not None:
         unscaled = from_numpy(sums.limbs(), some, pa.decimal128(38, 0))

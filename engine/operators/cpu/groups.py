@@ -60,6 +60,14 @@ class Groups:
             return np.array([np.count_nonzero(valid)], np.int64)
         return np.bincount(self.codes[valid], minlength=self.count)
 
+    def some(self, valid: Mask | None) -> Mask | None:
+        """Which groups have valid rows; None for all of them."""
+        return None if valid is None and self._all_have_rows else self.counts(valid) > 0
+
+    @cached_property
+    def _all_have_rows(self) -> bool:
+        return bool(self.sizes.all())
+
     def add(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Sums of int64 or float64 values; the caller knows that integers do not overflow."""
         if self.codes is None:

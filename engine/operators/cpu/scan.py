@@ -45,12 +45,17 @@ LARGEST_DICTIONARY_SHARE = 0.5
 def memory_scan(node: p.MemoryScan, inputs: tuple[Table, ...], context: Context) -> Table:
     table = node.table
     assert isinstance(table, MemoryTable)
-    arrays = read_columns(node, context)
-    for source, array in arrays.items():
+    arrays: dict[str, pa.Array] = {}
+    for source in dict.fromkeys(node.sources):
         key = CacheKey(table.identity, None, source, DEVICE)
-        if not context.cache.holds(key):
+        array = context.cache.get(key)
+        if array is None:
+            array = _from_memory(table, source, context)
             context.cache.put(key, array, array.nbytes)
-    return Table(by_id(node, arrays), table.num_rows)
+        arrays[source] = array
+    made = Table(by_id(node, arrays), table.num_rows)
+    context.bytes_read += made.nbytes
+    return made
 
 
 def parquet_scan(node: p.ParquetScan, inputs: tuple[Table, ...], context: Context) -> Table:
@@ -73,8 +78,14 @@ def parquet_scan(node: p.ParquetScan, inputs: tuple[Table, ...], context: Contex
 
 def read_columns(node: p.ParquetScan | p.MemoryScan, context: Context) -> dict[str, pa.Array]:
     """Return a scan's columns by their sources; those that are not in the cache do not get there."""
+    found: dict[str, pa.Array]
     if isinstance(node, p.MemoryScan):
-        found = {s: _from_memory(node, s, context) for s in dict.fromkeys(node.sources)}
+        memory = node.table
+        assert isinstance(memory, MemoryTable)
+        found = {}
+        for source in dict.fromkeys(node.sources):
+            held = context.cache.get(CacheKey(memory.identity, None, source, DEVICE))
+            found[source] = _from_memory(memory, source, context) if held is None else held
     else:
         table, _, chosen = chosen_of(node)
         found = held_of(node, context)
@@ -84,14 +95,10 @@ def read_columns(node: p.ParquetScan | p.MemoryScan, context: Context) -> dict[s
     return found
 
 
-def _from_memory(node: p.MemoryScan, source: str, context: Context) -> pa.Array:
-    table = node.table
-    assert isinstance(table, MemoryTable)
-    array = context.cache.get(CacheKey(table.identity, None, source, DEVICE))
-    if array is None:
-        table.check_values(source)
-        array = to_physical(table.column(source), table.types[source])
-        context.check()
+def _from_memory(table: MemoryTable, source: str, context: Context) -> pa.Array:
+    table.check_values(source)
+    array = to_physical(table.column(source), table.types[source])
+    context.check()
     return array
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 
 import pylibcudf as plc
 
-from ...errors import located
+from ...errors import Located
 from ...plan import physical as p
 from ...plan.expr import AggregateCall, Column, ColumnRef
 from ..context import Context
@@ -99,7 +99,7 @@ def hash_aggregate(node: p.HashAggregate, inputs: tuple[Table, ...], context: Co
     variants: dict[Hashable, Groups] = {}
     answers: list[tuple[Groups, HeldAnswer]] = []
     for _, call in node.aggregates:
-        with located(call.span):
+        with Located(call.span):
             answers.append(_ask(call, groups, variants))
         context.check()
     # Any variant has all groups, so that the rows as they are need no look when nothing asks about them.
@@ -109,7 +109,7 @@ def hash_aggregate(node: p.HashAggregate, inputs: tuple[Table, ...], context: Co
         context.check()
     columns = _keys_again(node, lead.group_keys, table)
     for (column, call), (members, answer) in zip(node.aggregates, answers, strict=True):
-        with located(call.span):
+        with Located(call.span):
             columns[column.id] = _aligned(answer(), members, lead)
     return Table(columns, lead.count)
 
