@@ -10,20 +10,21 @@ from .functions import Expression
 from .plan import infer
 from .plan.copies import fresh
 from .plan.expr import Column, ColumnRef, Expr, columns_of, conjunction, new_column, substitute
-from .plan.logical import Item, Join, JoinKind, Logical, Project, SetOperation
+from .plan.join_kinds import JoinKind
+from .plan.logical import Item, Join, Logical, Project, SetOperation
 from .plan.node import walk
 from .plan.types import BOOLEAN
 from .projection import bind, cast_columns, find_column
 
 How = OneOf["inner", "left", "right", "full", "semi", "anti", "cross"]
 JOIN_KINDS: dict[How, JoinKind] = {
-    "inner": "inner",
-    "left": "left",
-    "right": "right",
-    "full": "full",
-    "semi": "semi",
-    "anti": "anti",
-    "cross": "inner",
+    "inner": JoinKind.INNER,
+    "left": JoinKind.LEFT,
+    "right": JoinKind.RIGHT,
+    "full": JoinKind.FULL,
+    "semi": JoinKind.SEMI,
+    "anti": JoinKind.ANTI,
+    "cross": JoinKind.INNER,
 }
 
 
@@ -120,11 +121,11 @@ def _projected(
 ) -> Logical:
     """Name the columns of both sides: those of `pairs` come out once, from the side that has the row."""
     join = Join(left, right, kind, condition)
-    if kind in ("semi", "anti"):
+    if kind.is_filter:
         return join
     items: list[Item] = []
     for c in left.columns:
-        if c in pairs and kind in ("right", "full"):
+        if c in pairs and kind.keeps_right:
             merged = infer.call("coalesce", [ColumnRef(c), ColumnRef(pairs[c])])
             items.append((new_column(c.name, merged.type), merged))
         else:

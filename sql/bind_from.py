@@ -10,14 +10,19 @@ from sqlglot import exp
 from fuseline.errors import InvalidQuery, ParseError, Span, Unsupported
 from fuseline.plan import infer
 from fuseline.plan.expr import Column, ColumnRef, Expr, conjunction, new_column
-from fuseline.plan.logical import Item, Join, JoinKind, Project, Scan, Values, free_columns
+from fuseline.plan.join_kinds import JoinKind
+from fuseline.plan.logical import Item, Join, Project, Scan, Values, free_columns
 
 from .bind_table import bind_table, named
 from .scope import Scope, Source
 from .spans import span_of
 from .unread import use
 
-_SIDES: dict[str, JoinKind] = {"LEFT": "left", "RIGHT": "right", "FULL": "full"}
+_SIDES: dict[str, JoinKind] = {
+    "LEFT": JoinKind.LEFT,
+    "RIGHT": JoinKind.RIGHT,
+    "FULL": JoinKind.FULL,
+}
 _NOTHING = Source(Values((), ((),)), (), {}, ())
 
 
@@ -48,11 +53,11 @@ def _bind_list(first: exp.Expr, joins: Sequence[exp.Join], scope: Scope) -> Sour
         item = _bind_item(table, around) if table is first else _bind_side(table, around)
         if source is None:
             source = _bind_joins(item, following, None, scope)
-        elif any(_kind(join) in ("right", "full") for join in following):
+        elif any(_kind(join).keeps_right for join in following):
             source = _cross(source, _bind_joins(item, following, None, scope))
         else:
             # a, b LEFT JOIN c has the rows of (a, b) LEFT JOIN c, whose condition may read a as well, as in DuckDB.
-            item = dataclasses.replace(item, plan=Join(source.plan, item.plan, "inner"))
+            item = dataclasses.replace(item, plan=Join(source.plan, item.plan, JoinKind.INNER))
             source = _beside(source, _bind_joins(item, following, source, scope))
     assert source is not None
     return source
@@ -101,7 +106,7 @@ def _is_join(node: exp.Expr) -> bool:
 
 def _cross(left: Source, right: Source) -> Source:
     both = _beside(left, right)
-    return dataclasses.replace(both, plan=Join(left.plan, right.plan, "inner"))
+    return dataclasses.replace(both, plan=Join(left.plan, right.plan, JoinKind.INNER))
 
 
 def _beside(left: Source, right: Source) -> Source:
@@ -144,7 +149,7 @@ def _bind_join(
         visible = both if before is None else _beside(before, both)
         condition = infer.condition(scope.over(visible).inside("a join condition").bind(on))
     plan = Join(left.plan, right.plan, kind, condition)
-    return dataclasses.replace(left if kind in ("semi", "anti") else both, plan=plan)
+    return dataclasses.replace(left if kind.is_filter else both, plan=plan)
 
 
 def _kind(join: exp.Join) -> JoinKind:
@@ -154,12 +159,14 @@ def _kind(join: exp.Join) -> JoinKind:
             raise Unsupported(
                 f"{side} {kind} JOIN is not supported: exchange the two tables.", span_of(join.this)
             )
-        return "semi" if kind == "SEMI" else "anti"
-    return _SIDES.get(side, "inner")
+        return JoinKind.SEMI if kind == "SEMI" else JoinKind.ANTI
+    return _SIDES.get(side, JoinKind.INNER)
 
 
 def _check_lateral(left: Source, right: Source, kind: JoinKind, join: exp.Join) -> None:
-    if kind in ("inner", "left", "semi", "anti") or isinstance(right.plan, Scan):
+    if kind in (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI) or isinstance(
+        right.plan, Scan
+    ):
         return
     if free_columns(right.plan) & set(left.plan.columns):
         raise InvalidQuery(
@@ -200,11 +207,11 @@ def _join_using(
     ]
     condition = conjunction([_equal(mine, theirs, span) for mine, theirs, span in pairs])
     plan: Join | Project = Join(left.plan, right.plan, kind, condition)
-    if kind in ("semi", "anti"):
+    if kind.is_filter:
         own = {name.name.lower(): mine for name, (mine, _, _) in zip(using, pairs, strict=True)}
         return dataclasses.replace(left, plan=plan, merged={**left.merged, **own})
-    shown = {mine: theirs if kind == "right" else mine for mine, theirs, _ in pairs}
-    if kind == "full":
+    shown = {mine: theirs if kind is JoinKind.RIGHT else mine for mine, theirs, _ in pairs}
+    if kind is JoinKind.FULL:
         coalesced = [
             infer.call("coalesce", [ColumnRef(mine), ColumnRef(theirs)], span)
             for mine, theirs, span in pairs

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..plan import physical as p
+from ..plan.join_kinds import JoinKind
 from .context import Context
 
 Operator = Callable[[Any, tuple[Any, ...], Context], Any]
-
-# Joins that give for all rows of the probe side what they give for parts of it, put together
-DIVISIBLE_JOINS = frozenset(("inner", "left", "semi", "anti", "mark", "single"))
 
 
 @dataclass(frozen=True)
@@ -29,11 +27,11 @@ def probed(node: p.Physical) -> int | None:
         case p.FilterRows() | p.ComputeColumns() | p.HashAggregate():
             return 0
         case p.HashJoin(kind=kind):
-            if kind not in DIVISIBLE_JOINS:
+            if not kind.is_divisible:
                 return None
-            return 1 if kind == "inner" and node.build == "left" else 0
+            return 1 if kind is JoinKind.INNER and node.build == "left" else 0
         case p.NestedLoopJoin(kind=kind):
-            return 0 if kind in DIVISIBLE_JOINS else None
+            return 0 if kind.is_divisible else None
     return None
 
 

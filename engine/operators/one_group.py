@@ -17,6 +17,7 @@ from ..errors import MemoryLimitError
 from ..plan import partial
 from ..plan import physical as p
 from ..plan.expr import AggregateCall, Call, Column, ColumnRef, Literal, new_column
+from ..plan.join_kinds import JoinKind
 from ..plan.types import BIGINT, BOOLEAN, DOUBLE
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def one_group(pull: Pull, node: p.HashAggregate) -> Iterator[Any]:
     found: p.Physical = nodes[0]
     table = tables[0]
     for other, row in zip(nodes[1:], tables[1:], strict=True):
-        found = p.NestedLoopJoin(found, other, "inner", device=node.device)
+        found = p.NestedLoopJoin(found, other, JoinKind.INNER, device=node.device)
         table = pull.run(found, (table, row))
     yield table
 

@@ -20,11 +20,11 @@ from .expr import (
     Expr,
     SortKey,
 )
+from .join_kinds import JoinKind
 from .node import Node, Once
 from .statistics import TableStatistics
 from .types import DataType
 
-JoinKind = OneOf["inner", "left", "right", "full", "semi", "anti", "mark", "single"]
 Item = tuple[Column, Expr]
 T = TypeVar("T")
 
@@ -218,9 +218,9 @@ class Join(Logical):
 
     @Once
     def columns(self) -> tuple[Column, ...]:
-        if self.kind in ("semi", "anti"):
+        if self.kind.is_filter:
             return self.left.columns
-        if self.kind == "mark":
+        if self.kind is JoinKind.MARK:
             assert self.mark is not None
             return (*self.left.columns, self.mark)
         return self.left.columns + self.right.columns

@@ -12,7 +12,8 @@ from typing import Literal as OneOf
 
 from ..errors import Span
 from .expr import AggregateCall, Column, Expr
-from .logical import Item, JoinKind, Table
+from .join_kinds import JoinKind
+from .logical import Item, Table
 from .node import Node, Once
 
 Device = OneOf["gpu", "cpu"]
@@ -131,9 +132,9 @@ class ComputeColumns(Physical):
 def _join_columns(
     left: Physical, right: Physical, kind: JoinKind, mark: Column | None
 ) -> tuple[Column, ...]:
-    if kind in ("semi", "anti"):
+    if kind.is_filter:
         return left.columns
-    if kind == "mark":
+    if kind is JoinKind.MARK:
         assert mark is not None
         return (*left.columns, mark)
     return left.columns + right.columns
@@ -357,9 +358,9 @@ def aggregate_of(body: Physical) -> HashAggregate | None:
 
 def probe_side(node: HashJoin) -> Physical:
     """Return the input whose rows a fused join goes through: the left one, unless an inner join hashes that."""
-    return node.right if node.kind == "inner" and node.build == "left" else node.left
+    return node.right if node.kind is JoinKind.INNER and node.build == "left" else node.left
 
 
 def build_side(node: HashJoin) -> Physical:
     """Return the input that a fused join makes an index of."""
-    return node.left if node.kind == "inner" and node.build == "left" else node.right
+    return node.left if node.kind is JoinKind.INNER and node.build == "left" else node.right

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .expr import Column, ColumnRef
+from .join_kinds import JoinKind
 from .physical import (
     ComputeColumns,
     FilterRows,
@@ -72,7 +73,7 @@ def _stored(
             if column not in probe.columns:
                 pairs = zip(node.left_keys, node.right_keys, strict=True)
                 equal = {b: a for a, b in pairs} if probe is node.left else dict(pairs)
-                if node.kind != "inner" or column not in equal:
+                if node.kind is not JoinKind.INNER or column not in equal:
                     return None
                 column = equal[column]
             return _stored(probe, column, through_joins)

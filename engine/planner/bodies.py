@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from ..plan.expr import AggregateCall, Call, Column, ColumnRef, Expr, columns_of, conjunction
+from ..plan.join_kinds import JoinKind
 from ..plan.node import walk, walk_once
 from ..plan.physical import (
     ComputeColumns,
@@ -90,7 +91,7 @@ class Body:
         match node:
             case HashJoin() if one_row_side(node) is not None:
                 return self._with_one_row(_as_loop(node))
-            case HashJoin(kind="right"):
+            case HashJoin(kind=JoinKind.RIGHT):
                 return self._joined(_as_left(node))
             case HashJoin():
                 return self._joined(node)
@@ -119,7 +120,7 @@ class Body:
 
     def _with_one_row(self, node: NestedLoopJoin) -> Physical:
         """The one row on the right, as it is stored."""
-        if node.kind == "inner" and not is_one_row(node.right):
+        if node.kind is JoinKind.INNER and not is_one_row(node.right):
             node = replace(node, left=node.right, right=node.left, keep=node.columns)
         left, right = self.chain(node.left, False), self._store(node.right)
         return node.with_children([left, right])
@@ -150,15 +151,15 @@ def is_link(node: Physical) -> bool:
 def outside(node: Physical) -> str | None:
     """Return why no kernel holds a join or an aggregate, as far as its operator says it."""
     match node:
-        case HashJoin(kind="full"):
+        case HashJoin(kind=JoinKind.FULL):
             return "a full join keeps rows of both sides"
         case HashJoin():
             keys = (*node.left_keys, *node.right_keys)
             unfit = next((c for c in keys if c.type.kind is Kind.INTERVAL), None)
             return None if unfit is None else f'the join key "{unfit.name}" is an INTERVAL'
-        case NestedLoopJoin(kind="inner") if is_one_row(node.left) or is_one_row(node.right):
+        case NestedLoopJoin(kind=JoinKind.INNER) if is_one_row(node.left) or is_one_row(node.right):
             return None
-        case NestedLoopJoin(kind="left" | "single") if is_one_row(node.right):
+        case NestedLoopJoin(kind=JoinKind.LEFT | JoinKind.SINGLE) if is_one_row(node.right):
             return None
         case NestedLoopJoin():
             return "a join without an equality compares all rows with all rows"
@@ -209,7 +210,7 @@ def is_one_row(node: Physical) -> bool:
 
 def one_row_side(node: HashJoin) -> Physical | None:
     """Return the side of an inner join that is one row, so that there is nothing to hash."""
-    if node.kind != "inner":
+    if node.kind is not JoinKind.INNER:
         return None
     return next((side for side in (node.right, node.left) if is_one_row(side)), None)
 
@@ -225,7 +226,7 @@ def _as_loop(node: HashJoin) -> NestedLoopJoin:
     return NestedLoopJoin(
         node.left,
         node.right,
-        "inner",
+        JoinKind.INNER,
         conjunction(parts),
         keep=node.keep,
         device=node.device,
@@ -240,7 +241,7 @@ def _as_left(node: HashJoin) -> HashJoin:
         node,
         left=node.right,
         right=node.left,
-        kind="left",
+        kind=JoinKind.LEFT,
         left_keys=node.right_keys,
         right_keys=node.left_keys,
         build="right",

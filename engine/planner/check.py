@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from ..plan.commons import commons_of
 from ..plan.expr import Call, Case, Column, ColumnRef, Expr, InList, Subquery
+from ..plan.join_kinds import JoinKind
 from ..plan.logical import (
     Aggregate,
     CommonScan,
@@ -143,7 +144,7 @@ def _check_node(node: Logical, step: str) -> None:
                 _fail(step, f"{node.kind} of {_names(left.columns)} and {_names(right.columns)}")
         case Join(kind=kind, null_aware=True, condition=condition):
             fits = isinstance(condition, Call) and condition.function == "eq"
-            if kind not in ("anti", "mark") or not fits:
+            if kind not in (JoinKind.ANTI, JoinKind.MARK) or not fits:
                 _fail(step, f"a null-aware {kind} join whose condition is not one equality")
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import singledispatch
 
 from ..plan.expr import AggregateCall, Call, Cast, Column, ColumnRef, Expr, Literal
+from ..plan.join_kinds import JoinKind
 from ..plan.logical import (
     Aggregate,
     CommonScan,
@@ -192,23 +193,23 @@ def _(node: Join, estimates: Estimates) -> Relation:
     residual = selectivity(rest, both)
     matches = join_rows(left.rows, right.rows, pairs) * residual
     match node.kind:
-        case "semi" | "anti":
+        case JoinKind.SEMI | JoinKind.ANTI:
             fraction = semi_fraction(node.kind, pairs, right.rows, residual)
             kept = left.scaled(left.rows * fraction)
-            return _with_keys_of(kept, keys, right) if node.kind == "semi" else kept
-        case "mark":
+            return _with_keys_of(kept, keys, right) if node.kind is JoinKind.SEMI else kept
+        case JoinKind.MARK:
             assert node.mark is not None
             made = {node.mark: ColumnEstimate(2.0, 2.0, False)}
             return Relation(left.rows, united(left.columns, made))
-        case "inner":
+        case JoinKind.INNER:
             if at_most_one_row(node.right) and not keys:
                 matches = max(1.0, left.rows * residual)
             return Relation(max(left.rows, right.rows) + matches, both).scaled(matches)
     rows = {
-        "left": max(left.rows, matches),
-        "single": left.rows,
-        "right": max(right.rows, matches),
-        "full": max(left.rows, right.rows, matches),
+        JoinKind.LEFT: max(left.rows, matches),
+        JoinKind.SINGLE: left.rows,
+        JoinKind.RIGHT: max(right.rows, matches),
+        JoinKind.FULL: max(left.rows, right.rows, matches),
     }[node.kind]
     return Relation(left.rows + right.rows, both).scaled(rows)
 
@@ -266,7 +267,7 @@ def semi_fraction(
         for a, b in keys:
             matched = min(matched, b.distinct / max(key_domain(a, b), a.distinct, 1.0))
         matched = min(1.0, matched) * (residual if residual > 0.2 else 0.2)
-    return max(matched, 0.0) if kind == "semi" else max(0.1, 1.0 - matched)
+    return max(matched, 0.0) if kind is JoinKind.SEMI else max(0.1, 1.0 - matched)
 
 
 def projected(items: Iterable[Item], below: Relation) -> Columns:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..plan.expr import AggregateCall, Column, ColumnRef, Expr, Literal
+from ..plan.join_kinds import JoinKind
 from ..plan.logical import (
     Aggregate,
     CommonScan,
@@ -38,9 +39,11 @@ def exactly_one_row(plan: Logical) -> bool:
             return exactly_one_row(x)
         case Limit(input=x, count=count, offset=0):
             return (count is None or count >= 1) and exactly_one_row(x)
-        case Join(left=a, right=b, kind="inner" | "left" | "single", condition=None):
+        case Join(
+            left=a, right=b, kind=JoinKind.INNER | JoinKind.LEFT | JoinKind.SINGLE, condition=None
+        ):
             return exactly_one_row(a) and exactly_one_row(b)
-        case Join(left=a, kind="mark"):
+        case Join(left=a, kind=JoinKind.MARK):
             return exactly_one_row(a)
         case CommonScan(common=common):
             return common.once(exactly_one_row)
@@ -57,9 +60,9 @@ def at_most_one_row(plan: Logical) -> bool:
             return (count is not None and count <= 1 and not per) or at_most_one_row(x)
         case Project(input=x) | Sort(input=x) | Distinct(input=x) | Filter(input=x):
             return at_most_one_row(x)
-        case Join(left=a, right=b, kind="inner" | "left" | "single"):
-            return at_most_one_row(a) and (plan.kind == "single" or at_most_one_row(b))
-        case Join(left=a, kind="semi" | "anti" | "mark"):
+        case Join(left=a, right=b, kind=JoinKind.INNER | JoinKind.LEFT | JoinKind.SINGLE):
+            return at_most_one_row(a) and (plan.kind is JoinKind.SINGLE or at_most_one_row(b))
+        case Join(left=a, kind=JoinKind.SEMI | JoinKind.ANTI | JoinKind.MARK):
             return at_most_one_row(a)
         case CommonScan(common=common):
             return common.once(at_most_one_row)
@@ -114,9 +117,9 @@ def _renamed_keys(below: list[Key], items: Sequence[tuple[Column, Expr]]) -> lis
 
 def _join_keys(join: Join) -> list[Key]:
     left = unique_keys(join.left)
-    if join.kind in ("semi", "anti", "mark", "single"):
+    if join.kind.at_most_one:
         return left
-    if join.kind == "full":
+    if join.kind is JoinKind.FULL:
         return []
     right = unique_keys(join.right)
     pairs, _ = equalities(
@@ -125,9 +128,9 @@ def _join_keys(join: Join) -> list[Key]:
     left_read = {a.column for a, _ in pairs if isinstance(a, ColumnRef)}
     right_read = {b.column for _, b in pairs if isinstance(b, ColumnRef)}
     found: list[Key] = []
-    if join.kind in ("inner", "left") and any(key <= right_read for key in right):
+    if not join.kind.keeps_right and any(key <= right_read for key in right):
         found += left
-    if join.kind in ("inner", "right") and any(key <= left_read for key in left):
+    if not join.kind.keeps_left and any(key <= left_read for key in left):
         found += right
     found += [a | b for a in left for b in right]
     return found[:MAX_KEYS]
@@ -160,11 +163,11 @@ def never_null(plan: Logical) -> set[Column]:
             found = {c for c, call in aggregates if _aggregate_never_null(call, grouped, below)}
             return found | {c for c, e in keys if sets is None and is_never_null(e, below)}
         case Join(kind=kind):
-            left = never_null(plan.left) if kind not in ("right", "full") else set()
+            left = never_null(plan.left) if not kind.keeps_right else set()
             if plan.mark is not None:
                 return left if plan.null_aware else left | {plan.mark}
-            right = never_null(plan.right) if kind in ("inner", "right") else set()
-            held = compared_columns(plan.condition) if kind == "inner" else set()
+            right = never_null(plan.right) if kind.outputs_right and not kind.keeps_left else set()
+            held = compared_columns(plan.condition) if kind is JoinKind.INNER else set()
             return left | right | held
     return set()
 

@@ -18,6 +18,7 @@ from ..plan.expr import (
     conjuncts,
     new_column,
 )
+from ..plan.join_kinds import JoinKind
 from ..plan.logical import (
     Aggregate,
     Distinct,
@@ -162,11 +163,11 @@ def _union(branches: list[Logical], made: tuple[Column, ...]) -> Logical:
 
 def _join(node: Join, outer: Outer) -> Bound:
     match node.kind:
-        case "inner":
+        case JoinKind.INNER:
             return _inner_join(node, outer)
-        case "right":
+        case JoinKind.RIGHT:
             return flatten(swapped(node), outer)
-        case "full":
+        case JoinKind.FULL:
             return _full_join(node, outer)
     return _left_join(node, outer)
 
@@ -175,7 +176,7 @@ def _inner_join(node: Join, outer: Outer) -> Bound:
     left = materialized(flatten(node.left, outer), outer)
     right = materialized(flatten(node.right, outer), outer)
     joined = Bound(
-        Join(left.plan, right.plan, "inner", None),
+        Join(left.plan, right.plan, JoinKind.INNER, None),
         {**right.where, **left.where},
         left.strict | right.strict,
         (*left.pending, *right.pending),
@@ -219,7 +220,7 @@ def _full_join(node: Join, outer: Outer) -> Bound:
     right = without_nulls(bind(materialized(first_right, outer), outer, read))
     parts = [replace_columns(p, left.refs) for p in condition]
     parts += [_same(left, right, c) for c in left.where]
-    joined = Join(left.plan, right.plan, "full", conjunction(parts) if parts else None)
+    joined = Join(left.plan, right.plan, JoinKind.FULL, conjunction(parts) if parts else None)
     where = {c: new_column(c.name, c.type) for c in left.where}
     either = tuple(
         (own, Call("coalesce", (ColumnRef(left.where[c]), ColumnRef(right.where[c])), own.type))
@@ -232,7 +233,7 @@ def plain_join(node: Join) -> Logical:
     """Return a null-aware join as joins whose condition says what an unknown comparison means."""
     assert node.null_aware
     assert isinstance(node.condition, Call)
-    if node.kind == "anti":
+    if node.kind is JoinKind.ANTI:
         condition = not_false(node.condition)
         return dataclasses.replace(node, condition=condition, null_aware=False)
     assert node.mark is not None
@@ -257,11 +258,11 @@ def marked(
     """
     found, unknown = new_column("found", BOOLEAN), new_column("unknown", BOOLEAN)
     copy, renamed = fresh(right)
-    first = Join(left, right, "mark", conjunction([*parts, comparison]), mark=found)
+    first = Join(left, right, JoinKind.MARK, conjunction([*parts, comparison]), mark=found)
     is_unknown = Call("is_null", (comparison,), BOOLEAN)
     refs: dict[Column, Expr] = {c: ColumnRef(n) for c, n in renamed.items()}
     condition = replace_columns(conjunction([*parts, is_unknown]), refs)
-    second = Join(first, copy, "mark", condition, mark=unknown)
+    second = Join(first, copy, JoinKind.MARK, condition, mark=unknown)
     answer = Case(
         (ColumnRef(found), ColumnRef(unknown)),
         (TRUE, Literal(None, BOOLEAN)),

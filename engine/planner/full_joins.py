@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..plan.expr import Column, ColumnRef, Literal, new_column
+from ..plan.join_kinds import JoinKind
 from ..plan.logical import Item
 from ..plan.physical import ComputeColumns, HashJoin, Physical
 from ..plan.types import Kind
@@ -15,17 +16,17 @@ from ..plan.types import Kind
 
 def halves(node: Physical) -> tuple[Physical, Physical] | None:
     """Return the halves of a full join, or None for one whose keys kernels may not be able to hold."""
-    if not isinstance(node, HashJoin) or node.kind != "full":
+    if not isinstance(node, HashJoin) or node.kind is not JoinKind.FULL:
         return None
     if any(key.type.kind in (Kind.VARCHAR, Kind.INTERVAL) for key in node.left_keys):
         return None  # two joins by operators take longer than one
     kept = node.columns
-    matched = replace(node, kind="left", build="right", keep=kept)
+    matched = replace(node, kind=JoinKind.LEFT, build="right", keep=kept)
     own = tuple(c for c in kept if c in node.right.columns)
     alone = HashJoin(
         node.right,
         node.left,
-        "anti",
+        JoinKind.ANTI,
         node.right_keys,
         node.left_keys,
         node.null_equal,

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from ..plan.expr import Column, ColumnRef
+from ..plan.join_kinds import JoinKind
 from ..plan.physical import (
     HashAggregate,
     HashJoin,
@@ -63,7 +64,7 @@ def has_no_numbers(chain: Physical, column: Column) -> bool:
 def inner_joins(node: Physical) -> Iterator[HashJoin]:
     """Yield the inner joins of a chain that its rows go through, the last one first."""
     while node.children:
-        if isinstance(node, HashJoin) and node.kind == "inner":
+        if isinstance(node, HashJoin) and node.kind is JoinKind.INNER:
             yield node
         node = probe_side(node) if isinstance(node, HashJoin) else node.children[0]
 

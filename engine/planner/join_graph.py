@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ..plan.expr import Call, Column, Expr, columns_of, conjuncts
-from ..plan.logical import Join, JoinKind, Logical
+from ..plan.join_kinds import JoinKind
+from ..plan.logical import Join, Logical
 from .equalities import equalities
 from .estimate import Estimates, expected, semi_fraction
 from .relation import Relation

@@ -81,7 +81,7 @@ def _nested_loop(node: Join, needed: Needed, to: Lowering) -> Physical:
 
 
 def _joined(left: Physical, right: Physical, node: Join) -> tuple[Column, ...]:
-    if node.kind in ("semi", "anti"):
+    if node.kind.is_filter:
         return left.columns
     if node.mark is not None:
         return (*left.columns, node.mark)

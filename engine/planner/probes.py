@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..plan.expr import Call, Column, ColumnRef, Expr, columns_of, conjunction, conjuncts
+from ..plan.join_kinds import JoinKind
 from ..plan.logical import Item
 from ..plan.physical import (
     ComputeColumns,
@@ -90,7 +91,7 @@ class _Arrangement:
     def build_side(self, join: HashJoin) -> Physical:
         """The right side of a join that stays right; stored where its rows are asked for and an index cannot hold them."""
         side = self.visit(join.right)
-        by_row = join.residual is not None or join.kind in ("left", "single")
+        by_row = join.residual is not None or join.kind.nulls_right
         return self.body.store(join.right) if by_row and self.repeats(side) else side
 
     def gather(self, node: Physical, parts: _Parts) -> None:
@@ -102,19 +103,19 @@ class _Arrangement:
             case ComputeColumns(input=x, items=items) if _is_group(x):
                 self.gather(x, parts)
                 parts.compute(items)
-            case HashJoin(kind="inner") if not any(node.null_equal):
+            case HashJoin(kind=JoinKind.INNER) if not any(node.null_equal):
                 self.gather(node.left, parts)
                 self.gather(node.right, parts)
                 parts.equate(node.left_keys, node.right_keys)
                 parts.filter(node.residual)
-            case NestedLoopJoin(kind="inner", condition=condition):
+            case NestedLoopJoin(kind=JoinKind.INNER, condition=condition):
                 self.gather(node.left, parts)
                 parts.extras.append(replace(node, condition=None))
                 parts.filter(condition)
             case NestedLoopJoin():
                 self.gather(node.left, parts)
                 parts.extras.append(replace(node, condition=parts.inlined(node.condition)))
-            case HashJoin() if node.kind != "inner":
+            case HashJoin() if node.kind is not JoinKind.INNER:
                 self.gather(node.left, parts)
                 keys = parts.own(node.left_keys)
                 residual = parts.inlined(node.residual)
@@ -128,7 +129,7 @@ class _Arrangement:
     def turned(self, node: Physical) -> Physical:
         """Return an operator where it stands, over what is below it arranged; an inner join goes through the larger side."""
         node = node.with_children([self.visit(child) for child in node.children])
-        if not isinstance(node, HashJoin) or node.kind != "inner":
+        if not isinstance(node, HashJoin) or node.kind is not JoinKind.INNER:
             return node
         left, right = table_rows(spine(node.left)), table_rows(spine(node.right))
         node = replace(node, build="right" if left >= right else "left")
@@ -253,7 +254,7 @@ class _Ordered:
         """A join whose rows are those of its left side; one that may raise stays above all that was below it."""
         below = columns_read(join) - set(join.right.columns)
         needs = self.makers(below)
-        if join.kind == "single":
+        if join.kind is JoinKind.SINGLE:
             needs |= self.makers(join.left.columns) | (1 << len(self.parts.units)) - 1
             needs |= sum(1 << (len(self.parts.units) + i) for i in range(number))
         if isinstance(join, NestedLoopJoin):
@@ -265,14 +266,14 @@ class _Ordered:
         ]
         fraction = 1.0
         residual = selectivity(join.residual, united(self.known, right.columns))
-        if join.kind in ("semi", "anti"):
+        if join.kind.is_filter:
             fraction = semi_fraction(join.kind, pairs, right.rows, residual)
-        elif join.kind == "left":
+        elif join.kind is JoinKind.LEFT:
             matches = right.rows * residual
             for a, b in pairs:
                 matches /= max(key_domain(a, b), 1.0)
             fraction = max(1.0, matches)
-        membership = join.residual is None and join.kind != "left"
+        membership = join.residual is None and join.kind is not JoinKind.LEFT
         return Extra(needs, fraction, index_bytes(right.rows, [b for _, b in pairs], membership))
 
     def makers(self, columns: Iterable[Column]) -> int:
@@ -334,7 +335,7 @@ class _Ordered:
             node = HashJoin(
                 node,
                 self.build(reduction.source, keys),
-                "semi",
+                JoinKind.SEMI,
                 (reduction.key,),
                 (reduction.source_key,),
                 (False,),
@@ -361,7 +362,7 @@ class _Ordered:
         return HashJoin(
             left,
             right,
-            "inner",
+            JoinKind.INNER,
             tuple(a.column for a, _ in keys),
             tuple(b.column for _, b in keys),
             (False,) * len(keys),
@@ -384,7 +385,7 @@ class _Ordered:
 
 def _made(join: Join) -> tuple[Column, ...]:
     """Return the columns that a join adds to those of its left side."""
-    if join.kind in ("semi", "anti"):
+    if join.kind.is_filter:
         return ()
     return join.right.columns if join.mark is None else (join.mark,)
 

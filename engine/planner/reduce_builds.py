@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..plan.expr import Column, ColumnRef, columns_of, new_column
+from ..plan.join_kinds import JoinKind
 from ..plan.node import walk
 from ..plan.physical import (
     ComputeColumns,
@@ -30,8 +31,6 @@ from .estimate import key_domain
 from .probe_order import CACHED_BYTES, domain, index_bytes, may_be_unique
 from .selectivity import ColumnEstimate
 
-KINDS = ("inner", "left", "single", "semi", "anti", "mark")
-MEMBERSHIP = ("semi", "anti", "mark")
 # What a row costs, in picoseconds on an H200, which streams four bytes in one: where the index stays in a cache, and where it does
 # not.  Measured there: 150 million row numbers put into 2.4 GB take 4.1 ms, 15 million into 60 MB 0.14 ms, and half of 150 million
 # bits in order into 75 MB 0.3 ms.
@@ -91,7 +90,7 @@ def _chosen(joins: Sequence[HashJoin], costs: _Costs) -> dict[int, tuple[Source,
     spared: dict[Source, dict[int, tuple[float, float]]] = {}
     known: dict[Identity, Source] = {}
     for join in joins:
-        if join.kind not in KINDS or join.null_aware or costs.is_unbuilt(join):
+        if not join.kind.is_divisible or join.null_aware or costs.is_unbuilt(join):
             continue
         for found in _sources(join):
             source = known.setdefault(found.identity, found)
@@ -143,7 +142,7 @@ def _below(
         case HashJoin(left=left, right=right, kind=kind):
             pairs = list(zip(node.left_keys, node.right_keys, strict=True))
             sides = [(left, {b: a for a, b in pairs}), (right, dict(pairs))]
-            for side, equal in sides if kind == "inner" else [(left, {})]:
+            for side, equal in sides if kind is JoinKind.INNER else [(left, {})]:
                 own = side.columns
                 named = tuple(key if key in own else equal.get(key) for key in keys)
                 found = tuple(key for key in named if key is not None and key in own)
@@ -237,7 +236,7 @@ class _Costs:
         size = index_bytes(built.rows, keys, bits)
         cost = self.made(probe, read)
         cost += passing.rows * _each(TEST_BIT if bits else PROBE_ROW, size, passing.rows, asked)
-        if join.kind in MEMBERSHIP or reads_build(join, wanted) == reads_build(join):
+        if join.kind.is_membership or reads_build(join, wanted) == reads_build(join):
             return cost  # the index is the one that the main kernel probes
         return cost + self.made(build, read) + self.built(join, 1.0)
 
@@ -249,10 +248,10 @@ def reads_build(join: HashJoin, wanted: frozenset[Column] | None = None) -> bool
     """
     if join.residual is not None:
         return True
-    if join.kind in MEMBERSHIP:
+    if join.kind.is_membership:
         return False
     own = set(build_side(join).columns)
-    equal = set(_build_keys(join)) if join.kind == "inner" else set()
+    equal = set(_build_keys(join)) if join.kind is JoinKind.INNER else set()
     read = set(join.columns) if wanted is None else wanted.intersection(join.columns)
     return not own.isdisjoint(read - equal)
 
@@ -319,7 +318,7 @@ class _Reduction:
         reduced = HashJoin(
             build,
             found,
-            "semi",
+            JoinKind.SEMI,
             _build_keys(node),
             keys,
             source.null_equal,

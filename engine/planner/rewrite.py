@@ -6,6 +6,7 @@ import operator
 from collections.abc import Iterable, Mapping
 
 from ..plan.expr import Column, ColumnRef, Expr, Subquery, columns_of, substitute
+from ..plan.join_kinds import JoinKind
 from ..plan.logical import Item, Join, Logical, Project
 from ..plan.node import walk
 
@@ -52,5 +53,5 @@ def reads_only(expr: Expr, columns: Iterable[Column]) -> bool:
 
 def swapped(join: Join) -> Logical:
     """Return a right join as the left join of the exchanged sides, its columns in their old order."""
-    assert join.kind == "right"
-    return narrow(Join(join.right, join.left, "left", join.condition), join.columns)
+    assert join.kind is JoinKind.RIGHT
+    return narrow(Join(join.right, join.left, JoinKind.LEFT, join.condition), join.columns)

@@ -25,12 +25,12 @@ from ..plan.expr import (
     conjuncts,
     new_column,
 )
+from ..plan.join_kinds import JoinKind
 from ..plan.logical import (
     Aggregate,
     Distinct,
     Filter,
     Join,
-    JoinKind,
     Limit,
     Logical,
     Project,
@@ -81,9 +81,9 @@ class Attachment:
             case Project(input=Values(made=(), rows=((),)), items=((_, expr),)):
                 return expr  # (SELECT e) without a FROM
         column = plan.columns[0]
-        kind: JoinKind = "left" if at_most_one_row(plan) else "single"
+        kind: JoinKind = JoinKind.LEFT if at_most_one_row(plan) else JoinKind.SINGLE
         if exactly_one_row(plan):
-            kind = "inner"
+            kind = JoinKind.INNER
         self.plan = unnested(Join(self.plan, plan, kind, span=span))
         return ColumnRef(column)
 
@@ -92,7 +92,7 @@ class Attachment:
         if isinstance(found, Literal):
             return found
         mark = new_column("exists", BOOLEAN)
-        self.plan = join(self.plan, found, "mark", mark=mark)
+        self.plan = join(self.plan, found, JoinKind.MARK, mark=mark)
         return ColumnRef(mark)
 
     def _quantified(self, expr: Quantified) -> Expr:
@@ -112,7 +112,7 @@ class Attachment:
         mark = new_column("any", BOOLEAN)
         test = comparison(expr, plan)
         if expr.op == "eq" and len(expr.operands) == 1 and not _reads(plan, self.plan):
-            self.plan = Join(self.plan, plan, "mark", test, null_aware=True, mark=mark)
+            self.plan = Join(self.plan, plan, JoinKind.MARK, test, null_aware=True, mark=mark)
         else:
             self.plan = _unnested_marks(marked(self.plan, plan, [], test, mark))
         return ColumnRef(mark)
@@ -137,7 +137,7 @@ class Attachment:
             (rows, AggregateCall("count_star", (), BIGINT)),
             (values, AggregateCall("count", (value,), BIGINT)),
         )
-        self.plan = join(self.plan, Aggregate(plan, (), calls), "inner")
+        self.plan = join(self.plan, Aggregate(plan, (), calls), JoinKind.INNER)
         tests = [Call(op, (operand, ColumnRef(c)), BOOLEAN) for c, _ in extremes]
         is_true = tests[0] if len(tests) == 1 else Call("or", tuple(tests), BOOLEAN)
         none = Call("eq", (ColumnRef(rows), Literal(0, BIGINT)), BOOLEAN)
@@ -170,7 +170,7 @@ def _semi_or_anti(plan: Logical, part: Expr, take: Take) -> Logical | None:
     negated = False
     while isinstance(part, Call) and part.function == "not":
         part, negated = part.args[0], not negated
-    kind: JoinKind = "anti" if negated else "semi"
+    kind: JoinKind = JoinKind.ANTI if negated else JoinKind.SEMI
     match part:
         case Exists():
             found = existence(take(part.plan))
@@ -180,7 +180,7 @@ def _semi_or_anti(plan: Logical, part: Expr, take: Take) -> Logical | None:
             return join(plan, found, kind)
         case Quantified():
             expr, turned = as_any(part)
-            kind = "anti" if negated != turned else "semi"
+            kind = JoinKind.ANTI if negated != turned else JoinKind.SEMI
             return _by_comparison(plan, expr, kind, take)
     return None
 
@@ -193,12 +193,12 @@ def _by_comparison(plan: Logical, expr: Quantified, kind: JoinKind, take: Take) 
     expr = dataclasses.replace(expr, operands=operands)
     right = take(expr.plan)
     test = comparison(expr, right)
-    if kind == "semi":
-        joined = join(attachment.plan, right, "semi", test)
+    if kind is JoinKind.SEMI:
+        joined = join(attachment.plan, right, JoinKind.SEMI, test)
     elif expr.op == "eq" and len(operands) == 1 and not _reads(right, attachment.plan):
-        joined = Join(attachment.plan, right, "anti", test, null_aware=True)
+        joined = Join(attachment.plan, right, JoinKind.ANTI, test, null_aware=True)
     else:
-        joined = join(attachment.plan, right, "anti", not_false(test))
+        joined = join(attachment.plan, right, JoinKind.ANTI, not_false(test))
     return joined
 
 
@@ -276,7 +276,7 @@ def unnested(node: Join) -> Logical:
         return inlined
     parts = list(conjuncts(node.condition))
     bound = flatten(node.right, outer)
-    keeps_default = not (parts or bound.pending or node.kind in ("semi", "anti", "mark"))
+    keeps_default = not (parts or bound.pending or node.kind.is_membership)
     if bound.default is not None and keeps_default:
         belongs = [bound.belongs(c, ColumnRef(c)) for c in bound.where]
         default = {c: bound.default[c] for c in node.right.columns}
@@ -286,8 +286,8 @@ def unnested(node: Join) -> Logical:
     parts += bound.pending
     kind = node.kind
     own = set(bound.where.values())
-    if kind == "single" and any(key <= own for key in unique_keys(bound.plan)):
-        kind = "left"
+    if kind is JoinKind.SINGLE and any(key <= own for key in unique_keys(bound.plan)):
+        kind = JoinKind.LEFT
     condition = conjunction(parts) if parts else None
     joined = dataclasses.replace(node, right=bound.plan, kind=kind, condition=condition)
     return narrow(joined, node.columns)
@@ -297,7 +297,7 @@ def _inlined(node: Join) -> Logical | None:
     """Join(L, Project(e, one row)) -> Project(L, e): a lateral SELECT without a FROM."""
     match node:
         case Join(
-            kind="inner" | "left" | "single",
+            kind=JoinKind.INNER | JoinKind.LEFT | JoinKind.SINGLE,
             condition=None,
             right=Project(input=Values(made=(), rows=((),)), items=items),
         ):

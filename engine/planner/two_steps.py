@@ -22,7 +22,6 @@ from .groups import decides, has_no_numbers, inner_joins, probe_keys, tells_apar
 from .probe_order import domain
 
 DISTINCT_GROUPS = 1 << 16  # that a kernel counts apart for each distinct value of an argument
-HIDING = ("semi", "anti", "mark")  # joins whose right side's columns end there
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,5 +125,9 @@ def _has(node: Physical, column: Column) -> bool:
     """Whether a column is there, passed on or not; what a semi join looks up is not."""
     if column in node.columns:
         return True
-    seen = node.children[:1] if getattr(node, "kind", "") in HIDING else node.children
+    seen = (
+        node.children[:1]
+        if isinstance(node, HashJoin | NestedLoopJoin) and node.kind.is_membership
+        else node.children
+    )
     return any(_has(child, column) for child in seen)

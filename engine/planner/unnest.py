@@ -27,6 +27,7 @@ from ..plan.expr import (
     conjuncts,
     new_column,
 )
+from ..plan.join_kinds import JoinKind
 from ..plan.logical import (
     Distinct,
     Filter,
@@ -102,10 +103,10 @@ def _source(plan: Logical, columns: frozenset[Column]) -> Logical:
             inner = _source(x, columns)
             own = [p for p in conjuncts(predicate) if reads_only(p, inner.columns)]
             return Filter(inner, conjunction(own)) if own else inner
-        case Join(left=left, right=right, kind=kind) if kind not in ("right", "full"):
+        case Join(left=left, right=right, kind=kind) if not kind.keeps_right:
             if columns <= frozenset(left.columns):
                 return _source(left, columns)
-            if kind == "inner" and columns <= frozenset(right.columns):
+            if kind is JoinKind.INNER and columns <= frozenset(right.columns):
                 return _source(right, columns)
         case Project(input=x) | Sort(input=x) if columns <= frozenset(x.columns):
             return _source(x, columns)
@@ -124,7 +125,7 @@ def bind(bound: Bound, outer: Outer, columns: Iterable[Column] = ()) -> Bound:
     refs: dict[Column, Expr] = {c: ColumnRef(n) for c, n in names.items()}
     parts = [bound.belongs(c, refs[c]) for c in bound.where]
     parts += [replace_columns(p, refs) for p in bound.pending]
-    joined = Join(bound.plan, domain, "inner", conjunction(parts) if parts else None)
+    joined = Join(bound.plan, domain, JoinKind.INNER, conjunction(parts) if parts else None)
     return Bound(joined, names, bound.strict, (), bound.default)
 
 
@@ -148,13 +149,13 @@ def with_defaults(
 ) -> Logical:
     """Return a left join that gives rows without a match the values of `default` instead of NULLs."""
     if all(isinstance(e, Literal) and e.value is None for e in default.values()):
-        joined: Logical = Join(left, right, "left", condition)
+        joined: Logical = Join(left, right, JoinKind.LEFT, condition)
         return Project(joined, pass_on((*left.columns, *default)))
     right, inner = fresh(right)  # the projection on top makes the columns under their ids
     refs: dict[Column, Expr] = {c: ColumnRef(n) for c, n in inner.items()}
     matched = new_column("matched", BOOLEAN)
     marked = Project(right, (*pass_on(right.columns), (matched, TRUE)))
-    joined = Join(left, marked, "left", replace_columns(condition, refs))
+    joined = Join(left, marked, JoinKind.LEFT, replace_columns(condition, refs))
     missing = Call("is_null", (ColumnRef(matched),), BOOLEAN)
     chosen = tuple((c, Case((missing,), (e,), refs[c], c.type)) for c, e in default.items())
     return Project(joined, (*pass_on(left.columns), *chosen))

@@ -14,6 +14,7 @@ from fuseline.codegen.stages import Limits, Stages, stages
 from fuseline.codegen.steps import Program
 from fuseline.codegen.values import Input, NotFusable
 from fuseline.plan.expr import AggregateCall, Call, Column, ColumnRef, Expr, Literal, new_column
+from fuseline.plan.join_kinds import JoinKind
 from fuseline.plan.physical import (
     ComputeColumns,
     FilterRows,
@@ -134,14 +135,14 @@ def where(below: Physical, name: str, *args: Any) -> FilterRows:
     return FilterRows(below, call(name, *given))
 
 
-def join(left: Physical, right: Physical, on: str, kind: Any = "inner", **details: Any) -> HashJoin:
+def join(left: Physical, right: Physical, on: str, kind: str = "inner", **details: Any) -> HashJoin:
     """Join on "x = y, ..."."""
     pairs = [pair.split(" = ") for pair in on.split(", ")]
     mark = new_column("mark", BOOLEAN) if kind == "mark" else None
     return HashJoin(
         left,
         right,
-        kind,
+        JoinKind(kind),
         tuple(column(left, a) for a, _ in pairs),
         tuple(column(right, b) for _, b in pairs),
         details.pop("null_equal", (False,) * len(pairs)),

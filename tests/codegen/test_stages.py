@@ -9,6 +9,7 @@ from fuseline.codegen.loop import Each, Guard, Let, Search
 from fuseline.codegen.stages import Limits
 from fuseline.codegen.targets.listing import listing
 from fuseline.plan.expr import Call, Case, ColumnRef, Literal
+from fuseline.plan.join_kinds import JoinKind
 from fuseline.plan.physical import FilterRows, HashAggregate, NestedLoopJoin
 from fuseline.plan.types import BIGINT, BOOLEAN
 from tests.codegen.bodies import (
@@ -299,11 +300,11 @@ def test_a_table_read_twice_has_two_sets_of_columns(shop: Shop) -> None:
 def test_one_stored_row_is_read_at_0(shop: Shop) -> None:
     total = shop.stored(0, 1, most=(0, 9))
     above = call("gt", column(shop.line, "l_price"), column(total, "most"))
-    main = made(grouped(NestedLoopJoin(shop.line, total, "inner", above), "l_who"), shop).main
+    body = grouped(NestedLoopJoin(shop.line, total, JoinKind.INNER, above), "l_who")
+    main = made(body, shop).main
     assert names(main) == ["stored0.most"]
     assert "Guard" not in kinds(main)
     shop.rows_of["stored0"] = 2
-    body = grouped(NestedLoopJoin(shop.line, total, "inner", above), "l_who")
     assert refusal(body, shop) == "a join without equal keys"
 
 

@@ -14,6 +14,7 @@ from fuseline.errors import ConversionError
 from fuseline.plan import infer
 from fuseline.plan import physical as p
 from fuseline.plan.expr import ColumnRef, Expr, Literal, new_column
+from fuseline.plan.join_kinds import JoinKind
 from fuseline.plan.types import BIGINT, INTEGER, VARCHAR
 from fuseline.storage.parquet import ParquetTable
 
@@ -176,7 +177,7 @@ def test_joins(kind: Any, same: bool) -> None:
         key = made[0]
     else:
         right, (key, _, _) = child(seed=5, rows=20)
-    assert_same(p.HashJoin(left, right, kind, (s,), (key,), (False,)))
+    assert_same(p.HashJoin(left, right, JoinKind(kind), (s,), (key,), (False,)))
 
 
 def test_files(tmp_path: Path) -> None:

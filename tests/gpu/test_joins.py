@@ -11,13 +11,14 @@ import pytest
 from fuseline.errors import ExecutionError
 from fuseline.plan import physical as p
 from fuseline.plan.expr import Call, ColumnRef, Expr, new_column
+from fuseline.plan.join_kinds import JoinKind
 from fuseline.plan.types import BOOLEAN
 
 from .plans import assert_same, both_raise, column, scan, scan_of
 
 pytestmark = pytest.mark.gpu
 
-KINDS = ("inner", "left", "right", "full", "semi", "anti", "mark")
+KINDS = tuple(kind for kind in JoinKind if kind is not JoinKind.SINGLE)
 SIZES = ((40, 30), (0, 5), (5, 0), (0, 0), (1, 200), (200, 1))
 
 
@@ -31,7 +32,7 @@ def sides(seed: int, sizes: tuple[int, int], *kinds: str, **options: Any) -> tup
     return made[0], made[1]
 
 
-def joined(kind: str, left: Any, right: Any, width: int, **options: Any) -> p.HashJoin:
+def joined(kind: JoinKind, left: Any, right: Any, width: int, **options: Any) -> p.HashJoin:
     options.setdefault("null_equal", (False,) * width)
     return p.HashJoin(
         left=left,
@@ -39,7 +40,7 @@ def joined(kind: str, left: Any, right: Any, width: int, **options: Any) -> p.Ha
         kind=kind,  # type: ignore[arg-type]
         left_keys=left.columns[:width],
         right_keys=right.columns[:width],
-        mark=new_column("mark", BOOLEAN) if kind == "mark" else None,
+        mark=new_column("mark", BOOLEAN) if kind is JoinKind.MARK else None,
         **options,
     )
 
@@ -50,7 +51,7 @@ def below(left: Any, right: Any) -> Expr:
 
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 @pytest.mark.parametrize("kind", KINDS)
-def test_kinds(kind: str, sizes: tuple[int, int]) -> None:
+def test_kinds(kind: JoinKind, sizes: tuple[int, int]) -> None:
     left, right = sides(1, sizes, "bigint")
     assert_same(joined(kind, left, right, 1))
 
@@ -59,8 +60,8 @@ KEYS = ("boolean", "tinyint", "integer", "ubigint", "double", "float", "decimal"
 
 
 @pytest.mark.parametrize("key", [*KEYS, "timestamp", "varchar"])
-@pytest.mark.parametrize("kind", ["inner", "anti"])
-def test_key_types(kind: str, key: str) -> None:
+@pytest.mark.parametrize("kind", [JoinKind.INNER, JoinKind.ANTI])
+def test_key_types(kind: JoinKind, key: str) -> None:
     rng = np.random.default_rng(2)
     common = [column("l0", key), column("r0", key)]
     pool = scan(rng, 60, [common[0]])
@@ -77,22 +78,24 @@ def test_key_types(kind: str, key: str) -> None:
 @pytest.mark.parametrize("null_equal", [(True, True), (True, False), (False, True)], ids=str)
 @pytest.mark.parametrize("keys", [("integer", "varchar"), ("double", "date")], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
-def test_null_equal_keys(kind: str, keys: tuple[str, str], null_equal: tuple[bool, bool]) -> None:
+def test_null_equal_keys(
+    kind: JoinKind, keys: tuple[str, str], null_equal: tuple[bool, bool]
+) -> None:
     left, right = sides(3, (50, 40), *keys, values=3, nulls=0.4)
     assert_same(joined(kind, left, right, 2, null_equal=null_equal))
 
 
 @pytest.mark.parametrize("sizes", [(60, 50), (3, 300), (0, 9), (9, 0)], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
-def test_residual(kind: str, sizes: tuple[int, int]) -> None:
+def test_residual(kind: JoinKind, sizes: tuple[int, int]) -> None:
     left, right = sides(4, sizes, "integer")
     assert_same(joined(kind, left, right, 1, residual=below(left, right)))
 
 
 @pytest.mark.parametrize("nulls", [0.0, 0.3])
 @pytest.mark.parametrize("sizes", [(40, 12), (9, 0), (0, 9), (4, 400)], ids=str)
-@pytest.mark.parametrize("kind", ["anti", "mark"])
-def test_null_aware(kind: str, sizes: tuple[int, int], nulls: float) -> None:
+@pytest.mark.parametrize("kind", [JoinKind.ANTI, JoinKind.MARK])
+def test_null_aware(kind: JoinKind, sizes: tuple[int, int], nulls: float) -> None:
     left, right = sides(5, sizes, "integer", nulls=nulls, values=20)
     assert_same(joined(kind, left, right, 1, null_aware=True))
 
@@ -100,7 +103,7 @@ def test_null_aware(kind: str, sizes: tuple[int, int], nulls: float) -> None:
 def test_null_aware_with_null_on_one_side() -> None:
     left, _ = sides(6, (40, 0), "integer", nulls=0.3)
     _, right = sides(6, (0, 12), "integer", nulls=0.0, values=3)
-    for kind in ("anti", "mark"):
+    for kind in (JoinKind.ANTI, JoinKind.MARK):
         assert_same(joined(kind, left, right, 1, null_aware=True))
         swapped = joined(kind, right, left, 1, null_aware=True)
         assert_same(swapped)
@@ -118,7 +121,7 @@ def test_single_without_second_match(sizes: tuple[int, int]) -> None:
         },
         keys,
     )
-    assert_same(joined("single", left, unique, 1))
+    assert_same(joined(JoinKind.SINGLE, left, unique, 1))
 
 
 @pytest.mark.parametrize("sizes", [(50, 50), (3, 300)], ids=str)
@@ -128,42 +131,42 @@ def test_single_with_second_match_raises(sizes: tuple[int, int]) -> None:
     ones = right.table.data.column(1).combine_chunks().slice(0, 1)
     repeated = {"r0": pa.concat_arrays([first] * 9), "r_value": pa.concat_arrays([ones] * 9)}
     same = scan_of(repeated, list(right.columns))
-    both_raise(joined("single", left, same, 1), ExecutionError)
+    both_raise(joined(JoinKind.SINGLE, left, same, 1), ExecutionError)
 
 
 def test_keep_leaves_out_columns() -> None:
     left, right = sides(9, (40, 30), "varchar")
     kept = (right.columns[-1], left.columns[-1])
-    assert_same(joined("full", left, right, 1, keep=kept))
-    assert_same(joined("semi", left, right, 1, keep=left.columns[-1:]))
-    assert_same(joined("inner", left, right, 1, keep=()))
+    assert_same(joined(JoinKind.FULL, left, right, 1, keep=kept))
+    assert_same(joined(JoinKind.SEMI, left, right, 1, keep=left.columns[-1:]))
+    assert_same(joined(JoinKind.INNER, left, right, 1, keep=()))
 
 
-NESTED = (*KINDS, "single")
+NESTED = (*KINDS, JoinKind.SINGLE)
 
 
 @pytest.mark.parametrize("sizes", [*SIZES, (300, 40)], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
-def test_nested_loop(kind: str, sizes: tuple[int, int]) -> None:
+def test_nested_loop(kind: JoinKind, sizes: tuple[int, int]) -> None:
     left, right = sides(10, sizes, "varchar", values=30)
-    mark = new_column("mark", BOOLEAN) if kind == "mark" else None
+    mark = new_column("mark", BOOLEAN) if kind is JoinKind.MARK else None
     assert_same(p.NestedLoopJoin(left, right, kind, below(left, right), mark))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("sizes", [(7, 5), (0, 5), (5, 0), (6, 1), (1, 6), (1, 1)], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
-def test_cross_product(kind: str, sizes: tuple[int, int]) -> None:
+def test_cross_product(kind: JoinKind, sizes: tuple[int, int]) -> None:
     left, right = sides(11, sizes, "varchar", "date", "wide")
-    mark = new_column("mark", BOOLEAN) if kind == "mark" else None
+    mark = new_column("mark", BOOLEAN) if kind is JoinKind.MARK else None
     assert_same(p.NestedLoopJoin(left, right, kind, None, mark))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("rows", [0, 1])
 def test_single_cross_product(rows: int) -> None:
     left, right = sides(12, (9, rows), "varchar")
-    assert_same(p.NestedLoopJoin(left, right, "single"))
+    assert_same(p.NestedLoopJoin(left, right, JoinKind.SINGLE))
 
 
 def test_single_cross_product_with_two_rows_raises() -> None:
     left, right = sides(13, (9, 2), "varchar")
-    both_raise(p.NestedLoopJoin(left, right, "single"), ExecutionError)
+    both_raise(p.NestedLoopJoin(left, right, JoinKind.SINGLE), ExecutionError)

@@ -21,6 +21,7 @@ from fuseline.plan.expr import (
     new_column,
 )
 from fuseline.plan.functions import AGGREGATE, SCALAR
+from fuseline.plan.join_kinds import JoinKind
 from fuseline.plan.types import (
     BIGINT,
     DATE,
@@ -155,7 +156,7 @@ def test_aggregates() -> None:
 def test_residuals_are_looked_at() -> None:
     left, right = new_column("l", VARCHAR), new_column("r", VARCHAR)
     condition = infer.call("like", [ColumnRef(left), ColumnRef(right)])
-    node = p.NestedLoopJoin(one_row(left), one_row(right), "inner", condition)
+    node = p.NestedLoopJoin(one_row(left), one_row(right), JoinKind.INNER, condition)
     assert "like()" in str(gpu.unsupported(node))
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from fuseline.errors import ExecutionError
 from fuseline.plan import physical as p
 from fuseline.plan.expr import Call, ColumnRef, Expr, new_column
+from fuseline.plan.join_kinds import JoinKind
 from fuseline.plan.types import BOOLEAN
 from tests.operators.relations import (
     Relation,
@@ -23,7 +24,7 @@ from tests.operators.relations import (
     run,
 )
 
-KINDS = ["inner", "left", "right", "full", "semi", "anti", "mark"]
+KINDS = [kind for kind in JoinKind if kind is not JoinKind.SINGLE]
 SIDES = ["left", "right"]
 NAN = float("nan")
 
@@ -61,9 +62,9 @@ def pairs_of_relations(draw: st.DrawFn, types: list[str]) -> tuple[Relation, Rel
     return side(), side()
 
 
-def hash_join(left: Relation, right: Relation, kind: str, **options: Any) -> p.HashJoin:
+def hash_join(left: Relation, right: Relation, kind: JoinKind, **options: Any) -> p.HashJoin:
     keys = [c.name for c in left.columns if c.name.startswith("k")]
-    mark = new_column("mark", BOOLEAN) if kind == "mark" else None
+    mark = new_column("mark", BOOLEAN) if kind is JoinKind.MARK else None
     kept = (left["id"], *_seen_of_right(right, kind, mark))
     return p.HashJoin(
         left=left.scan,
@@ -78,16 +79,16 @@ def hash_join(left: Relation, right: Relation, kind: str, **options: Any) -> p.H
     )
 
 
-def _seen_of_right(right: Relation, kind: str, mark: Any) -> tuple[Any, ...]:
-    if kind in ("semi", "anti"):
+def _seen_of_right(right: Relation, kind: JoinKind, mark: Any) -> tuple[Any, ...]:
+    if kind.is_filter:
         return ()
-    return (mark,) if kind == "mark" else (right["id"], right["v"])
+    return (mark,) if kind is JoinKind.MARK else (right["id"], right["v"])
 
 
-def sql(kind: str, condition: str) -> str:
-    if kind == "mark":
+def sql(kind: JoinKind, condition: str) -> str:
+    if kind is JoinKind.MARK:
         return f"select id, exists(select 1 from r where {condition}) from l"
-    columns = "l.id" if kind in ("semi", "anti") else "l.id, r.id, r.v"
+    columns = "l.id" if kind.is_filter else "l.id, r.id, r.v"
     return f"select {columns} from l {kind} join r on {condition}"
 
 
@@ -136,7 +137,7 @@ def test_residual(backend: str, data: st.DataObject) -> None:
 def test_nested_loop(backend: str, data: st.DataObject) -> None:
     left, right = data.draw(pairs_of_relations([]))
     kind = data.draw(st.sampled_from(KINDS))
-    mark = new_column("mark", BOOLEAN) if kind == "mark" else None
+    mark = new_column("mark", BOOLEAN) if kind is JoinKind.MARK else None
     node = p.NestedLoopJoin(
         left=left.scan,
         right=right.scan,
@@ -150,10 +151,10 @@ def test_nested_loop(backend: str, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rows", [0, 1, 2])
-def test_cross_product(backend: str, kind: str, rows: int) -> None:
+def test_cross_product(backend: str, kind: JoinKind, rows: int) -> None:
     left, right = relation({"id": [1, 2]}), relation({"id": [5, 6][:rows], "v": [7, 8][:rows]})
     right = relation(right.data.cast(pa.schema([("id", pa.int64()), ("v", pa.int64())])))
-    mark = new_column("mark", BOOLEAN) if kind == "mark" else None
+    mark = new_column("mark", BOOLEAN) if kind is JoinKind.MARK else None
     node = p.NestedLoopJoin(
         left=left.scan,
         right=right.scan,
@@ -170,11 +171,11 @@ def test_cross_product(backend: str, kind: str, rows: int) -> None:
 def test_not_in(backend: str, key: str, data: st.DataObject) -> None:
     left, right = data.draw(pairs_of_relations([key]))
     build = data.draw(st.sampled_from(SIDES))
-    anti = hash_join(left, right, "anti", build=build, null_aware=True)
+    anti = hash_join(left, right, JoinKind.ANTI, build=build, null_aware=True)
     assert_same(
         backend, anti, "select id from l where k0 not in (select k0 from r)", l=left, r=right
     )
-    mark = hash_join(left, right, "mark", build=build, null_aware=True)
+    mark = hash_join(left, right, JoinKind.MARK, build=build, null_aware=True)
     assert_same(backend, mark, "select id, k0 in (select k0 from r) from l", l=left, r=right)
 
 
@@ -182,8 +183,8 @@ def test_not_in(backend: str, key: str, data: st.DataObject) -> None:
 def test_single_gives_null_without_a_match(backend: str, build: str) -> None:
     left = relation({"id": [1, 2, 3], "k0": [10, 20, None]})
     right = relation({"id": [7, 8], "k0": [10, None], "v": [1, 2]})
-    node = hash_join(left, right, "single", build=build)
-    assert_same(backend, node, sql("left", on(1)), l=left, r=right)
+    node = hash_join(left, right, JoinKind.SINGLE, build=build)
+    assert_same(backend, node, sql(JoinKind.LEFT, on(1)), l=left, r=right)
 
 
 @pytest.mark.parametrize("build", SIDES)
@@ -191,18 +192,20 @@ def test_single_refuses_a_second_match(backend: str, build: str) -> None:
     left = relation({"id": [1, 2], "k0": [10, 20]})
     right = relation({"id": [7, 8], "k0": [20, 20], "v": [1, 2]})
     with pytest.raises(ExecutionError, match="More than one row"):
-        run(backend, hash_join(left, right, "single", build=build), left, right)
+        run(backend, hash_join(left, right, JoinKind.SINGLE, build=build), left, right)
 
 
 def test_single_allows_duplicates_that_nothing_asks_for(backend: str) -> None:
     left = relation({"id": [1], "k0": [10]})
     right = relation({"id": [7, 8, 9], "k0": [20, 20, 10], "v": [1, 2, 3]})
-    assert_same(backend, hash_join(left, right, "single"), sql("left", on(1)), l=left, r=right)
+    assert_same(
+        backend, hash_join(left, right, JoinKind.SINGLE), sql(JoinKind.LEFT, on(1)), l=left, r=right
+    )
 
 
 def test_single_cross_product_refuses_two_rows(backend: str) -> None:
     left, right = relation({"id": [1]}), relation({"id": [7, 8]})
-    node = p.NestedLoopJoin(left=left.scan, right=right.scan, kind="single")
+    node = p.NestedLoopJoin(left=left.scan, right=right.scan, kind=JoinKind.SINGLE)
     with pytest.raises(ExecutionError, match="More than one row"):
         run(backend, node, left, right)
 
@@ -210,7 +213,9 @@ def test_single_cross_product_refuses_two_rows(backend: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("build", SIDES)
 @pytest.mark.parametrize("spread", [1, 1_000_003])
-def test_many_duplicates_and_sparse_keys(backend: str, kind: str, build: str, spread: int) -> None:
+def test_many_duplicates_and_sparse_keys(
+    backend: str, kind: JoinKind, build: str, spread: int
+) -> None:
     rows = 3000
     left = relation({"id": range(rows), "k0": [i * 7919 % 500 * spread for i in range(rows)]})
     right = relation(
@@ -228,7 +233,7 @@ def test_many_duplicates_and_sparse_keys(backend: str, kind: str, build: str, sp
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("build", SIDES)
 @pytest.mark.parametrize("duplicates", [1, 3])
-def test_more_rows_than_a_chunk(backend: str, kind: str, build: str, duplicates: int) -> None:
+def test_more_rows_than_a_chunk(backend: str, kind: JoinKind, build: str, duplicates: int) -> None:
     rows = 140_000
     keys = pa.array([i * 7919 % rows // duplicates for i in range(rows)], pa.int64())
     left = relation({"id": range(rows), "k0": keys})
@@ -247,7 +252,7 @@ def test_candidate_pairs_are_tried_in_blocks(backend: str) -> None:
     rows = 2000  # 4 million candidate pairs, of which few remain
     left = relation({"id": range(rows), "k0": [1] * rows, "v": range(rows)})
     right = relation({"id": range(rows), "k0": [1] * rows, "v": [rows - 3] * rows})
-    node = hash_join(left, right, "inner", residual=less(right, left))
+    node = hash_join(left, right, JoinKind.INNER, residual=less(right, left))
     result = run(backend, node, left, right)
     assert result.num_rows == 2 * rows
     assert set(result["c0"].to_pylist()) == {rows - 2, rows - 1}
@@ -258,7 +263,7 @@ def test_keep_none_passes_all_columns(backend: str) -> None:
     node = p.HashJoin(
         left=left.scan,
         right=right.scan,
-        kind="full",
+        kind=JoinKind.FULL,
         left_keys=(left["a"],),
         right_keys=(right["b"],),
         null_equal=(False,),

@@ -21,6 +21,7 @@ from fuseline.plan.expr import (
     SortKey,
     new_column,
 )
+from fuseline.plan.join_kinds import JoinKind
 from fuseline.plan.logical import Join, Limit, Range
 from fuseline.plan.physical import ConcatRows, LimitRows, Order, Physical, RangeScan, SortRows
 from fuseline.plan.text import describe, expression, tree
@@ -92,7 +93,7 @@ def numbers(name: str = "i") -> Range:
 
 
 def test_columns_are_numbered_only_where_two_share_a_name() -> None:
-    plan = Join(numbers(), Join(numbers(), numbers("k"), "inner"), "inner")
+    plan = Join(numbers(), Join(numbers(), numbers("k"), JoinKind.INNER), JoinKind.INNER)
     assert tree(plan) == (
         "Join inner\n"
         "  Range  i#1 from 0 to 10\n"

@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from fuseline.plan.expr import Call, ColumnRef, Literal, new_column
+from fuseline.plan.join_kinds import JoinKind
 from fuseline.plan.logical import Filter, Join, Logical, Project, Scan
 from fuseline.plan.physical import MemoryScan
 from fuseline.plan.types import BIGINT, BOOLEAN, INTEGER, VARCHAR
@@ -31,7 +32,7 @@ def test_a_column_that_nothing_makes() -> None:
 
 
 def test_an_id_that_is_made_twice() -> None:
-    refused(Join(SCAN, SCAN, "inner"), "made twice")
+    refused(Join(SCAN, SCAN, JoinKind.INNER), "made twice")
 
 
 def test_a_comparison_of_two_types() -> None:
@@ -52,7 +53,7 @@ def test_a_column_of_another_type_than_its_expression() -> None:
 def test_a_null_aware_join_without_one_equality() -> None:
     other = Scan(TABLES[0], (OTHER,), ("a",))
     condition = Call("lt", (ColumnRef(A), ColumnRef(OTHER)), BOOLEAN)
-    refused(Join(SCAN, other, "anti", condition, null_aware=True), "one equality")
+    refused(Join(SCAN, other, JoinKind.ANTI, condition, null_aware=True), "one equality")
 
 
 def test_a_subquery_after_decorrelation() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...plan.concealed import concealed_name
 from ...plan.expr import Call, Column, ColumnRef, Expr, columns_of, conjunction
+from ...plan.join_kinds import JoinKind
 from ...plan.physical import (
     HashJoin,
     MemoryScan,
@@ -38,7 +39,6 @@ from ..values import Element, Multiplied, NotFusable, Value
 from .join_keys import Domains, TooWide, domains, key_number
 from .probes import insert, number_machine
 
-MEMBERSHIP = ("semi", "anti", "mark")
 ONE = Number(1, Machine.I64)
 
 
@@ -107,8 +107,8 @@ class Builds:
             return parted, self._side(parted, payload(parted, wanted), counts)
 
     def _side(self, node: HashJoin, wanted: frozenset[Column], counts: bool) -> Side:
-        member = node.kind in MEMBERSHIP
-        by_row = bool(wanted) or node.residual is not None or node.kind == "single"
+        member = node.kind.is_membership
+        by_row = bool(wanted) or node.residual is not None or node.kind is JoinKind.SINGLE
         kind = ("member" if member else node.kind) if by_row else None
         keys, counts = build_keys(node), counts and not member
         key = Wanted(id(build_side(node)), keys, node.null_equal, kind, wanted, counts)
@@ -125,7 +125,7 @@ class Builds:
 
         build, keys = build_side(node), build_keys(node)
         wanted = read | frozenset(keys)
-        counts = counts and node.kind not in MEMBERSHIP
+        counts = counts and not node.kind.is_membership
         by_row = bool(read) or node.residual is not None
         kernel = Kernel(self.source)
         once = build if counts or by_row else None
@@ -154,10 +154,12 @@ class Builds:
         probes = self.source.rows(leaf_of(probe_side(node)))
         name = free_name(leaf_name(leaf_of(build_side(node))), self.names)
         self.names.add(name)
-        rows_matter = node.kind not in MEMBERSHIP and (counts or by_row or node.kind == "single")
+        rows_matter = not node.kind.is_membership and (
+            counts or by_row or node.kind is JoinKind.SINGLE
+        )
         unique = rows_matter and keys.size >= rows and not self.source.repeated(number)
         once = ordered is not None or unique
-        if node.kind == "single" and not once:
+        if node.kind is JoinKind.SINGLE and not once:
             raise NotFusable("several rows of a scalar subquery may have one key")
         if by_row or (rows_matter and not once):
             form = Form.HASHED if keys.raw else row_form(keys.size, rows)
@@ -266,7 +268,7 @@ def expected(node: HashJoin, rows: int) -> tuple[float, float]:
     built, probes = build_side(node).estimate, probe_side(node).estimate
     few = rows if built is None else min(built, rows)
     found = few / max(rows, 1)
-    if node.kind in ("inner", "semi") and node.estimate is not None and probes:
+    if node.kind in (JoinKind.INNER, JoinKind.SEMI) and node.estimate is not None and probes:
         found = min(found, node.estimate / probes)
     return few, found
 
@@ -289,7 +291,7 @@ def equal_keys(node: HashJoin) -> dict[Column, Column]:
 
     Equal doubles may differ: 0.0 and -0.0.
     """
-    if node.kind != "inner":
+    if node.kind is not JoinKind.INNER:
         return {}
     pairs = zip(build_keys(node), probe_keys(node), strict=True)
     return {built: probed for built, probed in pairs if not built.type.is_float}

@@ -12,6 +12,7 @@ from math import prod
 
 from ...plan.concealed import concealed, concealed_name
 from ...plan.expr import Case, Column, ColumnRef, Expr, Literal, columns_of, new_column
+from ...plan.join_kinds import JoinKind
 from ...plan.physical import (
     ComputeColumns,
     FilterRows,
@@ -26,11 +27,10 @@ from ..kernel import ROW, Kernel, Reading, Scope, over
 from ..loop import Apply, Guard, Let, Machine, Name, Number, Select, Term, true_and
 from ..names import free_name
 from ..values import NotFusable, Value
-from .builds import MEMBERSHIP, Builds, equal_keys, leaf_name, needed, payload, probe_keys
+from .builds import Builds, equal_keys, leaf_name, needed, payload, probe_keys
 from .joins import Joining, share
 from .neighbours import neighbours
 
-KINDS = ("inner", "left", "single", *MEMBERSHIP)
 Columns = frozenset[Column]
 
 
@@ -123,32 +123,32 @@ class Chain:
     # Joins
 
     def _join(self, node: HashJoin, wanted: Columns) -> Scope:
-        if node.kind not in KINDS:
+        if not node.kind.is_divisible:
             raise NotFusable(f"a {node.kind} join keeps rows of its build side without a match")
         probe = probe_side(node)
         read = needed(node, wanted) | frozenset(probe_keys(node))
         scope = self.walk(probe, read & set(probe.columns))
-        if node.kind in ("semi", "anti") and self.given is not None:
+        if node.kind.is_filter and self.given is not None:
             return scope
         probing: Joining | None = neighbours(self, node, scope, wanted)
         if probing is None:
             node, side = self.builds.join(node, wanted, self.counts)
             probing = Joining(self, node, side, scope, bool(payload(node, wanted)))
         equal = {built: scope[probed] for built, probed in equal_keys(node).items()}
-        if node.kind in MEMBERSHIP:
+        if node.kind.is_membership:
             return scope | probing.membership()
-        return scope | (probing.inner(equal) if node.kind == "inner" else probing.outer())
+        return scope | (probing.inner(equal) if node.kind is JoinKind.INNER else probing.outer())
 
     def _cross(self, node: NestedLoopJoin, wanted: Columns) -> Scope:
         """A join with the only row of a relation."""
         read = wanted if node.condition is None else wanted | columns_of(node.condition)
         scope = self.walk(node.left, frozenset(read & set(node.left.columns)))
         leaf = _single_leaf(node.right)
-        if node.kind not in ("inner", "left", "single") or self.builds.source.rows(leaf) != 1:
+        if node.kind.is_membership or node.kind.keeps_right or self.builds.source.rows(leaf) != 1:
             raise NotFusable("a join without equal keys")
         kernel = self.kernel
         row = self.variable(f"{leaf_name(leaf)}_row", Machine.I32)
-        optional = node.kind != "inner" and node.condition is not None
+        optional = node.kind is not JoinKind.INNER and node.condition is not None
         # In the build side of an outer join that found no row there is no such row either
         outer = self.given if self.given is not None and self.given.optional else None
 

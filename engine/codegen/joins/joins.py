@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...plan.concealed import concealed
 from ...plan.expr import ColumnRef, Expr, columns_of, conjunction, new_column
+from ...plan.join_kinds import JoinKind
 from ...plan.node import walk
 from ...plan.physical import HashJoin, Physical, build_side, probe_side
 from ..expressions.translate import translate
@@ -28,7 +29,7 @@ from ..loop import (
     true_and,
 )
 from ..values import Multiplied, NotFusable, Value
-from .builds import MEMBERSHIP, Side, build_keys, leaf_of, probe_keys
+from .builds import Side, build_keys, leaf_of, probe_keys
 from .join_keys import KeyNumber, key_number
 from .probes import built_nulls, built_rows, first_row, member, next_row, number_machine
 
@@ -94,10 +95,10 @@ class Joining:
         reading = chain.kernel.read(
             leaf_of(build), self.row, optional=optional, keys=self.keys, unique=unique
         )
-        counts = chain.counts and self.node.kind not in MEMBERSHIP
+        counts = chain.counts and not self.node.kind.is_membership
         scope = chain.payload(reading, build, self.side.wanted, counts, self.untested)
         reading.stored_keys = tuple(scope[k] for k in build_keys(self.node))
-        reading.inner = self.node.kind == "inner"
+        reading.inner = self.node.kind is JoinKind.INNER
         return reading, scope
 
     # Kinds of joins
@@ -177,7 +178,7 @@ class Joining:
     def membership(self) -> Scope:
         """A semi, anti or mark join."""
         chain, kernel, node = self.chain, self.chain.kernel, self.node
-        if node.kind == "mark":
+        if node.kind is JoinKind.MARK:
             assert node.mark is not None
             alias = new_column(node.mark.name, node.mark.type)
             kernel.defer(alias, self._mark, self._decisive())
@@ -186,7 +187,7 @@ class Joining:
             return {}
         chain.guard()
         found, key = self._found()
-        if node.kind == "semi":
+        if node.kind is JoinKind.SEMI:
             kept = found
         elif node.null_aware:
             empty, nulls = self._emptiness()

@@ -19,14 +19,12 @@ from ..indexes import Form, Index
 from ..kernel import ROW, Reading, Scope
 from ..loop import Function, Let, Machine, Name, Term
 from ..values import Element
-from .builds import MEMBERSHIP, Side, build_keys, leaf_name, leaf_of, payload
+from .builds import Side, build_keys, leaf_name, leaf_of, payload
 from .join_keys import Domains, KeyNumber
 from .joins import Joining
 
 if TYPE_CHECKING:
     from .chains import Chain
-
-REPEATING = ("inner", "left")
 
 
 @dataclass
@@ -74,11 +72,11 @@ def neighbours(
     """Return a join that needs no index, or None: `wanted` are its columns that are read."""
     node = unreduced(node)
     read, residual = payload(node, wanted), node.residual
-    if node.kind in MEMBERSHIP:
+    if node.kind.is_membership:
         suits = residual is not None
     else:
         several = chain.counts or bool(read) or residual is not None
-        suits = node.kind in REPEATING and chain.once is None and several
+        suits = not node.kind.at_most_one and chain.once is None and several
     if chain.given is not None or not suits:
         return None
     column, kernel = self_key(node), chain.kernel

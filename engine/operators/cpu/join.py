@@ -10,6 +10,7 @@ import pyarrow as pa
 from ...errors import TWO_ROWS, ExecutionError
 from ...plan import physical as p
 from ...plan.expr import Column, Expr, columns_of
+from ...plan.join_kinds import JoinKind
 from ..context import Context
 from . import table as tables
 from .asking import ask_index, ask_pairs
@@ -38,7 +39,7 @@ def hash_join(node: p.HashJoin, inputs: tuple[Table, ...], context: Context) -> 
     else:
         right_codes, left_codes = join_codes(right_keys, left_keys, node.null_equal)
     context.check()
-    if node.kind in ("semi", "anti", "mark") and node.residual is None:
+    if node.kind.is_membership and node.residual is None:
         matched = members(left_codes, right_codes, context)
         unknown = _unknown(left_keys[0], right_keys[0], matched) if node.null_aware else None
         return _marked(node, left, matched, unknown)
@@ -53,7 +54,7 @@ def hash_join(node: p.HashJoin, inputs: tuple[Table, ...], context: Context) -> 
         oriented = blocks if node.build == "left" else map(_swapped, blocks)
         kept = _satisfying(node.residual, left, right, oriented, context)
         return _join_blocks(node, left, right, kept, context)
-    if index.unique and node.build == "right" and node.kind in ("left", "single"):
+    if index.unique and node.build == "right" and node.kind in (JoinKind.LEFT, JoinKind.SINGLE):
         return _joined(node, left, right, None, unique_matches(index, probe, context))
     found = match(index, probe, context)
     ask_pairs(node, left, right, found.count, context)
@@ -67,7 +68,7 @@ def nested_loop_join(node: p.NestedLoopJoin, inputs: tuple[Table, ...], context:
         blocks = cross_blocks(left.num_rows, right.num_rows, context.check)
         kept = _satisfying(node.condition, left, right, blocks, context)
         return _join_blocks(node, left, right, kept, context)
-    if node.kind in ("semi", "anti", "mark"):
+    if node.kind.is_membership:
         return _marked(node, left, np.full(left.num_rows, right.num_rows > 0), None)
     if right.num_rows == 1:
         return _joined(node, left, right, None, np.zeros(left.num_rows, np.int64))
@@ -97,7 +98,7 @@ def _join_blocks(
     node: JoinNode, left: Table, right: Table, blocks: Iterator[Pairs], context: Context
 ) -> Table:
     """Join on pairs that are known one block at a time."""
-    if node.kind not in ("semi", "anti", "mark"):
+    if not node.kind.is_membership:
         known: list[Pairs] = []
         count = 0
         for block in blocks:
@@ -114,14 +115,14 @@ def _join_blocks(
 def _finished(node: JoinNode, left: Table, right: Table, pairs: Pairs) -> Table:
     """Add to the matching pairs the rows that an outer join keeps without a match."""
     left_rows, right_rows = pairs
-    if node.kind == "single":
+    if node.kind is JoinKind.SINGLE:
         matches = np.bincount(left_rows, minlength=1)
         if int(matches.max()) > 1:
             raise ExecutionError(TWO_ROWS, node.span)
     lonely_left = lonely_right = np.zeros(0, np.int64)
-    if node.kind in ("left", "full", "single"):
+    if node.kind.nulls_right:
         lonely_left = _absent(left_rows, left.num_rows)
-    if node.kind in ("right", "full"):
+    if node.kind.keeps_right:
         lonely_right = _absent(right_rows, right.num_rows)
     if len(lonely_left) or len(lonely_right):
         left_rows = np.concatenate([left_rows, lonely_left, np.full(len(lonely_right), -1)])
@@ -155,13 +156,13 @@ def _is_all(rows: Indices, count: int) -> bool:
 
 def _marked(node: JoinNode, left: Table, matched: Mask, unknown: Mask | None) -> Table:
     """Filter the left rows by whether they matched (semi, anti) or add that as a column (mark)."""
-    if node.kind == "mark":
+    if node.kind is JoinKind.MARK:
         assert node.mark is not None
         known = None if unknown is None else ~unknown
         marks = {node.mark.id: from_numpy(matched, known, pa.bool_())}
         table = Table({**left.arrays, **marks}, left.num_rows)
         return Table({c.id: table[c] for c in node.columns}, left.num_rows)
-    if node.kind == "anti":
+    if node.kind is JoinKind.ANTI:
         matched = ~matched if unknown is None else ~(matched | unknown)
     return tables.filter(left, matched, node.columns)
 

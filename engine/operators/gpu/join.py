@@ -12,6 +12,7 @@ import pylibcudf as plc
 
 from ...errors import ExecutionError
 from ...plan import physical as p
+from ...plan.join_kinds import JoinKind
 from ..context import Context
 from . import table as tables
 from .columns import BOOL, as_key, constant, empty, scalar, select, without_nulls
@@ -62,25 +63,25 @@ def hash_join(node: p.HashJoin, inputs: tuple[Table, ...], context: Context) -> 
     if node.residual is not None:
         return finish(node, left, right, _residual_pairs(node, left, right, keys, context))
     match node.kind:
-        case "semi" | "anti":
+        case JoinKind.SEMI | JoinKind.ANTI:
             rows = filtered(keys, node.kind)
             return tables.gather(left, rows, node.columns)
-        case "mark":
-            return marked(node, left, in_a_pair(filtered(keys, "semi"), left.num_rows))
-        case "inner":
+        case JoinKind.MARK:
+            return marked(node, left, in_a_pair(filtered(keys, JoinKind.SEMI), left.num_rows))
+        case JoinKind.INNER:
             return joined(node, left, right, inner_pairs(keys))
-        case "full":
+        case JoinKind.FULL:
             return joined(node, left, right, _pairs(plc.join.full_join, keys))
-        case "right":
+        case JoinKind.RIGHT:
             pairs = outer_pairs(keys.swapped())
             if pairs is None:
                 return finish(node, left, right, inner_pairs(keys))
             return joined(node, left, right, Pairs(pairs.right, pairs.left))
-        case "left" | "single":
+        case JoinKind.LEFT | JoinKind.SINGLE:
             pairs = outer_pairs(keys)
             if pairs is None:
                 return finish(node, left, right, inner_pairs(keys))
-            if node.kind == "single":
+            if node.kind is JoinKind.SINGLE:
                 check_single(node, pairs.count, left.num_rows)
             return joined(node, left, right, pairs)
 
@@ -126,7 +127,7 @@ def outer_pairs(keys: Keys) -> Pairs | None:
     return _pairs(plc.join.left_join, keys)
 
 
-def filtered(keys: Keys, kind: str) -> plc.Column:
+def filtered(keys: Keys, kind: JoinKind) -> plc.Column:
     """Return the numbers of the left rows with (semi) or without (anti) a partner.
 
     libcudf hashes the right side.  When that is the larger one by far, only its rows that do have a partner are hashed:
@@ -136,7 +137,7 @@ def filtered(keys: Keys, kind: str) -> plc.Column:
     if right.num_rows() > LOPSIDED * keys.left.num_rows():
         partners = plc.join.left_semi_join(right, keys.left, keys.nulls)
         right = plc.copying.gather(right, partners, tables.DONT_CHECK)
-    if kind == "semi":
+    if kind is JoinKind.SEMI:
         return plc.join.left_semi_join(keys.left, right, keys.nulls)
     return plc.join.left_anti_join(keys.left, right, keys.nulls)
 
@@ -185,7 +186,7 @@ def _null_aware(node: p.HashJoin, left: Table, right: Table) -> Table:
     keys = Keys(plc.Table([as_key(left_key)]), plc.Table([as_key(right_key)]), UNEQUAL)
     if not left.num_rows or not right.num_rows:
         return marked(node, left, in_a_pair(no_pairs().left, left.num_rows))
-    found = in_a_pair(filtered(keys, "semi"), left.num_rows)
+    found = in_a_pair(filtered(keys, JoinKind.SEMI), left.num_rows)
     if right_key.null_count():
         known = found
     elif left_key.null_count():
@@ -204,7 +205,7 @@ def nested_loop_join(node: p.NestedLoopJoin, inputs: tuple[Table, ...], context:
         return _cross(node, left, right, context)
     if not left.num_rows or not right.num_rows:
         return finish(node, left, right, no_pairs())
-    if node.kind == "inner" and 1 in (left.num_rows, right.num_rows):
+    if node.kind is JoinKind.INNER and 1 in (left.num_rows, right.num_rows):
         both = _side_by_side(left, right)
         return tables.keep_rows(both, selection(condition, both), node.columns)
     blocks = all_pairs(left.num_rows, right.num_rows, PAIRS_A_BLOCK, context)
@@ -214,13 +215,13 @@ def nested_loop_join(node: p.NestedLoopJoin, inputs: tuple[Table, ...], context:
 
 def _cross(node: p.NestedLoopJoin, left: Table, right: Table, context: Context) -> Table:
     """A join without a condition: every pair matches."""
-    if node.kind in ("semi", "anti", "mark"):
+    if node.kind.is_membership:
         return marked(node, left, constant(right.num_rows > 0, BOOL, left.num_rows))
     count = left.num_rows * right.num_rows
     check_rows(count, "The cross product")
     if not count:
         return finish(node, left, right, no_pairs())
-    if node.kind == "single":
+    if node.kind is JoinKind.SINGLE:
         check_single(node, right.num_rows, 1)
     if 1 in (left.num_rows, right.num_rows):
         both = _side_by_side(left, right)

@@ -14,6 +14,7 @@ import pylibcudf as plc
 from ...errors import TWO_ROWS, ExecutionError
 from ...plan import physical as p
 from ...plan.expr import Expr, columns_of
+from ...plan.join_kinds import JoinKind
 from ..context import Context
 from . import table as tables
 from .columns import BOOL, INT32, constant, empty, negate, scalar, sequence
@@ -115,20 +116,20 @@ def _no_partner(count: int) -> plc.Column:
 def finish(node: Join, left: Table, right: Table, pairs: Pairs) -> Table:
     """Return the join's result from the pairs of rows that match."""
     match node.kind:
-        case "inner":
+        case JoinKind.INNER:
             return joined(node, left, right, pairs)
-        case "semi" | "anti" | "mark":
+        case JoinKind.SEMI | JoinKind.ANTI | JoinKind.MARK:
             return marked(node, left, in_a_pair(pairs.left, left.num_rows))
-        case "right":
+        case JoinKind.RIGHT:
             alone = unpaired(pairs.right, right.num_rows)
             return joined(node, left, right, add_right(pairs, alone))
-        case "left" | "single":
+        case JoinKind.LEFT | JoinKind.SINGLE:
             alone = unpaired(pairs.left, left.num_rows)
             result = add_left(pairs, alone)
-            if node.kind == "single":
+            if node.kind is JoinKind.SINGLE:
                 check_single(node, result.count, left.num_rows)
             return joined(node, left, right, result)
-        case "full":
+        case JoinKind.FULL:
             lone_right = unpaired(pairs.right, right.num_rows)
             result = add_left(pairs, unpaired(pairs.left, left.num_rows))
             return joined(node, left, right, add_right(result, lone_right))
@@ -144,17 +145,17 @@ def joined(node: Join, left: Table, right: Table, pairs: Pairs) -> Table:
     """Gather the columns that the join passes on."""
     left_columns = [c for c in node.columns if c.id in left.columns]
     right_columns = [c for c in node.columns if c.id in right.columns]
-    from_left = tables.gather(left, pairs.left, left_columns, node.kind in ("right", "full"))
-    outer = node.kind in ("left", "single", "full")
+    from_left = tables.gather(left, pairs.left, left_columns, node.kind.keeps_right)
+    outer = node.kind.nulls_right
     from_right = tables.gather(right, pairs.right, right_columns, outer)
     return Table(together(from_left.columns, from_right.columns), pairs.count)
 
 
 def marked(node: Join, left: Table, mark: plc.Column) -> Table:
     """Return the result of a semi, anti or mark join from a BOOL8 column: whether each left row has a match."""
-    if node.kind == "semi":
+    if node.kind is JoinKind.SEMI:
         return tables.keep_rows(left, mark, node.columns)
-    if node.kind == "anti":
+    if node.kind is JoinKind.ANTI:
         return tables.keep_rows(left, negate(mark), node.columns)
     assert node.mark is not None
     every = Table(together(left.columns, {node.mark.id: mark}), left.num_rows)

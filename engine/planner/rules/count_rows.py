@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...plan.expr import AggregateCall, Literal
+from ...plan.join_kinds import JoinKind
 from ...plan.logical import (
     Aggregate,
     CommonScan,
@@ -73,7 +74,7 @@ def _rows(node: Logical) -> int | None:
                 return None
             rows = max(0, rows - offset)
             return rows if count is None else min(rows, count)
-        case Join(left=left, right=right, kind="inner", condition=None):
+        case Join(left=left, right=right, kind=JoinKind.INNER, condition=None):
             return _both(left, right, lambda a, b: a * b)
         case SetOperation(left=left, right=right, kind="union", all=True):
             return _both(left, right, lambda a, b: a + b)

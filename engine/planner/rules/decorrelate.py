@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ...plan.copies import fresh
 from ...plan.expr import ColumnRef, Expr, Literal, conjunction, conjuncts, new_column
+from ...plan.join_kinds import JoinKind
 from ...plan.logical import (
     Aggregate,
     Distinct,
@@ -95,11 +96,11 @@ class _Decorrelation:
     def _join_condition(self, node: Join) -> Logical:
         """A subquery in ON belongs to the side that it reads, or else makes the right side depend on the left."""
         parts = list(conjuncts(node.condition))
-        if node.kind == "inner":
-            return self.visit_filter(Join(node.left, node.right, "inner"), parts)
-        if node.kind == "right":
+        if node.kind is JoinKind.INNER:
+            return self.visit_filter(Join(node.left, node.right, JoinKind.INNER), parts)
+        if node.kind is JoinKind.RIGHT:
             return self.visit(swapped(node))
-        if node.kind == "full":
+        if node.kind is JoinKind.FULL:
             return self.visit(_full_as_union(node))
         nested = [p for p in parts if has_subquery(p)]
         plain = [p for p in parts if not has_subquery(p)]
@@ -136,8 +137,8 @@ def _full_as_union(node: Join) -> Logical:
     left_join, alone = first[0], second[0]
     assert isinstance(left_join, Join)
     assert isinstance(alone, Join)
-    matched = dataclasses.replace(left_join, kind="left")
-    rest = Join(alone.right, alone.left, "anti", alone.condition)
+    matched = dataclasses.replace(left_join, kind=JoinKind.LEFT)
+    rest = Join(alone.right, alone.left, JoinKind.ANTI, alone.condition)
     items = tuple(
         (new_column(c.name, c.type), Literal(None, c.type))
         if c in node.left.columns

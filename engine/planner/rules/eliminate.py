@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from ...plan.expr import FALSE, Column, ColumnRef, Expr, Literal
+from ...plan.join_kinds import JoinKind
 from ...plan.logical import (
     Aggregate,
     Distinct,
@@ -108,11 +109,13 @@ def _makes_nothing(node: Logical) -> bool:
         case Filter() | Project() | Sort() | Distinct() | Limit():
             return _is_empty(node.children[0])
         case Join(left=left, right=right, kind=kind):
-            if kind == "full":
+            if kind is JoinKind.FULL:
                 return _is_empty(left) and _is_empty(right)
-            if kind in ("inner", "semi") and (_is_empty(right) or node.condition == FALSE):
+            if kind in (JoinKind.INNER, JoinKind.SEMI) and (
+                _is_empty(right) or node.condition == FALSE
+            ):
                 return True
-            return _is_empty(right) if kind == "right" else _is_empty(left)
+            return _is_empty(right) if kind is JoinKind.RIGHT else _is_empty(left)
     return False
 
 
@@ -136,14 +139,14 @@ def _any_number(node: Logical) -> Logical:
 def _eliminate_join(node: Join) -> Logical | None:
     left, right = node.left, node.right
     matchless = _is_empty(right) or node.condition == FALSE
-    if matchless and node.kind in ("left", "single", "anti", "mark"):
+    if matchless and node.kind in (JoinKind.LEFT, JoinKind.SINGLE, JoinKind.ANTI, JoinKind.MARK):
         return _without_matches(node)
-    if node.kind == "inner" and node.condition is None:
+    if node.kind is JoinKind.INNER and node.condition is None:
         if _is_unit(right):
             return left
         if _is_unit(left):
             return right
-    if node.kind in ("semi", "anti", "mark"):
+    if node.kind.is_membership:
         sides = [_unordered(left), _any_number(right)]
     else:
         sides = [_unordered(left), _unordered(right)]
@@ -158,9 +161,9 @@ def _is_unit(node: Logical) -> bool:
 def _without_matches(node: Join) -> Logical:
     passed = pass_on(node.left.columns)
     match node.kind:
-        case "anti":
+        case JoinKind.ANTI:
             return node.left
-        case "mark":
+        case JoinKind.MARK:
             assert node.mark is not None
             return Project(node.left, (*passed, (node.mark, FALSE)))
     nulls: tuple[Item, ...] = tuple((c, Literal(None, c.type)) for c in node.right.columns)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from ...plan.expr import Column, ColumnRef, columns_of
+from ...plan.join_kinds import JoinKind
 from ...plan.logical import (
     Aggregate,
     CommonScan,
@@ -102,10 +103,10 @@ def _prune_join(node: Join, needed: Needed) -> Logical:
     left, right = frozenset(node.left.columns), frozenset(node.right.columns)
     if node.mark is not None and node.mark not in needed:
         return _prune(node.left, needed)
-    if node.kind != "mark" and not needed & right and _adds_no_row(node):
+    if node.kind is not JoinKind.MARK and not needed & right and _adds_no_row(node):
         return _prune(node.left, needed)
     if (
-        node.kind == "inner"
+        node.kind is JoinKind.INNER
         and node.condition is None
         and not needed & left
         and exactly_one_row(node.left)
@@ -117,9 +118,9 @@ def _prune_join(node: Join, needed: Needed) -> Logical:
 
 def _adds_no_row(node: Join) -> bool:
     """Whether each left row comes out exactly once, whatever is on the right."""
-    if node.kind == "inner":
+    if node.kind is JoinKind.INNER:
         return node.condition is None and exactly_one_row(node.right)
-    if node.kind not in ("left", "single"):
+    if node.kind not in (JoinKind.LEFT, JoinKind.SINGLE):
         return False
     pairs, _ = equalities(
         node.condition, frozenset(node.left.columns), frozenset(node.right.columns)

@@ -16,6 +16,7 @@ from ...plan.expr import (
     conjuncts,
     new_column,
 )
+from ...plan.join_kinds import JoinKind
 from ...plan.logical import Aggregate, Item, Join, Logical, Project
 from ...plan.node import transform_up
 from ...plan.types import BIGINT, BOOLEAN, HUGEINT
@@ -47,7 +48,7 @@ def push_aggregates(plan: Logical) -> Logical | None:
 
 def _push(node: Logical, estimates: Estimates) -> Logical | None:
     match node:
-        case Aggregate(input=Join(kind="left") as join, grouping_sets=None):
+        case Aggregate(input=Join(kind=JoinKind.LEFT) as join, grouping_sets=None):
             pairs = _pairs(join)
             own = join.left.columns
             if not pairs or not all(reads_only(e, own) for _, e in node.keys):
@@ -134,6 +135,6 @@ def _pushed(node: Aggregate, join: Join, pairs: list[_Pair], parts: list[_Part])
         Call(pair.test, (pair.left, ColumnRef(key)), BOOLEAN)
         for pair, (key, _) in zip(pairs, keys, strict=True)
     ]
-    joined = Join(join.left, early, "left", conjunction(tests))
+    joined = Join(join.left, early, JoinKind.LEFT, conjunction(tests))
     late = Aggregate(joined, node.keys, tuple((p.total, p.late) for p in parts))
     return Project(late, (*pass_on(c for c, _ in node.keys), *((p.made, p.result) for p in parts)))

@@ -17,12 +17,12 @@ from ...plan.expr import (
     conjunction,
     conjuncts,
 )
+from ...plan.join_kinds import JoinKind
 from ...plan.logical import (
     Aggregate,
     Distinct,
     Filter,
     Join,
-    JoinKind,
     Logical,
     Project,
     SetOperation,
@@ -120,17 +120,17 @@ def _push_aggregate(node: Aggregate, parts: Parts) -> Logical:
 
 def _push_join(node: Join, parts: Parts) -> Logical:
     match node.kind:
-        case "inner":
+        case JoinKind.INNER:
             return _push_inner(node, parts)
-        case "left":
+        case JoinKind.LEFT:
             return _push_left(node, parts)
-        case "right":
+        case JoinKind.RIGHT:
             return _push(swapped(node), parts)
-        case "full":
+        case JoinKind.FULL:
             return _push_full(node, parts)
-        case "semi" | "anti":
+        case JoinKind.SEMI | JoinKind.ANTI:
             return _push_semi(node, parts)
-        case "mark":
+        case JoinKind.MARK:
             return _push_mark(node, parts)
     below, above = _split(parts, node.left.columns)
     sides = [_push(node.left, below), _push(node.right, [])]
@@ -144,7 +144,7 @@ def _push_inner(node: Join, parts: Parts) -> Logical:
 
     def gather(inner: Logical) -> None:
         match inner:
-            case Join(kind="inner", left=left, right=right, condition=condition):
+            case Join(kind=JoinKind.INNER, left=left, right=right, condition=condition):
                 found.extend(conjuncts(condition))
                 gather(left)
                 gather(right)
@@ -156,11 +156,11 @@ def _push_inner(node: Join, parts: Parts) -> Logical:
 
     def deal(inner: Logical, own: Parts) -> Logical:
         match inner:
-            case Join(kind="inner", left=left, right=right):
+            case Join(kind=JoinKind.INNER, left=left, right=right):
                 to_left, others = _split(own, left.columns)
                 to_right, here = _split(others, right.columns)
                 condition = conjunction(here) if here else None
-                made = Join(deal(left, to_left), deal(right, to_right), "inner", condition)
+                made = Join(deal(left, to_left), deal(right, to_right), JoinKind.INNER, condition)
                 return unless_same(made, inner)
             case Filter(input=x):
                 return unless_same(deal(x, own), inner)
@@ -176,11 +176,11 @@ def _push_left(node: Join, parts: Parts) -> Logical:
     right_columns = frozenset(node.right.columns)
     to_left, above = _split(parts, node.left.columns)
     if any(rejects_nulls(p, right_columns) for p in above):
-        return _push(dataclasses.replace(node, kind="inner"), parts)
+        return _push(dataclasses.replace(node, kind=JoinKind.INNER), parts)
     to_right, here = _split(list(conjuncts(node.condition)), right_columns)
     to_right += implied_across(here, to_left, frozenset(node.left.columns), right_columns)
     sides = _push(node.left, to_left), _push(node.right, _distinct(to_right))
-    return _filtered(Join(*sides, "left", conjunction(here) if here else None), above)
+    return _filtered(Join(*sides, JoinKind.LEFT, conjunction(here) if here else None), above)
 
 
 def _push_full(node: Join, parts: Parts) -> Logical:
@@ -188,9 +188,11 @@ def _push_full(node: Join, parts: Parts) -> Logical:
     keeps_left = any(rejects_nulls(p, frozenset(node.left.columns)) for p in parts)
     keeps_right = any(rejects_nulls(p, frozenset(node.right.columns)) for p in parts)
     if keeps_left and keeps_right:
-        return _push(dataclasses.replace(node, kind="inner"), parts)
+        return _push(dataclasses.replace(node, kind=JoinKind.INNER), parts)
     if keeps_left or keeps_right:
-        return _push(dataclasses.replace(node, kind="left" if keeps_left else "right"), parts)
+        return _push(
+            dataclasses.replace(node, kind=JoinKind.LEFT if keeps_left else JoinKind.RIGHT), parts
+        )
     return _filtered(node.with_children([_push(c, []) for c in node.children]), parts)
 
 
@@ -203,7 +205,7 @@ def _push_semi(node: Join, parts: Parts) -> Logical:
         return node.with_children([_push(node.left, parts), _push(node.right, [])])
     to_right, here = _split_reading(list(conjuncts(node.condition)), node.right.columns)
     to_left = list(parts)
-    if node.kind == "semi":
+    if node.kind is JoinKind.SEMI:
         more, here = _split(here, node.left.columns)
         to_left += more
     left_columns, right_columns = frozenset(node.left.columns), frozenset(node.right.columns)
@@ -224,9 +226,9 @@ def _push_mark(node: Join, parts: Parts) -> Logical:
     for part in parts:
         kind = _asked(part, node.mark)
         if kind is not None:
-            null_aware = node.null_aware and kind == "anti"
+            null_aware = node.null_aware and kind is JoinKind.ANTI
             join = Join(node.left, node.right, kind, node.condition, null_aware)
-            value: Literal = TRUE if kind == "semi" else FALSE
+            value: Literal = TRUE if kind is JoinKind.SEMI else FALSE
             items = (*pass_on(node.left.columns), (node.mark, value))
             return _push(Project(join, items), [p for p in parts if p is not part])
     to_left, above = _split(parts, node.left.columns)
@@ -236,13 +238,13 @@ def _push_mark(node: Join, parts: Parts) -> Logical:
         to_right, here = _split_reading(list(conjuncts(condition)), node.right.columns)
         condition = conjunction(here) if here else None
     sides = _push(node.left, to_left), _push(node.right, to_right)
-    return _filtered(Join(*sides, "mark", condition, node.null_aware, node.mark), above)
+    return _filtered(Join(*sides, JoinKind.MARK, condition, node.null_aware, node.mark), above)
 
 
 def _asked(part: Expr, mark: Column) -> JoinKind | None:
     match part:
         case ColumnRef(column=column) if column == mark:
-            return "semi"
+            return JoinKind.SEMI
         case Call(function="not", args=(ColumnRef(column=column),)) if column == mark:
-            return "anti"
+            return JoinKind.ANTI
     return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from ...plan.join_kinds import JoinKind
 from ...plan.logical import Join, Limit, Logical, Project, SetOperation
 from ...plan.node import transform_down
 
@@ -34,7 +35,7 @@ def _push(node: Logical) -> Logical | None:
         case SetOperation(kind="union", all=True, left=left, right=right) if node.count is not None:
             rows = node.count + node.offset
             return _over(node, [_limited(left, rows), _limited(right, rows)])
-        case Join(kind="left" | "single" | "mark", left=left, right=right) if (
+        case Join(kind=JoinKind.LEFT | JoinKind.SINGLE | JoinKind.MARK, left=left, right=right) if (
             node.count is not None
         ):
             return _over(node, [_limited(left, node.count + node.offset), right])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ...plan.copies import fresh
 from ...plan.expr import Call, Column, ColumnRef, Expr, conjuncts
+from ...plan.join_kinds import JoinKind
 from ...plan.logical import Aggregate, Filter, Join, Logical, Project, Scan, Sort
 from ...plan.node import transform_up, walk
 from ...plan.types import BOOLEAN
@@ -45,7 +46,11 @@ def reduce_aggregates(plan: Logical) -> Logical | None:
 
 
 def _reduce(node: Logical, estimates: Estimates) -> Logical | None:
-    if not isinstance(node, Join) or node.kind not in ("inner", "left", "semi"):
+    if not isinstance(node, Join) or node.kind not in (
+        JoinKind.INNER,
+        JoinKind.LEFT,
+        JoinKind.SEMI,
+    ):
         return None
     left, right = node.left, node.right
     equal = list(_equal_columns(node))
@@ -53,7 +58,7 @@ def _reduce(node: Logical, estimates: Estimates) -> Logical | None:
     new_right = _reduced(right, keys, estimates)
     if new_right is not None:
         return dataclasses.replace(node, right=new_right)
-    if node.kind == "inner":
+    if node.kind is JoinKind.INNER:
         keys = [Key(test, a, (right, b)) for test, a, b in equal]
         new_left = _reduced(left, keys, estimates)
         if new_left is not None:
@@ -98,7 +103,7 @@ def _reduced(side: Logical, keys: list[Key], estimates: Estimates) -> Logical | 
     _, function, expr, (source_plan, column) = best
     copy, renamed = fresh(source_plan)
     test = Call(function, (expr, ColumnRef(renamed[column])), BOOLEAN)
-    reduced = Join(below, copy, "semi", test)
+    reduced = Join(below, copy, JoinKind.SEMI, test)
     return _with_input(side, reorder_joins(reduced) or reduced)
 
 
@@ -124,7 +129,7 @@ def _key_expression(node: Logical, column: Column) -> Expr | None:
 
 def _is_reduced(node: Logical, column: Column) -> bool:
     """Whether a semi join on this column is there already."""
-    semi_joins = (n for n in walk(node) if isinstance(n, Join) and n.kind == "semi")
+    semi_joins = (n for n in walk(node) if isinstance(n, Join) and n.kind is JoinKind.SEMI)
     return any(a == column for join in semi_joins for _, a, _ in _equal_columns(join))
 
 
@@ -143,7 +148,7 @@ def _sources(node: Logical, column: Column) -> Iterator[Source]:
             expr = dict(items)[column]
             if isinstance(expr, ColumnRef):
                 yield from _sources(x, expr.column)
-        case Join(left=left, right=right, kind="inner" | "semi"):
+        case Join(left=left, right=right, kind=JoinKind.INNER | JoinKind.SEMI):
             yield node, column
             yield from _sources(left, column)
             yield from _sources(right, column)
@@ -152,7 +157,7 @@ def _sources(node: Logical, column: Column) -> Iterator[Source]:
                     yield from _sources(right, b)
                 if b == column:
                     yield from _sources(left, a)
-        case Join(left=left, kind="left" | "anti" | "mark" | "single"):
+        case Join(left=left, kind=JoinKind.LEFT | JoinKind.ANTI | JoinKind.MARK | JoinKind.SINGLE):
             yield node, column
             yield from _sources(left, column)
         case _:

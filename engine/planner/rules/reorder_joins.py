@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...plan.expr import Call, Expr, conjunction, conjuncts
+from ...plan.join_kinds import JoinKind
 from ...plan.logical import Filter, Join, Logical
 from ...plan.types import BOOLEAN
 from ..estimate import Estimates
 from ..join_graph import JoinGraph, Member, build_graph, equal_expressions
 from ..join_order import Step, best_order
 from ..rewrite import narrow
-
-REDUCERS = ("semi", "anti")
 
 
 def reorder_joins(plan: Logical) -> Logical | None:
@@ -49,7 +48,7 @@ def _visit(node: Logical, estimates: Estimates) -> Logical:
 def _is_grouped(node: Logical) -> bool:
     if isinstance(node, Filter):
         return _is_grouped(node.input)
-    return isinstance(node, Join) and node.kind in ("inner", *REDUCERS)
+    return isinstance(node, Join) and (node.kind is JoinKind.INNER or node.kind.is_filter)
 
 
 def _gather(
@@ -60,11 +59,11 @@ def _gather(
         case Filter(input=x, predicate=predicate) if _is_grouped(x):
             parts.extend(conjuncts(predicate))
             _gather(x, relations, parts, reducers)
-        case Join(kind="inner", left=left, right=right, condition=condition):
+        case Join(kind=JoinKind.INNER, left=left, right=right, condition=condition):
             parts.extend(conjuncts(condition))
             _gather(left, relations, parts, reducers)
             _gather(right, relations, parts, reducers)
-        case Join(kind="semi" | "anti"):
+        case Join(kind=JoinKind.SEMI | JoinKind.ANTI):
             reducers.append(node)
             _gather(node.left, relations, parts, reducers)
         case _:
@@ -100,7 +99,7 @@ def _rebuilt(graph: JoinGraph, step: Step) -> Logical:
     left, right = _rebuilt(graph, step.left), _rebuilt(graph, step.right)
     parts = [_equality(pair) for pair in graph.crossing(step.left.units, step.right.units)]
     parts += [r.expr for r in graph.completed(step.left.units, step.right.units)]
-    return Join(left, right, "inner", conjunction(parts) if parts else None)
+    return Join(left, right, JoinKind.INNER, conjunction(parts) if parts else None)
 
 
 def _equality(pair: Iterable[Member]) -> Expr:
