@@ -16,13 +16,11 @@ from fuseline.errors import FuselineError, ParseError, Span, UnknownName, neares
 from fuseline.plan.derived import is_function
 from fuseline.plan.functions import aggregate_name, scalar_name, sql_names
 
-from .keywords import NO_LABELS, RESERVED
+from .keywords import RESERVED
 from .pieces import Piece
 
 _LEAVES = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRING)
-_ALIASES = (exp.Alias, exp.TableAlias)
 _CONSTANTS = (TokenType.NULL, TokenType.TRUE, TokenType.FALSE)
-_BEFORE_AN_ITEM = (TokenType.COMMA, TokenType.L_PAREN, TokenType.SELECT, TokenType.GROUP_BY)
 _TEXTS = (
     TokenType.VARCHAR,
     TokenType.CHAR,
@@ -53,30 +51,6 @@ _CALLED = RESERVED | frozenset(
         "timestamp",
         "try_cast",
         "values",
-    ]
-)
-_FOREIGN = (TokenType.NULLSAFE_EQ, TokenType.RLIKE)  # <=> and RLIKE, which are MySQL's
-_CLOSING = (TokenType.COMMA, TokenType.R_PAREN)
-_NEVER_LAST = RESERVED - frozenset(
-    [
-        "all",
-        "analyze",
-        "any",
-        "array",
-        "asc",
-        "default",
-        "desc",
-        "end",
-        "false",
-        "isnull",
-        "lambda",
-        "notnull",
-        "null",
-        "only",
-        "similar",
-        "some",
-        "true",
-        "unique",
     ]
 )
 # Words of the grammar that sqlglot's tokenizer takes for names.
@@ -114,7 +88,6 @@ class _Leaves:
 
     starts: set[int] = field(default_factory=set)
     unplaced: set[str] = field(default_factory=set)  # units and parts of intervals, in lower case
-    names: list[exp.Expr] = field(default_factory=list)  # those that may not be names here
     identifiers: set[int] = field(default_factory=set)  # where they start
     # What has no place is counted: NULL, TRUE and FALSE; * and products; parameters
     constants: int = 0
@@ -125,33 +98,22 @@ class _Leaves:
 def dropped(
     tokens: Sequence[Token], nodes: Sequence[exp.Expr], piece: Piece
 ) -> FuselineError | None:
-    """Return the error for the first token without a part in the tree, or for a word that is no name, if there is one."""
-    leaves = _leaves(nodes, piece)
-    before = tokens[0].token_type
+    """Return the error for the first token without a part in the tree, if there is one."""
+    leaves = _leaves(nodes)
     for i, token in enumerate(tokens):
         kind = token.token_type
         if kind in _LEAVES:
             if token.start not in leaves.starts and not _is_grammar(tokens, i, leaves.unplaced):
                 return _error(token, piece)
-            if kind is TokenType.STRING and before is kind and i:
-                return _error(token, piece)
-        elif kind is TokenType.COMMA and before in _BEFORE_AN_ITEM:
-            return _error(token, piece, ": an operand or a name is missing")
         elif kind is TokenType.L_PAREN and i and _is_foreign(tokens[i - 1], leaves):
             return _unknown_function(tokens[i - 1], piece)
-        elif kind in _CLOSING and _is_dangling(tokens[i - 1], leaves):
-            return _error(tokens[i - 1], piece)
-        elif kind in _FOREIGN:
-            return _error(token, piece)
-        elif kind in _CONSTANTS and before is not TokenType.NOT:  # a column may be NOT NULL
-            leaves.constants -= 1
+        elif kind in _CONSTANTS:
+            if tokens[i - 1].token_type is not TokenType.NOT:  # a column may be NOT NULL
+                leaves.constants -= token.start not in leaves.identifiers
         elif kind is TokenType.STAR:
             leaves.stars -= 1
         elif kind is TokenType.PARAMETER and token.text == "$":
             leaves.parameters -= 1
-        before = kind
-    if _is_dangling(tokens[-1], leaves):
-        return _error(tokens[-1], piece)
     for count, kinds in (
         (leaves.constants, _CONSTANTS),
         (leaves.stars, (TokenType.STAR,)),
@@ -159,7 +121,7 @@ def dropped(
     ):
         if count < 0:
             return _error(next(t for t in reversed(tokens) if t.token_type in kinds), piece)
-    return _wrong_name(leaves.names, tokens, piece) if leaves.names else None
+    return None
 
 
 def _is_foreign(token: Token, leaves: _Leaves) -> bool:
@@ -180,14 +142,7 @@ def _unknown_function(token: Token, piece: Piece) -> UnknownName:
     )
 
 
-def _is_dangling(token: Token, leaves: _Leaves) -> bool:
-    """Whether something is missing behind a word, as in `select 1 as`."""
-    if token.token_type is TokenType.IDENTIFIER or token.start in leaves.starts:
-        return False
-    return token.text.lower() in _NEVER_LAST
-
-
-def _leaves(nodes: Sequence[exp.Expr], piece: Piece) -> _Leaves:
+def _leaves(nodes: Sequence[exp.Expr]) -> _Leaves:
     leaves = _Leaves()
     for node in nodes:
         kind, start = type(node), node.meta_get("start")
@@ -198,11 +153,6 @@ def _leaves(nodes: Sequence[exp.Expr], piece: Piece) -> _Leaves:
         if kind is exp.Identifier:
             if start is not None:
                 leaves.identifiers.add(start)
-            if node.args.get("quoted"):
-                if start is not None and piece.text[piece.start + start] == "'":
-                    leaves.names.append(node)
-            elif (word := node.this.lower()) in RESERVED or word in NO_LABELS:
-                leaves.names.append(node)
         elif kind is exp.Null or kind is exp.Boolean:
             leaves.constants += 1
         elif kind is exp.Star or kind is exp.Mul:
@@ -235,31 +185,7 @@ def _singular(word: str) -> str:
     return word.lower().rstrip("s")
 
 
-def _wrong_name(
-    names: Sequence[exp.Expr], tokens: Sequence[Token], piece: Piece
-) -> ParseError | None:
-    """Return the error for a word of the grammar where only a quoted name could stand, and for a string as an alias without AS."""
-    places = {token.start: i for i, token in enumerate(tokens)}
-    for name in names:
-        i = places.get(name.meta_get("start"), 0)
-        before = tokens[i - 1].token_type if i else None
-        label = isinstance(name.parent, exp.Alias) and name.arg_key == "alias"
-        if before is TokenType.DOT or (label and before is TokenType.ALIAS):
-            continue
-        if tokens[i].token_type is TokenType.STRING:
-            if before is not TokenType.ALIAS and isinstance(name.parent, _ALIASES):
-                return _error(tokens[i], piece, ": AS is missing")
-        elif name.this.lower() in RESERVED or (label and not _is_prefix(tokens, i)):
-            return _error(tokens[i], piece, ": a word of the grammar is a name in quotes alone")
-    return None
-
-
-def _is_prefix(tokens: Sequence[Token], i: int) -> bool:
-    """Whether a name stands before its expression, as in `x: 1`."""
-    return i + 1 < len(tokens) and tokens[i + 1].token_type is TokenType.COLON
-
-
-def _error(token: Token, piece: Piece, reason: str = "") -> ParseError:
+def _error(token: Token, piece: Piece) -> ParseError:
     place = Span(piece.start + token.start, piece.start + token.end + 1)
     shown = piece.text[place.start : place.end]
-    return ParseError(f'Syntax error at or near "{shown}"{reason}.', place)
+    return ParseError(f'Syntax error at or near "{shown}".', place)

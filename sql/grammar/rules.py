@@ -102,7 +102,7 @@ part        <- 'position' '(' expr ')' / 'extract' '(' (LABEL / STRING) 'from' e
 called      <- ('left' / 'right') arguments
              / 'extract' / 'overlay' / 'position'
              / FUNCTION (STRING / 'with' 'time' 'zone' STRING / arguments STRING? / '.' '*' change*)?
-arguments   <- '(' ('distinct' / 'all')? (argument (',' argument)* ','?)? order? (('ignore' / 'respect') 'nulls')? ')'
+arguments   <- '(' (('distinct' / 'all')? argument (',' argument)* ','?)? order? (('ignore' / 'respect') 'nulls')? ')'
                ('within' 'group' '(' order ')')? ('filter' '(' 'where'? expr ')')? ('over' (NAME / window))?
 argument    <- star / 'lambda' NAME (',' NAME)* ':' expr / expr
 window      <- '(' windowed ')' / '(' NAME windowed ')'

@@ -95,6 +95,8 @@ class Altered(Session):
         tree = parse(piece)
         if tree.fault is not None:
             raise tree.fault
+        if tree.misread is not None:
+            raise tree.misread.error
         if self.without is not None:
             place, key = self.without
             tree.nodes[place].args.pop(key)
