@@ -64,8 +64,8 @@ class Pull:
 
     `readers` counts by identity who reads a node.  `most` is the number of rows after which the sources give up with `TooFew`,
     None for never.  `first_rows` are those of a source's first piece.  `bytes_left` says how many bytes a device has, None where nobody knows.  `measured` gets seconds and rows of
-    each node that was pulled, by identity.  `running` is the node that runs or ran last, `collecting` the one whose pieces are just
-    put together.
+    each node that was pulled, by identity.  `running` is the node that runs or ran last, and `collecting` are those, by
+    identity, of which some pieces are kept until all are there.
     """
 
     backends: Mapping[p.Device, Parting]
@@ -80,7 +80,7 @@ class Pull:
     taken: int = 0
     anew: set[int] = field(default_factory=set)
     running: p.Physical | None = None
-    collecting: p.Physical | None = None
+    collecting: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         cache = _Passing(self.context.cache)
@@ -277,12 +277,13 @@ class Pull:
                     parts.append(self.backends[node.device].settled(part))
                     size = self.backends[node.device].num_bytes(parts[-1])
                     held += size
-                    self.collecting = node
+                    self.collecting.add(id(node))
                     self.hold(node, size)
                     if len(parts) > 1:  # which are put together
                         self.context.ask(node, held)
-                    self.collecting = None
-            return self.together(node, parts, node.columns)
+            table = self.together(node, parts, node.columns)
+            self.collecting.discard(id(node))
+            return table
         finally:
             self.hold(node, -held)
 

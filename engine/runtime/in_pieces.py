@@ -25,11 +25,11 @@ def result(run: Run) -> Result:
     """Pull all rows of a plan and return them as one table."""
     start = time.perf_counter()
     pull = _pull_all(run)
-    with _advised(lambda: pull.collecting is run.plan):
+    with _advised(lambda: id(run.plan) in pull.collecting):
         with _explained(pull, run):
             table = pull.all_rows(run.plan)
         _note_all(pull, run)
-        pull.collecting = run.plan
+        pull.collecting.add(id(run.plan))
         run.held.add(run.plan, table, run.backends[run.plan.device].num_bytes(table))
     return result_of(run, table, start)
 
