@@ -15,7 +15,7 @@ from . import aggregate_order as ordered
 from . import aggregate_sums as sums
 from . import aggregate_values as values
 from . import table as tables
-from .asking import ask_groups
+from .asking import ask_aggregates, ask_groups, ask_kept
 from .groups import Groups
 from .keys import group_codes
 from .sort import SortColumn, sorted_order
@@ -64,9 +64,11 @@ def hash_aggregate(node: p.HashAggregate, inputs: tuple[Table, ...], context: Co
     if node.keys:
         ask_groups(node, table, node.keys, context)
         groups, first = _grouped(table, node.keys)
+        ask_aggregates(node, table, groups.count, context)
         arrays.update(tables.take(table, first, node.keys).arrays)
     else:
         groups = Groups(None, 1, table.num_rows)
+        ask_aggregates(node, table, 1, context)
     for column, call in node.aggregates:
         context.check()
         with Located(call.span):
@@ -80,11 +82,13 @@ def distinct_on(node: p.DistinctOn, inputs: tuple[Table, ...], context: Context)
         return tables.slice(table, 0, 1)
     ask_groups(node, table, node.keys, context)
     _, first = _grouped(table, node.keys)
+    ask_kept(node, table, len(first), context)
     return tables.filter(table, np.sort(first))
 
 
-def limit_groups(node: p.LimitRows, table: Table) -> Table:
+def limit_groups(node: p.LimitRows, table: Table, context: Context) -> Table:
     """Rows `offset` to `offset + count` of each group, in input order."""
+    ask_groups(node, table, node.keys, context)
     groups, _ = _grouped(table, node.keys)
     order = groups.order()
     starts = np.cumsum(groups.sizes) - groups.sizes
@@ -93,7 +97,9 @@ def limit_groups(node: p.LimitRows, table: Table) -> Table:
     kept = places >= node.offset
     if node.count is not None:
         kept &= places < node.offset + node.count
-    return tables.filter(table, np.flatnonzero(kept))
+    rows = np.flatnonzero(kept)
+    ask_kept(node, table, len(rows), context)
+    return tables.filter(table, rows)
 
 
 def _grouped(table: Table, keys: tuple[Column, ...]) -> tuple[Groups, Indices]:

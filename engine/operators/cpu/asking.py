@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+
+import pyarrow as pa
 
 from ...codegen.stages import Stages
 from ...plan import physical as p
-from ...plan.expr import Column, ColumnRef
+from ...plan.expr import AggregateCall, Column, ColumnRef
+from ...plan.types import Kind
+from ...storage.parquet import ParquetTable
 from ..context import Context
 from .table import Table
 
 BYTES_A_CODE = 8  # of a key as an integer
 BYTES_A_PLACE = 8  # of a row number
 BYTES_A_VALUE = 8  # of what an expression computes, about
+BYTES_A_STATE = 16  # of an aggregate
+TOGETHER = frozenset(("median", "quantile_cont", "quantile_disc", "mode", "string_agg"))
 CODES_A_ROW = 4  # arrays of keys or row numbers that grouping and sorting have at a time
 
 
@@ -22,13 +28,59 @@ def row_bytes(table: Table, columns: Iterable[Column]) -> float:
     return size / max(1, table.num_rows)
 
 
+def decoded_bytes(array: pa.Array) -> float:
+    """Return how many bytes an array takes, a dictionary's about when it is decoded."""
+    if not pa.types.is_dictionary(array.type):
+        return float(array.nbytes)
+    entries = array.dictionary
+    return len(array) * entries.nbytes / max(1, len(entries))
+
+
+def ask_columns(node: p.ParquetScan, sources: Sequence[str], context: Context) -> None:
+    """Ask for columns that are to be read, as their footers say."""
+    table = node.table
+    assert isinstance(table, ParquetTable)
+    parts = table.all_row_groups if node.selection is None else node.selection
+    read = [source for source in sources if source not in table.constants]
+    context.ask(node, sum(table.sizes.plain(read, part) for part in parts))
+
+
+def askable_shares(
+    node: p.ParquetScan | p.MemoryScan, share: list[tuple[Column, str]], context: Context
+) -> Iterator[list[tuple[Column, str]]]:
+    """Yield columns that may be read together: all, or where there is no room for them one by one."""
+    if isinstance(node, p.ParquetScan):
+        try:
+            ask_columns(node, [source for _, source in share], context)
+        except MemoryError:
+            if len(share) == 1:
+                raise
+            for pair in share:
+                yield from askable_shares(node, [pair], context)
+            return
+    yield share
+
+
+def ask_joined(node: p.ConcatRows, columns: Sequence[Sequence[pa.Array]], context: Context) -> None:
+    """Ask for arrays one after the other; of several types dictionaries are decoded."""
+    alike = [len({array.type for array in arrays}) == 1 for arrays in columns]
+    context.ask(
+        node,
+        sum(
+            array.nbytes if same else int(decoded_bytes(array))
+            for arrays, same in zip(columns, alike, strict=True)
+            for array in arrays
+        ),
+    )
+
+
 def ask_computed(node: p.ComputeColumns, rows: int, context: Context) -> None:
     computed = sum(not isinstance(expr, ColumnRef) for _, expr in node.items)
     context.ask(node, rows * computed * BYTES_A_VALUE)
 
 
-def ask_kept(node: p.FilterRows, table: Table, count: int, context: Context) -> None:
-    """Ask for rows that a filter keeps, unless it keeps all."""
+def ask_kept(node: p.Physical, table: Table, count: int, context: Context) -> None:
+    """Ask for rows that are kept, unless all are."""
     if count < table.num_rows:
         size = BYTES_A_PLACE + row_bytes(table, node.columns)
         context.ask(node, int(count * size))
@@ -38,6 +90,26 @@ def ask_groups(node: p.Physical, table: Table, keys: Sequence[Column], context: 
     """Ask for the codes of keys and what is made while they are numbered."""
     if keys:
         context.ask(node, table.num_rows * BYTES_A_CODE * CODES_A_ROW)
+
+
+def ask_aggregates(node: p.HashAggregate, table: Table, groups: int, context: Context) -> None:
+    """Ask for the keys and results of groups, and for the rows of a call that needs those of a group together."""
+    keys = sum(table[c].nbytes for c in node.keys) / max(1, table.num_rows)
+    results = groups * (keys + BYTES_A_STATE * len(node.aggregates))
+    rows = 0.0
+    for _, call in node.aggregates:
+        size = sum(decoded_bytes(table[a.column]) for a in call.args if isinstance(a, ColumnRef))
+        if call.type.kind is Kind.VARCHAR:
+            results += (
+                size if call.function == "string_agg" else size * groups / max(1, table.num_rows)
+            )
+        if _is_together(call):
+            rows = max(rows, size + table.num_rows * BYTES_A_CODE * CODES_A_ROW)
+    context.ask(node, int(results + rows))
+
+
+def _is_together(call: AggregateCall) -> bool:
+    return call.distinct or bool(call.order) or call.function in TOGETHER
 
 
 def ask_order(node: p.Physical, table: Table, columns: Sequence[Column], context: Context) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from ...codegen.values import NotFusable
@@ -14,6 +15,7 @@ from ...storage.encode import encode, with_order
 from ...storage.encodings import EncodedColumn
 from ..context import Context
 from ..streaming import column_shares
+from .asking import askable_shares
 from .scan import read_columns
 
 DEVICE = "cpu"
@@ -98,7 +100,8 @@ def _encode(
     """Load columns into the cache, as many at a time as there is room for; what has no encoding is kept as it is."""
     identity: Any = getattr(scan.table, "identity")  # noqa: B009 - the catalog's tables have one
     pairs = [(column, source) for source, column in {s: c for c, s in missing}.items()]
-    for share in column_shares(scan, pairs, context) if pairs else []:
+    shares = column_shares(scan, pairs, context) if pairs else []
+    for share in chain.from_iterable(askable_shares(scan, each, context) for each in shares):
         arrays = read_columns(_part(scan, share), context)
         made: dict[str, EncodedColumn] = {}
         refused = []

@@ -42,16 +42,28 @@ def evaluate(expr: Expr, table: Table, threads: int | None = None) -> pa.Array:
     return evaluate_all((expr,), table, threads)[0]
 
 
-def evaluate_all(exprs: Sequence[Expr], table: Table, threads: int | None = None) -> list[pa.Array]:
-    """Return the values of several expressions; what they have in common is computed once."""
+def evaluate_all(
+    exprs: Sequence[Expr],
+    table: Table,
+    threads: int | None = None,
+    ask: Callable[[int], None] = lambda nbytes: None,
+) -> list[pa.Array]:
+    """Return the values of several expressions; what they have in common is computed once.
+
+    How long text becomes nobody knows before: `ask` is called with the bytes of that made so far and of what it becomes
+    when it is put together, after each chunk.
+    """
     plan = prepare(exprs, table)
     open_roots = [i for i, root in enumerate(plan.roots) if _finished(root, table) is None]
     columns = [_Column(exprs[i], table.num_rows) for i in open_roots]
+    texts = [column for column in columns if column.is_text]
 
     def run(start: int, stop: int) -> None:
         chunk = Chunk(table, start, stop, plan.shared)
         for i, column in zip(open_roots, columns, strict=True):
             column.put(start, stop, value(plan.roots[i], chunk))
+        if texts:
+            ask(2 * sum(column.text_bytes for column in texts))
 
     if columns:
         _each_chunk(run, table.num_rows, threads)
@@ -79,12 +91,14 @@ class _Column:
         self.type = expr.type
         self.num_rows = num_rows
         self.parts: dict[int, Any] = {}
+        self.text_bytes = 0
         self.is_text = expr.type.kind is Kind.VARCHAR
         self.data: Array | None = None if self.is_text else np.empty(num_rows, dtype_of(expr.type))
 
     def put(self, start: int, stop: int, vector: Vector) -> None:
         if self.data is None:
-            self.parts[start] = vector.to_arrow(stop - start)
+            self.parts[start] = made = vector.to_arrow(stop - start)
+            self.text_bytes += made.nbytes
             return
         self.data[start:stop] = vector.data
         if vector.valid is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pyarrow as pa
 
@@ -11,7 +13,7 @@ from ...plan.types import DataType, Kind, to_arrow
 from ..context import Context
 from . import table as tables
 from .aggregate import limit_groups
-from .asking import BYTES_A_VALUE, ask_computed, ask_kept
+from .asking import BYTES_A_VALUE, ask_computed, ask_joined, ask_kept
 from .expressions import evaluate, evaluate_all, selection
 from .table import Table, concat_arrays, from_numpy, to_physical
 
@@ -27,7 +29,8 @@ def filter_rows(node: p.FilterRows, inputs: tuple[Table, ...], context: Context)
 def compute_columns(node: p.ComputeColumns, inputs: tuple[Table, ...], context: Context) -> Table:
     (table,) = inputs
     ask_computed(node, table.num_rows, context)
-    computed = evaluate_all([e for _, e in node.items], table, context.threads)
+    ask = partial(context.ask, node)
+    computed = evaluate_all([e for _, e in node.items], table, context.threads, ask)
     arrays = {c.id: array for (c, _), array in zip(node.items, computed, strict=True)}
     return Table(arrays, table.num_rows)
 
@@ -52,19 +55,18 @@ def range_scan(node: p.RangeScan, inputs: tuple[Table, ...], context: Context) -
 
 def limit_rows(node: p.LimitRows, inputs: tuple[Table, ...], context: Context) -> Table:
     if node.keys:
-        return limit_groups(node, inputs[0])
+        return limit_groups(node, inputs[0], context)
     return tables.slice(inputs[0], node.offset, node.count)
 
 
 def concat_rows(node: p.ConcatRows, inputs: tuple[Table, ...], context: Context) -> Table:
+    columns = [
+        [t[child.columns[i]] for child, t in zip(node.inputs, inputs, strict=True)]
+        for i in range(len(node.made))
+    ]
     if len(inputs) > 1:
-        context.ask(node, sum(array.nbytes for t in inputs for array in t.arrays.values()))
-    arrays = {
-        made.id: concat_arrays(
-            [t[child.columns[i]] for child, t in zip(node.inputs, inputs, strict=True)]
-        )
-        for i, made in enumerate(node.made)
-    }
+        ask_joined(node, columns, context)
+    arrays = {made.id: concat_arrays(each) for made, each in zip(node.made, columns, strict=True)}
     return Table(arrays, sum(t.num_rows for t in inputs))
 
 

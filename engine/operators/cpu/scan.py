@@ -7,7 +7,7 @@ holds only as kernels read it is decoded instead of being read again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
@@ -32,6 +32,7 @@ from ...storage.parquet import ParquetTable
 from ...storage.timestamps import INT96_UNIT, check_timestamps
 from ...storage.utf8 import check_utf8
 from ..context import Context
+from .asking import ask_columns
 from .table import Table, combine, concat_arrays, physical_type, to_physical
 
 DEVICE = "cpu"
@@ -68,7 +69,8 @@ def parquet_scan(node: p.ParquetScan, inputs: tuple[Table, ...], context: Contex
         and (array := _decoded(table, source, selection, context)) is not None
     }
     missing = [s for s in dict.fromkeys(node.sources) if s not in found and s not in made]
-    made |= _read(table, missing, chosen, context)
+    ask_columns(node, missing, context)
+    made |= _read(node, missing, context)
     for source, array in made.items():
         context.cache.put(CacheKey(table.identity, selection, source, DEVICE), array, array.nbytes)
     found |= made
@@ -87,10 +89,9 @@ def read_columns(node: p.ParquetScan | p.MemoryScan, context: Context) -> dict[s
             held = context.cache.get(CacheKey(memory.identity, None, source, DEVICE))
             found[source] = _from_memory(memory, source, context) if held is None else held
     else:
-        table, _, chosen = chosen_of(node)
         found = held_of(node, context)
         missing = [s for s in dict.fromkeys(node.sources) if s not in found]
-        found |= _read(table, missing, chosen, context)
+        found |= _read(node, missing, context)
     context.bytes_read += sum(array.nbytes for array in found.values())
     return found
 
@@ -193,10 +194,20 @@ def _cut(whole: pa.Array, table: ParquetTable, selection: tuple[RowGroups, ...])
     return concat_arrays([whole.slice(*part) for part in slices]) if slices else whole.slice(0, 0)
 
 
-def _read(
-    table: ParquetTable, sources: Sequence[str], chosen: Sequence[RowGroups], context: Context
-) -> dict[str, pa.Array]:
-    """Read columns in parts of some row groups on all threads; what is no column of the files is made."""
+def _read(node: p.ParquetScan, sources: Sequence[str], context: Context) -> dict[str, pa.Array]:
+    """Read columns of a scan in parts of some row groups on all threads; what is no column of the files is made.
+
+    Text that a file keeps in dictionaries takes more than footers tell, so that what has come is asked for again.
+    """
+    table, _, chosen = chosen_of(node)
+    came = 0
+
+    def ask(nbytes: int) -> None:
+        nonlocal came
+        came += nbytes
+        context.check()
+        context.ask(node, came)
+
     from_files = [s for s in sources if s not in table.constants]
     parts = _parts(table, chosen, PARTS_A_THREAD * context.threads)
     rows = sum(rows_of(table, part) for part in parts)
@@ -213,7 +224,7 @@ def _read(
         ]
         try:
             for task, futures in pending:
-                found.update(_joined_task(table, task, futures, context))
+                found.update(_joined_task(table, task, futures, ask))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -224,14 +235,17 @@ def _read(
 
 
 def _joined_task(
-    table: ParquetTable, task: list[str], futures: list[Future[list[pa.Array]]], context: Context
+    table: ParquetTable,
+    task: list[str],
+    futures: list[Future[list[pa.Array]]],
+    ask: Callable[[int], None],
 ) -> dict[str, pa.Array]:
     """Wait for the parts of some columns and join them; `futures` lets go of them."""
     read: dict[str, list[pa.Array]] = {s: [] for s in task}
     for future in futures:
         for source, array in zip(task, future.result(), strict=True):
             read[source].append(array)
-        context.check()
+        ask(sum(arrays[-1].nbytes for arrays in read.values()))
     futures.clear()
     return {s: joined(read.pop(s), table.types[s]) for s in task}
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from ...plan import physical as p
 from ..context import Context
 from . import table as tables
-from .asking import BYTES_A_CODE, ask_order
+from .asking import BYTES_A_CODE, ask_order, row_bytes
 from .keys import PACKED_LIMIT, Image, Ints, leading_image, ordered_images
 from .ordering import lexicographic, stable_order
 from .table import Indices, Table
@@ -34,7 +34,8 @@ def sort_rows(node: p.SortRows, inputs: tuple[Table, ...], context: Context) -> 
 
 def top_k(node: p.TopK, inputs: tuple[Table, ...], context: Context) -> Table:
     (table,) = inputs
-    context.ask(node, table.num_rows * BYTES_A_CODE * len(node.keys))
+    kept = min(node.count, table.num_rows) * row_bytes(table, node.columns)
+    context.ask(node, table.num_rows * BYTES_A_CODE * len(node.keys) + int(kept))
     end = min(node.offset + node.count, table.num_rows)
     rows = first_rows(_keys(node.keys, table), end)[node.offset :]
     return tables.take(table, rows, node.columns)
