@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from fuseline.errors import FuselineError, UnknownName, Unsupported
+from fuseline.errors import FuselineError
 from fuseline.plan.statements import Statement
 
 from .bind_expr import bind
@@ -16,7 +16,7 @@ from .bind_query import bind_query
 from .pieces import Piece, first_word, split
 from .scope import Catalog, Parameters, Scope, Session
 from .statements import bind_statement, starts_query
-from .unread import refuse_unused
+from .unread import refusal, refuse_unused
 
 # What others use, they import from here: a thread imports the package, and would wait for one that waits for it
 __all__ = ["first_word", "plan_sql", "split", "starts_query"]
@@ -50,21 +50,7 @@ def _bound(piece: Piece, session: Session) -> Statement:
     try:
         return bind_statement(piece, Scope(session))
     except Exception as error:
-        # What a wrong text means to sqlglot is no matter: its `order` in `select order from t` is a column
-        for tree in session.trees:
-            if tree.misread is None:
-                continue
-            wrong = tree.misread.error
-            if isinstance(error, Unsupported) and not tree.misread.certain:
-                if error.span is None:
-                    raise Unsupported(f"{error.message} {wrong.message}", wrong.span) from None
-            elif tree.misread.certain or _reaches(error, wrong):
-                raise wrong from None
-        raise
-
-
-def _reaches(error: Exception, wrong: FuselineError) -> bool:
-    """Whether an error is not one of a part of the text that ends before the place of another."""
-    if not isinstance(error, FuselineError) or error.span is None or wrong.span is None:
-        return not isinstance(error, UnknownName)
-    return error.span.end > wrong.span.start
+        better = refusal(error, session.trees)
+        if better is None:
+            raise
+        raise better from None

@@ -166,6 +166,8 @@ def _column_definition(node: exp.ColumnDef) -> tuple[str, DataType]:
     """Return name and type; constraints are accepted where no data can break them, and keys, which nothing reads."""
     use(node, node.this)
     for constraint in node.args.get("constraints") or ():
+        if not isinstance(constraint, exp.ColumnConstraint):
+            raise Unsupported("This is no constraint.", span_of(constraint))
         kind = constraint.kind
         harmless = isinstance(
             kind,

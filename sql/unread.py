@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel
 
-from fuseline.errors import FuselineError, Span, Unsupported
+from fuseline.errors import FuselineError, Span, UnknownName, Unsupported
 
 from .spans import span_of
 
@@ -76,6 +76,19 @@ _IDLE: dict[type[exp.Expr], str] = {
 FLAGS: dict[type[exp.Expr], frozenset[str]] = {
     kind: frozenset(f"{_READ.get(kind, '')} {_IDLE.get(kind, '')}".split())
     for kind in (*_READ, *_IDLE)
+}
+# Argument -> the classes that binders expect there without a look, since the parser makes no others.
+_HOLDS: dict[str, tuple[type[exp.Expr], ...]] = {
+    "from_": (exp.From,),
+    "group": (exp.Group,),
+    "having": (exp.Having,),
+    "joins": (exp.Join,),
+    "limit": (exp.Limit, exp.Fetch),
+    "offset": (exp.Offset,),
+    "order": (exp.Order,),
+    "to": (exp.DataType, exp.Identifier, exp.Interval),
+    "where": (exp.Where,),
+    "with_": (exp.With,),
 }
 
 
@@ -152,12 +165,54 @@ def refuse_unused(tree: Tree) -> None:
                 raise _refusal(node)
             use_all(node)  # DuckDB does not look into an entry of WITH that nobody names either
     for node, key in tree.unread:
-        word = key.strip("_").replace("_", " ").upper()
-        raise Unsupported(f"{word} is not supported here.", _place(node))
+        raise _unread(node, key)
     if tree.misread is not None:
         raise tree.misread.error
     if tree.fault is not None:
         raise tree.fault
+
+
+def refusal(error: Exception, trees: Sequence[Tree]) -> FuselineError | None:
+    """Return what to raise for what a binder raised over trees: None for the same, which says best what is wrong.
+
+    What a wrong text means to sqlglot is no matter: its `order` in `select order from t` is a column.  And a binder that falls over a
+    part that no text of ours has refuses that part.
+    """
+    for tree in trees:
+        if tree.misread is None:
+            continue
+        wrong = tree.misread.error
+        if isinstance(error, Unsupported) and not tree.misread.certain:
+            if error.span is None:
+                return Unsupported(f"{error.message} {wrong.message}", wrong.span)
+        elif tree.misread.certain or _reaches(error, wrong):
+            return wrong
+    return None if isinstance(error, FuselineError) else _strange(trees)
+
+
+def _reaches(error: Exception, wrong: FuselineError) -> bool:
+    """Whether an error is not one of a part of the text that ends before the place of another."""
+    if not isinstance(error, FuselineError) or error.span is None or wrong.span is None:
+        return not isinstance(error, UnknownName)
+    return error.span.end > wrong.span.start
+
+
+def _strange(trees: Sequence[Tree]) -> FuselineError | None:
+    """Return the refusal of the first argument that is not of a class that binders take for granted."""
+    for tree in trees:
+        for node, key in tree.unread:
+            return _unread(node, key)
+        for node in tree.nodes:
+            held = _HOLDS.get(node.arg_key or "")
+            listed = node.index is not None
+            if held and (not isinstance(node, held) or listed != (node.arg_key == "joins")):
+                return _refusal(node)
+    return None
+
+
+def _unread(node: exp.Expr, key: str) -> Unsupported:
+    word = key.strip("_").replace("_", " ").upper()
+    return Unsupported(f"{word} is not supported here.", _place(node))
 
 
 def _refusal(node: exp.Expr) -> Unsupported:
