@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from .expr import AggregateCall, Call, Cast, Column, ColumnRef, Expr, Literal, new_column
+from .functions import AGGREGATE
 from .logical import Item
 from .physical import ComputeColumns, HashAggregate, Physical
 from .types import BIGINT, BOOLEAN, DOUBLE, decimal
@@ -63,17 +64,8 @@ def in_parts(node: HashAggregate) -> PartialAggregate | str:
     return PartialAggregate(partial, tuple(steps), tuple(states.averages))
 
 
-# Of a value that comes twice they keep one, and it does not matter from which row
-_BLIND_TO_DUPLICATES = frozenset(
-    ("min", "max", "bool_and", "bool_or", "bit_and", "bit_or", "any_value", "first")
-)
-# The aggregate of the parts' aggregates is the aggregate of all
-_OF_THEMSELVES = frozenset(
-    (
-        *("min", "max", "sum", "product", "any_value"),
-        *("bool_and", "bool_or", "bit_and", "bit_or", "bit_xor", "string_agg"),
-    )
-)
+# The aggregate of the parts' aggregates in their order is that of all; others do not even need the order
+_MERGE_IN_ORDER = ("product", "any_value", "string_agg")
 
 
 @dataclass
@@ -93,7 +85,7 @@ class _States:
     def add(self, made: Column, call: AggregateCall) -> str | None:
         """Take in a call; return the reason why it cannot be."""
         name = call.function
-        if call.distinct and name in _BLIND_TO_DUPLICATES:
+        if call.distinct and AGGREGATE[name].idempotent:
             call = replace(call, distinct=False)
         if call.distinct:
             return f"{name}(DISTINCT) needs the rows of a group together"
@@ -105,7 +97,7 @@ class _States:
             self._average(made, call)
         elif name in ("first", "last"):
             self._first_or_last(made, call)
-        elif name in _OF_THEMSELVES:
+        elif AGGREGATE[name].merges or name in _MERGE_IN_ORDER:
             self._keep(made, call, name)
         else:
             return f"{name}() needs the rows of a group together"

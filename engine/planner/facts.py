@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..plan.expr import AggregateCall, Column, ColumnRef, Expr, Literal
+from ..plan.functions import AGGREGATE
 from ..plan.join_kinds import JoinKind
 from ..plan.logical import (
     Aggregate,
@@ -25,7 +26,6 @@ from .equalities import equalities
 from .nullness import compared_columns, is_never_null
 
 Key = frozenset[Column]
-COUNTS = ("count", "count_star", "approx_count_distinct")  # count_if of no values is NULL
 MAX_KEYS = 8  # kept for one node: more are never asked for
 
 
@@ -173,7 +173,7 @@ def never_null(plan: Logical) -> set[Column]:
 
 
 def _aggregate_never_null(call: AggregateCall, grouped: bool, below: set[Column]) -> bool:
-    if call.function in COUNTS:
+    if AGGREGATE[call.function].counts:
         return True
     simple = call.function in ("sum", "min", "max", "any_value", "first", "last", "avg")
     return simple and grouped and call.filter is None and is_never_null(call.args[0], below)

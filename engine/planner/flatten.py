@@ -18,6 +18,7 @@ from ..plan.expr import (
     conjuncts,
     new_column,
 )
+from ..plan.functions import AGGREGATE
 from ..plan.join_kinds import JoinKind
 from ..plan.logical import (
     Aggregate,
@@ -32,7 +33,7 @@ from ..plan.logical import (
     Values,
 )
 from ..plan.types import BIGINT, BOOLEAN
-from .facts import COUNTS, at_most_one_row
+from .facts import at_most_one_row
 from .rewrite import narrow, pass_on, replace_columns, swapped
 from .simplification import simplified
 from .unnest import Bound, Outer, absorb, bind, materialized, without_nulls
@@ -124,7 +125,7 @@ def _aggregate(node: Aggregate, outer: Outer) -> Bound:
 
 def _of_nothing(column: Column, function: str) -> Expr:
     """Return an aggregate of no rows."""
-    return Literal(0 if function in COUNTS else None, column.type)
+    return Literal(0 if AGGREGATE[function].counts else None, column.type)
 
 
 def _one_by_one(node: Aggregate) -> Logical:

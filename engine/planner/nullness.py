@@ -7,39 +7,6 @@ from collections.abc import Set as AbstractSet
 from ..plan.expr import Call, Case, Cast, Column, ColumnRef, Expr, InList, Literal, conjuncts
 from ..plan.functions import SCALAR
 
-# Calls that have a value whenever their arguments have: others may make a NULL of their own
-TOTAL = frozenset(
-    [
-        "eq",
-        "ne",
-        "lt",
-        "le",
-        "gt",
-        "ge",
-        "and",
-        "or",
-        "not",
-        "add",
-        "sub",
-        "mul",
-        "div",
-        "neg",
-        "abs",
-        "like",
-        "ilike",
-        "greatest",
-        "least",
-        "concat",
-        "length",
-        "lower",
-        "upper",
-        "substring",
-        "year",
-        "month",
-        "day",
-    ]
-)
-NEVER_NULL = frozenset(("is_null", "is_not_null", "is_distinct", "is_not_distinct"))
 COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 
 
@@ -55,8 +22,9 @@ def is_never_null(expr: Expr, columns: AbstractSet[Column]) -> bool:
         case Call(function="coalesce", args=args):
             return any(is_never_null(a, columns) for a in args)
         case Call(function=function, args=args):
-            total = function in TOTAL and all(is_never_null(a, columns) for a in args)
-            return total or function in NEVER_NULL
+            row = SCALAR[function]
+            total = row.total and all(is_never_null(a, columns) for a in args)
+            return total or row.nulls == "never"
         case Case(results=results, default=default):
             return all(is_never_null(r, columns) for r in (*results, default))
         case InList():

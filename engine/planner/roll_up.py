@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterator
 
 from ..plan.expr import AggregateCall, Column, ColumnRef
+from ..plan.functions import AGGREGATE
 from ..plan.logical import Item
 from ..plan.node import walk_once
 from ..plan.physical import ComputeColumns, HashAggregate, HashJoin, NestedLoopJoin, Physical
 from .share import Shapes
 
 MAX_SHARE = 0.5  # of the rows that remain as groups, to be worth more than another pass over a scan
-OF_THEMSELVES = frozenset(("sum", "min", "max", "bool_and", "bool_or", "bit_and", "bit_or"))
 
 
 def roll_up(plan: Physical) -> Physical:
@@ -96,7 +96,7 @@ def _is_of_itself(call: AggregateCall) -> bool:
     """Whether the aggregate of parts' aggregates is that of all; a float sum would depend on the order."""
     adds = call.function == "sum"
     plain = not call.distinct and not (adds and call.type.is_float)
-    return plain and call.function in OF_THEMSELVES and not call.order
+    return plain and AGGREGATE[call.function].merges and not call.order
 
 
 def _over_groups(node: HashAggregate, groups: Physical, names: Names) -> HashAggregate:

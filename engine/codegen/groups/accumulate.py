@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...plan.expr import AggregateCall, Column, Expr
+from ...plan.functions import AGGREGATE
 from ..expressions.arithmetic import convert
 from ..expressions.translate import translate
 from ..kernel import Kernel
@@ -42,9 +43,6 @@ FOLDS: dict[str, Any] = {
     "xor": np.bitwise_xor,
     "put": np.maximum,  # one value a group, which is never below the identity
 }
-REPEATABLE = ("min", "max", "bool_and", "bool_or", "bit_and", "bit_or")  # DISTINCT changes nothing
-# Of whose values the count says only whether there are any
-VALUED = frozenset((*REPEATABLE, "sum", "bit_xor", "count_if"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +80,9 @@ class Folded:
         """Whether the call's values take what an accumulator holds, not only whether that is above 0."""
         if self.distinct is not None:
             return False
-        valued = self.accumulators[:-1] if function in VALUED else self.accumulators
-        return number in valued
+        # Of whose values the count says only whether there are any
+        valued = AGGREGATE[function].merges or function == "count_if"
+        return number in (self.accumulators[:-1] if valued else self.accumulators)
 
 
 class Accumulators:
@@ -111,7 +110,7 @@ def fold_call(
     `distinct` are the arguments of DISTINCT aggregates, which the kernel groups by.
     """
     counted = call.distinct and call.function == "count"
-    if call.distinct and not counted and call.function not in REPEATABLE:
+    if call.distinct and not counted and not AGGREGATE[call.function].idempotent:
         raise NotFusable(f"{call.function}(DISTINCT ...) keeps its values")
     chosen = None if call.filter is None else translate(call.filter, kernel).term
     if call.function == "count_star":

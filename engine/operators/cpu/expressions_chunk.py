@@ -178,26 +178,7 @@ def _call(call: Call, chunk: Chunk) -> Vector:
     row = SCALAR[call.function]
     if row.nulls == "propagate" and any(a.is_null for a in args):
         return null_constant(call.type)
-    return resolve(call.function)(call, args)
-
-
-def resolve(function: str) -> Callable[[Call, tuple[Vector, ...]], Vector]:
-    """Return the kernel that the table of functions names."""
-    name = SCALAR[function].cpu or function
-    if not name.startswith("pc."):
-        return KERNELS[name]
-    compute = getattr(pc, name.removeprefix("pc."))
-
-    def kernel(call: Call, args: tuple[Vector, ...]) -> Vector:
-        count = max((len(a.data) for a in args if not a.is_constant), default=1)
-        result = compute(*(a.to_arrow(count) for a in args))
-        arrow = tables.physical_type(call.type)
-        vector = Vector.from_arrow(
-            result if result.type == arrow else result.cast(arrow), call.type
-        )
-        return vector.first() if all(a.is_constant for a in args) else vector
-
-    return kernel
+    return KERNELS[call.function](call, args)
 
 
 def spread(vector: Vector, count: int) -> tuple[Array, Array]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from ..types import (
     BIGINT,
@@ -23,8 +24,11 @@ from .signatures import fixed, unary
 Resolved = tuple[tuple[DataType, ...], DataType] | None
 
 
-def _row(name: str, resolve: Resolve, signature: str, *aliases: str, own: bool = False) -> Function:
-    return Function(name, resolve, signature, aliases, "aggregate", "own" if own else "propagate")
+def _row(
+    name: str, resolve: Resolve, signature: str, *aliases: str, own: bool = False, **traits: bool
+) -> Function:
+    nulls: Literal["own", "propagate"] = "own" if own else "propagate"
+    return Function(name, resolve, signature, aliases, "aggregate", nulls, **traits)
 
 
 def _sum(types: Sequence[DataType]) -> Resolved:
@@ -81,22 +85,32 @@ _TRUTH = unary(lambda t: t == BOOLEAN, null=BOOLEAN)
 _BITS = unary(lambda t: t.is_integer)
 
 AGGREGATES = (
-    _row("count_star", lambda types: ((), BIGINT) if not types else None, "count(*)", own=True),
-    _row("count", _any_count, "count(any)"),
+    _row(
+        "count_star",
+        lambda types: ((), BIGINT) if not types else None,
+        "count(*)",
+        own=True,
+        counts=True,
+    ),
+    _row("count", _any_count, "count(any)", counts=True),
     # Integers -> HUGEINT, DECIMAL(p,s) -> DECIMAL(38,s), FLOAT and DOUBLE -> DOUBLE.  OutOfRange, never wraps.
-    _row("sum", _sum, "sum(number)"),
+    _row("sum", _sum, "sum(number)", merges=True),
     # Integers, decimals and floats arrive as they are; DOUBLE: the exact sum (of integers and decimals) over the count.
     _row("avg", unary(lambda t: t.is_numeric, DOUBLE), "avg(number)", "mean"),
-    _row("min", _any, "min(any)"),  # NaN is the greatest
-    _row("max", _any, "max(any)"),
-    _row("any_value", _any, "any_value(any)"),  # the first that is not NULL
-    _row("first", _any, "first(any)", "arbitrary", own=True),  # of the first row, NULL included
-    _row("last", _any, "last(any)", own=True),
-    _row("bool_and", _TRUTH, "bool_and(BOOLEAN)"),
-    _row("bool_or", _TRUTH, "bool_or(BOOLEAN)"),
-    _row("bit_and", _BITS, "bit_and(integer)"),  # same type
-    _row("bit_or", _BITS, "bit_or(integer)"),
-    _row("bit_xor", _BITS, "bit_xor(integer)"),
+    _row("min", _any, "min(any)", merges=True, idempotent=True),  # NaN is the greatest
+    _row("max", _any, "max(any)", merges=True, idempotent=True),
+    _row(
+        "any_value", _any, "any_value(any)", idempotent=True, ordered=True
+    ),  # the first that is not NULL
+    _row(
+        "first", _any, "first(any)", "arbitrary", own=True, idempotent=True, ordered=True
+    ),  # of the first row, NULL included
+    _row("last", _any, "last(any)", own=True, ordered=True),
+    _row("bool_and", _TRUTH, "bool_and(BOOLEAN)", merges=True, idempotent=True),
+    _row("bool_or", _TRUTH, "bool_or(BOOLEAN)", merges=True, idempotent=True),
+    _row("bit_and", _BITS, "bit_and(integer)", merges=True, idempotent=True),  # same type
+    _row("bit_or", _BITS, "bit_or(integer)", merges=True, idempotent=True),
+    _row("bit_xor", _BITS, "bit_xor(integer)", merges=True),
     # DOUBLE -> DOUBLE; of one value the samp ones are NULL and the pop ones 0.  Inf or NaN among several: NaN.
     _row("var_samp", _SPREAD, "var_samp(DOUBLE)", "variance"),
     _row("var_pop", _SPREAD, "var_pop(DOUBLE)"),
@@ -114,6 +128,7 @@ AGGREGATES = (
         "string_agg(VARCHAR, separator)",
         "group_concat",
         "listagg",
+        ordered=True,
     ),
     # DOUBLE, FLOAT, DECIMAL or TIMESTAMP -> same type, interpolated: quantile_cont at 0.5.
     _row("median", _median, "median(number | TIMESTAMP)"),
@@ -121,13 +136,15 @@ AGGREGATES = (
     _row("quantile_cont", _quantile_cont, "quantile_cont(number | TIMESTAMP, fraction)"),
     # (x of any type, fraction Literal DOUBLE) -> a value that occurs: the ceil(n * fraction)-th, the first for 0.
     _row("quantile_disc", _quantile_disc, "quantile_disc(any, fraction)", "quantile"),
-    _row("mode", _any, "mode(any)"),  # the first to reach the highest count
+    _row("mode", _any, "mode(any)", ordered=True),  # the first to reach the highest count
     # arg_min(value, key): the value of the first row with the extreme key; rows with NULL in either do not count.
-    _row("arg_min", _argument_of, "arg_min(any, any)", "min_by", "argmin"),
-    _row("arg_max", _argument_of, "arg_max(any, any)", "max_by", "argmax"),
+    _row("arg_min", _argument_of, "arg_min(any, any)", "min_by", "argmin", ordered=True),
+    _row("arg_max", _argument_of, "arg_max(any, any)", "max_by", "argmax", ordered=True),
     # (y DOUBLE, x DOUBLE); rows with NULL in either do not count.
     _row("covar_samp", _PAIR, "covar_samp(DOUBLE, DOUBLE)"),
     _row("covar_pop", _PAIR, "covar_pop(DOUBLE, DOUBLE)"),
     _row("corr", _PAIR, "corr(DOUBLE, DOUBLE)"),
-    _row("approx_count_distinct", _any_count, "approx_count_distinct(any)"),  # exact is allowed
+    _row(
+        "approx_count_distinct", _any_count, "approx_count_distinct(any)", counts=True
+    ),  # exact is allowed
 )

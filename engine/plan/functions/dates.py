@@ -83,7 +83,9 @@ def _unit(name: str) -> Function:
 PART_FUNCTIONS = (
     # DATE or TIMESTAMP or INTERVAL -> BIGINT.
     *(
-        Function(name, _CALENDAR_OR_INTERVAL, f"{name}(DATE | TIMESTAMP | INTERVAL)", aliases)
+        Function(
+            name, _CALENDAR_OR_INTERVAL, f"{name}(DATE | TIMESTAMP | INTERVAL)", aliases, total=True
+        )
         for name, aliases in {
             "year": (),
             "quarter": (),

@@ -30,7 +30,7 @@ _FLOATING = any_of(Kind.FLOAT, Kind.DOUBLE, result=BOOLEAN, null=DOUBLE)
 
 NUMERIC = (
     Function(
-        "abs", unary(_is_number), "abs(number)", ("@",)
+        "abs", unary(_is_number), "abs(number)", ("@",), total=True
     ),  # same type; smallest integer: OutOfRange
     # FLOAT, DOUBLE: same type.  DECIMAL(p,s) -> DECIMAL(p,0).  Integers arrive cast to DOUBLE.
     Function("ceil", whole, "ceil(number)", ("ceiling",)),

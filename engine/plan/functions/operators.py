@@ -36,35 +36,54 @@ def _anything(types: Sequence[DataType]) -> tuple[tuple[DataType, ...], DataType
 
 LOGIC = (
     # n-ary, at least two BOOLEANs: FALSE and x is FALSE, TRUE or x is TRUE, for NULL x too.
-    Function("and", repeated(BOOLEAN, 2, BOOLEAN), "BOOLEAN AND BOOLEAN", (), "operator", "own"),
-    Function("or", repeated(BOOLEAN, 2, BOOLEAN), "BOOLEAN OR BOOLEAN", (), "operator", "own"),
-    Function("not", unary(lambda t: t == BOOLEAN, null=BOOLEAN), "NOT BOOLEAN", (), "operator"),
+    Function(
+        "and",
+        repeated(BOOLEAN, 2, BOOLEAN),
+        "BOOLEAN AND BOOLEAN",
+        (),
+        "operator",
+        "own",
+        total=True,
+    ),
+    Function(
+        "or", repeated(BOOLEAN, 2, BOOLEAN), "BOOLEAN OR BOOLEAN", (), "operator", "own", total=True
+    ),
+    Function(
+        "not",
+        unary(lambda t: t == BOOLEAN, null=BOOLEAN),
+        "NOT BOOLEAN",
+        (),
+        "operator",
+        total=True,
+    ),
     # Any one type, the NULL type included; never NULL.
-    Function("is_null", _anything, "any IS NULL", (), "operator", "own"),
-    Function("is_not_null", _anything, "any IS NOT NULL", (), "operator", "own"),
+    Function("is_null", _anything, "any IS NULL", (), "operator", "never"),
+    Function("is_not_null", _anything, "any IS NOT NULL", (), "operator", "never"),
 )
 
 # Both arguments have one type (decimals: the same precision and scale).  NaN equals NaN and is above every number.
 COMPARISON = (
-    Function("eq", comparison, "any = any", (), "operator"),
-    Function("ne", comparison, "any <> any", (), "operator"),
-    Function("lt", comparison, "any < any", (), "operator"),
-    Function("le", comparison, "any <= any", (), "operator"),
-    Function("gt", comparison, "any > any", (), "operator"),
-    Function("ge", comparison, "any >= any", (), "operator"),
-    Function("is_distinct", comparison, "any IS DISTINCT FROM any", (), "operator", "own"),
-    Function("is_not_distinct", comparison, "any IS NOT DISTINCT FROM any", (), "operator", "own"),
+    Function("eq", comparison, "any = any", (), "operator", total=True),
+    Function("ne", comparison, "any <> any", (), "operator", total=True),
+    Function("lt", comparison, "any < any", (), "operator", total=True),
+    Function("le", comparison, "any <= any", (), "operator", total=True),
+    Function("gt", comparison, "any > any", (), "operator", total=True),
+    Function("ge", comparison, "any >= any", (), "operator", total=True),
+    Function("is_distinct", comparison, "any IS DISTINCT FROM any", (), "operator", "never"),
+    Function(
+        "is_not_distinct", comparison, "any IS NOT DISTINCT FROM any", (), "operator", "never"
+    ),
 )
 
 ARITHMETIC = (
     # Both arguments have exactly the result's type.  Integers and decimals that do not fit: OutOfRange.
-    Function("add", addition, "number + number", (), "operator"),
-    Function("sub", addition, "number - number", (), "operator"),
+    Function("add", addition, "number + number", (), "operator", total=True),
+    Function("sub", addition, "number - number", (), "operator", total=True),
     # Integers, floats and HUGEINT: one type throughout.  Decimals (p1,s1), (p2,s2) keep their own types and give (p,s1+s2),
     # p = p1+p2 but at most 18 when both have <= 18 digits (s permitting), else at most 38; OutOfRange beyond.
-    Function("mul", multiplication, "number * number", (), "operator"),
+    Function("mul", multiplication, "number * number", (), "operator", total=True),
     # DOUBLE,DOUBLE -> DOUBLE or FLOAT,FLOAT -> FLOAT.  x/0 is +-inf, 0/0 is NaN; no error.
-    Function("div", division, "number / number", (), "operator"),
+    Function("div", division, "number / number", (), "operator", total=True),
     # Integers, HUGEINT too, one type: truncates toward zero.  DOUBLE or FLOAT: plain x / y, as in DuckDB 2.0.
     # y = 0: ExecutionError, for floats too.  Smallest integer // -1: OutOfRange.
     Function("int_div", integer_division, "number // number", ("divide",), "operator"),
@@ -72,7 +91,7 @@ ARITHMETIC = (
     # OutOfRange.
     Function("mod", remainder, "number % number", (), "operator"),
     # Same type.  Smallest integer, and unsigned other than 0: OutOfRange.
-    Function("neg", unary(_is_number), "- number", (), "operator"),
+    Function("neg", unary(_is_number), "- number", (), "operator", total=True),
 )
 
 BITS = (

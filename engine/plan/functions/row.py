@@ -15,11 +15,9 @@ Resolve = Callable[[Sequence[DataType]], tuple[tuple[DataType, ...], DataType] |
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One function: its name in plans, SQL spellings, types, NULL rule, and how each backend computes it.
+    """One function: its name in plans, SQL spellings, types, NULL rule, and what the planner may do with it.
 
-    `cpu` and `gpu` name the backend's way: "pc.<name>" is that function of pyarrow.compute, "plc.<module>.<name>" that one
-    of pylibcudf, called with the columns; anything else is a key of the backend's own table KERNELS.  The default
-    is the function's name in KERNELS.
+    Each backend's table KERNELS has its way to compute it, by name.
     """
 
     name: str
@@ -27,6 +25,17 @@ class Function:
     signature: str  # for error messages: "substring(VARCHAR, BIGINT[, BIGINT])"
     aliases: tuple[str, ...] = ()
     kind: OneOf["scalar", "aggregate", "operator"] = "scalar"
-    nulls: OneOf["propagate", "own"] = "propagate"  # propagate: NULL in any argument gives NULL
-    cpu: str = ""
-    gpu: str = ""
+    # propagate: NULL in any argument gives NULL; never: there is a value for any arguments
+    nulls: OneOf["propagate", "own", "never"] = "propagate"
+    total: bool = (
+        False  # has a value whenever its arguments have; others may make a NULL of their own
+    )
+    # Of aggregates
+    merges: bool = (
+        False  # the aggregate of the aggregates of parts, in any order, is that of all rows
+    )
+    idempotent: bool = (
+        False  # a value that comes twice counts once, so that DISTINCT changes nothing
+    )
+    ordered: bool = False  # the result may depend on the order of the rows
+    counts: bool = False  # is 0 for no rows, where others are NULL

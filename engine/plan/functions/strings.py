@@ -12,14 +12,27 @@ _TEST = fixed(VARCHAR, VARCHAR, result=BOOLEAN)
 
 STRINGS = (
     # n-ary, VARCHAR (`infer` casts); NULL in any argument gives NULL.  SQL's concat() wraps its arguments in coalesce(x, '').
-    Function("concat", repeated(VARCHAR, 1, VARCHAR), "VARCHAR || VARCHAR", ("||",), "operator"),
+    Function(
+        "concat",
+        repeated(VARCHAR, 1, VARCHAR),
+        "VARCHAR || VARCHAR",
+        ("||",),
+        "operator",
+        total=True,
+    ),
     # (separator, strings...): NULL strings are skipped, a NULL separator gives NULL.
     Function(
         "concat_ws", repeated(VARCHAR, 2, VARCHAR), "concat_ws(separator, any, ...)", nulls="own"
     ),
-    Function("lower", _TEXT, "lower(VARCHAR)", ("lcase",)),
-    Function("upper", _TEXT, "upper(VARCHAR)", ("ucase",)),
-    Function("length", _TEXT_LENGTH, "length(VARCHAR)", ("char_length", "character_length", "len")),
+    Function("lower", _TEXT, "lower(VARCHAR)", ("lcase",), total=True),
+    Function("upper", _TEXT, "upper(VARCHAR)", ("ucase",), total=True),
+    Function(
+        "length",
+        _TEXT_LENGTH,
+        "length(VARCHAR)",
+        ("char_length", "character_length", "len"),
+        total=True,
+    ),
     Function("octet_length", _TEXT_LENGTH, "strlen(VARCHAR)", ("strlen",)),
     # start: from 1; 0 is the place before the first character (and takes from the length); negative counts from the end.
     # A negative length takes the characters before start.
@@ -28,6 +41,7 @@ STRINGS = (
         fixed(VARCHAR, BIGINT, BIGINT, result=VARCHAR, optional=1),
         "substring(VARCHAR, BIGINT[, BIGINT])",
         ("substr",),
+        total=True,
     ),
     # Negative n: all but the last (left) or first (right) -n characters.
     Function("left", fixed(VARCHAR, BIGINT, result=VARCHAR), "left(VARCHAR, BIGINT)"),
@@ -88,6 +102,7 @@ STRINGS = (
         "VARCHAR LIKE VARCHAR",
         (),
         "operator",
+        total=True,
     ),
     Function(
         "ilike",
@@ -95,6 +110,7 @@ STRINGS = (
         "VARCHAR ILIKE VARCHAR",
         (),
         "operator",
+        total=True,
     ),
     # RE2 syntax; pattern and options ('i', 'c', 's', 'l', 'g' for replace) are Literals; the string is searched for a match.
     Function(

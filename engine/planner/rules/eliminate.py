@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from ...plan.expr import FALSE, Column, ColumnRef, Expr, Literal
+from ...plan.functions import AGGREGATE
 from ...plan.join_kinds import JoinKind
 from ...plan.logical import (
     Aggregate,
@@ -22,9 +23,6 @@ from ...plan.logical import (
 from ...plan.node import transform_up
 from ..facts import at_most_one_row, unique_keys
 from ..rewrite import pass_on
-
-# Aggregates whose value depends on the order of their input
-ORDERED = frozenset(("first", "last", "string_agg", "any_value", "arg_min", "arg_max", "mode"))
 
 
 def eliminate(plan: Logical) -> Logical | None:
@@ -66,7 +64,7 @@ def _eliminate(node: Logical) -> Logical | None:
                 return dataclasses.replace(node, keys=kept) if kept else x
             return _replace_if_new(node, "input", _unordered(x))
         case Aggregate(input=x, aggregates=calls) if not any(
-            a.function in ORDERED for _, a in calls
+            AGGREGATE[a.function].ordered for _, a in calls
         ):
             return _replace_if_new(node, "input", _unordered(x))
         case Join():

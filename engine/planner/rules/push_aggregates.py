@@ -16,6 +16,7 @@ from ...plan.expr import (
     conjuncts,
     new_column,
 )
+from ...plan.functions import AGGREGATE
 from ...plan.join_kinds import JoinKind
 from ...plan.logical import Aggregate, Item, Join, Logical, Project
 from ...plan.node import transform_up
@@ -26,9 +27,6 @@ from ..rewrite import pass_on, reads_only
 
 MIN_ROWS_A_KEY = (
     4.0  # on the side that is aggregated first, or the join has nearly as many rows as before
-)
-OF_THEMSELVES = frozenset(
-    ("sum", "min", "max", "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor")
 )
 
 
@@ -105,7 +103,7 @@ def _part(made: Column, call: AggregateCall, join: Join) -> _Part | None:
         case AggregateCall(args=(ColumnRef(column=column),)) if column in join.right.columns:
             if call.function == "count":
                 return _count(made, call, Literal(0, BIGINT))
-            if call.function in OF_THEMSELVES and not call.type.is_float:
+            if AGGREGATE[call.function].merges and not call.type.is_float:
                 partial = new_column(made.name, call.type)
                 late = replace(call, args=(ColumnRef(partial),))
                 return _Part(partial, call, made, late, made, ColumnRef(made))
