@@ -98,6 +98,8 @@ def _section(name: str, result: Result) -> str:
         parts.append(_streams(result))
     elif _kind(result) == "pipelines":
         parts.append(_pipelines(result))
+    elif _kind(result) == "limits":
+        parts.append(_limits(result))
     else:
         parts += [_totals(result), _queries(result)]
     if (RESULTS / f"{name}.png").exists():
@@ -209,6 +211,28 @@ def _pipelines(result: Result) -> str:
     return _table(headings, rows, "lrrrrrr")
 
 
+def _limits(result: Result) -> str:
+    """One line a query: seconds of its first run and of the slowest later one in the same connection, under each pair of limits."""
+    limits = result["limits"]
+    headings = ["query", *(f"{pair} {run} s" for pair in limits for run in ("first", "later"))]
+    queries = dict.fromkeys(query for found in limits.values() for query in found)
+    rows = [
+        [query] + [s for found in limits.values() for s in _runs(found.get(query))]
+        for query in queries
+    ]
+    return (
+        "Each pair is memory_limit and column_cache_limit; kernels are on disk, and each answer is compared.\n\n"
+        + _table(headings, rows, "l" + "r" * (len(headings) - 1))
+    )
+
+
+def _runs(found: dict[str, Any] | None) -> list[str]:
+    if found is None or not found["right"]:
+        return ["" if found is None else "not right", ""]
+    first, *later = found["seconds"]
+    return [f"{first:.2f}", f"{max(later):.2f}" if later else ""]
+
+
 # README.md
 
 
@@ -307,7 +331,11 @@ def _kind(result: Result) -> str:
 def _title(result: Result) -> str:
     if _kind(result) == "pipelines":
         return f"Single pipelines, {_hardware(result)}"
-    how = {"streams": ", random parameters", "sequence": ", one query after another"}
+    how = {
+        "streams": ", random parameters",
+        "sequence": ", one query after another",
+        "limits": ", with little memory",
+    }
     title = SUITES[result["suite"]].title
     rows = ", rows shuffled" if _is_shuffled(result) else ""
     return f"{title} SF{result['scale']:g}{rows}{how.get(_kind(result), '')}, {_hardware(result)}"

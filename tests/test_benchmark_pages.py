@@ -56,3 +56,13 @@ def test_ours_stand_among_the_published_by_time() -> None:
 
 def test_who_did_not_answer_all_has_no_total_among_them() -> None:
     assert "fuseline" not in page.peers({"x": result(fuseline=None, duckdb=20.0)})
+
+
+def test_runs_under_limits_show_the_first_and_the_slowest_later_one() -> None:
+    found = {"q01": {"seconds": [3.0, 1.0, 2.0], "right": True}, "q02": {"seconds": [1.0], "right": False}}  # fmt: skip
+    limits = {"kind": "limits", "limits": {"4GB/2GB": found, "2GB/1GB": {"q01": found["q01"]}}}
+    made = result() | limits
+    lines = page.all_results({"x": made}).splitlines()
+    assert lines[0] == "### TPC-H SF100, with little memory, 2 CPU cores"
+    assert "| q01 | 3.00 | 2.00 | 3.00 | 2.00 |" in lines
+    assert "| q02 | not right |  |  |  |" in lines

@@ -22,16 +22,18 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from benchmarks import tpch
 from benchmarks.data import tpch_tables
+from benchmarks.machine import machine, versions
 from tests.compare import difference, ordering
 
 # What is counted: a name, where the function is, and how large what it gives is
 WATCHED: tuple[tuple[str, str, str], ...] = (
-    ("compile", "codegen.targets.device", "compile_kernel"),
+    ("compile", "codegen.targets.kernel_files", "compiled"),
     ("execute", "runtime.executor", "_executed"),
     ("generate", "operators.gpu.pipeline", "generated"),
     ("lay out", "operators.gpu.pipeline", "laid_out"),
@@ -182,7 +184,7 @@ def run_all(
     for number in range(rounds):
         for name in wanted:
             found.append(_one(connection, name, queries[name], args, answers) | {"run": number + 1})
-            if rounds > 1:
+            if settings:
                 print(_line(found[-1]), flush=True)
     return found
 
@@ -297,7 +299,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(_verdict(rows), flush=True)
     if args.json is not None:
         args.json.parent.mkdir(parents=True, exist_ok=True)
-        args.json.write_text(json.dumps(everything, indent=1))
+        args.json.write_text(json.dumps(_result(args, everything), indent=1))
+
+
+def _result(args: argparse.Namespace, everything: dict[str, list[dict[str, Any]]]) -> Any:
+    """What the page shows: by limits and query the seconds of its runs in the last process, and whether all were right."""
+    limits = {}
+    for pair in args.limits:
+        rows = everything[f"{pair} process {args.passes}"]
+        limits[pair] = {
+            query: {
+                "seconds": [r["seconds"] for r in rows if r["query"] == query],
+                "right": all(r["status"] == "right" for r in rows if r["query"] == query),
+            }
+            for query in dict.fromkeys(row["query"] for row in rows)
+        }
+    return {
+        "suite": "tpch",
+        "scale": args.scale,
+        "kind": "limits",
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine(),
+        "versions": versions(),
+        "limits": limits,
+    }
 
 
 def _verdict(rows: list[dict[str, Any]]) -> str:
