@@ -48,15 +48,13 @@ def _sorted(pull: Pull, node: p.SortRows, pieces: Iterable[Any], marks: Any) -> 
         spool.add_parted(ordered, bounds)
 
     def anew(part: int) -> Iterator[Any]:
-        batches = spool.parts(part, part + 1)
-        tables = (pull.backends[node.device].unparted([rows], node.columns) for rows in batches)
         if part % 2:  # all of them equal a mark
-            yield from tables
+            yield from spool.pieces(part)
             return
         ordered, bounds = _cut(pull, node, pull.together(node, samples, node.columns), marks)
         start, count = bounds[part], bounds[part + 1] - bounds[part]
         inner = _some(pull, node, pull.cut(node, ordered, start, count)) if count else None
-        yield from _sorted(pull, node, tables, inner)
+        yield from _sorted(pull, node, spool.pieces(part), inner)
 
     def work(tables: Sequence[Any]) -> Iterator[Any]:
         yield pull.run(node, tuple(tables))

@@ -83,7 +83,12 @@ class SpilledRows:
         self._pieces.append(self._area.keep(piece, self._device))
 
     def parts(self, first: int, last: int) -> list[pa.RecordBatch]:
-        return [rows for piece in self._pieces for rows in piece.parts(first, last)]
+        return list(self.pieces(first, last))
+
+    def pieces(self, first: int, last: int) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of some parts, each piece read when it is asked for."""
+        for piece in self._pieces:
+            yield from piece.parts(first, last)
 
     def drop(self) -> None:
         """Let go of all parts."""

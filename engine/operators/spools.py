@@ -101,6 +101,12 @@ class Spool:
         assert self._spilled is not None
         return self._spilled.parts(first, last)
 
+    def pieces(self, part: int) -> Iterator[Any]:
+        """Yield the rows of one part, as many at a time as were spilled together."""
+        assert self._spilled is not None
+        for rows in self._spilled.pieces(part, part + 1):
+            yield self._backend.unparted([rows], self.columns)
+
     def part(self, first: int, last: int, more: Sequence[pa.RecordBatch] = ()) -> Any:
         """Return the rows of some parts, and `more`, as a table."""
         return self._backend.unparted([*self.parts(first, last), *more], self.columns)

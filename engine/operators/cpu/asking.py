@@ -42,6 +42,8 @@ def ask_columns(node: p.ParquetScan, sources: Sequence[str], context: Context) -
     assert isinstance(table, ParquetTable)
     parts = table.all_row_groups if node.selection is None else node.selection
     read = [source for source in sources if source not in table.constants]
+    if not read:
+        return
     context.ask(node, sum(table.sizes.plain(read, part) for part in parts))
 
 
@@ -98,12 +100,16 @@ def ask_aggregates(node: p.HashAggregate, table: Table, groups: int, context: Co
     results = groups * (keys + BYTES_A_STATE * len(node.aggregates))
     rows = 0.0
     for _, call in node.aggregates:
+        is_text, is_together = call.type.kind is Kind.VARCHAR, _is_together(call)
+        if (
+            not is_text and not is_together
+        ):  # of thousands of calls each costs as much as asking for it
+            continue
         size = sum(decoded_bytes(table[a.column]) for a in call.args if isinstance(a, ColumnRef))
-        if call.type.kind is Kind.VARCHAR:
-            results += (
-                size if call.function == "string_agg" else size * groups / max(1, table.num_rows)
-            )
-        if _is_together(call):
+        if is_text:
+            whole = call.function == "string_agg"
+            results += size if whole else size * groups / max(1, table.num_rows)
+        if is_together:
             rows = max(rows, size + table.num_rows * BYTES_A_CODE * CODES_A_ROW)
     context.ask(node, int(results + rows))
 

@@ -62,6 +62,7 @@ def memory_scan(node: p.MemoryScan, inputs: tuple[Table, ...], context: Context)
 def parquet_scan(node: p.ParquetScan, inputs: tuple[Table, ...], context: Context) -> Table:
     table, selection, chosen = chosen_of(node)
     found = held_of(node, context)
+    ask_columns(node, [s for s in dict.fromkeys(node.sources) if s not in found], context)
     made = {
         source: array
         for source in dict.fromkeys(node.sources)
@@ -69,7 +70,6 @@ def parquet_scan(node: p.ParquetScan, inputs: tuple[Table, ...], context: Contex
         and (array := _decoded(table, source, selection, context)) is not None
     }
     missing = [s for s in dict.fromkeys(node.sources) if s not in found and s not in made]
-    ask_columns(node, missing, context)
     made |= _read(node, missing, context)
     for source, array in made.items():
         context.cache.put(CacheKey(table.identity, selection, source, DEVICE), array, array.nbytes)
