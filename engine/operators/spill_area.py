@@ -199,10 +199,21 @@ def _write(path: Path, piece: Piece) -> Sequence[_Section]:
         with pa.ipc.new_file(pa.PythonFile(summing, "w"), piece.rows.schema, options=options) as to:
             summing.end_section()
             for i in range(len(piece.bounds) - 1):
-                to.write_batch(*piece.parts(i, i + 1))
+                to.write_batch(*map(_with_own_text, piece.parts(i, i + 1)))
                 summing.end_section()
         summing.end_section()
     return tuple(summing.sections)
+
+
+def _with_own_text(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Return rows of which Arrow writes no others: of a slice without rows it writes the text of all."""
+    if rows.num_rows:
+        return rows
+    columns = [
+        column if pa.types.is_dictionary(column.type) else pa.nulls(0, column.type)
+        for column in rows.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=rows.schema)
 
 
 def _reason(error: Exception) -> str:

@@ -40,6 +40,24 @@ def test_parts_come_back_as_they_were(tmp_path: Path) -> None:
         assert sum(b.num_rows for b in kept.parts(2, 7)) == ROWS // PARTS * 5
 
 
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())]
+)
+def test_a_part_without_rows_has_no_text_of_others(tmp_path: Path, kind: pa.DataType) -> None:
+    texts = pa.array([f"a text {i * 7919}" for i in range(ROWS)]).cast(kind)
+    rows = pa.record_batch({"s": texts, "k": pa.array(range(ROWS))})
+    with SpillArea(tmp_path, 0) as area:
+        one = Piece(rows, [0] * (PARTS // 2) + [ROWS] * (PARTS // 2 + 1))
+        kept = area.keep(one, "cpu")
+        assert area.keep(Piece(rows, [0, ROWS]), "cpu").size + 1000 * PARTS > kept.size
+        for i in range(PARTS):
+            assert [b.to_pydict() for b in kept.parts(i, i + 1)] == [
+                b.to_pydict() for b in one.parts(i, i + 1)
+            ]
+            empty = i != PARTS // 2 - 1
+            assert not empty or kept.parts(i, i + 1)[0].column(1).nbytes == 0
+
+
 def test_each_changed_byte_is_seen(tmp_path: Path) -> None:
     """Whichever byte of the file is another one: an error that names the folder, or parts that do not lie there."""
     with SpillArea(tmp_path, 0) as area:
