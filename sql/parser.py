@@ -1,7 +1,9 @@
 """sqlglot's parser of DuckDB's dialect, with DuckDB's ranks of operators, and the text of each item of a SELECT list.
 
-sqlglot takes `~a + 1` for `(~a) + 1`, `a || b << c` for `(a || b) << c` and `a ^@ b || c` for `a ^@ (b || c)`; and it reads
-`a < b < c`, which DuckDB refuses.  sqlglot's compiled build, the package sqlglotc, cannot be extended so: it is refused by name.
+sqlglot takes `~a + 1` for `(~a) + 1`, `a || b << c` for `(a || b) << c` and `a ^@ b || c` for `a ^@ (b || c)`.  Its tree does not
+tell `a ^@ b` from starts_with(a, b), nor where an item begins and ends that has no name or literal in it, such as count(*), so
+neither can be mended in the tree: this class remains until the grammar's reading marks both.  sqlglot's compiled build, the package
+sqlglotc, cannot be extended so: it is refused by name.
 """
 
 from __future__ import annotations
@@ -15,13 +17,12 @@ from typing import ClassVar
 from sqlglot import Token, TokenType, exp
 from sqlglot.parsers.duckdb import DuckDBParser
 
-from fuseline.errors import ParseError, Span, Unsupported
+from fuseline.errors import Unsupported
 
 COMPILED = "Fuseline cannot use sqlglot's compiled build: pip uninstall sqlglotc."
 if str(sys.modules[DuckDBParser.__module__].__file__).endswith(".so"):
     raise Unsupported(COMPILED)
 
-_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 _DISTINCT = (exp.NullSafeEQ, exp.NullSafeNEQ)
 
 
@@ -34,7 +35,7 @@ class Written:
 
 
 class Parser(DuckDBParser):
-    """`shift` is where the parsed text begins in the whole one."""
+    """Operators are ranked as in DuckDB, and items note their text."""
 
     UNARY_PARSERS: ClassVar = {
         **DuckDBParser.UNARY_PARSERS,
@@ -47,7 +48,6 @@ class Parser(DuckDBParser):
         for kind, parse in DuckDBParser.RANGE_PARSERS.items()
         if kind is not TokenType.CARET_AT
     }
-    shift = 0
 
     def _parse_projections(self) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
         return self._parse_csv(self._parse_item), None
@@ -60,41 +60,11 @@ class Parser(DuckDBParser):
             item.meta["written"] = _written(self.sql, tokens)
         return item
 
-    def _parse_equality(self, parse_is: bool = True) -> exp.Expr | None:
-        first = self._index
-        return self._refuse_chain(super()._parse_equality(parse_is), first)
-
-    def _parse_comparison(self, this: exp.Expr | None = None) -> exp.Expr | None:
-        first = self._index
-        return self._refuse_chain(super()._parse_comparison(this), first)
-
-    def _refuse_chain(self, node: exp.Expr | None, first: int) -> exp.Expr | None:
-        """Raise for `a < b < c`, as DuckDB does."""
-        chained = False
-        if isinstance(node, _COMPARISONS):
-            chained = isinstance(node.this, (*_COMPARISONS, *_DISTINCT))
-            chained = chained or isinstance(node.expression, _COMPARISONS)
-        if chained:
-            raise self._chain(first)
-        return node
-
-    def _chain(self, first: int) -> ParseError:
-        return ParseError(
-            "Comparisons are not chained: combine them with AND, or put one in parentheses.",
-            self._since(first),
-        )
-
     def _parse_is(self, this: exp.Expr | None) -> exp.Expr | None:
-        first = self._index
         node = super()._parse_is(this)
         if isinstance(this, _DISTINCT) and isinstance(node, _DISTINCT):
-            raise self._chain(first)
+            node.set("this", this)  # without sqlglot's parentheses, which hide a chain
         return node
-
-    def _since(self, first: int) -> Span:
-        """Return the place of the tokens from `first` to the last one read."""
-        start, end = self._tokens[first].start, self._tokens[self._index - 1].end + 1
-        return Span(self.shift + start, self.shift + end)
 
     def _parse_bitwise(self) -> exp.Expr | None:
         """`||` and `^@`, which bind less than the operators of bits."""

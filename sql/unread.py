@@ -90,6 +90,9 @@ _HOLDS: dict[str, tuple[type[exp.Expr], ...]] = {
     "where": (exp.Where,),
     "with_": (exp.With,),
 }
+_COMPARISONS = frozenset([exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE])
+_DISTINCT = frozenset([exp.NullSafeEQ, exp.NullSafeNEQ])
+_COMPARED = _COMPARISONS | _DISTINCT
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,7 @@ class Tree:
     unread: Sequence[tuple[exp.Expr, str]]
     fault: FuselineError | None = None  # of a token that is no part of the tree
     misread: Misread | None = None  # of a token that the grammar cannot go on with
+    chain: exp.Expr | None = None  # `a < b < c`, which DuckDB does not take
 
     @property
     def root(self) -> exp.Expr:
@@ -117,7 +121,12 @@ class Tree:
 def tree_of(root: exp.Expr) -> Tree:
     """Walk `root`; sqlglot's walks, which keep an order, take three times as long."""
     nodes, unread = [root], []
+    chain = None
     for node in nodes:  # which grows
+        if (
+            type(node) in _COMPARED and chain is None and _is_chain(node)
+        ):  # while it has parentheses
+            chain = node
         for key, value in node.args.items():
             if isinstance(value, exp.Expr):
                 nodes.append(_bare(value) if type(value) is exp.Paren else value)
@@ -132,7 +141,14 @@ def tree_of(root: exp.Expr) -> Tree:
                     unread.append((node, key))
             elif value and key not in FLAGS.get(type(node), _NO_FLAGS):
                 unread.append((node, key))
-    return Tree(nodes, unread)
+    return Tree(nodes, unread, chain=chain)
+
+
+def _is_chain(node: exp.Expr) -> bool:
+    left, right = type(node.args.get("this")), type(node.args.get("expression"))
+    if type(node) in _DISTINCT:
+        return left in _DISTINCT
+    return left in _COMPARED or right in _COMPARISONS
 
 
 def _bare(node: exp.Expr) -> exp.Expr:
