@@ -122,10 +122,9 @@ class Connection:
         with self.stoppable():
             answer = self._answer(text, params)
             if isinstance(answer, Prepared):
-                table = self.stream(answer.source, answer)
+                found = self._runner.answer(answer.source, answer)
+                table = found.to_arrow() if isinstance(found, Result) else found
                 types, written = [c.type for c in answer.source.columns], None
-                if table.is_made:
-                    table = table.whole()
             else:
                 from .plan.types import from_arrow
 

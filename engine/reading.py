@@ -50,6 +50,7 @@ class Reading(Iterator["pa.Table"]):
         assert first is not None
         self._first: pa.Table | None = first
         self.schema: pa.Schema = first.schema
+        self._missing = self.num_rows  # of those that are made
         if not self.is_made:
             stop.pause()
 
@@ -65,12 +66,6 @@ class Reading(Iterator["pa.Table"]):
 
     def stoppable(self) -> AbstractContextManager[object]:
         return self._anew() if self.is_made else self._resumed()
-
-    def whole(self) -> pa.Table:
-        """Return the rows that are left as one table."""
-        import pyarrow as pa
-
-        return pa.concat_tables(list(self))
 
     def close(self, refusal: FuselineError | None = None) -> None:
         """Let go of everything; a step in another thread is asked to end, and reading raises `refusal` from now on."""
@@ -100,8 +95,16 @@ class Reading(Iterator["pa.Table"]):
         with self._lock:
             if self._ended is not None:
                 raise self._refusal(self._ended)
-            first, self._first = self._first, None
-            return self._step() if first is None else first
+            if self._missing == 0:
+                return None
+            table, self._first = self._first, None
+            if table is None:
+                table = self._step()
+            if table is not None and self._missing is not None:
+                self._missing -= table.num_rows
+                if not self._missing:  # to look for another table would cost a scope
+                    self._release()
+            return table
 
     def _step(self) -> pa.Table | None:
         table = None

@@ -24,7 +24,7 @@ from .reading import Reading
 from .runtime.executor import execute, load_columns, stream
 from .runtime.run import Result
 from .runtime.schedule import Schedule, schedule_of
-from .runtime.stream import Stream
+from .runtime.stream import Stream, stream_of
 from .settings import Settings
 from .stopping import Stop, Stoppable, anywhere, current
 from .storage.access import Rules
@@ -32,6 +32,8 @@ from .storage.cache import ColumnCache
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from .runtime.profile import Profile
 
 T = TypeVar("T")
 Observer = Callable[[str, Node], None]
@@ -71,9 +73,18 @@ class QueryRunner:
 
     def read(self, plan: Logical, key: object) -> Reading:
         """Run a plan, as far as there is room for its rows, and return what gives them one table after the other."""
+        found = self._begun(plan, key, in_parts=True)
+        assert isinstance(found, Reading)
+        return found
+
+    def answer(self, plan: Logical, key: object) -> Result | Reading:
+        """Run a plan and return its result, or what makes its rows where there is no room for them."""
+        return self._begun(plan, key, in_parts=False)
+
+    def _begun(self, plan: Logical, key: object, in_parts: bool) -> Result | Reading:
         start = time.perf_counter()
         prepared = self._prepared(plan, key)
-        begun = partial(self._reading, prepared, start)
+        begun = partial(self._reading, prepared, start, in_parts)
         return retried_deeply(lambda: self._run(prepared, begun))
 
     def _run(self, prepared: Prepared, work: Callable[[Stop], T]) -> T:
@@ -166,17 +177,32 @@ class QueryRunner:
         """Plan a query for the files as they are now, where that is to be done, and run it."""
         schedule, asked = self._asked(prepared, timed, start)
         result = execute(schedule, self.backends, self._context(stop), **asked)
+        self._show(schedule, result.profile)
+        return result
+
+    def _show(self, schedule: Schedule, profile: Profile) -> None:
         if self.settings.debug > 0:
             from .trace import show_run
 
-            show_run(schedule.plan, result.profile, self.settings.debug)
-        return result
+            show_run(schedule.plan, profile, self.settings.debug)
 
-    def _reading(self, prepared: Prepared, start: float, stop: Stop) -> Reading:
+    def _shown_after(self, answer: Stream, schedule: Schedule) -> Generator[pa.Table]:
+        yield from answer.tables
+        self._show(schedule, answer.profile())
+
+    def _reading(
+        self, prepared: Prepared, start: float, in_parts: bool, stop: Stop
+    ) -> Result | Reading:
         schedule, asked = self._asked(prepared, False, start)
-        answer = stream(schedule, self.backends, self._context(stop), **asked)
-        if self.settings.debug > 0:
-            answer = replace(answer, tables=_shown_after(answer, schedule, self.settings.debug))
+        context = self._context(stop)
+        answer = stream(schedule, self.backends, context, **asked)
+        if isinstance(answer, Result):
+            self._show(schedule, answer.profile)
+            if not in_parts:
+                return answer
+            answer = stream_of(answer, schedule.plan, context)
+        elif self.settings.debug > 0:
+            answer = replace(answer, tables=self._shown_after(answer, schedule))
         reading = Reading(answer, prepared.text, stop, self._running, self.stoppable)
         if not reading.is_made:
             self._readings.add(ref(reading, self._readings.discard))
@@ -224,13 +250,6 @@ class QueryRunner:
         )
         check_placement(physical, self.backends, self.settings)
         return physical
-
-
-def _shown_after(answer: Stream, schedule: Schedule, debug: int) -> Generator[pa.Table]:
-    from .trace import show_run
-
-    yield from answer.tables
-    show_run(schedule.plan, answer.profile(), debug)
 
 
 def _observer(debug: int) -> Observer | None:

@@ -16,6 +16,7 @@ import pytest
 import fuseline
 from benchmarks.measure import Measurement, outcome
 from fuseline import col, fence, functions
+from fuseline.batches import Batches
 from fuseline.cursor import Cursor
 from fuseline.errors import (
     ExecutionError,
@@ -31,7 +32,7 @@ from fuseline.group_by import GroupBy
 from tests.unforeseen import Unforeseen
 
 CLASSES = (
-    *(fuseline.Connection, fuseline.Frame, Cursor, GroupBy),
+    *(fuseline.Connection, fuseline.Frame, Cursor, Batches, GroupBy),
     *(functions.Expression, functions.When, functions.Then, type(fuseline.fn)),
 )
 

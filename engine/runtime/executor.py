@@ -35,7 +35,7 @@ from .memory import MemoryBudget, host_memory, out_of_memory
 from .run import NOTHING, Backend, Result, Run, begun, explain, result_of
 from .schedule import Schedule, schedule_of
 from .spills import without_fused_joins
-from .stream import Stream, stream_of
+from .stream import Stream
 
 HOST_SHARE = 2  # of the host's memory, what may hold parts of joins that a GPU has no room for
 
@@ -78,14 +78,14 @@ def stream(
     spill_dir: Path | None = None,
     spill_memory: int | None = None,
     planned: tuple[float, bool] = (0.0, False),
-) -> Stream:
-    """Run a plan as `execute` does; where only pieces of its rows fit, they are made while the stream is read."""
+) -> Result | Stream:
+    """Run a plan as `execute` does; where only pieces of its rows fit, return what makes them while it is read."""
     schedule = plan if isinstance(plan, Schedule) else schedule_of(plan)
     rest = backends, context, timed, memory_limit
     with _spill_area(spill_dir, spill_memory) as area:
         found = _whole(schedule, *rest, area, planned)
     if found is not None:
-        return stream_of(found, schedule.plan, context)
+        return found
     area = _spill_area(spill_dir, spill_memory)
     return in_pieces.stream(begun(schedule, *rest, area, planned))
 
