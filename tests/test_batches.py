@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import gc
+import json
+import signal
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 import fuseline
 from fuseline import stopping
+from fuseline.cli import app
 from fuseline.errors import (
     ConnectionClosed,
     ExecutionError,
@@ -207,6 +212,55 @@ def test_interrupt_half_way(connection):
     assert alone(connection)
 
 
+def test_ctrl_c_half_way(connection, monkeypatch):
+    batches = connection.sql(ORDERED).to_batches()
+    next(batches)
+
+    def pressed(*given: Any) -> Iterator[pa.Table]:
+        signal.raise_signal(signal.SIGINT)
+        yield from parts(*given)
+
+    monkeypatch.setattr("fuseline.runtime.in_pieces.parts", pressed)
+    with pytest.raises(KeyboardInterrupt):
+        list(batches)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    monkeypatch.undo()
+    assert alone(connection)
+
+
+def test_no_column_stays_in_memory(connection):
+    for _ in range(3):
+        batches = connection.sql(ORDERED).to_batches()
+        next(batches)
+        del batches
+    gc.collect()
+    before = pa.total_allocated_bytes()
+    for _ in range(3):
+        batches = connection.sql(ORDERED).to_batches()
+        next(batches)
+        with batches:
+            pass
+    assert pa.total_allocated_bytes() - before < 100_000
+
+
+@pytest.mark.parametrize("format", ["csv", "json", "arrow"])
+def test_the_command_line_writes_answers_of_any_size(format, monkeypatch, tmp_path):
+    monkeypatch.setenv("FUSELINE_MEMORY_LIMIT", str(LIMIT))
+    monkeypatch.setenv("FUSELINE_COLUMN_CACHE_LIMIT", str(LIMIT))
+    ran = CliRunner().invoke(app, ["sql", ORDERED, "--device", "cpu", "--format", format])
+    assert ran.exit_code == 0, ran.output
+    if format == "csv":
+        found = pyarrow.csv.read_csv(pa.BufferReader(ran.stdout_bytes))
+    elif format == "json":
+        found = pa.Table.from_pylist(json.loads(ran.stdout))
+    else:
+        found = pa.ipc.open_stream(ran.stdout_bytes).read_all()
+    assert found.equals(duckdb.sql(ORDERED).to_arrow_table())
+    ran = CliRunner().invoke(app, ["sql", ORDERED, "--device", "cpu"])
+    assert ran.exit_code == 1
+    assert "MemoryLimitError" in ran.stderr
+
+
 def test_time_passes_while_rows_are_made_alone(connection, monkeypatch):
     clock = [0.0]
     monkeypatch.setattr("fuseline.stopping.time.monotonic", lambda: clock[0])
@@ -318,31 +372,3 @@ def test_batches_of_files(connection, tmp_path):
     with pytest.raises(fuseline.FuselineError, match=r"t\.parquet"):
         list(batches)
     assert spilled(connection) == []
-
-
-MEASURED = """
-import sys, fuseline
-def peak():
-    with open("/proc/self/status") as lines:
-        return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM"))
-limit = 100_000_000
-with fuseline.connect("cpu", memory_limit=limit, column_cache_limit=limit) as connection:
-    connection.sql("select sum(x) from range(1000) t(x)").fetchall()
-    before, rows = peak(), 0
-    for batch in connection.sql(sys.argv[1]).to_batches():
-        rows += batch.num_rows
-    print(rows, peak() - before, limit)
-"""
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("order", ["", "order by k"])
-def test_the_process_holds_little_more_than_the_limits(order):
-    count = 10_000_000
-    text = f"select x, x * 7919 % {count} as k, 'a longer text ' || x as s from range({count}) t(x) {order}"
-    ran = subprocess.run(
-        [sys.executable, "-c", MEASURED, text], capture_output=True, text=True, check=True
-    )
-    rows, more, limit = map(int, ran.stdout.split())
-    assert rows == count  # of some 400 MB
-    assert more <= 2 * limit + 100_000_000  # memory_limit and column_cache_limit
