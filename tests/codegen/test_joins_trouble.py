@@ -89,4 +89,4 @@ def test_more_pairs_than_the_host_holds_are_no_result(monkeypatch: pytest.Monkey
     with fuseline.connect(device="cpu", fuse="never") as connection:
         connection.register("t", pa.table(TABLE))
         with pytest.raises(MemoryLimitError, match="ran out of host memory"):
-            connection.execute("select a.v, b.v from t a join t b on a.k = b.k")
+            connection.sql("select a.v, b.v from t a join t b on a.k = b.k").to_arrow()
