@@ -29,11 +29,11 @@ SMALL = "select count(*), sum(x) from range(1000) t(x)"
 ROWS = 50_000_000
 FILE_ROWS = 5_000_000
 CASES = {
-    "pairs, limit 5": "select x, y from range(12000) a(x), range(12000) b(y) limit 5",
+    "limited pairs": "select x, y from range(12000) a(x), range(12000) b(y) limit 5",
     "50 M row group-by": f"select count(*), sum(n), max(k) from (select x * 7919 % {ROWS} as k, count(*) as n from range({ROWS}) t(x) group by k)",
     "50 M x 50 M join": f"select count(*), sum(a.x), max(b.y) from range({ROWS}) a(x) join (select x * 7919 % {ROWS} as y from range({ROWS}) t(x)) b on a.x = b.y",
     "count of a range": "select count(*) from range(200000000)",
-    "create table, limit": "create or replace table made as select * from '{file}' limit 1000",
+    "limited table": "create or replace table made as select * from '{file}' limit 1000",
 }
 MORE = {
     "50 M row sort": f"select sum(k * r) from (select k, 1 as r from (select x * 7919 % {ROWS} as k from range({ROWS}) t(x)) order by k offset 7)",

@@ -160,10 +160,17 @@ class Pull:
             first = max(last, first + 1)
             wanted = min(2 * max(wanted, rows), self.piece_rows(node))
 
+    def _memory(self, node: p.MemoryScan) -> Iterator[Any]:
+        table: Any = node.table
+        if self.backends[node.device].batches is None:
+            yield from self.slices(node, self.run(node, ()))
+        else:
+            yield from self._batches(node, node, table.num_rows, self.first_rows)
+
     def _batches(
-        self, node: p.ParquetScan, scan: p.ParquetScan, rows: int, wanted: int
+        self, node: p.Physical, scan: p.ParquetScan | p.MemoryScan, rows: int, wanted: int
     ) -> Iterator[Any]:
-        """Yield a row group, which has more rows than are wanted, as it is decoded."""
+        """Yield a row group or a table, which has more rows than are wanted, as it is decoded."""
         ranges = self._growing(rows, self.piece_rows(node), wanted)
         counts = (stop - start for start, stop in ranges)
         batches = self.backends[node.device].batches
@@ -357,6 +364,7 @@ class Pull:
 PIECES: dict[type[p.Physical], Callable[[Pull, Any], Iterator[Any]]] = {
     p.RangeScan: Pull._range,
     p.ParquetScan: Pull._row_groups,
+    p.MemoryScan: Pull._memory,
     p.ConcatRows: Pull._union,
     p.LimitRows: Pull._limited,
     p.FilterRows: Pull._passed,

@@ -35,8 +35,8 @@ class Parting(Protocol):
 
     OPERATORS: Mapping[type[p.Physical], Operator]
 
-    # Yields the rows of a scan of one row group as it is decoded; None where row groups are read whole
-    batches: Callable[[p.ParquetScan, Iterable[int], Context], Iterator[Any]] | None
+    # Yields the rows of a table, or of a scan of one row group, as they are decoded; None where these are read whole
+    batches: Callable[[p.ParquetScan | p.MemoryScan, Iterable[int], Context], Iterator[Any]] | None
 
     def num_bytes(self, table: Any) -> int: ...
 

@@ -1,5 +1,6 @@
 """A row group decoded a number of rows at a time is the row group, whatever it holds and wherever its columns lie."""
 
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
@@ -9,13 +10,14 @@ import pytest
 
 from fuseline.errors import DataError
 from fuseline.operators.context import Context
-from fuseline.operators.cpu.batches import parquet_batches
+from fuseline.operators.cpu.batches import batches, parquet_batches
 from fuseline.operators.cpu.encoded import encode_columns
-from fuseline.operators.cpu.scan import parquet_scan
+from fuseline.operators.cpu.scan import memory_scan, parquet_scan
 from fuseline.operators.cpu.table import concat, to_logical
 from fuseline.plan.expr import new_column
-from fuseline.plan.physical import ParquetScan, RowGroups
+from fuseline.plan.physical import MemoryScan, ParquetScan, RowGroups
 from fuseline.storage.cache import ColumnCache
+from fuseline.storage.memory import MemoryTable
 from fuseline.storage.parquet import ParquetTable
 
 ROWS = 50_000
@@ -98,3 +100,17 @@ def test_a_file_that_changes_meanwhile_is_an_error(tmp_path):
     pq.write_table(DATA.slice(3), path, row_group_size=ROWS)
     with pytest.raises(DataError, match="changed"):
         list(parts)
+
+
+def test_batches_of_a_table_in_memory_are_the_table():
+    whole = pa.concat_tables([DATA.slice(0, 30_000), DATA.slice(30_000, 20_000)])
+    table = MemoryTable("t", whole)
+    names = tuple(name for name, _ in table.fields)
+    node = MemoryScan(table, tuple(new_column(n, table.types[n]) for n in names), names)
+    context = Context(ColumnCache(1 << 30), lambda: None, 2)
+    expected = values(memory_scan(node, (), Context(ColumnCache(0), lambda: None, 2)), node)
+    memory_scan(replace(node, made=node.made[:3], sources=names[:3]), (), context)
+    parts = list(batches(node, COUNTS, context))
+    assert [part.num_rows for part in parts] == COUNTS
+    assert values(concat(parts), node).equals(expected)
+    assert [part.num_rows for part in batches(node, [0], context)] == [0]

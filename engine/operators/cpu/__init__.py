@@ -17,7 +17,7 @@ from ...plan.types import to_arrow as arrow_type
 from ..context import Context
 from .aggregate import distinct_on, hash_aggregate
 from .bandwidth import copy_bandwidth, device_name
-from .batches import parquet_batches as batches
+from .batches import batches
 from .expressions import evaluate
 from .join import hash_join, nested_loop_join
 from .join_parts import parted, piece_of, unparted
