@@ -67,8 +67,8 @@ def test_rows_that_come_in_order_are_cut_again(monkeypatch):
     assert 0 < largest <= 1_500
 
 
-def check(query, table):
-    with fuseline.connect("cpu") as connection:
+def check(backend, query, table):
+    with fuseline.connect(backend) as connection:
         connection.register("t", TABLES[table])
         assert_same_as_duckdb(
             query, {"t": TABLES[table]}, connection=connection, setup=["set threads = 1"]
@@ -92,9 +92,9 @@ select median(f), quantile_disc(s, 0.5), avg(distinct o), median(distinct o),
 
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.usefixtures("pieces")
-def test_aggregates_of_one_group(table, request):
+def test_aggregates_of_one_group(backend, table, request):
     spilled = "spilled" in request.node.name
-    check(ONE_GROUP_SPILLED if spilled else ONE_GROUP, table)
+    check(backend, ONE_GROUP_SPILLED if spilled else ONE_GROUP, table)
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -114,5 +114,5 @@ def test_aggregates_of_one_group(table, request):
         "select g, o from t order by g nulls first, o desc",
     ],
 )
-def test_rows_of_groups_and_in_order(query, table):
-    check(query, table)
+def test_rows_of_groups_and_in_order(backend, query, table):
+    check(backend, query, table)
