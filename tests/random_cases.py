@@ -13,6 +13,7 @@ import json
 import random
 import sys
 import time
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -212,6 +213,7 @@ def main() -> None:
     )
     parser.add_argument("--report", action="store_true", help="add up the log and run nothing")
     options = parser.parse_args()
+    warnings.simplefilter("error")  # as in tests
     lines = logged(options.log)
     if options.report:
         sys.stdout.write(report(lines) + "\n")

@@ -5,10 +5,14 @@ It has no NULLs (a nullable value is a pair, settled in `translate`), no SQL typ
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import reduce
 from typing import ClassVar
+from typing import Literal as OneOf
+
+SIDE_BY_SIDE = 16  # terms that follow one another in one pair of parentheses each
 
 
 class Machine(StrEnum):
@@ -189,12 +193,15 @@ def names_in(*terms: Term) -> set[str]:
 
 def true_and(parts: list[Term]) -> Term | None:
     """Return the `&` of boolean terms, None for none."""
-    if not parts:
-        return None
-    result = parts[0]
-    for part in parts[1:]:
-        result = Apply("&", (result, part), Machine.BOOL)
-    return result
+    return all_together("&", parts) if parts else None
+
+
+def all_together(sign: OneOf["&", "|"], parts: Sequence[Term]) -> Term:
+    """Return one term of all boolean terms; of many no deep one, which Python could not read."""
+    while len(parts) > 1:
+        rows = [parts[at : at + SIDE_BY_SIDE] for at in range(0, len(parts), SIDE_BY_SIDE)]
+        parts = [reduce(lambda a, b: Apply(sign, (a, b), Machine.BOOL), row) for row in rows]
+    return parts[0]
 
 
 def negated(term: Term) -> Term:

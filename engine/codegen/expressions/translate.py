@@ -16,13 +16,25 @@ from ...plan.concealed import concealed_name
 from ...plan.expr import Call, Case, Cast, ColumnRef, Expr, InList, Literal, columns_of
 from ...plan.types import INT64_DECIMAL_DIGITS, DataType, Kind
 from ..kernel import Kernel
-from ..loop import Apply, Convert, Machine, Name, Number, Select, Term, negated, true_and
+from ..loop import (
+    Apply,
+    Convert,
+    Machine,
+    Name,
+    Number,
+    Select,
+    Term,
+    all_together,
+    negated,
+    true_and,
+)
 from ..ranges import I32_MAX, Interval
-from ..values import Input, NotFusable, Value, machine_of
+from ..values import LOOKUP_LIMIT, Input, NotFusable, Value, machine_of
 from .arithmetic import add, checked, convert, multiply, negate, subtract
 from .compare import compare, compare_with_constant
 from .lookup import in_one_dictionary, through_table
 
+MOST_TESTS = 16  # of a list of values, one after the other
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct")
 EPOCH = date(1970, 1, 1)
 DIGITS = Context(prec=80)  # Python's own 28 would round a DECIMAL(38)
@@ -164,27 +176,20 @@ def _and(expr: Call, args: list[Value], kernel: Kernel) -> Value:
     assert term is not None
     if all(a.valid is None for a in args):
         return Value(term)
-    return Value(term, _either([term, *(is_false(a) for a in args)]))
+    return Value(term, all_together("|", [term, *(is_false(a) for a in args)]))
 
 
 def _or(expr: Call, args: list[Value], kernel: Kernel) -> Value:
-    term = _either([a.term for a in args])
+    term = all_together("|", [a.term for a in args])
     if all(a.valid is None for a in args):
         return Value(term)
     all_false = true_and([is_false(a) for a in args])
     assert all_false is not None
-    return Value(term, _either([term, all_false]))
+    return Value(term, all_together("|", [term, all_false]))
 
 
 def _not(expr: Call, args: list[Value], kernel: Kernel) -> Value:
     return Value(is_false(args[0]), args[0].valid)
-
-
-def _either(parts: list[Term]) -> Term:
-    result = parts[0]
-    for part in parts[1:]:
-        result = Apply("|", (result, part), Machine.BOOL)
-    return result
 
 
 def _is_null(expr: Call, args: list[Value], kernel: Kernel) -> Value:
@@ -222,10 +227,18 @@ def _comparison(name: str, args: tuple[Expr, ...], kernel: Kernel) -> Value | No
 
 
 def _in_list(expr: InList, kernel: Kernel) -> Value | None:
-    if not _in_registers(expr.operand.type):
+    if not _in_registers(expr.operand.type) or _is_long(expr, kernel):
         return None
     tests = [Call("eq", (expr.operand, v), expr.type) for v in expr.values]
     return translate(tests[0] if len(tests) == 1 else Call("or", tuple(tests), expr.type), kernel)
+
+
+def _is_long(expr: InList, kernel: Kernel) -> bool:
+    """Whether one look into a table is quicker than to compare with each value."""
+    if len(expr.values) <= MOST_TESTS or not isinstance(expr.operand, ColumnRef):
+        return False
+    source = kernel.described(expr.operand.column)
+    return source is not None and source.codes is not None and source.codes <= LOOKUP_LIMIT
 
 
 # Arithmetic
@@ -272,7 +285,7 @@ def _coalesce(expr: Call, args: list[Value], kernel: Kernel) -> Value:
         if value.valid is None:
             result = value
         else:
-            known = None if result.valid is None else _either([value.valid, result.valid])
+            known = None if result.valid is None else all_together("|", [value.valid, result.valid])
             chosen = _choose(value.valid, replace(value, valid=None), replace(result, valid=None))
             result = replace(chosen, valid=known)
     return result

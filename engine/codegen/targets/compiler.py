@@ -27,6 +27,7 @@ Signature = list[tuple[str, str]]
 LAUNCH_BOUNDS = "LAUNCH_BOUNDS"
 
 RAISED = "raise"
+ROUNDS = 3  # of the optimizer, at most
 
 _compiling = threading.Lock()  # Numba's compiler has one of its own, taken later
 
@@ -115,7 +116,11 @@ def _codegen() -> Any:
             for function in self._final_module.functions if self.name == ENTRY else ():
                 if not function.is_declaration and function.name != ENTRY:
                     function.linkage = "internal"
-            super()._optimize_final_module()
+            # In a long kernel calls stay, of which the next round knows from their functions' shortened bodies that none raises
+            for _ in range(ROUNDS):
+                super()._optimize_final_module()
+                if not any(function.name == RAISED for function in self._final_module.functions):
+                    break
 
     class Codegen(JITCPUCodegen):
         _library_class = Library

@@ -15,14 +15,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, version
+from itertools import accumulate
 from pathlib import Path
 from typing import Literal as OneOf
 from typing import TypeVar
 
 from ... import stopping
 from ..stored.folder import SOURCE, folder
-from .compile_pool import compiled
-from .compiler import Architecture, Signature
+from ..values import NotFusable
+from .compile_pool import CompilerEnded, compiled
+from .compiler import Architecture, NotCompiled, Signature
 from .native import processor
 
 FUNCTIONS = {
@@ -34,6 +36,8 @@ PACKAGES = {
     "cuda": ("numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink"),
 }
 NAME_LETTERS = 80  # of a kernel's name, in the name of its files
+# What Python's parser reads of nested parentheses, less some; and how many of them are compiled within 5 s or so
+DEEPEST, MOST_TERMS = 180, 1_500
 # Machine code in memory, of kernels that were used last
 CODES_KEPT = 512
 CODE_BYTES_KEPT = 64 << 20
@@ -75,9 +79,16 @@ class KernelFile:
         found = self._found()
         if found is not None:
             return found
+        if self.key in _refused:
+            raise NotCompiled(_refused[self.key])
         place = folder(self.directory)
         place.show(self._stem, self.source)
-        code = compiled(self.source, self.name, self.signature, self.architecture)
+        try:
+            code = compiled(self.source, self.name, self.signature, self.architecture)
+        except NotCompiled as error:
+            if not isinstance(error, CompilerEnded):
+                _refused[self.key] = str(error)
+            raise
         place.keep(self._stem, self.key, code)
         _codes.keep((self.directory, self.key), code)
         return code, "compiler"
@@ -104,21 +115,32 @@ def at_once(fetch: Callable[[T], R], kernels: Sequence[T], missing: int) -> list
 def kernel_file(
     name: str, source: str, signature: Signature, directory: Path, architecture: Architecture | None
 ) -> KernelFile:
-    """Return the kernel of a source."""
+    """Return the kernel of a source; raises `NotFusable` for one that the compiler could not read, or not soon."""
+    opened = source.count("(")
+    if opened > MOST_TERMS and _statements(source).count("(") > MOST_TERMS:
+        raise NotFusable("so many terms that compiling would take long")
+    if opened > DEEPEST and _depth(_statements(source)) > DEEPEST:
+        raise NotFusable("an expression that is nested too deeply for a kernel")
     target = processor() if architecture is None else f"sm_{architecture[0]}{architecture[1]}"
     tools = toolchain(architecture is None)
     key = kernel_key(source, name, repr(signature), target, tools)
     return KernelFile(directory, name, source, signature, architecture, key)
 
 
-def kernel_key(source: str, *depends_on: str) -> bytes:
-    """The hash of a kernel's statements, and of what else its machine code depends on.
+def _statements(source: str) -> str:
+    """A source without the docstring at its head."""
+    return source[3:].partition('"""')[2] if source.startswith('"""') else source
 
-    The docstring at the head and the comments are no part of it.
-    """
-    if source.startswith('"""'):
-        _, _, source = source[3:].partition('"""')
-    text = "\0".join([re.sub(r"  # .*", "", source), *depends_on])
+
+def _depth(source: str) -> int:
+    """How deep parentheses are nested."""
+    signs = re.findall("[()]", source)
+    return max(accumulate(1 if sign == "(" else -1 for sign in signs), default=0)
+
+
+def kernel_key(source: str, *depends_on: str) -> bytes:
+    """The hash of a kernel's statements, and of what else its machine code depends on; comments are no part of it."""
+    text = "\0".join([re.sub(r"  # .*", "", _statements(source)), *depends_on])
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
@@ -173,6 +195,18 @@ class _Codes:
 
 _codes = _Codes()
 forget = _codes.forget
+_refused: dict[bytes, str] = {}  # by key, what the compiler said of kernels that it refuses
+
+
+def compiler_refusal(error: NotCompiled) -> str:
+    """Return why operators run in the place of a kernel, and warn, since that is a fault of ours, unless the compiler only ended."""
+    if not isinstance(error, CompilerEnded):
+        warnings.warn(
+            f"A kernel could not be compiled, so that its operators run one at a time, more slowly: please report it ({error}).",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return f"a kernel could not be compiled: {error}"
 
 
 def warn_without(kernel: str, error: BaseException) -> None:

@@ -9,7 +9,8 @@ from functools import partial
 from typing import Any
 
 from ...codegen.stages import Limits, Stages, selected, stages
-from ...codegen.targets.compile_pool import CompilerEnded
+from ...codegen.targets.compiler import NotCompiled
+from ...codegen.targets.kernel_files import compiler_refusal
 from ...codegen.targets.listing import operations
 from ...codegen.values import NotFusable
 from ...plan import physical as p
@@ -74,8 +75,8 @@ def pipeline(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> T
             found = _fused(node, inputs, context)
             if found is not None:
                 return found
-    except CompilerEnded as ended:
-        return _unfused(node, inputs, f"a kernel could not be compiled: {ended}", context)
+    except NotCompiled as error:
+        return _unfused(node, inputs, compiler_refusal(error), context)
     except NotFusable as refused:
         parts = apart(node, refused)
         if parts is None:

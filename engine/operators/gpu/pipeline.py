@@ -12,7 +12,8 @@ import numpy as np
 import pylibcudf as plc
 
 from ...codegen.groups.results import result_registers
-from ...codegen.targets.compile_pool import CompilerEnded
+from ...codegen.targets.compiler import NotCompiled
+from ...codegen.targets.kernel_files import compiler_refusal
 from ...codegen.values import NotFusable
 from ...errors import MemoryLimitError
 from ...plan import physical as p
@@ -236,9 +237,9 @@ def _prepared(
         origin = held.codes.result()[1] if made else "compiler"
     ready = held.ready
     if ready is None and held.codes.done():
-        if isinstance(ended := held.codes.exception(), CompilerEnded):
+        if isinstance(error := held.codes.exception(), NotCompiled):
             node.prepared.pop(DEVICE, None)  # the next run tries again
-            raise _Unfused(f"a kernel could not be compiled: {ended}")
+            raise _Unfused(compiler_refusal(error))
         ready = held.ready = laid_out(held, relations, learnt, _estimate(node.body))
     return held, ready, origin
 
