@@ -57,7 +57,8 @@ offset      <- 'offset' expr ('row' / 'rows')?
 from        <- 'from' source (',' source)* ','?
 source      <- prefix? table join*
 table       <- ('lateral'? '(' inside ')' / STRING / dotted (arguments ('with' 'ordinality')?)?) table_name? ('tablesample' sampled)?
-table_name  <- ('as' (NAME / STRING) / NAME) columns?
+table_name  <- ('as' (NAME / STRING) / NAME) aliases?
+aliases     <- '(' (NAME / STRING) (',' (NAME / STRING))* ','? ')'
 inside      <- plain_query / source tail
 plain_query <- with term tail / (select / from_first / values / 'table' dotted) tail
 join        <- ('cross' / 'positional' / 'natural' side?) 'join' table

@@ -37,6 +37,7 @@ RULE_WORDS: dict[str, tuple[str, ...]] = {
     "row": ("values in parentheses",),
     "type": ("a type",),
     "dotted": ("a name",),
+    "aliases": ("names of columns in parentheses",),
     "columns": ("names of columns in parentheses",),
     "column": ("a column with its type",),
     "window": ("a window in parentheses",),
