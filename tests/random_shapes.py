@@ -236,9 +236,19 @@ class Shape:
         return text
 
 
+# Lists and chains that no kernel holds as they are, and some that it does
+SHORT_LIST, LENGTHS = "(<int>, <int>, <int>)", (20, 80, 300)
+CHAIN = re.compile(r"\(\w+\.\w+ (?:=|<|>|<=|>=|<>) <(?:int|dec|dbl|day)>\)")
+
+
 def shape(seed: int) -> str:
-    """The text of a seed, with holes."""
-    return Shape(random.Random(seed)).query()
+    """The text of a seed, with holes; one in ten has long lists and chains of conditions where it has short ones."""
+    text = Shape(random.Random(seed)).query()
+    if seed % 10 != 9:
+        return text
+    count = LENGTHS[seed // 10 % len(LENGTHS)]
+    longer = text.replace(SHORT_LIST, f"({', '.join(['<int>'] * count)})")
+    return CHAIN.sub(lambda found: f"({' or '.join([found[0]] * (count // 4))})", longer, count=1)
 
 
 def filled(text: str, draw: random.Random, extreme: float) -> str:
