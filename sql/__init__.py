@@ -53,4 +53,4 @@ def _bound(piece: Piece, session: Session) -> Statement:
         better = refusal(error, session.trees)
         if better is None:
             raise
-        raise better from None
+        raise better from (None if isinstance(error, FuselineError) else error)

@@ -203,7 +203,13 @@ def refusal(error: Exception, trees: Sequence[Tree]) -> FuselineError | None:
                 return Unsupported(f"{error.message} {wrong.message}", wrong.span)
         elif tree.misread.certain or _reaches(error, wrong):
             return wrong
-    return None if isinstance(error, FuselineError) else _strange(trees)
+    beyond = (
+        FuselineError,
+        RecursionError,
+        MemoryError,
+        OSError,
+    )  # what no part of a text is to blame for
+    return None if isinstance(error, beyond) else _strange(trees)
 
 
 def _reaches(error: Exception, wrong: FuselineError) -> bool:
