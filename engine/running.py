@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from weakref import ref
 
 from .backends import cache_limits, check_placement, load_backends, resolve_device, table_scan
@@ -22,7 +22,7 @@ from .plan.physical import Physical
 from .prepared import PlanCache, Prepared
 from .reading import Reading
 from .runtime.executor import execute, load_columns, stream
-from .runtime.run import Result
+from .runtime.run import Result, RunOptions
 from .runtime.schedule import Schedule, schedule_of
 from .runtime.stream import Stream, stream_of
 from .settings import Settings
@@ -175,8 +175,8 @@ class QueryRunner:
 
     def _executed(self, prepared: Prepared, timed: bool, start: float, stop: Stop) -> Result:
         """Plan a query for the files as they are now, where that is to be done, and run it."""
-        schedule, asked = self._asked(prepared, timed, start)
-        result = execute(schedule, self.backends, self._context(stop), **asked)
+        schedule, options = self._asked(prepared, timed, start)
+        result = execute(schedule, self.backends, self._context(stop), options)
         self._show(schedule, result.profile)
         return result
 
@@ -193,9 +193,9 @@ class QueryRunner:
     def _reading(
         self, prepared: Prepared, start: float, in_parts: bool, stop: Stop
     ) -> Result | Reading:
-        schedule, asked = self._asked(prepared, False, start)
+        schedule, options = self._asked(prepared, False, start)
         context = self._context(stop)
-        answer = stream(schedule, self.backends, context, **asked)
+        answer = stream(schedule, self.backends, context, options)
         if isinstance(answer, Result):
             self._show(schedule, answer.profile)
             if not in_parts:
@@ -211,19 +211,17 @@ class QueryRunner:
     def _read_now(self) -> list[Reading]:
         return [found for known in tuple(self._readings) if (found := known()) is not None]
 
-    def _asked(
-        self, prepared: Prepared, timed: bool, start: float
-    ) -> tuple[Schedule, dict[str, Any]]:
+    def _asked(self, prepared: Prepared, timed: bool, start: float) -> tuple[Schedule, RunOptions]:
         """Return what is to be executed, and how."""
         settings = self.settings
         schedule, cached = self._planned(prepared)
-        return schedule, {
-            "timed": timed or settings.debug > 0,
-            "memory_limit": settings.memory_limit,
-            "spill_dir": settings.spill_dir,
-            "spill_memory": settings.spill_memory,
-            "planned": (prepared.take_spent() + time.perf_counter() - start, cached),
-        }
+        return schedule, RunOptions(
+            timed or settings.debug > 0,
+            settings.memory_limit,
+            settings.spill_dir,
+            settings.spill_memory,
+            (prepared.take_spent() + time.perf_counter() - start, cached),
+        )
 
     def _planned(self, prepared: Prepared) -> tuple[Schedule, bool]:
         """Return the physical plan under the settings of now, and whether it was known."""

@@ -32,7 +32,7 @@ from ..plan.physical import (
 from . import in_pieces
 from .in_pieces import note, pull_of
 from .memory import MemoryBudget, host_memory, out_of_memory
-from .run import NOTHING, Backend, Result, Run, begun, explain, result_of
+from .run import NOTHING, PLAIN, Backend, Result, Run, RunOptions, begun, explain, result_of
 from .schedule import Schedule, schedule_of
 from .spills import without_fused_joins
 from .stream import Stream
@@ -44,26 +44,17 @@ def execute(
     plan: Physical | Schedule,
     backends: Mapping[Device, Backend],
     context: Context,
-    *,
-    timed: bool = False,
-    memory_limit: int | None = None,
-    spill_dir: Path | None = None,
-    spill_memory: int | None = None,
-    planned: tuple[float, bool] = (0.0, False),
+    options: RunOptions = PLAIN,
 ) -> Result:
     """Run a plan, one of which the schedule may be known, and return its table.
 
-    `timed` waits for the device after each node, so that its seconds are true.  Joins whose inputs pass `memory_limit` bytes
-    run in parts that lie in `spill_dir` (by default the system's temporary directory) meanwhile, those of a GPU in `spill_memory`
-    bytes of the host's memory (by default half of it) first.  Where that is not enough, the rows of the whole plan are pulled in
-    pieces, and what needs all of them spills.  Raises `MemoryLimitError` when that passes the limit all the same or the device has
-    no more.  `planned` is for the profile: the seconds
-    before the run, and whether the plan was known.
+    Joins whose inputs pass the memory limit run in parts that lie on disk meanwhile, those of a GPU in the host's memory first.
+    Where that is not enough, the rows of the whole plan are pulled in pieces, and what needs all of them spills.  Raises
+    `MemoryLimitError` when that passes the limit all the same or the device has no more.
     """
-    area = _spill_area(spill_dir, spill_memory)
     schedule = plan if isinstance(plan, Schedule) else schedule_of(plan)
-    rest = backends, context, timed, memory_limit, area, planned
-    with area:
+    with _spill_area(options) as area:
+        rest = backends, context, options, area
         found = _whole(schedule, *rest)
         return in_pieces.result(begun(schedule, *rest)) if found is None else found
 
@@ -72,42 +63,35 @@ def stream(
     plan: Physical | Schedule,
     backends: Mapping[Device, Backend],
     context: Context,
-    *,
-    timed: bool = False,
-    memory_limit: int | None = None,
-    spill_dir: Path | None = None,
-    spill_memory: int | None = None,
-    planned: tuple[float, bool] = (0.0, False),
+    options: RunOptions = PLAIN,
 ) -> Result | Stream:
     """Run a plan as `execute` does; where only pieces of its rows fit, return what makes them while it is read."""
     schedule = plan if isinstance(plan, Schedule) else schedule_of(plan)
-    rest = backends, context, timed, memory_limit
-    with _spill_area(spill_dir, spill_memory) as area:
-        found = _whole(schedule, *rest, area, planned)
+    with _spill_area(options) as area:
+        found = _whole(schedule, backends, context, options, area)
     if found is not None:
         return found
-    area = _spill_area(spill_dir, spill_memory)
-    return in_pieces.stream(begun(schedule, *rest, area, planned))
+    return in_pieces.stream(begun(schedule, backends, context, options, _spill_area(options)))
 
 
-def _spill_area(directory: Path | None, memory: int | None) -> SpillArea:
+def _spill_area(options: RunOptions) -> SpillArea:
+    memory = options.spill_memory
     host = host_memory() // HOST_SHARE if memory is None else memory
-    return SpillArea(directory or Path(tempfile.gettempdir()), host)
+    return SpillArea(options.spill_dir or Path(tempfile.gettempdir()), host)
 
 
 def _whole(
     schedule: Schedule,
     backends: Mapping[Device, Backend],
     context: Context,
-    timed: bool,
-    memory_limit: int | None,
+    options: RunOptions,
     area: SpillArea,
-    planned: tuple[float, bool],
 ) -> Result | None:
     """Run an operator after the other, pipelines with joins apart where they do not fit; None where whole tables do not."""
-    if memory_limit in schedule.too_large:
+    limit = options.memory_limit
+    if limit in schedule.too_large:
         return None
-    rest = backends, context, timed, memory_limit, area, planned
+    rest = backends, context, options, area
     with suppress(MemoryLimitError):
         return _in_order(begun(schedule, *rest))
     let_go()
@@ -117,8 +101,8 @@ def _whole(
             return _in_order(begun(schedule_of(apart), *rest))
         let_go()
     # What a host has without a limit, others may take now and give back later
-    if memory_limit is not None or schedule.plan.device == "gpu":
-        schedule.too_large.add(memory_limit)
+    if limit is not None or schedule.plan.device == "gpu":
+        schedule.too_large.add(limit)
     return None
 
 
@@ -147,7 +131,7 @@ def _run_node(node: Physical, run: Run) -> None:
     start = time.perf_counter()
     try:
         table = _output(node, run)
-        if run.timed:
+        if run.options.timed:
             backend.synchronize()
     except Exception as error:
         explain(error, node, run)

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..errors import ExecutionError, FuselineError
 from ..operators.context import Context, PipelineReceipt
@@ -68,20 +69,34 @@ class Result:
         return self.backend.to_arrow(self.table, self.columns)
 
 
+class RunOptions(NamedTuple):
+    """How a plan runs.
+
+    `timed` waits for the device after each node, so that its seconds are true.  `spill_dir` is by default the system's temporary
+    directory, `spill_memory`, for what a GPU spills, half of the host's.  `planned` is for the profile: the seconds before the run,
+    and whether the plan was known.
+    """
+
+    timed: bool = False
+    memory_limit: int | None = None
+    spill_dir: Path | None = None
+    spill_memory: int | None = None
+    planned: tuple[float, bool] = (0.0, False)
+
+
+PLAIN = RunOptions()
+
+
 @dataclass
 class Run:
-    """The state of one execution, in `order`; tables and counts are by node identity, not equality.
-
-    `planned` is for the profile: the seconds before the run, and whether the plan was known.
-    """
+    """The state of one execution, in `order`; tables and counts are by node identity, not equality."""
 
     plan: Physical
     order: tuple[Physical, ...]
     backends: Mapping[Device, Backend]
     context: Context
     budget: MemoryBudget
-    timed: bool
-    planned: tuple[float, bool]
+    options: RunOptions
     readers: dict[int, int]
     chains: Chains
     held: Held
@@ -93,10 +108,8 @@ def begun(
     schedule: Schedule,
     backends: Mapping[Device, Backend],
     context: Context,
-    timed: bool,
-    memory_limit: int | None,
+    options: RunOptions,
     area: SpillArea,
-    planned: tuple[float, bool],
 ) -> Run:
     """Return a run of which nothing is done yet."""
     plan, order = schedule.plan, schedule.order
@@ -106,11 +119,11 @@ def begun(
         order = tuple(inputs_first(plan, chains))
         readers = readers_of(order, chains)
         places = waiting_places(order, readers)
-    budget = MemoryBudget(memory_limit)
+    budget = MemoryBudget(options.memory_limit)
     context.hold, context.ask = budget.hold, budget.ask
     context.spilled.clear()
     held = Held(area, backends, context, budget, places)
-    return Run(plan, order, backends, context, budget, timed, planned, readers, chains, held)
+    return Run(plan, order, backends, context, budget, options, readers, chains, held)
 
 
 def result_of(run: Run, table: Any, start: float) -> Result:
@@ -131,9 +144,9 @@ def profile(run: Run, seconds: float) -> Profile:
         nodes,
         seconds,
         context.bytes_read,
-        *run.planned,
-        timed=run.timed,
-        bandwidth=_bandwidths(nodes(), run) if run.timed else {},
+        *run.options.planned,
+        timed=run.options.timed,
+        bandwidth=_bandwidths(nodes(), run) if run.options.timed else {},
         spilled=dict(context.spilled),
     )
 

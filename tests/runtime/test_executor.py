@@ -22,6 +22,7 @@ from fuseline.plan.physical import (
 from fuseline.plan.types import BIGINT
 from fuseline.runtime.executor import execute
 from fuseline.runtime.memory import readable
+from fuseline.runtime.run import RunOptions
 from fuseline.runtime.schedule import schedule_of
 from fuseline.storage.cache import ColumnCache
 
@@ -105,7 +106,7 @@ def context(check=lambda: None):
 
 
 def run(plan, backends, **options):
-    return execute(plan, backends, context(), **options)
+    return execute(plan, backends, context(), RunOptions(**options))
 
 
 def test_the_result_has_the_rows_and_the_receipt(backends):
