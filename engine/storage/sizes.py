@@ -39,9 +39,20 @@ class ColumnSizes:
         """Some row groups of some columns, as scans read them."""
         return sum(self._groups(s)[part.file][g] for s in sources for g in part.groups)
 
+    def reading(self, sources: Sequence[str], part: RowGroups) -> int:
+        """What some row groups of some columns take while they are read: as in the file, unpacked, and as scans read them."""
+        return sum(
+            round(self.plain([s], part) * (1 + 2 * self._stored(s) / max(1, self._all_rows(s))))
+            for s in sources
+        )
+
     def narrow(self, sources: Sequence[str], rows: int) -> int:
         """So many rows of some columns, as kernels read them; more where a common step makes codes narrower."""
         return round(sum(self._encoded(source) for source in sources) * rows)
+
+    def _stored(self, source: str) -> int:
+        """All rows of a column in the files, before compression."""
+        return 0 if source in self._table.constants else sum(self._table.chunks(source).bytes)
 
     def _all_rows(self, source: str) -> int:
         if source not in self._whole:

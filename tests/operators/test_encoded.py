@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import fuseline
+from fuseline.storage.sizes import ColumnSizes
 
 ROWS, GROUP_ROWS = 40_000, 1_000
 LONG = "many"  # too many different strings to be encoded
@@ -162,3 +163,34 @@ def test_files_are_read_in_turns_of_some_columns(tmp_path, monkeypatch):
     assert len(parts) > 1
     assert parts[0].sources[0] == LONG
     assert Counter(s for part in parts for s in part.sources) == counts
+
+
+@pytest.mark.gpu
+def test_turns_are_read_one_after_the_other_where_memory_is_short(tmp_path, monkeypatch):
+    """What takes most while it is read comes first, and columns of other tables make room for it."""
+    turns = import_module("fuseline.operators.gpu.turns")
+    sizes = {c: 10 * i for i, c in enumerate(DATA.column_names)}
+    most = max(sizes.values())
+    events, read, encode = [], turns.read_columns, turns.encode_each
+    monkeypatch.setattr(turns, "BYTES_A_TURN", 1)
+    monkeypatch.setattr(
+        ColumnSizes, "reading", lambda self, sources, part: sum(sizes[s] for s in sources) << 20
+    )
+
+    def reading(scan, *rest):
+        events.append(scan.sources)
+        return read(scan, *rest)
+
+    monkeypatch.setattr(turns, "read_columns", reading)
+    monkeypatch.setattr(turns.column_kernels, "ready", lambda *_: False)
+    monkeypatch.setattr(
+        turns, "encode_each", lambda *given: events.append("encoded") or encode(*given)
+    )
+    pq.write_table(DATA, tmp_path / "t.parquet")
+    with fuseline.connect(device="gpu", memory_limit=(most + 5) << 20) as connection:
+        connection.read_parquet(tmp_path / "t.parquet", "t").cache()
+        assert connection.table("t").to_arrow().equals(DATA)
+    assert events[1::2] == ["encoded"] * (len(events) // 2)
+    taken = [sum(sizes[s] for s in sources) for sources in events[::2]]
+    assert len(taken) > 2
+    assert taken == sorted(taken, reverse=True)
