@@ -46,8 +46,15 @@ def _cpu() -> str:
 
 
 def _gpus() -> list[dict[str, str]]:
+    """Those that a run may use: others of the host did not work for it."""
     fields = ("name", "driver_version", "memory.total")
-    lines = _lines("nvidia-smi", f"--query-gpu={','.join(fields)}", "--format=csv,noheader")
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    lines = _lines(
+        "nvidia-smi",
+        f"--query-gpu={','.join(fields)}",
+        "--format=csv,noheader",
+        *(["-i", chosen] if chosen else []),
+    )
     return [dict(zip(fields, line.split(", "), strict=True)) for line in lines]
 
 
