@@ -159,7 +159,7 @@ class Fuseline(Engine):
         return [{key: getattr(node, key) for key in kept} for node in self._frame.profile.nodes]
 
     def receipts(self) -> dict[str, Any]:
-        from fuseline.runtime.roofline import bound
+        from fuseline.observe.roofline import bound
 
         plan = self._frame.plan
         self._connection.run(plan, timed=True)  # finds the kernels
@@ -193,7 +193,7 @@ class Fuseline(Engine):
         return dict(held)
 
     def measure_bandwidth(self) -> dict[str, float]:
-        from fuseline.runtime.roofline import measured
+        from fuseline.observe.roofline import measured
 
         device, settings = self._connection.device, self._connection.settings
         backend = import_module(f"fuseline.operators.{device}")

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .connection import Connection, connect
-    from .cursor import Cursor
     from .errors import FuselineError
-    from .frame import Frame
-    from .functions import avg, coalesce, col, count, lit, max_, min_, sum_, when
-    from .sql_functions import fn
+    from .frame.cursor import Cursor
+    from .frame.frame import Frame
+    from .frame.functions import avg, coalesce, col, count, lit, max_, min_, sum_, when
+    from .frame.sql_functions import fn
 
 __version__ = "0.1.0"
 
@@ -25,19 +25,19 @@ __version__ = "0.1.0"
 _HOMES = {
     "Connection": "connection",
     "connect": "connection",
-    "Cursor": "cursor",
+    "Cursor": "frame.cursor",
     "FuselineError": "errors",
-    "Frame": "frame",
-    "avg": "functions",
-    "coalesce": "functions",
-    "col": "functions",
-    "count": "functions",
-    "fn": "sql_functions",
-    "lit": "functions",
-    "max_": "functions",
-    "min_": "functions",
-    "sum_": "functions",
-    "when": "functions",
+    "Frame": "frame.frame",
+    "avg": "frame.functions",
+    "coalesce": "frame.functions",
+    "col": "frame.functions",
+    "count": "frame.functions",
+    "fn": "frame.sql_functions",
+    "lit": "frame.functions",
+    "max_": "frame.functions",
+    "min_": "frame.functions",
+    "sum_": "frame.functions",
+    "when": "frame.functions",
 }
 
 __all__ = [

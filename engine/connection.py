@@ -30,8 +30,8 @@ from .storage.cache import ColumnCache
 from .storage.spill_folders import sweep
 
 if TYPE_CHECKING:
-    from .cursor import Cursor
-    from .frame import Frame
+    from .frame.cursor import Cursor
+    from .frame.frame import Frame
     from .reading import Reading
     from .statements import Answer
 
@@ -106,7 +106,7 @@ class Connection:
 
         `params` are the values for `?` and `$1` (a sequence) or `$name` (a dictionary).
         """
-        from .frame import Frame
+        from .frame.frame import Frame
 
         answer = self._answer(text, params)
         if isinstance(answer, Prepared):
@@ -117,7 +117,7 @@ class Connection:
 
     def execute(self, text: str, params: Parameters = None) -> Cursor:
         """Run all statements of a text and return a cursor over the rows of the last."""
-        from .cursor import Cursor
+        from .frame.cursor import Cursor
 
         with self.stoppable():
             answer = self._answer(text, params)
@@ -249,7 +249,7 @@ class Connection:
         return CachedColumnsTable("fuseline_columns", self.cache, self.catalog.identities)
 
     def _scan(self, table: Table) -> Frame:
-        from .frame import Frame
+        from .frame.frame import Frame
 
         made = tuple(new_column(name, data_type) for name, data_type in table.fields)
         return Frame(self, Scan(table, made, tuple(name for name, _ in table.fields)))

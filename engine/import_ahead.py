@@ -10,7 +10,7 @@ from importlib import import_module
 
 from .plan.physical import Device
 
-MODULES = (".frame", ".sql", ".planner", ".cursor", ".statements")
+MODULES = (".frame.frame", ".sql", ".planner", ".frame.cursor", ".statements")
 
 
 @cache

@@ -33,7 +33,7 @@ from .storage.cache import ColumnCache
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from .runtime.profile import Profile
+    from .observe.profile import Profile
 
 T = TypeVar("T")
 Observer = Callable[[str, Node], None]
@@ -182,7 +182,7 @@ class QueryRunner:
 
     def _show(self, schedule: Schedule, profile: Profile) -> None:
         if self.settings.debug > 0:
-            from .trace import show_run
+            from .observe.trace import show_run
 
             show_run(schedule.plan, profile, self.settings.debug)
 
@@ -253,6 +253,6 @@ class QueryRunner:
 def _observer(debug: int) -> Observer | None:
     if debug < 3:
         return None
-    from .trace import show_step
+    from .observe.trace import show_step
 
     return show_step

@@ -141,7 +141,7 @@ def _drop(connection: Connection, statement: Drop) -> Answer:
 
 
 def _explain(connection: Connection, statement: Explain) -> Answer:
-    from .explain import explain
+    from .observe.explain import explain
 
     text = explain(connection, statement.query.plan, "analyze" if statement.analyze else "physical")
     key = "analyzed_plan" if statement.analyze else "physical_plan"

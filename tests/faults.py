@@ -21,7 +21,7 @@ NOT_PLANTED = (ROOT / "fence.py", ROOT / "errors.py", ROOT / "__init__.py")
 
 
 def floor_of(code: CodeType) -> str | None:
-    """`engine/plan/types.py` -> plan, `engine/operators/cpu/sort.py` -> operators.cpu, `engine/frame.py` -> frame."""
+    """`engine/plan/types.py` -> plan, `engine/operators/cpu/sort.py` -> operators.cpu, `engine/frame/frame.py` -> frame."""
     path = Path(code.co_filename)
     if not path.is_absolute() or path in NOT_PLANTED or code.co_name.startswith("<"):
         return None

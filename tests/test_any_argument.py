@@ -14,11 +14,12 @@ import pyarrow as pa
 import pytest
 
 import fuseline
-from fuseline import Frame, col, count, functions
-from fuseline.cursor import Cursor
+from fuseline import Frame, col, count
 from fuseline.errors import FuselineError
 from fuseline.fence import PASSED
-from fuseline.group_by import GroupBy
+from fuseline.frame import functions
+from fuseline.frame.cursor import Cursor
+from fuseline.frame.group_by import GroupBy
 
 
 class Unprintable:

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 import fuseline
 from fuseline import stopping
-from fuseline.cli import app
+from fuseline.cli.commands import app
 from fuseline.errors import (
     ConnectionClosed,
     ExecutionError,

@@ -42,7 +42,7 @@ def test_two_installations_take_turns(installed, tpch_dir, tmp_path, monkeypatch
 def test_another_answer_is_not_timed(installed, tpch_dir, tmp_path, monkeypatch, capsys):
     other = tmp_path / "other"
     shutil.copytree(installed, other)
-    with (other / "fuseline" / "frame.py").open("a") as file:
+    with (other / "fuseline" / "frame" / "frame.py").open("a") as file:
         file.write("\nrun = Frame.to_arrow\nFrame.to_arrow = lambda frame: run(frame).slice(1)\n")
     asked = (installed, other, "--data", tpch_dir, "--queries", "q06", "--turns", 4)
     assert run(monkeypatch, *asked) == 1

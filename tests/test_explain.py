@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import fuseline
-from fuseline.explain import LINE_WIDTH
+from fuseline.observe.explain import LINE_WIDTH
+from fuseline.observe.roofline import bound, measured, remembered
 from fuseline.operators.context import PipelineReceipt
-from fuseline.runtime.roofline import bound, measured, remembered
 
 ROWS = 10_000
 QUERY = "select k, sum(v) as total from t where v < 500 group by k order by k"

@@ -15,9 +15,7 @@ import pytest
 
 import fuseline
 from benchmarks.measure import Measurement, outcome
-from fuseline import col, fence, functions
-from fuseline.batches import Batches
-from fuseline.cursor import Cursor
+from fuseline import col, fence
 from fuseline.errors import (
     ExecutionError,
     FuselineError,
@@ -28,7 +26,10 @@ from fuseline.errors import (
     WrongArguments,
 )
 from fuseline.fence import PASSED, fenced
-from fuseline.group_by import GroupBy
+from fuseline.frame import functions
+from fuseline.frame.batches import Batches
+from fuseline.frame.cursor import Cursor
+from fuseline.frame.group_by import GroupBy
 from tests.unforeseen import Unforeseen
 
 CLASSES = (
@@ -121,7 +122,7 @@ def test_an_error_between_two_rows_is_fenced(monkeypatch: pytest.MonkeyPatch) ->
     frame = fuseline.connect(device="cpu").sql("from range(20000)")
     rows = iter(frame)
     next(rows)
-    monkeypatch.setattr("fuseline.cursor.rows", lambda table: 1 / 0)
+    monkeypatch.setattr("fuseline.frame.cursor.rows", lambda table: 1 / 0)
     with pytest.raises(InternalError):
         list(rows)
 
@@ -177,7 +178,7 @@ def fail_once(*args, **kwargs):
     running.execute = execute
     raise {fault}
 running.execute = fail_once
-from fuseline.cli import main
+from fuseline.cli.commands import main
 main()
 """
 

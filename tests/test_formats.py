@@ -21,8 +21,8 @@ import pyarrow.csv
 import pytest
 
 import fuseline
-from fuseline.display import csv_columns, json_lines, print_table
 from fuseline.errors import TypeMismatch
+from fuseline.frame.display import csv_columns, json_lines, print_table
 from tests.compare import assert_same_as_duckdb
 
 DIGITS = "9" * 38

@@ -37,34 +37,25 @@ FLOORS: dict[str, set[str]] = {
     "catalog": STORE,
     "storage": STORE,
     "sql": GROUND | {"catalog"},
-    "expression_names": set(),
-    "functions": GROUND | {"catalog", "expression_names", "fence"},
-    "sql_functions": GROUND | {"functions", "fence"},
-    "projection": GROUND | {"catalog", "functions"},
-    "group_by": GROUND | {"catalog", "functions", "projection", "other_names", "fence"},
-    "combining": GROUND | {"catalog", "functions", "projection"},
-    "other_names": {"errors"},
-    "python_values": GROUND,
     "deep": {"errors", "stopping"},
     "reading": {"errors", "fence", "stopping", "deep"},
-    "batches": {"errors", "fence"},
-    "cursor": GROUND | {"python_values", "fence", "reading", "batches"},
     # Frame builds logical nodes; the last ones are for its methods that show or hand over what it holds.
-    "frame": GROUND
-    | {"catalog", "functions", "projection", "group_by", "combining", "other_names"}
-    | {"cursor", "batches", "display", "explain", "interop", "python_values", "fence"},
-    "display": GROUND | {"python_values"},
+    "frame": GROUND | {"catalog", "fence", "reading", "observe.explain", "interop"},
+    # The receipt of a run, which `runtime` writes
+    "observe.profile": GROUND | {"operators"},
+    "observe.roofline": GROUND | {"operators", "codegen"},
+    "observe": OPERATE | {"observe.profile", "observe.roofline", "observe.explain"},
     "planner": GROUND | {"catalog"},
     "codegen": GROUND | {"storage"},
     "operators": OPERATE,
     "operators.cpu": OPERATE,
     # It has single values computed on the host that libcudf computes otherwise than DuckDB.
     "operators.gpu": OPERATE | {"operators.cpu"},
-    "runtime": OPERATE,
+    "runtime": OPERATE | {"observe.profile", "observe.roofline"},
     "distributed": OPERATE | {"runtime"},
 }
-# The top floor may import everything: connection, cli and whatever else is named nowhere above ("").
-TOP = {"explain", "interop", ""}
+# The top floor may import everything: connection, the command line and whatever else is named nowhere above ("").
+TOP = {"cli", "observe.explain", "interop", ""}
 FLOORS |= {name: {*FLOORS, *TOP} for name in TOP}
 
 # Libraries that only these modules may import; a name stands for all that begin with it.

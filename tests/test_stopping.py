@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 import fuseline
-from fuseline import cursor, planner, python_values, stopping
+from fuseline import planner, stopping
 from fuseline.errors import Interrupted
+from fuseline.frame import cursor, python_values
 from fuseline.operators.cpu import kernels_texts
 from fuseline.stopping import Stop
 from tests.compare import assert_same_as_duckdb

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import fuseline
-from fuseline.warmup import Warmed, warm_up
+from fuseline.cli.warmup import Warmed, warm_up
 from tests.test_cli import run
 
 SCRIPT = """

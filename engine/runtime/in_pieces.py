@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..errors import MemoryLimitError
+from ..observe.profile import Profile
 from ..operators.pulling import MOST_ROWS_GPU, Pull
-from .profile import Profile
 from .run import Result, Run, explain, profile, result_of
 from .stream import BYTES_AT_A_TIME, Stream, parts
 

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..errors import ExecutionError, FuselineError
+from ..observe.profile import NodeProfile, Profile
+from ..observe.roofline import remembered
 from ..operators.context import Context, PipelineReceipt
 from ..operators.spill_area import SpillArea
 from ..operators.spilling import Parting
 from ..plan.expr import Column
 from ..plan.physical import Device, MemoryScan, ParquetScan, Physical
 from .memory import MemoryBudget, out_of_memory
-from .profile import NodeProfile, Profile
-from .roofline import remembered
 from .schedule import Chains, Schedule, chains_of, inputs_first, readers_of
 from .spills import Held, waiting_places
 

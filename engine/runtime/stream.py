@@ -6,10 +6,10 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..observe.profile import Profile
 from ..operators.context import Context
 from ..plan.expr import Column
 from ..plan.physical import LimitRows, Physical, Stored
-from .profile import Profile
 from .run import Backend, Result
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ import pytest
 import fuseline
 from fuseline import coalesce, col, fn, lit
 from fuseline.errors import InvalidQuery, UnknownName
-from fuseline.functions import Expression
+from fuseline.frame.functions import Expression
+from fuseline.frame.sql_functions import scalar
 from fuseline.plan.derived import DERIVED, signature
 from fuseline.plan.functions import AGGREGATE, SCALAR, constants
-from fuseline.sql_functions import scalar
 
 ROWS = {"driver": ["99 ab", "driver", None], "other": ["ab", "x", "y"], "n": [2, 3, None]}
 

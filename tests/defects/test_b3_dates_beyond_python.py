@@ -4,7 +4,7 @@ import duckdb
 import pytest
 
 import fuseline
-from fuseline.display import csv_columns, json_lines
+from fuseline.frame.display import csv_columns, json_lines
 from tests.compare import assert_same_as_duckdb
 
 MOMENTS = (

@@ -151,7 +151,7 @@ def test_a_file_whose_name_is_no_utf8(tmp_path: Path, connection: Any) -> None:
 
 
 def test_bytes_that_are_no_utf8_do_not_end_the_shell() -> None:
-    command = [sys.executable, "-c", "from fuseline.cli import main; main()"]
+    command = [sys.executable, "-c", "from fuseline.cli.commands import main; main()"]
     lines = b"select '\xff';\n.tables\xfe\nselect 41 + 1;\n"
     done = subprocess.run(
         [*command, "shell", "--device", "cpu"], input=lines, capture_output=True, check=False

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import fuseline
-from fuseline.warmup import warm_up
+from fuseline.cli.warmup import warm_up
 
 pytestmark = pytest.mark.gpu
 

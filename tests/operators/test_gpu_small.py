@@ -16,7 +16,8 @@ import pytest
 
 from fuseline.codegen.groups.results import Registers
 from fuseline.errors import OutOfRange
-from fuseline.explain import analyzed
+from fuseline.observe.explain import analyzed
+from fuseline.observe.profile import NodeProfile, Profile
 from fuseline.operators.context import Context
 from fuseline.operators.cpu.sort import SortColumn
 from fuseline.operators.cpu.sort import sorted_order as order_on_cpu
@@ -45,7 +46,6 @@ from fuseline.plan.types import (
     decimal,
     to_arrow,
 )
-from fuseline.runtime.profile import NodeProfile, Profile
 from fuseline.stopping import Stop
 from fuseline.storage.cache import ColumnCache
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from ..plan.node import Node
+from ..plan.physical import Physical
+from ..plan.text import describe, tree
 from .explain import analyzed
-from .plan.node import Node
-from .plan.physical import Physical
-from .plan.text import describe, tree
-from .runtime.profile import NodeProfile, Profile
+from .profile import NodeProfile, Profile
 
 
 def show_step(name: str, plan: Node) -> None:
@@ -39,7 +39,7 @@ def show_run(plan: Physical, profile: Profile, debug: int) -> None:
 
 
 def _statements(node: NodeProfile, number: int) -> str:
-    from .codegen.targets.listing import listing
+    from ..codegen.targets.listing import listing
 
     receipt = node.receipt
     assert receipt is not None

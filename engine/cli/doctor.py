@@ -6,7 +6,7 @@ import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
 
-from .errors import FuselineError, install
+from ..errors import FuselineError, install
 
 PACKAGES = {
     "base": ("pyarrow", "numpy", "numba", "sqlglot", "rich", "typer"),
@@ -43,7 +43,7 @@ def _answers(console: object, device: str) -> bool:
     """Run one query on a device and print whether the answer is right."""
     from rich.console import Console
 
-    from .connection import connect
+    from ..connection import connect
 
     assert isinstance(console, Console)
     try:
@@ -61,7 +61,7 @@ def _gpu_missing() -> str | None:
     """Return why the GPU cannot be used, with the remedy, or None."""
     if _version("pylibcudf-cu13") is None and not _importable("pylibcudf"):
         return f"pylibcudf is not installed: {install('cuda13')}."
-    from .operators import gpu
+    from ..operators import gpu
 
     available, reason = gpu.available()
     return None if available else reason
@@ -69,7 +69,7 @@ def _gpu_missing() -> str | None:
 
 def _gpu_lines() -> list[str]:
     """Name, memory and driver of the first GPU."""
-    from .operators.gpu import device_description
+    from ..operators.gpu import device_description
 
     return device_description()
 

@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .errors import InvalidQuery, check_name, shown
+from ..errors import InvalidQuery, check_name, shown
+from ..fence import fenced
+from ..plan import infer
+from ..plan.expr import AggregateCall, Expr, SortKey
+from ..plan.expr_text import literal_text
+from ..plan.functions import AGGREGATE, aggregate_name, constants
+from ..plan.node import walk
+from ..plan.types import BOOLEAN, DataType
 from .expression_names import call_name
-from .fence import fenced
-from .plan import infer
-from .plan.expr import AggregateCall, Expr, SortKey
-from .plan.expr_text import literal_text
-from .plan.functions import AGGREGATE, aggregate_name, constants
-from .plan.node import walk
-from .plan.types import BOOLEAN, DataType
 
 Resolve = Callable[[str], Expr]
 Call = Callable[[str, Sequence[Expr]], Expr]

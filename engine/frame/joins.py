@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal as OneOf
 
-from .errors import AmbiguousName, InvalidQuery, WrongArguments, check_text, shown
+from ..errors import AmbiguousName, InvalidQuery, WrongArguments, check_text, shown
+from ..plan import infer
+from ..plan.copies import fresh
+from ..plan.expr import Column, ColumnRef, Expr, columns_of, conjunction, new_column, substitute
+from ..plan.join_kinds import JoinKind
+from ..plan.logical import Item, Join, Logical, Project, SetOperation
+from ..plan.node import walk
+from ..plan.types import BOOLEAN
+from .binding import bind, cast_columns, find_column
 from .functions import Expression
-from .plan import infer
-from .plan.copies import fresh
-from .plan.expr import Column, ColumnRef, Expr, columns_of, conjunction, new_column, substitute
-from .plan.join_kinds import JoinKind
-from .plan.logical import Item, Join, Logical, Project, SetOperation
-from .plan.node import walk
-from .plan.types import BOOLEAN
-from .projection import bind, cast_columns, find_column
 
 How = OneOf["inner", "left", "right", "full", "semi", "anti", "cross"]
 JOIN_KINDS: dict[How, JoinKind] = {

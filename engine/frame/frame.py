@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .batches import MOST_ROWS, Batches, batch_rows
-from .combining import How, join_plans, set_operation
-from .errors import (
+from ..errors import (
     ExecutionError,
     FuselineError,
     InvalidQuery,
@@ -16,25 +14,27 @@ from .errors import (
     in_text,
     shown,
 )
-from .fence import fenced
+from ..fence import fenced
+from ..plan import infer
+from ..plan.expr import Column, ColumnRef, Expr, conjunction, new_column
+from ..plan.logical import Distinct, Filter, Item, Limit, Logical, Project, Sort
+from ..plan.types import BOOLEAN, DataType
+from .api_hints import missing
+from .batches import MOST_ROWS, Batches, batch_rows
+from .binding import bind, find_column, flat, output_column
 from .functions import Expression, as_column, count, sort_key
 from .group_by import GroupBy
-from .other_names import missing
-from .plan import infer
-from .plan.expr import Column, ColumnRef, Expr, conjunction, new_column
-from .plan.logical import Distinct, Filter, Item, Limit, Logical, Project, Sort
-from .plan.types import BOOLEAN, DataType
-from .projection import bind, find_column, flat, output_column
+from .joins import How, join_plans, set_operation
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
 
-    from .connection import Connection, Result
-    from .explain import Stage
-    from .reading import Reading
-    from .runtime.profile import Profile
+    from ..connection import Connection, Result
+    from ..observe.explain import Stage
+    from ..observe.profile import Profile
+    from ..reading import Reading
 
 SHOWN_ROWS = 20
 Columns = str | Expression | Sequence[str | Expression]  # what a method takes any number of
@@ -242,7 +242,7 @@ class Frame:
 
         Raises `DeviceError` where cudf is not installed.
         """
-        from .interop.device import to_cudf
+        from ..interop.device import to_cudf
 
         return to_cudf(self._run())
 
@@ -277,7 +277,7 @@ class Frame:
 
     def explain(self, stage: Stage = "physical") -> str:
         """Return the plan at a stage: logical, rules, optimized, physical, analyze or all."""
-        from .explain import explain
+        from ..observe.explain import explain
 
         with in_text(self._text):
             return explain(self._connection, self._plan, stage)

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from .fence import fenced
+from ..fence import fenced
+from ..plan import derived
+from ..plan.functions import aggregate_name, constants, scalar_name
 from .functions import Expression, aggregate, as_column, call
-from .plan import derived
-from .plan.functions import aggregate_name, constants, scalar_name
 
 
 @fenced

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .errors import UnknownAttribute, nearest
+from ..errors import UnknownAttribute, nearest
 
 INSTEAD = {
     "aggregate": "agg(...)",

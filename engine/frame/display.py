@@ -9,8 +9,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from .plan.distinct_names import distinct_names
-from .plan.types import DataType
+from ..plan.distinct_names import distinct_names
+from ..plan.types import DataType
 from .python_values import has_values_beyond, interval_text, python_values
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .errors import DataError, FuselineError, InternalError, InvalidQuery
-from .fence import fence
-from .settings import debug_level
+from ..errors import DataError, FuselineError, InternalError, InvalidQuery
+from ..fence import fence
+from ..settings import debug_level
 
 if TYPE_CHECKING:
-    from .batches import Batches
-    from .connection import Connection
+    from ..connection import Connection
+    from ..frame.batches import Batches
 
 EXIT_FAILED, EXIT_INTERNAL, EXIT_STOPPED = 1, 70, 130  # 70 is sysexits.h's EX_SOFTWARE
 
@@ -67,7 +67,7 @@ DeviceOption = Annotated[Device, typer.Option(help="auto, gpu or cpu")]
 
 def _version(asked: bool) -> None:
     if asked:
-        from . import __version__
+        from .. import __version__
 
         print(f"fuseline {__version__}")
         raise typer.Exit
@@ -183,7 +183,7 @@ def doctor() -> None:
 
 def _check_query(text: str) -> None:
     """Raise `InvalidQuery` when the last statement of a text is no query, before any of them runs."""
-    from .sql import first_word, split, starts_query
+    from ..sql import first_word, split, starts_query
 
     for last in list(split(text))[-1:]:
         if not starts_query(last):
@@ -199,7 +199,7 @@ def _read_text(file: Path) -> str:
 
 
 def _connect(device: Device, **settings: object) -> Connection:
-    from .connection import connect
+    from ..connection import connect
 
     return connect(device=device.value, **settings)
 
@@ -207,13 +207,13 @@ def _connect(device: Device, **settings: object) -> Connection:
 def _run(connection: Connection, query: str, format: Format) -> None:
     frame = connection.sql(query)
     if format is Format.table:
-        from .display import print_table
+        from ..frame.display import print_table
 
         print_table(frame.to_arrow(), [c.type for c in frame.plan.columns], None)
         return
     with frame.to_batches() as batches:
         if format is Format.json:
-            from .display import json_lines
+            from ..frame.display import json_lines
 
             sys.stdout.writelines(json_lines(batches.schema.names, batches))
         else:
@@ -227,7 +227,7 @@ def _write_binary(batches: Batches, format: Format) -> None:
 
     out = pa.PythonFile(sys.stdout.buffer, mode="w")
     if format is Format.csv:
-        from .display import csv_columns
+        from ..frame.display import csv_columns
 
         pyarrow.csv.write_csv(batches.schema.empty_table(), out)
         headless = pyarrow.csv.WriteOptions(include_header=False)

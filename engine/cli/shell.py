@@ -10,13 +10,13 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .display import print_table
-from .errors import FuselineError
-from .fence import fence
-from .settings import debug_level, history_file
+from ..errors import FuselineError
+from ..fence import fence
+from ..frame.display import print_table
+from ..settings import debug_level, history_file
 
 if TYPE_CHECKING:
-    from .connection import Connection
+    from ..connection import Connection
 
 PROMPT, CONTINUED = "fuseline> ", "      ... "
 SHOWN_ROWS = 40

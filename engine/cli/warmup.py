@@ -7,10 +7,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .connection import Connection
-from .errors import FuselineError, in_text
-from .plan.statements import Query
-from .runtime.profile import Profile
+from ..connection import Connection
+from ..errors import FuselineError, in_text
+from ..observe.profile import Profile
+from ..plan.statements import Query
 
 LABEL_WIDTH = 48
 
@@ -42,7 +42,7 @@ def warm_up(connection: Connection, text: str) -> Iterator[Warmed]:
     A kernel is made for the encodings and ranges of the columns, so the queries run, on the tables that they will run on.
     What fails is yielded too, and the script goes on; raises `FuselineError` for a text that is not SQL at all.
     """
-    from .sql import split
+    from ..sql import split
 
     for piece in split(text):
         label = _label(piece.sql)
@@ -53,8 +53,8 @@ def warm_up(connection: Connection, text: str) -> Iterator[Warmed]:
 
 
 def _statement(connection: Connection, text: str, label: str) -> Iterator[Warmed]:
-    from .sql import plan_sql
-    from .statements import run_statement
+    from ..sql import plan_sql
+    from ..statements import run_statement
 
     start = time.perf_counter()
     for statement in plan_sql(text, connection.catalog):

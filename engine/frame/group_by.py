@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .errors import InvalidQuery
-from .fence import fenced
+from ..errors import InvalidQuery
+from ..fence import fenced
+from ..plan.expr import AggregateCall, Column, ColumnRef, new_column
+from ..plan.logical import Aggregate, Item, Project
+from .api_hints import missing
+from .binding import bind, flat, lift_aggregates, output_column
 from .functions import Expression, as_column, count
-from .other_names import missing
-from .plan.expr import AggregateCall, Column, ColumnRef, new_column
-from .plan.logical import Aggregate, Item, Project
-from .projection import bind, flat, lift_aggregates, output_column
 
 if TYPE_CHECKING:
     from .frame import Frame

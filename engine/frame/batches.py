@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from .errors import FuselineError, WrongArguments, shown
-from .fence import fenced
+from ..errors import FuselineError, WrongArguments, shown
+from ..fence import fenced
 
 if TYPE_CHECKING:
     import pyarrow as pa

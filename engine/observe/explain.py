@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, get_args
 from typing import Literal as OneOf
 
-from .errors import UnknownName, nearest, shown
-from .plan.node import Node
-from .plan.physical import Physical, Pipeline
-from .plan.text import describe, tree
-from .runtime.roofline import bound
+from ..errors import UnknownName, nearest, shown
+from ..plan.node import Node
+from ..plan.physical import Physical, Pipeline
+from ..plan.text import describe, tree
+from .roofline import bound
 
 if TYPE_CHECKING:
-    from .connection import Connection
-    from .operators.context import PipelineReceipt
-    from .plan.logical import Logical
-    from .runtime.profile import NodeProfile, Profile
+    from ..connection import Connection
+    from ..operators.context import PipelineReceipt
+    from ..plan.logical import Logical
+    from .profile import NodeProfile, Profile
 
 LINE_WIDTH = 160
 NUMBERS_WIDTH = 44  # of the columns before a node's text
@@ -61,7 +61,7 @@ def explain(connection: Connection, plan: Logical, stage: Stage = "physical") ->
 
 def optimized(plan: Logical, steps: list[tuple[str, Node]]) -> Node:
     """Return the last logical tree among the steps, which is `plan` when no rule changed it."""
-    from .plan.logical import Logical
+    from ..plan.logical import Logical
 
     return next((node for _, node in reversed(steps) if isinstance(node, Logical)), plan)
 

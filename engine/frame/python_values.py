@@ -9,11 +9,11 @@ from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from . import stopping
-from .errors import TypeMismatch
-from .plan.calendar import INFINITE_DAY, INFINITE_MICROS, date_text, timestamp_text
-from .plan.distinct_names import distinct_names
-from .plan.types import HUGEINT, DataType, Kind
+from .. import stopping
+from ..errors import TypeMismatch
+from ..plan.calendar import INFINITE_DAY, INFINITE_MICROS, date_text, timestamp_text
+from ..plan.distinct_names import distinct_names
+from ..plan.types import HUGEINT, DataType, Kind
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,13 +7,13 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from . import stopping
+from .. import stopping
+from ..errors import ExecutionError, MemoryLimitError, WrongArguments, shown
+from ..fence import fenced
+from ..plan.types import DataType
+from ..reading import Reading
 from .batches import MOST_ROWS, Batches, batch_rows
-from .errors import ExecutionError, MemoryLimitError, WrongArguments, shown
-from .fence import fenced
-from .plan.types import DataType
 from .python_values import fetched_values
-from .reading import Reading
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,0 +1,8 @@
+"""The command `fuseline`: sql, shell, explain, warmup, doctor.
+
+The top floor: it may import everything, and nothing imports it but `python -m fuseline`.  Start at `commands.py`.
+"""
+
+from .commands import main
+
+__all__ = ["main"]
