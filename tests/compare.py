@@ -1,4 +1,4 @@
-"""The one assertion: Fuseline's answer is DuckDB's answer."""
+"""The one assertion: Fuseline's answer is DuckDB's answer, or that of another run of Fuseline."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import ctypes
 import importlib.util
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from itertools import product, zip_longest
@@ -67,8 +68,6 @@ def assert_same_as_duckdb(
     `ordered=None` looks whether the query itself ends in an ORDER BY; `fuse` holds the values of that
     setting to run with. Returns DuckDB's answer.
     """
-    import fuseline
-
     given = {name: _as_source(value) for name, value in (tables or {}).items()}
     expected = run_duckdb(query, given, params=params, setup=setup)
     order = ordering(query, expected.column_names) if ordered is None else Ordering(ordered)
@@ -77,15 +76,55 @@ def assert_same_as_duckdb(
         _check(query, f"the {backend or 'given'} connection", expected, actual, order)
         return expected
     for device, mode in product([backend] if backend else backends_at_hand(), fuse):
-        with fuseline.connect(device=device, fuse=mode) as fresh:
-            _register(fresh, given)
+        with connected(given, device=device, fuse=mode) as fresh:
             for statement in setup:
                 fresh.execute(statement)
             actual = fuseline_answer(fresh, query, params)
-        _check(
-            query, device if len(fuse) == 1 else f"{device}, fuse {mode}", expected, actual, order
-        )
+        where = device if len(fuse) == 1 else f"{device}, fuse {mode}"
+        _check(query, where, expected, actual, order)
     return expected
+
+
+def assert_same(
+    expected: pa.Table,
+    actual: pa.Table,
+    *,
+    ordered: bool = False,
+    what: str = "",
+    tolerance: float = FLOAT_TOLERANCE,
+    near: float = 1e-9,
+) -> None:
+    """Two runs of Fuseline gave the same schema, to the letter, and the same rows.
+
+    Floats may differ by a share of `tolerance`, or by `near` whatever their size: sums in another order may
+    cancel out.
+    """
+    assert actual.schema == expected.schema, what
+    problem = difference(expected, actual, Ordering(ordered), tolerance=tolerance, near=near)
+    assert problem is None, f"two runs differ: {problem}\n\n{what}"
+
+
+def _check(query: str, where: str, expected: pa.Table, actual: pa.Table, order: Ordering) -> None:
+    problem = difference(expected, actual, order)
+    if problem:
+        message = f"Fuseline on {where} and DuckDB differ: {problem}\n\n{query.strip()}\n\n"
+        schemas = f"DuckDB: {_schema(expected)}\n  this: {_schema(actual)}"
+        raise AssertionError(message + schemas)
+
+
+@contextmanager
+def connected(tables: Mapping[str, Any] | None = None, **settings: Any) -> Iterator[Any]:
+    """A connection, by default to the CPU, that has the tables: Arrow's, dictionaries of lists, or paths of files."""
+    import fuseline
+
+    with fuseline.connect(**{"device": "cpu", **settings}) as connection:
+        for name, value in (tables or {}).items():
+            source = _as_source(value)
+            if isinstance(source, Path):
+                connection.read_parquet(str(source), name)
+            else:
+                connection.register(name, source)
+        yield connection
 
 
 def run_duckdb(
@@ -127,31 +166,18 @@ def _with_types(table: pa.Table, types: Iterable[Any]) -> pa.Table:
 
 @cache
 def _database() -> duckdb.DuckDBPyConnection:
-    """An empty database; views and registered tables live in the cursor that made them."""
+    """An empty database; views and registered tables live in the cursor that made them.
+
+    On one thread it takes rows in order, which `last`, and `mode` of values that tie, depend on.
+    """
     atexit.register(_database.cache_clear)  # DuckDB reports what is still open when Python ends
-    return duckdb.connect()
+    return duckdb.connect(config={"threads": 1})
 
 
 def _as_source(value: Any) -> pa.Table | Path:
     if isinstance(value, str | Path):
         return Path(value)
     return pa.table(value) if isinstance(value, dict) else value
-
-
-def _register(connection: Any, tables: Mapping[str, pa.Table | Path]) -> None:
-    for name, source in tables.items():
-        if isinstance(source, Path):
-            connection.read_parquet(str(source), name)
-        else:
-            connection.register(name, source)
-
-
-def _check(query: str, where: str, expected: pa.Table, actual: pa.Table, order: Ordering) -> None:
-    problem = difference(expected, actual, order)
-    if problem:
-        message = f"Fuseline on {where} and DuckDB differ: {problem}\n\n{query.strip()}\n\n"
-        schemas = f"DuckDB: {_schema(expected)}\n  this: {_schema(actual)}"
-        raise AssertionError(message + schemas)
 
 
 # What the query says about order
@@ -204,9 +230,14 @@ def difference(
     order: Ordering,
     *,
     exact_types: bool = True,
-    tolerance: float = FLOAT_TOLERANCE,
+    tolerance: float | None = None,
+    near: float = 0,
 ) -> str | None:
-    """The first difference in a sentence, or None. Without `exact_types` only names and values count."""
+    """The first difference in a sentence, or None. Without `exact_types` only names and values count.
+
+    `tolerance` is relative, for each float type its own unless it is given; floats no further apart than
+    `near` are the same too, and with both zero they must be the same to the sign of zero.
+    """
     if expected.column_names != actual.column_names:
         return f"the columns are {actual.column_names} and should be {expected.column_names}"
     if exact_types:
@@ -221,7 +252,7 @@ def difference(
     if expected.num_rows != actual.num_rows:
         wrong = f"{actual.num_rows} rows and should be {expected.num_rows}"
         return f"{wrong}\n{_first_rows(rows(expected), rows(actual))}"
-    close = _Closeness(expected.schema, exact_types, tolerance)
+    close = _Closeness(expected.schema, exact_types, tolerance, near)
     want, have = rows(expected), rows(actual)
     if close.all_equal(want, have):
         return None
@@ -229,9 +260,8 @@ def difference(
         if order.keys is None:
             return f"the rows in their order\n{close.first_difference(want, have)}"
         key_want, key_have = _take(want, order.keys), _take(have, order.keys)
-        if not _Closeness(expected.schema, exact_types, tolerance, order.keys).all_equal(
-            key_want, key_have
-        ):
+        keys = _Closeness(expected.schema, exact_types, tolerance, near, order.keys)
+        if not keys.all_equal(key_want, key_have):
             return f"the order of the sort keys\n{close.first_difference(want, have)}"
     want, have = sorted(want, key=close.sort_key), sorted(have, key=close.sort_key)
     if close.all_equal(want, have):
@@ -281,20 +311,22 @@ class _Closeness:
         self,
         schema: pa.Schema,
         exact_types: bool,
-        tolerance: float,
+        tolerance: float | None,
+        near: float,
         places: Sequence[int] | None = None,
     ) -> None:
         fields = list(schema) if places is None else [schema.field(i) for i in places]
         self.loose = not exact_types
+        self.near = near
         self.tolerances = [self._tolerance(field.type, tolerance) for field in fields]
         # Floats last and rounded, so that two nearly equal rows land at the same place when sorted.
         self.sort_places = sorted(range(len(fields)), key=lambda i: self.tolerances[i] is not None)
 
-    def _tolerance(self, kind: pa.DataType, tolerance: float) -> float | None:
+    def _tolerance(self, kind: pa.DataType, tolerance: float | None) -> float | None:
         if pa.types.is_float32(kind) or pa.types.is_float16(kind):
-            return max(tolerance, FLOAT32_TOLERANCE)
+            return FLOAT32_TOLERANCE if tolerance is None else tolerance
         if pa.types.is_float64(kind) or (self.loose and pa.types.is_decimal(kind)):
-            return tolerance
+            return FLOAT_TOLERANCE if tolerance is None else tolerance
         return None
 
     def all_equal(self, want: Sequence[Row], have: Sequence[Row]) -> bool:
@@ -303,14 +335,15 @@ class _Closeness:
     def equal(self, want: Row, have: Row) -> bool:
         return all(map(self._same, want, have, self.tolerances))
 
-    @staticmethod
-    def _same(want: Any, have: Any, tolerance: float | None) -> bool:
+    def _same(self, want: Any, have: Any, tolerance: float | None) -> bool:
         if tolerance is None or want is None or have is None:
             return bool(want == have)
         want, have = float(want), float(have)
+        if tolerance == self.near == 0:
+            return repr(want) == repr(have)
         if math.isnan(want) or math.isnan(have):
             return math.isnan(want) and math.isnan(have)
-        return math.isclose(want, have, rel_tol=tolerance, abs_tol=1e-300)
+        return math.isclose(want, have, rel_tol=tolerance, abs_tol=max(self.near, 1e-300))
 
     def sort_key(self, row: Row) -> Row:
         return tuple(self._sortable(row[i], self.tolerances[i]) for i in self.sort_places)
@@ -337,7 +370,7 @@ def _first_rows(want: Sequence[Row], have: Sequence[Row]) -> str:
     lines = []
     for w, h in list(zip_longest(want, have))[:ROWS_SHOWN]:
         mark = " " if repr(w) == repr(h) else "!"
-        lines += [f"{mark} DuckDB {_shown(w)}", f"{mark}   this {_shown(h)}"]
+        lines += [f"{mark} wanted {_shown(w)}", f"{mark}  found {_shown(h)}"]
     return "\n".join(lines)
 
 

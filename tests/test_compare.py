@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.compare import Ordering, difference, ordering, run_duckdb
+from tests.compare import Ordering, assert_same, difference, ordering, run_duckdb
 
 UNORDERED, ORDERED = Ordering(ordered=False), Ordering(ordered=True)
 
@@ -92,6 +92,21 @@ def test_rows_that_tie_may_come_in_any_order() -> None:
 )
 def test_ordering(query: str, expected: Ordering) -> None:
     assert ordering(query, ["a", "b"]) == expected
+
+
+def test_two_runs_of_fuseline() -> None:
+    same = one(0.0, 1.0)
+    assert_same(same, one(1.0 + 1e-12, -1e-10))
+    for other, options in [
+        (same.rename_columns(["y"]), {}),
+        (one(0, 1), {}),
+        (one(1.0, 0.0), {"ordered": True}),
+        (one(-0.0, 1.0), {"tolerance": 0, "near": 0}),
+        (one(-1e-10, 1.0), {"near": 0}),
+        (one(0.0, 1.0 + 1e-7), {}),
+    ]:
+        with pytest.raises(AssertionError):
+            assert_same(same, other, **options)
 
 
 def test_duckdb_sees_tables_parameters_and_set_up() -> None:

@@ -21,7 +21,7 @@ def engines(backend: str) -> Iterator[Engines]:
         yield made
 
 
-def assert_same(lines: list[dict[str, Any]]) -> None:
+def assert_sound(lines: list[dict[str, Any]]) -> None:
     found = [
         f"seed {line['seed']}: {f['words']}\n{f['repro']}" for line in lines for f in line["found"]
     ]
@@ -41,7 +41,7 @@ def test_shapes_are_many() -> None:
 def test_a_sample(mode: str, shapes: int, draws: int, backend: str) -> None:
     engines = Engines(backend, None, (mode,))
     with engines.stack:
-        assert_same([run_shape(engines, seed, draws) for seed in range(shapes)])
+        assert_sound([run_shape(engines, seed, draws) for seed in range(shapes)])
 
 
 @pytest.mark.nightly
@@ -52,4 +52,4 @@ def test_new_seeds(engines: Engines) -> None:
     while time.monotonic() < end:
         lines.append(run_shape(engines, seed, draws=25))
         seed += 1
-    assert_same(lines)
+    assert_sound(lines)

@@ -11,7 +11,7 @@ import numpy as np
 from fuseline.codegen.indexes import Form
 from fuseline.codegen.steps import Program
 from tests.codegen import simulator
-from tests.codegen.simulator import assert_same
+from tests.codegen.simulator import assert_accumulators
 
 Simulate = Callable[[str, Mapping[str, Any]], list[Program]]
 
@@ -35,7 +35,7 @@ class Runs:
         self.programs.append(program)
 
     def main(self, program: Program, columns: list[Any], rows: int, outcome: Any) -> None:
-        assert_same(program, columns, rows, outcome, self.memory)
+        assert_accumulators(program, columns, rows, outcome, self.memory)
         self.programs.append(program)
 
     def rows(self, program: Program, columns: list[Any], rows: int, expected: Any) -> None:

@@ -219,7 +219,7 @@ def run(
     return found, bool(arrays["out_i"][-1]) or lost != 0
 
 
-def assert_same(
+def assert_accumulators(
     program: Program,
     columns: Sequence[Any],
     rows: int,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -131,7 +130,7 @@ def test_generated_queries(start: int, monkeypatch: pytest.MonkeyPatch) -> None:
         for name, table in TABLES.items():
             connection.register(name, table)
         for seed in range(start, start + QUERIES_A_TEST):
-            check(seed, lambda query: same(query, connection))
+            check(seed, connection)
 
 
 @pytest.mark.nightly
@@ -141,16 +140,13 @@ def test_many_generated_queries(monkeypatch: pytest.MonkeyPatch) -> None:
         for name, table in TABLES.items():
             connection.register(name, table)
         for seed in range(1000, 2000):
-            check(seed, lambda query: same(query, connection))
+            check(seed, connection)
 
 
-def same(query: str, connection: Any) -> None:
-    assert_same_as_duckdb(query, TABLES, connection=connection, ordered=False)
-
-
-def check(seed: int, same: Callable[[str], None]) -> None:
+def check(seed: int, connection: Any) -> None:
     reading = READINGS[seed % len(READINGS)]
-    same(f"with q as ({random_query(seed)}), p as ({random_query(seed + 5000)}) {reading}")
+    query = f"with q as ({random_query(seed)}), p as ({random_query(seed + 5000)}) {reading}"
+    assert_same_as_duckdb(query, TABLES, connection=connection, ordered=False)
 
 
 def test_a_view_named_twice_is_bound_anew_by_each_statement() -> None:

@@ -36,6 +36,7 @@ from fuseline.plan.types import (
 )
 from fuseline.storage.cache import ColumnCache
 from fuseline.storage.memory import MemoryTable
+from tests.compare import assert_same
 
 TYPES: dict[str, DataType] = {
     "boolean": BOOLEAN,
@@ -123,20 +124,14 @@ def _run(node: p.Physical, backend: Any, context: Context) -> Any:
     return backend.OPERATORS[type(node)](node, inputs, context)
 
 
-def assert_same(node: p.Physical, *, ordered: bool = False) -> pa.Table:
+def assert_agree(node: p.Physical, *, ordered: bool = False) -> pa.Table:
     """Run a plan on both backends; types, NULLs and values must be the same.  Returns the CPU's answer."""
     from fuseline.operators import cpu, gpu
 
     reason = gpu.unsupported(node)
     assert reason is None, reason
-    expected, found = run(node, cpu), run(node, gpu)
-    assert found.schema == expected.schema
-    assert found.num_rows == expected.num_rows
-    left, right = _rows(expected), _rows(found)
-    if not ordered:
-        left, right = sorted(left, key=_sort_key), sorted(right, key=_sort_key)
-    for a, b in zip(left, right, strict=True):
-        assert all(map(_same, a, b)), f"cpu {a}\ngpu {b}"
+    expected = run(node, cpu)
+    assert_same(expected, run(node, gpu), ordered=ordered, near=1e-12)
     return expected
 
 
@@ -169,10 +164,10 @@ def check(
     expr = make(*(ColumnRef(c) for c in columns))
     for nulls in (0.25, 0.0):
         child = scan(np.random.default_rng(seed), rows, columns, nulls=nulls, **options)
-        assert_same(computed(expr, child), ordered=True)
-        assert_same(p.LimitRows(computed(expr, p.LimitRows(child, 0)), 5))
+        assert_agree(computed(expr, child), ordered=True)
+        assert_agree(p.LimitRows(computed(expr, p.LimitRows(child, 0)), 5))
         if expr.type == BOOLEAN:
-            assert_same(p.FilterRows(child, expr), ordered=True)
+            assert_agree(p.FilterRows(child, expr), ordered=True)
 
 
 def both_raise(node: p.Physical, error: type[Exception]) -> None:
@@ -184,26 +179,3 @@ def both_raise(node: p.Physical, error: type[Exception]) -> None:
     for backend in (cpu, gpu):
         with pytest.raises(error):
             run(node, backend)
-
-
-def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
-    return list(zip(*map(_values, table.columns), strict=True)) if table.columns else []
-
-
-def _values(column: pa.ChunkedArray) -> list[Any]:
-    """Dates and timestamps as numbers: Python's end with the year 9999."""
-    if pa.types.is_date32(column.type):
-        return column.cast(pa.int32()).to_pylist()
-    if pa.types.is_timestamp(column.type):
-        return column.cast(pa.int64()).to_pylist()
-    return column.to_pylist()
-
-
-def _sort_key(row: tuple[Any, ...]) -> list[tuple[bool, str]]:
-    return [(v is None, f"{v + 0.0:.6g}" if isinstance(v, float) else repr(v)) for v in row]
-
-
-def _same(a: Any, b: Any) -> bool:
-    if isinstance(a, float) and isinstance(b, float):
-        return a == b or (a != a and b != b) or math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)
-    return bool(a == b) and type(a) is type(b)

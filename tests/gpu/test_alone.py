@@ -13,7 +13,7 @@ from fuseline.plan import physical as p
 from fuseline.plan.expr import AggregateCall, Cast, Column, ColumnRef, new_column
 from fuseline.plan.types import BIGINT, HUGEINT, SMALLINT, VARCHAR, decimal
 from fuseline.storage.cache import ColumnCache
-from tests.gpu.test_pipeline import assert_same
+from tests.compare import assert_same
 
 pytestmark = pytest.mark.gpu
 

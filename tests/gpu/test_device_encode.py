@@ -56,7 +56,7 @@ def kernels() -> Path:
     return Settings.from_environment().cache_dir / "kernels"
 
 
-def assert_same(array: pa.Array) -> EncodedColumn:
+def assert_alike(array: pa.Array) -> EncodedColumn:
     """The encoding of an array is the same everywhere; return the one that libcudf made."""
     host, found = both(array)
     assert host is not None
@@ -92,7 +92,7 @@ def test_each_type(kind: str, nulls: float, rows: int) -> None:
     random = np.random.default_rng(rows)
     pool = [value(random, TYPES[kind]) for _ in range(20)]
     values = [None if random.random() < nulls else pool[random.integers(20)] for _ in range(rows)]
-    assert_same(pa.array(values, to_arrow(TYPES[kind])))
+    assert_alike(pa.array(values, to_arrow(TYPES[kind])))
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_each_type(kind: str, nulls: float, rows: int) -> None:
     ],
 )
 def test_widths_and_steps(values: list[Any]) -> None:
-    assert_same(pa.array(values, pa.int64()))
+    assert_alike(pa.array(values, pa.int64()))
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_a_step_that_a_sample_does_not_see() -> None:
     values = np.zeros(1_000_000, np.int64)
     values[::7] = 1000
     values[999_999] = 10
-    encoded = assert_same(pa.array(values))
+    encoded = assert_alike(pa.array(values))
     assert encoded.encoding.width == 1
 
 
@@ -162,14 +162,14 @@ def test_wide_decimals_that_fit_64_bits() -> None:
     from decimal import Decimal
 
     fits = pa.array([Decimal("-1.50"), None, Decimal("92233720368547758.07")], pa.decimal128(38, 2))
-    assert_same(fits)
+    assert_alike(fits)
     beyond = pa.array([Decimal("92233720368547758.08")], pa.decimal128(38, 2))
     assert nowhere(beyond)
 
 
 def test_unsigned_beyond_63_bits() -> None:
     assert nowhere(pa.array([2**63], pa.uint64()))
-    assert_same(pa.array([2**63 - 1, None, 0], pa.uint64()))
+    assert_alike(pa.array([2**63 - 1, None, 0], pa.uint64()))
 
 
 @pytest.mark.parametrize("values", [[True, False], [True], [False], [None, True], [None]])
@@ -188,7 +188,7 @@ def test_strings_that_mostly_differ_have_no_encoding() -> None:
 
 def test_a_text_that_is_not_in_the_sample() -> None:
     values = np.array(["a", "bb", "", "ccc"])[np.arange(200_000) % 4]
-    assert_same(pa.array([*values, "late", None]))
+    assert_alike(pa.array([*values, "late", None]))
 
 
 def test_columns_that_are_encoded_together() -> None:

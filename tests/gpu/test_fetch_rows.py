@@ -13,11 +13,10 @@ import pytest
 from fuseline.plan.expr import Column, new_column
 from fuseline.plan.types import BIGINT, VARCHAR, decimal
 from fuseline.storage.encodings import Narrow
-from tests.compare import assert_same_as_duckdb
+from tests.compare import assert_same, assert_same_as_duckdb
 
 from .plans import TYPES, column, scan
 from .test_late import ROWS, tables
-from .test_pipeline import assert_same
 from .test_small_tables import device_table
 
 pytestmark = pytest.mark.gpu

@@ -15,7 +15,7 @@ from fuseline.operators.context import PipelineReceipt
 from tests.codegen.test_joins import KINDS, SHAPES, SOME, STAR, TYPES, keyed
 from tests.codegen.test_neighbours import QUERIES as NEIGHBOURS
 from tests.codegen.test_neighbours import tables
-from tests.gpu.test_pipeline import assert_same
+from tests.compare import assert_same
 
 pytestmark = pytest.mark.gpu
 

@@ -14,7 +14,7 @@ from fuseline.plan.expr import Call, ColumnRef, Expr, new_column
 from fuseline.plan.join_kinds import JoinKind
 from fuseline.plan.types import BOOLEAN
 
-from .plans import assert_same, both_raise, column, scan, scan_of
+from .plans import assert_agree, both_raise, column, scan, scan_of
 
 pytestmark = pytest.mark.gpu
 
@@ -53,7 +53,7 @@ def below(left: Any, right: Any) -> Expr:
 @pytest.mark.parametrize("kind", KINDS)
 def test_kinds(kind: JoinKind, sizes: tuple[int, int]) -> None:
     left, right = sides(1, sizes, "bigint")
-    assert_same(joined(kind, left, right, 1))
+    assert_agree(joined(kind, left, right, 1))
 
 
 KEYS = ("boolean", "tinyint", "integer", "ubigint", "double", "float", "decimal", "wide", "date")
@@ -72,7 +72,7 @@ def test_key_types(kind: JoinKind, key: str) -> None:
         )
         for c in common
     )
-    assert_same(joined(kind, left, right, 1))
+    assert_agree(joined(kind, left, right, 1))
 
 
 @pytest.mark.parametrize("null_equal", [(True, True), (True, False), (False, True)], ids=str)
@@ -82,14 +82,14 @@ def test_null_equal_keys(
     kind: JoinKind, keys: tuple[str, str], null_equal: tuple[bool, bool]
 ) -> None:
     left, right = sides(3, (50, 40), *keys, values=3, nulls=0.4)
-    assert_same(joined(kind, left, right, 2, null_equal=null_equal))
+    assert_agree(joined(kind, left, right, 2, null_equal=null_equal))
 
 
 @pytest.mark.parametrize("sizes", [(60, 50), (3, 300), (0, 9), (9, 0)], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 def test_residual(kind: JoinKind, sizes: tuple[int, int]) -> None:
     left, right = sides(4, sizes, "integer")
-    assert_same(joined(kind, left, right, 1, residual=below(left, right)))
+    assert_agree(joined(kind, left, right, 1, residual=below(left, right)))
 
 
 @pytest.mark.parametrize("nulls", [0.0, 0.3])
@@ -97,16 +97,16 @@ def test_residual(kind: JoinKind, sizes: tuple[int, int]) -> None:
 @pytest.mark.parametrize("kind", [JoinKind.ANTI, JoinKind.MARK])
 def test_null_aware(kind: JoinKind, sizes: tuple[int, int], nulls: float) -> None:
     left, right = sides(5, sizes, "integer", nulls=nulls, values=20)
-    assert_same(joined(kind, left, right, 1, null_aware=True))
+    assert_agree(joined(kind, left, right, 1, null_aware=True))
 
 
 def test_null_aware_with_null_on_one_side() -> None:
     left, _ = sides(6, (40, 0), "integer", nulls=0.3)
     _, right = sides(6, (0, 12), "integer", nulls=0.0, values=3)
     for kind in (JoinKind.ANTI, JoinKind.MARK):
-        assert_same(joined(kind, left, right, 1, null_aware=True))
+        assert_agree(joined(kind, left, right, 1, null_aware=True))
         swapped = joined(kind, right, left, 1, null_aware=True)
-        assert_same(swapped)
+        assert_agree(swapped)
 
 
 @pytest.mark.parametrize("sizes", [(50, 5), (2, 5), (9, 0)], ids=str)
@@ -121,7 +121,7 @@ def test_single_without_second_match(sizes: tuple[int, int]) -> None:
         },
         keys,
     )
-    assert_same(joined(JoinKind.SINGLE, left, unique, 1))
+    assert_agree(joined(JoinKind.SINGLE, left, unique, 1))
 
 
 @pytest.mark.parametrize("sizes", [(50, 50), (3, 300)], ids=str)
@@ -137,9 +137,9 @@ def test_single_with_second_match_raises(sizes: tuple[int, int]) -> None:
 def test_keep_leaves_out_columns() -> None:
     left, right = sides(9, (40, 30), "varchar")
     kept = (right.columns[-1], left.columns[-1])
-    assert_same(joined(JoinKind.FULL, left, right, 1, keep=kept))
-    assert_same(joined(JoinKind.SEMI, left, right, 1, keep=left.columns[-1:]))
-    assert_same(joined(JoinKind.INNER, left, right, 1, keep=()))
+    assert_agree(joined(JoinKind.FULL, left, right, 1, keep=kept))
+    assert_agree(joined(JoinKind.SEMI, left, right, 1, keep=left.columns[-1:]))
+    assert_agree(joined(JoinKind.INNER, left, right, 1, keep=()))
 
 
 NESTED = (*KINDS, JoinKind.SINGLE)
@@ -150,7 +150,7 @@ NESTED = (*KINDS, JoinKind.SINGLE)
 def test_nested_loop(kind: JoinKind, sizes: tuple[int, int]) -> None:
     left, right = sides(10, sizes, "varchar", values=30)
     mark = new_column("mark", BOOLEAN) if kind is JoinKind.MARK else None
-    assert_same(p.NestedLoopJoin(left, right, kind, below(left, right), mark))  # type: ignore[arg-type]
+    assert_agree(p.NestedLoopJoin(left, right, kind, below(left, right), mark))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("sizes", [(7, 5), (0, 5), (5, 0), (6, 1), (1, 6), (1, 1)], ids=str)
@@ -158,13 +158,13 @@ def test_nested_loop(kind: JoinKind, sizes: tuple[int, int]) -> None:
 def test_cross_product(kind: JoinKind, sizes: tuple[int, int]) -> None:
     left, right = sides(11, sizes, "varchar", "date", "wide")
     mark = new_column("mark", BOOLEAN) if kind is JoinKind.MARK else None
-    assert_same(p.NestedLoopJoin(left, right, kind, None, mark))  # type: ignore[arg-type]
+    assert_agree(p.NestedLoopJoin(left, right, kind, None, mark))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("rows", [0, 1])
 def test_single_cross_product(rows: int) -> None:
     left, right = sides(12, (9, rows), "varchar")
-    assert_same(p.NestedLoopJoin(left, right, JoinKind.SINGLE))
+    assert_agree(p.NestedLoopJoin(left, right, JoinKind.SINGLE))
 
 
 def test_single_cross_product_with_two_rows_raises() -> None:

@@ -11,7 +11,7 @@ import pytest
 import fuseline
 from fuseline.plan.expr import Column, new_column
 from fuseline.plan.types import BIGINT, DATE, INTEGER, VARCHAR, decimal, to_arrow
-from tests.gpu.test_pipeline import assert_same
+from tests.compare import assert_same
 
 pytestmark = pytest.mark.gpu
 

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.compare import assert_same
 from tests.gpu.test_fused_joins import run
-from tests.gpu.test_pipeline import assert_same
 
 pytestmark = pytest.mark.gpu
 

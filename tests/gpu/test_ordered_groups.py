@@ -11,8 +11,8 @@ import pytest
 
 import fuseline
 from fuseline.codegen.targets import places
+from tests.compare import assert_same
 from tests.gpu.test_fused_joins import run
-from tests.gpu.test_pipeline import assert_same
 
 pytestmark = pytest.mark.gpu
 

@@ -14,10 +14,9 @@ import pytest
 import fuseline
 from fuseline.errors import OutOfRange
 from tests.codegen.test_pipelines import FUSED, NOT_FUSED, TABLES
+from tests.compare import assert_same
 
 pytestmark = pytest.mark.gpu
-
-Rows = list[tuple[Any, ...]]
 
 
 def answer(query: str, tables: Mapping[str, Any], **settings: Any) -> tuple[pa.Table, list[str]]:
@@ -39,29 +38,6 @@ def assert_fused(query: str, tables: Mapping[str, Any]) -> None:
     assert notes, "no pipeline in the plan"
     assert all(note.startswith("kernel ") for note in notes), notes
     assert_same(expected, found)
-
-
-def assert_same(expected: pa.Table, found: pa.Table) -> None:
-    """Equal types and equal rows in any order; sums of floats depend on the order in which they are added."""
-    assert found.schema == expected.schema
-    left, right = sorted(_rows(expected), key=_order), sorted(_rows(found), key=_order)
-    assert len(left) == len(right)
-    for a, b in zip(left, right, strict=True):
-        assert all(map(_equal, a, b)), f"expected {a}\nfound    {b}"
-
-
-def _rows(table: pa.Table) -> Rows:
-    return list(zip(*(c.to_pylist() for c in table.columns), strict=True))
-
-
-def _order(row: tuple[Any, ...]) -> list[str]:
-    return ["" if isinstance(v, float) else repr(v) for v in row]
-
-
-def _equal(a: Any, b: Any) -> bool:
-    if isinstance(a, float) and isinstance(b, float):
-        return a == b or (a != a and b != b) or math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)
-    return bool(a == b)
 
 
 @pytest.mark.parametrize("query", FUSED)
@@ -238,12 +214,10 @@ def test_few_groups_stay_on_the_host(query: str) -> None:
         with fuseline.connect(device="gpu", fuse=fuse) as connection:
             connection.register("t", SALES)
             frame = connection.sql(query)
-            found[fuse] = _rows(frame.to_arrow())
+            found[fuse] = frame.to_arrow()
             notes = [n.note or "" for n in frame.profile.nodes if n.name in ("SortRows", "TopK")]
         assert all("on the host" in note for note in notes), notes
-    assert len(found["always"]) == len(found["never"])
-    for fused, plain in zip(found["always"], found["never"], strict=True):
-        assert all(map(_equal, fused, plain)), found
+    assert_same(found["never"], found["always"], ordered=True)
 
 
 def test_operators_above_get_the_groups_on_the_device() -> None:

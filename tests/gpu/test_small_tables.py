@@ -14,9 +14,9 @@ from fuseline.plan import physical as p
 from fuseline.plan.expr import Column, new_column
 from fuseline.plan.types import VARCHAR
 from fuseline.storage.cache import ColumnCache
+from tests.compare import assert_same
 
 from .plans import TYPES, column, run, scan, scan_of
-from .test_pipeline import assert_same
 
 pytestmark = pytest.mark.gpu
 

@@ -6,10 +6,8 @@ import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
 from fuseline.operators.context import Context
@@ -17,7 +15,7 @@ from fuseline.plan import physical as p
 from fuseline.plan.expr import AggregateCall, Column, ColumnRef, Literal, SortKey, new_column
 from fuseline.plan.types import VARCHAR, DataType, from_arrow
 from fuseline.storage.cache import ColumnCache
-from tests.compare import Ordering, difference
+from tests.compare import Ordering, difference, run_duckdb
 
 
 @dataclass(frozen=True)
@@ -77,31 +75,15 @@ def run(backend: str, node: p.Physical, *inputs: Relation) -> pa.Table:
 
 def query(sql: str, **inputs: Relation) -> pa.Table:
     """DuckDB's answer, with the columns named c0, c1, ..."""
-    connection = _duckdb()
-    for name, source in inputs.items():
-        connection.register(name, source.data)
-    try:
-        return _numbered(connection.sql(sql).to_arrow_table())
-    finally:
-        for name in inputs:
-            connection.unregister(name)
+    return _numbered(run_duckdb(sql, {name: source.data for name, source in inputs.items()}))
 
 
-def assert_same(
-    backend: str,
-    node: p.Physical,
-    sql: str,
-    *,
-    ordered: bool = False,
-    types: bool = True,
-    tolerance: float = 1e-9,
-    **inputs: Relation,
+def assert_node(
+    backend: str, node: p.Physical, sql: str, *, ordered: bool = False, **inputs: Relation
 ) -> None:
     """The node over `inputs` (in the order given) makes the rows that DuckDB makes of `sql` over tables of those names."""
-    expected = query(sql, **inputs)
-    actual = run(backend, node, *inputs.values())
     problem = difference(
-        expected, actual, Ordering(ordered), exact_types=types, tolerance=tolerance
+        query(sql, **inputs), run(backend, node, *inputs.values()), Ordering(ordered)
     )
     assert problem is None, f"{problem}\n{sql}"
 
@@ -118,14 +100,3 @@ def dictionary(values: Sequence[str | None]) -> pa.Array:
 
 def _numbered(table: pa.Table) -> pa.Table:
     return table.rename_columns([f"c{i}" for i in range(table.num_columns)])
-
-
-@cache
-def _duckdb() -> duckdb.DuckDBPyConnection:
-    """One connection for all tests: opening one takes as long as a small query."""
-    return duckdb.connect(config={"threads": 1})
-
-
-def close_duckdb() -> None:
-    _duckdb().close()
-    _duckdb.cache_clear()

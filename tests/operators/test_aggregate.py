@@ -28,7 +28,7 @@ from fuseline.plan.types import (
 )
 from tests.operators.relations import (
     Relation,
-    assert_same,
+    assert_node,
     call,
     decimals,
     dictionary,
@@ -85,7 +85,7 @@ def sum_type(argument: DataType) -> DataType:
     return decimal(38, argument.scale if argument.is_decimal else 0)
 
 
-def same(
+def assert_both(
     backend: str,
     source: Relation,
     *aggregates: tuple[str, tuple[Column, AggregateCall]],
@@ -95,9 +95,9 @@ def same(
     names = ", ".join(expression for expression, _ in aggregates)
     calls = [one for _, one in aggregates]
     grouped = f"select g, {names} from t group by g"
-    assert_same(backend, aggregate(source, ["g"], *calls), grouped, t=source, **options)
+    assert_node(backend, aggregate(source, ["g"], *calls), grouped, t=source, **options)
     whole = f"select {names} from t"
-    assert_same(backend, aggregate(source, [], *calls), whole, t=source, **options)
+    assert_node(backend, aggregate(source, [], *calls), whole, t=source, **options)
 
 
 @settings(max_examples=150)
@@ -107,9 +107,9 @@ def test_group_by(backend: str, data: st.DataObject) -> None:
     source = data.draw(relations(types))
     keys = [f"x{i}" for i in range(len(types))]
     node = aggregate(source, keys, call("count_star", type=BIGINT))
-    assert_same(backend, node, f"select {', '.join(keys)}, count(*) from t group by all", t=source)
+    assert_node(backend, node, f"select {', '.join(keys)}, count(*) from t group by all", t=source)
     distinct = f"select distinct {', '.join(keys)} from t"
-    assert_same(backend, aggregate(source, keys), distinct, t=source)
+    assert_node(backend, aggregate(source, keys), distinct, t=source)
 
 
 @pytest.mark.parametrize("name", NUMBERS)
@@ -121,7 +121,7 @@ def test_sum(backend: str, name: str, data: st.DataObject) -> None:
     type_ = sum_type(column.type)
     # As DECIMAL(38, s): DuckDB's HUGEINT comes to Arrow as a DOUBLE otherwise.
     exact = "sum(x0)" if column.type.is_float else f"sum(x0)::{type_}"
-    same(backend, source, (exact, call("sum", column, type=type_)))
+    assert_both(backend, source, (exact, call("sum", column, type=type_)))
 
 
 @pytest.mark.parametrize("name", NUMBERS)
@@ -129,7 +129,7 @@ def test_sum(backend: str, name: str, data: st.DataObject) -> None:
 @given(data=st.data())
 def test_avg(backend: str, name: str, data: st.DataObject) -> None:
     source = data.draw(relations([name]))
-    same(backend, source, ("avg(x0)", call("avg", source["x0"], type=DOUBLE)))
+    assert_both(backend, source, ("avg(x0)", call("avg", source["x0"], type=DOUBLE)))
 
 
 @pytest.mark.parametrize("name", COLUMNS)
@@ -140,7 +140,7 @@ def test_functions_of_any_type(backend: str, name: str, data: st.DataObject) -> 
     x = source["x0"]
     picks = ["min", "max", "first", "last", "any_value", "mode"]
     half = Literal(0.5, DOUBLE)
-    same(
+    assert_both(
         backend,
         source,
         *[(f"{function}(x0)", call(function, x, type=x.type)) for function in picks],
@@ -160,7 +160,7 @@ def test_filter_distinct_and_order(backend: str, data: st.DataObject) -> None:
     backwards = [source.order("n", descending=True)]
     nulls_first = [source.order("x0", nulls_first=True), source.order("n")]
     f = source["f"]
-    same(
+    assert_both(
         backend,
         source,
         (
@@ -185,7 +185,7 @@ def test_string_agg(backend: str, name: str, data: st.DataObject) -> None:
     joined = call("string_agg", x, comma, type=VARCHAR, order=backwards)
     by_value = [source.order("x0", descending=True)]
     distinct = call("string_agg", x, comma, type=VARCHAR, distinct=True, order=by_value)
-    same(
+    assert_both(
         backend,
         source,
         ("string_agg(x0, ', ' order by n desc)", joined),
@@ -199,7 +199,7 @@ def test_string_agg(backend: str, name: str, data: st.DataObject) -> None:
 def test_booleans(backend: str, data: st.DataObject) -> None:
     source = data.draw(relations([]))
     f = source["f"]
-    same(
+    assert_both(
         backend,
         source,
         ("bool_and(f)", call("bool_and", f, type=BOOLEAN)),
@@ -214,7 +214,7 @@ def test_bits(backend: str, data: st.DataObject) -> None:
     source = data.draw(relations([data.draw(st.sampled_from(["INTEGER", "BIGINT", "UBIGINT"]))]))
     x = source["x0"]
     bits = ["bit_and", "bit_or", "bit_xor"]
-    same(backend, source, *[(f"{b}(x0)", call(b, x, type=x.type)) for b in bits])
+    assert_both(backend, source, *[(f"{b}(x0)", call(b, x, type=x.type)) for b in bits])
 
 
 MOMENTS = ["var_samp", "var_pop", "stddev_samp", "stddev_pop", "product"]
@@ -232,7 +232,7 @@ def test_moments(backend: str, rows: int) -> None:
     source = floats(rows, offset=1000.0)
     x, y = source["x"], source["y"]
     pairs = ["covar_samp", "covar_pop", "corr"]
-    same(
+    assert_both(
         backend,
         source,
         *[(f"{m}(x)", call(m, x, type=DOUBLE)) for m in MOMENTS],
@@ -250,12 +250,12 @@ def test_variance_keeps_the_digits_that_a_large_mean_would_cost(backend: str) ->
 @pytest.mark.parametrize("special", [NAN, INF, 1e200])
 def test_variance_of_special_values(backend: str, special: float) -> None:
     source = relation({"g": [1, 1, 2], "x": [special, 1.0, 2.0]})
-    same(backend, source, ("var_pop(x)", call("var_pop", source["x"], type=DOUBLE)))
+    assert_both(backend, source, ("var_pop(x)", call("var_pop", source["x"], type=DOUBLE)))
     alone = relation({"g": [1, 2], "x": [special, None]})
     for name in ("var_pop", "stddev_pop", "var_samp", "covar_pop"):
         columns = [alone["x"]] * (2 if name == "covar_pop" else 1)
         written = ", ".join("x" for _ in columns)
-        same(backend, alone, (f"{name}({written})", call(name, *columns, type=DOUBLE)))
+        assert_both(backend, alone, (f"{name}({written})", call(name, *columns, type=DOUBLE)))
 
 
 QUANTILES = ["DOUBLE", "DECIMAL", "WIDE", "TIMESTAMP"]
@@ -270,7 +270,7 @@ def test_quantiles(backend: str, name: str, data: st.DataObject) -> None:
     source = small_numbers(name, data.draw(st.lists(st.one_of(st.none(), st.integers(-99, 99)))))
     fraction = data.draw(st.sampled_from([0.0, 0.3, 0.5, 1.0]))
     x, literal = source["x"], Literal(fraction, DOUBLE)
-    same(
+    assert_both(
         backend,
         source,
         (f"quantile_cont(x, {fraction})", call("quantile_cont", x, literal, type=x.type)),
@@ -298,7 +298,7 @@ def test_value_at_the_extreme(backend: str, data: st.DataObject) -> None:
     types = data.draw(st.lists(st.sampled_from(sorted(COLUMNS)), min_size=2, max_size=2))
     source = data.draw(relations(types))
     value, key = source["x0"], source["x1"]
-    same(
+    assert_both(
         backend,
         source,
         ("arg_min(x0, x1)", call("arg_min", value, key, type=value.type)),
@@ -310,7 +310,7 @@ def test_value_at_the_extreme(backend: str, data: st.DataObject) -> None:
 def test_sum_at_the_edge_of_int64(backend: str, rows: int) -> None:
     source = relation({"g": [1] * rows, "x": pa.array([2**63 - 1] * rows, pa.int64())})
     node = call("sum", source["x"], type=HUGEINT)
-    same(backend, source, ("sum(x)::decimal(38,0)", node))
+    assert_both(backend, source, ("sum(x)::decimal(38,0)", node))
 
 
 def test_sum_of_38_digits(backend: str) -> None:
@@ -343,7 +343,7 @@ def test_many_groups_with_sparse_keys(backend: str) -> None:
     )
     node = aggregate(source, ["a", "b"], call("sum", source["x"], type=HUGEINT))
     sql = "select a, b, sum(x)::decimal(38,0) from t group by a, b"
-    assert_same(backend, node, sql, t=source)
+    assert_node(backend, node, sql, t=source)
 
 
 @pytest.mark.parametrize("exceptions", [0, 1])
@@ -353,7 +353,7 @@ def test_strings_that_follow_from_the_other_keys(backend: str, exceptions: int) 
     names[:exceptions] = ["another"] * exceptions
     source = relation({"k": [i % 100 for i in range(rows)], "s": names, "t": names})
     node = aggregate(source, ["k", "s", "t"], call("count_star", type=BIGINT))
-    assert_same(backend, node, "select k, s, t, count(*) from t group by all", t=source)
+    assert_node(backend, node, "select k, s, t, count(*) from t group by all", t=source)
 
 
 def test_more_rows_than_a_chunk(backend: str) -> None:
@@ -361,7 +361,7 @@ def test_more_rows_than_a_chunk(backend: str) -> None:
     k = pa.array([i * 7919 % rows // 3 * 5 for i in range(rows)], pa.int64())
     source = relation({"k": k, "n": pa.array(range(rows), pa.int32())})
     node = aggregate(source, ["k"], call("max", source["n"], type=INTEGER))
-    assert_same(backend, node, "select k, max(n) from t group by k", t=source)
+    assert_node(backend, node, "select k, max(n) from t group by k", t=source)
 
 
 def test_keys_that_no_packing_holds(backend: str) -> None:
@@ -369,7 +369,7 @@ def test_keys_that_no_packing_holds(backend: str) -> None:
     columns = {f"k{i}": pa.array(extremes, pa.int64()) for i in range(3)}
     source = relation(columns)
     node = aggregate(source, list(columns), call("count_star", type=BIGINT))
-    assert_same(backend, node, "select *, count(*) from t group by all", t=source)
+    assert_node(backend, node, "select *, count(*) from t group by all", t=source)
 
 
 def test_interval_keys_compare_by_length(backend: str) -> None:
@@ -385,7 +385,7 @@ def test_dictionary_that_repeats_values(backend: str) -> None:
     values = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, None], pa.int32()), ["a", "b", "a"])
     source = relation({"k": values})
     node = aggregate(source, ["k"], call("count_star", type=BIGINT))
-    assert_same(backend, node, "select k, count(*) from t group by k", t=source)
+    assert_node(backend, node, "select k, count(*) from t group by k", t=source)
 
 
 @settings(max_examples=60)
@@ -397,4 +397,4 @@ def test_distinct_on_keeps_the_first_row(backend: str, data: st.DataObject) -> N
     node = p.DistinctOn(input=source.scan, keys=tuple(source[k] for k in keys))
     names = ", ".join(keys)
     sql = f"select * from t qualify row_number() over (partition by {names} order by n) = 1"
-    assert_same(backend, node, sql, t=source)
+    assert_node(backend, node, sql, t=source)

@@ -70,9 +70,7 @@ def test_rows_that_come_in_order_are_cut_again(monkeypatch):
 def check(backend, query, table):
     with fuseline.connect(backend) as connection:
         connection.register("t", TABLES[table])
-        assert_same_as_duckdb(
-            query, {"t": TABLES[table]}, connection=connection, setup=["set threads = 1"]
-        )
+        assert_same_as_duckdb(query, {"t": TABLES[table]}, connection=connection)
 
 
 ONE_GROUP = """

@@ -17,7 +17,7 @@ from fuseline.plan.join_kinds import JoinKind
 from fuseline.plan.types import BOOLEAN
 from tests.operators.relations import (
     Relation,
-    assert_same,
+    assert_node,
     decimals,
     dictionary,
     relation,
@@ -107,7 +107,7 @@ def less(left: Relation, right: Relation) -> Expr:
 def test_one_key(backend: str, key: str, data: st.DataObject) -> None:
     left, right = data.draw(pairs_of_relations([key]))
     kind, build = data.draw(st.sampled_from(KINDS)), data.draw(st.sampled_from(SIDES))
-    assert_same(
+    assert_node(
         backend, hash_join(left, right, kind, build=build), sql(kind, on(1)), l=left, r=right
     )
 
@@ -120,7 +120,7 @@ def test_several_keys(backend: str, data: st.DataObject) -> None:
     kind, build = data.draw(st.sampled_from(KINDS)), data.draw(st.sampled_from(SIDES))
     nulls = tuple(data.draw(st.booleans()) for _ in types)
     node = hash_join(left, right, kind, build=build, null_equal=nulls)
-    assert_same(backend, node, sql(kind, on(len(types), nulls)), l=left, r=right)
+    assert_node(backend, node, sql(kind, on(len(types), nulls)), l=left, r=right)
 
 
 @settings(max_examples=100)
@@ -129,7 +129,7 @@ def test_residual(backend: str, data: st.DataObject) -> None:
     left, right = data.draw(pairs_of_relations(["INTEGER"]))
     kind, build = data.draw(st.sampled_from(KINDS)), data.draw(st.sampled_from(SIDES))
     node = hash_join(left, right, kind, build=build, residual=less(left, right))
-    assert_same(backend, node, sql(kind, on(1) + " and l.v < r.v"), l=left, r=right)
+    assert_node(backend, node, sql(kind, on(1) + " and l.v < r.v"), l=left, r=right)
 
 
 @settings(max_examples=100)
@@ -146,7 +146,7 @@ def test_nested_loop(backend: str, data: st.DataObject) -> None:
         mark=mark,
         keep=(left["id"], *_seen_of_right(right, kind, mark)),
     )
-    assert_same(backend, node, sql(kind, "l.v < r.v"), l=left, r=right)
+    assert_node(backend, node, sql(kind, "l.v < r.v"), l=left, r=right)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -162,7 +162,7 @@ def test_cross_product(backend: str, kind: JoinKind, rows: int) -> None:
         mark=mark,
         keep=(left["id"], *_seen_of_right(right, kind, mark)),
     )
-    assert_same(backend, node, sql(kind, "true"), l=left, r=right)
+    assert_node(backend, node, sql(kind, "true"), l=left, r=right)
 
 
 @pytest.mark.parametrize("key", ["INTEGER", "DICTIONARY", "DOUBLE", "WIDE"])
@@ -172,11 +172,11 @@ def test_not_in(backend: str, key: str, data: st.DataObject) -> None:
     left, right = data.draw(pairs_of_relations([key]))
     build = data.draw(st.sampled_from(SIDES))
     anti = hash_join(left, right, JoinKind.ANTI, build=build, null_aware=True)
-    assert_same(
+    assert_node(
         backend, anti, "select id from l where k0 not in (select k0 from r)", l=left, r=right
     )
     mark = hash_join(left, right, JoinKind.MARK, build=build, null_aware=True)
-    assert_same(backend, mark, "select id, k0 in (select k0 from r) from l", l=left, r=right)
+    assert_node(backend, mark, "select id, k0 in (select k0 from r) from l", l=left, r=right)
 
 
 @pytest.mark.parametrize("build", SIDES)
@@ -184,7 +184,7 @@ def test_single_gives_null_without_a_match(backend: str, build: str) -> None:
     left = relation({"id": [1, 2, 3], "k0": [10, 20, None]})
     right = relation({"id": [7, 8], "k0": [10, None], "v": [1, 2]})
     node = hash_join(left, right, JoinKind.SINGLE, build=build)
-    assert_same(backend, node, sql(JoinKind.LEFT, on(1)), l=left, r=right)
+    assert_node(backend, node, sql(JoinKind.LEFT, on(1)), l=left, r=right)
 
 
 @pytest.mark.parametrize("build", SIDES)
@@ -198,7 +198,7 @@ def test_single_refuses_a_second_match(backend: str, build: str) -> None:
 def test_single_allows_duplicates_that_nothing_asks_for(backend: str) -> None:
     left = relation({"id": [1], "k0": [10]})
     right = relation({"id": [7, 8, 9], "k0": [20, 20, 10], "v": [1, 2, 3]})
-    assert_same(
+    assert_node(
         backend, hash_join(left, right, JoinKind.SINGLE), sql(JoinKind.LEFT, on(1)), l=left, r=right
     )
 
@@ -225,7 +225,7 @@ def test_many_duplicates_and_sparse_keys(
             "v": [i % 3 for i in range(rows)],
         }
     )
-    assert_same(
+    assert_node(
         backend, hash_join(left, right, kind, build=build), sql(kind, on(1)), l=left, r=right
     )
 
@@ -241,7 +241,7 @@ def test_more_rows_than_a_chunk(backend: str, kind: JoinKind, build: str, duplic
     if build == "left":
         left, right = relation(left.data.slice(0, 1000)), relation(with_v(left.data))
     node = hash_join(left, right, kind, build=build)
-    assert_same(backend, node, sql(kind, on(1)), l=left, r=right)
+    assert_node(backend, node, sql(kind, on(1)), l=left, r=right)
 
 
 def with_v(data: pa.Table) -> pa.Table:
@@ -268,4 +268,4 @@ def test_keep_none_passes_all_columns(backend: str) -> None:
         right_keys=(right["b"],),
         null_equal=(False,),
     )
-    assert_same(backend, node, "select * from l full join r on a = b", l=left, r=right)
+    assert_node(backend, node, "select * from l full join r on a = b", l=left, r=right)

@@ -10,7 +10,7 @@ import pytest
 from fuseline.plan import physical as p
 from fuseline.plan.expr import Call, ColumnRef, Expr, Interval, Literal, new_column
 from fuseline.plan.types import BIGINT, BOOLEAN, DATE, INTERVAL, VARCHAR, decimal
-from tests.operators.relations import Relation, assert_same, dictionary, relation, run
+from tests.operators.relations import Relation, assert_node, dictionary, relation, run
 
 
 def above(source: Relation, name: str, bound: int) -> Expr:
@@ -24,13 +24,13 @@ NUMBERS = {"x": [1, None, 3, 4], "s": ["a", "b", None, "d"]}
 def test_filter_keeps_rows_that_are_true(backend: str, bound: int) -> None:
     source = relation(NUMBERS)
     node = p.FilterRows(input=source.scan, predicate=above(source, "x", bound))
-    assert_same(backend, node, f"from t where x > {bound}", t=source)
+    assert_node(backend, node, f"from t where x > {bound}", t=source)
 
 
 def test_filter_passes_on_what_parents_read(backend: str) -> None:
     source = relation(NUMBERS)
     node = p.FilterRows(input=source.scan, predicate=above(source, "x", 2), keep=(source["s"],))
-    assert_same(backend, node, "select s from t where x > 2", t=source)
+    assert_node(backend, node, "select s from t where x > 2", t=source)
 
 
 def test_filter_by_a_constant(backend: str) -> None:
@@ -48,7 +48,7 @@ def test_compute_columns(backend: str) -> None:
         (new_column("one", BIGINT), Literal(1, BIGINT)),
     )
     node = p.ComputeColumns(input=source.scan, items=items)
-    assert_same(backend, node, "select x + x, s, 1::bigint from t", ordered=True, t=source)
+    assert_node(backend, node, "select x + x, s, 1::bigint from t", ordered=True, t=source)
 
 
 def test_values(backend: str) -> None:
@@ -60,7 +60,7 @@ def test_values(backend: str) -> None:
     )
     node = p.ValuesScan(made=made[:3], rows=rows)
     sql = "from (values (1::bigint, 'a', -1.5::decimal(5, 2)), (null, null, null))"
-    assert_same(backend, node, sql, ordered=True)
+    assert_node(backend, node, sql, ordered=True)
 
 
 def test_values_that_are_computed(backend: str) -> None:
@@ -99,7 +99,7 @@ def test_limit(backend: str, count: int | None, offset: int) -> None:
     source = relation(NUMBERS)
     node = p.LimitRows(input=source.scan, count=count, offset=offset)
     limit = "" if count is None else f"limit {count}"
-    assert_same(backend, node, f"from t {limit} offset {offset}", ordered=True, t=source)
+    assert_node(backend, node, f"from t {limit} offset {offset}", ordered=True, t=source)
 
 
 def test_union_all(backend: str) -> None:
@@ -113,10 +113,10 @@ def test_union_all(backend: str) -> None:
     node = p.ConcatRows(inputs=tuple(r.scan for r in parts), made=made)
     sql = " union all ".join(f"from t{i}" for i in range(4))
     inputs = {f"t{i}": r for i, r in enumerate(parts)}
-    assert_same(backend, node, sql, ordered=True, **inputs)
+    assert_node(backend, node, sql, ordered=True, **inputs)
 
 
 def test_filter_of_dictionaries(backend: str) -> None:
     source = relation({"x": [1, 2, 3], "s": dictionary(["a", None, "b"])})
     node = p.FilterRows(input=source.scan, predicate=above(source, "x", 1))
-    assert_same(backend, node, "from t where x > 1", t=source)
+    assert_node(backend, node, "from t where x > 1", t=source)

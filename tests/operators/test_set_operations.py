@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fuseline.plan import physical as p
 from fuseline.plan.expr import new_column
-from tests.operators.relations import Relation, assert_same, dictionary, relation
+from tests.operators.relations import Relation, assert_node, dictionary, relation
 from tests.operators.test_aggregate import COLUMNS
 
 
@@ -39,17 +39,17 @@ def test_set_operation(backend: str, kind: str, multiplicity: str, data: st.Data
     types = data.draw(st.lists(st.sampled_from(sorted(COLUMNS)), min_size=1, max_size=3))
     left, right = data.draw(relations(types)), data.draw(relations(types))
     node = operation(left, right, kind, all=bool(multiplicity))
-    assert_same(backend, node, f"from l {kind} {multiplicity} from r", l=left, r=right)
+    assert_node(backend, node, f"from l {kind} {multiplicity} from r", l=left, r=right)
 
 
 def test_strings_in_different_forms(backend: str) -> None:
     left = relation({"x": dictionary(["a", "b", "b", None])})
     right = relation({"x": pa.array(["b", None, "c"])})
     node = operation(left, right, "except", all=True)
-    assert_same(backend, node, "from l except all from r", l=left, r=right)
+    assert_node(backend, node, "from l except all from r", l=left, r=right)
 
 
 def test_first_rows_of_the_left_side_come_out(backend: str) -> None:
     left, right = relation({"x": [0.0, float("nan")]}), relation({"x": [-0.0, float("nan")]})
     node = operation(left, right, "intersect", all=False)
-    assert_same(backend, node, "from l intersect from r", l=left, r=right)
+    assert_node(backend, node, "from l intersect from r", l=left, r=right)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuseline.plan import physical as p
-from tests.operators.relations import Relation, assert_same, dictionary, relation, run
+from tests.operators.relations import Relation, assert_node, dictionary, relation, run
 from tests.operators.test_aggregate import COLUMNS
 
 
@@ -45,7 +45,7 @@ def test_one_key(backend: str, name: str, data: st.DataObject) -> None:
     source = data.draw(relations([name]))
     keys, sql = order_by(source, [data.draw(FLAGS)])
     node = p.SortRows(input=source.scan, keys=keys)
-    assert_same(backend, node, f"select * from t order by {sql}", ordered=True, t=source)
+    assert_node(backend, node, f"select * from t order by {sql}", ordered=True, t=source)
 
 
 @settings(max_examples=100)
@@ -55,7 +55,7 @@ def test_several_keys(backend: str, data: st.DataObject) -> None:
     source = data.draw(relations(types))
     keys, sql = order_by(source, [data.draw(FLAGS) for _ in types])
     node = p.SortRows(input=source.scan, keys=keys)
-    assert_same(backend, node, f"select * from t order by {sql}", ordered=True, t=source)
+    assert_node(backend, node, f"select * from t order by {sql}", ordered=True, t=source)
 
 
 @settings(max_examples=100)
@@ -66,7 +66,7 @@ def test_top_k(backend: str, data: st.DataObject, count: int, offset: int) -> No
     keys, sql = order_by(source, [data.draw(FLAGS) for _ in types])
     node = p.TopK(input=source.scan, keys=keys, count=count, offset=offset)
     sql = f"select * from t order by {sql} limit {count} offset {offset}"
-    assert_same(backend, node, sql, ordered=True, t=source)
+    assert_node(backend, node, sql, ordered=True, t=source)
 
 
 @pytest.mark.parametrize("offset", [0, 5, 2_999, 10_000])
@@ -82,7 +82,7 @@ def test_top_k_of_many_rows_with_ties(backend: str, offset: int) -> None:
     keys, sql = order_by(source, [(True, False), (False, True)])
     node = p.TopK(input=source.scan, keys=keys, count=10, offset=offset)
     sql = f"select * from t order by {sql} limit 10 offset {offset}"
-    assert_same(backend, node, sql, ordered=True, t=source)
+    assert_node(backend, node, sql, ordered=True, t=source)
 
 
 def test_equal_keys_keep_their_order(backend: str) -> None:

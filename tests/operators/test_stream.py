@@ -80,16 +80,11 @@ def run(connection, path, query):
     return frame.to_arrow(), [p.receipt.chunks for p in frame.profile.pipelines]
 
 
-def same_as_duckdb(connection, path, query):
-    """On one thread, where DuckDB takes rows in order too: `last` depends on it."""
-    assert_same_as_duckdb(query, {"t": path}, connection=connection, setup=["set threads = 1"])
-
-
 def check(connect, path, query):
     """Streamed, the answer is DuckDB's, and apart from floats exactly that of one chunk."""
     with connect() as connection:
         streamed, chunks = run(connection, path, query)
-        same_as_duckdb(connection, path, query)
+        assert_same_as_duckdb(query, {"t": path}, connection=connection)
         assert connection.cache.used(connection.device) <= 50_000
     assert max(chunks) > 1
     with connect("1GB") as connection:
@@ -125,7 +120,7 @@ def test_texts_are_put_together_in_order(backend, path):
     query = "select k, string_agg(s, ';') filter (where n % 500 = 0) from t group by k"
     with fuseline.connect(backend, column_cache_limit=SMALL) as connection:
         _, chunks = run(connection, path, query)
-        same_as_duckdb(connection, path, query)
+        assert_same_as_duckdb(query, {"t": path}, connection=connection)
     assert max(chunks) > 1
 
 
@@ -153,7 +148,7 @@ def test_an_aggregate_that_needs_all_rows_is_not_streamed(backend, path, call):
         _, chunks = run(connection, path, f"select k, {call} from t group by k")
         assert not any(chunks)
         query = f"select k, {call} from t group by k"
-        same_as_duckdb(connection, path, query)
+        assert_same_as_duckdb(query, {"t": path}, connection=connection)
 
 
 def test_columns_that_fit_are_kept_and_not_streamed(connect, path):
@@ -180,7 +175,7 @@ def test_memory_limit_streams_too(path):
         query = "select k, sum(i), avg(d), max(s) from t group by k"
         _, chunks = run(connection, path, query)
         assert max(chunks) > 1
-        same_as_duckdb(connection, path, query)
+        assert_same_as_duckdb(query, {"t": path}, connection=connection)
 
 
 def test_rows_that_memory_cannot_hold(path):
@@ -203,7 +198,9 @@ def test_what_is_derived_of_a_chunk_goes_with_it(path, monkeypatch):
     monkeypatch.setattr(Context, "derived", counted)
     with fuseline.connect("cpu", fuse="always", column_cache_limit=SMALL) as connection:
         connection.read_parquet(path, "t")
-        same_as_duckdb(connection, path, "select count(*) from t where s like '%1%2%'")
+        assert_same_as_duckdb(
+            "select count(*) from t where s like '%1%2%'", {"t": path}, connection=connection
+        )
     assert len(kept) > 1
     assert set(kept) == {1}
 
@@ -233,7 +230,7 @@ def test_a_device_without_memory_streams(backend, path, monkeypatch):
             connection.cache.clear()
             _, chunks = run(connection, path, query)
             assert max(chunks) >= expected
-            same_as_duckdb(connection, path, query)
+            assert_same_as_duckdb(query, {"t": path}, connection=connection)
         most = 0
         connection.cache.clear()
         with pytest.raises(MemoryLimitError, match="column_cache_limit"):
@@ -284,7 +281,7 @@ def test_a_stop_between_chunks(connect, path, monkeypatch):
             run(connection, path, "select k, sum(i), max(s) from t group by k")
         monkeypatch.undo()
         query = "select k, sum(i), max(s) from t group by k"
-        same_as_duckdb(connection, path, query)
+        assert_same_as_duckdb(query, {"t": path}, connection=connection)
 
 
 def test_explain_analyze_says_so(backend, path):
@@ -327,7 +324,7 @@ def test_a_file_replaced_while_it_is_read(backend, changing, monkeypatch, limit,
         query = "select sum(i), count(s), max(d) from t"
         found, _ = run(connection, changing, query)
         assert found.column(0)[0].as_py() == ROWS
-        same_as_duckdb(connection, changing, query)
+        assert_same_as_duckdb(query, {"t": changing}, connection=connection)
 
 
 def test_a_file_cut_off_before_it_is_read(backend, changing, monkeypatch):
@@ -341,7 +338,7 @@ def test_a_file_cut_off_before_it_is_read(backend, changing, monkeypatch):
                 connection.sql("select sum(i), max(s) from t").to_arrow()
         changing.write_bytes(content)
         query = "select sum(i), max(s) from t"
-        same_as_duckdb(connection, changing, query)
+        assert_same_as_duckdb(query, {"t": changing}, connection=connection)
 
 
 def test_a_file_written_anew_with_the_old_size_and_time(backend, tmp_path):

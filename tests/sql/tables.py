@@ -8,8 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from tests.compare import assert_same_as_duckdb
-
 T = pa.table(
     {
         "x": pa.array([1, 2, None, 2, 4], pa.int32()),
@@ -28,8 +26,3 @@ U = pa.table(
     }
 )
 TABLES: dict[str, Any] = {"t": T, "u": U, "empty": T.slice(0, 0)}
-
-
-def same(query: str, backend: str, **options: Any) -> pa.Table:
-    """Check `query` over `TABLES` against DuckDB on one backend; returns the answer."""
-    return assert_same_as_duckdb(query, TABLES, backend=backend, **options)

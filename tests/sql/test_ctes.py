@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sql.tables import same
+from tests.compare import assert_same_as_duckdb
+from tests.sql.tables import TABLES
 
 
 @pytest.mark.parametrize(
@@ -35,4 +36,4 @@ from tests.sql.tables import same
     ],
 )
 def test_with(query: str, backend: str) -> None:
-    same(query, backend)
+    assert_same_as_duckdb(query, TABLES, backend=backend)

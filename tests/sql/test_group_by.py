@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sql.tables import same
+from tests.compare import assert_same_as_duckdb
+from tests.sql.tables import TABLES
 
 KEYS = [
     "select x, count(*), sum(y) from t group by x",
@@ -77,4 +78,4 @@ SUBQUERIES = [
 
 @pytest.mark.parametrize("query", [*KEYS, *WITHOUT_KEYS, *HAVINGS, *SETS, *SUBQUERIES])
 def test_group_by(query: str, backend: str) -> None:
-    same(query, backend)
+    assert_same_as_duckdb(query, TABLES, backend=backend)

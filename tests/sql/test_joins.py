@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sql.tables import same
+from tests.compare import assert_same_as_duckdb
+from tests.sql.tables import TABLES
 
 KINDS = ["join", "inner join", "left join", "right join", "full join", "left outer join"]
 CONDITIONS = [
@@ -24,32 +25,40 @@ CONDITIONS = [
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_outer_joins_on_any_condition(kind: str, condition: str, backend: str) -> None:
-    same(f"select t.x, y, u.x, z from t {kind} u {condition}", backend)
+    assert_same_as_duckdb(
+        f"select t.x, y, u.x, z from t {kind} u {condition}", TABLES, backend=backend
+    )
 
 
 @pytest.mark.parametrize("kind", ["semi join", "anti join"])
 @pytest.mark.parametrize("condition", [*CONDITIONS, "using (x)"])
 def test_semi_and_anti_joins(kind: str, condition: str, backend: str) -> None:
-    same(f"select * from t {kind} u {condition}", backend)
+    assert_same_as_duckdb(f"select * from t {kind} u {condition}", TABLES, backend=backend)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_using_shows_one_column(kind: str, backend: str) -> None:
-    same(f"select * from t {kind} u using (x)", backend)
-    same(f"select x, t.x, u.x, z from t {kind} u using (x) where x is not null", backend)
-    same(f"select t.*, u.* from t {kind} u using (x)", backend)
+    assert_same_as_duckdb(f"select * from t {kind} u using (x)", TABLES, backend=backend)
+    assert_same_as_duckdb(
+        f"select x, t.x, u.x, z from t {kind} u using (x) where x is not null",
+        TABLES,
+        backend=backend,
+    )
+    assert_same_as_duckdb(f"select t.*, u.* from t {kind} u using (x)", TABLES, backend=backend)
 
 
 @pytest.mark.parametrize("kind", ["", "left", "right", "full", "semi", "anti"])
 def test_natural_join(kind: str, backend: str) -> None:
-    same(f"select * from t natural {kind} join u", backend)
+    assert_same_as_duckdb(f"select * from t natural {kind} join u", TABLES, backend=backend)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_empty_sides(kind: str, backend: str) -> None:
-    same(f"select * from t {kind} empty e on t.x = e.x", backend)
-    same(f"select * from empty e {kind} t on t.x = e.x", backend)
-    same(f"select * from empty a {kind} empty b using (x)", backend)
+    assert_same_as_duckdb(f"select * from t {kind} empty e on t.x = e.x", TABLES, backend=backend)
+    assert_same_as_duckdb(f"select * from empty e {kind} t on t.x = e.x", TABLES, backend=backend)
+    assert_same_as_duckdb(
+        f"select * from empty a {kind} empty b using (x)", TABLES, backend=backend
+    )
 
 
 @pytest.mark.parametrize(
@@ -78,7 +87,7 @@ def test_empty_sides(kind: str, backend: str) -> None:
     ],
 )
 def test_joins_of_several_tables(query: str, backend: str) -> None:
-    same(query, backend)
+    assert_same_as_duckdb(query, TABLES, backend=backend)
 
 
 @pytest.mark.parametrize(
@@ -93,4 +102,4 @@ def test_joins_of_several_tables(query: str, backend: str) -> None:
     ],
 )
 def test_lateral_subqueries_read_the_tables_before_them(query: str, backend: str) -> None:
-    same(query, backend)
+    assert_same_as_duckdb(query, TABLES, backend=backend)

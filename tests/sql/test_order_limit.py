@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sql.tables import same
+from tests.compare import assert_same_as_duckdb
+from tests.sql.tables import TABLES
 
 ORDERS = [
     "select x, y from t order by x, y",
@@ -67,10 +68,12 @@ DISTINCTS = [
 
 @pytest.mark.parametrize("query", [*ORDERS, *LIMITS, *DISTINCTS])
 def test_order_limit_distinct(query: str, backend: str) -> None:
-    same(query, backend)
+    assert_same_as_duckdb(query, TABLES, backend=backend)
 
 
 def test_nulls_come_last_unless_asked_for(backend: str) -> None:
     for direction in ("", "asc", "desc"):
-        answer = same(f"select x from t order by x {direction}", backend)
+        answer = assert_same_as_duckdb(
+            f"select x from t order by x {direction}", TABLES, backend=backend
+        )
         assert answer["x"][-1].as_py() is None

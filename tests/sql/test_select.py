@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.compare import assert_same_as_duckdb
-from tests.sql.tables import T, same
+from tests.sql.tables import TABLES, T
 
 LISTS = [
     "select * from t",
@@ -44,7 +44,7 @@ WHERES = [
     "select x from t where x not in (1, null)",
     "select x from t where x between 1 and 2 and s like 'b%'",
 ]
-TABLES = [
+SOURCES = [
     "select * from (select x as a, y from t) q where a > 1",
     "select * from (select x, y from t) q(a)",
     "select a, b from (select 1, 2) as q(a, b)",
@@ -90,14 +90,14 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize("query", [*LISTS, *WHERES, *TABLES])
+@pytest.mark.parametrize("query", [*LISTS, *WHERES, *SOURCES])
 def test_select(query: str, backend: str) -> None:
-    same(query, backend)
+    assert_same_as_duckdb(query, TABLES, backend=backend)
 
 
 @pytest.mark.parametrize("query", NAMES)
 def test_columns_without_alias_have_duckdbs_names(query: str, backend: str) -> None:
-    same(query, backend)
+    assert_same_as_duckdb(query, TABLES, backend=backend)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_columns_without_alias_have_duckdbs_names(query: str, backend: str) -> N
     ],
 )
 def test_parameters(query: str, params: object, backend: str) -> None:
-    same(query, backend, params=params, ordered=False)
+    assert_same_as_duckdb(query, TABLES, backend=backend, params=params, ordered=False)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sql.tables import same
+from tests.compare import assert_same_as_duckdb
+from tests.sql.tables import TABLES
 
 OPERATIONS = ["union", "union all", "intersect", "intersect all", "except", "except all"]
 QUERIES = [
@@ -51,9 +52,11 @@ QUERIES = [
 )
 def test_each_operation(operation: str, left: str, right: str, backend: str) -> None:
     ordered = "order by all limit 2" in right
-    same(f"({left}) {operation} ({right})", backend, ordered=ordered)
+    assert_same_as_duckdb(
+        f"({left}) {operation} ({right})", TABLES, backend=backend, ordered=ordered
+    )
 
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_queries(query: str, backend: str) -> None:
-    same(query, backend)
+    assert_same_as_duckdb(query, TABLES, backend=backend)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sql.tables import same
+from tests.compare import assert_same_as_duckdb
+from tests.sql.tables import TABLES
 
 SCALAR = [
     "select (select max(z) from u) as v",
@@ -86,4 +87,4 @@ PLACES = [
 
 @pytest.mark.parametrize("query", [*SCALAR, *EXISTS, *IN, *QUANTIFIED, *PLACES])
 def test_subqueries(query: str, backend: str) -> None:
-    same(query, backend)
+    assert_same_as_duckdb(query, TABLES, backend=backend)
