@@ -15,7 +15,7 @@ from fuseline.plan.expr import new_column
 from fuseline.plan.logical import Common, CommonScan, Logical, free_columns
 
 # Nodes of a query that is copied to each place that names it, where the filters of that place go into it; the optimizer takes some
-# 0.1 ms for each of them.  Equal parts that remain are found by `planner/share.py`, and still run once.
+# 0.1 ms for each of them.  Equal parts that remain are found by `planner/common_subplans.py`, and still run once.
 COPIED_NODES = 8
 
 

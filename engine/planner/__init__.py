@@ -2,15 +2,14 @@
 
     optimize   logical -> logical     `optimizer.RULES`, in their order; `common_queries`: what is named several times, once
     lower      logical -> physical    which algorithm, which build side
-    share      equal parts become one object, which runs once
-    roll_up    totals of what is grouped too read the groups
+    common_subplans      equal parts become one object, which runs once
+    reuse_finer_groups   totals of what is grouped too read the groups
     place      + device, + the reason when it is not the GPU
     fuse       chains of row-wise operators and joins -> Pipeline
 
-Rules that turn subqueries into joins are in `subqueries`, `flatten` and `unnest`; join orders in `join_graph` and `join_order`;
-what a pipeline holds in `bodies`, the order of its probes in `probes` and `probe_order`, its group keys in `groups` and `two_steps`;
-its build sides in `reduce_builds`, and what becomes two pipelines in `full_joins`;
-expressions in `simplification`, `fold`, `logic`, `unwrap` and `nullness`; row counts in `estimate`, `relation` and `selectivity`.
+Each step is a file here or a room: `rules`, with what they use in `subqueries`, `join_order`, `expressions` and `estimates`; `lower`;
+`pipelines`, where `fuse` begins.  `plan_properties` says what holds of a plan whatever the data, and `rewrite` changes plans and
+expressions without copying what stays.
 
 May import plan and catalog; never operators or a GPU library.  Start reading at `optimizer.py`.
 """
@@ -26,13 +25,13 @@ from ..plan.physical import Device, Physical
 from ..settings import FuseChoice, Settings
 from .check import check_logical, check_physical
 from .common_queries import optimize_commons
-from .estimate import Estimates
-from .fuse import fuse as fuse_pipelines
-from .lower import lower
+from .common_subplans import share_subplans
+from .estimates.estimate import Estimates
+from .lower.lower import lower
 from .optimizer import optimize
+from .pipelines.fuse import fuse as fuse_pipelines
 from .place import place
-from .roll_up import roll_up
-from .share import share_subplans
+from .reuse_finer_groups import roll_up
 
 __all__ = ["plan_query"]
 

@@ -9,10 +9,10 @@ from ..plan.commons import commons_of, reading
 from ..plan.expr import Column, ColumnRef, Expr
 from ..plan.logical import Common, CommonScan, Filter, Logical
 from ..plan.node import walk
-from .logic import combine
+from .expressions.logic import combine
+from .expressions.simplification import simplified
 from .rewrite import narrow, replace_columns
 from .rules.prune_columns import prune_columns
-from .simplification import simplified
 
 MAX_TERMS = 8  # of a filter for all readers: with more of them it hardly keeps a row out
 

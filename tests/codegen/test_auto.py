@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 import fuseline
-from fuseline.planner.fuse import SMALL_INPUT
+from fuseline.planner.pipelines.fuse import SMALL_INPUT
 
 QUERY = "select sum(v), count(*) from t where v > 100"
 

@@ -19,7 +19,7 @@ from fuseline.codegen.steps import Program
 from fuseline.codegen.targets import device
 from fuseline.codegen.targets import functions_cpu as cpu
 from fuseline.plan.types import BIGINT
-from fuseline.planner import reduce_builds
+from fuseline.planner.pipelines import reduce_builds
 from fuseline.storage.encode import encode, with_order
 from fuseline.storage.encodings import MOST_ALIKE
 from tests.codegen import simulator

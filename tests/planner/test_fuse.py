@@ -22,7 +22,7 @@ from fuseline.plan.physical import (
     aggregate_of,
 )
 from fuseline.plan.text import describe
-from fuseline.planner.fuse import SMALL_INPUT, fuse
+from fuseline.planner.pipelines.fuse import SMALL_INPUT, fuse
 from fuseline.settings import FuseChoice
 
 

@@ -11,7 +11,7 @@ import fuseline
 from benchmarks import tpch as suite
 from fuseline import planner
 from fuseline.plan.physical import Physical, Pipeline, Stored
-from fuseline.planner import probe_order
+from fuseline.planner.pipelines import probe_order
 from tests.compare import assert_same_as_duckdb
 from tests.conftest import SCALE
 from tests.planner.random_queries import random_query

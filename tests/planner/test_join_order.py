@@ -5,7 +5,7 @@ from __future__ import annotations
 from fuseline.plan.logical import Join, Logical, Scan
 from fuseline.plan.node import walk
 from fuseline.plan.types import BIGINT, INTEGER
-from fuseline.planner.estimate import Estimates
+from fuseline.planner.estimates.estimate import Estimates
 from tests.planner.build import Tables, optimized, table
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fuseline.planner import join_order
+from fuseline.planner.join_order import cheapest_order
 from fuseline.planner.rules import push_aggregates, reduce_aggregates
 from tests.compare import assert_same_as_duckdb
 from tests.planner.random_queries import random_query
@@ -30,7 +30,7 @@ def test_same_as_duckdb(start: int, connection: Any, backend: str) -> None:
 def test_greedy_order_and_reduction_of_every_aggregate(
     start: int, connection: Any, backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(join_order, "MAX_UNITS", 0)
+    monkeypatch.setattr(cheapest_order, "MAX_UNITS", 0)
     monkeypatch.setattr(reduce_aggregates, "MAX_SHARE", float("inf"))
     monkeypatch.setattr(reduce_aggregates, "MIN_RATIO", 0.0)
     monkeypatch.setattr(push_aggregates, "MIN_ROWS_A_KEY", 0.0)

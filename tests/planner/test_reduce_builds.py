@@ -15,7 +15,7 @@ from fuseline.plan.node import walk
 from fuseline.plan.physical import HashJoin, Pipeline, build_side
 from fuseline.plan.statistics import TableStatistics
 from fuseline.plan.types import BIGINT, INTEGER
-from fuseline.planner import reduce_builds
+from fuseline.planner.pipelines import reduce_builds
 from tests.codegen.random_checks import EXAMPLES, Connections, check, random_settings
 from tests.codegen.random_joins import joins, table_sets
 from tests.compare import Ordering, assert_same_as_duckdb

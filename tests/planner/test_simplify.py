@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from fuseline.plan.expr import Call, Expr, Literal
 from fuseline.plan.expr_text import expression
 from fuseline.plan.logical import Filter, Project
-from fuseline.planner.simplification import simplified
+from fuseline.planner.expressions.simplification import simplified
 from tests.planner.build import bound
 
 

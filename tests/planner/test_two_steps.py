@@ -14,8 +14,8 @@ import pytest
 import fuseline
 from fuseline.plan.node import walk
 from fuseline.plan.physical import HashAggregate, Pipeline
-from fuseline.planner import two_steps
-from fuseline.planner.groups import SMALL_TABLE
+from fuseline.planner.pipelines import two_phase_aggregation
+from fuseline.planner.pipelines.group_keys import SMALL_TABLE
 from tests.compare import assert_same_as_duckdb
 
 KEYS = SMALL_TABLE + 1
@@ -113,7 +113,7 @@ def test_distinct_values_are_grouped_by_first(
     backend: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(two_steps, "DISTINCT_GROUPS", 1)
+    monkeypatch.setattr(two_phase_aggregation, "DISTINCT_GROUPS", 1)
     query = f"select {keys}, {calls} from fact join dimension on k = id group by {keys}"
     (early,) = _keys(connection, query)
     assert len(early) == keys.count(",") + 2

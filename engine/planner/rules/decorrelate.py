@@ -24,7 +24,7 @@ from ...plan.logical import (
 from ...plan.node import walk
 from ..check import made_by
 from ..rewrite import has_subquery, narrow, swapped
-from ..subqueries import Attachment, filter_by, unnested
+from ..subqueries.subquery_joins import Attachment, filter_by, unnested
 from .simplify import simplify
 
 
@@ -40,7 +40,7 @@ def decorrelate(plan: Logical) -> Logical | None:
         Join(x, Aggregate(sum, Filter(x.a = y.a, y)), single) -> Join(x, Aggregate(y.a, sum, y), left, x.a = y.a)
 
     A subquery runs once for all rows instead of once for each.  COUNT over no rows stays 0.  Neumann and Kemper, "Unnesting Arbitrary
-    Queries" (BTW 2015); the cases are in `planner/unnest.py` and `planner/flatten.py`.
+    Queries" (BTW 2015); the cases are in `planner/subqueries/unnest.py` and `planner/subqueries/flatten.py`.
     """
     if not any(_is_nested(node) for node in walk(plan)):
         return None

@@ -21,7 +21,7 @@ from ...plan.logical import (
     Values,
 )
 from ...plan.node import transform_up
-from ..facts import at_most_one_row, unique_keys
+from ..plan_properties import at_most_one_row, unique_keys
 from ..rewrite import pass_on
 
 

@@ -20,8 +20,8 @@ from ...plan.logical import (
     Sort,
     Values,
 )
-from ..equalities import equalities
-from ..facts import exactly_one_row, unique_keys
+from ..expressions.equalities import equalities
+from ..plan_properties import exactly_one_row, unique_keys
 from ..rewrite import narrow
 
 Needed = frozenset[Column]

@@ -28,10 +28,10 @@ from ...plan.logical import (
     SetOperation,
     Sort,
 )
-from ..implied import implied, implied_across
-from ..nullness import rejects_nulls
+from ..expressions.infer_predicates import implied, implied_across
+from ..expressions.nullness import rejects_nulls
+from ..expressions.simplification import simplified
 from ..rewrite import pass_on, reads_only, replace_columns, swapped, unless_same
-from ..simplification import simplified
 
 Parts = list[Expr]
 

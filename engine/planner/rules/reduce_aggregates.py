@@ -12,8 +12,8 @@ from ...plan.join_kinds import JoinKind
 from ...plan.logical import Aggregate, Filter, Join, Logical, Project, Scan, Sort
 from ...plan.node import transform_up, walk
 from ...plan.types import BOOLEAN
-from ..equalities import as_equality
-from ..estimate import Estimates
+from ..estimates.estimate import Estimates
+from ..expressions.equalities import as_equality
 from .reorder_joins import reorder_joins
 
 MAX_SHARE = 0.3  # of the groups that remain, for the semi join to be worth its probe of every row

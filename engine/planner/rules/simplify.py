@@ -7,9 +7,9 @@ import dataclasses
 from ...plan.expr import TRUE, AggregateCall, Call, Expr
 from ...plan.logical import Aggregate, Filter, Join, Logical
 from ...plan.node import transform_up
-from ..facts import never_null
-from ..nullness import is_never_null
-from ..simplification import Known, as_condition, simplified
+from ..expressions.nullness import is_never_null
+from ..expressions.simplification import Known, as_condition, simplified
+from ..plan_properties import never_null
 
 ASKS_FOR_NULLS = frozenset(("is_null", "is_not_null", "coalesce", "is_distinct", "is_not_distinct"))
 

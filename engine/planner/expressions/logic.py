@@ -1,0 +1,158 @@
+"""AND, OR and NOT in three-valued logic: a distributive lattice with FALSE < NULL < TRUE, in which NOT turns the order round.
+
+So associativity, absorption, distribution and De Morgan hold with NULLs; `x or not x` and `x and not x` do not fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...plan.expr import FALSE, TRUE, Call, Expr, InList, Literal
+from ...plan.types import BOOLEAN
+from .fold import folded
+
+NEGATED = {
+    "eq": "ne",
+    "ne": "eq",
+    "lt": "ge",
+    "ge": "lt",
+    "gt": "le",
+    "le": "gt",
+    "is_null": "is_not_null",
+    "is_not_null": "is_null",
+    "is_distinct": "is_not_distinct",
+    "is_not_distinct": "is_distinct",
+}
+DUAL = {"and": "or", "or": "and"}
+LOWER = {"gt": 1, "ge": 1}
+UPPER = {"lt": -1, "le": -1}
+
+
+def combine(function: str, parts: list[Expr]) -> Expr:
+    """Return the AND or OR of any number of parts."""
+    if not parts:
+        return TRUE if function == "and" else FALSE
+    return parts[0] if len(parts) == 1 else Call(function, tuple(parts), BOOLEAN)
+
+
+def terms(function: str, expr: Expr) -> Iterator[Expr]:
+    """Yield the parts of nested ANDs or ORs."""
+    if isinstance(expr, Call) and expr.function == function:
+        for arg in expr.args:
+            yield from terms(function, arg)
+    else:
+        yield expr
+
+
+def simplified_connective(expr: Call) -> Expr | None:
+    """Flatten, drop repeated and neutral parts, and let FALSE decide an AND and TRUE an OR."""
+    function = expr.function
+    neutral, deciding = (TRUE, FALSE) if function == "and" else (FALSE, TRUE)
+    parts = list(dict.fromkeys(terms(function, expr)))
+    kept = [p for p in parts if p != neutral]
+    if deciding in kept:
+        return deciding
+    if function == "or":
+        kept = _as_lists(kept)
+        factored = _factored(kept)
+        if factored is not None:
+            return factored
+    else:
+        kept = _tightest(kept)
+    if len(kept) == len(expr.args) and all(a is b for a, b in zip(kept, expr.args, strict=True)):
+        return None
+    return combine(function, kept)
+
+
+def negation(arg: Expr) -> Expr | None:
+    """Return NOT `arg` with the NOT moved inward, or None when it stays."""
+    match arg:
+        case Literal(value=bool(value)):
+            return FALSE if value else TRUE
+        case Call(function="not", args=(inner,)):
+            return inner
+        case Call(function=function, args=args) if function in NEGATED:
+            return Call(NEGATED[function], args, BOOLEAN, arg.span)
+        case Call(function="and" | "or", args=args):
+            negated = tuple(negation(a) or Call("not", (a,), BOOLEAN) for a in args)
+            return Call(DUAL[arg.function], negated, BOOLEAN)
+    return None
+
+
+def _factored(branches: list[Expr]) -> Expr | None:
+    """(a and b) or (a and c) -> a and (b or c); a or (a and b) -> a.
+
+    A join condition that each branch repeats (TPC-H Q19) becomes one that a hash join can use.
+    """
+    if len(branches) < 2:
+        return None
+    parts = [list(terms("and", b)) for b in branches]
+    shared = [p for p in parts[0] if all(p in other for other in parts[1:])]
+    if not shared:
+        return None
+    rests = [[p for p in branch if p not in shared] for branch in parts]
+    if not all(rests):
+        return combine("and", shared)
+    return combine("and", [*shared, combine("or", [combine("and", r) for r in rests])])
+
+
+def _as_lists(branches: list[Expr]) -> list[Expr]:
+    """X = 1 or x = 2 or x in (3, 4) -> x in (1, 2, 3, 4)."""
+    values: dict[Expr, list[Literal]] = {}
+    members: dict[Expr, list[Expr]] = {}
+    for branch in branches:
+        match branch:
+            case Call(function="eq", args=(operand, Literal() as value)):
+                values.setdefault(operand, []).append(value)
+                members.setdefault(operand, []).append(branch)
+            case InList(operand=operand, values=listed):
+                values.setdefault(operand, []).extend(listed)
+                members.setdefault(operand, []).append(branch)
+    joined = {
+        id(branch): operand
+        for operand, found in members.items()
+        if len(found) > 1
+        for branch in found
+    }
+    result: list[Expr] = []
+    for branch in branches:
+        shared = joined.get(id(branch))
+        if shared is None:
+            result.append(branch)
+        elif members[shared][0] is branch:
+            result.append(InList(shared, tuple(dict.fromkeys(values[shared]))))
+    return result
+
+
+def _tightest(parts: list[Expr]) -> list[Expr]:
+    """Keep, of several lower (or upper) bounds of one operand, the tightest."""
+    best: dict[tuple[Expr, int], Call] = {}
+    dropped: set[int] = set()
+    for part in parts:
+        match part:
+            case Call(function=function, args=(operand, Literal(value=value))) if (
+                function in LOWER or function in UPPER
+            ):
+                side = LOWER.get(function) or UPPER[function]
+                if value is None:
+                    continue
+                known = best.get((operand, side))
+                if known is None:
+                    best[operand, side] = part
+                    continue
+                loser = _looser(known, part, side)
+                if loser is not None:
+                    dropped.add(id(loser))
+                    best[operand, side] = part if loser is known else known
+    return [p for p in parts if id(p) not in dropped] if dropped else parts
+
+
+def _looser(a: Call, b: Call, side: int) -> Call | None:
+    smaller = folded(Call("lt", (a.args[1], b.args[1]), BOOLEAN))
+    equal = folded(Call("eq", (a.args[1], b.args[1]), BOOLEAN))
+    if smaller is None or equal is None:
+        return None
+    if equal.value is True:
+        return a if a.function in ("ge", "le") else b
+    a_is_looser = (smaller.value is True) == (side > 0)
+    return a if a_is_looser else b

@@ -1,0 +1,102 @@
+"""Where NULLs can come from and what they do to a predicate, in three-valued logic."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+
+from ...plan.expr import Call, Case, Cast, Column, ColumnRef, Expr, InList, Literal, conjuncts
+from ...plan.functions import SCALAR
+
+COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
+
+
+def is_never_null(expr: Expr, columns: AbstractSet[Column]) -> bool:
+    """Whether `expr` has a value in every row in which `columns` have one."""
+    match expr:
+        case ColumnRef(column=column):
+            return column in columns
+        case Literal(value=value):
+            return value is not None
+        case Cast(operand=operand, safe=False):
+            return is_never_null(operand, columns)
+        case Call(function="coalesce", args=args):
+            return any(is_never_null(a, columns) for a in args)
+        case Call(function=function, args=args):
+            row = SCALAR[function]
+            total = row.total and all(is_never_null(a, columns) for a in args)
+            return total or row.nulls == "never"
+        case Case(results=results, default=default):
+            return all(is_never_null(r, columns) for r in (*results, default))
+        case InList():
+            return all(is_never_null(e, columns) for e in expr.children)
+    return False
+
+
+def compared_columns(predicate: Expr | None) -> set[Column]:
+    """Return columns that must have a value for the predicate to be TRUE, as its comparisons show."""
+    found: set[Column] = set()
+    for part in conjuncts(predicate):
+        match part:
+            case Call(function=function, args=args) if function in COMPARISONS:
+                found |= {a.column for a in args if isinstance(a, ColumnRef)}
+            case Call(function="is_not_null", args=(ColumnRef(column=column),)):
+                found.add(column)
+            case InList(operand=ColumnRef(column=column)):
+                found.add(column)
+    return found
+
+
+def rejects_nulls(predicate: Expr, columns: AbstractSet[Column]) -> bool:
+    """Whether `predicate` cannot be TRUE in a row in which all of `columns` are NULL."""
+    return _cannot_be_true(predicate, columns)
+
+
+def _is_null(expr: Expr, columns: AbstractSet[Column]) -> bool:
+    match expr:
+        case ColumnRef(column=column):
+            return column in columns
+        case Literal(value=value):
+            return value is None
+        case Cast(operand=operand) | InList(operand=operand):
+            return _is_null(operand, columns)
+        case Call(function="and" | "or" | "coalesce" | "greatest" | "least", args=args):
+            return all(_is_null(a, columns) for a in args)
+        case Call(function=function, args=args):
+            row = SCALAR.get(function)
+            propagates = row is not None and row.nulls == "propagate"
+            return propagates and any(_is_null(a, columns) for a in args)
+        case Case(results=results, default=default):
+            return all(_is_null(r, columns) for r in (*results, default))
+    return False
+
+
+def _cannot_be_true(expr: Expr, columns: AbstractSet[Column]) -> bool:
+    match expr:
+        case Literal(value=False):
+            return True
+        case Call(function="and", args=args):
+            return any(_cannot_be_true(a, columns) for a in args)
+        case Call(function="or", args=args):
+            return all(_cannot_be_true(a, columns) for a in args)
+        case Call(function="not", args=(arg,)):
+            return _cannot_be_false(arg, columns)
+        case Call(function="is_not_null", args=(arg,)):
+            return _is_null(arg, columns)
+        case Case(results=results, default=default):
+            return all(_cannot_be_true(r, columns) for r in (*results, default))
+    return _is_null(expr, columns)
+
+
+def _cannot_be_false(expr: Expr, columns: AbstractSet[Column]) -> bool:
+    match expr:
+        case Literal(value=True):
+            return True
+        case Call(function="and", args=args):
+            return all(_cannot_be_false(a, columns) for a in args)
+        case Call(function="or", args=args):
+            return any(_cannot_be_false(a, columns) for a in args)
+        case Call(function="not", args=(arg,)):
+            return _cannot_be_true(arg, columns)
+        case Call(function="is_null", args=(arg,)):
+            return _is_null(arg, columns)
+    return _is_null(expr, columns)

@@ -1,0 +1,212 @@
+"""Logical plan to physical plan: which algorithm, which build side, which columns go on.
+
+Operators read columns, so keys and arguments that are expressions are computed below the operator that wants them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import Any, Protocol, runtime_checkable
+
+from ...plan.expr import Column, ColumnRef, Expr, Literal, columns_of
+from ...plan.logical import (
+    Aggregate,
+    CommonScan,
+    Distinct,
+    Filter,
+    Join,
+    Limit,
+    Logical,
+    Project,
+    Range,
+    Scan,
+    SetOperation,
+    Sort,
+    Values,
+)
+from ...plan.physical import (
+    ComputeColumns,
+    ConcatRows,
+    DistinctOn,
+    FilterRows,
+    HashAggregate,
+    HashSetOperation,
+    LimitRows,
+    MemoryScan,
+    Order,
+    ParquetScan,
+    Physical,
+    RangeScan,
+    RowGroups,
+    SortRows,
+    TopK,
+    ValuesScan,
+)
+from ..estimates.estimate import Estimates
+from ..rewrite import is_passed
+from .lower_aggregate import lower_aggregate
+from .lower_join import lower_join
+from .lowering import Computed, Lowering, Needed, compute, kept
+
+
+@runtime_checkable
+class PrunedTable(Protocol):
+    """A table whose row groups can be excluded by their statistics."""
+
+    def select_row_groups(
+        self, predicate: Expr | None, columns: dict[Column, str]
+    ) -> tuple[tuple[RowGroups, ...], int]:
+        """Return the row groups that may hold rows for which `predicate` is TRUE, and how many may not."""
+
+
+def lower(plan: Logical, estimates: Estimates) -> Physical:
+    """Return operators that make exactly the columns of `plan`."""
+    return Lowering(estimates, _lower).exact(plan, plan.columns)
+
+
+def _lower(node: Logical, needed: Needed, to: Lowering) -> Physical:
+    match node:
+        case Scan():
+            return _lower_scan(node, needed, None)
+        case CommonScan():
+            return _lower_common(node, needed, to)
+        case Range():
+            return RangeScan(node.made, node.start, node.stop, node.step)
+        case Values():
+            return ValuesScan(node.made, node.rows)
+        case Filter():
+            return _lower_filter(node, needed, to)
+        case Project():
+            return _lower_project(node, needed, to)
+        case Join():
+            return lower_join(node, needed, to)
+        case Aggregate():
+            return lower_aggregate(node, needed, to)
+        case Distinct():
+            return _lower_distinct(node, needed, to)
+        case Sort():
+            below, orders = _ordered(node, needed, to)
+            return SortRows(below, orders) if orders else below
+        case Limit():
+            return _lower_limit(node, needed, to)
+        case SetOperation():
+            return _lower_set_operation(node, to)
+    raise TypeError(f"{type(node).__name__} has no physical form")
+
+
+def _lower_scan(scan: Scan, needed: Needed, predicate: Expr | None) -> Physical:
+    pairs = [(c, s) for c, s in zip(scan.made, scan.sources, strict=True) if c in needed]
+    made, sources = tuple(c for c, _ in pairs), tuple(s for _, s in pairs)
+    table: Any = scan.table
+    if not _has_row_groups(type(scan.table)):
+        return MemoryScan(table, made, sources)
+    if predicate is None:
+        return ParquetScan(table, made, sources)
+    names = dict(zip(scan.made, scan.sources, strict=True))
+    selection, pruned = table.select_row_groups(predicate, names)
+    return ParquetScan(table, made, sources, selection if pruned else None, pruned)
+
+
+def _lower_common(node: CommonScan, needed: Needed, to: Lowering) -> Physical:
+    """Return one operator for all places that read a common query, under the ids that each has for its columns."""
+    below = to.exact(node.common.plan, node.common.plan.columns)
+    pairs = zip(node.made, node.sources, strict=True)
+    items = tuple((c, ColumnRef(s)) for c, s in pairs if c in needed)
+    return ComputeColumns(below, items, estimate=below.estimate) if items else below
+
+
+@cache
+def _has_row_groups(kind: type) -> bool:
+    """Whether tables of this class are pruned; `isinstance` with a protocol looks up all its members each time."""
+    return issubclass(kind, PrunedTable)
+
+
+def _lower_filter(node: Filter, needed: Needed, to: Lowering) -> Physical:
+    wanted = needed | columns_of(node.predicate)
+    if isinstance(node.input, Scan):
+        below = _lower_scan(node.input, wanted, node.predicate)
+        below = replace(below, estimate=to.estimates.rows(node.input))
+    else:
+        below = to.lower(node.input, wanted)
+    return FilterRows(below, node.predicate, kept(below.columns, needed))
+
+
+def _lower_project(node: Project, needed: Needed, to: Lowering) -> Physical:
+    items = tuple(item for item in node.items if item[0] in needed)
+    read = frozenset().union(*(columns_of(e) for _, e in items))
+    below = to.lower(node.input, read)
+    if all(is_passed(item) for item in items):
+        return below
+    return compute(below, items)
+
+
+def _lower_distinct(node: Distinct, needed: Needed, to: Lowering) -> Physical:
+    if node.on is None:
+        below = to.exact(node.input, node.columns)
+        return HashAggregate(below, below.columns, ())
+    computed = Computed()
+    keys = tuple(dict.fromkeys(computed.column(e, "key") for e in node.on))
+    read = needed.union(*(columns_of(e) for e in node.on))
+    below = computed.above(to.lower(node.input, read), needed | frozenset(keys))
+    return DistinctOn(below, keys)
+
+
+def _ordered(node: Sort, needed: Needed, to: Lowering) -> tuple[Physical, tuple[Order, ...]]:
+    """Return the input of a sort with its keys as columns; constants order nothing."""
+    keys = [k for k in node.keys if not isinstance(k.expr, Literal)]
+    computed = Computed()
+    orders: dict[Column, Order] = {}
+    for key in keys:
+        column = computed.column(key.expr, "key")
+        orders.setdefault(column, Order(column, key.descending, key.nulls_first))
+    read = needed.union(*(columns_of(k) for k in keys))
+    below = to.lower(node.input, read)
+    return computed.above(below, needed | frozenset(orders)), tuple(orders.values())
+
+
+def _lower_limit(node: Limit, needed: Needed, to: Lowering) -> Physical:
+    if node.per:
+        return _lower_grouped_limit(node, needed, to)
+    if isinstance(node.input, Sort) and node.count is not None:
+        below, orders = _ordered(node.input, needed, to)
+        if orders:
+            return TopK(below, orders, node.count, node.offset)
+        return LimitRows(below, node.count, node.offset)
+    return LimitRows(to.lower(node.input, needed), node.count, node.offset)
+
+
+def _lower_grouped_limit(node: Limit, needed: Needed, to: Lowering) -> Physical:
+    computed = Computed()
+    keys = tuple(dict.fromkeys(computed.column(e, "key") for e in node.per))
+    read = needed.union(*(columns_of(e) for e in node.per))
+    below = computed.above(to.lower(node.input, read), needed | frozenset(keys))
+    return LimitRows(below, node.count, node.offset, keys)
+
+
+def _lower_set_operation(node: SetOperation, to: Lowering) -> Physical:
+    if node.kind != "union":
+        left, right = (
+            to.exact(node.left, node.left.columns),
+            to.exact(node.right, node.right.columns),
+        )
+        return HashSetOperation(left, right, node.kind, node.all, node.made)
+    inputs = tuple(to.exact(branch, branch.columns) for branch in _branches(node))
+    concatenated = ConcatRows(inputs, node.made)
+    if node.all:
+        return concatenated
+    return HashAggregate(concatenated, node.made, ())
+
+
+def _branches(node: SetOperation) -> list[Logical]:
+    """Return the inputs of a tree of unions that one concatenation can hold.
+
+    Below UNION every union is as good as UNION ALL; below UNION ALL only UNION ALL is.
+    """
+    found: list[Logical] = []
+    for side in (node.left, node.right):
+        if isinstance(side, SetOperation) and side.kind == "union" and (side.all or not node.all):
+            found += _branches(side)
+        else:
+            found.append(side)
+    return found

@@ -1,0 +1,93 @@
+"""Which row of a pipeline's relations decides group keys, and whether the keys are few enough to be addressed directly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from ...plan.expr import Column, ColumnRef
+from ...plan.join_kinds import JoinKind
+from ...plan.physical import (
+    HashAggregate,
+    HashJoin,
+    ParquetScan,
+    Physical,
+    build_side,
+    probe_side,
+)
+from ...plan.types import Kind
+from ..estimates.chain_estimate import ChainEstimates, expected_column
+from .pipeline_shape import leaves, spine, table_rows
+from .probe_order import domain
+
+# What the CPU's kernels address directly, at least, for each of so many rows, and at most: as its operators decide
+GROUP_LIMIT, ROWS_A_GROUP, LARGEST_GROUP_LIMIT = 1 << 16, 8, 1 << 22
+HASHED_GROUPS = 2.0**63  # numbers that a hash table in a kernel tells apart
+SMALL_TABLE = 1 << 12  # rows whose strings are numbered, however many differ
+
+
+def is_held(node: HashAggregate, chain: Physical, estimates: ChainEstimates, hashed: bool) -> bool:
+    """Whether groups of a chain's rows have numbers: those of a build side's rows, or one for each combination of keys.
+
+    `hashed`: the numbers need not be few.
+    """
+    joins = list(inner_joins(chain))
+    if any(tells_apart(node.keys, j) and decides(j, joins, node.keys) for j in joins):
+        return True
+    if any(has_no_numbers(chain, key) for key in node.keys):
+        return False
+    known = estimates.relation(chain)
+    counted = (a for _, call in node.aggregates if call.distinct for a in call.args)
+    arguments = [a.column for a in counted if isinstance(a, ColumnRef)]
+    columns = dict.fromkeys((*node.keys, *arguments))
+    numbers = math.prod(domain(expected_column(known, column)) for column in columns)
+    rows = table_rows(spine(chain)) / ROWS_A_GROUP
+    direct = max(GROUP_LIMIT, min(rows, LARGEST_GROUP_LIMIT))
+    if arguments:  # whose combinations with the keys are no keys of a hash table
+        return numbers <= GROUP_LIMIT
+    return numbers <= (HASHED_GROUPS if hashed else direct)
+
+
+def has_no_numbers(chain: Physical, column: Column) -> bool:
+    """Whether a column is strings that a file keeps in no dictionary, as it would if they came again."""
+    if column.type.kind is not Kind.VARCHAR:
+        return False
+    for leaf in leaves(chain):
+        if isinstance(leaf, ParquetScan) and column in leaf.made:
+            statistics = leaf.table.statistics()
+            known = statistics.columns.get(leaf.sources[leaf.made.index(column)])
+            many = (statistics.rows or 0) > SMALL_TABLE
+            return many and known is not None and not (known.distinct or known.likely_distinct)
+    return False
+
+
+def inner_joins(node: Physical) -> Iterator[HashJoin]:
+    """Yield the inner joins of a chain that its rows go through, the last one first."""
+    while node.children:
+        if isinstance(node, HashJoin) and node.kind is JoinKind.INNER:
+            yield node
+        node = probe_side(node) if isinstance(node, HashJoin) else node.children[0]
+
+
+def decides(join: HashJoin, joins: Sequence[HashJoin], keys: Sequence[Column]) -> bool:
+    """Whether all keys follow from the row that a join finds: its columns, and those found by these in turn."""
+    decided = {*build_side(join).columns, *probe_keys(join)}
+    for other in reversed(joins):
+        if decided.issuperset(probe_keys(other)):
+            decided |= set(build_side(other).columns)
+    return decided.issuperset(keys)
+
+
+def tells_apart(keys: Sequence[Column], join: HashJoin) -> bool:
+    """Whether the keys include those of a join, of either side, so that no two rows of its build side have the same."""
+    return all(
+        a in keys or b in keys for a, b in zip(probe_keys(join), build_keys(join), strict=True)
+    )
+
+
+def probe_keys(join: HashJoin) -> tuple[Column, ...]:
+    return join.left_keys if probe_side(join) is join.left else join.right_keys
+
+
+def build_keys(join: HashJoin) -> tuple[Column, ...]:
+    return join.left_keys if build_side(join) is join.left else join.right_keys

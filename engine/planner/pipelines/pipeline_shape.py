@@ -1,0 +1,311 @@
+"""The trees that a pipeline can hold: chains of filters, projections and joins over scans and over what is stored before.
+
+body := FilterRows(HashAggregate(chain)) | HashAggregate(chain) | chain
+chain := FilterRows(chain) | ComputeColumns(chain) | HashJoin(chain, chain) | NestedLoopJoin(chain, one row) | scan | Stored
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from ...plan.expr import AggregateCall, Call, Column, ColumnRef, Expr, columns_of, conjunction
+from ...plan.join_kinds import JoinKind
+from ...plan.node import walk, walk_once
+from ...plan.physical import (
+    ComputeColumns,
+    FilterRows,
+    HashAggregate,
+    HashJoin,
+    MemoryScan,
+    NestedLoopJoin,
+    ParquetScan,
+    Physical,
+    Stored,
+    probe_side,
+)
+from ...plan.types import BOOLEAN, DataType, Kind
+from ..estimates.chain_estimate import ChainEstimates
+
+SCANS = ParquetScan | MemoryScan
+JOINS = HashJoin | NestedLoopJoin
+
+# Rows of tables that are joined anew for each reader rather than once for all: indexes of so few rows cost a launch
+REPEATED_ROWS = 100_000
+MOST_REPEATED = 64  # operators
+
+FOLDED = frozenset(
+    (
+        *("count", "count_star", "count_if", "sum", "avg", "min", "max"),
+        *("bool_and", "bool_or", "bit_and", "bit_or", "bit_xor"),
+        *("var_samp", "var_pop", "stddev_samp", "stddev_pop"),
+    )
+)
+# Whose results a condition on groups may read in a kernel
+COMPARED = frozenset(
+    ("count", "count_star", "count_if", "sum", "avg", "min", "max", "bool_and", "bool_or")
+)
+
+
+@dataclass
+class Body:
+    """Makes one pipeline's body; `inputs` are the operators that it reads as `Stored`.
+
+    `ends`: whether a filter is a condition on groups in which another pipeline ends.  `estimates` serve all that is planned of it, `stored`
+    those of the operators that several bodies read.
+    """
+
+    readers: Mapping[int, int]
+    ends: Callable[[FilterRows], bool] = lambda node: False
+    inputs: list[Physical] = field(default_factory=list)
+    stored: ChainEstimates = field(default_factory=ChainEstimates)
+    estimates: ChainEstimates = field(init=False)
+    _stored: dict[int, Stored] = field(default_factory=dict)
+    _root: Physical | None = None
+    _origins: dict[int, tuple[Physical, Physical]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.estimates = ChainEstimates(self.inputs, self.stored)
+
+    def chain(self, node: Physical, root: bool = True) -> Physical:
+        """Return `node` as a chain; what others read too is stored, unless it costs less to do it again.
+
+        Joins that the chain reaches twice are stored in any case: of columns that two of its joins make, one would hide the other.
+        """
+        if root:
+            self._root = node
+        made = self._chain(node, root)
+        self._origins[id(made)] = made, node  # `made` is kept, so that its id stays its own
+        return made
+
+    def store(self, chain: Physical) -> Stored:
+        """Return what `chain` made as rows that are stored before."""
+        return self._store(self._origins[id(chain)][1])
+
+    def _chain(self, node: Physical, root: bool) -> Physical:
+        shared = not root and self.readers.get(id(node), 1) > 1
+        shared = shared and (not is_cheap(node) or self._joins_twice(node))
+        if shared or not self._goes_on(node):
+            return self._store(node)
+        match node:
+            case HashJoin() if one_row_side(node) is not None:
+                return self._with_one_row(_as_loop(node))
+            case HashJoin(kind=JoinKind.RIGHT):
+                return self._joined(_as_left(node))
+            case HashJoin():
+                return self._joined(node)
+            case NestedLoopJoin():
+                return self._with_one_row(node)
+        return node.with_children([self.chain(child, False) for child in node.children])
+
+    def _goes_on(self, node: Physical) -> bool:
+        """Whether the chain has this operator, or else reads its rows as they are stored."""
+        return is_link(node) and not (isinstance(node, FilterRows) and self.ends(node))
+
+    def _joins_twice(self, node: Physical) -> bool:
+        """Whether the chain comes to these joins over several paths; what is stored reads its own inputs, in another pipeline."""
+        paths: dict[int, int] = {id(node): 1}
+
+        def count(part: Physical) -> int:
+            if id(part) not in paths:
+                paths[id(part)] = sum(map(count, part.children)) if self._goes_on(part) else 0
+            return paths[id(part)]
+
+        assert self._root is not None
+        return _has_joins(node) and count(self._root) > 1
+
+    def _joined(self, node: HashJoin) -> Physical:
+        return node.with_children([self.chain(child, False) for child in node.children])
+
+    def _with_one_row(self, node: NestedLoopJoin) -> Physical:
+        """The one row on the right, as it is stored."""
+        if node.kind is JoinKind.INNER and not is_one_row(node.right):
+            node = replace(node, left=node.right, right=node.left, keep=node.columns)
+        left, right = self.chain(node.left, False), self._store(node.right)
+        return node.with_children([left, right])
+
+    def _store(self, node: Physical) -> Stored:
+        if id(node) not in self._stored:
+            self._stored[id(node)] = Stored(
+                len(self.inputs),
+                node.columns,
+                device=node.device,
+                reason=node.reason,
+                estimate=node.estimate,
+            )
+            self.inputs.append(node)
+        return self._stored[id(node)]
+
+
+def is_link(node: Physical) -> bool:
+    """Whether a chain can go on below this operator, or end in it."""
+    match node:
+        case ParquetScan() | MemoryScan() | FilterRows() | ComputeColumns():
+            return True
+        case HashJoin() | NestedLoopJoin():
+            return outside(node) is None
+    return False
+
+
+def outside(node: Physical) -> str | None:
+    """Return why no kernel holds a join or an aggregate, as far as its operator says it."""
+    match node:
+        case HashJoin(kind=JoinKind.FULL):
+            return "a full join keeps rows of both sides"
+        case HashJoin():
+            keys = (*node.left_keys, *node.right_keys)
+            unfit = next((c for c in keys if c.type.kind is Kind.INTERVAL), None)
+            return None if unfit is None else f'the join key "{unfit.name}" is an INTERVAL'
+        case NestedLoopJoin(kind=JoinKind.INNER) if is_one_row(node.left) or is_one_row(node.right):
+            return None
+        case NestedLoopJoin(kind=JoinKind.LEFT | JoinKind.SINGLE) if is_one_row(node.right):
+            return None
+        case NestedLoopJoin():
+            return "a join without an equality compares all rows with all rows"
+        case HashAggregate(keys=keys, aggregates=aggregates):
+            unfit = next((c for c in keys if not _has_number(c.type)), None)
+            if unfit is not None:
+                return f'the group key "{unfit.name}" is a {unfit.type}'
+            calls = (_unfolded(call) for _, call in aggregates)
+            return next((reason for reason in calls if reason is not None), None)
+    return None
+
+
+def _has_number(key: DataType) -> bool:
+    """Whether values of this type can be numbered from their bounds."""
+    return not key.is_float and key.kind is not Kind.INTERVAL
+
+
+def _unfolded(call: AggregateCall) -> str | None:
+    return None if call.function in FOLDED else f"{call.function} is no fold of single rows"
+
+
+def untested(node: FilterRows, groups: HashAggregate) -> str | None:
+    """Return why no kernel tests a condition on groups, as far as operators say it."""
+    calls = dict(groups.aggregates)
+    for column in sorted(columns_of(node.predicate), key=lambda c: c.id):
+        call = calls.get(column)
+        if call is None:
+            if _is_in_registers(column.type):
+                continue
+            return f'the condition on groups reads the key "{column.name}", a {column.type}'
+        if call.function not in COMPARED or call.distinct:
+            return f"a condition on groups reads {call.function}()"
+        if not _is_in_registers(column.type):
+            return f'the condition on groups reads "{column.name}", a {column.type}'
+    return None
+
+
+def _is_in_registers(data_type: DataType) -> bool:
+    return data_type.kind not in (Kind.VARCHAR, Kind.INTERVAL, Kind.NULL)
+
+
+def is_one_row(node: Physical) -> bool:
+    """Whether an operator makes exactly one row whatever the data."""
+    while isinstance(node, ComputeColumns):
+        node = node.input
+    return isinstance(node, HashAggregate) and not node.keys
+
+
+def one_row_side(node: HashJoin) -> Physical | None:
+    """Return the side of an inner join that is one row, so that there is nothing to hash."""
+    if node.kind is not JoinKind.INNER:
+        return None
+    return next((side for side in (node.right, node.left) if is_one_row(side)), None)
+
+
+def _as_loop(node: HashJoin) -> NestedLoopJoin:
+    """An inner join with one row as a filter."""
+    parts: list[Expr] = [
+        Call("is_not_distinct" if null_equal else "eq", (ColumnRef(a), ColumnRef(b)), BOOLEAN)
+        for a, b, null_equal in zip(node.left_keys, node.right_keys, node.null_equal, strict=True)
+    ]
+    if node.residual is not None:
+        parts.append(node.residual)
+    return NestedLoopJoin(
+        node.left,
+        node.right,
+        JoinKind.INNER,
+        conjunction(parts),
+        keep=node.keep,
+        device=node.device,
+        reason=node.reason,
+        estimate=node.estimate,
+    )
+
+
+def _as_left(node: HashJoin) -> HashJoin:
+    """A right join as the left join of the exchanged sides."""
+    return replace(
+        node,
+        left=node.right,
+        right=node.left,
+        kind=JoinKind.LEFT,
+        left_keys=node.right_keys,
+        right_keys=node.left_keys,
+        build="right",
+        keep=node.columns,
+    )
+
+
+def is_cheap(node: Physical) -> bool:
+    """Whether doing the work of a chain again costs less than storing its rows and reading them."""
+    parts = list(islice(walk(node), MOST_REPEATED + 1))
+    if len(parts) > MOST_REPEATED or not all(map(is_link, parts)):
+        return False
+    return not _has_joins(node) or sum(map(table_rows, leaves(node))) <= REPEATED_ROWS
+
+
+def _has_joins(node: Physical) -> bool:
+    return any(isinstance(part, JOINS) for part in walk_once(node))
+
+
+def leaves(node: Physical) -> list[Physical]:
+    return [part for part in walk(node) if not part.children]
+
+
+def spine(node: Physical) -> Physical:
+    """Return the leaf whose rows a chain goes through, at the end of its probe sides."""
+    while node.children:
+        node = probe_side(node) if isinstance(node, HashJoin) else node.children[0]
+    return node
+
+
+def table_rows(leaf: Physical) -> float:
+    """Rows of a leaf before all filters."""
+    if isinstance(leaf, ParquetScan | MemoryScan):
+        rows = leaf.table.statistics().rows
+        if rows is not None:
+            return float(rows)
+    return leaf.estimate or 0.0
+
+
+def with_used(body: Physical, inputs: Sequence[Physical]) -> tuple[Physical, tuple[Physical, ...]]:
+    """Return a body with those of its inputs that it reads."""
+    used = list(dict.fromkeys(n.number for n in walk(body) if isinstance(n, Stored)))
+    renumbered: dict[int, Stored] = {}
+
+    def visit(node: Physical) -> Physical:
+        if isinstance(node, Stored):
+            place = used.index(node.number)
+            renumbered.setdefault(
+                place, node if place == node.number else replace(node, number=place)
+            )
+            return renumbered[place]
+        return node.with_children([visit(child) for child in node.children])
+
+    return visit(body), tuple(inputs[number] for number in used)
+
+
+def columns_read(node: Physical) -> frozenset[Column]:
+    """Return the columns of its inputs that a join or a filter reads itself."""
+    match node:
+        case HashJoin(residual=residual):
+            own = () if residual is None else columns_of(residual)
+            return frozenset((*node.left_keys, *node.right_keys, *own))
+        case NestedLoopJoin(condition=condition) if condition is not None:
+            return columns_of(condition)
+        case FilterRows(predicate=predicate):
+            return columns_of(predicate)
+    return frozenset()

@@ -1,0 +1,343 @@
+"""Build sides that are much larger than what probes them keep only the rows whose keys the probe side has.
+
+    HashJoin(a, b, k)  ->  HashJoin(a, HashJoin(b, a', k, semi), k)
+
+`a'` is the probe side, or a part of it that has the same keys and more.  A kernel makes a set of its keys in one more pass over its
+rows, by which rows of `b` are dropped before they are put into the index.  Joins that are reduced by the same part share the set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from ...plan.expr import Column, ColumnRef, columns_of, new_column
+from ...plan.join_kinds import JoinKind
+from ...plan.node import walk
+from ...plan.physical import (
+    ComputeColumns,
+    FilterRows,
+    HashJoin,
+    NestedLoopJoin,
+    Physical,
+    build_side,
+    probe_side,
+)
+from ...plan.self_joins import self_key
+from ...plan.types import DataType, Kind
+from ..estimates.chain_estimate import ChainEstimates, expected_column
+from ..estimates.estimate import key_domain
+from ..estimates.selectivity import ColumnEstimate
+from .pipeline_shape import columns_read, spine, table_rows
+from .probe_order import CACHED_BYTES, domain, index_bytes, may_be_unique
+
+# What a row costs, in picoseconds on an H200, which streams four bytes in one: where the index stays in a cache, and where it does
+# not.  Measured there: 150 million row numbers put into 2.4 GB take 4.1 ms, 15 million into 60 MB 0.14 ms, and half of 150 million
+# bits in order into 75 MB 0.3 ms.
+TEST_BIT = (2.0, 6.0)
+INSERT_BIT = (2.0, 7.0)  # most of which find the bit set, or set several at once
+PROBE_ROW = (6.0, 15.0)
+INSERT_ROW = (8.0, 27.0)
+# Of a table in the order of its keys, whose rows are found by ranks among these, which are written in order (by its bytes, not measured)
+RANK_ROW = 3.0
+# Of a table's rows in a build side, from which on all are ranked, as `codegen` decides
+RANKED_SHARE = 1 / 8
+# As many bytes of an index to a row, or fewer, are as good as in a cache where rows come in the order of their keys: rows share
+# sectors of 32 bytes
+IN_ORDER_BYTES = 4.0
+# What reading a value costs, by how many values its column has, as codes are narrow; texts have no codes where they are many
+NARROW = ((256.0, 0.25), (65_536.0, 0.5))
+TEXT = 8.0
+LEAST_GAIN = 1.0  # for each row of a build side, as estimates are no more than that
+CPU_PASS = 4.0  # by how much going through rows costs a CPU more than that, whose kernels are not bound by memory
+ONE_MORE_KERNEL = 1e7  # as long as a launch on a GPU takes
+
+
+Identity = tuple[int, tuple[Column, ...], tuple[bool, ...]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """A part of a probe side, and those of its columns that hold the keys of a join above it."""
+
+    part: Physical
+    keys: tuple[Column, ...]
+    null_equal: tuple[bool, ...]
+
+    @property
+    def identity(self) -> Identity:
+        return id(self.part), self.keys, self.null_equal
+
+
+def with_reduced_builds(body: Physical, estimates: ChainEstimates) -> Physical:
+    """Return the body of a pipeline with build sides reduced where that costs less than what it spares."""
+    joins = list({id(n): n for n in walk(body) if isinstance(n, HashJoin)}.values())
+    chosen = _chosen(joins, _Costs(estimates, _sets(joins)))
+    return _Reduction(chosen).visit(body) if chosen else body
+
+
+def _sets(joins: Sequence[HashJoin]) -> set[Identity]:
+    """The sets of keys that the kernels of a body make anyway."""
+    found = (j for j in joins if not reads_build(j))
+    return {(id(build_side(j)), _build_keys(j), j.null_equal) for j in found}
+
+
+def _chosen(joins: Sequence[HashJoin], costs: _Costs) -> dict[int, tuple[Source, float]]:
+    """For joins, by their identity, the part that reduces their build side and the share of it that remains.
+
+    The part that spares most for all the joins that it can reduce comes first.
+    """
+    spared: dict[Source, dict[int, tuple[float, float]]] = {}
+    known: dict[Identity, Source] = {}
+    for join in joins:
+        if not join.kind.is_divisible or join.null_aware or costs.is_unbuilt(join):
+            continue
+        for found in _sources(join):
+            source = known.setdefault(found.identity, found)
+            gain, fraction = costs.spared(join, source)
+            if gain > 0.0:
+                spared.setdefault(source, {})[id(join)] = gain, fraction
+    chosen: dict[int, tuple[Source, float]] = {}
+    while spared:
+        totals = {
+            source: sum(gain for gain, _ in reduced.values()) - costs.source(source)
+            for source, reduced in spared.items()
+        }
+        best = max(totals, key=lambda s: totals[s])
+        if totals[best] <= 0.0:
+            break
+        chosen |= {number: (best, fraction) for number, (_, fraction) in spared[best].items()}
+        spared = {
+            source: rest
+            for source, reduced in spared.items()
+            if (rest := {number: gain for number, gain in reduced.items() if number not in chosen})
+        }
+    return chosen
+
+
+def _sources(join: HashJoin) -> Iterator[Source]:
+    """Yield the parts of a join's probe side in which all keys occur that the probe side has, the largest first."""
+    from_left = probe_side(join) is join.left
+    keys = join.left_keys if from_left else join.right_keys
+    waiting = [(probe_side(join), keys)]
+    while waiting:
+        node, keys = waiting.pop(0)
+        yield Source(node, keys, join.null_equal)
+        waiting += _below(node, keys)
+
+
+def _below(
+    node: Physical, keys: tuple[Column, ...]
+) -> Iterator[tuple[Physical, tuple[Column, ...]]]:
+    """Yield inputs of a node of which each row of the node has all keys, and the names that they have there."""
+    match node:
+        case FilterRows(input=below):
+            yield below, keys
+        case ComputeColumns(input=below, items=items):
+            made = dict(items)
+            refs = [made[key] for key in keys]
+            passed = tuple(ref.column for ref in refs if isinstance(ref, ColumnRef))
+            if len(passed) == len(keys):
+                yield below, passed
+        case HashJoin(left=left, right=right, kind=kind):
+            pairs = list(zip(node.left_keys, node.right_keys, strict=True))
+            sides = [(left, {b: a for a, b in pairs}), (right, dict(pairs))]
+            for side, equal in sides if kind is JoinKind.INNER else [(left, {})]:
+                own = side.columns
+                named = tuple(key if key in own else equal.get(key) for key in keys)
+                found = tuple(key for key in named if key is not None and key in own)
+                if len(found) == len(keys):
+                    yield side, found
+        case NestedLoopJoin(left=left):
+            if all(key in left.columns for key in keys):
+                yield left, keys
+
+
+@dataclass
+class _Costs:
+    """What passes over parts of a body cost, and what a reduction spares."""
+
+    estimates: ChainEstimates
+    there: set[Identity]
+    whole: dict[int, float] = field(default_factory=dict)  # by join what its build costs, unreduced
+
+    def source(self, source: Source) -> float:
+        """What it costs to make the set of keys, unless it is there anyway."""
+        if source.identity in self.there:
+            return 0.0
+        cost = self.made(source.part, frozenset(source.keys))
+        return ONE_MORE_KERNEL + (cost * CPU_PASS if source.part.device == "cpu" else cost)
+
+    def spared(self, join: HashJoin, source: Source) -> tuple[float, float]:
+        """What a join's build costs less once the set of keys is there, and the share of its rows that remains."""
+        build, keys = build_side(join), _build_keys(join)
+        known, other = self.estimates.relation(build), self.estimates.relation(source.part)
+        pairs = [
+            (expected_column(known, a), expected_column(other, b))
+            for a, b in zip(keys, source.keys, strict=True)
+        ]
+        shares = (b.distinct / max(key_domain(a, b), 1.0) for a, b in pairs)
+        fraction = min(1.0, *shares)
+        rows = table_rows(spine(source.part))  # from which a kernel chooses the form of an index
+        size = index_bytes(rows, [b for _, b in pairs], membership=True)
+        tested = _each(TEST_BIT, size, known.rows, [a for a, _ in pairs])
+        if id(join) not in self.whole:
+            self.whole[id(join)] = self.built(join, 1.0)
+        gain = self.whole[id(join)] - self.built(join, fraction) - tested * known.rows
+        return gain if gain >= LEAST_GAIN * known.rows else 0.0, fraction
+
+    def is_unbuilt(self, join: HashJoin) -> bool:
+        """Whether kernels probably look around a row for the others of its key, without an index: `codegen` measures that."""
+        if not reads_build(join) or self_key(join) is None:
+            return False
+        build = self.estimates.relation(build_side(join))
+        keys = [expected_column(build, key) for key in _build_keys(join)]
+        (key,) = keys
+        return key.ascending and key.null_share == 0.0 and not _ascends_strictly(keys)
+
+    def built(self, join: HashJoin, share: float) -> float:
+        """What it costs to put a share of the rows of the build side into its index."""
+        side = build_side(join)
+        build = self.estimates.relation(side)
+        bits, rows = not reads_build(join), share * build.rows
+        keys = [expected_column(build, key) for key in _build_keys(join)]
+        size = index_bytes(build.rows, keys, bits)
+        cost = rows * _each(INSERT_BIT if bits else INSERT_ROW, size, build.rows, keys)
+        all_rows = table_rows(spine(side))
+        if bits or not _ascends_strictly(keys) or rows < RANKED_SHARE * all_rows:
+            return cost
+        ranked = 0.0 if domain(keys[0]) <= all_rows else RANK_ROW * all_rows
+        return min(cost, ranked + (0.0 if rows >= all_rows else INSERT_BIT[0] * rows))
+
+    def made(self, node: Physical, wanted: frozenset[Column]) -> float:
+        """What it costs to go through the rows of a part again, its indexes being there as far as they are the same."""
+        match node:
+            case FilterRows(input=below, predicate=predicate):
+                return self.made(below, wanted | columns_of(predicate))
+            case ComputeColumns(input=below, items=items):
+                read = (columns_of(expr) for column, expr in items if column in wanted)
+                return self.made(below, frozenset().union(*read))
+            case HashJoin():
+                return self.probed(node, wanted)
+            case NestedLoopJoin(left=left):
+                return self.made(left, wanted | columns_read(node))
+        columns = self.estimates.relation(node).columns
+        own = wanted.intersection(node.columns)
+        each = sum(_value(column.type, columns.get(column)) for column in own)
+        return table_rows(node) * max(each, NARROW[0][1])
+
+    def probed(self, join: HashJoin, wanted: frozenset[Column]) -> float:
+        read = wanted | columns_read(join)
+        probe, build = probe_side(join), build_side(join)
+        passing, built = self.estimates.relation(probe), self.estimates.relation(build)
+        keys = [expected_column(built, key) for key in _build_keys(join)]
+        asked = [expected_column(passing, key) for key in _probe_keys(join)]
+        bits = not reads_build(join, wanted)
+        size = index_bytes(built.rows, keys, bits)
+        cost = self.made(probe, read)
+        cost += passing.rows * _each(TEST_BIT if bits else PROBE_ROW, size, passing.rows, asked)
+        if join.kind.is_membership or reads_build(join, wanted) == reads_build(join):
+            return cost  # the index is the one that the main kernel probes
+        return cost + self.made(build, read) + self.built(join, 1.0)
+
+
+def reads_build(join: HashJoin, wanted: frozenset[Column] | None = None) -> bool:
+    """Whether columns of the rows found are read, so that an index is of rows; else a set of keys is enough.
+
+    `wanted` are the columns of the join that are read, by default all.
+    """
+    if join.residual is not None:
+        return True
+    if join.kind.is_membership:
+        return False
+    own = set(build_side(join).columns)
+    equal = set(_build_keys(join)) if join.kind is JoinKind.INNER else set()
+    read = set(join.columns) if wanted is None else wanted.intersection(join.columns)
+    return not own.isdisjoint(read - equal)
+
+
+def _build_keys(join: HashJoin) -> tuple[Column, ...]:
+    return join.right_keys if build_side(join) is join.right else join.left_keys
+
+
+def _probe_keys(join: HashJoin) -> tuple[Column, ...]:
+    return join.left_keys if build_side(join) is join.right else join.right_keys
+
+
+def _value(data_type: DataType, known: ColumnEstimate | None) -> float:
+    """What it costs to read one value of a column."""
+    if known is None:
+        return 1.0
+    few = domain(known) if data_type.is_integer or data_type.kind is Kind.DATE else known.distinct
+    texts = data_type.kind is Kind.VARCHAR
+    return next((cost for most, cost in NARROW if few <= most), TEXT if texts else 1.0)
+
+
+def _ascends_strictly(keys: Sequence[ColumnEstimate]) -> bool:
+    """Whether the rows of a table probably come in the order of the only key, and each has one of its own."""
+    if len(keys) > 1 or not keys[0].ascending or keys[0].null_share > 0.0:
+        return False
+    return may_be_unique(keys, keys[0].source_rows)
+
+
+def _each(
+    cost: tuple[float, float], size: float, rows: float, keys: Sequence[ColumnEstimate]
+) -> float:
+    """What each of so many rows costs that come by with their keys, in an index of this size."""
+    near, far = cost
+    in_order = len(keys) == 1 and keys[0].ascending and size <= IN_ORDER_BYTES * rows
+    return near if in_order or size <= CACHED_BYTES else far
+
+
+@dataclass
+class _Reduction:
+    """One pass over a body; what is reached twice stays one object, and so does each set of keys."""
+
+    chosen: dict[int, tuple[Source, float]]
+    done: dict[int, Physical] = field(default_factory=dict)
+    renamed: dict[Source, Physical] = field(default_factory=dict)
+
+    def visit(self, node: Physical) -> Physical:
+        if id(node) not in self.done:
+            self.done[id(node)] = self.made(node)
+        return self.done[id(node)]
+
+    def made(self, node: Physical) -> Physical:
+        made = node.with_children([self.visit(child) for child in node.children])
+        if id(node) not in self.chosen:
+            return made
+        assert isinstance(node, HashJoin)
+        assert isinstance(made, HashJoin)
+        source, fraction = self.chosen[id(node)]
+        build, found = build_side(made), self.visit(source.part)
+        keys = source.keys
+        if not set(found.columns).isdisjoint(build.columns):
+            found = self.renamed_keys(source)
+            keys = found.columns
+        rows = build_side(node).estimate
+        reduced = HashJoin(
+            build,
+            found,
+            JoinKind.SEMI,
+            _build_keys(node),
+            keys,
+            source.null_equal,
+            device=node.device,
+            reason=node.reason,
+            reduces=True,
+            estimate=None if rows is None else rows * fraction,
+        )
+        return replace(made, left=reduced) if build is made.left else replace(made, right=reduced)
+
+    def renamed_keys(self, source: Source) -> Physical:
+        """The keys of a part under names of their own, where a build side reads the same table."""
+        if source not in self.renamed:
+            part = self.visit(source.part)
+            self.renamed[source] = ComputeColumns(
+                part,
+                tuple((new_column(k.name, k.type), ColumnRef(k)) for k in source.keys),
+                device=part.device,
+                reason=part.reason,
+                estimate=part.estimate,
+            )
+        return self.renamed[source]

@@ -1,0 +1,133 @@
+"""Aggregations of which a kernel holds the first of two steps."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from ...plan.expr import AggregateCall, Column, ColumnRef
+from ...plan.partial import in_parts
+from ...plan.physical import (
+    ComputeColumns,
+    FilterRows,
+    HashAggregate,
+    HashJoin,
+    NestedLoopJoin,
+    Physical,
+    build_side,
+)
+from ...plan.types import Kind
+from ..estimates.chain_estimate import ChainEstimates, expected_column
+from .group_keys import decides, has_no_numbers, inner_joins, probe_keys, tells_apart
+from .probe_order import domain
+
+DISTINCT_GROUPS = 1 << 16  # that a kernel counts apart for each distinct value of an argument
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """An aggregation over a chain, and what makes of its groups those that were asked for, each over the one before it."""
+
+    early: HashAggregate
+    later: tuple[Physical, ...]
+
+    def over(self, early: Physical) -> Physical:
+        """Return the later steps over the earlier one as it is carried out."""
+        for step in self.later:
+            early = step.with_children([early])
+        return early
+
+
+def in_two_steps(node: HashAggregate, estimates: ChainEstimates, hashed: bool) -> Steps | None:
+    """Return an aggregation over a chain in two steps, where a kernel cannot hold it in one, or None.
+
+    `hashed`: kernels number groups by hash tables too.
+    """
+    distinct = with_distinct_rows(node, estimates) if hashed else None
+    return distinct or by_build_row(node)
+
+
+def with_distinct_rows(node: HashAggregate, estimates: ChainEstimates) -> Steps | None:
+    """Count the values of an argument among groups that have it for a key; few combinations one kernel counts by itself.
+
+    HashAggregate(k, count(distinct a), x)  ->  HashAggregate(k, count(a), HashAggregate(k, a, x))
+    """
+    calls = [call for _, call in node.aggregates]
+    arguments = {call.args[0] for call in calls if call.distinct and call.args}
+    if len(arguments) != 1 or not all(_is_counted(call) for call in calls):
+        return None
+    (argument,) = arguments
+    assert isinstance(argument, ColumnRef)
+    known = estimates.relation(node.input)
+    keys = tuple(dict.fromkeys((*node.keys, argument.column)))
+    if math.prod(domain(expected_column(known, key)) for key in keys) <= DISTINCT_GROUPS:
+        return None
+    early = replace(node, keys=keys, aggregates=(), estimate=node.input.estimate)
+    calls_late = tuple((c, replace(call, distinct=False)) for c, call in node.aggregates)
+    return Steps(early, (replace(node, aggregates=calls_late),))
+
+
+def _is_counted(call: AggregateCall) -> bool:
+    plain = call.filter is None and not call.order and not call.type.is_float
+    return call.distinct and plain and call.function in ("count", "sum")
+
+
+def by_build_row(node: HashAggregate) -> Steps | None:
+    """Group by the row of a build side that decides the keys, where these are strings that have no numbers.
+
+    HashAggregate(name, sum(a), join x.k = y.k)
+      ->  HashAggregate(name, sum(s), HashAggregate(name, x.k, s: sum(a), join x.k = y.k))
+    """
+    parts = in_parts(node)
+    if isinstance(parts, str) or parts.averages:
+        return None
+    names = [key for key in node.keys if key.type.kind is Kind.VARCHAR]
+    joins = list(inner_joins(node.input))
+    found = (_deciding(name, node, joins) for name in names)
+    join = next((j for j in found if j is not None), None)
+    if join is None:
+        return None
+    keys = tuple(dict.fromkeys((*node.keys, *probe_keys(join))))
+    below = node.input
+    for column in keys:
+        below = _carried(below, column)
+    early = replace(parts.partial, input=below, keys=keys)
+    later = (replace(s, estimate=node.estimate, reason=node.reason) for s in parts.merge)
+    return Steps(early, tuple(later))
+
+
+def _deciding(name: Column, node: HashAggregate, joins: list[HashJoin]) -> HashJoin | None:
+    """Return the join whose build side has `name`, strings without numbers, if its row decides all keys but is none of them."""
+    join = next((j for j in joins if name in build_side(j).columns), None)
+    if join is None or not has_no_numbers(build_side(join), name):
+        return None
+    apart = tells_apart(node.keys, join)
+    return join if decides(join, joins, node.keys) and not apart else None
+
+
+def _carried(node: Physical, column: Column) -> Physical:
+    """Return a chain that passes a column on from where it has it."""
+    if column in node.columns:
+        return node
+    node = node.with_children(
+        [_carried(c, column) if _has(c, column) else c for c in node.children]
+    )
+    match node:
+        case ComputeColumns(items=items):
+            return replace(node, items=(*items, (column, ColumnRef(column))))
+        case FilterRows() | HashJoin() | NestedLoopJoin():
+            if node.keep is not None:
+                return replace(node, keep=(*node.keep, column))
+    return node
+
+
+def _has(node: Physical, column: Column) -> bool:
+    """Whether a column is there, passed on or not; what a semi join looks up is not."""
+    if column in node.columns:
+        return True
+    seen = (
+        node.children[:1]
+        if isinstance(node, HashJoin | NestedLoopJoin) and node.kind.is_membership
+        else node.children
+    )
+    return any(_has(child, column) for child in seen)

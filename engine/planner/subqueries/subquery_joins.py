@@ -1,0 +1,305 @@
+"""Subquery expressions become joins below the node that reads them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ...errors import Span
+from ...plan.expr import (
+    FALSE,
+    TRUE,
+    AggregateCall,
+    Call,
+    Case,
+    Column,
+    ColumnRef,
+    Exists,
+    Expr,
+    Literal,
+    Quantified,
+    ScalarSubquery,
+    Subquery,
+    conjunction,
+    conjuncts,
+    new_column,
+)
+from ...plan.join_kinds import JoinKind
+from ...plan.logical import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Join,
+    Limit,
+    Logical,
+    Project,
+    Sort,
+    Values,
+    free_columns,
+)
+from ...plan.node import transform_up
+from ...plan.types import BIGINT, BOOLEAN, Kind
+from ..plan_properties import at_most_one_row, exactly_one_row, unique_keys
+from ..rewrite import has_subquery, narrow, pass_on
+from .flatten import flatten, marked, not_false
+from .unnest import Outer, materialized, with_defaults
+
+NEGATED = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
+UNORDERED = (Kind.BOOLEAN, Kind.INTERVAL, Kind.NULL)  # types without MIN and MAX
+
+Take = Callable[[Logical], Logical]
+
+
+@dataclass
+class Attachment:
+    """Joins subqueries to `plan` one after the other; `take` gives the plan of a subquery without subqueries of its own."""
+
+    plan: Logical
+    take: Take
+    _answers: dict[Expr, Expr] = field(default_factory=dict)
+
+    def without_subqueries(self, expr: Expr) -> Expr:
+        """Return `expr` reading the columns of the joins instead; equal subqueries are joined once."""
+        return transform_up(expr, self._answer)
+
+    def _answer(self, expr: Expr) -> Expr | None:
+        if not isinstance(expr, Subquery):
+            return None
+        if expr not in self._answers:
+            match expr:
+                case ScalarSubquery():
+                    self._answers[expr] = self._scalar(self.take(expr.plan), expr.span)
+                case Exists():
+                    self._answers[expr] = self._exists(self.take(expr.plan))
+                case Quantified():
+                    self._answers[expr] = self._quantified(expr)
+        return self._answers[expr]
+
+    def _scalar(self, plan: Logical, span: Span | None) -> Expr:
+        match plan:
+            case Project(input=Values(made=(), rows=((),)), items=((_, expr),)):
+                return expr  # (SELECT e) without a FROM
+        column = plan.columns[0]
+        kind: JoinKind = JoinKind.LEFT if at_most_one_row(plan) else JoinKind.SINGLE
+        if exactly_one_row(plan):
+            kind = JoinKind.INNER
+        self.plan = unnested(Join(self.plan, plan, kind, span=span))
+        return ColumnRef(column)
+
+    def _exists(self, plan: Logical) -> Expr:
+        found = existence(plan)
+        if isinstance(found, Literal):
+            return found
+        mark = new_column("exists", BOOLEAN)
+        self.plan = join(self.plan, found, JoinKind.MARK, mark=mark)
+        return ColumnRef(mark)
+
+    def _quantified(self, expr: Quantified) -> Expr:
+        expr, negated = as_any(expr)
+        plan = self.take(expr.plan)
+        answer = self._any(expr, plan)
+        return Call("not", (answer,), BOOLEAN, expr.span) if negated else answer
+
+    def _any(self, expr: Quantified, plan: Logical) -> Expr:
+        """Return the three-valued value of operands <op> ANY (plan)."""
+        if exactly_one_row(plan) and len(expr.operands) == 1:
+            return Call(
+                expr.op, (expr.operands[0], self._scalar(plan, expr.span)), BOOLEAN, expr.span
+            )
+        if is_by_extremes(expr):
+            return self._by_extremes(expr.op, expr.operands[0], plan)
+        mark = new_column("any", BOOLEAN)
+        test = comparison(expr, plan)
+        if expr.op == "eq" and len(expr.operands) == 1 and not _reads(plan, self.plan):
+            self.plan = Join(self.plan, plan, JoinKind.MARK, test, null_aware=True, mark=mark)
+        else:
+            self.plan = _unnested_marks(marked(self.plan, plan, [], test, mark))
+        return ColumnRef(mark)
+
+    def _by_extremes(self, op: str, operand: Expr, plan: Logical) -> Expr:
+        """X < ANY (plan) is x < max(plan) where that is TRUE; FALSE or NULL follow from the counts."""
+        value = ColumnRef(plan.columns[0])
+        functions = {
+            "lt": ("max",),
+            "le": ("max",),
+            "gt": ("min",),
+            "ge": ("min",),
+            "ne": ("min", "max"),
+        }
+        extremes = [
+            (new_column(f, value.type), AggregateCall(f, (value,), value.type))
+            for f in functions[op]
+        ]
+        rows, values = new_column("rows", BIGINT), new_column("values", BIGINT)
+        calls = (
+            *extremes,
+            (rows, AggregateCall("count_star", (), BIGINT)),
+            (values, AggregateCall("count", (value,), BIGINT)),
+        )
+        self.plan = join(self.plan, Aggregate(plan, (), calls), JoinKind.INNER)
+        tests = [Call(op, (operand, ColumnRef(c)), BOOLEAN) for c, _ in extremes]
+        is_true = tests[0] if len(tests) == 1 else Call("or", tuple(tests), BOOLEAN)
+        none = Call("eq", (ColumnRef(rows), Literal(0, BIGINT)), BOOLEAN)
+        known = Call("is_not_null", (operand,), BOOLEAN)
+        no_nulls = Call("eq", (ColumnRef(rows), ColumnRef(values)), BOOLEAN)
+        is_false = Call("or", (none, Call("and", (known, no_nulls), BOOLEAN)), BOOLEAN)
+        return Case((is_true, is_false), (TRUE, FALSE), Literal(None, BOOLEAN), BOOLEAN)
+
+
+def filter_by(plan: Logical, predicate: Expr, take: Take) -> Logical:
+    """Return Filter(predicate, plan) without subqueries; a subquery that is a whole condition becomes a semi or anti join."""
+    columns = plan.columns
+    parts = list(conjuncts(predicate))
+    plain = [p for p in parts if not has_subquery(p)]
+    current = Filter(plan, conjunction(plain)) if plain else plan
+    for part in parts:
+        if not has_subquery(part):
+            continue
+        joined = _semi_or_anti(current, part, take)
+        if joined is None:
+            attachment = Attachment(current, take)
+            condition = attachment.without_subqueries(part)
+            joined = Filter(attachment.plan, condition)
+        current = joined
+    return narrow(current, columns)
+
+
+def _semi_or_anti(plan: Logical, part: Expr, take: Take) -> Logical | None:
+    """Return the join that a condition is by itself, or None."""
+    negated = False
+    while isinstance(part, Call) and part.function == "not":
+        part, negated = part.args[0], not negated
+    kind: JoinKind = JoinKind.ANTI if negated else JoinKind.SEMI
+    match part:
+        case Exists():
+            found = existence(take(part.plan))
+            if isinstance(found, Literal):
+                keeps = (found.value is True) != negated
+                return plan if keeps else Filter(plan, FALSE)
+            return join(plan, found, kind)
+        case Quantified():
+            expr, turned = as_any(part)
+            kind = JoinKind.ANTI if negated != turned else JoinKind.SEMI
+            return _by_comparison(plan, expr, kind, take)
+    return None
+
+
+def _by_comparison(plan: Logical, expr: Quantified, kind: JoinKind, take: Take) -> Logical | None:
+    if is_by_extremes(expr) or exactly_one_row(expr.plan):
+        return None
+    attachment = Attachment(plan, take)
+    operands = tuple(attachment.without_subqueries(e) for e in expr.operands)
+    expr = dataclasses.replace(expr, operands=operands)
+    right = take(expr.plan)
+    test = comparison(expr, right)
+    if kind is JoinKind.SEMI:
+        joined = join(attachment.plan, right, JoinKind.SEMI, test)
+    elif expr.op == "eq" and len(operands) == 1 and not _reads(right, attachment.plan):
+        joined = Join(attachment.plan, right, JoinKind.ANTI, test, null_aware=True)
+    else:
+        joined = join(attachment.plan, right, JoinKind.ANTI, not_false(test))
+    return joined
+
+
+def is_by_extremes(expr: Quantified) -> bool:
+    return (
+        expr.op != "eq" and len(expr.operands) == 1 and expr.operands[0].type.kind not in UNORDERED
+    )
+
+
+def as_any(expr: Quantified) -> tuple[Quantified, bool]:
+    """X <op> ALL (q) is not (x <negated op> ANY (q)), in three-valued logic too."""
+    if expr.quantifier == "any":
+        return expr, False
+    return dataclasses.replace(expr, op=NEGATED[expr.op], quantifier="any"), True
+
+
+def comparison(expr: Quantified, plan: Logical) -> Call:
+    """Return the comparison of the operands with one row of the subquery; rows are equal when all their values are."""
+    pairs = zip(expr.operands, plan.columns, strict=True)
+    tests = tuple(Call(expr.op, (a, ColumnRef(c)), BOOLEAN, expr.span) for a, c in pairs)
+    if len(tests) == 1:
+        return tests[0]
+    return Call("and" if expr.op == "eq" else "or", tests, BOOLEAN)
+
+
+def existence(plan: Logical) -> Logical | Literal:
+    """Return what is left to ask of a plan when only the presence of a row counts."""
+    while True:
+        match plan:
+            case _ if exactly_one_row(plan):
+                return TRUE
+            case Limit(count=0):
+                return FALSE
+            case Project() | Sort() | Distinct() | Limit(offset=0):
+                plan = plan.children[0]
+            case Aggregate(input=x, grouping_sets=sets):
+                if sets is not None and () in sets:
+                    return TRUE
+                plan = x
+            case _:
+                return plan
+
+
+def _reads(right: Logical, left: Logical) -> bool:
+    return not free_columns(right).isdisjoint(left.columns)
+
+
+def _unnested_marks(plan: Logical) -> Logical:
+    """Unnest the two mark joins of `marked`."""
+    second = plan.children[0]
+    assert isinstance(second, Join)
+    first = second.left
+    assert isinstance(first, Join)
+    inner = unnested(first)
+    return plan.with_children([unnested(dataclasses.replace(second, left=inner))])
+
+
+def join(
+    left: Logical,
+    right: Logical,
+    kind: JoinKind,
+    condition: Expr | None = None,
+    mark: Column | None = None,
+) -> Logical:
+    return unnested(Join(left, right, kind, condition, mark=mark))
+
+
+def unnested(node: Join) -> Logical:
+    """Return a join whose right side may read the left one as joins of independent sides."""
+    outer = Outer(node.left, frozenset(free_columns(node.right)) & frozenset(node.left.columns))
+    if not outer.columns:
+        return node
+    inlined = _inlined(node)
+    if inlined is not None:
+        return inlined
+    parts = list(conjuncts(node.condition))
+    bound = flatten(node.right, outer)
+    keeps_default = not (parts or bound.pending or node.kind.is_membership)
+    if bound.default is not None and keeps_default:
+        belongs = [bound.belongs(c, ColumnRef(c)) for c in bound.where]
+        default = {c: bound.default[c] for c in node.right.columns}
+        return with_defaults(node.left, bound.plan, conjunction(belongs), default)
+    bound = materialized(bound, outer)
+    parts += [bound.belongs(c, ColumnRef(c)) for c in bound.where]
+    parts += bound.pending
+    kind = node.kind
+    own = set(bound.where.values())
+    if kind is JoinKind.SINGLE and any(key <= own for key in unique_keys(bound.plan)):
+        kind = JoinKind.LEFT
+    condition = conjunction(parts) if parts else None
+    joined = dataclasses.replace(node, right=bound.plan, kind=kind, condition=condition)
+    return narrow(joined, node.columns)
+
+
+def _inlined(node: Join) -> Logical | None:
+    """Join(L, Project(e, one row)) -> Project(L, e): a lateral SELECT without a FROM."""
+    match node:
+        case Join(
+            kind=JoinKind.INNER | JoinKind.LEFT | JoinKind.SINGLE,
+            condition=None,
+            right=Project(input=Values(made=(), rows=((),)), items=items),
+        ):
+            return Project(node.left, (*pass_on(node.left.columns), *items))
+    return None
