@@ -6,8 +6,9 @@ Nothing here knows SQL types; `table` maps those to libcudf's.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 import pylibcudf as plc
 
@@ -16,6 +17,9 @@ INT32 = plc.DataType(plc.TypeId.INT32)
 INT64 = plc.DataType(plc.TypeId.INT64)
 FLOAT64 = plc.DataType(plc.TypeId.FLOAT64)
 HUGE = plc.DataType(plc.TypeId.DECIMAL128, 0)  # a 128-bit integer
+KEPT_BYTES = 1 << 14  # of a constant that stays on the device for later queries
+
+T = TypeVar("T")
 
 _BITS_OF = {
     plc.TypeId.FLOAT32: plc.TypeId.INT32,
@@ -76,6 +80,11 @@ def cast(column: plc.Column, data_type: plc.DataType) -> plc.Column:
     return plc.unary.cast(column, data_type)
 
 
+def kept(make: functools._lru_cache_wrapper[T], size: int) -> Callable[..., T]:
+    """Return a function that keeps what it makes on the device for later queries, without keeping it where it is large."""
+    return make if size <= KEPT_BYTES else make.__wrapped__
+
+
 @functools.lru_cache(maxsize=4096)
 def _scalar(value: Any, text: str, type_id: Any, scale: int) -> plc.Scalar:
     data_type = plc.DataType(type_id, scale)
@@ -101,7 +110,8 @@ def scalar(value: Any, data_type: plc.DataType) -> plc.Scalar:
     microseconds.
     """
     # 0.0 and -0.0 are equal and so share a slot of the cache unless their text is part of the key.
-    return _scalar(value, repr(value), data_type.id(), data_type.scale())
+    text = repr(value)
+    return kept(_scalar, len(text))(value, text, data_type.id(), data_type.scale())
 
 
 def constant(value: Any, data_type: plc.DataType, size: int) -> plc.Column:

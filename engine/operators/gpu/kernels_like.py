@@ -20,7 +20,7 @@ from ...codegen.handwritten.like import Shape
 from ...codegen.targets.kernel_files import KernelFile, kernel_file, warn_without
 from ...errors import Interrupted
 from ...plan.patterns import Literals
-from .columns import BOOL
+from .columns import BOOL, kept
 from .device import kernel_files
 from .launch import architecture, default_stream, grid_of
 
@@ -77,7 +77,7 @@ def _launch(
     data, mask = column.data(), column.null_mask()
     address = 0 if data is None else int(data.ptr)
     first = column.offset() + offsets.offset()
-    pattern = _uploaded(parts)
+    pattern = kept(_uploaded, parts.size)(parts)
     arguments = [
         address - address % VECTOR,
         address - address % VECTOR,

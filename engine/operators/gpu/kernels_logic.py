@@ -15,6 +15,7 @@ from .columns import (
     as_key,
     constant,
     is_float,
+    kept,
     negate,
     select,
     true_mask,
@@ -178,7 +179,8 @@ def in_list(expr: InList, scope: Scope, column: plc.Column) -> plc.Column:
 
 
 def _among(column: plc.Column, values: list[Constant]) -> plc.Column:
-    found = plc.search.contains(_haystack(tuple(values)), as_key(column))
+    size = sum(len(v.value) if isinstance(v.value, str) else 8 for v in values)
+    found = plc.search.contains(kept(_haystack, size)(tuple(values)), as_key(column))
     if not column.null_count():
         return found
     return where_true(true_mask(found), plc.unary.is_valid(column))
