@@ -64,9 +64,14 @@ class TooLarge(Exception):
 
 def check_room(body: p.Physical, context: Context) -> None:
     """Raise `TooLarge` when a chain without a kernel should rather run in chunks."""
-    chunks = chunks_of(body, dataclasses.replace(context, fuse="never"))
+    chunks = unfused_chunks(body, context)
     if chunks is not None:
         raise TooLarge(chunks)
+
+
+def unfused_chunks(body: p.Physical, context: Context) -> Chunks | None:
+    """Return the chunks in which a body runs without a kernel, None where its columns fit as operators read them."""
+    return chunks_of(body, dataclasses.replace(context, fuse="never"))
 
 
 def run_pipeline(

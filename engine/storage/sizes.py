@@ -39,11 +39,12 @@ class ColumnSizes:
         """Some row groups of some columns, as scans read them."""
         return sum(self._groups(s)[part.file][g] for s in sources for g in part.groups)
 
-    def reading(self, sources: Sequence[str], part: RowGroups) -> int:
-        """What some row groups of some columns take while they are read: as in the file, unpacked, and as scans read them."""
-        return sum(
-            round(self.plain([s], part) * (1 + 2 * self._stored(s) / max(1, self._all_rows(s))))
-            for s in sources
+    def stored(self, sources: Sequence[str], part: RowGroups) -> int:
+        """Some row groups of some columns in the files, before compression."""
+        return round(
+            sum(
+                self.plain([s], part) * self._stored(s) / max(1, self._all_rows(s)) for s in sources
+            )
         )
 
     def narrow(self, sources: Sequence[str], rows: int) -> int:
@@ -51,7 +52,7 @@ class ColumnSizes:
         return round(sum(self._encoded(source) for source in sources) * rows)
 
     def _stored(self, source: str) -> int:
-        """All rows of a column in the files, before compression."""
+        """All rows of a column in the files, before compression; a value that holds for a file is not in it."""
         return 0 if source in self._table.constants else sum(self._table.chunks(source).bytes)
 
     def _all_rows(self, source: str) -> int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import weakref
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -177,3 +179,38 @@ def test_without_any_way_left_the_error_says_what_to_do(
         with pytest.raises(fuseline.errors.MemoryLimitError, match=r"GPU memory.*column_cache"):
             connection.sql(QUERY).to_arrow()
     assert not any(REASON in note for note in notes(connection, QUERY))
+
+
+def test_compiling_is_waited_for_where_operators_would_run_in_chunks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = import_module("fuseline.operators.gpu.pipeline")
+    for chunks, fused in ((None, False), ([()], True)):
+        monkeypatch.setattr(module, "unfused_chunks", lambda *_, chunks=chunks: chunks)
+        folder = tmp_path / str(fused)
+        with fuseline.connect("gpu", fuse="auto", cache_dir=folder) as connection:
+            connection.register("t", T)
+            frame = connection.sql("select g, sum(v) from t where v > 0 group by g")
+            frame.to_arrow()
+            assert [node.receipt.fused for node in frame.profile.pipelines] == [fused]
+
+
+def test_long_lists_do_not_stay_on_the_device() -> None:
+    import rmm
+
+    with fuseline.connect("gpu", fuse="never", memory_limit="8GB") as connection:
+        connection.register("t", T)
+        before = rmm.mr.get_current_device_resource().get_allocated_bytes()
+        for first in (0, 1):
+            values = ", ".join(str(first + 3 * i) for i in range(20_000))
+            assert_same_as_duckdb(
+                f"select count(*), sum(v) from t where k in ({values})",
+                TABLES,
+                connection=connection,
+            )
+            pattern = "%".join(f"a{i}" for i in range(10_000))
+            connection.sql(f"select count(*) from t where v::text like '{pattern}'").to_arrow()
+        connection.cache.clear()
+        gc.collect()
+        after = rmm.mr.get_current_device_resource().get_allocated_bytes()
+    assert after - before < 100_000

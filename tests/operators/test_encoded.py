@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import fuseline
-from fuseline.storage.sizes import ColumnSizes
 
 ROWS, GROUP_ROWS = 40_000, 1_000
 LONG = "many"  # too many different strings to be encoded
@@ -174,7 +173,7 @@ def test_turns_are_read_one_after_the_other_where_memory_is_short(tmp_path, monk
     events, read, encode = [], turns.read_columns, turns.encode_each
     monkeypatch.setattr(turns, "BYTES_A_TURN", 1)
     monkeypatch.setattr(
-        ColumnSizes, "reading", lambda self, sources, part: sum(sizes[s] for s in sources) << 20
+        turns, "_while_read", lambda scan, columns, _: sum(sizes[s] for _, s in columns) << 20
     )
 
     def reading(scan, *rest):
