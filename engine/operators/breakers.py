@@ -14,6 +14,7 @@ from ..plan import partial
 from ..plan import physical as p
 from .bodies import probed
 from .one_group import one_group
+from .sorted_ranges import SHARE_OF_SORT, size_of_sort, sorted_pieces
 from .spilling import read_of, witness
 from .spools import SHARE_IN_MEMORY, Spool, in_parts
 
@@ -25,7 +26,7 @@ REDUCES = 2  # rows for each group, from which it is worth it
 MERGED_ROWS = 1 << 20  # of parts, before they are merged
 MERGED_PARTS = 64
 BUILD_ROWS = 1 << 20  # of a build side that is hashed anew for each piece of the probe side
-TOP_ROWS = 1 << 20  # that are sorted again with each piece
+TOP_ROWS = 1 << 20  # that are sorted again with as many others
 
 
 def _once(pull: Pull, node: p.Physical) -> Callable[[Sequence[Any]], Iterator[Any]]:
@@ -207,15 +208,35 @@ def set_operation(pull: Pull, node: p.HashSetOperation) -> Iterator[Any]:
 
 
 def top(pull: Pull, node: p.TopK) -> Iterator[Any]:
-    """Keep the first rows of those seen so far."""
+    """Keep the first rows of those seen so far; sort in ranges where they are too many to be kept."""
     end = node.offset + node.count
+    pieces = pull.pieces(node.input)
     if end > TOP_ROWS:
-        ordered = p.SortRows(node.input, node.keys, device=node.device)
-        yield from pull.pieces(p.LimitRows(ordered, node.count, node.offset, device=node.device))
+        yield from _first_of_sorted(pull, node, pieces)
         return
     first = replace(node, count=end, offset=0)
     best: list[Any] = []
-    for piece in pull.pieces(node.input):
-        rows = pull.together(node.input, [*best, piece], node.columns)
-        best = [pull.run(first, (rows,))]
-    yield pull.run(node, (best[0],))
+    count = size = 0
+    for piece in pieces:
+        best.append(piece)
+        count, size = count + piece.num_rows, size + size_of_sort(pull, node, piece)
+        share = pull.room(node.device) // SHARE_OF_SORT
+        if count < 2 * end and size <= share:
+            continue
+        best = [pull.run(first, (pull.together(node.input, best, node.columns),))]
+        count, size = best[0].num_rows, size_of_sort(pull, node, best[0])
+        if size > share // 2:
+            yield from _first_of_sorted(pull, node, chain(best, pieces))
+            return
+    yield pull.run(node, (pull.together(node.input, best, node.columns),))
+
+
+def _first_of_sorted(pull: Pull, node: p.TopK, pieces: Iterable[Any]) -> Iterator[Any]:
+    ordered = p.SortRows(node.input, node.keys, device=node.device)
+    rows = p.LimitRows(ordered, node.count, node.offset, device=node.device)
+    remarks = pull.context.remarks
+    try:
+        yield from pull.limited(rows, sorted_pieces(pull, ordered, pieces))
+    finally:
+        if (text := remarks.pop(id(ordered), None)) is not None:
+            remarks[id(node)] = text

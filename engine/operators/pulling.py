@@ -205,9 +205,13 @@ class Pull:
     def _limited(self, node: p.LimitRows) -> Iterator[Any]:
         if node.keys:
             yield from breakers.first_rows(self, node)
-            return
+        else:
+            yield from self.limited(node, self.pieces(node.input))
+
+    def limited(self, node: p.LimitRows, pieces: Iterator[Any]) -> Iterator[Any]:
+        """Yield pieces up to a limit."""
         offset, left = node.offset, node.count
-        for part in self.pieces(node.input):
+        for part in pieces:
             found = self.run(replace(node, offset=offset, count=left), (part,), node)
             offset = max(0, offset - part.num_rows)
             yield found

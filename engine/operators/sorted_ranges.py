@@ -16,42 +16,58 @@ import numpy as np
 from ..plan import physical as p
 from ..plan.expr import FALSE, TRUE, Call, ColumnRef, new_column
 from ..plan.types import BOOLEAN
+from .room import give_back
 from .spilling import PARTS
 from .spools import Spool, in_parts
 
 if TYPE_CHECKING:
     from .pulling import Pull
 
-# Of the room, what sorting rows may take: these, their keys, and the rows in order
+# Of the room, what sorting rows may take: these, copies that keys are made of, and the rows in order
 SHARE_OF_SORT = 3
+COPIES = 3
 BYTES_A_KEY = 40
 MARKS = PARTS // 2 - 1  # values, before and behind each of which rows are cut
 
 
 def sort(pull: Pull, node: p.SortRows) -> Iterator[Any]:
     """Sort at once, or in ranges."""
-    yield from _sorted(pull, node, pull.pieces(node.input), None)
+    yield from sorted_pieces(pull, node, pull.pieces(node.input))
+
+
+def sorted_pieces(pull: Pull, node: p.SortRows, pieces: Iterable[Any]) -> Iterator[Any]:
+    """Sort rows that come in pieces."""
+    yield from _sorted(pull, node, pieces, None)
+
+
+def size_of_sort(pull: Pull, node: p.SortRows | p.TopK, table: Any) -> int:
+    """Return how many bytes sorting a table's rows takes, about."""
+    size: int = pull.backends[node.device].num_bytes(table)
+    return COPIES * size + BYTES_A_KEY * table.num_rows
 
 
 def _sorted(pull: Pull, node: p.SortRows, pieces: Iterable[Any], marks: Any) -> Iterator[Any]:
     """Sort rows; `marks` are those at which they are cut, None for some of the first rows."""
     spool = Spool(pull, node.input, [order.column for order in node.keys], node.columns)
     samples: list[Any] = []
-    for rows, last in _chunks(pull, node, pieces):
+    for chunk, last in _chunks(pull, node, pieces):
         if last and not samples:
-            yield pull.run(node, (rows,))
+            yield pull.run(node, (_taken(pull, node, chunk),))
             return
         if marks is None:
-            marks = _some(pull, node, pull.run(node, (rows,)))
-        ordered, bounds = _cut(pull, node, rows, marks)
+            chunk[:] = [_taken(pull, node, chunk)]
+            marks = _some(pull, node, pull.run(node, tuple(chunk)))
+        ordered, bounds = _cut(pull, node, chunk, marks)
         samples.append(_some(pull, node, ordered))
         spool.add_parted(ordered, bounds)
+        del ordered
+        give_back()
 
     def anew(part: int) -> Iterator[Any]:
         if part % 2:  # all of them equal a mark
             yield from spool.pieces(part)
             return
-        ordered, bounds = _cut(pull, node, pull.together(node, samples, node.columns), marks)
+        ordered, bounds = _cut(pull, node, list(samples), marks)
         start, count = bounds[part], bounds[part + 1] - bounds[part]
         inner = _some(pull, node, pull.cut(node, ordered, start, count)) if count else None
         yield from _sorted(pull, node, spool.pieces(part), inner)
@@ -62,17 +78,30 @@ def _sorted(pull: Pull, node: p.SortRows, pieces: Iterable[Any], marks: Any) -> 
     yield from in_parts(pull, node, [spool], work, anew=anew)
 
 
-def _chunks(pull: Pull, node: p.SortRows, pieces: Iterable[Any]) -> Iterator[tuple[Any, bool]]:
-    """Yield rows, as many at a time as can be sorted, and whether they are the last."""
+def _chunks(
+    pull: Pull, node: p.SortRows, pieces: Iterable[Any]
+) -> Iterator[tuple[list[Any], bool]]:
+    """Yield pieces, as many at a time as can be sorted together, and whether they are the last.
+
+    Whoever takes them out of the list frees them.
+    """
     pending: list[Any] = []
     size = 0
     for piece in pieces:
         if size > pull.room(node.device) // SHARE_OF_SORT:
-            yield pull.together(node.input, pending, node.columns), False
+            yield pending, False
             pending, size = [], 0
         pending.append(piece)
-        size += 2 * pull.backends[node.device].num_bytes(piece) + BYTES_A_KEY * piece.num_rows
-    yield pull.together(node.input, pending, node.columns), True
+        size += size_of_sort(pull, node, piece)
+        del piece
+    yield pending, True
+
+
+def _taken(pull: Pull, node: p.SortRows, chunk: list[Any]) -> Any:
+    """Return the rows of pieces, which are let go of."""
+    rows = pull.together(node.input, chunk, node.columns)
+    chunk.clear()
+    return rows
 
 
 def _some(pull: Pull, node: p.SortRows, ordered: Any) -> Any:
@@ -83,24 +112,30 @@ def _some(pull: Pull, node: p.SortRows, ordered: Any) -> Any:
     return pull.run(one, (pull.together(node, rows, node.columns),))
 
 
-def _cut(pull: Pull, node: p.SortRows, table: Any, marks: Any) -> tuple[Any, list[int]]:
-    """Return rows sorted, and where they pass each of the marks: before and behind all rows that are equal to it."""
+def _cut(pull: Pull, node: p.SortRows, chunk: list[Any], marks: Any) -> tuple[Any, list[int]]:
+    """Return rows sorted, and where they pass each of the marks: before and behind all rows that are equal to it.
+
+    The pieces of the chunk are let go of as soon as they are copied: of rows that are sorted there are never more than two copies.
+    """
     flag = new_column("mark", BOOLEAN)
     passed = tuple((c, ColumnRef(c)) for c in node.columns)
-    tagged = [
+    mark, other = (
         p.ComputeColumns(node.input, (*passed, (flag, value)), device=node.device)
         for value in (TRUE, FALSE)
-    ]
-    tables = [pull.run(tagged[0], (marks,)), pull.run(tagged[1], (table,))]
-    both = pull.together(tagged[0], [*tables, tables[0]], tagged[0].columns)
-    ordered = pull.run(replace(node, input=tagged[0]), (both,))
+    )
+    tagged = [pull.run(mark, (marks,)), *(pull.run(other, (piece,)) for piece in chunk)]
+    chunk.clear()
+    both = [pull.together(mark, [*tagged, tagged[0]], mark.columns)]
+    count = both[0].num_rows - 2 * marks.num_rows
+    tagged.clear()
+    ordered = pull.run(replace(node, input=mark), (both.pop(),))
     backend = pull.backends[node.device]
     flags = backend.to_arrow(ordered, (flag,)).column(0).combine_chunks()
     places = np.flatnonzero(flags.to_numpy(zero_copy_only=False))
     # Each mark that stands before a row moves it one further back
     bounds = [0, *(places - np.arange(len(places))).tolist()]
-    bounds += [table.num_rows] * (PARTS + 1 - len(bounds))
+    bounds += [count] * (PARTS + 1 - len(bounds))
     rest = p.FilterRows(
-        tagged[0], Call("not", (ColumnRef(flag),), BOOLEAN), node.columns, device=node.device
+        mark, Call("not", (ColumnRef(flag),), BOOLEAN), node.columns, device=node.device
     )
     return pull.run(rest, (ordered,)), bounds

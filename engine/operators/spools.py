@@ -11,6 +11,7 @@ import pyarrow as pa
 from ..errors import MemoryLimitError
 from ..plan import physical as p
 from ..plan.expr import Column
+from .room import give_back
 from .spilling import PARTS, SpilledRows, end_of, spilled_text
 
 if TYPE_CHECKING:
@@ -74,8 +75,11 @@ class Spool:
             for piece in self._backend.parted(table, self.keys, self.columns):
                 self._pull.context.check()
                 self._spilled.add(piece)
+                del piece
+            del table
             self._pull.hold(self.node, -self.bytes)
             self.bytes = 0
+            give_back()
 
     def add_parted(self, table: Any, bounds: Sequence[int]) -> None:
         """Spill rows that lie in the order of their parts."""
@@ -135,6 +139,7 @@ def in_parts(
 
     `more` are rows that each part of a spool gets.  `anew` yields the same of a part that is too large.  Raises `MemoryError` when there is no room for a single part.
     """
+    groups = 0
     try:
         if not any(spool.spilled for spool in spools):
             yield from work([spool.whole() for spool in spools])
@@ -142,7 +147,7 @@ def in_parts(
         for spool in spools:
             spool.spill()
         sizes = list(map(sum, zip(*(spool.sizes for spool in spools), strict=True)))
-        groups, first, most = 0, 0, sum(sizes)
+        first, most = 0, sum(sizes)
         while first < PARTS:
             pull.context.check()
             room = pull.room(node.device)
@@ -163,8 +168,9 @@ def in_parts(
             yield made
             del made
             yield from results
-        _remark(pull, node, spools, groups)
-    finally:
+    finally:  # a limit above may have enough
+        if groups:
+            _remark(pull, node, spools, groups)
         for spool in spools:
             spool.drop()
 

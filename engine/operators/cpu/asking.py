@@ -118,9 +118,16 @@ def _is_together(call: AggregateCall) -> bool:
     return call.distinct or bool(call.order) or call.function in TOGETHER
 
 
-def ask_order(node: p.Physical, table: Table, columns: Sequence[Column], context: Context) -> None:
-    """Ask for the keys of a sort, the order and the rows in it."""
-    size = BYTES_A_CODE * CODES_A_ROW + row_bytes(table, columns)
+def ask_order(
+    node: p.SortRows | p.HashSetOperation,
+    table: Table,
+    keys: Iterable[Column],
+    columns: Sequence[Column],
+    context: Context,
+) -> None:
+    """Ask for the keys of a sort, for which text is copied once, the order and the rows in it."""
+    texts = [key for key in keys if key.type.kind is Kind.VARCHAR]
+    size = BYTES_A_CODE * CODES_A_ROW + row_bytes(table, columns) + row_bytes(table, texts)
     context.ask(node, int(table.num_rows * size))
 
 

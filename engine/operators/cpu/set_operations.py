@@ -18,7 +18,7 @@ def hash_set_operation(
 ) -> Table:
     left, right = inputs
     for side, child in ((left, node.left), (right, node.right)):
-        ask_order(node, side, child.columns, context)
+        ask_order(node, side, (), child.columns, context)
     arrays = [
         concat_arrays([left[a], right[b]])
         for a, b in zip(node.left.columns, node.right.columns, strict=True)

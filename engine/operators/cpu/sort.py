@@ -28,7 +28,7 @@ class SortColumn:
 
 def sort_rows(node: p.SortRows, inputs: tuple[Table, ...], context: Context) -> Table:
     (table,) = inputs
-    ask_order(node, table, node.columns, context)
+    ask_order(node, table, [o.column for o in node.keys], node.columns, context)
     return tables.take(table, sorted_order(_keys(node.keys, table)), node.columns)
 
 

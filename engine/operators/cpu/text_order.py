@@ -21,9 +21,21 @@ Ints = npt.NDArray[np.int64]
 
 TEXTS_AT_ONCE = 1 << 18  # of which a call takes up to 0.2 s
 FEW_DISTINCT = 4  # rows a value in the first piece, from which pieces are numbered as they lie
+SAMPLED = 1 << 12  # strings that say whether most are distinct
 WORD_BYTES = 8
 BITS, HALF, ONES = np.uint64(8), np.uint64(32), np.uint64((1 << 64) - 1)
 STEP = np.uint64(0x9E3779B97F4A7C15)  # odd, so that multiplying by it loses no bit
+
+
+def mostly_distinct(strings: pa.Array) -> bool:
+    """Whether a value has fewer than two of the strings, so that numbering them first would not pay; estimated from some.
+
+    With d rows a value, m of n rows have m * m * (d - 1) / 2n that equal one before.
+    """
+    step = max(1, len(strings) // SAMPLED)
+    some = strings.take(pa.array(np.arange(0, len(strings), step)))
+    repeated = len(some) - len(some.unique())
+    return 2 * repeated * len(strings) < len(some) ** 2
 
 
 def numbered(strings: pa.Array) -> tuple[Ints, pa.Array]:
@@ -77,7 +89,7 @@ def places(strings: pa.Array, values: pa.Array) -> Ints:
 
 
 def sorted_rows(strings: pa.Array) -> Indices:
-    """Return the row numbers of distinct strings without NULLs in the order of their UTF-8 bytes."""
+    """Return the row numbers of strings without NULLs in the order of their UTF-8 bytes."""
     count = len(strings)
     if count <= TEXTS_AT_ONCE:
         return _sorted(strings)
