@@ -19,6 +19,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -264,7 +265,10 @@ def main(arguments: list[str] | None = None) -> list[Delays]:
     together = [delay for delays in found for delay in delays.stopped]
     if len(together) > 1:
         print(f"all: p95 {statistics.quantiles(together, n=20)[-1]:.1f} ms of {len(together)}")
+    gc.collect()
     print(f"after the first kind {before}, at the end {left()}")
+    names = Counter(thread.name.rstrip("0123456789_-") for thread in threading.enumerate())
+    print(f"threads: {dict(names)}")
     if given.json:
         given.json.write_text(json.dumps([asdict(delays) for delays in found]))
     return found

@@ -37,6 +37,9 @@ MOST_TURNS = 4
 BYTES_A_TURN = 1 << 30  # at least
 MOST_BYTES_A_TURN = 6 << 30
 READERS = 2
+SHARE_OF_LIMIT = (
+    0.75  # that columns may take while they are read; indexes of build sides may be there
+)
 ENCODING = READERS  # the number of the stream that columns are encoded on
 
 # Columns of a scan by their sources: what was encoded, and the names of those that have no encoding
@@ -161,10 +164,10 @@ def _schedule(
         return turns, READERS
     most = [(_while_read(scan, turn, context), turn) for turn in turns]
     most.sort(key=lambda pair: pair[0], reverse=True)
-    held = context.cache.used(DEVICE)
-    if held + sum(size for size, _ in most[: READERS + 1]) <= context.memory_limit:
+    held, room = context.cache.used(DEVICE), round(SHARE_OF_LIMIT * context.memory_limit)
+    if held + sum(size for size, _ in most[: READERS + 1]) <= room:
         return turns, READERS
-    context.cache.release(DEVICE, max(0, held + most[0][0] - context.memory_limit))
+    context.cache.release(DEVICE, max(0, held + most[0][0] - room))
     return [turn for _, turn in most], 0
 
 
