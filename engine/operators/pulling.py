@@ -27,6 +27,7 @@ from .context import Context
 from .room import available_memory
 from .spill_area import SpillArea
 from .spilling import Parting
+from .transfer import moved
 
 FIRST_ROWS = 1 << 14  # of a source's first piece; each has twice the rows of the one before
 MOST_ROWS = 1 << 20  # of any piece, and of the pairs that a nested loop makes at a time
@@ -233,13 +234,8 @@ class Pull:
                 yield from self.probed(node, place, block, build)
 
     def _moved(self, node: p.Transfer) -> Iterator[Any]:
-        source = node.input.device
         for part in self.pieces(node.input):
-            if source == node.device:
-                yield part
-                continue
-            arrow = self.backends[source].to_arrow(part, node.columns)
-            yield self.backends[node.device].from_arrow(arrow, node.columns)
+            yield moved(node, part, self.backends, self._inner)
 
     def probed(
         self, node: p.HashJoin | p.NestedLoopJoin, place: int, probe: Any, build: Any

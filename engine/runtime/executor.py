@@ -19,6 +19,7 @@ from ..operators.context import Context, PipelineReceipt
 from ..operators.pulling import REASON, TooFew
 from ..operators.room import let_go
 from ..operators.spill_area import SpillArea
+from ..operators.transfer import moved
 from ..plan.physical import (
     Device,
     HashJoin,
@@ -169,11 +170,7 @@ def _output(node: Physical, run: Run) -> Any:
 def _made(node: Physical, run: Run) -> Any:
     inputs = tuple(run.held.tables[id(child)] for child in run.chains.inputs(node))
     if isinstance(node, Transfer):
-        source = node.input.device
-        if source == node.device:
-            return inputs[0]
-        arrow = run.backends[source].to_arrow(inputs[0], node.columns)
-        return run.backends[node.device].from_arrow(arrow, node.columns)
+        return moved(node, inputs[0], run.backends, run.context)
     if (chain := run.chains.streamed.get(id(node))) is not None:
         return _stream(node, chain, run)
     if isinstance(node, LimitRows) and (chain := run.chains.pulled.get(id(node))) is not None:

@@ -12,13 +12,12 @@ from ..errors import MemoryLimitError
 from ..observe.profile import Profile
 from ..operators.pulling import MOST_ROWS_GPU, Pull
 from .run import Result, Run, explain, profile, result_of
-from .stream import BYTES_AT_A_TIME, Stream, parts
+from .stream import BYTES_AT_A_TIME, SHARE_OF_PART, Stream, parts
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 IN_PIECES = "its rows came in pieces, since whole tables did not fit"
-SHARE_OF_PART = 16  # of the room, what an Arrow table that is handed over may take, about
 
 
 def result(run: Run) -> Result:
@@ -63,7 +62,7 @@ def _pulled(pull: Pull, run: Run) -> Generator[pa.Table]:
                 given = True
                 most = min(BYTES_AT_A_TIME, pull.room(plan.device) // SHARE_OF_PART)
                 with pull.holding(plan, piece):
-                    yield from parts(backend, plan, piece, run.context, most)
+                    yield from parts(backend, plan, piece, run.context, run.budget, most)
                 del piece  # before the next one is made
             if not given and empty is not None:
                 yield empty

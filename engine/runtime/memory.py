@@ -6,7 +6,7 @@ from ..errors import MemoryLimitError
 from ..operators.room import available_memory, host_memory, readable
 from ..plan.physical import Device, Physical
 
-__all__ = ["MemoryBudget", "host_memory", "out_of_memory", "readable"]
+__all__ = ["MemoryBudget", "ask_for_answer", "host_memory", "out_of_memory", "readable"]
 
 
 LARGE = 1 << 28  # bytes that are asked for without a limit, from which the host is asked too
@@ -44,9 +44,13 @@ class MemoryBudget:
 
     def ask(self, node: Physical, nbytes: int) -> None:
         """Raise `MemoryError` when a node must not take so many bytes; without a limit, when the host has not so many."""
-        if self.limit is None and node.device == "gpu":
+        self.ask_on(node.device, nbytes)
+
+    def ask_on(self, device: Device, nbytes: int) -> None:
+        """Do so for bytes of a device."""
+        if self.limit is None and device == "gpu":
             return
-        left = (host_memory() if self.limit is None else self.limit) - self.held(node.device)
+        left = (host_memory() if self.limit is None else self.limit) - self.held(device)
         if self.limit is None and nbytes >= LARGE:
             left = min(left, available_memory())
         if nbytes > left:
@@ -62,6 +66,20 @@ class MemoryBudget:
 
     def held(self, device: Device) -> int:
         return self._held.get(device, 0)
+
+
+def ask_for_answer(budget: MemoryBudget, nbytes: int) -> None:
+    """Ask the host for an answer as Arrow has it; raises `MemoryLimitError`."""
+    try:
+        budget.ask_on("cpu", nbytes)
+    except MemoryError as error:
+        limit = "" if budget.limit is None else f" (memory_limit is {readable(budget.limit)})"
+        raised = "" if budget.limit is None else " Raise it with SET memory_limit."
+        refused = MemoryLimitError(
+            f"The host has no room for the answer as an Arrow table: {error}{limit}.{raised}"
+        )
+        refused.advise_parts()
+        raise refused from error
 
 
 def out_of_memory(node: Physical, budget: MemoryBudget, error: MemoryError) -> MemoryLimitError:

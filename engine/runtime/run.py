@@ -19,7 +19,7 @@ from ..operators.spill_area import SpillArea
 from ..operators.spilling import Parting
 from ..plan.expr import Column
 from ..plan.physical import Device, MemoryScan, ParquetScan, Physical
-from .memory import MemoryBudget, out_of_memory
+from .memory import MemoryBudget, ask_for_answer, out_of_memory
 from .schedule import Chains, Schedule, chains_of, inputs_first, readers_of
 from .spills import Held, waiting_places
 
@@ -55,6 +55,7 @@ class Result:
     device: Device
     profile: Profile = field(repr=False)
     backend: Backend = field(repr=False)
+    budget: MemoryBudget = field(repr=False)
 
     @property
     def names(self) -> list[str]:
@@ -65,7 +66,8 @@ class Result:
         return self.backend.num_rows(self.table)
 
     def to_arrow(self) -> pa.Table:
-        """Return a pyarrow.Table with the types of `plan.types.to_arrow`."""
+        """Return a pyarrow.Table with the types of `plan.types.to_arrow`; raises `MemoryLimitError` where there is no room for it."""
+        ask_for_answer(self.budget, self.backend.arrow_bytes(self.table, self.columns))
         return self.backend.to_arrow(self.table, self.columns)
 
 
@@ -132,7 +134,7 @@ def result_of(run: Run, table: Any, start: float) -> Result:
     if run.plan.device == "gpu":
         backend.synchronize()
     receipt = profile(run, time.perf_counter() - start)
-    return Result(table, run.plan.columns, run.plan.device, receipt, backend)
+    return Result(table, run.plan.columns, run.plan.device, receipt, backend, run.budget)
 
 
 def profile(run: Run, seconds: float) -> Profile:

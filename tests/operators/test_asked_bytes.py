@@ -1,6 +1,8 @@
 """Operators ask for memory before they take it: what each of them makes is no more than it has asked for."""
 
+import dataclasses
 from collections import defaultdict
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -8,13 +10,20 @@ import pyarrow.parquet as pq
 import pytest
 
 import fuseline
+from fuseline.errors import MemoryLimitError
 from fuseline.operators import cpu
 from fuseline.operators.cpu import encoded
 from fuseline.operators.cpu.scan import held_of
+from fuseline.operators.transfer import moved
 from fuseline.plan import physical as p
+from fuseline.plan.expr import new_column
+from fuseline.plan.types import Kind, decimal
+from fuseline.runtime import stream
+from fuseline.runtime.memory import MemoryBudget
 
 ROWS = 30_000
 NOT_ASKED = 8_000  # bytes: masks and single values
+NOT_COPIED = 64  # bytes: what conversions that pass an array on make beside it
 NUMBERS = np.arange(ROWS)
 DATA = pa.table(
     {
@@ -111,6 +120,27 @@ def test_operators_make_what_they_asked_for(query, source, beyond, tmp_path):
     assert {kind: size for kind, size in beyond.items() if size > NOT_ASKED} == {}
 
 
+def test_each_operator_is_among_them(monkeypatch):
+    """The queries above run every operator that there is; a new one needs a query here."""
+    ran = set()
+
+    def noting(kind, operator):
+        def run(node, inputs, context):
+            ran.add(kind)
+            return operator(node, inputs, context)
+
+        return run
+
+    for kind, operator in cpu.OPERATORS.items():
+        monkeypatch.setitem(cpu.OPERATORS, kind, noting(kind, operator))
+    with fuseline.connect("cpu", fuse="never") as connection:
+        connection.register("t", DATA)
+        for query in QUERIES:
+            connection.sql(query).to_arrow()
+    # What a file has instead of a table in memory, constants of a query's text, and what runs kernels
+    assert set(cpu.OPERATORS) - ran == {p.ParquetScan, p.ValuesScan, p.Pipeline}
+
+
 def test_columns_are_asked_for_before_they_are_encoded(monkeypatch, tmp_path):
     pq.write_table(DATA, tmp_path / "t.parquet", row_group_size=ROWS // 3)
     asked, read = [], []
@@ -135,3 +165,82 @@ def test_columns_are_asked_for_before_they_are_encoded(monkeypatch, tmp_path):
         ).to_arrow()
     assert read
     assert max(asked) >= max(read)
+
+
+TYPES = {
+    "boolean": "x % 2 = 0",
+    "tinyint": "(x % 100)::tinyint",
+    "smallint": "x::smallint",
+    "integer": "x::integer",
+    "bigint": "x",
+    "utinyint": "(x % 100)::utinyint",
+    "usmallint": "x::usmallint",
+    "uinteger": "x::uinteger",
+    "ubigint": "x::ubigint",
+    "float": "x::float",
+    "double": "x / 7",
+    "decimal": "x::decimal(12, 2)",
+    "wide decimal": "x::decimal(30, 2)",
+    "date": "date '2020-01-01' + (x % 1000)::integer",
+    "timestamp": "timestamp '2020-01-01' + interval 1 day * x",
+    "interval": "interval 1 day * x",
+    "text": "'a text ' || x",
+    "text of few values": "s",
+    "text with NULL": "case when x % 3 > 0 then s end",
+    "decimal with NULL": "case when x % 3 > 0 then x::decimal(12, 2) end",
+}
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_answers_are_asked_for_as_arrow_has_them(kind, tmp_path):
+    pq.write_table(DATA.select(["x", "s"]), tmp_path / "t.parquet")
+    with fuseline.connect("cpu", fuse="never") as connection:
+        connection.read_parquet(tmp_path / "t.parquet", "t")
+        result = connection.sql(f"select {TYPES[kind]} as v from t")._run()
+        asked = result.backend.arrow_bytes(result.table, result.columns)
+        given = addresses(result.table.arrays.values())
+        arrow = result.to_arrow()
+        made = sum(n for a, n in addresses(arrow.columns).items() if a not in given)
+        assert made - NOT_COPIED <= asked * 1.2
+        assert asked <= made * 1.2 + NOT_COPIED
+        if asked:
+            limited = dataclasses.replace(result, budget=MemoryBudget(asked - 1))
+            with pytest.raises(MemoryLimitError, match=r"no room for the answer.*to_batches"):
+                limited.to_arrow()
+
+
+def test_each_type_is_among_them():
+    with fuseline.connect("cpu") as connection:
+        connection.register("t", DATA)
+        values = ", ".join(f"{value} as v{i}" for i, value in enumerate(TYPES.values()))
+        frame = connection.sql(f"select {values} from t")
+        assert {t.kind for t in frame.schema.values()} == set(Kind) - {Kind.NULL, Kind.OTHER}
+
+
+@pytest.mark.parametrize("limit", [None, 3_000_000])
+def test_parts_of_an_answer_are_asked_for(limit, monkeypatch):
+    """A stream asks for each part, and gives smaller ones where there is little room."""
+    asked = []
+    ask = stream.ask_for_answer
+    monkeypatch.setattr(
+        stream, "ask_for_answer", lambda budget, size: asked.append(size) or ask(budget, size)
+    )
+    with fuseline.connect("cpu", memory_limit=limit, fuse="never") as connection:
+        connection.register("t", DATA)
+        batches = list(connection.sql("select x::decimal(12, 2) as v from t").to_batches())
+    assert sum(b.num_rows for b in batches) == ROWS
+    assert sum(asked) >= 16 * ROWS
+    assert max(asked) <= (16 * ROWS if limit is None else limit // 16)
+
+
+@pytest.mark.parametrize(("source", "target"), [("cpu", "gpu"), ("gpu", "cpu")])
+def test_moving_a_table_asks_both_devices(source, target):
+    """Arrow's arrays lie on the host; from there they go to a GPU."""
+    column = new_column("v", decimal(12, 2))
+    table = cpu.Table({column.id: pa.array(range(ROWS))}, ROWS)
+    node = p.Transfer(p.Stored(0, (column,), device=source), device=target)
+    asked = []
+    context = SimpleNamespace(ask=lambda node, size: asked.append((node.device, size)))
+    made = moved(node, table, {"cpu": cpu, "gpu": cpu}, context)
+    assert made.arrays[column.id].equals(table.arrays[column.id])
+    assert asked == [("cpu", 16 * ROWS), ("gpu", 16 * ROWS)][: 1 + (target == "gpu")]

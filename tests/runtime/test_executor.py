@@ -49,6 +49,9 @@ class FakeBackend(SimpleNamespace):
             Pipeline: self.pipeline,
         }
 
+    def arrow_bytes(self, table, columns):
+        return 8 * len(table)
+
     def settled(self, table):
         return table
 

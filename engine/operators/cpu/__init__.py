@@ -16,6 +16,7 @@ from ...plan.expr import Column, Expr
 from ...plan.types import to_arrow as arrow_type
 from ..context import Context
 from .aggregate import distinct_on, hash_aggregate
+from .asking import arrow_bytes
 from .bandwidth import copy_bandwidth, device_name
 from .batches import batches
 from .expressions import evaluate
@@ -40,6 +41,7 @@ from .text_ends import text_ends
 
 __all__ = [
     "OPERATORS",
+    "arrow_bytes",
     "batches",
     "copy_bandwidth",
     "device_name",

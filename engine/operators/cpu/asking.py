@@ -9,7 +9,7 @@ import pyarrow as pa
 from ...codegen.stages import Stages
 from ...plan import physical as p
 from ...plan.expr import AggregateCall, Column, ColumnRef
-from ...plan.types import Kind
+from ...plan.types import DataType, Kind, to_arrow
 from ...storage.parquet import ParquetTable
 from ..context import Context
 from .table import Table
@@ -34,6 +34,24 @@ def decoded_bytes(array: pa.Array) -> float:
         return float(array.nbytes)
     entries = array.dictionary
     return len(array) * entries.nbytes / max(1, len(entries))
+
+
+def arrow_bytes(table: Table, columns: Iterable[Column]) -> int:
+    """Return how many bytes columns take as Arrow has them, about, beside those that are passed on as they are."""
+    return sum(int(_logical_bytes(table[c], c.type)) for c in columns)
+
+
+def _logical_bytes(array: pa.Array, data_type: DataType) -> float:
+    if pa.types.is_dictionary(array.type):
+        return decoded_bytes(array)
+    if data_type.is_wide_decimal:
+        return 0
+    expected = to_arrow(data_type)
+    if array.type == expected and data_type.kind is not Kind.INTERVAL:
+        return 0
+    if data_type.kind is Kind.VARCHAR:
+        return float(array.nbytes)
+    return len(array) * expected.bit_width / 8
 
 
 def ask_columns(node: p.ParquetScan, sources: Sequence[str], context: Context) -> None:

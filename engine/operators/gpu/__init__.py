@@ -17,6 +17,7 @@ from .device import available, device_description, memory, prepare, synchronize
 
 __all__ = [
     "OPERATORS",
+    "arrow_bytes",
     "available",
     "batches",
     "copy_bandwidth",
@@ -62,7 +63,7 @@ if find_spec("pylibcudf") is not None:
     from .stream import settled, stream_pipeline, with_averages
     from .support import unsupported
     from .table import Table, from_arrow, num_bytes, num_rows
-    from .to_host import to_arrow
+    from .to_host import arrow_bytes, to_arrow
 
     Operator = Callable[[Any, tuple[Table, ...], Context], Table]
 

@@ -37,12 +37,22 @@ from .upload import row_numbers, uploaded
 
 MOST_ROWS = fetch_rows.MOST_ROWS
 MOST_BYTES = LANDING_BYTES
+BYTES_A_NUMBER = 8
 
 
 def to_arrow(table: Table, columns: Sequence[Column]) -> pa.Table:
     """Return `columns` on the host, in the Arrow types of `plan.types.to_arrow`."""
     held = on_host(table, columns) if columns else None
     return tables.to_arrow(table, columns) if held is None else held.to_arrow(columns)
+
+
+def arrow_bytes(table: Table, columns: Sequence[Column]) -> int:
+    """Return how many bytes of the host columns take as Arrow has them, about; those that are still to be fetched as numbers."""
+    if isinstance(table.columns, HostColumns):
+        return 0
+    more = sum(c.type.is_decimal and not c.type.is_wide_decimal for c in columns)
+    size = tables.num_bytes(table) + more * BYTES_A_NUMBER * table.num_rows
+    return max(size, BYTES_A_NUMBER * table.num_rows * len(columns))
 
 
 def on_host(
