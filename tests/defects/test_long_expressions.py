@@ -3,6 +3,8 @@ long function, which looked as if they raised."""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pyarrow as pa
 import pytest
 
@@ -85,10 +87,19 @@ def test_what_a_compiler_refuses_operators_run_with_a_warning(
     monkeypatch.setattr(kernel_files, "compiled", refuse)
     with fuseline.connect("cpu", fuse="always") as connection:
         connection.register("t", TABLES["t"])
-        for _ in range(2):
-            frame = connection.sql("select sum(b * 17 - 3) from t where a > 12345678")
-            with pytest.warns(RuntimeWarning, match="please report"):
-                assert frame.fetchall() == [(None,)]
-            (pipeline,) = frame.profile.pipelines
-            assert pipeline.receipt.reason == "a kernel could not be compiled: no"
-    assert len(asked) == 1
+        for query in (
+            "select sum(b * 17 - 3) from t where a > 12345678",
+            "select max(b * 19) from t",
+        ):
+            warned = pytest.warns(RuntimeWarning, match="please report")
+            for expected in (
+                warned,
+                nullcontext(),
+            ):  # once for each kernel, as an error would show here
+                frame = connection.sql(query)
+                with expected:
+                    frame.fetchall()
+                (pipeline,) = frame.profile.pipelines
+                assert pipeline.receipt.reason == "a kernel could not be compiled: no"
+                assert "could not be compiled" in connection.sql(query).explain("analyze")
+    assert len(asked) == 2

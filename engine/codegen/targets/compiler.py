@@ -33,7 +33,9 @@ _compiling = threading.Lock()  # Numba's compiler has one of its own, taken late
 
 
 class NotCompiled(RuntimeError):
-    """A kernel that the compiler refuses, or of which it made something that cannot run by itself."""
+    """A kernel that the compiler refuses, or of which it made something that cannot run by itself; `kernel` is its key, if known."""
+
+    kernel: bytes | None = None
 
 
 def compile_host(source: str, entry: str, signature: Signature) -> bytes:

@@ -80,7 +80,7 @@ class KernelFile:
         if found is not None:
             return found
         if self.key in _refused:
-            raise NotCompiled(_refused[self.key])
+            raise self._named(NotCompiled(_refused[self.key]))
         place = folder(self.directory)
         place.show(self._stem, self.source)
         try:
@@ -88,10 +88,15 @@ class KernelFile:
         except NotCompiled as error:
             if not isinstance(error, CompilerEnded):
                 _refused[self.key] = str(error)
+            self._named(error)
             raise
         place.keep(self._stem, self.key, code)
         _codes.keep((self.directory, self.key), code)
         return code, "compiler"
+
+    def _named(self, error: NotCompiled) -> NotCompiled:
+        error.kernel = self.key
+        return error
 
     def _found(self) -> tuple[bytes, Origin] | None:
         code = _codes.find((self.directory, self.key))
@@ -196,11 +201,16 @@ class _Codes:
 _codes = _Codes()
 forget = _codes.forget
 _refused: dict[bytes, str] = {}  # by key, what the compiler said of kernels that it refuses
+_warned: set[bytes] = set()  # keys of those of which a warning told
 
 
 def compiler_refusal(error: NotCompiled) -> str:
-    """Return why operators run in the place of a kernel, and warn, since that is a fault of ours, unless the compiler only ended."""
-    if not isinstance(error, CompilerEnded):
+    """Return why operators run in the place of a kernel.
+
+    Warn once for each kernel, since that is a fault of ours, unless the compiler only ended: receipts say it of every run.
+    """
+    if not isinstance(error, CompilerEnded) and error.kernel not in _warned:
+        _warned.update(() if error.kernel is None else (error.kernel,))
         warnings.warn(
             f"A kernel could not be compiled, so that its operators run one at a time, more slowly: please report it ({error}).",
             RuntimeWarning,
