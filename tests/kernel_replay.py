@@ -6,7 +6,7 @@
 The queries of TPC-H, SSB and `benchmarks/adhoc` and the first random shapes are planned and run on a CPU over small tables, whose
 statistics decide about encodings and indexes; no kernel is compiled, so that each pipeline goes on unfused once its kernels
 are written.  Each is written for both targets.  Two hashes stand for a kernel: of its text, and of its normal form, which has no
-comments and whose identifiers are numbered in the order of their first use, so that renaming keeps it.
+comments and imports, and whose identifiers are numbered in the order of their first use, so that renaming and moving keep it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import json
 import keyword
 import lzma
 import random
+import re
 import sys
 import tempfile
 import tokenize
@@ -41,16 +42,18 @@ MANIFEST, SOURCES = GOLDEN / "kernels.json", GOLDEN / "kernels.xz"
 TPCH_SCALE, SSB_SCALE, RANDOM_SHAPES = 0.01, 0.05, 200
 HASH_DIGITS = 12
 _PASSED = (tokenize.COMMENT, tokenize.NL)
+_IMPORT = re.compile(r"^(?:from \S+ )?import .*\n", re.MULTILINE)
 
 Kernels = dict[str, str]  # "suite query/number target name" -> source
 
 
 def normal_form(source: str) -> str:
-    """Return a source without comments and docstrings, its identifiers numbered in the order of their first use."""
+    """Return a source without comments, docstrings and imports, its identifiers numbered in the order of their first use."""
     numbers: dict[str, str] = {}
     words: list[str] = []
     before = tokenize.NEWLINE
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+    statements = _IMPORT.sub("", source)  # where a function is imported from says not what it does
+    for token in tokenize.generate_tokens(io.StringIO(statements).readline):
         starts = before in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING)
         if token.type in _PASSED or (token.type == tokenize.STRING and starts):
             continue

@@ -32,6 +32,11 @@ def test_renaming_and_comments_keep_the_normal_form() -> None:
     assert normal_form(renamed) == normal_form(SOURCE) == normal_form(documented)
 
 
+def test_a_function_that_lies_elsewhere_keeps_the_normal_form() -> None:
+    here, there = (f"from {place} import *\n{SOURCE}" for place in ("a.cuda", "b.cpu"))
+    assert normal_form(here) == normal_form(there) == normal_form(SOURCE)
+
+
 def test_another_statement_or_another_order_of_names_changes_it() -> None:
     for old, new in [("+ 1", "+ 2"), ("+", "-"), ("start, end)", "end, start)"), ("    return", "        return")]:  # fmt: skip
         assert normal_form(SOURCE.replace(old, new, 1)) != normal_form(SOURCE)
