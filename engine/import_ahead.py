@@ -33,6 +33,6 @@ def _import(device: Device) -> None:
         for name in MODULES:
             import_module(name, __package__)
         if device == "gpu":
-            from .codegen.targets.kernel_files import toolchain
+            from .codegen.compile.kernel_files import toolchain
 
             toolchain(cpu=False)  # reads the metadata of installed packages

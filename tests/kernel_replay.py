@@ -32,9 +32,11 @@ from unittest import mock
 import fuseline
 from benchmarks import adhoc, ssb, tpch
 from benchmarks.data import ssb_tables, tpch_tables
-from fuseline.codegen.steps import Program
-from fuseline.codegen.targets import emit_cpu, emit_cuda, host, kernel_files
-from fuseline.codegen.targets.compile_pool import CompilerEnded
+from fuseline.codegen.compile import kernel_files
+from fuseline.codegen.compile.compile_pool import CompilerEnded
+from fuseline.codegen.cpu import emit_cpu, host_kernels
+from fuseline.codegen.cuda import emit_cuda
+from fuseline.codegen.program import Program
 from tests import random_shapes
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -71,7 +73,7 @@ def normal_form(source: str) -> str:
 def recorded() -> Iterator[list[Program]]:
     """Note the programs of all pipelines that run meanwhile; none is compiled."""
     programs: list[Program] = []
-    made = host.compiled
+    made = host_kernels.compiled
 
     def keep(program: Program, *rest: Any) -> Any:
         programs.append(program)
@@ -80,7 +82,7 @@ def recorded() -> Iterator[list[Program]]:
     def refuse(*_: object) -> bytes:
         raise CompilerEnded("kernels are only written here")
 
-    with mock.patch.object(host, "compiled", keep), mock.patch.object(kernel_files, "compiled", refuse):  # fmt: skip
+    with mock.patch.object(host_kernels, "compiled", keep), mock.patch.object(kernel_files, "compiled", refuse):  # fmt: skip
         yield programs
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.micro import cancels
-from fuseline.codegen.targets import compile_pool
+from fuseline.codegen.compile import compile_pool
 
 SHORT = ["planning", "cold read", "compiling", "operators", "sort", "spill", "fetch"]
 

@@ -33,7 +33,7 @@ from tests.compare import difference, ordering
 
 # What is counted: a name, where the function is, and how large what it gives is
 WATCHED: tuple[tuple[str, str, str], ...] = (
-    ("compile", "codegen.targets.kernel_files", "compiled"),
+    ("compile", "codegen.compile.kernel_files", "compiled"),
     ("execute", "runtime.executor", "_executed"),
     ("generate", "operators.gpu.pipeline", "generated"),
     ("lay out", "operators.gpu.pipeline", "laid_out"),

@@ -132,7 +132,7 @@ def _measure_large(
 
 def _tuned(connection: Any, sql: str, options: argparse.Namespace) -> dict[int, float]:
     """Kernel milliseconds with other numbers of rows that a thread takes at a time."""
-    from fuseline.codegen.targets import emit_cuda
+    from fuseline.codegen.cuda import emit_cuda
     from fuseline.operators.gpu import launch as kernels
 
     original = emit_cuda.rows_a_thread

@@ -24,7 +24,7 @@ Origin = OneOf["memory", "disk", "compiler"]
 class BuildReceipt:
     """An index that a pipeline made of a build side before its own kernel ran: from `rows` rows, in `bytes` bytes.
 
-    `form` is that of `codegen.indexes`; `program` is the `codegen.steps.Program` of its kernel.
+    `form` is that of `codegen.indexes`; `program` is the `codegen.program.Program` of its kernel.
     """
 
     kernel: Path
@@ -42,7 +42,7 @@ class PipelineReceipt:
     that, columns that were not in the cache took `load_seconds` to read and encode, and the kernels `compile_seconds` to be
     generated and found or compiled.  `rows` are those that the last kernel goes through, `builds` the indexes that it probes.
     `chunks` counts the shares of a table that did not fit into memory.  `operations` are the arithmetic operations of a row.
-    `program` is a `codegen.steps.Program`.
+    `program` is a `codegen.program.Program`.
     """
 
     reason: str | None = None

@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from fuseline.codegen.compile_pipeline import Limits, Stages, stages
 from fuseline.codegen.loop import Machine, Statement
-from fuseline.codegen.stages import Limits, Stages, stages
-from fuseline.codegen.steps import Program
+from fuseline.codegen.program import Program
 from fuseline.codegen.values import Input, NotFusable
 from fuseline.plan.expr import AggregateCall, Call, Column, ColumnRef, Expr, Literal, new_column
 from fuseline.plan.join_kinds import JoinKind
@@ -34,7 +34,7 @@ Held = tuple[int, int] | list[str] | type[float] | type[str]
 
 @dataclass
 class Tables:
-    """Tables and their rows; a `codegen.relations.Source` that knows nothing else."""
+    """Tables and their rows; a `codegen.row_sources.Source` that knows nothing else."""
 
     rows_of: dict[str, int] = field(default_factory=dict)
     held: dict[Column, Held] = field(default_factory=dict)

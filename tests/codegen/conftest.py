@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 import fuseline
-from fuseline.codegen.steps import Program
-from fuseline.codegen.targets import host, places
+from fuseline.codegen.cpu import host_kernels
+from fuseline.codegen.cuda import accumulator_layout
+from fuseline.codegen.program import Program
 from fuseline.operators.cpu import launch
 from tests.codegen.random_checks import Connections
 from tests.codegen.simulated import Runs, Simulate
@@ -29,7 +30,7 @@ def connections(backend: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
     kept = Runs()
-    run, list_rows, build = host.run, host.list_rows, launch.build
+    run, list_rows, build = host_kernels.run, host_kernels.list_rows, launch.build
 
     def built(
         kernel: Any, program: Program, columns: Any, rows: int, memory: Any, *rest: Any
@@ -51,12 +52,12 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
             kept.rows(program, columns, rows, found)
         return found
 
-    monkeypatch.setattr(host, "run", ran)
-    monkeypatch.setattr(host, "list_rows", listed)
+    monkeypatch.setattr(host_kernels, "run", ran)
+    monkeypatch.setattr(host_kernels, "list_rows", listed)
     monkeypatch.setattr(launch, "build", built)
     # Blocks of two warps, so that a test has hundreds of Python threads and not thousands
-    monkeypatch.setattr(places, "BLOCK_THREADS", 64)
-    monkeypatch.setattr(places, "PRIVATE_THREADS", 64)
+    monkeypatch.setattr(accumulator_layout, "BLOCK_THREADS", 64)
+    monkeypatch.setattr(accumulator_layout, "PRIVATE_THREADS", 64)
     return kept
 
 

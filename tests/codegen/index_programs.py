@@ -29,8 +29,8 @@ from fuseline.codegen.loop import (
     Statement,
     Term,
 )
-from fuseline.codegen.relations import Relation
-from fuseline.codegen.steps import Program
+from fuseline.codegen.program import Program
+from fuseline.codegen.row_sources import Relation
 from fuseline.codegen.values import Element, Input
 from fuseline.plan.expr import new_column
 from fuseline.plan.physical import Stored

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fuseline.codegen.indexes import Form
-from fuseline.codegen.steps import Program
+from fuseline.codegen.program import Program
 from tests.codegen import simulator
 from tests.codegen.simulator import assert_accumulators
 

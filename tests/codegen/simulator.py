@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from fuseline.codegen.cuda import emit_cuda, functions_cuda
+from fuseline.codegen.cuda.accumulator_layout import WARP, layout
+from fuseline.codegen.cuda.packed_counters import packed_words
 from fuseline.codegen.groups.accumulate import whole
 from fuseline.codegen.indexes import Buffer
 from fuseline.codegen.loop import Machine
-from fuseline.codegen.steps import Program
-from fuseline.codegen.targets import emit_cuda, functions_cuda
-from fuseline.codegen.targets.packed import packed_words
-from fuseline.codegen.targets.places import WARP, layout
+from fuseline.codegen.program import Program
 
 SLOTS = 1 << 10  # of a hash table, which is enough for the groups of tests
 I64_MAX = np.int64(2**63 - 1)

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import fuseline
-from fuseline.codegen.targets import kernel_files
-from fuseline.codegen.targets.kernel_files import KernelFile, kernel_file, kernel_key
+from fuseline.codegen.compile import kernel_files
+from fuseline.codegen.compile.kernel_files import KernelFile, kernel_file, kernel_key
 
 QUERY = "select sum(v), count(*) from t where v > 1"
 TABLE = pa.table({"v": [1, 2, 3]})

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fuseline.codegen.cpu.emit_cpu import select
+from fuseline.codegen.emit import text
 from fuseline.codegen.expressions.compare import compare_with_constant
-from fuseline.codegen.kernel import Kernel
 from fuseline.codegen.loop import Machine, Name
+from fuseline.codegen.program_builder import Kernel
 from fuseline.codegen.ranges import I32_MAX
-from fuseline.codegen.targets.emit import text
-from fuseline.codegen.targets.emit_cpu import select
 from fuseline.codegen.values import Input
 from fuseline.plan.expr import new_column
 from fuseline.plan.types import BIGINT

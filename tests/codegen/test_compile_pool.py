@@ -14,9 +14,9 @@ import pytest
 
 import fuseline
 from fuseline import stopping
-from fuseline.codegen.targets import compile_pool
-from fuseline.codegen.targets.compile_pool import CompilePool, CompilerEnded, Job, NotCompiled
-from fuseline.codegen.targets.native import Kernel
+from fuseline.codegen.compile import compile_pool
+from fuseline.codegen.compile.compile_pool import CompilePool, CompilerEnded, Job, NotCompiled
+from fuseline.codegen.compile.native import Kernel
 from fuseline.errors import Interrupted
 from fuseline.stopping import Stop
 
@@ -182,7 +182,7 @@ def test_a_query_goes_on_without_the_compiler(tmp_path: Path, monkeypatch: Any) 
 AT_ITS_END = """
 import os, sys, threading, time
 import fuseline
-from fuseline.codegen.targets import compile_pool
+from fuseline.codegen.compile import compile_pool
 connection = fuseline.connect("cpu", fuse="auto", cache_dir=sys.argv[1])
 connection.register("t", {"a": list(range(300_000))})
 assert connection.sql("select sum(a)::int from t where a < 10").fetchall() == [(45,)]

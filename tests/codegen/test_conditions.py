@@ -11,9 +11,10 @@ import pyarrow.compute as pc
 import pytest
 
 import fuseline
+from fuseline.codegen.compile import compiler
+from fuseline.codegen.cuda import emit_cuda, emit_groups
 from fuseline.codegen.groups.conditions import Condition, condition_of
-from fuseline.codegen.steps import Program
-from fuseline.codegen.targets import compiler, emit_cuda, emit_groups
+from fuseline.codegen.program import Program
 from fuseline.codegen.values import NotFusable
 from fuseline.operators.cpu import pipeline as cpu
 from fuseline.plan.physical import FilterRows, Pipeline

@@ -11,18 +11,14 @@ from typing import Any
 import pytest
 
 import fuseline
+from fuseline.codegen import index_checks
+from fuseline.codegen.compile import compiler, kernel_files
+from fuseline.codegen.cpu import host_kernels
+from fuseline.codegen.cuda import device_kernels, emit_cuda
+from fuseline.codegen.cuda.accumulator_layout import layout
 from fuseline.codegen.indexes import Form, Index
 from fuseline.codegen.loop import Machine
-from fuseline.codegen.steps import Program
-from fuseline.codegen.targets import (
-    compiler,
-    device,
-    emit_cuda,
-    host,
-    index_checks,
-    kernel_files,
-)
-from fuseline.codegen.targets.places import layout
+from fuseline.codegen.program import Program
 from fuseline.codegen.values import Input
 from fuseline.plan.expr import new_column
 from fuseline.plan.types import DOUBLE
@@ -50,13 +46,13 @@ def programs(
 ) -> list[Program]:
     """The programs that a query runs."""
     found: list[Program] = []
-    compiled = host.compiled
+    compiled = host_kernels.compiled
 
     def keep(program: Program, *rest: Any) -> Any:
         found.append(program)
         return compiled(program, *rest)
 
-    monkeypatch.setattr(host, "compiled", keep)
+    monkeypatch.setattr(host_kernels, "compiled", keep)
     with fuseline.connect(device="cpu", fuse="always") as connection:
         for name, table in tables.items():
             if isinstance(table, Path):
@@ -185,11 +181,13 @@ def test_the_check_of_hashed_keys() -> None:
 def test_a_cubin_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second time it is read; a damaged file is dropped and made anew."""
     (program,) = programs("select count(*), sum(i) from t where i > 1", TABLES, monkeypatch)
-    file = device.kernel_file(program, lambda: "a plan", tmp_path, HOPPER)
+    file = device_kernels.kernel_file(program, lambda: "a plan", tmp_path, HOPPER)
     assert not file.is_compiled
     code, origin = file.machine_code()
     assert origin == "compiler"
-    again = device.kernel_file(program, lambda: "the same with other constants", tmp_path, HOPPER)
+    again = device_kernels.kernel_file(
+        program, lambda: "the same with other constants", tmp_path, HOPPER
+    )
     assert again.path == file.path
     kernel_files.forget()
     assert again.machine_code() == (code, "disk")

@@ -10,31 +10,32 @@ import pyarrow as pa
 import pytest
 
 import fuseline
-from fuseline.codegen.steps import Program
-from fuseline.codegen.targets import host, places
-from fuseline.codegen.targets.places import Place, layout
+from fuseline.codegen.cpu import host_kernels
+from fuseline.codegen.cuda import accumulator_layout
+from fuseline.codegen.cuda.accumulator_layout import Place, layout
+from fuseline.codegen.program import Program
 from fuseline.errors import OutOfRange
 from tests.codegen import simulator
 from tests.codegen.test_pipelines import FUSED, TABLES
 
-Runs = list[tuple[Program, list[Any], int, host.Outcome]]
+Runs = list[tuple[Program, list[Any], int, host_kernels.Outcome]]
 
 
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
     """Every run of a CPU kernel: program, columns, rows and outcome."""
     kept: Runs = []
-    original = host.run
+    original = host_kernels.run
 
     def run(kernel: Any, program: Program, columns: Any, rows: int, *rest: Any, **more: Any) -> Any:
         outcome = original(kernel, program, columns, rows, *rest, **more)
         kept.append((program, list(columns), rows, outcome))
         return outcome
 
-    monkeypatch.setattr(host, "run", run)
+    monkeypatch.setattr(host_kernels, "run", run)
     # Blocks of two warps, so that a test has hundreds of Python threads and not thousands
-    monkeypatch.setattr(places, "BLOCK_THREADS", 64)
-    monkeypatch.setattr(places, "PRIVATE_THREADS", 64)
+    monkeypatch.setattr(accumulator_layout, "BLOCK_THREADS", 64)
+    monkeypatch.setattr(accumulator_layout, "PRIVATE_THREADS", 64)
     return kept
 
 
@@ -85,9 +86,9 @@ def test_groups_in_each_place(groups: int, place: Place, runs: Runs) -> None:
 
 
 def test_small_values_take_32_bits() -> None:
+    from fuseline.codegen.cuda.accumulator_layout import ROWS_A_THREAD, cell_machine
     from fuseline.codegen.groups.accumulate import Accumulator
     from fuseline.codegen.loop import Machine, Name
-    from fuseline.codegen.targets.places import ROWS_A_THREAD, cell_machine
 
     term = Name("v", Machine.I64)
     limit = (2**31 - 2) // ROWS_A_THREAD

@@ -11,13 +11,15 @@ import pyarrow as pa
 import pytest
 
 import fuseline
+from fuseline.codegen.compile import compiler
+from fuseline.codegen.cpu import host_kernels
+from fuseline.codegen.cuda import accumulator_layout, emit_cuda
+from fuseline.codegen.cuda.accumulator_layout import Place, layout
 from fuseline.codegen.groups.accumulate import Accumulator
 from fuseline.codegen.groups.grouping import Grouping
 from fuseline.codegen.indexes import Form
 from fuseline.codegen.loop import Apply, Convert, Guard, Machine, Number
-from fuseline.codegen.steps import Program, SharedMemory
-from fuseline.codegen.targets import compiler, emit_cuda, host, places
-from fuseline.codegen.targets.places import Place, layout
+from fuseline.codegen.program import Program, SharedMemory
 from fuseline.errors import OutOfRange
 from tests.codegen import simulator
 from tests.codegen.index_programs import (
@@ -70,16 +72,16 @@ def atomics(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return change_and_count
 
     monkeypatch.setattr(simulator.Cuda, "_atomic", counted)
-    monkeypatch.setattr(places, "BLOCK_THREADS", 64)
-    monkeypatch.setattr(places, "PRIVATE_BYTES", 0)
-    monkeypatch.setattr(places, "TABLE_BYTES", 0)
+    monkeypatch.setattr(accumulator_layout, "BLOCK_THREADS", 64)
+    monkeypatch.setattr(accumulator_layout, "PRIVATE_BYTES", 0)
+    monkeypatch.setattr(accumulator_layout, "TABLE_BYTES", 0)
     return done
 
 
 def ran(query: str, tables: Mapping[str, Any]) -> list[tuple[Program, list[Any], int, Any]]:
     """Run a query on the CPU; return program, columns, rows and outcome of its kernels."""
     kept = []
-    original = host.run
+    original = host_kernels.run
 
     def run(kernel: Any, program: Program, columns: Any, rows: int, *rest: Any, **more: Any) -> Any:
         outcome = original(kernel, program, columns, rows, *rest, **more)
@@ -87,7 +89,7 @@ def ran(query: str, tables: Mapping[str, Any]) -> list[tuple[Program, list[Any],
         return outcome
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(host, "run", run)
+        patch.setattr(host_kernels, "run", run)
         with fuseline.connect(device="cpu", fuse="always") as connection:
             for name, table in tables.items():
                 connection.register(name, table)
@@ -177,13 +179,13 @@ def test_a_value_beyond_its_type_ends_no_run(atomics: list[str]) -> None:
     given = pa.table({"v": pa.array([*[5] * 7, 127, *range(40)], pa.int8())})
     kept: list[Any] = []
     with pytest.MonkeyPatch.context() as patch:
-        original = host.run
+        original = host_kernels.run
 
         def run(kernel: Any, *arguments: Any, **more: Any) -> Any:
             kept.append(arguments)
             return original(kernel, *arguments, **more)
 
-        patch.setattr(host, "run", run)
+        patch.setattr(host_kernels, "run", run)
         with fuseline.connect(device="cpu", fuse="always") as connection:
             connection.register("t", given)
             query = connection.sql("select v + 1::tinyint as k, count(*) from t group by k")
@@ -238,12 +240,12 @@ def test_bits_of_one_word_are_set_together(atomics: list[str]) -> None:
 @pytest.mark.parametrize(
     ("groups", "share", "place", "bytes_at_most"),
     [
-        (5, None, Place.PRIVATE, places.PRIVATE_BYTES),
-        (5, 0.2, Place.PRIVATE, places.PRIVATE_BYTES),
-        (5, 0.12, Place.BLOCK, places.FEW_COPIES_BYTES),
-        (175, 0.1, Place.BLOCK, places.FEW_COPIES_BYTES),
-        (1500, None, Place.BLOCK, places.TABLE_BYTES),
-        (2000, 0.1, Place.BLOCK, places.TABLE_BYTES),
+        (5, None, Place.PRIVATE, accumulator_layout.PRIVATE_BYTES),
+        (5, 0.2, Place.PRIVATE, accumulator_layout.PRIVATE_BYTES),
+        (5, 0.12, Place.BLOCK, accumulator_layout.FEW_COPIES_BYTES),
+        (175, 0.1, Place.BLOCK, accumulator_layout.FEW_COPIES_BYTES),
+        (1500, None, Place.BLOCK, accumulator_layout.TABLE_BYTES),
+        (2000, 0.1, Place.BLOCK, accumulator_layout.TABLE_BYTES),
         (2000, 0.001, Place.GLOBAL, 0),
         (100_000, 0.001, Place.GLOBAL, 0),
     ],
@@ -257,8 +259,8 @@ def test_few_rows_that_arrive_leave_room_for_threads(
     assert where.place is place
     assert where.cell_bytes <= bytes_at_most
     if place is Place.BLOCK:
-        assert where.threads == places.BLOCK_THREADS
-        assert where.copies <= places.WARP
+        assert where.threads == accumulator_layout.BLOCK_THREADS
+        assert where.copies <= accumulator_layout.WARP
     repeated = layout(replace(made, repeats=True))
     assert repeated.place is layout(replace(guarded_program(groups, None), repeats=True)).place
 
@@ -278,8 +280,8 @@ def test_less_shared_memory_holds_smaller_tables(groups: int, place: Place) -> N
 def test_the_share_of_rows_changes_no_result(
     groups: int, share: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(places, "BLOCK_THREADS", 64)
-    monkeypatch.setattr(places, "PRIVATE_THREADS", 64)
+    monkeypatch.setattr(accumulator_layout, "BLOCK_THREADS", 64)
+    monkeypatch.setattr(accumulator_layout, "PRIVATE_THREADS", 64)
     keys, amounts = RANDOM.integers(0, min(groups, 150), 300), RANDOM.integers(-50, 950, 300)
     columns = [*codes(keys.tolist(), FACT_KEY), *codes(amounts.tolist(), AMOUNT)]
     (counts, sums), _ = simulator.run(guarded_program(groups, share), columns, 300)
@@ -292,7 +294,7 @@ def test_the_share_of_rows_changes_no_result(
 def test_counts_of_many_groups_take_32_bits(
     keys: str, atomics: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(places, "SHORT_GROUPS", 1)
+    monkeypatch.setattr(accumulator_layout, "SHORT_GROUPS", 1)
     program = simulated(f"{NARROW} where v < 90000 group by k", table(KEYS_OF[keys]))
     shorts = [c.accumulator for c in layout(program).cells if c.short]
     assert len(shorts) >= 3
@@ -302,7 +304,7 @@ def test_counts_of_many_groups_take_32_bits(
 
 def test_what_32_bits_may_not_hold_takes_64() -> None:
     """By the largest value times the rows; one row may come any number of times where `repeats`."""
-    groups, most = places.SHORT_GROUPS + 1, (2**31 - 1) // 1000
+    groups, most = accumulator_layout.SHORT_GROUPS + 1, (2**31 - 1) // 1000
 
     def shorts(program: Program) -> list[bool]:
         cells = sorted(layout(program).cells, key=lambda c: c.numbers)
@@ -317,7 +319,7 @@ def test_what_32_bits_may_not_hold_takes_64() -> None:
         first, *others = made.relations
         assert shorts(replace(made, relations=(replace(first, rows=rows), *others))) == expected
     assert shorts(replace(made, repeats=True)) == [False, False]
-    assert shorts(guarded_program(places.SHORT_GROUPS, None)) == [False, False]
+    assert shorts(guarded_program(accumulator_layout.SHORT_GROUPS, None)) == [False, False]
 
 
 def guarded_program(groups: int, share: float | None) -> Program:

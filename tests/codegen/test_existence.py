@@ -10,14 +10,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from fuseline.codegen.compile import compiler
+from fuseline.codegen.compile_pipeline import Limits, stages
+from fuseline.codegen.cpu import hash_groups, host_kernels
+from fuseline.codegen.cuda import emit_cuda
 from fuseline.codegen.groups.accumulate import Accumulator, Folded
 from fuseline.codegen.groups.conditions import condition_of
-from fuseline.codegen.groups.existence import Sink, without_count
+from fuseline.codegen.groups.drop_row_count import Sink, without_count
 from fuseline.codegen.groups.grouping import Grouping
 from fuseline.codegen.loop import Machine, Name, Number
-from fuseline.codegen.stages import Limits, stages
-from fuseline.codegen.steps import Program
-from fuseline.codegen.targets import compiler, emit_cuda, hash_groups, host
+from fuseline.codegen.program import Program
 from fuseline.plan.expr import AggregateCall, new_column
 from fuseline.plan.types import BIGINT
 from tests.codegen.bodies import Tables, call, grouped
@@ -141,7 +143,7 @@ def test_build_sides_without_rows() -> None:
 def test_ranges_of_rows_are_merged(
     domain: int, order: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(host, "ROWS_A_RANGE", 1000)
+    monkeypatch.setattr(host_kernels, "ROWS_A_RANGE", 1000)
     monkeypatch.setattr(hash_groups, "SLOTS", 64)
     keys = np.random.default_rng(4).integers(0, domain, 5000)
     keys = np.sort(keys) if order == "ascending" else keys

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import fuseline
-from fuseline.codegen.targets import hash_groups, host
+from fuseline.codegen.cpu import hash_groups, host_kernels
 from tests.codegen.fused import assert_fused, assert_not_fused
 
 CALLS = "count(*), sum(v), min(v), max(v), avg(f), count(n)"
@@ -55,7 +55,7 @@ def test_keys_beyond_63_bits_are_not_fused() -> None:
 def test_a_table_grows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hash_groups, "SLOTS", 4)
     monkeypatch.setattr(hash_groups, "GROWTH", 2)
-    monkeypatch.setattr(host, "ROWS_A_RANGE", 64)
+    monkeypatch.setattr(host_kernels, "ROWS_A_RANGE", 64)
     keys = np.random.default_rng(5).integers(-(2**50), 2**50, 500).repeat(2)
     assert_fused(f"select k, {CALLS} from t group by k", {"t": _table(keys, 1000)})
 

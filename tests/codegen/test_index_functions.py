@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numba import njit
 
+from fuseline.codegen.cpu import functions_cpu as cpu
 from fuseline.codegen.indexes import MOST_SIEVE_BITS, SIEVE_BITS, Form, Index
-from fuseline.codegen.targets import functions_cpu as cpu
 from tests.codegen import simulator
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1

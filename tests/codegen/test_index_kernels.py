@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fuseline.codegen.cpu import hash_groups, host_indexes, host_kernels
+from fuseline.codegen.cuda import accumulator_layout
+from fuseline.codegen.cuda.emit_fold import register
 from fuseline.codegen.groups.accumulate import Accumulator
 from fuseline.codegen.groups.grouping import Grouping
 from fuseline.codegen.indexes import Form, Index
 from fuseline.codegen.loop import Apply, Convert, Machine, Name, Number
-from fuseline.codegen.steps import Program
-from fuseline.codegen.targets import hash_groups, host, host_indexes, places
-from fuseline.codegen.targets.emit_fold import register
+from fuseline.codegen.program import Program
 from tests.codegen import simulator
 from tests.codegen.index_programs import (
     AMOUNT,
@@ -52,7 +53,7 @@ JOINS_BEHIND = [
 def filled(given: Data, made: Index, directory: Path, threads: int = 1) -> dict[str, Any]:
     """The index, filled on the CPU."""
     program = build_program(made)
-    kernel, _ = host.compiled(program, lambda: "a plan", directory)
+    kernel, _ = host_kernels.compiled(program, lambda: "a plan", directory)
     memory: dict[str, Any] = {}
     columns = codes(given.build_key, BUILD_KEY)
     rows = len(given.build_key)
@@ -65,17 +66,19 @@ def fact_columns(given: Data, program: Program) -> list[Any]:
     return [*columns, *codes(given.price, PRICE)] if program.elements else columns
 
 
-def run(given: Data, program: Program, memory: dict[str, Any], directory: Path) -> host.Outcome:
-    kernel, _ = host.compiled(program, lambda: "a plan", directory)
+def run(
+    given: Data, program: Program, memory: dict[str, Any], directory: Path
+) -> host_kernels.Outcome:
+    kernel, _ = host_kernels.compiled(program, lambda: "a plan", directory)
     columns = fact_columns(given, program)
-    return host.run(kernel, program, columns, len(given.fact_key), 1, memory=memory)
+    return host_kernels.run(kernel, program, columns, len(given.fact_key), 1, memory=memory)
 
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of two warps, so that a test has hundreds of Python threads and not thousands."""
-    monkeypatch.setattr(places, "BLOCK_THREADS", 64)
-    monkeypatch.setattr(places, "PRIVATE_THREADS", 64)
+    monkeypatch.setattr(accumulator_layout, "BLOCK_THREADS", 64)
+    monkeypatch.setattr(accumulator_layout, "PRIVATE_THREADS", 64)
 
 
 @pytest.mark.parametrize(("kind", "form", "linked"), JOINS)
@@ -162,7 +165,7 @@ def test_a_build_sees_repeated_keys(form: Form, repeated: bool, tmp_path: Path) 
 def test_threads_fill_one_index(
     form: Form, linked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(host, "ROWS_A_RANGE", 1000)
+    monkeypatch.setattr(host_kernels, "ROWS_A_RANGE", 1000)
     given, made = data(4, rows=200, repeated=linked), index(form, linked, 100_000)
     many = Data(given.fact_key, given.amount, given.build_key * 1000, given.price * 1000)
     one, four = (filled(many, made, tmp_path, threads) for threads in (1, 4))
@@ -179,12 +182,12 @@ def test_threads_fill_one_index(
 @pytest.mark.parametrize("linked", [False, True])
 def test_rows_out_on_the_cpu(linked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where rows become more than there is room for, a range runs again."""
-    monkeypatch.setattr(host, "ROOM", 1)
+    monkeypatch.setattr(host_kernels, "ROOM", 1)
     given, made = data(5, repeated=linked), index(Form.DIRECT, linked)
     program = main_program("left", made, rows_out=(0, 1))
-    kernel, _ = host.compiled(program, lambda: "a plan", tmp_path)
+    kernel, _ = host_kernels.compiled(program, lambda: "a plan", tmp_path)
     memory = filled(given, made, tmp_path)
-    found = host.list_rows(kernel, program, fact_columns(given, program), 1000, 2, memory)
+    found = host_kernels.list_rows(kernel, program, fact_columns(given, program), 1000, 2, memory)
     assert found is not None
     assert pairs_of(found) == sorted(no_row(expected("left", given, False)))
 
@@ -299,7 +302,7 @@ def test_groups_by_a_build_row(cuda: bool, tmp_path: Path) -> None:
 def test_repeated_rows_have_no_32_bit_sums() -> None:
     """One row may become so many that no thread's count fits."""
     program = main_program("inner", index(Form.DIRECT, linked=True))
-    where = places.layout(program)
+    where = accumulator_layout.layout(program)
     adding = [c for c in where.cells if c.accumulator.fold == "add"]
     assert {register(c, where)[0] for c in adding} == {Machine.I64}
     assert amount().type is I64

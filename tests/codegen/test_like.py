@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fuseline.codegen.compile import compiler
 from fuseline.codegen.handwritten import like, like_source
 from fuseline.codegen.handwritten.like import Shape
-from fuseline.codegen.targets import compiler
 from fuseline.plan.patterns import Literals, literals, pattern_parts
 
 HOPPER = (9, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 import fuseline
-from fuseline.codegen.targets.listing import listing, operations
+from fuseline.codegen.listing import listing, operations
 
 TABLE = pa.table(
     {"key": ["a", "b", "a", None], "cents": [100, 200, 20100, 100], "share": [0.5, 1.5, 2.5, 3.5]}

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from fuseline.codegen.loop import Let
-from fuseline.codegen.relations import TRUTHS
-from fuseline.codegen.steps import Program
+from fuseline.codegen.program import Program
+from fuseline.codegen.row_sources import TRUTHS
 from tests.codegen.bodies import Tables, join, made
 from tests.codegen.fused import assert_fused_joins
 from tests.codegen.simulated import Simulate

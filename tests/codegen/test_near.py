@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from fuseline.codegen import indexes
+from fuseline.codegen.cuda import accumulator_layout, emit_cuda, shared_memory_filter, warp_split
+from fuseline.codegen.cuda.accumulator_layout import Place, layout
+from fuseline.codegen.cuda.shared_memory_filter import Near
 from fuseline.codegen.groups.accumulate import Accumulator
 from fuseline.codegen.groups.grouping import Grouping
 from fuseline.codegen.indexes import Form, Index, sieve_bits
 from fuseline.codegen.loop import Apply, Convert, Function, Guard, Let, Machine, Number
-from fuseline.codegen.steps import HOPPER, Program, SharedMemory
-from fuseline.codegen.targets import cuts, emit_cuda, near, places
-from fuseline.codegen.targets.near import Near
-from fuseline.codegen.targets.places import Place, layout
+from fuseline.codegen.program import HOPPER, Program, SharedMemory
 from tests.codegen import simulator
 from tests.codegen.index_programs import (
     AMOUNT,
@@ -51,12 +51,12 @@ SIEVED_BEHIND = index(Form.DIRECT, False, guarded=True, sieved=True)
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Copies for any number of rows, in blocks of four warps where others have two, and queues for any share."""
-    monkeypatch.setattr(near, "LEAST_ROWS", 0)
-    monkeypatch.setattr(near, "LEAST_RESIDENT", 0)
-    monkeypatch.setattr(near, "THREADS", (128,))
-    monkeypatch.setattr(places, "BLOCK_THREADS", 64)
-    monkeypatch.setattr(places, "PRIVATE_THREADS", 64)
-    monkeypatch.setattr(cuts, "MOST_CHOSEN", 1.0)
+    monkeypatch.setattr(shared_memory_filter, "LEAST_ROWS", 0)
+    monkeypatch.setattr(shared_memory_filter, "LEAST_RESIDENT", 0)
+    monkeypatch.setattr(shared_memory_filter, "THREADS", (128,))
+    monkeypatch.setattr(accumulator_layout, "BLOCK_THREADS", 64)
+    monkeypatch.setattr(accumulator_layout, "PRIVATE_THREADS", 64)
+    monkeypatch.setattr(warp_split, "MOST_CHOSEN", 1.0)
 
 
 def run(program: Program, given: Data, made: Index, everything: bool = False) -> list[Any]:
@@ -88,9 +88,9 @@ def run(program: Program, given: Data, made: Index, everything: bool = False) ->
 )
 @pytest.mark.usefixtures("small")
 def test_a_join(kind: str, made: Index, alone: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(near, "ENOUGH_THREADS", 0 if alone else 1 << 30)
+    monkeypatch.setattr(shared_memory_filter, "ENOUGH_THREADS", 0 if alone else 1 << 30)
     # Statements that make the cut worth it where only bits are asked
-    monkeypatch.setattr(cuts, "_is_long", lambda *_: True)
+    monkeypatch.setattr(warp_split, "_is_long", lambda *_: True)
     given, program = data(21, 301), main_program(kind, made)
     held = layout(program).near
     assert held is not None
@@ -129,7 +129,7 @@ def test_all_keys_alike(key: int | None) -> None:
 @pytest.mark.usefixtures("small")
 def test_keys_that_are_row_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Behind the sieve only bits say which are in."""
-    monkeypatch.setattr(near, "ENOUGH_THREADS", 0)
+    monkeypatch.setattr(shared_memory_filter, "ENOUGH_THREADS", 0)
     made = index(Form.DIRECT, False, rows=KEYS, guarded=True, sieved=True)
     program = main_program("inner", made)
     key, (let, *others) = program.body[0], program.body[1:]
@@ -177,8 +177,8 @@ def test_cells_lie_behind_the_copy() -> None:
 def test_cells_hold_what_all_rows_of_larger_blocks_give(monkeypatch: pytest.MonkeyPatch) -> None:
     program = grouped()
     plain = {cell.numbers: cell.machine for cell in layout(program).cells}
-    monkeypatch.setattr(near, "LEAST_ROWS", 0)
-    monkeypatch.setattr(near, "THREADS", (1024,))
+    monkeypatch.setattr(shared_memory_filter, "LEAST_ROWS", 0)
+    monkeypatch.setattr(shared_memory_filter, "THREADS", (1024,))
     larger = layout(replace(program))
     large = {cell.numbers: cell.machine for cell in larger.cells}
     assert larger.threads == 1024
@@ -210,19 +210,19 @@ def test_small_tables_and_other_kernels_copy_nothing(monkeypatch: pytest.MonkeyP
         first, *others = program.relations
         return replace(program, relations=(replace(first, rows=rows), *others))
 
-    assert layout(with_rows(near.LEAST_ROWS - 1)).near is None
-    held = layout(with_rows(near.LEAST_ROWS)).near
+    assert layout(with_rows(shared_memory_filter.LEAST_ROWS - 1)).near is None
+    held = layout(with_rows(shared_memory_filter.LEAST_ROWS)).near
     assert held is not None
     assert "LAUNCH_BOUNDS = (512, 3)" in emit_cuda.source(with_rows(1 << 24), "a plan")
     assert "LAUNCH_BOUNDS" not in emit_cuda.source(program, "a plan")
     # Bits that no sieve is before, and are too many
-    monkeypatch.setattr(near, "MOST_BYTES", 0)
+    monkeypatch.setattr(shared_memory_filter, "MOST_BYTES", 0)
     assert layout(replace(with_rows(1 << 24), buffers=SIEVED_BEHIND.buffers)).near is not None
     behind = replace(main_program("inner", BEHIND), relations=with_rows(1 << 24).relations)
     assert layout(behind).near is None
-    monkeypatch.setattr(near, "MOST_BYTES", 32)
+    monkeypatch.setattr(shared_memory_filter, "MOST_BYTES", 32)
     assert layout(replace(behind)).near is not None
-    monkeypatch.setattr(near, "LEAST_RESIDENT", 1 << 20)
+    monkeypatch.setattr(shared_memory_filter, "LEAST_RESIDENT", 1 << 20)
     assert layout(with_rows(1 << 24)).near is None
 
 
@@ -252,11 +252,11 @@ def test_threads_of_a_block(
     made = replace(SIEVED_BITS, sieve_bits=bits)
     program = main_program("semi", made)
     first, *others = program.relations
-    relations = (replace(first, rows=near.LEAST_ROWS), *others)
+    relations = (replace(first, rows=shared_memory_filter.LEAST_ROWS), *others)
     program = replace(program, relations=relations, shared_memory=memory)
     choosing: Any = program.body
-    cut = cuts.Cut(choosing, program.body, (), (), I32)
-    held = near.near(program, cut, cells, waiting)
+    cut = warp_split.Cut(choosing, program.body, (), (), I32)
+    held = shared_memory_filter.near(program, cut, cells, waiting)
     wanted = None if threads is None or blocks is None else Near(made.sieve, threads, blocks)
     assert held == wanted
 

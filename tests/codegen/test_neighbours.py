@@ -14,10 +14,10 @@ import pytest
 from numba import njit
 
 import fuseline
+from fuseline.codegen.cpu import functions_cpu as cpu
+from fuseline.codegen.cuda import device_kernels
 from fuseline.codegen.joins import chains
-from fuseline.codegen.steps import Program
-from fuseline.codegen.targets import device
-from fuseline.codegen.targets import functions_cpu as cpu
+from fuseline.codegen.program import Program
 from fuseline.plan.types import BIGINT
 from fuseline.planner.pipelines import reduce_builds
 from fuseline.storage.encode import encode, with_order
@@ -146,7 +146,9 @@ def test_kernels_for_hopper(runs: Runs, tmp_path: Path) -> None:
     )
     for keys in ("short runs", "extremes"):
         for program in kernels(QUERIES["both"], KEYS[keys], runs):
-            code, _ = device.kernel_file(program, lambda: "a plan", tmp_path, (9, 0)).machine_code()
+            code, _ = device_kernels.kernel_file(
+                program, lambda: "a plan", tmp_path, (9, 0)
+            ).machine_code()
             assert code[:4] == b"\x7fELF"
 
 

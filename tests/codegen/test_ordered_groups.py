@@ -11,11 +11,14 @@ import pyarrow as pa
 import pytest
 
 import fuseline
+from fuseline.codegen.compile import compiler
+from fuseline.codegen.cpu import host_kernels
+from fuseline.codegen.cuda import accumulator_layout as places
+from fuseline.codegen.cuda import emit_cuda, emit_sorted
+from fuseline.codegen.cuda.emit_sorted import COUNT, TOO_LONG
 from fuseline.codegen.groups.conditions import Condition, condition_of
 from fuseline.codegen.groups.ordered import coming_out, has_all_rows, in_order, key_of
-from fuseline.codegen.steps import Program
-from fuseline.codegen.targets import compiler, emit_cuda, emit_sorted, host, places
-from fuseline.codegen.targets.emit_sorted import COUNT, TOO_LONG
+from fuseline.codegen.program import Program
 from fuseline.plan.physical import FilterRows, Pipeline
 from tests.codegen import simulator
 from tests.codegen.simulated import Runs
@@ -182,7 +185,7 @@ def conditioned(
 ) -> tuple[Program, list[Any], int, Any, Condition]:
     """Run a query with a condition on groups; return what its kernel did before that, and the condition."""
     kept = []
-    original = host.run
+    original = host_kernels.run
 
     def run(kernel: Any, program: Program, columns: Any, rows: int, *rest: Any, **more: Any) -> Any:
         kept.append(
@@ -194,7 +197,7 @@ def conditioned(
         pytest.MonkeyPatch.context() as patch,
         fuseline.connect(device="cpu", fuse="always") as connection,
     ):
-        patch.setattr(host, "run", run)
+        patch.setattr(host_kernels, "run", run)
         for name, held in tables.items():
             connection.register(name, held)
         frame = connection.sql(query)

@@ -12,10 +12,11 @@ import pytest
 from numba import njit
 
 from fuseline.codegen import indexes
+from fuseline.codegen.compile import compiler
+from fuseline.codegen.cpu import functions_cpu as cpu
+from fuseline.codegen.cuda import device_kernels
 from fuseline.codegen.indexes import Form, ordered_form
 from fuseline.codegen.joins import builds
-from fuseline.codegen.targets import compiler, device
-from fuseline.codegen.targets import functions_cpu as cpu
 from fuseline.plan.types import BIGINT, BOOLEAN, DOUBLE, VARCHAR, DataType
 from fuseline.storage.encode import encode, with_order
 from fuseline.storage.encodings import EncodedColumn
@@ -149,7 +150,7 @@ def test_kernels_for_hopper(simulate: Simulate, tmp_path: Path) -> None:
     programs = simulate(SELECTED["nested"], tables(ORDERED[GAPS]))
     assert any(p.ranking is not None for p in programs)
     for program in programs:
-        file = device.kernel_file(program, lambda: "a plan", tmp_path, (9, 0))
+        file = device_kernels.kernel_file(program, lambda: "a plan", tmp_path, (9, 0))
         code, _ = file.machine_code()
         assert code[:4] == b"\x7fELF"
         if program.ranking is not None:

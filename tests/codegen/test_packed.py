@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fuseline.codegen.compile import compiler
+from fuseline.codegen.cuda import accumulator_layout, emit_cuda, packed_counters
+from fuseline.codegen.cuda.accumulator_layout import Place, layout
+from fuseline.codegen.cuda.packed_counters import count_bits, counts, packed_words
 from fuseline.codegen.groups.accumulate import Accumulator
 from fuseline.codegen.groups.grouping import Grouping
 from fuseline.codegen.handwritten import group_kernels as kernels
 from fuseline.codegen.indexes import Form
 from fuseline.codegen.loop import Apply, Machine, Number, Select
-from fuseline.codegen.steps import WHOLE_COUNT, Program
-from fuseline.codegen.targets import compiler, emit_cuda, packed, places
-from fuseline.codegen.targets.packed import count_bits, counts, packed_words
-from fuseline.codegen.targets.places import Place, layout
+from fuseline.codegen.program import WHOLE_COUNT, Program
 from tests.codegen import simulator
 from tests.codegen.index_programs import AMOUNT, FACT_KEY, code, codes, index, main_program
 from tests.codegen.test_group_kernels import run
@@ -40,10 +41,10 @@ KEYS: dict[str, Any] = {
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables of any size are in device memory, and of many groups."""
-    monkeypatch.setattr(places, "BLOCK_THREADS", 64)
-    monkeypatch.setattr(places, "PRIVATE_BYTES", 0)
-    monkeypatch.setattr(places, "TABLE_BYTES", 0)
-    monkeypatch.setattr(places, "SHORT_GROUPS", 1)
+    monkeypatch.setattr(accumulator_layout, "BLOCK_THREADS", 64)
+    monkeypatch.setattr(accumulator_layout, "PRIVATE_BYTES", 0)
+    monkeypatch.setattr(accumulator_layout, "TABLE_BYTES", 0)
+    monkeypatch.setattr(accumulator_layout, "SHORT_GROUPS", 1)
 
 
 def program(bits: int) -> Program:
@@ -160,7 +161,7 @@ def with_rows(rows: int, slots: int) -> Program:
 
 
 def test_bits_are_chosen_by_the_rows_of_a_group() -> None:
-    slots = packed.CACHED_BYTES // 4 + 1
+    slots = packed_counters.CACHED_BYTES // 4 + 1
     for rows, bits in ((2 * slots, 8), (31 * slots, 8), (32 * slots, 16), (9000 * slots, 32)):
         assert count_bits(with_rows(rows, slots), slots, 0) == bits
         assert count_bits(with_rows(rows, slots), slots, 16) == max(bits, 16)
@@ -172,7 +173,7 @@ def test_bits_are_chosen_by_the_rows_of_a_group() -> None:
 
 def test_what_shares_no_words() -> None:
     """Tables that the cache holds or few rows reach, those that are no plain arrays, and groups of any number of rows."""
-    slots = packed.CACHED_BYTES // 4 + 1
+    slots = packed_counters.CACHED_BYTES // 4 + 1
     made = with_rows(10 * slots, slots)
     assert made.grouping is not None
     few = with_rows(2 * slots - 1, slots)

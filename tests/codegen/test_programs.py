@@ -6,12 +6,12 @@ import gc
 import weakref
 from dataclasses import replace
 
+from fuseline.codegen.cuda import emit_cuda
+from fuseline.codegen.cuda.accumulator_layout import layout
+from fuseline.codegen.emit import printable
 from fuseline.codegen.indexes import Form
 from fuseline.codegen.loop import Apply, Convert, Lookup, Machine, Name, Number, Select, subterms
-from fuseline.codegen.steps import Program, once
-from fuseline.codegen.targets import emit_cuda
-from fuseline.codegen.targets.emit import printable
-from fuseline.codegen.targets.places import layout
+from fuseline.codegen.program import Program, once
 from tests.codegen.index_programs import index, main_program
 
 DIRECT = index(Form.DIRECT, False)

@@ -12,9 +12,9 @@ from hypothesis import given
 
 import fuseline
 from fuseline.codegen import indexes
+from fuseline.codegen.cpu import emit_cpu, host_indexes, host_kernels
 from fuseline.codegen.indexes import Index
 from fuseline.codegen.joins import builds
-from fuseline.codegen.targets import emit_cpu, host, host_indexes
 from tests.codegen import simulator
 from tests.codegen.random_checks import EXAMPLES, Connections, check, random_settings
 from tests.codegen.random_joins import joins, table_sets
@@ -39,8 +39,8 @@ def on_threads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connections
     """Kernels of the CPU for which few rows are many: in ranges on threads, in blocks, in groups far apart."""
     kernels: Path = tmp_path_factory.mktemp("kernels")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(host, "ROWS_A_RANGE", 8)
-        patch.setattr(host, "SPARSE_GROUPS", 16)
+        patch.setattr(host_kernels, "ROWS_A_RANGE", 8)
+        patch.setattr(host_kernels, "SPARSE_GROUPS", 16)
         patch.setattr(emit_cpu, "WIDE_GROUPS", 4)
         patch.setattr(emit_cpu, "BLOCK", 8)
         with (

@@ -13,12 +13,13 @@ import pyarrow as pa
 import pytest
 
 import fuseline
+from fuseline.codegen.cpu import emit_cpu, host_kernels
+from fuseline.codegen.cuda import device_kernels, emit_cuda
 from fuseline.codegen.groups.accumulate import Accumulator
 from fuseline.codegen.indexes import Form
+from fuseline.codegen.kernel_fingerprint import SHAPES_KEPT, Made, shape, shares
 from fuseline.codegen.loop import Apply, Guard, Machine, Name, Number
-from fuseline.codegen.steps import Program
-from fuseline.codegen.targets import device, emit_cpu, emit_cuda, host
-from fuseline.codegen.targets.shapes import SHAPES_KEPT, Made, shape, shares
+from fuseline.codegen.program import Program
 from fuseline.codegen.values import Parameter
 from fuseline.storage.encodings import EncodedColumn
 
@@ -88,23 +89,25 @@ def test_estimates_are_apart() -> None:
 
 
 def test_a_cuda_kernel_is_printed_once(tmp_path: Path) -> None:
-    first = device.kernel_file(program(), lambda: "a plan", tmp_path, HOPPER)
-    again = device.kernel_file(program(7, "another one"), never, tmp_path, HOPPER)
+    first = device_kernels.kernel_file(program(), lambda: "a plan", tmp_path, HOPPER)
+    again = device_kernels.kernel_file(program(7, "another one"), never, tmp_path, HOPPER)
     assert again is first
     assert again.source == emit_cuda.source(program(), "a plan")
     assert again.signature == emit_cuda.signature(program(7))
     with pytest.raises(AssertionError, match="again"):
-        device.kernel_file(with_accumulator(program(), magnitude=3), never, tmp_path, HOPPER)
+        device_kernels.kernel_file(
+            with_accumulator(program(), magnitude=3), never, tmp_path, HOPPER
+        )
     with pytest.raises(AssertionError, match="again"):
-        device.kernel_file(program(), never, tmp_path / "elsewhere", HOPPER)
+        device_kernels.kernel_file(program(), never, tmp_path / "elsewhere", HOPPER)
 
 
 def test_a_cpu_kernel_is_printed_once(tmp_path: Path) -> None:
-    function, path = host.compiled(program(), lambda: "a plan", tmp_path)
-    assert host.compiled(program(7, "another one"), never, tmp_path) == (function, path)
+    function, path = host_kernels.compiled(program(), lambda: "a plan", tmp_path)
+    assert host_kernels.compiled(program(7, "another one"), never, tmp_path) == (function, path)
     assert function.file.source == emit_cpu.source(program(), "a plan")
     with pytest.raises(AssertionError, match="again"):
-        host.compiled(with_accumulator(program(), fold="min"), never, tmp_path)
+        host_kernels.compiled(with_accumulator(program(), fold="min"), never, tmp_path)
 
 
 def test_few_shapes_are_kept() -> None:

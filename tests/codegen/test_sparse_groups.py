@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fuseline.codegen.targets import host
-from fuseline.codegen.targets.sparse_groups import merged
+from fuseline.codegen.cpu import host_kernels
+from fuseline.codegen.cpu.sparse_groups import merged
 from tests.codegen.fused import assert_fused
 
 ADDS_AND_MINS: Any = SimpleNamespace(
@@ -48,7 +48,7 @@ def test_groups_of_several_ranges(parts: list[tuple[int, ...]]) -> None:
 
 @pytest.mark.parametrize("order", ["ascending", "random", "each twice"])
 def test_many_groups_of_many_ranges(monkeypatch: pytest.MonkeyPatch, order: str) -> None:
-    monkeypatch.setattr(host, "ROWS_A_RANGE", 50_000)
+    monkeypatch.setattr(host_kernels, "ROWS_A_RANGE", 50_000)
     rows = 300_000
     keys = np.random.default_rng(1).permutation(rows) if order == "random" else np.arange(rows)
     keys = keys // 2 if order == "each twice" else keys

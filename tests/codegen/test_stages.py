@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from fuseline.codegen.compile_pipeline import Limits
 from fuseline.codegen.indexes import Form
+from fuseline.codegen.listing import listing
 from fuseline.codegen.loop import Each, Guard, Let, Search
-from fuseline.codegen.stages import Limits
-from fuseline.codegen.targets.listing import listing
 from fuseline.plan.expr import Call, Case, ColumnRef, Literal
 from fuseline.plan.join_kinds import JoinKind
 from fuseline.plan.physical import FilterRows, HashAggregate, NestedLoopJoin

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fuseline
-from fuseline.codegen.targets import pace
+from fuseline.codegen.cpu import pace
 from fuseline.errors import Interrupted
 from tests.codegen.fused import assert_fused
 

@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fuseline.codegen.compile import kernel_files
+from fuseline.codegen.compile.kernel_files import KernelFile
+from fuseline.codegen.compile.native import Kernel
 from fuseline.codegen.stored import folder as folders
 from fuseline.codegen.stored import secret as secrets
 from fuseline.codegen.stored import shipped
 from fuseline.codegen.stored.folder import CODE, Folder
 from fuseline.codegen.stored.sealed import MAGIC, Secret, sealed
-from fuseline.codegen.targets import kernel_files
-from fuseline.codegen.targets.kernel_files import KernelFile
-from fuseline.codegen.targets.native import Kernel
 from tests.codegen.test_cache import add
 
 ROOT_ALONE = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")

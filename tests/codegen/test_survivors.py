@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from fuseline.codegen.cuda import accumulator_layout, emit_cuda, warp_split
+from fuseline.codegen.cuda.accumulator_layout import layout
 from fuseline.codegen.indexes import Form, Index
 from fuseline.codegen.loop import (
     Apply,
@@ -22,9 +24,7 @@ from fuseline.codegen.loop import (
     Number,
     Statement,
 )
-from fuseline.codegen.steps import Program
-from fuseline.codegen.targets import cuts, emit_cuda, places
-from fuseline.codegen.targets.places import layout
+from fuseline.codegen.program import Program
 from fuseline.codegen.values import TableParameter
 from tests.codegen import simulator
 from tests.codegen.index_programs import (
@@ -53,9 +53,9 @@ DIRECT = index(Form.DIRECT, linked=False)
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of two warps, and queues whatever the share of rows that survive."""
-    monkeypatch.setattr(places, "BLOCK_THREADS", 64)
-    monkeypatch.setattr(places, "PRIVATE_THREADS", 64)
-    monkeypatch.setattr(cuts, "MOST_CHOSEN", 1.0)
+    monkeypatch.setattr(accumulator_layout, "BLOCK_THREADS", 64)
+    monkeypatch.setattr(accumulator_layout, "PRIVATE_THREADS", 64)
+    monkeypatch.setattr(warp_split, "MOST_CHOSEN", 1.0)
 
 
 def run(program: Program, given: Data, made: Index = DIRECT, blocks: int = 2) -> tuple[Any, bool]:
@@ -196,7 +196,7 @@ def test_most_rows_survive_without_a_queue(monkeypatch: pytest.MonkeyPatch) -> N
     assert layout(with_share(0.9)).cut is None
     assert layout(with_share(0.4)).cut is not None
     assert layout(with_share(None)).cut is not None
-    monkeypatch.setattr(cuts, "QUEUES", False)
+    monkeypatch.setattr(warp_split, "QUEUES", False)
     assert layout(with_share(0.4)).cut is None
     assert "ballot" not in emit_cuda.source(with_share(0.4), "a plan")
 

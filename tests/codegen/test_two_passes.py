@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fuseline.codegen.targets.emit_cpu import BLOCK
-from fuseline.codegen.targets.functions_cpu import choose
+from fuseline.codegen.cpu.emit_cpu import BLOCK
+from fuseline.codegen.cpu.functions_cpu import choose
 from tests.codegen.fused import assert_fused, assert_fused_joins, assert_not_fused
 
 U = pa.table({"k": range(10), "w": range(10)})

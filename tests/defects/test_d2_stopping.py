@@ -9,7 +9,7 @@ import pytest
 
 import fuseline
 from fuseline import planner
-from fuseline.codegen.targets import compile_pool
+from fuseline.codegen.compile import compile_pool
 from fuseline.errors import Interrupted
 
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import fuseline
-from fuseline.codegen.targets import kernel_files
-from fuseline.codegen.targets.compiler import NotCompiled
+from fuseline.codegen.compile import kernel_files
+from fuseline.codegen.compile.compiler import NotCompiled
 from tests.compare import assert_same_as_duckdb
 
 ROWS = 1000

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import fuseline
-from fuseline.codegen.targets import places
+from fuseline.codegen.cuda import accumulator_layout
 from tests.compare import assert_same
 from tests.gpu.test_fused_joins import run
 
@@ -39,8 +39,8 @@ def of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     from fuseline.operators.gpu import ordered_groups, prepared
 
     monkeypatch.setattr(prepared, "GROUP_LIMIT", 4)
-    monkeypatch.setattr(places, "TABLE_BYTES", 0)
-    monkeypatch.setattr(places, "PRIVATE_BYTES", 0)
+    monkeypatch.setattr(accumulator_layout, "TABLE_BYTES", 0)
+    monkeypatch.setattr(accumulator_layout, "PRIVATE_BYTES", 0)
     monkeypatch.setattr(ordered_groups, "LEAST_ROWS", 1)
     monkeypatch.setattr(ordered_groups, "LEAST_ROOM", 4)
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import fuseline
-from fuseline.codegen.targets import packed, places
+from fuseline.codegen.cuda import accumulator_layout, packed_counters
 from tests.compare import assert_same
 from tests.gpu.test_fused_joins import run
 
@@ -34,17 +34,17 @@ def always_packed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     from fuseline.operators.gpu import prepared  # which a machine without a GPU cannot import
 
     monkeypatch.setattr(prepared, "GROUP_LIMIT", 4)
-    monkeypatch.setattr(places, "TABLE_BYTES", 0)
-    monkeypatch.setattr(places, "PRIVATE_BYTES", 0)
-    monkeypatch.setattr(places, "SHORT_GROUPS", 1)
-    monkeypatch.setattr(packed, "CACHED_BYTES", 0)
-    monkeypatch.setattr(packed, "LEAST_ROWS", 0)
+    monkeypatch.setattr(accumulator_layout, "TABLE_BYTES", 0)
+    monkeypatch.setattr(accumulator_layout, "PRIVATE_BYTES", 0)
+    monkeypatch.setattr(accumulator_layout, "SHORT_GROUPS", 1)
+    monkeypatch.setattr(packed_counters, "CACHED_BYTES", 0)
+    monkeypatch.setattr(packed_counters, "LEAST_ROWS", 0)
     laid_out: list[int] = []
     original = prepared.unpacking
 
     def note(*arguments: Any) -> Any:
         made = original(*arguments)
-        laid_out.append(packed.WHOLE_COUNT if made is None else made.bits)
+        laid_out.append(packed_counters.WHOLE_COUNT if made is None else made.bits)
         return made
 
     monkeypatch.setattr(prepared, "unpacking", note)
@@ -67,7 +67,7 @@ def test_packed_counts_are_the_same(query: str, rows: int, always_packed: list[i
     assert always_packed == []
     found, done = run(query, given, fuse="always")
     assert all(receipt.fused for receipt in done)
-    assert rows == 1 or min(always_packed) < packed.WHOLE_COUNT
+    assert rows == 1 or min(always_packed) < packed_counters.WHOLE_COUNT
     assert_same(expected, found)
 
 
@@ -78,7 +78,7 @@ def test_counts_get_more_bits_when_they_outgrow_them(
     most: int, bits: list[int], always_packed: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once: the next run of the query begins with as many as are needed."""
-    monkeypatch.setattr(packed, "ROOM", 0)
+    monkeypatch.setattr(packed_counters, "ROOM", 0)
     keys = np.concatenate([np.full(most - 1, 3), np.arange(101)])
     given = pa.table({"k": np.random.default_rng(1).permutation(keys)})
     with fuseline.connect(device="gpu", fuse="always") as connection:

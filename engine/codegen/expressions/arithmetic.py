@@ -7,8 +7,8 @@ comes near 2**63: the kernel then cannot vouch for its answer, and the pipeline 
 from __future__ import annotations
 
 from ...plan.types import DataType, Kind
-from ..kernel import Kernel
 from ..loop import Apply, Convert, Function, Machine, Number, Term, true_and
+from ..program_builder import Kernel
 from ..ranges import I64_MAX, Interval
 from ..values import Value
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...plan.concealed import concealed_name
-from ..kernel import Kernel
 from ..loop import Apply, Function, Machine, Name, Number, Term, negated, true_and
+from ..program_builder import Kernel
 from ..ranges import I32_MAX
 from ..values import Input, NotFusable, Value
 from .arithmetic import convert

@@ -13,8 +13,8 @@ from ...errors import FuselineError
 from ...plan.expr import Call, Column, ColumnRef, Expr, Literal, columns_of
 from ...plan.node import transform_up, walk
 from ...plan.types import Kind
-from ..kernel import Kernel
 from ..loop import Lookup, Machine, Number, Select, Term
+from ..program_builder import Kernel
 from ..ranges import Interval
 from ..values import LOOKUP_LIMIT, Input, NotFusable, Value
 

@@ -15,7 +15,6 @@ from decimal import Context, Decimal
 from ...plan.concealed import concealed_name
 from ...plan.expr import Call, Case, Cast, ColumnRef, Expr, InList, Literal, columns_of
 from ...plan.types import INT64_DECIMAL_DIGITS, DataType, Kind
-from ..kernel import Kernel
 from ..loop import (
     Apply,
     Convert,
@@ -28,6 +27,7 @@ from ..loop import (
     negated,
     true_and,
 )
+from ..program_builder import Kernel
 from ..ranges import I32_MAX, Interval
 from ..values import LOOKUP_LIMIT, Input, NotFusable, Value, machine_of
 from .arithmetic import add, checked, convert, multiply, negate, subtract

@@ -16,8 +16,8 @@ from ...plan.expr import AggregateCall, Column, Expr
 from ...plan.functions import AGGREGATE
 from ..expressions.arithmetic import convert
 from ..expressions.translate import translate
-from ..kernel import Kernel
 from ..loop import Apply, Convert, Function, Machine, Number, Select, Term, true_and
+from ..program_builder import Kernel
 from ..ranges import I64_MAX, sum_fits_i64
 from ..values import NotFusable, Value
 

@@ -24,15 +24,15 @@ from ...plan.node import transform_up
 from ...plan.types import Kind
 from ..expressions.arithmetic import convert
 from ..expressions.translate import constant, machine_of_float, translate
-from ..kernel import ROW_LIMIT, Kernel
 from ..loop import Apply, Function, Machine, Name, Number, Select, Term, names_in
+from ..program import Program
+from ..program_builder import ROW_LIMIT, Kernel
 from ..ranges import I64_MAX, Interval
-from ..relations import Source
-from ..steps import Program
+from ..row_sources import Source
 from ..values import NotFusable, Parameter, Value
 from .accumulate import Folded
 from .grouping import Key
-from .parts import (
+from .wide_sums import (
     COMPARISONS,
     Parts,
     compare_parts,

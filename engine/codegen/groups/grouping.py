@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from ...plan.expr import Column, Expr
 from ..expressions.arithmetic import convert
 from ..expressions.translate import translate
-from ..kernel import Kernel
 from ..loop import Apply, Convert, Machine, Number, Select, Term
+from ..program_builder import Kernel
 from ..ranges import I64_MAX, Interval
 from ..values import Input, NotFusable, Value
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..loop import Apply, Convert, Doubt, Let, Machine, Name, Number, Term, names_in
+from ..program import Program
 from ..ranges import I64_MAX
-from ..steps import Program
 from ..values import Input
 from .conditions import Condition
 from .grouping import Ordered

@@ -12,7 +12,7 @@ import pyarrow as pa
 from ...errors import OutOfRange
 from ...plan.expr import Column
 from ...plan.types import DataType, Kind, to_arrow
-from ..steps import Program
+from ..program import Program
 from ..values import Input
 from .accumulate import FOLDS, Accumulator
 from .grouping import Grouping, Key

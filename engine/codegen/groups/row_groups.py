@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from ...plan.expr import Column, ColumnRef, Expr
 from ...plan.node import walk
-from ..kernel import Kernel, Reading
 from ..loop import Convert, Machine
+from ..program_builder import Kernel, Reading
 from .accumulate import Accumulator, Accumulators
 from .grouping import Grouping
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..targets.compiler import Architecture, Signature
-from ..targets.kernel_files import KernelFile, kernel_file
+from ..compile.compiler import Architecture, Signature
+from ..compile.kernel_files import KernelFile, kernel_file
 
 SOURCE = Path(__file__).with_name("functions_columns.py")
 SLOTS_A_KEY = 4

@@ -8,8 +8,8 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from ..targets.compiler import Architecture, Signature
-from ..targets.kernel_files import KernelFile, kernel_file
+from ..compile.compiler import Architecture, Signature
+from ..compile.kernel_files import KernelFile, kernel_file
 
 SOURCE = Path(__file__).with_name("functions_groups.py")
 COUNT, MEASURE, PLACES = "group_count", "group_measure", "group_places"

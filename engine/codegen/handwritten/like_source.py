@@ -89,7 +89,7 @@ _HEAD = f'''"""LIKE over strings as Arrow lays them out."""
 import numpy as np
 from numba import cuda
 
-from fuseline.codegen.targets.functions_cuda import *
+from fuseline.codegen.cuda.functions_cuda import *
 
 Place = POSITION  # a place among the bytes of a row or a block
 ROWS = {MOST_ROWS}

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ..targets.compiler import Architecture, Signature
-from ..targets.kernel_files import KernelFile, kernel_file
+from ..compile.compiler import Architecture, Signature
+from ..compile.kernel_files import KernelFile, kernel_file
 
 SOURCE = Path(__file__).with_name("functions_rows.py")
 NAME = "row_fetch"

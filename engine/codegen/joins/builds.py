@@ -30,11 +30,11 @@ from ..indexes import (
     sieve_bits,
     slots_of,
 )
-from ..kernel import ROW, Kernel
 from ..loop import Apply, Convert, Let, Machine, Name, Number, Term, negated
 from ..names import free_name, identifier
-from ..relations import Source
-from ..steps import Program, Ranking
+from ..program import Program, Ranking
+from ..program_builder import ROW, Kernel
+from ..row_sources import Source
 from ..values import Element, Multiplied, NotFusable, Value
 from .join_keys import Domains, TooWide, domains, key_number
 from .probes import insert, number_machine

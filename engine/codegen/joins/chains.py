@@ -23,13 +23,13 @@ from ...plan.physical import (
 )
 from ...plan.types import BOOLEAN
 from ..expressions.translate import translate
-from ..kernel import ROW, Kernel, Reading, Scope, over
 from ..loop import Apply, Guard, Let, Machine, Name, Number, Select, Term, true_and
 from ..names import free_name
+from ..program_builder import ROW, Kernel, Reading, Scope, over
 from ..values import NotFusable, Value
 from .builds import Builds, equal_keys, leaf_name, needed, payload, probe_keys
+from .clustered_self_join import neighbours
 from .joins import Joining, share
-from .neighbours import neighbours
 
 Columns = frozenset[Column]
 

@@ -13,7 +13,6 @@ from typing import Any
 from ...plan.concealed import concealed_name
 from ..expressions.arithmetic import convert
 from ..indexes import Part
-from ..kernel import Kernel
 from ..loop import (
     Apply,
     Convert,
@@ -27,6 +26,7 @@ from ..loop import (
     Term,
     true_and,
 )
+from ..program_builder import Kernel
 from ..ranges import I64_MAX, Interval
 from ..values import NotFusable, Value
 

@@ -12,7 +12,6 @@ from ...plan.join_kinds import JoinKind
 from ...plan.node import walk
 from ...plan.physical import HashJoin, Physical, build_side, probe_side
 from ..expressions.translate import translate
-from ..kernel import Reading, Scope, over
 from ..loop import (
     Apply,
     Doubt,
@@ -28,6 +27,7 @@ from ..loop import (
     negated,
     true_and,
 )
+from ..program_builder import Reading, Scope, over
 from ..values import Multiplied, NotFusable, Value
 from .builds import Side, build_keys, leaf_of, probe_keys
 from .join_keys import KeyNumber, key_number

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..indexes import Buffer, Form, Index
-from ..kernel import Kernel
 from ..loop import Apply, Convert, Function, Let, Lookup, Machine, Name, Number, Term
+from ..program_builder import Kernel
 from ..ranges import I32_MAX
 from .join_keys import KeyNumber
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
-from ...codegen.stages import Stages
+from ...codegen.compile_pipeline import Stages
 from ...plan import physical as p
 from ...plan.expr import AggregateCall, Column, ColumnRef
 from ...plan.types import DataType, Kind, to_arrow

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...codegen.groups.results import result_columns, rows_of_groups
-from ...codegen.steps import Program
+from ...codegen.program import Program
 from ...plan import physical as p
 from ...plan.expr import columns_of
 from ..bodies import probed_leaf

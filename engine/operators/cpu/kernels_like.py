@@ -16,10 +16,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ...codegen import handwritten
-from ...codegen.targets.compile_pool import compiled
-from ...codegen.targets.compiler import Signature
-from ...codegen.targets.kernel_files import kernel_file, warn_without
-from ...codegen.targets.native import Kernel
+from ...codegen.compile.compile_pool import compiled
+from ...codegen.compile.compiler import Signature
+from ...codegen.compile.kernel_files import kernel_file, warn_without
+from ...codegen.compile.native import Kernel
 from ...plan.patterns import Literals
 
 FEW_ROWS = 1 << 14  # up to which Arrow is quick enough

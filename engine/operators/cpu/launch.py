@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from ...codegen.compile.kernel_files import at_once
+from ...codegen.compile_pipeline import Stages
+from ...codegen.cpu import host_kernels
+from ...codegen.cpu.host_indexes import REPEATED, build
 from ...codegen.indexes import Index
 from ...codegen.loop import Machine, Number
-from ...codegen.stages import Stages
-from ...codegen.steps import Program
-from ...codegen.targets import host
-from ...codegen.targets.host_indexes import REPEATED, build
-from ...codegen.targets.kernel_files import at_once
+from ...codegen.program import Program
 from ...plan import physical as p
 from ...plan.expr import Column
 from ...storage.encodings import EncodedColumn
@@ -28,10 +28,10 @@ MANY = 1 << 31  # rows of a group from which on sums may not be exact
 
 @dataclass(frozen=True)
 class Kernels:
-    """The kernels of `stages.programs`, ready to be compiled, and their files."""
+    """The kernels of `compile_pipeline.programs`, ready to be compiled, and their files."""
 
     stages: Stages
-    functions: tuple[host.Function, ...]
+    functions: tuple[host_kernels.Function, ...]
     paths: tuple[Path, ...]
 
     @property
@@ -51,7 +51,9 @@ class Done:
 
 def compiled(stages: Stages, describe: Callable[[], str], context: Context) -> Kernels:
     """Return the kernels; they are compiled when they are loaded."""
-    made = [host.compiled(each, describe, context.kernel_directory) for each in stages.programs]
+    made = [
+        host_kernels.compiled(each, describe, context.kernel_directory) for each in stages.programs
+    ]
     return Kernels(stages, tuple(f for f, _ in made), tuple(path for _, path in made))
 
 
@@ -66,7 +68,7 @@ def load(kernels: Kernels) -> list[Origin]:
 def fetch(kernels: Kernels) -> list[Origin]:
     """Bring the machine code into memory, compiled where it is not stored; return where it came from."""
     missing = sum(not function.is_stored for function in kernels.functions)
-    return at_once(host.Function.fetch, kernels.functions, missing)
+    return at_once(host_kernels.Function.fetch, kernels.functions, missing)
 
 
 def uses(stages: Stages, leaves: Leaves) -> tuple[Use, ...]:
@@ -124,7 +126,7 @@ def run(kernels: Kernels, leaves: Leaves, context: Context) -> Done:
     return _main(*main, memory, leaves, context)
 
 
-def _rows_of_sums(made: Program, outcome: host.Outcome) -> int:
+def _rows_of_sums(made: Program, outcome: host_kernels.Outcome) -> int:
     """The most rows of a group, where sums may not be exact for so many; counts always are."""
     counts = (Number(1, Machine.I64), Number(0, Machine.I64))
     sums = (a for a in made.accumulators if a.fold == "add" and a.machine is Machine.I64)
@@ -134,7 +136,7 @@ def _rows_of_sums(made: Program, outcome: host.Outcome) -> int:
 
 
 def _main(
-    function: host.Function,
+    function: host_kernels.Function,
     made: Program,
     memory: dict[str, Any],
     leaves: Leaves,
@@ -142,7 +144,7 @@ def _main(
 ) -> Done:
     columns, rows = arguments(made, leaves), made.relations[0].rows
     if made.accumulators:
-        outcome = host.run(
+        outcome = host_kernels.run(
             function, made, columns, rows, context.threads, context.deterministic, memory
         )
         if _rows_of_sums(made, outcome) >= MANY:
@@ -150,7 +152,7 @@ def _main(
         return Done(outcome, CLOSE if outcome.doubt else None)
     found: Any
     if made.rows_out:
-        found = host.list_rows(function, made, columns, rows, context.threads, memory)
+        found = host_kernels.list_rows(function, made, columns, rows, context.threads, memory)
     else:
-        found = host.select_rows(function, made, columns, rows, context.threads)
+        found = host_kernels.select_rows(function, made, columns, rows, context.threads)
     return Done(found, CLOSE if found is None else None)

@@ -8,10 +8,10 @@ import time
 from functools import partial
 from typing import Any
 
-from ...codegen.stages import Limits, Stages, selected, stages
-from ...codegen.targets.compiler import NotCompiled
-from ...codegen.targets.kernel_files import compiler_refusal
-from ...codegen.targets.listing import operations
+from ...codegen.compile.compiler import NotCompiled
+from ...codegen.compile.kernel_files import compiler_refusal
+from ...codegen.compile_pipeline import Limits, Stages, selected, stages
+from ...codegen.listing import operations
 from ...codegen.values import NotFusable
 from ...plan import physical as p
 from ...plan.concealed import concealed_tree

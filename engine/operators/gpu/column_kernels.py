@@ -11,8 +11,8 @@ import pylibcudf as plc
 from cuda.bindings import runtime
 from cuda.core import Device, Kernel, LaunchConfig, ObjectCode, Stream, launch
 
+from ...codegen.compile.kernel_files import warn_without
 from ...codegen.handwritten.column_kernels import SIGNATURES, column_kernel
-from ...codegen.targets.kernel_files import warn_without
 from ...errors import Interrupted
 from ..context import Context
 from .launch import architecture

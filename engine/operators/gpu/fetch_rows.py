@@ -17,9 +17,9 @@ import numpy as np
 import pylibcudf as plc
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
+from ...codegen.compile.kernel_files import warn_without
 from ...codegen.handwritten import row_kernels as kernels
 from ...codegen.handwritten.row_kernels import WORD, Job
-from ...codegen.targets.kernel_files import warn_without
 from ...errors import Interrupted
 from ...plan.expr import Column
 from . import launch

@@ -14,7 +14,7 @@ import pylibcudf as plc
 from ...codegen.groups.accumulate import Folded
 from ...codegen.groups.grouping import Key
 from ...codegen.groups.results import arrow_array
-from ...codegen.steps import Program
+from ...codegen.program import Program
 from ...plan.expr import AggregateCall, Column
 from ...plan.types import DataType, Kind
 from ...storage.device_decode import REGISTERS

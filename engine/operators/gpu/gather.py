@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import pylibcudf as plc
 
-from ...codegen.steps import Late, Program, once
+from ...codegen.program import Late, Program, once
 from ...plan.expr import Column, ColumnRef, columns_of
 from ...plan.types import VARCHAR
 from ...storage.device_decode import codes_of, decode_on_device

@@ -15,9 +15,9 @@ import pylibcudf as plc
 from cuda.core import Device, Kernel, ObjectCode, launch
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
+from ...codegen.compile.kernel_files import KernelFile, kernel_file, warn_without
 from ...codegen.handwritten import like, like_source
 from ...codegen.handwritten.like import Shape
-from ...codegen.targets.kernel_files import KernelFile, kernel_file, warn_without
 from ...errors import Interrupted
 from ...plan.patterns import Literals
 from .columns import BOOL, kept

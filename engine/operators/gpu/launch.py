@@ -21,11 +21,12 @@ from cuda.bindings import driver, runtime
 from cuda.core import Device, Kernel, LaunchConfig, ObjectCode, Stream, launch
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
+from ...codegen import index_checks
+from ...codegen.compile.compiler import Architecture, Signature
+from ...codegen.cuda import emit_cuda
+from ...codegen.cuda.accumulator_layout import ROWS_A_THREAD, Layout
 from ...codegen.loop import Machine
-from ...codegen.steps import Program, SharedMemory
-from ...codegen.targets import emit_cuda, index_checks
-from ...codegen.targets.compiler import Architecture, Signature
-from ...codegen.targets.places import ROWS_A_THREAD, Layout
+from ...codegen.program import Program, SharedMemory
 from ...codegen.values import NotFusable, Parameter
 from ...storage.encodings import EncodedColumn
 from .buffers import Memory, check

@@ -14,14 +14,14 @@ import numpy as np
 import pyarrow as pa
 import pylibcudf as plc
 
+from ...codegen.compile_pipeline import Stages
+from ...codegen.cuda.accumulator_layout import Place, layout
+from ...codegen.cuda.emit_sorted import COUNT, TOO_LONG
+from ...codegen.cuda.emit_sorted import given as constant
 from ...codegen.groups.conditions import Condition, element
 from ...codegen.groups.ordered import bounds, coming_out, has_all_rows, in_order, key_of
 from ...codegen.loop import Machine
-from ...codegen.stages import Stages
-from ...codegen.steps import Program
-from ...codegen.targets.emit_sorted import COUNT, TOO_LONG
-from ...codegen.targets.emit_sorted import given as constant
-from ...codegen.targets.places import Place, layout
+from ...codegen.program import Program
 from ...plan import physical as p
 from ...storage.encodings import EncodedColumn
 from .buffers import Memory

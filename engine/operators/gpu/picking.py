@@ -13,12 +13,12 @@ import numpy as np
 import pylibcudf as plc
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
+from ...codegen.cuda import emit_groups
+from ...codegen.cuda.accumulator_layout import Layout, layout
 from ...codegen.groups.conditions import Condition, element
 from ...codegen.handwritten import group_kernels as kernels
 from ...codegen.loop import Machine
-from ...codegen.steps import Program
-from ...codegen.targets import emit_groups
-from ...codegen.targets.places import Layout, layout
+from ...codegen.program import Program
 from ...plan.expr import Column
 from . import launch
 from .buffers import Memory

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pylibcudf as plc
 
+from ...codegen.compile.compiler import NotCompiled
+from ...codegen.compile.kernel_files import compiler_refusal
 from ...codegen.groups.results import result_registers
-from ...codegen.targets.compiler import NotCompiled
-from ...codegen.targets.kernel_files import compiler_refusal
 from ...codegen.values import NotFusable
 from ...errors import MemoryLimitError
 from ...plan import physical as p

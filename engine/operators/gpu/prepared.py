@@ -14,17 +14,18 @@ from typing import Any
 
 import numpy as np
 
+from ...codegen import index_checks
+from ...codegen.compile.kernel_files import KernelFile, at_once, kernel_file
+from ...codegen.compile_pipeline import Limits, Stages, stages
+from ...codegen.cuda import device_kernels, emit_groups
+from ...codegen.cuda.accumulator_layout import Layout, layout
 from ...codegen.groups.conditions import Condition, condition_of
 from ...codegen.handwritten import group_kernels
 from ...codegen.indexes import Form, Index
+from ...codegen.listing import operations
 from ...codegen.loop import Machine
-from ...codegen.relations import Relation
-from ...codegen.stages import Limits, Stages, stages
-from ...codegen.steps import Program
-from ...codegen.targets import device, emit_groups, index_checks
-from ...codegen.targets.kernel_files import KernelFile, at_once, kernel_file
-from ...codegen.targets.listing import operations
-from ...codegen.targets.places import Layout, layout
+from ...codegen.program import Program
+from ...codegen.row_sources import Relation
 from ...codegen.values import Input, NotFusable
 from ...errors import Interrupted
 from ...plan import physical as p
@@ -154,7 +155,7 @@ def generated(
         (context.kernel_directory, launch.architecture()),
         partial(concealed_tree, node.body),
     )
-    files = [device.kernel_file(program, describe, *where) for program in made.programs]
+    files = [device_kernels.kernel_file(program, describe, *where) for program in made.programs]
     if any(index.form is Form.HASHED and index.unique for index in made.indexes):
         files.append(index_checks.cuda_kernel(*where))
     if _has_many_groups(main):

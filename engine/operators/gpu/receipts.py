@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ...codegen.compile_pipeline import Stages
 from ...codegen.indexes import Index
-from ...codegen.stages import Stages
 from ..context import BuildReceipt, Origin, PipelineReceipt
 
 

@@ -1,6 +1,6 @@
 """What a pipeline's kernels read in one run: the leaves of its body, their columns as codes and as they are.
 
-`Relations` is what `codegen.stages` asks about leaves (`codegen.relations.Source`).  What it was asked is kept for the next run,
+`Relations` is what `codegen.compile_pipeline` asks about leaves (`codegen.row_sources.Source`).  What it was asked is kept for the next run,
 which then looks for these columns alone.
 """
 
@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from ...codegen.groups.results import domain
 from ...codegen.inputs import input_of
-from ...codegen.relations import TRUTH, TRUTHS, Relation
+from ...codegen.row_sources import TRUTH, TRUTHS, Relation
 from ...codegen.values import Input, NotFusable
 from ...plan import physical as p
 from ...plan.expr import Column, Expr, columns_of, new_column

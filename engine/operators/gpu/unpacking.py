@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...codegen.compile_pipeline import Stages
+from ...codegen.cuda.accumulator_layout import Cell, Layout
+from ...codegen.cuda.packed_counters import count_bits, packed_words
 from ...codegen.handwritten import group_kernels as kernels
-from ...codegen.stages import Stages
-from ...codegen.targets.packed import count_bits, packed_words
-from ...codegen.targets.places import Cell, Layout
 from . import launch
 from .launch import Launch
 from .regions import Regions, Span

@@ -1,0 +1,190 @@
+"""A pipeline's body -> the kernels that run it: one for each build side, in the order in which they run, then the main one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ..plan.expr import AggregateCall, Expr, columns_of
+from ..plan.physical import FilterRows, HashAggregate, Physical, aggregate_of
+from .groups.accumulate import Accumulator, Accumulators, fold_call
+from .groups.drop_row_count import Sink, without_count
+from .groups.grouping import Grouping, grouping_of
+from .groups.row_groups import row_groups
+from .indexes import Index
+from .joins.builds import ONE, Builds, kernel_program
+from .joins.chains import Chain
+from .loop import Machine
+from .program import Late, Program, SharedMemory
+from .program_builder import ROW_LIMIT, Kernel, Scope, over
+from .row_sources import Source
+from .values import NotFusable
+
+UNLIMITED = frozenset(("count_star", "count", "count_if", "min", "max"))
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a target can hold.
+
+    `group_limit`: groups that are addressed directly, whatever the number of rows, and whose accumulators travel to the host;
+    `dense_limit`: groups that are addressed directly and stay where they are (0: none); `may_hash`: hash tables for more.
+    """
+
+    group_limit: int
+    may_hash: bool = False
+    dense_limit: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """The kernels of a pipeline: `programs[i]` fills `indexes[i]`, the last one has the result."""
+
+    programs: tuple[Program, ...]
+    indexes: tuple[Index, ...]
+
+    @property
+    def main(self) -> Program:
+        return self.programs[-1]
+
+    def made_for(self, memory: SharedMemory) -> Stages:
+        """Return the same kernels for a CUDA device with so much shared memory."""
+        if self.main.shared_memory == memory:
+            return self
+        programs = (replace(program, shared_memory=memory) for program in self.programs)
+        return replace(self, programs=tuple(programs))
+
+
+def stages(body: Physical, source: Source, limits: Limits) -> Stages:
+    """Return the kernels of a body: an aggregate over a chain, or a chain, whose rows come out; raises `NotFusable`.
+
+    They make all groups, whatever condition there is on these (`groups.conditions`).
+    """
+    builds, groups = Builds(source), aggregate_of(body)
+    main = _listed(body, builds) if groups is None else _aggregated(groups, builds, limits)
+    return Stages((*builds.programs, main), tuple(builds.indexes))
+
+
+def selected(root: FilterRows, source: Source) -> Program:
+    """Return filters above a scan as a program that says of each row whether it is in; raises `NotFusable`."""
+    kernel = Kernel(source)
+    Chain(kernel, Builds(source)).walk(root, frozenset())
+    return kernel_program("scan_filter", kernel)
+
+
+def _listed(body: Physical, builds: Builds) -> Program:
+    """A chain whose rows come out as row numbers of the relations that its columns are read from."""
+    kernel = Kernel(builds.source)
+    chain = Chain(kernel, builds)
+    scope = chain.walk(body, frozenset(body.columns))
+    late = [Late(column, kernel.afterwards(scope[column])) for column in body.columns]
+    rows_out = {0: None} if not late else {}
+    for made in late:
+        for column in columns_of(made.expr):
+            origin = kernel.origin(column)
+            assert origin is not None
+            rows_out[kernel.found(origin)] = None
+    if kernel.relations[0].rows >= ROW_LIMIT:
+        raise NotFusable("a table of 2**31 rows or more has no row numbers of 32 bits")
+    kernel.settle()
+    rows = tuple(sorted(rows_out or {0: None}))
+    return kernel_program(_name(chain, "rows"), kernel, late=tuple(late), rows_out=rows)
+
+
+def _aggregated(root: HashAggregate, builds: Builds, limits: Limits) -> Program:
+    kernel = Kernel(builds.source)
+    chain = Chain(kernel, builds)
+    read = frozenset(c for _, call in root.aggregates for c in columns_of(call))
+    scope = chain.walk(root.input, read | frozenset(root.keys))
+    calls = [(column, _over(call, scope)) for column, call in root.aggregates]
+    distinct = distinct_arguments([call for _, call in calls])
+    accumulators = Accumulators()
+    # Without a limit of rows, sums are exact for as many as `Program.repeats` says
+    rows = ROW_LIMIT if kernel.repeats else kernel.relations[0].rows
+    counted: int | None = None
+    grouping: Grouping | None = None
+    late: tuple[Late, ...] = ()
+    if root.keys or distinct or kernel.repeats:
+        counted = accumulators.add(Accumulator("add", Machine.I64, ONE))
+    if root.keys or distinct:
+        assert counted is not None
+        grouping, late = _grouped(root, scope, distinct, kernel, limits, accumulators, counted)
+    folded = tuple(
+        fold_call(column, call, kernel, accumulators, rows, distinct) for column, call in calls
+    )
+    kernel.settle()
+    items, made = tuple(accumulators.items), tuple(call for _, call in calls)
+    # No group has too many rows for its sums; counts and extremes are exact for any number
+    if rows < ROW_LIMIT or all(call.function in UNLIMITED for call in made):
+        counted = None
+    if grouping is not None and rows < ROW_LIMIT:
+        sink = without_count(Sink(grouping, items, folded), made)
+        grouping, items, folded = sink.grouping, sink.accumulators, sink.folded
+    return kernel_program(
+        _name(chain, "group" if root.keys else "aggregate"),
+        kernel,
+        grouping=grouping,
+        accumulators=items,
+        folded=folded,
+        calls=made,
+        late=late,
+        counted=counted,
+    )
+
+
+def _grouped(
+    root: HashAggregate,
+    scope: Scope,
+    distinct: tuple[Expr, ...],
+    kernel: Kernel,
+    limits: Limits,
+    accumulators: Accumulators,
+    counted: int,
+) -> tuple[Grouping, tuple[Late, ...]]:
+    """Find groups by number where these are few, else by a row that decides the keys, else by number again."""
+    keys = [scope[key] for key in root.keys]
+    before = kernel.saved()
+    refused: NotFusable | None = None
+    grouping = None
+    most = limits.dense_limit if limits.dense_limit and not distinct else limits.group_limit
+    try:
+        grouping = grouping_of(
+            root.keys,
+            keys,
+            distinct,
+            kernel,
+            max(most, limits.group_limit),
+            counted,
+            limits.may_hash,
+        )
+    except NotFusable as reason:
+        refused = reason
+    if grouping is not None and grouping.groups <= limits.group_limit:
+        return grouping, ()
+    after = kernel.saved()
+    kernel.restore(before)
+    by_row = None if distinct else row_groups(keys, kernel, accumulators, counted)
+    if by_row is not None:
+        late = [Late(key, expr) for key, expr in zip(root.keys, by_row.keys, strict=True)]
+        return by_row.grouping, tuple(late)
+    if refused is not None:
+        raise refused
+    assert grouping is not None
+    kernel.restore(after)
+    return grouping, ()
+
+
+def distinct_arguments(calls: list[AggregateCall]) -> tuple[Expr, ...]:
+    """What the aggregates count each value of once, without repetition."""
+    return tuple(dict.fromkeys(c.args[0] for c in calls if c.distinct and c.function == "count"))
+
+
+def _over(call: AggregateCall, scope: Scope) -> AggregateCall:
+    made = over(call, scope)
+    assert isinstance(made, AggregateCall)
+    return made
+
+
+def _name(chain: Chain, sink: str) -> str:
+    steps = ["filter"] if chain.filtered else []
+    steps += ["probe"] if chain.probed else []
+    return "_".join(["scan", *steps, sink])

@@ -1,0 +1,57 @@
+"""Indexes of build sides on the CPU: their memory, and the run of the kernel that fills them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..index_checks import cpu_kernel
+from ..indexes import Buffer, Form, Index
+from ..program import Program
+from .host_kernels import Function, each_range, run
+from .pace import in_steps
+
+REPEATED = 2  # the accumulator of a build that counts repeated keys
+
+
+def build(
+    kernel: Function,
+    program: Program,
+    columns: Sequence[Any],
+    rows: int,
+    memory: dict[str, Any],
+    threads: int,
+    deterministic: bool = False,
+) -> bool:
+    """Fill a program's index, whose buffers and state go into `memory`; return whether they are in doubt.
+
+    `deterministic`: rows of the same key are chained in the order in which they come.
+    """
+    index = program.index
+    assert index is not None
+    memory.update({b.name: _allocated(b) for b in index.buffers})
+    threads = 1 if deterministic else threads
+    outcome = run(kernel, program, columns, rows, threads, memory=memory)
+    state = np.concatenate(outcome.arrays)
+    if index.form is Form.HASHED and index.unique:
+        state[REPEATED] = _repeats(index, kernel, memory, threads)
+    memory[f"{index.name}_state"] = state
+    return outcome.doubt
+
+
+def _allocated(buffer: Buffer) -> Any:
+    if buffer.fill is None:
+        return np.empty(buffer.length, buffer.type)
+    if buffer.fill == 0:
+        return np.zeros(buffer.length, buffer.type)  # pages that no row touches cost nothing
+    return np.full(buffer.length, buffer.fill, buffer.type)
+
+
+def _repeats(index: Index, kernel: Function, memory: dict[str, Any], threads: int) -> int:
+    """Count the buckets of a hashed index that hold a key twice."""
+    check = cpu_kernel(kernel.file.directory)
+    heads, links, numbers, *_ = (memory[b.name] for b in index.buffers)
+    over = check.over([heads, links, numbers])
+    return sum(each_range(lambda bounds: in_steps(over, *bounds), index.slots, threads))

@@ -1,0 +1,334 @@
+"""CPU kernels: load or compile a program's, run it over ranges of rows on threads, merge the accumulators."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate, pairwise
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from ... import stopping
+from ..compile.compiler import Signature
+from ..compile.kernel_files import KernelFile, Origin, kernel_file
+from ..compile.native import Kernel
+from ..emit import accumulator_slots
+from ..groups.accumulate import FOLDS
+from ..kernel_fingerprint import Made, shape
+from ..loop import Machine
+from ..program import Program
+from . import emit_cpu
+from .hash_groups import PLACE_KEYS, PLACE_SIGNATURE, HashTable, fill, merge
+from .pace import Pace, in_steps
+from .sparse_groups import COPY_GROUPS, COPY_SIGNATURE, Met, merged, met
+
+ROWS_A_RANGE = 1 << 17  # below this a second thread costs more than it saves
+DETERMINISTIC_ROWS = 1 << 20
+SPARSE_GROUPS = 1 << 16  # groups from which a range leaves out those that it does not meet
+NUMBERED_ROWS = 1 << 15  # rows whose numbers fit a core's cache
+KERNELS_KEPT = 512
+ROOM = 1 << 12  # numbers of rows that a range may list at first, at least
+
+Memory = Mapping[str, Any]  # the buffers of indexes by name
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One array an accumulator, one element a group; `numbers` are the groups' where they are hashed.
+
+    `doubt`: the kernel cannot vouch for the answer.
+    """
+
+    arrays: list[Any]
+    doubt: bool
+    numbers: Any = None
+
+
+class Function:
+    """The kernel of a file, loaded when it is first asked for."""
+
+    def __init__(self, file: KernelFile) -> None:
+        self.file = file
+        self._kernel: Kernel | None = None
+        self._code: bytes | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the machine code need not be compiled."""
+        return self._kernel is not None or self._code is not None or self.file.is_compiled
+
+    def fetch(self) -> Origin:
+        """Bring the machine code into memory, and return where it came from; raises `NotCompiled`."""
+        if self._kernel is not None or self._code is not None:
+            return "memory"
+        # Without a lock: several may wait for one compiler, and stop waiting
+        self._code, origin = self.file.machine_code()
+        return origin
+
+    def load(self) -> Origin:
+        """Make the kernel ready; return where its machine code came from."""
+        origin = self.fetch()
+        with self._lock:
+            if self._kernel is None:
+                assert self._code is not None
+                self._kernel = Kernel(self._code, self.file.signature)
+                self._code = None
+        return origin
+
+    def __call__(self, *arguments: Any) -> int:
+        return self._ready()(*arguments)
+
+    def over(self, arguments: Sequence[Any]) -> Callable[..., int]:
+        """Return what runs the kernel over a range of rows: it takes start and end, then what follows these arguments."""
+        return self._ready().over(arguments)
+
+    def _ready(self) -> Kernel:
+        if self._kernel is None:
+            self.load()
+        assert self._kernel is not None
+        return self._kernel
+
+
+def compiled(
+    program: Program, describe: Callable[[], str], directory: Path
+) -> tuple[Function, Path]:
+    """Return the kernel of a program, and its file, whose docstring `describe` gives."""
+    key = shape(program), emit_cpu.is_wide(program), directory
+    file = _files.find(key)
+    if file is None:
+        source, signature = emit_cpu.source(program, describe()), emit_cpu.signature(program)
+        file = kernel_file(program.name, source, signature, directory, None)
+        _files.keep(key, file)
+    return _function(file), file.path
+
+
+def written_kernel(name: str, source: str, signature: Signature, directory: Path) -> Function:
+    """Return a kernel that is the same for all programs."""
+    return _function(kernel_file(name, source, signature, directory, None))
+
+
+_files: Made[KernelFile] = Made()
+_functions: OrderedDict[Path, Function] = OrderedDict()
+_lock = threading.Lock()
+
+
+def _function(file: KernelFile) -> Function:
+    """Return a file's function; those not used for long are let go."""
+    with _lock:
+        if file.path not in _functions:
+            _functions[file.path] = Function(file)
+            while len(_functions) > KERNELS_KEPT:
+                _functions.popitem(last=False)
+        _functions.move_to_end(file.path)
+        return _functions[file.path]
+
+
+def scalars(program: Program) -> list[Any]:
+    return [p.value for p in program.parameters]
+
+
+def tables(program: Program) -> list[Any]:
+    return [t.array for t in program.tables]
+
+
+def _arguments(program: Program, columns: Sequence[Any], memory: Memory) -> list[Any]:
+    """What a kernel takes between its range of rows and its results."""
+    buffers = [memory[b.name] for b in program.buffers]
+    return [*columns, *buffers, *scalars(program), *tables(program)]
+
+
+def run(
+    kernel: Function,
+    program: Program,
+    columns: Sequence[Any],
+    rows: int,
+    threads: int,
+    deterministic: bool = False,
+    memory: Memory = MappingProxyType({}),
+) -> Outcome:
+    """Run a kernel over all rows.
+
+    `columns` are the code arrays of the program's inputs and then of its elements, each followed by its bitmap where the
+    column has NULLs; `memory` holds the buffers of indexes.
+    `deterministic` cuts the rows into ranges that do not depend on the number of threads, so that float sums repeat.
+    """
+    over = kernel.over(_arguments(program, columns, memory))
+    ranges = list(pairwise(_bounds(rows, threads, deterministic)))
+    directory = kernel.file.directory
+    if program.grouping is not None and program.grouping.hashed:
+        return _run_hashed(over, program, ranges, directory)
+    groups = 1 if program.grouping is None else program.grouping.groups
+    if groups >= SPARSE_GROUPS and program.grouping is not None and not program.grouping.distinct:
+        return _run_sparse(over, program, ranges, directory)
+    slots = accumulator_slots(program)
+
+    def part(bounds: tuple[int, int]) -> tuple[list[Any], bool]:
+        out_i, out_f = _blank(program, groups)
+        doubt = in_steps(over, *bounds, out_i, out_f)
+        arrays = {"out_i": out_i, "out_f": out_f}
+        return [arrays[a][at] for a, at in slots], bool(doubt)
+
+    first, *rest = _each(part, ranges)
+    merged, doubt = first
+    for arrays, another in rest:
+        doubt |= another
+        merged = [
+            FOLDS[a.fold](old, new)
+            for a, old, new in zip(program.accumulators, merged, arrays, strict=True)
+        ]
+    return Outcome(merged, doubt)
+
+
+def _run_sparse(
+    over: Callable[..., int], program: Program, ranges: list[tuple[int, int]], directory: Path
+) -> Outcome:
+    assert program.grouping is not None
+    groups = program.grouping.groups
+    copy = written_kernel("copy_groups", COPY_GROUPS, COPY_SIGNATURE, directory)
+    copy.load()
+
+    def part(bounds: tuple[int, int]) -> tuple[Met, bool]:
+        out_i, out_f = _blank(program, groups)
+        doubt = in_steps(over, *bounds, out_i, out_f)
+        rows = None if program.repeats else bounds[1] - bounds[0]
+        return met(copy, program, out_i, out_f, rows), bool(doubt)
+
+    found = _each(part, ranges)
+    numbers, arrays = merged(program, [m for m, _ in found])
+    return Outcome(arrays, any(doubt for _, doubt in found), numbers)
+
+
+def select_rows(
+    kernel: Function, program: Program, columns: Sequence[Any], rows: int, threads: int
+) -> Any:
+    """Return the numbers of the rows that a selection keeps, ascending, or None when they are in doubt."""
+    over = kernel.over(_arguments(program, columns, {}))
+    ranges = list(pairwise(_bounds(rows, threads, deterministic=False)))
+    selected = np.empty(rows, np.bool_)
+
+    def choose(bounds: tuple[int, int]) -> int:
+        doubt = in_steps(over, *bounds, selected)
+        return -1 if doubt else int(np.count_nonzero(selected[slice(*bounds)]))
+
+    counts = _each(choose, ranges)
+    if min(counts) < 0:
+        return None
+    places = [0, *accumulate(counts)]
+    found = np.empty(places[-1], np.int64)
+
+    def number(part: tuple[tuple[int, int], int]) -> None:
+        (start, end), at = part
+        for block in range(start, end, NUMBERED_ROWS):
+            chosen = np.flatnonzero(selected[block : min(block + NUMBERED_ROWS, end)])
+            np.add(chosen, block, out=found[at : at + len(chosen)])
+            at += len(chosen)
+
+    _each(number, list(zip(ranges, places, strict=False)))
+    return found
+
+
+def list_rows(
+    kernel: Function,
+    program: Program,
+    columns: Sequence[Any],
+    rows: int,
+    threads: int,
+    memory: Memory = MappingProxyType({}),
+) -> list[Any] | None:
+    """Return the row numbers that a kernel lists, an int32 array for each of `rows_out`, or None when they are in doubt."""
+    over = kernel.over(_arguments(program, columns, memory))
+
+    def listed(start: int, end: int) -> list[Any] | None:
+        room = max(end - start, ROOM)
+        while True:
+            found = [np.empty(room, np.int32) for _ in program.rows_out]
+            count = over(start, end, *found)
+            if count < 0:
+                return None
+            if count <= room:
+                return [array[:count] for array in found]
+            room = count
+
+    def part(bounds: tuple[int, int]) -> list[list[Any] | None]:
+        (start, last), pace = bounds, Pace()
+        pieces = [] if start < last else [listed(start, last)]
+        while start < last:
+            end = pace.end(start, last)
+            pieces.append(listed(start, end))
+            start = end
+            pace.done()
+        return pieces
+
+    parts = [piece for pieces in each_range(part, rows, threads) for piece in pieces]
+    lists = [p for p in parts if p is not None]
+    if len(lists) < len(parts):
+        return None
+    return [np.concatenate(arrays) for arrays in zip(*lists, strict=True)]
+
+
+def _run_hashed(
+    over: Callable[..., int], program: Program, ranges: list[tuple[int, int]], directory: Path
+) -> Outcome:
+    place = written_kernel("place_keys", PLACE_KEYS, PLACE_SIGNATURE, directory)
+    place.load()
+
+    def blank(groups: int) -> tuple[Any, Any]:
+        return _blank(program, groups)
+
+    def part(bounds: tuple[int, int]) -> HashTable:
+        return fill(over, *bounds, blank, place, program.repeats)
+
+    found = _each(part, ranges)
+    arrays, numbers = merge(found, program, blank, place)
+    return Outcome(arrays, any(t.state[1] for t in found), numbers)
+
+
+def each_range(work: Callable[[tuple[int, int]], Any], rows: int, threads: int) -> list[Any]:
+    """Do work for ranges that make up all rows, on threads; return what came of each."""
+    return _each(work, list(pairwise(_bounds(rows, threads, deterministic=False))))
+
+
+def _bounds(rows: int, threads: int, deterministic: bool) -> list[int]:
+    """Where ranges of rows begin and end: at multiples of 8, so that no two share a byte of a bitmap."""
+    parts = rows // DETERMINISTIC_ROWS if deterministic else min(threads, rows // ROWS_A_RANGE)
+    parts = max(parts, 1)
+    return [rows * i // parts // 8 * 8 for i in range(parts)] + [rows]
+
+
+def _each(work: Callable[[Any], Any], ranges: list[Any]) -> list[Any]:
+    if len(ranges) == 1:
+        return [work(ranges[0])]
+    return list(_pool().map(stopping.carried(work), ranges))
+
+
+def _blank(program: Program, groups: int) -> tuple[Any, Any]:
+    """Accumulators set to the identities of their folds; at least one row each, since Numba needs the shape."""
+    integers = [a.identity for a in program.accumulators if a.machine is Machine.I64] or [0]
+    floats = [a.identity for a in program.accumulators if a.machine is Machine.F64] or [0.0]
+    wide = emit_cpu.is_wide(program)
+    return _filled(np.array(integers, np.int64), groups, wide), _filled(
+        np.array(floats, np.float64), groups, wide
+    )
+
+
+def _filled(identities: Any, groups: int, wide: bool) -> Any:
+    shape = (groups, len(identities)) if wide else (len(identities), groups)
+    made = np.zeros(shape, identities.dtype)  # memory that is not touched costs nothing
+    filled = made.T if wide else made
+    if identities.any():
+        filled[:] = identities[:, None]
+    return filled
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="fuseline-kernel")

@@ -1,0 +1,140 @@
+"""The CUDA target's bits in shared memory: those that a kernel which `warp_split` parts asks for all of its rows.
+
+Probes at random take as long as the cache lines that a warp's threads look at are many, nearly as many as threads; from
+shared memory they come in three to four turns a warp.  Each block copies the bits when it begins.  As many blocks as are
+resident share a multiprocessor's memory, so blocks are as large as keeps most threads resident.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ..indexes import Buffer
+from ..loop import Apply, Convert, Function, Guard, Let, Name, Select, Term, subterms, terms_of
+from ..program import Program, SharedMemory
+from .warp_split import Choosing, Cut
+
+RESERVED_BYTES = 1024  # of each block, by the driver
+# Threads for which registers leave room, 40 each: more are not worth larger blocks.  They hide what rows wait for which only a
+# sieve has let through, so that the bits behind it are asked for those alone
+ENOUGH_THREADS = 1536
+LEAST_RESIDENT = 1024  # threads, below which nothing hides what loads from memory take
+THREADS = (256, 512, 1024)  # of a block
+LEAST_ROWS = 1 << 23  # for which copying pays
+AT_ONCE = 8  # words that a thread copies at a time
+# Bits that no sieve is before; a larger share of fewer threads' memory gains less than it costs
+MOST_BYTES = 32 * 1024
+SIEVES = ("pass_sieve", "in_sieve")
+BITS = ("has_bit", "pass_bits", "find_guarded")
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A buffer that is copied, the threads of a block then, and the blocks that a multiprocessor's shared memory holds."""
+
+    buffer: Buffer
+    threads: int
+    blocks: int
+
+    @property
+    def name(self) -> str:
+        """The copy."""
+        return f"{self.buffer.name}_near"
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The threads of a block, and how many blocks of a multiprocessor their registers leave room for."""
+        return self.threads, min(-(-ENOUGH_THREADS // self.threads), self.blocks)
+
+    @property
+    def alone(self) -> bool:
+        """Whether a sieve alone chooses rows."""
+        return self.threads * self.blocks >= ENOUGH_THREADS
+
+    @property
+    def bytes(self) -> int:
+        return _size(self.buffer)
+
+
+def near(program: Program, cut: Cut, cells: int, waiting: int) -> Near | None:
+    """Choose what is copied, beside `cells` bytes of a block and `waiting` of each thread."""
+    if program.relations[0].rows < LEAST_ROWS:
+        return None
+    buffer = _asked(program, cut)
+    if buffer is None:
+        return None
+    fixed, memory = _size(buffer) + cells, program.shared_memory
+    made = [Near(buffer, t, _blocks(memory, t, fixed + waiting * t)) for t in THREADS]
+    best = max(made, key=lambda n: min(n.threads * n.blocks, ENOUGH_THREADS))
+    return best if best.threads * best.blocks >= LEAST_RESIDENT else None
+
+
+def _size(buffer: Buffer) -> int:
+    """Bytes of a copy, such that anything can follow it."""
+    return -(-4 * buffer.length // 16) * 16
+
+
+def _asked(program: Program, cut: Cut) -> Buffer | None:
+    """The buffer of the first probe among what chooses rows: a sieve, or few bits."""
+    buffers = {buffer.name: buffer for buffer in program.buffers}
+    for statement in cut.choosing:
+        parts = [part for term in terms_of(statement) for part in subterms(term)]
+        for names in (SIEVES, BITS):
+            for part in parts:
+                match part:
+                    case Function(name, (Name(asked), *_)) if name in names:
+                        found = buffers[asked]
+                        few = names is SIEVES or 4 * found.length <= MOST_BYTES
+                        return found if few else None
+    return None
+
+
+def _blocks(memory: SharedMemory, threads: int, size: int) -> int:
+    """How many blocks that take so much shared memory are resident."""
+    if size > memory.block:
+        return 0
+    return min(memory.processor // (size + RESERVED_BYTES), memory.threads // threads)
+
+
+def copied(held: Near) -> list[str]:
+    """Copy the buffer to where the block's shared memory begins, several words a thread at a time; the last may come often."""
+    length, step = held.buffer.length, held.threads
+    places = [f"near_word + np.uint32({k * step})" for k in range(AT_ONCE)]
+    return [
+        f"{held.name} = cuda.shared.array(0, np.{held.buffer.type})",
+        "near_word = np.uint32(cuda.threadIdx.x)",
+        f"while near_word < np.uint32({length}):",
+        *(f"    at{k} = min({at}, np.uint32({length - 1}))" for k, at in enumerate(places)),
+        *(f"    held{k} = {held.buffer.name}[at{k}]" for k in range(AT_ONCE)),
+        *(f"    {held.name}[at{k}] = held{k}" for k in range(AT_ONCE)),
+        f"    near_word += np.uint32({AT_ONCE * step})",
+        "cuda.syncthreads()",
+    ]
+
+
+def asking_near(choosing: tuple[Choosing, ...], held: Near) -> tuple[Choosing, ...]:
+    """Have statements ask the copy."""
+
+    def one(statement: Choosing) -> Choosing:
+        match statement:
+            case Let(_, term):
+                return replace(statement, value=_renamed(term, held))
+            case Guard(term):
+                return replace(statement, condition=_renamed(term, held))
+        return statement
+
+    return tuple(map(one, choosing))
+
+
+def _renamed(term: Term, held: Near) -> Term:
+    match term:
+        case Name(text) if text == held.buffer.name:
+            return replace(term, text=held.name)
+        case Apply(_, args) | Function(_, args):
+            return replace(term, args=tuple(_renamed(part, held) for part in args))
+        case Select(condition, yes, no, machine):
+            condition, yes, no = (_renamed(part, held) for part in (condition, yes, no))
+            return Select(condition, yes, no, machine)
+        case Convert(operand, machine):
+            return Convert(_renamed(operand, held), machine)
+    return term

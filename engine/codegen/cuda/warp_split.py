@@ -1,0 +1,365 @@
+"""Where a CUDA kernel with probes parts in two: what chooses rows, without a branch, and what becomes of the few that are chosen.
+
+A warp runs as long as its slowest thread.  After a selective probe one or two lanes would each go through a chain of
+dependent loads while the others wait; so the rows that survive queue until there is one for each lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, takewhile
+
+from ..loop import (
+    Apply,
+    Convert,
+    Doubt,
+    Each,
+    Function,
+    Guard,
+    Let,
+    Lookup,
+    Machine,
+    Name,
+    Number,
+    Search,
+    Select,
+    Statement,
+    Term,
+    names_in,
+    subterms,
+    terms_of,
+)
+from ..program import Program
+from ..program_builder import ROW, ROW_LIMIT
+from ..values import Input
+
+QUEUES = True  # False: each thread goes on with its own rows, for a comparison
+MOST_CHOSEN = 0.5  # of the rows, by the planner's estimate
+FEW_CHOSEN = 1 / 8  # by filters alone, so that not even the first probe is made for all rows
+UNKNOWN = 0.5  # the share where there is no estimate
+MOST_CARRIED = 8
+PROBES = ("find_", "has_bit", "pass_bits", "pass_sieve")
+
+Choosing = Let | Guard | Doubt
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """`choosing` says which rows are chosen; `handling` does the rest for these.
+
+    `words` are columns that `choosing` reads, those of others are loaded row by row.  `carried` are values that `handling`
+    reads besides `row`, the number of the row.
+    """
+
+    choosing: tuple[Choosing, ...]
+    handling: tuple[Statement, ...]
+    words: tuple[Input, ...]
+    carried: tuple[Name, ...]
+    row: Machine
+
+    @property
+    def fields(self) -> tuple[Name, ...]:
+        """What is kept of each row that waits, in the types of memory, those of 8 bytes first."""
+        held = [Name(ROW.text, self.row), *self.carried]
+        kept = [replace(n, type=Machine.I32) if n.type is Machine.BOOL else n for n in held]
+        return tuple(sorted(kept, key=lambda n: n.type not in (Machine.I64, Machine.F64)))
+
+
+def cut(program: Program, in_memory: bool, sieve_alone: bool = False) -> Cut | None:
+    """Cut a program where few rows go on, and these have far to go; `in_memory`: its groups are in device memory.
+
+    `sieve_alone`: bits that lie behind a sieve are asked for chosen rows only, as buckets are in any case.
+    """
+    known = {t.name for t in program.tables} | {b.name for b in program.buffers}
+    count = _place(program, known) if QUEUES else None
+    if count is None:
+        return None
+    before, after = program.body[:count], program.body[count:]
+    choosing = tuple(s for s in before if isinstance(s, Let | Guard | Doubt))
+    read = names_in(*(term for s in choosing for term in terms_of(s)))
+    words = tuple(i for i in program.inputs if read & set(_names(program, i)))
+    choosing, behind, guards = _sieve_alone(choosing, sieve_alone)
+    after = (*guards, *after)
+    if not _is_long(after, program, known, in_memory):
+        return None
+    choosing, bits_behind = _bits_alone(choosing)
+    behind |= bits_behind
+    wanted = _wanted(program, after)
+    again, carried = _known(program, choosing, behind, wanted, words)
+    if carried is None:
+        return None
+    late = [i for i in program.inputs if i not in words]
+    handling = _with_loads(program, (*again, *after), late, wanted)
+    narrow = program.relations[0].rows < ROW_LIMIT
+    return Cut(choosing, handling, words, carried, Machine.I32 if narrow else Machine.I64)
+
+
+def _place(program: Program, known: set[str]) -> int | None:
+    """How many statements come before the cut: after the first probe, or after filters that leave few rows for it."""
+    share, probed, filters = 1.0, False, None
+    plain = takewhile(lambda s: not _reads_rows(s, known), program.body)
+    for count, statement in enumerate(plain, 1):
+        probed = probed or _probes(statement)
+        if isinstance(statement, Guard):
+            share *= UNKNOWN if statement.share is None else statement.share
+            if not probed:
+                filters = count, share
+                continue
+            if filters is not None and filters[1] < FEW_CHOSEN:
+                break
+            return count if share <= MOST_CHOSEN else None
+    return filters[0] if filters is not None and filters[1] <= MOST_CHOSEN else None
+
+
+def _is_long(
+    after: tuple[Statement, ...], program: Program, known: set[str], in_memory: bool
+) -> bool:
+    """Whether what is done for a chosen row takes long, and there is a probe before it or in it."""
+    if not any(_probes(s) or _reads_rows(s, known) for s in program.body):
+        return False
+    if any(_probes(s) or _reads_rows(s, known) for s in after):
+        return True
+    grouping = program.grouping
+    # Groups by the row that the probe has found come in runs, as long as not only few rows are left of these
+    in_runs = grouping is not None and grouping.row is not None and program.reach >= FEW_CHOSEN
+    scattered = grouping is not None and in_memory and not in_runs
+    return scattered or program.index is not None or bool(program.rows_out)
+
+
+def _bits_alone(
+    choosing: tuple[Choosing, ...],
+) -> tuple[tuple[Choosing, ...], dict[str, Let]]:
+    """Ask only the bits that lie before row numbers which nothing but the cut asks for; what reads them later, by name."""
+    made: list[Choosing] = []
+    behind: dict[str, Let] = {}
+    none, some = Number(-1, Machine.I32), Number(0, Machine.I32)
+    for statement in choosing:
+        match statement:
+            case Let(row, value) if (parts := _bit_and_row(value)) and _only_asked(row, choosing):
+                bit, found = parts
+                made.append(replace(statement, value=Select(bit, some, none, Machine.I32)))
+                behind[row.text] = Let(row, found)
+            case _:
+                made.append(statement)
+    return tuple(made), behind
+
+
+def _bit_and_row(term: Term) -> tuple[Term, Term] | None:
+    """Whether the bit is set that lies before a row number, and the row number where it is; None for other terms."""
+    found: Term
+    match term:
+        case Function("find_guarded", (members, heads, number)):
+            found = Function("find_direct", (heads, _unsieved(number)), Machine.I32)
+        case Function("find_rank", (ranks, Function("pass_bits", (members, number)))):
+            found = Function("find_rank", (ranks, _unsieved(number)), Machine.I32)
+        case Convert(Function("pass_bits", (members, number))):
+            found = Convert(_unsieved(number), Machine.I32)
+        case _:
+            return None
+    return Function("has_bit", (members, number), Machine.BOOL), found
+
+
+def _sieve_alone(
+    choosing: tuple[Choosing, ...], bits: bool
+) -> tuple[tuple[Choosing, ...], dict[str, Let], tuple[Guard, ...]]:
+    """Ask only a sieve whether a row may be chosen; what looks behind it later, by name, and the guards of that.
+
+    `bits`: before bits too, not just before buckets.
+    """
+    made: list[Choosing] = []
+    behind: dict[str, Let] = {}
+    guards: list[Guard] = []
+    some, none = Number(0, Machine.I32), Number(-1, Machine.I32)
+    for statement in choosing:
+        kept: Choosing = statement
+        match statement:
+            case Let(found, value) if (
+                (bits or _in_buckets(value))
+                and (parts := _of_sieve(value))
+                and _only_asked(found, choosing)
+            ):
+                may_be, exact = parts
+                if found.type is not Machine.BOOL:
+                    may_be = Select(may_be, some, none, Machine.I32)
+                behind[found.text] = Let(found, exact)
+                kept = replace(statement, value=may_be)
+            case Guard(condition) if (bits or _in_buckets(condition)) and (
+                parts := _of_sieve(condition)
+            ):
+                may_be, exact = parts
+                guards.append(Guard(exact))
+                kept = replace(statement, condition=may_be)
+            case Guard(condition) if names_in(condition) & set(behind):
+                guards.append(Guard(condition))
+        made.append(kept)
+    return tuple(made), behind, tuple(guards)
+
+
+def _of_sieve(term: Term) -> tuple[Term, Term] | None:
+    """Whether a sieve lets the number of a probe through, and the probe without the sieve; None if there is none before it."""
+    match term:
+        case Function("pass_sieve", arguments):
+            return Function("in_sieve", arguments, Machine.BOOL), arguments[-1]
+        case Convert(operand, machine) if parts := _of_sieve(operand):
+            may_be, exact = parts
+            return may_be, exact if exact.type is machine else Convert(exact, machine)
+        case Apply(">=", (row, Number(0) as first)) if parts := _of_sieve(row):
+            may_be, exact = parts
+            return may_be, replace(term, args=(exact, first))
+        case Function(args=(*before, last)) if _is_probe(term) and (parts := _of_sieve(last)):
+            may_be, exact = parts
+            return may_be, replace(term, args=(*before, exact))
+    return None
+
+
+def _in_buckets(term: Term) -> bool:
+    """Whether a term looks for a row in buckets."""
+    return any(isinstance(t, Function) and t.name == "find_hashed" for t in subterms(term))
+
+
+def _only_asked(row: Name, choosing: tuple[Choosing, ...]) -> bool:
+    """Whether it only matters for the cut that there is a row, not which; of a truth value, that it is true."""
+    there: Term = row
+    if row.type is not Machine.BOOL:
+        there = Apply(">=", (row, Number(0, Machine.I32)), Machine.BOOL)
+    readers = [s for s in choosing if row.text in names_in(*terms_of(s))]
+    return all(isinstance(s, Guard) and s.condition == there for s in readers) and bool(readers)
+
+
+def _unsieved(number: Term) -> Term:
+    """The number that a sieve was asked for."""
+    match number:
+        case Convert(operand):
+            return _unsieved(operand)
+        case Function("pass_sieve", (_, _, asked)):
+            return asked
+    return number
+
+
+def _known(
+    program: Program,
+    choosing: tuple[Choosing, ...],
+    behind: dict[str, Let],
+    wanted: set[str],
+    words: tuple[Input, ...],
+) -> tuple[list[Statement], tuple[Name, ...] | None]:
+    """What is computed again for a chosen row, and what is carried: what probes found, and codes; None if that is too much.
+
+    To `wanted`, the names that are read for it, come those that are read to compute something again.
+    """
+    lets = [s for s in choosing if isinstance(s, Let)]
+    found = {s.name.text for s in lets if _probes(s)}
+    again: list[Statement] = []
+    carried: dict[str, Name] = {}
+    for statement in reversed(lets):
+        name = statement.name
+        if name.text in wanted and name.text in behind:
+            wanted |= names_in(behind[name.text].value)
+            again.insert(0, behind[name.text])
+        elif name.text in wanted and name.text in found:
+            carried[name.text] = name
+        elif name.text in wanted:
+            wanted |= names_in(statement.value)
+            again.insert(0, Let(name, statement.value))
+    for source in words:
+        code, valid = _names(program, source)
+        carried |= {code: Name(code, source.register)} if code in wanted else {}
+        carried |= {valid: Name(valid, Machine.BOOL)} if valid in wanted else {}
+    changed = any([s.name.text for s in lets].count(name) > 1 for name in found)
+    return again, None if changed or len(carried) > MOST_CARRIED else tuple(carried.values())
+
+
+def _wanted(program: Program, after: tuple[Statement, ...]) -> set[str]:
+    """The names that statements and the sink read."""
+    terms = [term for s in after for term in terms_of(s)]
+    if program.grouping is not None:
+        terms.append(program.grouping.slot)
+    for accumulator in program.accumulators:
+        terms.append(accumulator.term)
+        terms += [] if accumulator.condition is None else [accumulator.condition]
+    rows = {program.relations[number].row for number in program.rows_out}
+    kept = set() if program.keep is None else {program.keep.text}
+    return names_in(*terms) | rows | kept
+
+
+def _with_loads(
+    program: Program, body: tuple[Statement, ...], late: list[Input], wanted: set[str]
+) -> tuple[Statement, ...]:
+    """Load columns at the row, each before its first use: few rows get as far as the last of them."""
+    read = [names_in(*terms_of(s)) for s in body]
+    before: list[list[Statement]] = [[] for _ in range(len(body) + 1)]
+    for source in late:
+        name, (code, valid) = program.names[source.column], _names(program, source)
+        held = Convert(Lookup(name, ROW, source.register), source.register)
+        bit = Function("bit_at", (Name(f"{name}_bits", Machine.I32), ROW), Machine.BOOL)
+        loads = before[_first_use({code, valid}, body, read)]
+        loads += [Let(Name(code, source.register), held)] if code in wanted else []
+        loads += [Let(Name(valid, Machine.BOOL), bit)] if valid in wanted else []
+    *others, last = before
+    return (*(s for loads, own in zip(others, body, strict=True) for s in (*loads, own)), *last)
+
+
+def _first_use(names: set[str], body: tuple[Statement, ...], read: list[set[str]]) -> int:
+    """The place of the first statement that reads any of some names, or that repeats what follows."""
+    for place, statement in enumerate(body):
+        if isinstance(statement, Each) or names & read[place]:
+            return place
+    return len(body)
+
+
+def _names(program: Program, source: Input) -> tuple[str, str]:
+    """The variables of a column: its code, and whether it is valid."""
+    name = program.names[source.column]
+    return f"{name}_code", f"{name}_valid"
+
+
+def _parts(statement: Statement) -> Iterator[Term]:
+    return chain.from_iterable(map(subterms, terms_of(statement)))
+
+
+def _probes(statement: Statement) -> bool:
+    return any(map(_is_probe, _parts(statement)))
+
+
+def _is_probe(term: Term) -> bool:
+    return isinstance(term, Function) and term.name.startswith(PROBES)
+
+
+def _reads_rows(statement: Statement, known: set[str]) -> bool:
+    """Whether a statement reads rows that a probe has found; elements of `known` arrays are none."""
+    if isinstance(statement, Each | Search):
+        return True
+    return any(
+        (isinstance(part, Lookup) and part.table not in known)
+        or (isinstance(part, Function) and part.name == "bit_at")
+        for part in _parts(statement)
+    )
+
+
+def only_alive(term: Term, alive: Name) -> Term:
+    """Return a term whose probes look for nothing where the row is not alive."""
+
+    def limited(part: Term) -> Term:
+        return only_alive(part, alive)
+
+    match term:
+        case Function(args=(*before, last)) if _is_probe(term) and not _probes_in(last):
+            if last.type is Machine.BOOL:  # whether there is a number
+                last = Apply("&", (alive, last), Machine.BOOL)
+            else:
+                last = Select(alive, last, Number(-1, last.type), last.type)
+            return replace(term, args=(*before, last))
+        case Apply() | Function():
+            return replace(term, args=tuple(map(limited, term.args)))
+        case Select(condition, yes, no, machine):
+            return Select(limited(condition), limited(yes), limited(no), machine)
+        case Convert(operand, machine):
+            return Convert(limited(operand), machine)
+        case Lookup(table, index, machine):
+            return Lookup(table, limited(index), machine)
+    return term
+
+
+def _probes_in(term: Term) -> bool:
+    return any(map(_is_probe, subterms(term)))

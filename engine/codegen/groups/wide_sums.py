@@ -1,0 +1,68 @@
+"""Sums that a kernel adds in two parts, compared exactly: integers of up to 96 bits as two registers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..expressions.arithmetic import convert
+from ..loop import Apply, Machine, Name, Number, Term, negated, true_and
+from ..program_builder import Kernel
+from ..values import Value
+
+LOW_BITS = 32
+LOW = (1 << LOW_BITS) - 1
+LARGEST = 1 << 95  # beyond which no sum is
+MIRRORED = {"gt": "lt", "ge": "le"}
+COMPARISONS = ("eq", "ne", "lt", "le", *MIRRORED)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """An integer as `high` * 2**32 + `low`, of which the latter is below 2**32; `valid` as that of a `Value`."""
+
+    high: Term
+    low: Term
+    valid: Term | None = None
+
+
+def parts_of_sum(low: Term, high: Term, valid: Term | None) -> Parts:
+    """What two accumulators hold: the low 32 bits of all values added, and all that is above them."""
+    carried = Apply("+", (high, _shifted(low)), Machine.I64)
+    return Parts(carried, _masked(low), valid)
+
+
+def parts_of_value(value: Value) -> Parts:
+    wide = convert(value.term, Machine.I64)
+    return Parts(_shifted(wide), _masked(wide), value.valid)
+
+
+def parts_of_constant(number: int, meaning: str, kernel: Kernel) -> Parts:
+    """A constant of a query; one that no sum reaches stays one."""
+    number = min(max(number, -LARGEST), LARGEST - 1)
+    high = kernel.parameter(number >> LOW_BITS, Machine.I64, f"{meaning}, above 32 bits")
+    low = kernel.parameter(number & LOW, Machine.I64, f"{meaning}, its 32 bits")
+    return Parts(Name(high, Machine.I64), Name(low, Machine.I64))
+
+
+def compare_parts(name: str, left: Parts, right: Parts) -> Value:
+    if name in MIRRORED:
+        return compare_parts(MIRRORED[name], right, left)
+    same = Apply("==", (left.high, right.high), Machine.BOOL)
+    if name in ("eq", "ne"):
+        lows = Apply("==", (left.low, right.low), Machine.BOOL)
+        term: Term = Apply("&", (same, lows), Machine.BOOL)
+        term = negated(term) if name == "ne" else term
+    else:
+        lows = Apply("<" if name == "lt" else "<=", (left.low, right.low), Machine.BOOL)
+        below = Apply("<", (left.high, right.high), Machine.BOOL)
+        term = Apply("|", (below, Apply("&", (same, lows), Machine.BOOL)), Machine.BOOL)
+    valid = true_and([v for v in (left.valid, right.valid) if v is not None])
+    return Value(term if valid is None else Apply("&", (term, valid), Machine.BOOL), valid)
+
+
+def _shifted(term: Term) -> Term:
+    return Apply(">>", (term, Number(LOW_BITS, Machine.I64)), Machine.I64)
+
+
+def _masked(term: Term) -> Term:
+    return Apply("&", (term, Number(LOW, Machine.I64)), Machine.I64)

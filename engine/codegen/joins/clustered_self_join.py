@@ -1,0 +1,94 @@
+"""Joins of a table with itself by a column in whose order its rows lie: those of a key are neighbours of the row that looks for them.
+
+Nothing is built.  From its own row a kernel goes back to the first with the same code, and on from there while codes are the same:
+few rows, as `storage` measures, in a cache line or two, which a kernel that goes through the table has just read.  What the
+build side filters is tested at each of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ...plan.concealed import concealed_name
+from ...plan.expr import Column
+from ...plan.node import walk
+from ...plan.physical import FilterRows, HashJoin, build_side
+from ...plan.self_joins import self_key, unreduced
+from ..indexes import Form, Index
+from ..loop import Function, Let, Machine, Name, Term
+from ..program_builder import ROW, Reading, Scope
+from ..values import Element
+from .builds import Side, build_keys, leaf_name, leaf_of, payload
+from .join_keys import Domains, KeyNumber
+from .joins import Joining
+
+if TYPE_CHECKING:
+    from .chains import Chain
+
+
+@dataclass
+class Neighbours(Joining):
+    """A join whose rows are found around the current one by `column` of relation 0; a key's number is the first of them."""
+
+    column: Column
+
+    @property
+    def conditional(self) -> bool:
+        filters = any(isinstance(part, FilterRows) for part in walk(build_side(self.node)))
+        return filters or super().conditional
+
+    def number(self) -> KeyNumber:
+        """State which row is the first; codes are read apart from what the kernel does with its own row."""
+        kernel = self.chain.kernel
+        own = kernel.read(kernel.relations[0].leaf, ROW)
+        kernel.mark_found(own)
+        alias = own.aliases[self.column]
+        source = kernel.input(alias)
+        kernel.elements[alias] = Element(source, len(kernel.relations) - 1)
+        self.codes = Name(kernel.names[alias], source.register)
+        first = Function("first_alike", (self.codes, ROW), Machine.I32)
+        kernel.state(
+            Let(
+                self.number_name, first, f"the first row of this {concealed_name(self.column.name)}"
+            )
+        )
+        return KeyNumber(self.number_name, None, raw=False)
+
+    def reading(self, optional: bool, unique: bool = True) -> tuple[Reading, Scope]:
+        self.untested = []
+        return super().reading(optional, unique)
+
+    def _rows(self, key: KeyNumber) -> tuple[Term, Term]:
+        kernel, rows = self.chain.kernel, self.side.index.rows
+        most = kernel.parameter(rows, Machine.I32, f"rows of {self.side.index.name}")
+        arguments = (self.codes, self.row, Name(most, Machine.I32))
+        return key.number, Function("next_alike", arguments, Machine.I32)
+
+
+def neighbours(
+    chain: Chain, node: HashJoin, below: Scope, wanted: frozenset[Column]
+) -> Neighbours | None:
+    """Return a join that needs no index, or None: `wanted` are its columns that are read."""
+    node = unreduced(node)
+    read, residual = payload(node, wanted), node.residual
+    if node.kind.is_membership:
+        suits = residual is not None
+    else:
+        several = chain.counts or bool(read) or residual is not None
+        suits = not node.kind.at_most_one and chain.once is None and several
+    if chain.given is not None or not suits:
+        return None
+    column, kernel = self_key(node), chain.kernel
+    if column is None:
+        return None
+    own, leaf = kernel.relations[0], leaf_of(build_side(node))
+    source = kernel.described(own.aliases[column])
+    # Where no key repeats, an index finds the row as fast, and kernels that find no row twice are simpler
+    if source is None or not source.clustered or source.ascending:
+        return None
+    if kernel.source.rows(leaf) != own.rows:  # parts of the table
+        return None
+    index = Index(-1, leaf_name(leaf), Form.NEIGHBOURS, (), 0, own.rows, linked=True)
+    side = Side(index, Domains((), 0), read | frozenset(build_keys(node)))
+    return Neighbours(chain, node, side, below, bool(read), column)

@@ -1,0 +1,126 @@
+"""Programs: what a kernel does to each row of its relation 0, and what becomes of the row.  `compile_pipeline` makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from math import prod
+from typing import TypeVar
+from weakref import WeakKeyDictionary
+
+from ..plan.expr import AggregateCall, Column, Expr
+from .groups.accumulate import Accumulator, Folded
+from .groups.grouping import Grouping
+from .indexes import Buffer, Index
+from .loop import Doubt, Guard, Name, Search, Statement
+from .row_sources import Relation
+from .values import Element, Input, Parameter, TableParameter
+
+WHOLE_COUNT = 32  # bits of a count that shares its word with no other
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True, slots=True)
+class SharedMemory:
+    """What the threads of a CUDA multiprocessor share: bytes of one block at most, bytes of all blocks, resident threads."""
+
+    block: int
+    processor: int
+    threads: int
+
+
+HOPPER = SharedMemory(227 * 1024, 228 * 1024, 2048)
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """A result column that is computed after the kernel, on columns of relations gathered at row numbers.
+
+    `expr` reads aliases (values of `Relation.aliases`); where a row number is -1 they are NULL.
+    """
+
+    column: Column
+    expr: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """That a kernel ranks all rows of its relation 0 before it goes through them: the arguments of `rank_rows`."""
+
+    codes: str
+    ranks: str
+    step: str
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Program:
+    """A kernel, ready to be printed: one that aggregates, that makes an index, that lists rows, or that selects rows.
+
+    `inputs` are columns of relation 0, loaded for every row.  `body` names values, filters and probes, in the chain's order;
+    `keep` is the variable that says whether the row is still in (None: what reaches the sink is in).  A `Doubt` among the
+    statements makes the kernel give up its answer.
+
+    `index`: the kernel fills it; its accumulators are then, in this order, the rows put in, the rows whose key is NULL and
+    the repeated keys (0 for hashed ones, which are counted afterwards).  `rows_out`: relations whose row numbers come out,
+    an int32 array each (those of `TRUTHS` are BOOLEANs); accumulators are then none.  A program without either and without
+    accumulators says of each row whether it is in (`compile_pipeline.selected`).  `ranking`: the index is one of ranks, of rows that are in or not.
+
+    `repeats`: rows may reach the sink more often than relation 0 has rows, without a known limit.  Sums are then exact for
+    2**31 rows a group: the operator has to see that no element of accumulator `counted` reaches that, else the answer is
+    in doubt.  No target may assume a number of values for a thread or block.
+
+    `count_bits`: of a count in a table of many groups while a CUDA kernel runs (`cuda.packed_counters`).  `shared_memory`: of the device
+    that a CUDA kernel is made for.
+    """
+
+    name: str
+    inputs: tuple[Input, ...]
+    names: dict[Column, str]
+    parameters: tuple[Parameter, ...]
+    tables: tuple[TableParameter, ...]
+    body: tuple[Statement, ...]
+    keep: Name | None
+    grouping: Grouping | None
+    accumulators: tuple[Accumulator, ...]
+    folded: tuple[Folded, ...]
+    calls: tuple[AggregateCall, ...] = ()  # those of `folded`, over the columns of the scan
+    relations: tuple[Relation, ...] = ()  # by number
+    elements: tuple[Element, ...] = ()
+    buffers: tuple[Buffer, ...] = ()  # of indexes, in the order of parameters
+    index: Index | None = None
+    rows_out: tuple[int, ...] = ()
+    late: tuple[Late, ...] = ()
+    repeats: bool = False
+    counted: int | None = None  # the accumulator of each group's rows, where these may be 2**31
+    ranking: Ranking | None = None
+    count_bits: int = WHOLE_COUNT
+    shared_memory: SharedMemory = HOPPER
+
+    @property
+    def reach(self) -> float:
+        """The share of relation 0's rows that reach the sink, by the planner's estimates; 1 where there are none."""
+        return prod(s.share for s in self.body if isinstance(s, Guard) and s.share is not None)
+
+    @property
+    def doubts(self) -> bool:
+        """Whether the kernel may give up its answer."""
+        return any(
+            isinstance(s, Doubt)
+            or (isinstance(s, Search) and any(isinstance(part, Doubt) for part in s.body))
+            for s in self.body
+        )
+
+
+def once(make: Callable[[Program], Found]) -> Callable[[Program], Found]:
+    """Have a function of a program look at each program once, however many ask: the answer is kept as long as the program is."""
+    found: WeakKeyDictionary[Program, Found] = WeakKeyDictionary()
+
+    @wraps(make)
+    def remembered(program: Program) -> Found:
+        if program not in found:
+            found[program] = make(program)
+        return found[program]
+
+    return remembered

@@ -1,0 +1,350 @@
+"""What grows while the statements of a kernel are made: what it reads, its parameters, and what is known in each block."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..plan.concealed import concealed_name
+from ..plan.expr import Call, Column, ColumnRef, Expr, columns_of, new_column, substitute
+from ..plan.physical import Physical
+from .indexes import Buffer
+from .loop import (
+    Apply,
+    Convert,
+    Doubt,
+    Function,
+    Guard,
+    Let,
+    Lookup,
+    Machine,
+    Name,
+    Number,
+    Select,
+    Statement,
+    Term,
+    true_and,
+)
+from .names import free_name, identifier
+from .row_sources import TRUTH, TRUTHS, Relation, Source
+from .values import Element, Input, NotFusable, Parameter, TableParameter, Value
+
+ROW_LIMIT = 1 << 31  # row numbers of relations are int32
+ROW = Name("row", Machine.I64)  # of relation 0, in the target's own type
+
+# Columns of a node as expressions over aliases
+Scope = dict[Column, Expr]
+
+
+@dataclass(eq=False)
+class Reading:
+    """A relation while its kernel is made; it gets its number when its row is needed.
+
+    `find` states which row that is, where the chain has not done so.  `keys` and `stored_keys` are what an equality join
+    with the relation compares, over aliases; `unique`: they decide alone which row it is; `inner`: there always is one.
+    """
+
+    leaf: Physical
+    rows: int
+    row: Name
+    aliases: dict[Column, Column]
+    optional: bool = False
+    find: Callable[[], None] | None = None
+    keys: tuple[Expr, ...] = ()
+    stored_keys: tuple[Expr, ...] = ()
+    unique: bool = False
+    inner: bool = False
+
+    @property
+    def scope(self) -> Scope:
+        return {column: ColumnRef(alias) for column, alias in self.aliases.items()}
+
+
+@dataclass
+class Block:
+    """Statements that run together: what one of them names, those after it in this block and in blocks inside of it may read."""
+
+    statements: list[Statement]
+    memo: dict[Expr, Value] = field(default_factory=dict)
+    loaded: set[str] = field(default_factory=set)
+    found: set[Reading] = field(default_factory=set)
+
+
+@dataclass
+class Kernel:
+    """What grows while a program is made; `blocks[0]` holds its statements.
+
+    `keep` says whether the row is still in, where that is not yet guarded.  `computed` are expressions that get a variable
+    at first use, named as a column; `deferred` columns are values that no expression gives: BOOLEANs, which may come out as
+    rows of `TRUTHS`, and what after the kernel is an expression over these and over columns of relations.
+    """
+
+    source: Source
+    relations: list[Reading] = field(default_factory=list)  # by number
+    readings: dict[Column, Reading] = field(default_factory=dict)  # by alias
+    inputs: dict[Column, Input] = field(default_factory=dict)  # described so far, by alias
+    names: dict[Column, str] = field(default_factory=dict)
+    parameters: list[Parameter] = field(default_factory=list)
+    tables: list[TableParameter] = field(default_factory=list)
+    used: dict[Column, None] = field(default_factory=dict)  # of relation 0, in order
+    elements: dict[Column, Element] = field(default_factory=dict)
+    buffers: dict[str, Buffer] = field(default_factory=dict)
+    doubts: list[Term] = field(default_factory=list)  # that no statement says yet
+    computed: dict[Expr, tuple[Column, str]] = field(default_factory=dict)
+    deferred: dict[Column, Callable[[], Value]] = field(default_factory=dict)
+    truths: dict[Column, Reading] = field(default_factory=dict)  # of deferred BOOLEANs
+    apart: dict[Column, Expr] = field(default_factory=dict)  # deferred columns after the kernel
+    variables: set[str] = field(default_factory=set)  # of joins
+    keep: Name | None = None
+    kept: float | None = None  # the share of rows for which `keep` holds, as far as estimated
+    repeats: bool = False
+    blocks: list[Block] = field(default_factory=lambda: [Block([])])
+
+    # What comes in
+
+    def read(self, leaf: Physical, row: Name, **details: Any) -> Reading:
+        """Add a reading of a leaf."""
+        rows = self.source.rows(leaf)
+        if rows >= ROW_LIMIT and row is not ROW:
+            raise NotFusable("a build side has 2**31 rows or more")
+        taken = self.readings
+        aliases = {c: new_column(c.name, c.type) if c in taken else c for c in leaf.columns}
+        reading = Reading(leaf, rows, row, aliases, **details)
+        self.readings.update(dict.fromkeys(aliases.values(), reading))
+        return reading
+
+    def input(self, column: Column) -> Input:
+        """Describe a column by its alias; raises `NotFusable` where it has no encoding."""
+        if column not in self.inputs:
+            reading = self.readings[column]
+            (stored,) = (c for c, alias in reading.aliases.items() if alias == column)
+            self._describe(replace(self.source.column(reading.leaf, stored), column=column))
+        return self.inputs[column]
+
+    def described(self, column: Column) -> Input | None:
+        """Describe a column where it is one of a relation and has an encoding."""
+        if column not in self.readings:
+            return None
+        try:
+            return self.input(column)
+        except NotFusable:
+            return None
+
+    def derive(self, expr: Expr, reading: Reading) -> Column:
+        """Have an expression over one column of a relation evaluated before the kernel runs; return its alias."""
+        stored = {alias: ColumnRef(c) for c, alias in reading.aliases.items()}
+        made = self.source.derived(reading.leaf, substitute(expr, stored.get))
+        alias = reading.aliases.get(made.column)
+        if alias is None:
+            (column,) = columns_of(expr)
+            what = expr.function if isinstance(expr, Call) else type(expr).__name__
+            alias = new_column(f"{column.name}_{what}", made.column.type)
+            reading.aliases[made.column] = alias
+        if alias not in self.inputs:
+            self.readings[alias] = reading
+            self._describe(replace(made, column=alias))
+        return alias
+
+    def _describe(self, made: Input) -> None:
+        self.inputs[made.column] = made
+        self.names[made.column] = self.free(made.column.name)
+
+    def free(self, name: str) -> str:
+        """Return a variable's name that shows this one."""
+        return free_name(identifier(name), set(self.names.values()))
+
+    def code(self, source: Input) -> Name:
+        """The code of a column in the current row of its relation, read at first use."""
+        name, register = self.names[source.column], source.register
+        code, reading = Name(f"{name}_code", register), self.readings[source.column]
+        if self._is_loaded_here(source, code):
+            held: Term = Number(0, register)
+            if reading.rows:
+                held = Convert(Lookup(name, self._place(reading), register), register)
+            self.state(Let(code, held))
+        return code
+
+    def validity(self, source: Input) -> Term | None:
+        """Whether the column is valid in that row; None where it always is."""
+        reading = self.readings[source.column]
+        if not source.nullable and not reading.optional:
+            return None
+        name = self.names[source.column]
+        valid = Name(f"{name}_valid", Machine.BOOL)
+        if self._is_loaded_here(source, valid):
+            parts: list[Term] = [self.present(reading)] if reading.optional else []
+            if source.nullable and reading.rows:
+                at = self._place(reading)
+                parts.append(
+                    Function("bit_at", (Name(f"{name}_bits", Machine.I32), at), Machine.BOOL)
+                )
+            self.state(Let(valid, true_and(parts) or Number(False, Machine.BOOL)))
+        return valid
+
+    def _is_loaded_here(self, source: Input, name: Name) -> bool:
+        """Note the use of a column; whether a statement has to load what `name` stands for."""
+        reading = self.readings[source.column]
+        if self.relations and reading is self.relations[0]:
+            self.used.setdefault(source.column)
+            return False
+        number = self.found(reading)
+        if reading.rows:
+            self.elements.setdefault(source.column, Element(source, number))
+        if any(name.text in block.loaded for block in self.blocks):
+            return False
+        self.blocks[-1].loaded.add(name.text)
+        return True
+
+    def _place(self, reading: Reading) -> Term:
+        """Where to read columns of a relation: at its row, at 0 where an outer join has found none."""
+        if not reading.optional:
+            return reading.row
+        return Select(self.present(reading), reading.row, Number(0, Machine.I32), Machine.I32)
+
+    def found(self, reading: Reading) -> int:
+        """Have the row of a relation stated, where it is not yet; return the relation's number."""
+        if not any(reading in block.found for block in self.blocks):
+            assert reading.find is not None
+            reading.find()
+            self.mark_found(reading)
+        return self.relations.index(reading)
+
+    def mark_found(self, reading: Reading) -> None:
+        """From here on a variable says which row of the relation is read."""
+        self.blocks[-1].found.add(reading)
+        if reading not in self.relations:
+            self.relations.append(reading)
+
+    def present(self, reading: Reading) -> Term:
+        """Whether an outer join found a row of a relation."""
+        return Apply(">=", (reading.row, Number(0, Machine.I32)), Machine.BOOL)
+
+    # What no expression gives
+
+    def defer(self, alias: Column, value: Callable[[], Value], keys: tuple[Expr, ...] = ()) -> None:
+        """Have a BOOLEAN translated at first use; `keys` alone decide it."""
+        row = Name(free_name(f"{identifier(alias.name)}_row", self.variables), Machine.I32)
+        self.variables.add(row.text)
+
+        def find() -> None:
+            known = ColumnRef(alias)
+            truth = self.recall(known) or self.remember(known, value())
+            number: Term = Convert(truth.term, Machine.I32)
+            if truth.valid is not None:
+                number = Select(truth.valid, number, Number(-1, Machine.I32), Machine.I32)
+            self.settle()
+            self.state(Let(row, number, f"{concealed_name(alias.name)} as it comes out"))
+
+        self.deferred[alias] = value
+        self.truths[alias] = Reading(
+            TRUTHS, len(TRUTHS.rows), row, {TRUTH: alias}, True, find, keys, unique=bool(keys)
+        )
+
+    def origin(self, alias: Column) -> Reading | None:
+        """The relation of which a column is read after the kernel."""
+        return self.readings.get(alias) or self.truths.get(alias)
+
+    def afterwards(self, expr: Expr) -> Expr:
+        """An expression over columns of relations alone, `TRUTHS` too."""
+
+        def made(column: Column) -> Expr | None:
+            found = self.apart.get(column)
+            return None if found is None else self.afterwards(found)
+
+        return substitute(expr, made)
+
+    def fold(self, expr: Expr, source: Input) -> Any:
+        return self.source.fold(expr, source)
+
+    # Parameters
+
+    def parameter(self, value: int | float, machine: Machine, meaning: str) -> str:
+        """Add a scalar argument and return its name."""
+        name = f"c{len(self.parameters)}"
+        self.parameters.append(Parameter(name, machine, value, meaning))
+        return name
+
+    def table(self, array: Any, machine: Machine) -> str:
+        """Add an array argument and return its name."""
+        name = f"table{len(self.tables)}"
+        self.tables.append(TableParameter(name, machine, array))
+        return name
+
+    def buffer(self, buffer: Buffer) -> Name:
+        """Add index memory and return its name, which has no type of a register."""
+        self.buffers.setdefault(buffer.name, buffer)
+        return Name(buffer.name, Machine.I32)
+
+    # Statements
+
+    def state(self, statement: Statement) -> None:
+        self.blocks[-1].statements.append(statement)
+
+    def recall(self, expr: Expr) -> Value | None:
+        """Return the value of an expression that was translated before, in this block or around it."""
+        for block in reversed(self.blocks):
+            if expr in block.memo:
+                return block.memo[expr]
+        return None
+
+    def remember(self, expr: Expr, value: Value) -> Value:
+        """Note the value of an expression, in a variable of its own if it is that of a computed column."""
+        if expr in self.computed and not isinstance(value.term, Name | Number):
+            column, step = self.computed[expr]
+            name = Name(self.names.get(column) or self.free(column.name), value.term.type)
+            self.names[column] = name.text
+            self.state(Let(name, value.term, step))
+            value = replace(value, term=name)
+        self.blocks[-1].memo[expr] = value
+        return value
+
+    def settle(self) -> None:
+        """State the doubts that came up, which count for rows that are still in."""
+        for doubt in self.doubts:
+            term = doubt if self.keep is None else Apply("&", (self.keep, doubt), Machine.BOOL)
+            self.state(Doubt(term))
+        self.doubts.clear()
+
+    def guard(self) -> None:
+        """From here on only rows that are still in count."""
+        self.settle()
+        if self.keep is not None:
+            self.state(Guard(self.keep, share=self.kept))
+            self.keep = self.kept = None
+
+    @contextmanager
+    def inside(self, statements: list[Statement] | None = None) -> Iterator[list[Statement]]:
+        """A block whose names mean nothing after it; its statements come apart, or are those given."""
+        block = Block([] if statements is None else statements)
+        self.blocks.append(block)
+        try:
+            yield block.statements
+            self.settle()
+        finally:
+            self.blocks.pop()
+
+    def saved(self) -> dict[str, Any]:
+        """Return what `restore` needs to forget all that comes after."""
+        growing = {
+            name: value if name == "source" else copy.copy(value)
+            for name, value in vars(self).items()
+        }
+        growing["blocks"] = [Block(*map(copy.copy, vars(block).values())) for block in self.blocks]
+        return growing
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        vars(self).update(saved)
+
+    def relation(self, number: int) -> Relation:
+        held = self.relations[number]
+        return Relation(
+            number, held.leaf, held.rows, held.row.text, dict(held.aliases), held.optional
+        )
+
+
+def over(expr: Expr, scope: Scope) -> Expr:
+    """Return an expression over aliases."""
+    return substitute(expr, scope.get)
