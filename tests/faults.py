@@ -21,14 +21,14 @@ NOT_PLANTED = (ROOT / "fence.py", ROOT / "errors.py", ROOT / "__init__.py")
 
 
 def floor_of(code: CodeType) -> str | None:
-    """`engine/plan/types.py` -> plan, `engine/operators/cpu/sort.py` -> operators.cpu, `engine/frame/frame.py` -> frame."""
+    """`engine/plan/types.py` -> plan, `engine/operators/cpu/sort/sort.py` -> operators.cpu, `engine/frame/frame.py` -> frame."""
     path = Path(code.co_filename)
     if not path.is_absolute() or path in NOT_PLANTED or code.co_name.startswith("<"):
         return None
     for root, name in ((ROOT, ""), (SQL, "sql")):
         if path.is_relative_to(root):
             folders = path.relative_to(root).parts[:-1]
-            return ".".join(folders) or name or path.stem
+            return ".".join(folders[:2]) or name or path.stem
     return None
 
 

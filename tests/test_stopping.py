@@ -16,7 +16,7 @@ import fuseline
 from fuseline import planner, stopping
 from fuseline.errors import Interrupted
 from fuseline.frame import cursor, python_values
-from fuseline.operators.cpu import kernels_texts
+from fuseline.operators.cpu.functions import kernels_texts
 from fuseline.stopping import Stop
 from tests.compare import assert_same_as_duckdb
 

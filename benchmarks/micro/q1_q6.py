@@ -133,7 +133,7 @@ def _measure_large(
 def _tuned(connection: Any, sql: str, options: argparse.Namespace) -> dict[int, float]:
     """Kernel milliseconds with other numbers of rows that a thread takes at a time."""
     from fuseline.codegen.cuda import emit_cuda
-    from fuseline.operators.gpu import launch as kernels
+    from fuseline.operators.gpu.pipeline import launch as kernels
 
     original = emit_cuda.rows_a_thread
     found = {}
@@ -254,7 +254,7 @@ def copy_bandwidth() -> float:
 
 def _kernel_times(connection: Any, sql: str, repeat: int) -> list[float]:
     """Milliseconds of each launch of the query's kernel."""
-    from fuseline.operators.gpu import launch as kernels
+    from fuseline.operators.gpu.pipeline import launch as kernels
 
     original, times = kernels.launch, []
 

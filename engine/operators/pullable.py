@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..plan import physical as p
-from .bodies import opened, probed
+from .run_unfused import opened, probed
 
 FEW_ROWS = 1 << 17  # of a source or a join, which are made at once
 

@@ -22,9 +22,9 @@ from ..plan.node import walk
 from ..plan.physical import RowGroups
 from ..storage.cache import CacheKey, ColumnCache
 from . import breakers, sorted_ranges
-from .bodies import opened, probed
 from .context import Context
-from .room import available_memory
+from .host_memory import available_memory
+from .run_unfused import opened, probed
 from .spill_area import SpillArea
 from .spilling import Parting
 from .transfer import moved

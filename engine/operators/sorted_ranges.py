@@ -16,7 +16,7 @@ import numpy as np
 from ..plan import physical as p
 from ..plan.expr import FALSE, TRUE, Call, ColumnRef, new_column
 from ..plan.types import BOOLEAN
-from .room import give_back
+from .host_memory import give_back
 from .spilling import PARTS
 from .spools import Spool, in_parts
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from ..errors import ExecutionError
 from ..plan.physical import Device
 from ..storage.spill_folders import SpillFolder
-from .room import readable
+from .host_memory import readable
 
 BYTES_A_CHECK = 4 << 20  # that are read at a time for their checksum, and stay in a core's cache
 

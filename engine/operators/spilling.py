@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 from ..plan import physical as p
 from ..plan.expr import Column, columns_of
 from ..plan.partial import PartialAggregate
-from .bodies import Operator
 from .context import Context
-from .room import readable
+from .host_memory import readable
+from .run_unfused import Operator
 from .spill_area import Piece, SpillArea, SpilledFile
 
 PARTS = 64

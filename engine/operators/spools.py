@@ -11,7 +11,7 @@ import pyarrow as pa
 from ..errors import MemoryLimitError
 from ..plan import physical as p
 from ..plan.expr import Column
-from .room import give_back
+from .host_memory import give_back
 from .spilling import PARTS, SpilledRows, end_of, spilled_text
 
 if TYPE_CHECKING:

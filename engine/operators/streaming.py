@@ -21,9 +21,9 @@ from ..plan.expr import Column
 from ..plan.partial import PartialAggregate, in_parts
 from ..plan.physical import RowGroups
 from ..storage.cache import CacheKey, ColumnCache, encoded_key
-from .bodies import Operator, Operators, probed, probed_leaf, run_operators, with_stored_builds
 from .context import Context, Origin, PipelineReceipt
-from .room import let_go
+from .host_memory import let_go
+from .run_unfused import Operator, Operators, probed, probed_leaf, run_operators, with_stored_builds
 
 if TYPE_CHECKING:
     from ..storage.parquet import ParquetTable

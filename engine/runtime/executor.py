@@ -16,8 +16,8 @@ from typing import Any
 
 from ..errors import MemoryLimitError, Unsupported
 from ..operators.context import Context, PipelineReceipt
+from ..operators.host_memory import let_go
 from ..operators.pulling import REASON, TooFew
-from ..operators.room import let_go
 from ..operators.spill_area import SpillArea
 from ..operators.transfer import moved
 from ..plan.physical import (

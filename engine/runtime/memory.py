@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import MemoryLimitError
-from ..operators.room import available_memory, host_memory, readable
+from ..operators.host_memory import available_memory, host_memory, readable
 from ..plan.physical import Device, Physical
 
 __all__ = ["MemoryBudget", "ask_for_answer", "host_memory", "out_of_memory", "readable"]

@@ -12,7 +12,7 @@ import fuseline
 from fuseline.codegen.cpu import host_kernels
 from fuseline.codegen.cuda import accumulator_layout
 from fuseline.codegen.program import Program
-from fuseline.operators.cpu import launch
+from fuseline.operators.cpu.pipeline import launch
 from tests.codegen.random_checks import Connections
 from tests.codegen.simulated import Runs, Simulate
 

@@ -16,7 +16,7 @@ from fuseline.codegen.cuda import emit_cuda, emit_groups
 from fuseline.codegen.groups.conditions import Condition, condition_of
 from fuseline.codegen.program import Program
 from fuseline.codegen.values import NotFusable
-from fuseline.operators.cpu import pipeline as cpu
+from fuseline.operators.cpu.pipeline import pipeline as cpu
 from fuseline.plan.physical import FilterRows, Pipeline
 from tests.codegen import simulator
 from tests.codegen.fused import BOTH, assert_fused_joins, notes

@@ -8,7 +8,7 @@ import pytest
 
 import fuseline
 from fuseline.errors import ExecutionError, MemoryLimitError
-from fuseline.operators.cpu import launch
+from fuseline.operators.cpu.pipeline import launch
 from tests.codegen.fused import BOTH, assert_fused_joins
 from tests.codegen.test_joins import KINDS, keyed
 

@@ -126,15 +126,15 @@ def test_a_piece_of_what_a_join_finds(join: str) -> None:
 
 
 def test_a_piece_is_made_once_for_all_uses(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fuseline.operators.cpu import relations
+    from fuseline.operators.cpu.pipeline import pipeline_inputs
 
-    seen, derived = [], relations.derived
+    seen, derived = [], pipeline_inputs.derived
 
     def counted(expr: Any, *rest: Any) -> Any:
         seen.append(expr)
         return derived(expr, *rest)
 
-    monkeypatch.setattr(relations, "derived", counted)
+    monkeypatch.setattr(pipeline_inputs, "derived", counted)
     found = notes(
         """select substring(s, 1, 2) as x, count(*) from t
         where substring(s, 1, 2) in ('13', 'zz') and substring(s, 1, 2) not like '%z'
@@ -156,16 +156,16 @@ def test_a_text_is_looked_at_once_for_all_pipelines(
     monkeypatch: pytest.MonkeyPatch, room: int
 ) -> None:
     from fuseline.operators import context
-    from fuseline.operators.cpu import relations
+    from fuseline.operators.cpu.pipeline import pipeline_inputs
 
-    seen, derived = [], relations.derived
+    seen, derived = [], pipeline_inputs.derived
 
     def counted(expr: Any, *rest: Any) -> Any:
         seen.append(expr)
         return derived(expr, *rest)
 
     monkeypatch.setattr(context, "MOST_DERIVED", room)
-    monkeypatch.setattr(relations, "derived", counted)
+    monkeypatch.setattr(pipeline_inputs, "derived", counted)
     strings = [f"{i * 7919 % 100_003} of many" for i in range(100_003)]
     table = pa.table({"s": strings, "k": range(100_003)})
     query = f"with few as (select k from t where s like '%77%') {SHARED}"

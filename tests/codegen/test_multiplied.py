@@ -10,8 +10,8 @@ import pytest
 
 import fuseline
 from fuseline.codegen.values import Multiplied, NotFusable
-from fuseline.operators.apart import APART, REMARK, Apart, apart, run_apart
 from fuseline.operators.context import Context, PipelineReceipt
+from fuseline.operators.materialize_build_side import APART, REMARK, Apart, apart, run_apart
 from fuseline.operators.streaming import TooLarge
 from fuseline.plan.node import walk
 from fuseline.plan.physical import HashJoin, Pipeline, Stored, build_side

@@ -106,7 +106,7 @@ def test_columns_that_serve_one_query_leave_the_cache(
 
 def read(connection: Any, path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     """How many times a query that asks again opens the file."""
-    from fuseline.operators.cpu import scan
+    from fuseline.operators.cpu.scan import scan
 
     opened, count = scan.opened, []
     with monkeypatch.context() as patch:

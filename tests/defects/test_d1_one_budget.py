@@ -10,7 +10,7 @@ import pytest
 
 import fuseline
 from fuseline.errors import MemoryLimitError
-from fuseline.operators import breakers, cpu, room, streaming
+from fuseline.operators import breakers, cpu, host_memory, streaming
 from fuseline.plan import physical as p
 from fuseline.runtime import memory
 from fuseline.runtime.memory import MemoryBudget
@@ -137,7 +137,7 @@ def test_without_a_limit_the_host_is_asked_for_much(monkeypatch):
 
 
 def test_what_is_available_is_some_of_what_the_host_has():
-    assert 0 < room.available_memory() <= room.host_memory()
+    assert 0 < host_memory.available_memory() <= host_memory.host_memory()
 
 
 @pytest.mark.parametrize("fuse", ["never", "always"])

@@ -238,7 +238,7 @@ def _finite(values: list[float | None]) -> bool:
 @pytest.mark.parametrize("kind", ["integer", "bigint", "date"])
 @pytest.mark.parametrize("is_sorted", [True, False])
 def test_keys_in_order(kind: str, is_sorted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fuseline.operators.gpu import groups
+    from fuseline.operators.gpu.aggregate import groups
 
     monkeypatch.setattr(groups, "SORTED_ROWS", 64)
     key, number = column("k", kind), column("n", "decimal")
@@ -256,7 +256,7 @@ def test_keys_in_order(kind: str, is_sorted: bool, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("precision", [24, 38])
 def test_wide_sums_of_many_rows(precision: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """128-bit values that fit 64 bits are summed there, whatever their sum."""
-    from fuseline.operators.gpu import aggregate_sums
+    from fuseline.operators.gpu.aggregate import aggregate_sums
 
     monkeypatch.setattr(aggregate_sums, "NARROWED_ROWS", 1)
     key, number = column("k", "varchar"), new_column("n", decimal(precision, 4))

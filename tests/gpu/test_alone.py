@@ -28,8 +28,8 @@ def groups(
 ) -> Any:
     """What a kernel leaves of groups by the row of a relation: row numbers, and accumulators as in registers."""
     from fuseline.operators.gpu import table as gpu
-    from fuseline.operators.gpu.finish import REGISTER, from_registers
-    from fuseline.operators.gpu.late import Fetch, LateColumns, Places
+    from fuseline.operators.gpu.late_materialization import Fetch, LateColumns, Places
+    from fuseline.operators.gpu.pipeline.finish import REGISTER, from_registers
 
     def register(values: list[int | None], column: Column) -> Fetch:
         lying = gpu.device_type(column.type)

@@ -37,8 +37,8 @@ def of(
 ) -> EncodedColumn:
     import pylibcudf as plc
 
-    from fuseline.operators.gpu.derived import derived
     from fuseline.operators.gpu.dictionaries import encoded
+    from fuseline.operators.gpu.pipeline.derived_columns import derived
 
     held = encoded(plc.Column.from_arrow(pa.array(strings, pa.string())))
     cache = ColumnCache(1 << 20)
@@ -91,12 +91,13 @@ def test_truth_values_have_one_encoding(strings: list[str | None], tmp_path: Pat
 @pytest.fixture
 def remembered(representation: None, monkeypatch: pytest.MonkeyPatch) -> Any:
     """What is kept in mind of pieces, nothing at first; kernels take few rows too, and strings never lie as codes."""
-    from fuseline.operators.gpu import column_kernels, dictionaries, pieces
+    from fuseline.operators.gpu import dictionaries
+    from fuseline.operators.gpu.scan import run_column_kernels, substring_codes
 
     monkeypatch.setattr(dictionaries, "MOST_KEYS", 0)
-    monkeypatch.setattr(column_kernels, "ready", lambda context, rows: True)
-    monkeypatch.setattr(pieces, "_known", OrderedDict())
-    return pieces._known
+    monkeypatch.setattr(run_column_kernels, "ready", lambda context, rows: True)
+    monkeypatch.setattr(substring_codes, "_known", OrderedDict())
+    return substring_codes._known
 
 
 def piece(function: str, *places: int) -> Expr:

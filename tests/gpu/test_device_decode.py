@@ -19,8 +19,8 @@ pytestmark = pytest.mark.gpu
 def assert_comes_back(array: pa.Array, data_type: DataType) -> None:
     import pylibcudf as plc
 
-    from fuseline.operators.gpu.encode import encode_by_libcudf
-    from fuseline.operators.gpu.scan import _values
+    from fuseline.operators.gpu.scan.encode_columns import encode_by_libcudf
+    from fuseline.operators.gpu.scan.scan import _values
     from fuseline.operators.gpu.table import Table, to_arrow, to_device
     from fuseline.storage.device_decode import codes_of
     from fuseline.storage.encodings import EncodedColumn

@@ -44,7 +44,7 @@ def encoded_by_kernels(
     """Encode columns on a stream of their own."""
     from rmm.pylibrmm.stream import CudaStreamFlags, Stream
 
-    from fuseline.operators.gpu.encode import encode_together
+    from fuseline.operators.gpu.scan.encode_columns import encode_together
 
     stream = Stream(flags=CudaStreamFlags.NON_BLOCKING)
     context = Context(ColumnCache(0), lambda: None, 2, kernel_directory=kernels())
@@ -218,7 +218,7 @@ def test_columns_that_are_encoded_together() -> None:
 @pytest.mark.parametrize("nulls", [False, True])
 @pytest.mark.parametrize("text", ["words {}", "föhn {}", "{:010d}", "x" * 300 + "{}", "\x01\x7f{}"])
 def test_long_texts_come_back_from_fewer_bytes(text: str, nulls: bool) -> None:
-    from fuseline.operators.gpu.compact import CompactText
+    from fuseline.operators.gpu.scan.compact import CompactText
     from fuseline.operators.gpu.table import to_device
 
     values = [None if nulls and n % 7 == 0 else text.format(n) for n in range(100_000)]
@@ -239,8 +239,8 @@ def nowhere(array: pa.Array) -> bool:
 
 
 def test_results_go_to_the_device_in_one_copy() -> None:
+    from fuseline.operators.gpu.memory.upload import upload
     from fuseline.operators.gpu.table import to_arrow as to_host
-    from fuseline.operators.gpu.upload import upload
 
     random = np.random.default_rng(5)
     columns = [new_column(kind, data_type) for kind, data_type in TYPES.items()]

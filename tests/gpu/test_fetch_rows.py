@@ -33,8 +33,8 @@ def directory(tmp_path_factory: Any) -> Path:
 
 @pytest.fixture
 def fetched(directory: Path) -> Iterator[Fetched]:
-    from fuseline.operators.gpu import fetch_rows
-    from fuseline.operators.gpu.device import kernel_files
+    from fuseline.operators.gpu.memory import fetch_rows
+    from fuseline.operators.gpu.memory.device import kernel_files
 
     def fetch(table: Any, columns: list[Column], picked: Any = None, most: int = 1 << 22) -> Any:
         kernel_files.set((directory, "always"))  # an operator that made the table had another one
@@ -49,7 +49,7 @@ def fetched(directory: Path) -> Iterator[Fetched]:
 @pytest.mark.parametrize("picked", ["all", "device", "slice", "host", "one"])
 def test_late_columns_come(optional: bool, picked: str, fetched: Fetched) -> None:
     from fuseline.operators.gpu import table as gpu
-    from fuseline.operators.gpu.late import together
+    from fuseline.operators.gpu.late_materialization import together
 
     there, late, columns = tables(optional)
     more = [column(kind, kind) for kind in TYPES]
@@ -77,7 +77,7 @@ def test_late_columns_come(optional: bool, picked: str, fetched: Fetched) -> Non
 def test_codes_come_as_what_they_stand_for(fetched: Fetched) -> None:
     from fuseline.operators.gpu import dictionaries
     from fuseline.operators.gpu import table as gpu
-    from fuseline.operators.gpu.late import Fetch, LateColumns, Places
+    from fuseline.operators.gpu.late_materialization import Fetch, LateColumns, Places
 
     codes = pa.array([0, 3, None, 255, 7], pa.uint8())
     keys = gpu.to_device(pa.array(["", "a", "bc"]), VARCHAR)
@@ -123,9 +123,9 @@ def test_texts_longer_than_expected_take_a_second_run(fetched: Fetched) -> None:
 
 
 def test_what_cannot_be_fetched(fetched: Fetched) -> None:
-    from fuseline.operators.gpu import fetch_rows
     from fuseline.operators.gpu import table as gpu
-    from fuseline.operators.gpu.device import kernel_files
+    from fuseline.operators.gpu.memory import fetch_rows
+    from fuseline.operators.gpu.memory.device import kernel_files
 
     number = new_column("n", BIGINT)
     table = gpu.Table({number.id: gpu.to_device(pa.array(range(50_000)), BIGINT)}, 50_000)
@@ -163,13 +163,15 @@ QUERIES = (
 @pytest.mark.parametrize("few", [True, False])
 def test_queries(query: str, few: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """With few rows on the host at most, the first by one key are looked for on the device; strings then are no codes."""
-    from fuseline.operators.gpu import dictionaries, fetch_rows, small, sort
+    from fuseline.operators.gpu import dictionaries
+    from fuseline.operators.gpu.memory import fetch_rows, host_table
+    from fuseline.operators.gpu.sort import sort
     from fuseline.storage import device_encode
 
     if few:
         monkeypatch.setattr(dictionaries, "MOST_KEYS", 0)
         monkeypatch.setattr(device_encode, "MOST_STRINGS", 0)
-        monkeypatch.setattr(small, "MOST_ROWS", 200)
+        monkeypatch.setattr(host_table, "MOST_ROWS", 200)
         monkeypatch.setattr(sort, "LED_ROWS", 60)
     runs: list[int] = []
     exchange = fetch_rows.exchanged
@@ -203,9 +205,9 @@ def test_queries(query: str, few: bool, monkeypatch: pytest.MonkeyPatch) -> None
 def test_the_first_rows_are_found_without_a_sort(
     kind: str, descending: bool, directory: Path
 ) -> None:
-    from fuseline.operators.gpu import fetch_rows
     from fuseline.operators.gpu import table as gpu
-    from fuseline.operators.gpu.device import kernel_files
+    from fuseline.operators.gpu.memory import fetch_rows
+    from fuseline.operators.gpu.memory.device import kernel_files
 
     rows, rng = 3000, np.random.default_rng(2)
     values = rng.permutation(rows).astype(kind) - 1000

@@ -83,7 +83,7 @@ def test_concat_with_separators() -> None:
 @pytest.mark.parametrize("pattern", ["%a%b%", "_a%b%", "%b_", "%ab%c%"])
 def test_long_searches(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With few rows the pattern would be tried at once."""
-    from fuseline.operators.gpu import kernels_patterns
+    from fuseline.operators.gpu.functions import kernels_patterns
 
     monkeypatch.setattr(kernels_patterns, "NEEDLE_ROWS", 1)
     monkeypatch.setattr(dictionaries, "MOST_KEYS", 0)

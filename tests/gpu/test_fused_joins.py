@@ -125,7 +125,7 @@ def test_keys_of_every_type(kind: str, name: str) -> None:
 def test_buckets_for_the_rows_of_the_last_run(
     kind: str, condition: str, less: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    buckets = pytest.importorskip("fuseline.operators.gpu.buckets")
+    buckets = pytest.importorskip("fuseline.operators.gpu.pipeline.buckets")
     monkeypatch.setattr(buckets, "CACHED_SLOTS", 0)
     keys = np.random.default_rng(7).permutation(30_000) * 10**9
     tables = {
@@ -292,16 +292,16 @@ def test_stored_rows_that_change_between_runs() -> None:
 @pytest.fixture
 def small_guesses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory for next to no groups and rows, so that the first run does not suffice."""
-    from fuseline.operators.gpu import prepared
+    from fuseline.operators.gpu.pipeline import compiled_pipeline
 
-    original = prepared.laid_out
+    original = compiled_pipeline.laid_out
 
     def laid_out(made: Any, relations: Any, learnt: Any, estimate: Any) -> Any:
         return original(made, relations, learnt, 2.0)
 
-    monkeypatch.setattr(prepared, "LEAST_SLOTS", 8)
-    monkeypatch.setattr(prepared, "LEAST_LISTED", 4)
-    monkeypatch.setattr("fuseline.operators.gpu.pipeline.laid_out", laid_out)
+    monkeypatch.setattr(compiled_pipeline, "LEAST_SLOTS", 8)
+    monkeypatch.setattr(compiled_pipeline, "LEAST_LISTED", 4)
+    monkeypatch.setattr("fuseline.operators.gpu.pipeline.pipeline.laid_out", laid_out)
 
 
 @pytest.mark.usefixtures("small_guesses")
@@ -335,13 +335,15 @@ def test_two_rows_of_a_scalar_subquery_raise() -> None:
 
 
 def test_too_little_memory_leaves_the_work_to_operators(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fuseline.operators.gpu import buffers
+    from fuseline.operators.gpu.memory import buffers
 
     def full(*_: Any, **__: Any) -> None:
         raise MemoryError("std::bad_alloc: out_of_memory")
 
     monkeypatch.setattr(buffers, "DeviceBuffer", full)
-    monkeypatch.setattr("fuseline.operators.gpu.prepared.blank_of", lambda regions: None)
+    monkeypatch.setattr(
+        "fuseline.operators.gpu.pipeline.compiled_pipeline.blank_of", lambda regions: None
+    )
     tables = {"t": keyed("v", SOME), "u": keyed("w", [1, 2, 3])}
     found, done = run(KINDS["inner"], tables, fuse="always")
     assert [receipt.reason for receipt in done] == [

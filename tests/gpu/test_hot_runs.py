@@ -54,7 +54,7 @@ def test_launches_hold_the_places_of_cached_columns_only_while_these_are_there(
 
 
 def test_what_fetches_cached_columns_goes_with_them(connection: Any) -> None:
-    from fuseline.operators.gpu import gather
+    from fuseline.operators.gpu.pipeline import gather
 
     before = set(map(id, gather._kept.values()))
     fetched = []
@@ -73,7 +73,7 @@ def test_what_fetches_cached_columns_goes_with_them(connection: Any) -> None:
 def test_what_another_run_lays_out_anew_serves_this_one_still(
     connection: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from fuseline.operators.gpu import pipeline
+    from fuseline.operators.gpu.pipeline import pipeline
 
     prepare = pipeline._prepared
 
@@ -93,7 +93,7 @@ def test_groups_of_each_run_go_into_memory_of_its_own(
     connection: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The launch that picks groups is prepared once; what an earlier run gave is not written to."""
-    monkeypatch.setattr("fuseline.operators.gpu.prepared.GROUP_LIMIT", 1)
+    monkeypatch.setattr("fuseline.operators.gpu.pipeline.compiled_pipeline.GROUP_LIMIT", 1)
     results = []
     for _ in range(3):
         frame = connection.sql(GROUPS)
@@ -119,8 +119,8 @@ def test_groups_of_each_run_go_into_memory_of_its_own(
 def test_numbers_in_registers_are_stored_as_their_arrays_are(
     data_type: DataType, values: list[Any], valid: list[bool] | None
 ) -> None:
-    from fuseline.operators.gpu import stored
-    from fuseline.operators.gpu.upload import Staging
+    from fuseline.operators.gpu.memory.upload import Staging
+    from fuseline.operators.gpu.pipeline import stored
 
     mask = None if valid is None else np.array(valid)
     registers = Registers(np.array(values), mask, data_type)
@@ -133,8 +133,8 @@ def test_numbers_in_registers_are_stored_as_their_arrays_are(
 
 
 def test_other_registers_take_the_way_of_arrays() -> None:
-    from fuseline.operators.gpu import stored
-    from fuseline.operators.gpu.upload import Staging
+    from fuseline.operators.gpu.memory.upload import Staging
+    from fuseline.operators.gpu.pipeline import stored
 
     words = Registers(np.array([1, 0]), None, types.VARCHAR, pa.array(["a", "b"]))
     truths = Registers(np.array([1, 0]), None, types.BOOLEAN)

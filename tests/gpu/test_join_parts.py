@@ -41,7 +41,7 @@ def connect(folder: Path, tables: dict[str, pa.Table], **settings: Any) -> Any:
 @pytest.fixture(params=PLACES)
 def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Where parts lie; pieces have few rows."""
-    monkeypatch.setattr("fuseline.operators.gpu.join_parts.PIECE_BYTES", 100_000)
+    monkeypatch.setattr("fuseline.operators.gpu.join.join_parts.PIECE_BYTES", 100_000)
     monkeypatch.setattr("fuseline.runtime.executor.host_memory", lambda: PLACES[request.param])
     if request.param == "host memory":
         refuse_to_lock(monkeypatch)
@@ -49,8 +49,8 @@ def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
 
 
 def refuse_to_lock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fuseline.operators.gpu.pinned.POOL._locked", lambda size: None)
-    monkeypatch.setattr("fuseline.operators.gpu.pinned.POOL.free", [])
+    monkeypatch.setattr("fuseline.operators.gpu.memory.pinned.POOL._locked", lambda size: None)
+    monkeypatch.setattr("fuseline.operators.gpu.memory.pinned.POOL.free", [])
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ def relation(seed: int) -> dict[Column, pa.Array]:
 def tables(optional: bool = False) -> tuple[Any, Any, list[Column]]:
     """The same rows of two relations: columns that are there, and columns that are not."""
     from fuseline.operators.gpu import table as gpu
-    from fuseline.operators.gpu.late import Fetch, LateColumns, Places
+    from fuseline.operators.gpu.late_materialization import Fetch, LateColumns, Places
 
     there: dict[int, Any] = {}
     fetches, places, columns = {}, [], []
@@ -61,7 +61,7 @@ def tables(optional: bool = False) -> tuple[Any, Any, list[Column]]:
 
 def assert_alike(there: Any, late: Any, columns: list[Column]) -> None:
     from fuseline.operators.gpu import table as gpu
-    from fuseline.operators.gpu.to_host import to_arrow as to_host
+    from fuseline.operators.gpu.memory.to_host import to_arrow as to_host
 
     expected = gpu.to_arrow(there, columns)
     assert to_host(late, columns).equals(expected)
@@ -96,7 +96,7 @@ def test_rows_are_picked_without_fetching(optional: bool) -> None:
 
 def test_what_is_there_and_what_is_not_go_together() -> None:
     from fuseline.operators.gpu import table as gpu
-    from fuseline.operators.gpu.late import together
+    from fuseline.operators.gpu.late_materialization import together
 
     there, late, columns = tables()
     late.columns.fetch([columns[1].id, columns[8].id])
@@ -136,7 +136,7 @@ QUERIES = (
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("moved", [True, False])
 def test_queries(query: str, moved: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fuseline.operators.gpu import to_host
+    from fuseline.operators.gpu.memory import to_host
 
     if not moved:
         monkeypatch.setattr(to_host, "MOST_BYTES", -1)  # the device sorts and libcudf copies

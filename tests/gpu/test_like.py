@@ -24,8 +24,9 @@ def way(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: Any
 ) -> Iterator[str]:
     """Few rows too go through our kernels, compiled once a session; strings never lie as codes."""
-    from fuseline.operators.gpu import dictionaries, kernels_like
-    from fuseline.operators.gpu.device import kernel_files
+    from fuseline.operators.gpu import dictionaries
+    from fuseline.operators.gpu.functions import kernels_like
+    from fuseline.operators.gpu.memory.device import kernel_files
 
     monkeypatch.setattr(dictionaries, "MOST_KEYS", 0)
     monkeypatch.setattr(kernels_like, "FEW_ROWS", 0)
@@ -43,7 +44,7 @@ def device_column(strings: pa.Array) -> Any:
 
 
 def matched(column: Any, parts: Literals) -> list[bool | None]:
-    from fuseline.operators.gpu.kernels_like import matches
+    from fuseline.operators.gpu.functions.kernels_like import matches
 
     found = matches(column, parts)
     assert found is not None, "libcudf was to say it"
@@ -125,7 +126,7 @@ def test_queries(predicate: str, way: str) -> None:
 
 
 def test_large_columns_go_by_blocks(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fuseline.operators.gpu import kernels_like
+    from fuseline.operators.gpu.functions import kernels_like
 
     monkeypatch.setattr(kernels_like, "FEW_BYTES", 2400)
     monkeypatch.setattr(kernels_like, "_kernels", {})
@@ -136,8 +137,8 @@ def test_large_columns_go_by_blocks(way: str, monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_kernel_is_compiled_beside_the_query(way: str, tmp_path: Path) -> None:
     """With `auto` libcudf answers until the kernel is there; with `never` always."""
-    from fuseline.operators.gpu import kernels_like
-    from fuseline.operators.gpu.device import kernel_files
+    from fuseline.operators.gpu.functions import kernels_like
+    from fuseline.operators.gpu.memory.device import kernel_files
 
     column, parts = device_column(pa.array(STRINGS)), parts_of("%special%")
     kernels_like._kernels.clear()

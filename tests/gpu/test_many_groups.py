@@ -85,13 +85,15 @@ def tables() -> dict[str, pa.Table]:
 def test_groups_on_the_device(
     query: str, dense: bool, tables: dict[str, pa.Table], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from fuseline.operators.gpu import prepared  # which a machine without a GPU cannot import
+    from fuseline.operators.gpu.pipeline import (
+        compiled_pipeline,  # which a machine without a GPU cannot import
+    )
 
-    monkeypatch.setattr(prepared, "GROUP_LIMIT", 4)
-    monkeypatch.setattr(prepared, "LEAST_SLOTS", 1 << 10)
+    monkeypatch.setattr(compiled_pipeline, "GROUP_LIMIT", 4)
+    monkeypatch.setattr(compiled_pipeline, "LEAST_SLOTS", 1 << 10)
     if not dense:
-        monkeypatch.setattr(prepared, "LEAST_DENSE", 4)
-        monkeypatch.setattr(prepared, "DENSE_A_ROW", 0)
+        monkeypatch.setattr(compiled_pipeline, "LEAST_DENSE", 4)
+        monkeypatch.setattr(compiled_pipeline, "DENSE_A_ROW", 0)
     expected, _ = run(query, tables, fuse="never")
     found, done = run(query, tables, fuse="always")
     assert any(receipt.fused for receipt in done)
@@ -102,9 +104,10 @@ def test_codes_of_many_strings(
     tables: dict[str, pa.Table], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are of 32 bits, and become strings at once."""
-    from fuseline.operators.gpu import dictionaries, prepared
+    from fuseline.operators.gpu import dictionaries
+    from fuseline.operators.gpu.pipeline import compiled_pipeline
 
-    monkeypatch.setattr(prepared, "GROUP_LIMIT", 4)
+    monkeypatch.setattr(compiled_pipeline, "GROUP_LIMIT", 4)
     monkeypatch.setattr(dictionaries, "_FEW_KEYS", 3)
     monkeypatch.setattr(dictionaries, "MOST_KEYS", 100)
     query = "select z, s, b, sum(w) from g group by z, s, b"

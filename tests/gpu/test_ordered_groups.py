@@ -36,9 +36,9 @@ TOGETHER = "groups are made in the order of"
 @pytest.fixture(autouse=True)
 def of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows have an order worth using as well, and more groups than expected come out."""
-    from fuseline.operators.gpu import ordered_groups, prepared
+    from fuseline.operators.gpu.pipeline import compiled_pipeline, ordered_groups
 
-    monkeypatch.setattr(prepared, "GROUP_LIMIT", 4)
+    monkeypatch.setattr(compiled_pipeline, "GROUP_LIMIT", 4)
     monkeypatch.setattr(accumulator_layout, "TABLE_BYTES", 0)
     monkeypatch.setattr(accumulator_layout, "PRIVATE_BYTES", 0)
     monkeypatch.setattr(ordered_groups, "LEAST_ROWS", 1)

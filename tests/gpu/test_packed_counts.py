@@ -31,23 +31,25 @@ QUERIES = [
 @pytest.fixture(autouse=True)
 def always_packed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Counts of few groups share words too; return the bits of those that are laid out."""
-    from fuseline.operators.gpu import prepared  # which a machine without a GPU cannot import
+    from fuseline.operators.gpu.pipeline import (
+        compiled_pipeline,  # which a machine without a GPU cannot import
+    )
 
-    monkeypatch.setattr(prepared, "GROUP_LIMIT", 4)
+    monkeypatch.setattr(compiled_pipeline, "GROUP_LIMIT", 4)
     monkeypatch.setattr(accumulator_layout, "TABLE_BYTES", 0)
     monkeypatch.setattr(accumulator_layout, "PRIVATE_BYTES", 0)
     monkeypatch.setattr(accumulator_layout, "SHORT_GROUPS", 1)
     monkeypatch.setattr(packed_counters, "CACHED_BYTES", 0)
     monkeypatch.setattr(packed_counters, "LEAST_ROWS", 0)
     laid_out: list[int] = []
-    original = prepared.unpacking
+    original = compiled_pipeline.unpacking
 
     def note(*arguments: Any) -> Any:
         made = original(*arguments)
         laid_out.append(packed_counters.WHOLE_COUNT if made is None else made.bits)
         return made
 
-    monkeypatch.setattr(prepared, "unpacking", note)
+    monkeypatch.setattr(compiled_pipeline, "unpacking", note)
     return laid_out
 
 

@@ -26,7 +26,7 @@ KILO = 1 << 10
 
 @pytest.fixture
 def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    from fuseline.operators.gpu import pinned
+    from fuseline.operators.gpu.memory import pinned
 
     made = pinned.Pool()
     monkeypatch.setattr(pinned, "POOL", made)
@@ -60,7 +60,7 @@ def test_a_buffer_keeps_its_block(pool: Any) -> None:
 
 
 def test_no_more_blocks_are_kept_than_agreed(pool: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fuseline.operators.gpu.pinned.KEPT_BYTES", 300 * KILO)
+    monkeypatch.setattr("fuseline.operators.gpu.memory.pinned.KEPT_BYTES", 300 * KILO)
     leases = [pool.take(128 * KILO) for _ in range(3)]
     last = leases[-1].block
     while leases:
@@ -71,7 +71,7 @@ def test_no_more_blocks_are_kept_than_agreed(pool: Any, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("size", [0, 1, 1 << 16, (1 << 16) + 1, 5 << 20, (256 << 20) + 12345])
 def test_sizes_of_blocks_are_few_and_near(size: int) -> None:
-    from fuseline.operators.gpu.pinned import rounded
+    from fuseline.operators.gpu.memory.pinned import rounded
 
     assert size <= rounded(size) <= max(size + (1 << 16), size * 9 // 8)
     assert rounded(rounded(size)) == rounded(size)
@@ -88,7 +88,7 @@ def test_where_the_system_refuses_memory_is_of_the_usual_kind(
     kept = len(pool.free)
     del lease
     assert len(pool.free) == kept
-    monkeypatch.setattr("fuseline.operators.gpu.pinned.np.empty", no_memory)
+    monkeypatch.setattr("fuseline.operators.gpu.memory.pinned.np.empty", no_memory)
     with pytest.raises(ExecutionError, match=r"no memory for 1,024,000 bytes.*SET spill_memory"):
         pool.take(1000 * KILO)
 
@@ -136,7 +136,7 @@ VALUES = {
 @pytest.mark.parametrize("memory", ["1GB", "200kB", "0"])
 def test_columns_of_all_types_come_back(memory: str, tmp_path: Path, monkeypatch: Any) -> None:
     """From pinned memory, from files, and some from either."""
-    monkeypatch.setattr("fuseline.operators.gpu.join_parts.PIECE_BYTES", 50_000)
+    monkeypatch.setattr("fuseline.operators.gpu.join.join_parts.PIECE_BYTES", 50_000)
     fail_whole_joins(monkeypatch, gpu)
     keys = np.arange(3000)
     tables = {
@@ -158,7 +158,7 @@ def test_columns_of_all_types_come_back(memory: str, tmp_path: Path, monkeypatch
 
 
 def test_pieces_become_smaller_without_memory_to_cut_them(tmp_path: Path, monkeypatch: Any) -> None:
-    from fuseline.operators.gpu import join_parts
+    from fuseline.operators.gpu.join import join_parts
 
     fail_whole_joins(monkeypatch, gpu)
     numbered, rows = join_parts.part_numbers, []
@@ -190,7 +190,7 @@ def test_nothing_is_left_of_a_spill_that_stops(
         raise error("No space left on device")
 
     fail_whole_joins(monkeypatch, gpu)
-    monkeypatch.setattr("fuseline.operators.gpu.join_parts.PIECE_BYTES", 50_000)
+    monkeypatch.setattr("fuseline.operators.gpu.join.join_parts.PIECE_BYTES", 50_000)
     monkeypatch.setattr(spilling.pa.ipc, "new_file", stop)
     settings: dict[str, Any] = {"spill_dir": tmp_path, "spill_memory": "200kB"}
     with fuseline.connect("gpu", fuse="never", **settings) as connection:

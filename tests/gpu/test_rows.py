@@ -46,7 +46,7 @@ def test_top_k(count: int, offset: int, nulls: float) -> None:
 )
 def test_top_k_among_many(kind: str, descending: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """With few rows the first keys would not be selected before the sort."""
-    from fuseline.operators.gpu import sort
+    from fuseline.operators.gpu.sort import sort
 
     monkeypatch.setattr(sort, "TOP_K_ROWS", 10)
     key, value = column("k", kind), column("v", "bigint")

@@ -13,7 +13,7 @@ import pytest
 
 import fuseline
 from fuseline.operators import gpu
-from fuseline.operators.bodies import run_operators
+from fuseline.operators.run_unfused import run_operators
 from fuseline.plan import physical as p
 from tests.compare import assert_same_as_duckdb
 from tests.operators.test_join_parts import T, U, fail_whole_joins
@@ -35,7 +35,7 @@ class Shortage:
     """Buffers of kernels, of which the allocations with these numbers fail, or all from `first` on."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, fails: Callable[[int], bool]) -> None:
-        from fuseline.operators.gpu import buffers
+        from fuseline.operators.gpu.memory import buffers
 
         self.count = 0
         self.alive: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -104,7 +104,7 @@ def test_operators_have_the_memory_that_kernels_had(
 ) -> None:
     """Buffers that were allocated before one failed are let go of before operators run."""
     # Groups that stay on the device take an allocation of their own, after that of indexes
-    monkeypatch.setattr("fuseline.operators.gpu.prepared.GROUP_LIMIT", 1)
+    monkeypatch.setattr("fuseline.operators.gpu.pipeline.compiled_pipeline.GROUP_LIMIT", 1)
     short = Shortage(monkeypatch, lambda number: number % 2 == 0)
     alive: list[int] = []
 
@@ -112,7 +112,7 @@ def test_operators_have_the_memory_that_kernels_had(
         alive.append(len(short.alive))
         return run_operators(*given)
 
-    monkeypatch.setattr("fuseline.operators.gpu.pipeline.run_operators", counted)
+    monkeypatch.setattr("fuseline.operators.gpu.pipeline.pipeline.run_operators", counted)
     assert any(REASON in note for note in notes(connection, QUERY))
     assert short.count > len(alive)
     assert set(alive) == {0}
@@ -138,7 +138,7 @@ def test_stored_inputs_count_while_kernels_run(
     connection: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are part of what the query holds, and the buffers of kernels come on top of it."""
-    from fuseline.operators.gpu import pipeline
+    from fuseline.operators.gpu.pipeline import pipeline
 
     before: list[int] = []
     during: list[int] = []
@@ -160,7 +160,7 @@ def test_stored_inputs_count_while_kernels_run(
 
 
 def test_text_of_an_allocation_that_fails() -> None:
-    from fuseline.operators.gpu.device import is_out_of_memory
+    from fuseline.operators.gpu.memory.device import is_out_of_memory
 
     assert is_out_of_memory(MemoryError(BAD_ALLOC))
     assert is_out_of_memory(RuntimeError(BAD_ALLOC))
@@ -184,7 +184,7 @@ def test_without_any_way_left_the_error_says_what_to_do(
 def test_compiling_is_waited_for_where_operators_would_run_in_chunks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = import_module("fuseline.operators.gpu.pipeline")
+    module = import_module("fuseline.operators.gpu.pipeline.pipeline")
     for chunks, fused in ((None, False), ([()], True)):
         monkeypatch.setattr(module, "unfused_chunks", lambda *_, chunks=chunks: chunks)
         folder = tmp_path / str(fused)

@@ -35,7 +35,7 @@ def all_columns() -> list[Column]:
 @pytest.mark.parametrize("nulls", [0.0, 0.3, 1.0])
 def test_every_type_comes_to_the_host(rows: int, nulls: float) -> None:
     from fuseline.operators.gpu import table as gpu
-    from fuseline.operators.gpu.to_host import on_host
+    from fuseline.operators.gpu.memory.to_host import on_host
 
     columns = all_columns()
     table = device_table(scan(np.random.default_rng(rows), rows, columns, nulls=nulls))
@@ -47,7 +47,7 @@ def test_every_type_comes_to_the_host(rows: int, nulls: float) -> None:
 @pytest.mark.parametrize("offset", [1, 8, 13])
 def test_slices_come_to_the_host(offset: int) -> None:
     from fuseline.operators.gpu import table as gpu
-    from fuseline.operators.gpu.to_host import on_host
+    from fuseline.operators.gpu.memory.to_host import on_host
 
     columns = all_columns()
     table = device_table(scan(np.random.default_rng(3), 100, columns))
@@ -58,8 +58,8 @@ def test_slices_come_to_the_host(offset: int) -> None:
 
 
 def test_large_tables_stay() -> None:
+    from fuseline.operators.gpu.memory.to_host import MOST_BYTES, on_host
     from fuseline.operators.gpu.table import from_arrow
-    from fuseline.operators.gpu.to_host import MOST_BYTES, on_host
 
     text = new_column("s", VARCHAR)
     long = pa.table({"s": [f"{i:01000d}" for i in range(MOST_BYTES // 900)]})
@@ -76,7 +76,7 @@ def test_order(
     kind: str, moved: bool, descending: bool, nulls_first: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from fuseline.operators import cpu, gpu
-    from fuseline.operators.gpu import to_host
+    from fuseline.operators.gpu.memory import to_host
 
     if not moved:
         monkeypatch.setattr(to_host, "MOST_BYTES", -1)  # the device sorts
@@ -123,9 +123,10 @@ def test_the_first_by_one_key_hold_the_first_by_all(
     kind: str, descending: bool, nulls_first: bool, nulls: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from fuseline.operators import cpu, gpu
-    from fuseline.operators.gpu import small, sort
+    from fuseline.operators.gpu.memory import host_table
+    from fuseline.operators.gpu.sort import sort
 
-    monkeypatch.setattr(small, "MOST_ROWS", 24)
+    monkeypatch.setattr(host_table, "MOST_ROWS", 24)
     monkeypatch.setattr(sort, "LED_ROWS", 12)
     monkeypatch.setattr(sort, "TOP_K_SHARE", 2)
     key, second, place = column("k", kind), column("t", "varchar"), column("n", "bigint")
@@ -148,9 +149,10 @@ def test_ties_at_the_end_of_the_first_are_looked_for(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from fuseline.operators import cpu, gpu
-    from fuseline.operators.gpu import small, sort
+    from fuseline.operators.gpu.memory import host_table
+    from fuseline.operators.gpu.sort import sort
 
-    monkeypatch.setattr(small, "MOST_ROWS", 24)
+    monkeypatch.setattr(host_table, "MOST_ROWS", 24)
     monkeypatch.setattr(sort, "LED_ROWS", 12)
     monkeypatch.setattr(sort, "TOP_K_SHARE", 2)
     tried: list[Any] = []
@@ -191,7 +193,8 @@ def test_keys_in_one_number(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from fuseline.operators import cpu, gpu
-    from fuseline.operators.gpu import packed_keys, to_host
+    from fuseline.operators.gpu.memory import to_host
+    from fuseline.operators.gpu.sort import packed_keys
 
     monkeypatch.setattr(packed_keys, "LEAST_ROWS", 1)
     monkeypatch.setattr(to_host, "MOST_BYTES", -1)  # the device sorts
@@ -219,7 +222,8 @@ def test_keys_of_any_size_in_one_number(
     low: int, high: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from fuseline.operators import cpu, gpu
-    from fuseline.operators.gpu import packed_keys, to_host
+    from fuseline.operators.gpu.memory import to_host
+    from fuseline.operators.gpu.sort import packed_keys
 
     monkeypatch.setattr(packed_keys, "LEAST_ROWS", 1)
     monkeypatch.setattr(to_host, "MOST_BYTES", -1)
@@ -234,7 +238,8 @@ def test_a_key_with_one_place_more_than_an_integer_has_numbers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from fuseline.operators import cpu, gpu
-    from fuseline.operators.gpu import packed_keys, to_host
+    from fuseline.operators.gpu.memory import to_host
+    from fuseline.operators.gpu.sort import packed_keys
 
     monkeypatch.setattr(packed_keys, "LEAST_ROWS", 1)
     monkeypatch.setattr(to_host, "MOST_BYTES", -1)
@@ -290,7 +295,9 @@ def test_texts_that_lie_in_order(
     descending: bool, nulls_first: bool, broken: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from fuseline.operators import cpu, gpu
-    from fuseline.operators.gpu import dictionaries, small, sort
+    from fuseline.operators.gpu import dictionaries
+    from fuseline.operators.gpu.memory import host_table
+    from fuseline.operators.gpu.sort import sort
 
     monkeypatch.setattr(dictionaries, "MOST_KEYS", 10)  # or they would be codes
     found_so: list[bool] = []
@@ -298,7 +305,7 @@ def test_texts_that_lie_in_order(
     monkeypatch.setattr(
         sort, "_lie_in_order", lambda *given: found_so.append(look(*given)) or found_so[-1]
     )
-    rows = small.MOST_ROWS + 10
+    rows = host_table.MOST_ROWS + 10
     key, place = column("k", "varchar"), column("n", "bigint")
     cells: list[str | None] = [f"name {i // 2:05d}" for i in range(rows - 3)]
     cells = cells[::-1] if descending else cells

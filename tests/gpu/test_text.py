@@ -95,12 +95,12 @@ USUAL: dict[DataType, list[str | None]] = {
 @pytest.mark.parametrize("target", USUAL, ids=str)
 def test_cast_of_text(target: DataType, monkeypatch: pytest.MonkeyPatch) -> None:
     """The usual spellings need no host."""
-    from fuseline.operators.gpu import host
+    from fuseline.operators.gpu import host_backend
 
     bad, ref = of([*USUAL[target], "no value"] * 9)
     both_raise(computed(infer.cast(ref, target), bad), ConversionError)
     child, ref = of(USUAL[target] * 9)
-    monkeypatch.setattr(host, "evaluate", None)
+    monkeypatch.setattr(host_backend, "evaluate", None)
     assert_agree(computed(infer.cast(ref, target), child), ordered=True)
 
 
@@ -153,9 +153,9 @@ def test_values_computed_on_the_host_are_counted() -> None:
 
 
 def test_the_host_must_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fuseline.operators.gpu import host
+    from fuseline.operators.gpu import host_backend
 
-    monkeypatch.setattr(host._Given, "evaluator", None)
+    monkeypatch.setattr(host_backend._Given, "evaluator", None)
     child, ref = of(FAR, DATE)  # type: ignore[arg-type]
     with pytest.raises(RuntimeError, match="needs the host for some values"):
         run(computed(infer.cast(ref, VARCHAR), child), _backend("gpu"))

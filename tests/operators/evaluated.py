@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from fuseline.errors import FuselineError
-from fuseline.operators.cpu.expressions import evaluate_all, selection
+from fuseline.operators.cpu.functions.expressions import evaluate_all, selection
 from fuseline.operators.cpu.table import Table, to_logical, to_physical
 from fuseline.plan.expr import Column, Expr
 from fuseline.plan.logical import Filter, Logical, Project, Scan

@@ -12,8 +12,8 @@ import pytest
 import fuseline
 from fuseline.errors import MemoryLimitError
 from fuseline.operators import cpu
-from fuseline.operators.cpu import encoded
-from fuseline.operators.cpu.scan import held_of
+from fuseline.operators.cpu.scan import encoded
+from fuseline.operators.cpu.scan.scan import held_of
 from fuseline.operators.transfer import moved
 from fuseline.plan import physical as p
 from fuseline.plan.expr import new_column

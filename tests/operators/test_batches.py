@@ -10,9 +10,9 @@ import pytest
 
 from fuseline.errors import DataError
 from fuseline.operators.context import Context
-from fuseline.operators.cpu.batches import batches, parquet_batches
-from fuseline.operators.cpu.encoded import encode_columns
-from fuseline.operators.cpu.scan import memory_scan, parquet_scan
+from fuseline.operators.cpu.scan.encoded import encode_columns
+from fuseline.operators.cpu.scan.scan import memory_scan, parquet_scan
+from fuseline.operators.cpu.scan.scan_batches import batches, parquet_batches
 from fuseline.operators.cpu.table import concat, to_logical
 from fuseline.plan.expr import new_column
 from fuseline.plan.physical import MemoryScan, ParquetScan, RowGroups

@@ -69,7 +69,7 @@ def no_reading(monkeypatch, backend, source):
         return {}
 
     def start():
-        scan = import_module(f"fuseline.operators.{backend}.scan")
+        scan = import_module(f"fuseline.operators.{backend}.scan.scan")
         moved = scan.to_device if backend == "gpu" else None
 
         def nothing_to_move(array, data_type):
@@ -144,7 +144,7 @@ def test_what_operators_have_read_stays_and_is_encoded_from_there(connection, no
 
 @pytest.mark.gpu
 def test_files_are_read_in_turns_of_some_columns(tmp_path, monkeypatch):
-    turns = import_module("fuseline.operators.gpu.turns")
+    turns = import_module("fuseline.operators.gpu.scan.load_columns")
     parts = []
     read = turns.read_columns
     monkeypatch.setattr(turns, "BYTES_A_TURN", 1)
@@ -167,7 +167,7 @@ def test_files_are_read_in_turns_of_some_columns(tmp_path, monkeypatch):
 @pytest.mark.gpu
 def test_turns_are_read_one_after_the_other_where_memory_is_short(tmp_path, monkeypatch):
     """What takes most while it is read comes first, and columns of other tables make room for it."""
-    turns = import_module("fuseline.operators.gpu.turns")
+    turns = import_module("fuseline.operators.gpu.scan.load_columns")
     sizes = {c: 10 * i for i, c in enumerate(DATA.column_names)}
     most = max(sizes.values())
     events, read, encode = [], turns.read_columns, turns.encode_each

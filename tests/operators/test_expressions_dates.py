@@ -205,7 +205,7 @@ def test_the_empty_format_is_not_the_word_none() -> None:
 
 
 def test_the_letters_of_formats_are_those_that_are_written() -> None:
-    from fuseline.operators.cpu import kernels_formats
+    from fuseline.operators.cpu.functions import kernels_formats
 
     for letter in {*kernels_formats._NUMBERS, *kernels_formats._WORDS}:
         assert list(formats.specifiers(f"%{letter}")) == [("spec", letter)]

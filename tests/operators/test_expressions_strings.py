@@ -129,7 +129,7 @@ def test_one_string_among_strings() -> None:
 
 
 def test_a_function_of_a_dictionary_column_stays_one_with_different_entries() -> None:
-    from fuseline.operators.cpu.expressions import evaluate
+    from fuseline.operators.cpu.functions.expressions import evaluate
     from tests.operators.evaluated import items_of, physical, plan_of
 
     table = pa.table({"s": pa.array(["aa", "ab", "b", None, "ab"]).dictionary_encode()})

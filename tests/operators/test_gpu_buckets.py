@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fuseline.codegen.indexes import CACHED_SLOTS, Form, Index
-from fuseline.operators.gpu.buckets import far_off, with_buckets
+from fuseline.operators.gpu.pipeline.buckets import far_off, with_buckets
 from tests.codegen.bodies import Tables, grouped, join, made, where
 
 LARGE = 4 * CACHED_SLOTS

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fuseline.operators.gpu import device
+from fuseline.operators.gpu.memory import device
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fuseline.operators.gpu.regions import ALIGNMENT, Region, Regions
+from fuseline.operators.gpu.pipeline.regions import ALIGNMENT, Region, Regions
 
 
 def test_neighbours_that_begin_alike_are_filled_at_once() -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import fuseline
 from fuseline.errors import ExecutionError, MemoryLimitError
 from fuseline.operators import cpu, spilling
-from fuseline.operators.cpu.join_parts import part_numbers, parted, unparted
+from fuseline.operators.cpu.join.join_parts import part_numbers, parted, unparted
 from fuseline.operators.cpu.table import Table
 from fuseline.operators.spill_area import SpillArea
 from fuseline.plan import physical as p
@@ -85,7 +85,7 @@ QUERIES = {
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces of few rows."""
-    monkeypatch.setattr("fuseline.operators.cpu.join_parts.PIECE_BYTES", 100_000)
+    monkeypatch.setattr("fuseline.operators.cpu.join.join_parts.PIECE_BYTES", 100_000)
 
 
 def connect(folder: Path, tables: dict[str, pa.Table], limit: Any, fuse: str) -> Any:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fuseline.operators.cpu import kernels_like, kernels_texts
+from fuseline.operators.cpu.functions import kernels_like, kernels_texts
 from tests.codegen.test_like import CASES, PATTERN, STRINGS, TEXT, expected, parts_of
 from tests.operators.evaluated import assert_expressions
 
@@ -102,7 +102,7 @@ def test_a_kernel_that_cannot_be_compiled_is_told(
     def broken(*_: object) -> None:
         raise RuntimeError("no compiler")
 
-    monkeypatch.setattr("fuseline.operators.cpu.kernels_like.kernel_file", broken)
+    monkeypatch.setattr("fuseline.operators.cpu.functions.kernels_like.kernel_file", broken)
     monkeypatch.setattr(kernels_like, "_directory", tmp_path)
     found: Future[Any] = Future()
     with pytest.warns(RuntimeWarning, match="kernel search could not .* no compiler"):

@@ -9,7 +9,8 @@ import pytest
 
 from fuseline import stopping
 from fuseline.errors import Interrupted
-from fuseline.operators.cpu import chunks, ordering
+from fuseline.operators.cpu.memory import chunks
+from fuseline.operators.cpu.sort import ordering
 from fuseline.stopping import Stop
 
 ROWS = 5000

@@ -113,8 +113,10 @@ def test_chunks_whose_kernels_are_refused(
     def refuse(*args: Any) -> Any:
         raise NotFusable("a test wants operators")
 
-    module = "pipeline" if backend == "cpu" else "prepared"
-    monkeypatch.setattr(import_module(f"fuseline.operators.{backend}.{module}"), "stages", refuse)
+    module = "pipeline" if backend == "cpu" else "compiled_pipeline"
+    monkeypatch.setattr(
+        import_module(f"fuseline.operators.{backend}.pipeline.{module}"), "stages", refuse
+    )
     connection = connect(column_cache_limit=SMALL, fuse="always")
     assert_same_as_duckdb(query, paths, connection=connection)
     reasons = {r.reason for r in receipts(connection, query)} - {None}

@@ -11,7 +11,7 @@ import pytest
 
 from fuseline.errors import DataError
 from fuseline.operators.context import Context
-from fuseline.operators.cpu.scan import memory_scan, parquet_scan
+from fuseline.operators.cpu.scan.scan import memory_scan, parquet_scan
 from fuseline.operators.cpu.table import to_logical
 from fuseline.plan.expr import new_column
 from fuseline.plan.physical import MemoryScan, ParquetScan, RowGroups

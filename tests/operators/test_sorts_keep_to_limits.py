@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import fuseline
-from fuseline.operators.cpu.join_parts import BYTES_A_BLOCK, part_numbers
+from fuseline.operators.cpu.join.join_parts import BYTES_A_BLOCK, part_numbers
 from fuseline.operators.spilling import PARTS
 from fuseline.plan import physical as p
 from tests.compare import assert_same_as_duckdb

@@ -213,7 +213,7 @@ def test_parts_are_merged_as_they_grow(connect, path, monkeypatch):
 
 def test_a_device_without_memory_streams(backend, path, monkeypatch):
     """The first try fails as an allocation does; then come chunks, smaller ones, and where the smallest fail an error."""
-    scan = importlib.import_module(f"fuseline.operators.{backend}.scan")
+    scan = importlib.import_module(f"fuseline.operators.{backend}.scan.scan")
     operators = importlib.import_module(f"fuseline.operators.{backend}").OPERATORS
     most = 9
 
@@ -240,7 +240,7 @@ def test_a_device_without_memory_streams(backend, path, monkeypatch):
 
 def test_build_sides_are_made_once_whatever_the_chunks(backend, path, monkeypatch):
     """Fewer rows of the probe side at a time need no other build side."""
-    scan = importlib.import_module(f"fuseline.operators.{backend}.scan")
+    scan = importlib.import_module(f"fuseline.operators.{backend}.scan.scan")
     operators = importlib.import_module(f"fuseline.operators.{backend}").OPERATORS
     made: list[str] = []
 

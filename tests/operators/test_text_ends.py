@@ -4,8 +4,8 @@ import pyarrow as pa
 import pytest
 
 from fuseline.operators import cpu
+from fuseline.operators.cpu.memory.text_ends import text_ends
 from fuseline.operators.cpu.table import Table
-from fuseline.operators.cpu.text_ends import text_ends
 from fuseline.plan.expr import new_column
 from fuseline.plan.types import VARCHAR
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from fuseline.operators.cpu import ordering, text_order
-from fuseline.operators.cpu.sort import SortColumn, first_rows, sorted_order
+from fuseline.operators.cpu.sort import ordering, text_order
+from fuseline.operators.cpu.sort.sort import SortColumn, first_rows, sorted_order
 
 DRAW = random.Random(5)
 LETTERS = ["", "a", "b", "\0", "\x7f", "é", "日", "𝒳", "ab", "key of "]

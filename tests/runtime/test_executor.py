@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from fuseline.errors import ExecutionError, MemoryLimitError, OutOfRange, Unsupported
-from fuseline.operators.bodies import Operators, run_operators
 from fuseline.operators.context import Context
+from fuseline.operators.run_unfused import Operators, run_operators
 from fuseline.plan.expr import TRUE, new_column
 from fuseline.plan.physical import (
     ConcatRows,

@@ -17,21 +17,21 @@ DOOR = {
     "engine/storage/access.py": "the door",
     "engine/storage/files.py": "finds files by its rules",
     "engine/storage/footers.py": "reads what the door has opened",
-    "engine/operators/cpu/scan.py": "reads what the door has opened",
-    "engine/operators/gpu/scan.py": "reads files that the door has judged, and judges them again",
+    "engine/operators/cpu/scan/scan.py": "reads what the door has opened",
+    "engine/operators/gpu/scan/scan.py": "reads files that the door has judged, and judges them again",
 }
 # Files that a query neither names nor changes the path of
 OTHERS = {
     "engine/storage/spill_folders.py": "folders below spill_dir",
     "engine/operators/spill_area.py": "files in those folders",
     "engine/codegen/": "kernels in cache_dir, and sources of the package",
-    "engine/operators/cpu/kernels_": "sources of kernels, in the package",
+    "engine/operators/cpu/functions/kernels_": "sources of kernels, in the package",
     "engine/observe/roofline.py": "the measured bandwidth, in cache_dir",
     "engine/observe/trace.py": "sources of kernels, shown by debug",
     "engine/cli/commands.py": "what the command line names",
     "engine/cli/shell.py": "the history",
-    "engine/operators/room.py": "limits of the control group",
-    "engine/operators/cpu/bandwidth.py": "the processor's name",
+    "engine/operators/host_memory.py": "limits of the control group",
+    "engine/operators/cpu/memory/bandwidth.py": "the processor's name",
 }
 
 

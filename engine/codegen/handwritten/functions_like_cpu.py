@@ -1,4 +1,4 @@
-"""The search behind `operators.cpu.kernels_like`: one function, `search`, which `compile_host` compiles from this text.
+"""The search behind `operators.cpu.functions.kernels_like`: one function, `search`, which `compile_host` compiles from this text.
 
 Whoever imports this imports Numba.
 """

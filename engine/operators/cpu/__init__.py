@@ -1,7 +1,8 @@
 """The CPU backend: Arrow arrays in host memory, computed on with pyarrow and numpy.
 
-`table` says in which forms values lie; `keys` turns key columns into integers, on which `join`, `aggregate`, `sort` and
-`set_operations` work; `expressions` and the `kernels_*` compute values.  Start reading at `rows`.
+`table` says in which forms values lie; `sort.keys` turns key columns into integers, on which `join`, `aggregate`, `sort` and
+`set_operations` work; `functions` compute values, `pipeline` runs generated kernels.  Imports what `operators` may.  Start reading at
+`rows.py`.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from ...plan import physical as p
 from ...plan.expr import Column, Expr
 from ...plan.types import to_arrow as arrow_type
 from ..context import Context
-from .aggregate import distinct_on, hash_aggregate
-from .asking import arrow_bytes
-from .bandwidth import copy_bandwidth, device_name
-from .batches import batches
-from .expressions import evaluate
-from .join import hash_join, nested_loop_join
-from .join_parts import parted, piece_of, unparted
-from .kernels_like import keep_in as keep_kernels_in
-from .load import load_columns
+from .aggregate.aggregate import distinct_on, hash_aggregate
+from .functions.expressions import evaluate
+from .functions.kernels_like import keep_in as keep_kernels_in
+from .join.join import hash_join, nested_loop_join
+from .join.join_parts import parted, piece_of, unparted
+from .memory.ask_memory import arrow_bytes
+from .memory.bandwidth import copy_bandwidth, device_name
+from .memory.text_ends import text_ends
+from .pipeline.stream_pipeline import settled, stream_pipeline, with_averages
 from .rows import (
     compute_columns,
     concat_rows,
@@ -32,12 +33,12 @@ from .rows import (
     range_scan,
     values_scan,
 )
-from .scan import memory_scan, parquet_scan
+from .scan.load import load_columns
+from .scan.scan import memory_scan, parquet_scan
+from .scan.scan_batches import batches
 from .set_operations import hash_set_operation
-from .sort import sort_rows, top_k
-from .stream import settled, stream_pipeline, with_averages
+from .sort.sort import sort_rows, top_k
 from .table import STRING_LIMIT, Table, to_logical, to_physical
-from .text_ends import text_ends
 
 __all__ = [
     "OPERATORS",

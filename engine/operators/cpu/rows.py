@@ -12,9 +12,9 @@ from ...plan.expr import Expr, Literal
 from ...plan.types import DataType, Kind, to_arrow
 from ..context import Context
 from . import table as tables
-from .aggregate import limit_groups
-from .asking import BYTES_A_VALUE, ask_computed, ask_joined, ask_kept
-from .expressions import evaluate, evaluate_all, selection
+from .aggregate.aggregate import limit_groups
+from .functions.expressions import evaluate, evaluate_all, selection
+from .memory.ask_memory import BYTES_A_VALUE, ask_computed, ask_joined, ask_kept
 from .table import Table, concat_arrays, from_numpy, to_physical
 
 

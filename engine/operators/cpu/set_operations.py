@@ -7,9 +7,9 @@ import numpy as np
 from ...plan import physical as p
 from ..context import Context
 from . import table as tables
-from .asking import ask_order
-from .keys import Ints, group_codes
-from .ordering import stable_order
+from .memory.ask_memory import ask_order
+from .sort.keys import Ints, group_codes
+from .sort.ordering import stable_order
 from .table import Table, concat_arrays
 
 

@@ -21,8 +21,8 @@ from ...errors import OutOfRange
 from ...plan.expr import Column
 from ...plan.types import DataType, Kind, to_arrow
 from ...storage.encodings import EncodedColumn
-from . import spans
-from .chunks import each
+from .functions import interval_records
+from .memory.chunks import each
 
 Indices = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -74,7 +74,7 @@ def to_physical(array: pa.Array | pa.ChunkedArray, data_type: DataType) -> pa.Ar
             return array if array.type == wide else _relabel(array, wide)
         return from_numpy(decimal_limbs(array)[:, 0], validity(array), pa.int64())
     if data_type.kind is Kind.INTERVAL:
-        return from_numpy(spans.of_arrow(spans_of(array)), validity(array), array.type)
+        return from_numpy(interval_records.of_arrow(spans_of(array)), validity(array), array.type)
     expected = to_arrow(data_type)
     if array.type == expected:
         return array
@@ -88,7 +88,7 @@ def to_logical(array: pa.Array, data_type: DataType) -> pa.Array:
     array = decode(array)
     if data_type.kind is Kind.INTERVAL:
         valid = validity(array)
-        return from_numpy(spans.to_arrow(spans_of(array), valid), valid, array.type)
+        return from_numpy(interval_records.to_arrow(spans_of(array), valid), valid, array.type)
     if array.type == expected:
         return array
     if data_type.is_decimal:
@@ -159,8 +159,10 @@ def spans_of(array: pa.Array) -> npt.NDArray[Any]:
     """Return the records of an array of intervals, a view; arbitrary where NULL."""
     buffer = array.buffers()[1]
     if buffer is None or len(array) == 0:
-        return np.zeros(len(array), spans.SPAN)
-    return np.frombuffer(buffer, spans.SPAN, len(array), array.offset * spans.SPAN.itemsize)
+        return np.zeros(len(array), interval_records.SPAN)
+    return np.frombuffer(
+        buffer, interval_records.SPAN, len(array), array.offset * interval_records.SPAN.itemsize
+    )
 
 
 def decimal_limbs(array: pa.Array) -> npt.NDArray[np.int64]:

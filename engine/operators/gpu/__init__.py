@@ -1,8 +1,9 @@
 """The GPU backend: columns in device memory, computed on with pylibcudf.
 
-`table` says in which forms values lie; `device` prepares memory and says what is missing where there is no GPU; `expressions`
-and the `kernels_*` compute values; the other files hold the operators, as in the CPU backend.  Without the cuda13 extra the
-package can be imported and only `available` answers.  Start reading at `rows`.
+`table` says in which forms values lie; `memory.device` prepares memory and says what is missing where there is no GPU; `functions`
+compute values, `pipeline` runs generated kernels, and the other rooms and files hold the operators, as in the CPU backend.  Without
+the cuda13 extra the package can be imported and only `available` answers.  Imports what `operators` may, and single values and few
+rows from the CPU backend.  Start reading at `rows.py`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 from ...plan import physical as p
 from ..context import Context
-from .device import available, device_description, memory, prepare, synchronize
+from .memory.device import available, device_description, memory, prepare, synchronize
 
 __all__ = [
     "OPERATORS",
@@ -44,11 +45,12 @@ name = "gpu"
 batches = None  # a row group takes as long as several
 
 if find_spec("pylibcudf") is not None:
-    from .aggregate import distinct_on, hash_aggregate
-    from .bandwidth import copy_bandwidth, device_name
-    from .join import hash_join, nested_loop_join
-    from .join_parts import parted, piece_of, unparted
-    from .load import load_columns
+    from .aggregate.aggregate import distinct_on, hash_aggregate
+    from .join.join import hash_join, nested_loop_join
+    from .join.join_parts import parted, piece_of, unparted
+    from .memory.bandwidth import copy_bandwidth, device_name
+    from .memory.to_host import arrow_bytes, to_arrow
+    from .pipeline.stream_pipeline import settled, stream_pipeline, with_averages
     from .rows import (
         compute_columns,
         concat_rows,
@@ -57,13 +59,12 @@ if find_spec("pylibcudf") is not None:
         range_scan,
         values_scan,
     )
-    from .scan import memory_scan, parquet_scan
+    from .scan.load import load_columns
+    from .scan.scan import memory_scan, parquet_scan
     from .set_operations import hash_set_operation
-    from .sort import sort_rows, top_k
-    from .stream import settled, stream_pipeline, with_averages
+    from .sort.sort import sort_rows, top_k
     from .support import unsupported
     from .table import Table, from_arrow, num_bytes, num_rows
-    from .to_host import arrow_bytes, to_arrow
 
     Operator = Callable[[Any, tuple[Table, ...], Context], Table]
 

@@ -12,14 +12,14 @@ from ...plan.expr import Column, ColumnRef, Expr, Literal, columns_of, conjuncti
 from ...plan.types import DataType, to_arrow
 from ..context import Context
 from . import table as tables
-from .alone import is_retyped, with_types
+from .aggregate.unique_groups import is_retyped, with_types
 from .columns import INT64, sequence
-from .computed import row_by_row
-from .device import on_device
+from .compute_few_rows import row_by_row
 from .dictionaries import Coded, Held
-from .expressions import evaluate, evaluate_all, selection
-from .late import LateColumns, together
-from .small import HostColumns, few_on_host, note, run_on_host
+from .functions.expressions import evaluate, evaluate_all, selection
+from .late_materialization import LateColumns, together
+from .memory.device import on_device
+from .memory.host_table import HostColumns, few_on_host, note, run_on_host
 from .table import Table, check_rows, concat_columns, concat_held, to_device
 
 STRING = plc.TypeId.STRING

@@ -6,9 +6,9 @@ import pylibcudf as plc
 
 from ...plan import physical as p
 from ..context import Context
+from .aggregate.groups import EQUAL, pick
 from .columns import INT32, as_key, binary, cast, empty, scalar, sequence, without_nulls
-from .device import on_device
-from .groups import EQUAL, pick
+from .memory.device import on_device
 from .table import Table, gather
 
 Op = plc.binaryop.BinaryOperator

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from ...plan import physical as p
 from ...plan.expr import ColumnRef, Expr
 from ...plan.types import DataType
-from .aggregate import unsupported_call
-from .expressions import unsupported as unsupported_expression
+from .aggregate.aggregate import unsupported_call
+from .functions.expressions import unsupported as unsupported_expression
 from .table import MAX_ROWS, unsupported_type
 
 

@@ -22,8 +22,8 @@ from ...plan.types import DataType, Kind
 from ...plan.types import to_arrow as arrow_type
 from .columns import INT64, cast, empty, null_column
 from .dictionaries import Coded, Held, joint_codes, plain
-from .late import LateColumns
-from .small import HostColumns
+from .late_materialization import LateColumns
+from .memory.host_table import HostColumns
 
 MAX_ROWS = (1 << 31) - 1
 NULLIFY = plc.copying.OutOfBoundsPolicy.NULLIFY
@@ -53,7 +53,7 @@ class Table:
     """Columns of equal length by `Column.id`; `num_rows` counts rows of a table without columns too.
 
     `table[column]` is a column of libcudf, which costs a gather for strings that lie as codes; `columns` holds them as they lie.
-    A kernel's result lies on the host (`small.HostColumns`), or in the relations that it joined (`late.LateColumns`), until an
+    A kernel's result lies on the host (`host_table.HostColumns`), or in the relations that it joined (`late_materialization.LateColumns`), until an
     operator asks for one of its columns.
     """
 

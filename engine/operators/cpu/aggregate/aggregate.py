@@ -1,0 +1,149 @@
+"""GROUP BY and DISTINCT: rows become group codes, then each aggregate reduces its column by them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from ....errors import Located
+from ....plan import physical as p
+from ....plan.expr import AggregateCall, Column, ColumnRef
+from ...context import Context
+from .. import table as tables
+from ..memory.ask_memory import ask_aggregates, ask_groups, ask_kept
+from ..sort.keys import group_codes
+from ..sort.sort import SortColumn, sorted_order
+from ..table import Indices, Table, take_array, to_numpy, validity
+from . import aggregate_order as ordered
+from . import aggregate_sums as sums
+from . import aggregate_values as values
+from .groups import Groups
+
+Aggregate = Callable[[AggregateCall, list[pa.Array], Groups], pa.Array]
+
+AGGREGATES: dict[str, Aggregate] = {
+    "count_star": values.count_star,
+    "count": values.count,
+    "count_if": values.count_if,
+    "approx_count_distinct": values.count_distinct,
+    "sum": sums.sum_of,
+    "avg": sums.avg,
+    "product": sums.product,
+    "var_samp": sums.var_samp,
+    "var_pop": sums.var_pop,
+    "stddev_samp": sums.stddev_samp,
+    "stddev_pop": sums.stddev_pop,
+    "covar_samp": sums.covar_samp,
+    "covar_pop": sums.covar_pop,
+    "corr": sums.corr,
+    "min": values.min_of,
+    "max": values.max_of,
+    "arg_min": values.arg_min,
+    "arg_max": values.arg_max,
+    "first": values.first,
+    "last": values.last,
+    "any_value": values.any_value,
+    "bool_and": values.bool_and,
+    "bool_or": values.bool_or,
+    "bit_and": values.bit_and,
+    "bit_or": values.bit_or,
+    "bit_xor": values.bit_xor,
+    "string_agg": ordered.string_agg,
+    "median": ordered.median,
+    "quantile_cont": ordered.quantile_cont,
+    "quantile_disc": ordered.quantile_disc,
+    "mode": ordered.mode,
+}
+
+
+def hash_aggregate(node: p.HashAggregate, inputs: tuple[Table, ...], context: Context) -> Table:
+    (table,) = inputs
+    arrays: dict[int, pa.Array] = {}
+    if node.keys:
+        ask_groups(node, table, node.keys, context)
+        groups, first = _grouped(table, node.keys)
+        ask_aggregates(node, table, groups.count, context)
+        arrays.update(tables.take(table, first, node.keys).arrays)
+    else:
+        groups = Groups(None, 1, table.num_rows)
+        ask_aggregates(node, table, 1, context)
+    for column, call in node.aggregates:
+        context.check()
+        with Located(call.span):
+            arrays[column.id] = _aggregate(call, table, groups)
+    return Table(arrays, groups.count)
+
+
+def distinct_on(node: p.DistinctOn, inputs: tuple[Table, ...], context: Context) -> Table:
+    (table,) = inputs
+    if not node.keys:
+        return tables.slice(table, 0, 1)
+    ask_groups(node, table, node.keys, context)
+    _, first = _grouped(table, node.keys)
+    ask_kept(node, table, len(first), context)
+    return tables.filter(table, np.sort(first))
+
+
+def limit_groups(node: p.LimitRows, table: Table, context: Context) -> Table:
+    """Rows `offset` to `offset + count` of each group, in input order."""
+    ask_groups(node, table, node.keys, context)
+    groups, _ = _grouped(table, node.keys)
+    order = groups.order()
+    starts = np.cumsum(groups.sizes) - groups.sizes
+    places = np.empty(table.num_rows, np.int64)
+    places[order] = np.arange(table.num_rows) - np.repeat(starts, groups.sizes)
+    kept = places >= node.offset
+    if node.count is not None:
+        kept &= places < node.offset + node.count
+    rows = np.flatnonzero(kept)
+    ask_kept(node, table, len(rows), context)
+    return tables.filter(table, rows)
+
+
+def _grouped(table: Table, keys: tuple[Column, ...]) -> tuple[Groups, Indices]:
+    codes, size = group_codes([table[c] for c in keys])
+    return Groups(codes, size, table.num_rows).compact()
+
+
+def _aggregate(call: AggregateCall, table: Table, groups: Groups) -> pa.Array:
+    args = [table[a.column] for a in call.args if isinstance(a, ColumnRef)]
+    rows = _rows(call, args, table, groups)
+    if rows is not None:
+        args = [take_array(a, rows) for a in args]
+        groups = groups.subset(rows)
+    return AGGREGATES[call.function](call, args, groups)
+
+
+def _rows(
+    call: AggregateCall, args: list[pa.Array], table: Table, groups: Groups
+) -> Indices | None:
+    """The rows that a call sees, in its order; None for all rows in the order of the input."""
+    rows = None
+    if isinstance(call.filter, ColumnRef):
+        chosen = table[call.filter.column]
+        valid = validity(chosen)
+        passed = to_numpy(chosen)
+        rows = np.flatnonzero(passed if valid is None else passed & valid)
+    if call.distinct and args:
+        columns = args if rows is None else [take_array(a, rows) for a in args]
+        members = groups if rows is None else groups.subset(rows)
+        codes, size = group_codes([pa.array(members.all_codes), *columns])
+        _, first = Groups(codes, size, members.rows).compact()
+        first = np.sort(first)
+        rows = first if rows is None else rows[first]
+    if call.order:
+        keys = [
+            SortColumn(table[k.expr.column], k.descending, k.nulls_first)
+            for k in call.order
+            if isinstance(k.expr, ColumnRef)
+        ]
+        if rows is not None:
+            keys = [
+                SortColumn(take_array(k.array, rows), k.descending, k.nulls_first) for k in keys
+            ]
+        if keys:
+            order = sorted_order(keys)
+            rows = order if rows is None else rows[order]
+    return rows

@@ -1,0 +1,161 @@
+"""Aggregates that look at all values of a group together: quantiles, the mode, joined strings."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ....plan.expr import AggregateCall, Literal
+from ..sort.keys import group_codes
+from ..sort.sort import SortColumn, sorted_order
+from ..table import Indices, decimal_limbs, decode, from_numpy, take_array, to_numpy, validity
+from .groups import Groups
+
+
+def string_agg(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    """Values in the order of the rows, NULLs left out; NULL for a group without values."""
+    rows, members = _valid_rows(args[0], groups)
+    separator = call.args[1]
+    assert isinstance(separator, Literal)
+    if separator.value is None:
+        return pa.nulls(groups.count, pa.string())
+    order = members.order()
+    strings = decode(take_array(args[0], rows[order])).cast(pa.large_string())
+    ends = np.cumsum(members.sizes)
+    lists = pa.LargeListArray.from_arrays(pa.array(np.concatenate([[0], ends])), strings)
+    joined = pc.binary_join(lists, pa.scalar(str(separator.value), pa.large_string()))
+    return pc.if_else(pa.array(members.sizes > 0), joined, None)
+
+
+def median(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    return _continuous(call, args[0], groups, 0.5)
+
+
+def quantile_cont(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    return _continuous(call, args[0], groups, _fraction(call))
+
+
+def quantile_disc(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    """A value that occurs: the ceil(n * fraction)-th, for 0 the first."""
+    fraction = _fraction(call)
+    ordered = _Ordered(call, args[0], groups)
+    sizes = ordered.sizes
+    place = sizes - np.floor(sizes - fraction * sizes).astype(np.int64)
+    return take_array(args[0], ordered.rows_at(np.maximum(place, 1) - 1))
+
+
+def mode(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    """The most frequent value, of several the one that occurs first."""
+    rows, members = _valid_rows(args[0], groups)
+    codes, size = group_codes([pa.array(members.all_codes), take_array(args[0], rows)])
+    values, first = Groups(codes, size, len(rows)).compact()
+    owner = members.all_codes[first]
+    # Within a group by descending frequency, then by first occurrence: the first of each group wins.
+    best = np.lexsort([first, -values.sizes, owner])
+    winner = np.full(groups.count, -1, np.int64)
+    winner[owner[best[::-1]]] = rows[first[best[::-1]]]
+    return take_array(args[0], winner)
+
+
+def _fraction(call: AggregateCall) -> float:
+    literal = call.args[1]
+    assert isinstance(literal, Literal)
+    assert isinstance(literal.value, int | float)
+    return float(literal.value)
+
+
+def _valid_rows(array: pa.Array, groups: Groups) -> tuple[Indices, Groups]:
+    valid = validity(array)
+    rows = np.arange(groups.rows) if valid is None else np.flatnonzero(valid)
+    return rows, groups.subset(rows)
+
+
+class _Ordered:
+    """The rows of each group sorted by value, NULLs left out."""
+
+    def __init__(self, call: AggregateCall, array: pa.Array, groups: Groups) -> None:
+        rows, members = _valid_rows(array, groups)
+        descending = bool(call.order) and call.order[0].descending
+        keys = [
+            SortColumn(pa.array(members.all_codes)),
+            SortColumn(take_array(array, rows), descending),
+        ]
+        self.rows = rows[sorted_order(keys)]
+        self.sizes = members.sizes
+        self.starts = np.cumsum(self.sizes) - self.sizes
+
+    def rows_at(self, places: Indices) -> Indices:
+        """The row at a place of each group, -1 for an empty group."""
+        some = self.sizes > 0
+        found = np.full(len(places), -1, np.int64)
+        found[some] = self.rows[(self.starts + places)[some]]
+        return found
+
+
+def _continuous(call: AggregateCall, array: pa.Array, groups: Groups, fraction: float) -> pa.Array:
+    """The value at `fraction` of the way through the sorted group, interpolated between two neighbours."""
+    ordered = _Ordered(call, array, groups)
+    place = np.maximum(ordered.sizes - 1, 0) * fraction
+    below, above = np.floor(place).astype(np.int64), np.ceil(place).astype(np.int64)
+    low = take_array(array, ordered.rows_at(below))
+    high = take_array(array, ordered.rows_at(above))
+    if pa.types.is_null(array.type):
+        return low
+    weight = place - below
+    if pa.types.is_floating(array.type):
+        return _between_floats(low, high, weight)
+    if pa.types.is_decimal(array.type):
+        return _between_wide_decimals(low, high, weight)
+    return _between_integers(low, high, weight, to_nearest=pa.types.is_timestamp(array.type))
+
+
+def _between_floats(low: pa.Array, high: pa.Array, weight: npt.NDArray[np.float64]) -> pa.Array:
+    a, b = to_numpy(low), to_numpy(high)
+    with np.errstate(all="ignore"):
+        mixed = np.where(a == b, a, a + (b - a) * weight)
+    # A neighbour that is not needed must not turn the value into NaN.
+    return from_numpy(np.where(weight == 0, a, mixed).astype(a.dtype), validity(low), low.type)
+
+
+def _between_integers(
+    low: pa.Array, high: pa.Array, weight: npt.NDArray[np.float64], to_nearest: bool
+) -> pa.Array:
+    """Timestamps, rounded to the nearest, halves away from zero, or unscaled decimals, rounded towards zero."""
+    a, b = to_numpy(low), to_numpy(high)
+    step = (b - a) * weight
+    rest = step - np.floor(step)
+    mixed = a + np.floor(step).astype(np.int64)
+    if to_nearest:
+        mixed += (rest > 0.5) | ((rest == 0.5) & (mixed >= 0))
+    else:
+        mixed += (mixed < 0) & (rest > 0)
+        # DuckDB rounds low + (high - low) * weight to a double once, so that 6 + 15 * 0.19999999999999996 is 9; beyond
+        # 2^53 that would lose digits.
+        total = (a + (b - a).astype(np.longdouble) * weight).astype(np.float64)
+        mixed = np.where(np.abs(total) < 2.0**53, np.trunc(total).astype(np.int64), mixed)
+    return from_numpy(mixed, validity(low), low.type)
+
+
+def _between_wide_decimals(
+    low: pa.Array, high: pa.Array, weight: npt.NDArray[np.float64]
+) -> pa.Array:
+    """The step from the lower neighbour is a DOUBLE cut to an integer, as in DuckDB."""
+    mixed = [
+        None if a is None or b is None else a + int(float(b - a) * w)
+        for a, b, w in zip(_unscaled(low), _unscaled(high), weight.tolist(), strict=True)
+    ]
+    limbs = [((v or 0) & (1 << 128) - 1).to_bytes(16, "little") for v in mixed]
+    values = np.frombuffer(b"".join(limbs), np.int64).reshape(-1, 2)
+    return from_numpy(values, validity(low), low.type)
+
+
+def _unscaled(array: pa.Array) -> list[int | None]:
+    valid = validity(array)
+    limbs = decimal_limbs(array).tolist()
+    known = [True] * len(limbs) if valid is None else valid.tolist()
+    return [
+        (high << 64) + (low & (1 << 64) - 1) if ok else None
+        for (low, high), ok in zip(limbs, known, strict=True)
+    ]

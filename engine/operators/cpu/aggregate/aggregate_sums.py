@@ -1,0 +1,186 @@
+"""Aggregates that add: sums and averages, exact for integers and decimals, and the moments of floats."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ....errors import OutOfRange
+from ....plan.expr import AggregateCall
+from ....plan.types import DataType
+from ..sort.keys import Ints
+from ..table import Mask, decimal_limbs, from_numpy, to_numpy, validity
+from .groups import Floats, Groups, Sums, sum_int64, sum_limbs
+
+LARGEST = 10**38 - 1  # what DECIMAL(38, s) holds
+
+
+def sum_of(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    (array,) = args
+    some = groups.some(validity(array))
+    if call.type.is_float:
+        return from_numpy(_float_sums(array, groups), some)
+    return _decimal(_sums(array, groups), some, call.type)
+
+
+def avg(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    """The exact sum divided once, in 80 bits where the platform has them, as DuckDB does."""
+    (array,) = args
+    argument = call.args[0].type
+    counts = groups.counts(validity(array))
+    with np.errstate(all="ignore"):
+        if argument.is_float:
+            averages = _float_sums(array, groups) / counts
+        else:
+            divisor = counts.astype(np.longdouble) * np.longdouble(10**argument.scale)
+            averages = _sums(array, groups).as_longdouble() / divisor
+    return from_numpy(averages.astype(np.float64), counts > 0)
+
+
+def product(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    values, valid = _floats(args[0])
+    counts = groups.counts(valid)
+    with np.errstate(all="ignore"):
+        return from_numpy(groups.reduce(np.multiply, _filled(values, valid, 1.0), 1.0), counts > 0)
+
+
+def var_samp(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    return _variance(args[0], groups, ddof=1, root=False)
+
+
+def var_pop(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    return _variance(args[0], groups, ddof=0, root=False)
+
+
+def stddev_samp(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    return _variance(args[0], groups, ddof=1, root=True)
+
+
+def stddev_pop(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    return _variance(args[0], groups, ddof=0, root=True)
+
+
+def covar_samp(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    return _covariance(args, groups, ddof=1)
+
+
+def covar_pop(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    return _covariance(args, groups, ddof=0)
+
+
+def corr(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    """NaN where a side does not vary, a single row included; NULL without rows."""
+    groups, (x, y) = _pairs(args, groups)
+    with np.errstate(all="ignore"):
+        dx, dy = _deviations(x, groups), _deviations(y, groups)
+        spread = np.sqrt(groups.add(dx * dx)) * np.sqrt(groups.add(dy * dy))
+        return from_numpy(groups.add(dx * dy) / spread, groups.sizes > 0)
+
+
+def _sums(array: pa.Array, groups: Groups) -> Sums:
+    """Exact sums of integers or unscaled decimals; kept for a second aggregate of the same column."""
+    known = groups.memo.get(id(array))
+    if known is None:
+        try:
+            known = _exact_sums(array, groups)
+        except OverflowError:
+            raise OutOfRange(_TOO_LARGE) from None
+        groups.memo[id(array)] = known
+    assert isinstance(known, Sums)
+    return known
+
+
+_TOO_LARGE = "A SUM has more than 38 digits: cast its argument to DOUBLE."
+
+
+def _exact_sums(array: pa.Array, groups: Groups) -> Sums:
+    valid = validity(array)
+    if pa.types.is_null(array.type):
+        return Sums(np.zeros(groups.count, np.int64))
+    if pa.types.is_decimal(array.type):
+        low, high = decimal_limbs(array).T
+        if valid is not None:
+            low, high = np.where(valid, low, 0), np.where(valid, high, 0)
+        if bool((high == low >> 63).all()):
+            return sum_int64(groups, np.ascontiguousarray(low))
+        halves = [low & 0xFFFFFFFF, (low >> 32) & 0xFFFFFFFF, high & 0xFFFFFFFF, high >> 32]
+        return sum_limbs(groups, halves)
+    values = to_numpy(array)
+    if valid is not None:
+        values = np.where(valid, values, values.dtype.type(0))
+    if values.dtype == np.uint64:
+        return sum_limbs(groups, [_low_half(values), (values >> np.uint64(32)).astype(np.int64)])
+    return sum_int64(groups, values.astype(np.int64, copy=False))
+
+
+def _low_half(values: npt.NDArray[np.uint64]) -> Ints:
+    return (values & np.uint64(0xFFFFFFFF)).astype(np.int64)
+
+
+def _decimal(sums: Sums, some: Mask | None, data_type: DataType) -> pa.Array:
+    total = from_numpy(sums.limbs(), some, pa.decimal128(38, data_type.scale))
+    if sums.high is not None:
+        unscaled = from_numpy(sums.limbs(), some, pa.decimal128(38, 0))
+        extremes = pc.min_max(unscaled).values()
+        if any(v.is_valid and abs(int(v.as_py())) > LARGEST for v in extremes):
+            raise OutOfRange(_TOO_LARGE)
+    return total
+
+
+def _floats(array: pa.Array) -> tuple[Floats, Mask | None]:
+    if pa.types.is_null(array.type):
+        return np.zeros(len(array)), validity(array)
+    return to_numpy(array).astype(np.float64, copy=False), validity(array)
+
+
+def _filled(values: Floats, valid: Mask | None, neutral: float) -> Floats:
+    return values if valid is None else np.where(valid, values, neutral)
+
+
+def _float_sums(array: pa.Array, groups: Groups) -> npt.NDArray[Any]:
+    values, valid = _floats(array)
+    with np.errstate(all="ignore"):
+        return groups.add(_filled(values, valid, 0.0))
+
+
+def _pairs(args: list[pa.Array], groups: Groups) -> tuple[Groups, list[Floats]]:
+    """Only the rows in which no argument is NULL."""
+    columns = [_floats(a) for a in args]
+    masks = [valid for _, valid in columns if valid is not None]
+    if not masks:
+        return groups, [values for values, _ in columns]
+    rows = np.flatnonzero(np.logical_and.reduce(masks))
+    return groups.subset(rows), [values[rows] for values, _ in columns]
+
+
+def _deviations(values: Floats, groups: Groups) -> Floats:
+    """Distances from the group's mean; a second pass keeps digits that sums of squares would lose."""
+    means = groups.add(values) / groups.sizes
+    return values - (means[0] if groups.codes is None else means[groups.codes])
+
+
+def _variance(array: pa.Array, groups: Groups, ddof: int, root: bool) -> pa.Array:
+    """Over the size of the group less `ddof`; 0 for one value, infinite or NaN though it may be."""
+    groups, (values,) = _pairs([array], groups)
+    sizes = groups.sizes
+    with np.errstate(all="ignore"):
+        deviations = _deviations(values, groups)
+        # The deviations would add up to 0 but for the rounding of the mean.
+        correction = groups.add(deviations) ** 2 / sizes
+        correction[np.isinf(correction)] = 0.0
+        variances = (groups.add(deviations * deviations) - correction) / (sizes - ddof)
+        variances[sizes == 1] = 0.0
+        result = np.sqrt(variances) if root else variances
+    return from_numpy(result, sizes > ddof)
+
+
+def _covariance(args: list[pa.Array], groups: Groups, ddof: int) -> pa.Array:
+    groups, (x, y) = _pairs(args, groups)
+    with np.errstate(all="ignore"):
+        products = _deviations(x, groups) * _deviations(y, groups)
+        covariances = groups.add(products) / (groups.sizes - ddof)
+    return from_numpy(covariances, groups.sizes > ddof)

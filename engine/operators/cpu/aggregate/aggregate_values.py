@@ -1,0 +1,177 @@
+"""Aggregates that count rows or pick one of the values: extremes, first and last, bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ....plan.expr import AggregateCall
+from ..sort.keys import Ints, group_codes, ordered_images
+from ..table import Indices, Mask, from_numpy, take_array, to_numpy, validity
+from .groups import INT64, Groups, Sums
+
+
+def count_star(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    return from_numpy(groups.sizes)
+
+
+def count(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    return from_numpy(groups.counts(validity(args[0])))
+
+
+def count_if(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    (array,) = args
+    if pa.types.is_null(array.type):
+        return pa.nulls(groups.count, pa.decimal128(38, 0))
+    valid = validity(array)
+    true = to_numpy(array) if valid is None else to_numpy(array) & valid
+    # NULL where no value counts, as a sum of ones and zeros.
+    some = groups.counts(valid) > 0
+    return from_numpy(Sums(groups.counts(true)).limbs(), some, pa.decimal128(38, 0))
+
+
+def count_distinct(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    codes, size = group_codes([pa.array(groups.all_codes), *args])
+    _, first = Groups(codes, size, groups.rows).compact()
+    valid = validity(args[0])
+    return from_numpy(groups.subset(first).counts(None if valid is None else valid[first]))
+
+
+def min_of(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    return _extreme(args[0], groups, largest=False)
+
+
+def max_of(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    return _extreme(args[0], groups, largest=True)
+
+
+def arg_min(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    return _value_at_extreme(args, groups, largest=False)
+
+
+def arg_max(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    return _value_at_extreme(args, groups, largest=True)
+
+
+def first(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    return take_array(args[0], groups.first_rows())
+
+
+def last(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    return take_array(args[0], groups.last_rows())
+
+
+def any_value(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    """The first value that is not NULL."""
+    (array,) = args
+    valid = validity(array)
+    if valid is None:
+        return take_array(array, groups.first_rows())
+    rows = np.flatnonzero(valid)
+    return take_array(array, _renamed(groups.subset(rows).first_rows(), rows))
+
+
+def bool_and(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    return _all_false_or_true(args[0], groups, decisive=False)
+
+
+def bool_or(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    return _all_false_or_true(args[0], groups, decisive=True)
+
+
+def bit_and(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    return _bits(np.bitwise_and, args[0], groups, ones=True)
+
+
+def bit_or(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    return _bits(np.bitwise_or, args[0], groups, ones=False)
+
+
+def bit_xor(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    return _bits(np.bitwise_xor, args[0], groups, ones=False)
+
+
+def extreme_rows(array: pa.Array, groups: Groups, largest: bool) -> Indices:
+    """Return the first row of each group that has its extreme value, -1 without a valid one."""
+    rows = None
+    valid = validity(array)
+    if valid is not None:
+        rows = np.flatnonzero(valid)
+    for image in ordered_images(array):
+        values = image.values if rows is None else image.values[rows]
+        members = groups if rows is None else groups.subset(rows)
+        extremes = _extremes(values, members, largest)
+        hits = np.flatnonzero(values == extremes[members.all_codes])
+        rows = hits if rows is None else rows[hits]
+    assert rows is not None
+    return _renamed(groups.subset(rows).first_rows(), rows)
+
+
+def _extremes(values: Ints, groups: Groups, largest: bool) -> Ints:
+    if largest:
+        result: Ints = groups.reduce(np.maximum, values, INT64.min)
+    else:
+        result = groups.reduce(np.minimum, values, INT64.max)
+    return result
+
+
+def _extreme(array: pa.Array, groups: Groups, largest: bool) -> pa.Array:
+    if not _is_plain_integer(array.type):
+        return take_array(array, extreme_rows(array, groups, largest))
+    values, valid = to_numpy(array), validity(array)
+    neutral = INT64.min if largest else INT64.max
+    wide = values.astype(np.int64, copy=False)
+    if valid is not None:
+        wide = np.where(valid, wide, neutral)
+    extremes = _extremes(wide, groups, largest)
+    # The neutral value of a group without rows does not fit a narrow type, and is NULL anyway.
+    some = groups.counts(valid) > 0
+    return from_numpy(np.where(some, extremes, 0).astype(values.dtype), some, array.type)
+
+
+def _is_plain_integer(t: pa.DataType) -> bool:
+    types = pa.types
+    return bool(
+        (types.is_integer(t) and not types.is_uint64(t))
+        or types.is_date32(t)
+        or types.is_timestamp(t)
+    )
+
+
+def _value_at_extreme(args: list[pa.Array], groups: Groups, largest: bool) -> pa.Array:
+    """The value where the key is extreme; rows with NULL in either do not count."""
+    value, key = args
+    valid = validity(value)
+    if valid is None:
+        return take_array(value, extreme_rows(key, groups, largest))
+    rows = np.flatnonzero(valid)
+    best = extreme_rows(take_array(key, rows), groups.subset(rows), largest)
+    return take_array(value, _renamed(best, rows))
+
+
+def _renamed(places: Indices, rows: Indices) -> Indices:
+    """Row numbers of a subset as row numbers of the whole; -1 stays."""
+    if not len(rows):
+        return np.full(len(places), -1, np.int64)
+    return np.where(places < 0, -1, rows[places])
+
+
+def _all_false_or_true(array: pa.Array, groups: Groups, decisive: bool) -> pa.Array:
+    """`decisive` where a group has it, the opposite where it has only that, NULL without values."""
+    valid = validity(array)
+    if pa.types.is_null(array.type):
+        return pa.nulls(groups.count, pa.bool_())
+    found: Mask = to_numpy(array) == decisive
+    has_one = groups.counts(found if valid is None else found & valid) > 0
+    return from_numpy(has_one == decisive, groups.counts(valid) > 0, pa.bool_())
+
+
+def _bits(operation: np.ufunc, array: pa.Array, groups: Groups, ones: bool) -> pa.Array:
+    values: npt.NDArray[Any] = to_numpy(array)
+    valid = validity(array)
+    start = np.invert(values.dtype.type(0)) if ones else values.dtype.type(0)
+    filled = values if valid is None else np.where(valid, values, start)
+    return from_numpy(groups.reduce(operation, filled, start), groups.counts(valid) > 0, array.type)

@@ -1,0 +1,29 @@
+"""KERNELS: the CPU's way to compute each scalar function, (call, arguments) -> values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ....plan.expr import Call
+from . import (
+    kernels_arithmetic,
+    kernels_dates,
+    kernels_formats,
+    kernels_intervals,
+    kernels_logic,
+    kernels_numeric,
+    kernels_patterns,
+    kernels_strings,
+)
+from .vectors import Vector
+
+KERNELS: dict[str, Callable[[Call, tuple[Vector, ...]], Vector]] = {
+    **kernels_logic.KERNELS,
+    **kernels_arithmetic.KERNELS,
+    **kernels_numeric.KERNELS,
+    **kernels_strings.KERNELS,
+    **kernels_patterns.KERNELS,
+    **kernels_dates.KERNELS,
+    **kernels_formats.KERNELS,
+    **kernels_intervals.KERNELS,
+}

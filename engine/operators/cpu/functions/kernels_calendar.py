@@ -1,0 +1,167 @@
+"""The proleptic Gregorian calendar over numpy arrays of days since 1970, for every year an int32 of days reaches.
+
+Arithmetic after Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms": years begin in March, so that the leap day
+is the last day of a year.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ....errors import OutOfRange
+from .vectors import Array, Mask
+
+MICROS_A_DAY = 86_400_000_000
+FARTHEST_DAY = 106_751_991  # from 1970, of a TIMESTAMP
+_LAST_TIME = 2**63 - 2 - FARTHEST_DAY * MICROS_A_DAY  # on that day; 2**63 - 1 is infinity
+_EPOCH_SHIFT = 719_468  # days from 0000-03-01 to 1970-01-01
+_ERA = 146_097  # days in 400 years
+
+
+def civil(days: Array) -> tuple[Array, Array, Array]:
+    """Return year (astronomical: 0 is 1 BC), month and day."""
+    shifted = days.astype(np.int64) + _EPOCH_SHIFT
+    era = shifted // _ERA
+    of_era = shifted - era * _ERA
+    year_of_era = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
+    of_year = of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    march_month = (5 * of_year + 2) // 153
+    day = of_year - (153 * march_month + 2) // 5 + 1
+    month = march_month + np.where(march_month < 10, 3, -9)
+    return year_of_era + era * 400 + (month <= 2), month, day
+
+
+def days_from_civil(year: Array, month: Array, day: Array) -> Array:
+    """Return days since 1970; a day beyond its month's end counts into the next month."""
+    year = year - (month <= 2)
+    era = year // 400
+    year_of_era = year - era * 400
+    of_year = (153 * (month + np.where(month > 2, -3, 9)) + 2) // 5 + day - 1
+    of_era = year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + of_year
+    return era * _ERA + of_era - _EPOCH_SHIFT
+
+
+_MONTH_DAYS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], np.int64)
+
+
+def month_days(year: Array, month: Array) -> Array:
+    """Return the number of days of a month."""
+    leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
+    return _MONTH_DAYS[np.clip(month, 1, 12) - 1] + (leap & (month == 2))
+
+
+def one_day(year: int, month: int, day: int) -> int | None:
+    """Return days since 1970 of one date, None where the calendar has no such day."""
+    cells = [np.array(part, np.int64) for part in (year, month, day)]
+    if not 1 <= month <= 12 or not 1 <= day <= int(month_days(cells[0], cells[1])):
+        return None
+    return int(days_from_civil(*cells))
+
+
+def by_day(function: Callable[[Array], Array], days: Array) -> Array:
+    """Apply `function` to days: once for each day of their range where the range is much shorter than the array."""
+    if days.ndim and days.size > 4096:
+        low, high = int(days.min()), int(days.max())
+        if high - low < days.size // 4:
+            return function(np.arange(low, high + 1, dtype=np.int64))[days - low]
+    return function(days.astype(np.int64))
+
+
+def year(days: Array) -> Array:
+    return civil(days)[0]
+
+
+def month(days: Array) -> Array:
+    return civil(days)[1]
+
+
+def day(days: Array) -> Array:
+    return civil(days)[2]
+
+
+def quarter(days: Array) -> Array:
+    return (month(days) + 2) // 3
+
+
+def day_of_week(days: Array) -> Array:
+    """Sunday 0 to Saturday 6; 1970-01-01 was a Thursday."""
+    return (days + 4) % 7
+
+
+def iso_day_of_week(days: Array) -> Array:
+    """Monday 1 to Sunday 7."""
+    return (days + 3) % 7 + 1
+
+
+def day_of_year(days: Array) -> Array:
+    return days - first_of_year(year(days)) + 1
+
+
+def first_of_year(years: Array) -> Array:
+    one = np.ones_like(years)
+    return days_from_civil(years, one, one)
+
+
+def thursday(days: Array) -> Array:
+    """The Thursday of the same ISO week: its year is the week's year."""
+    return days - iso_day_of_week(days) + 4
+
+
+def iso_year(days: Array) -> Array:
+    return year(thursday(days))
+
+
+def iso_week(days: Array) -> Array:
+    return (day_of_year(thursday(days)) - 1) // 7 + 1
+
+
+def decade(days: Array) -> Array:
+    return toward_zero(year(days), 10)
+
+
+def _period(years: int) -> Callable[[Array], Array]:
+    """Centuries and millennia count from 1, and from -1 downwards."""
+
+    def of(days: Array) -> Array:
+        found = year(days)
+        return np.where(found > 0, (found - 1) // years + 1, toward_zero(found, years) - 1)
+
+    return of
+
+
+century, millennium = _period(100), _period(1000)
+
+
+def toward_zero(values: Array, divisor: int) -> Array:
+    """Return the quotient of integers as C gives it."""
+    return np.where(values < 0, -(-values // divisor), values // divisor)
+
+
+def add_months(days: Array, months: Array) -> Array:
+    """Move by months; a day that the target month lacks becomes its last one."""
+    year, month, day = civil(days)
+    total = year * 12 + (month - 1) + months
+    year, month = total // 12, total % 12 + 1
+    return days_from_civil(year, month, np.minimum(day, month_days(year, month)))
+
+
+def timestamps(days: Array, time: Array, valid: Mask | None) -> Array:
+    """Return days and a time of the day, in microseconds, as timestamps; raises `OutOfRange` beyond them."""
+    wrong = (abs(days) > FARTHEST_DAY) | ((days == FARTHEST_DAY) & (time > _LAST_TIME))
+    if (wrong if valid is None else wrong & valid).any():
+        raise OutOfRange(
+            "Date and time not in timestamp range: use dates between 290309 BC and 294247 AD."
+        )
+    return np.where(wrong, 0, days).astype(np.int64) * MICROS_A_DAY + time
+
+
+def difference(left: Array, right: Array, valid: Mask | None) -> Array:
+    """Return microseconds between timestamps; raises `OutOfRange` where 64 bits do not hold them."""
+    with np.errstate(over="ignore"):
+        found = left - right
+    wrapped = abs(left.astype(np.float64) - right.astype(np.float64) - found) > 2.0**62
+    if (wrapped if valid is None else wrapped & valid).any():
+        raise OutOfRange("The difference of these timestamps does not fit 64 bits of microseconds.")
+    return np.asarray(found)

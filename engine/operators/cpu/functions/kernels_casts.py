@@ -1,0 +1,203 @@
+"""CAST and TRY_CAST between all types, by DuckDB's rules of rounding and of what fits."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ....errors import ConversionError, OutOfRange
+from ....plan.coercion import castable
+from ....plan.types import DATE, DIGITS, HUGEINT, MAX_DECIMAL_DIGITS, VARCHAR, DataType, Kind
+from . import kernels_decimals as decimals
+from . import kernels_wide as wide
+from .kernels_arithmetic import bounds
+from .kernels_calendar import MICROS_A_DAY
+from .kernels_numeric import half_away
+from .kernels_parse import parsed
+from .kernels_print import INFINITE_DAY, INFINITE_MICROS, printed
+from .vectors import WIDE, Array, Mask, Vector, dtype_of, first_row, null_constant
+
+HUGEINT_OF_DUCKDB = range(-(2**127), 2**127)
+
+# Values in the target's form, and where there is none (None: nowhere).
+Converted = tuple[Array, Mask | None]
+
+
+def cast(vector: Vector, target: DataType, safe: bool) -> Vector:
+    """Return values in another type; where there is none: NULL when `safe`, else `ConversionError`."""
+    source = vector.type
+    if source == target:
+        return vector
+    if vector.is_null or Kind.NULL in (source.kind, target.kind):
+        return null_constant(target)
+    if vector.is_constant:
+        return cast(_as_row(vector), target, safe).first()
+    if target.kind is Kind.VARCHAR:
+        return Vector(VARCHAR, printed(vector))
+    data, wrong = (
+        parsed(vector.data, target) if source.kind is Kind.VARCHAR else _converted(vector, target)
+    )
+    valid = vector.mask
+    if wrong is not None and wrong.any():
+        wrong = wrong if valid is None else wrong & valid
+        if wrong.any():
+            if target == HUGEINT:
+                _refuse_39_digits(vector, wrong)
+            if not safe:
+                raise ConversionError(_message(vector, first_row(wrong), target))
+            valid = ~wrong if valid is None else valid & ~wrong
+    return Vector(target, data, valid)
+
+
+def _as_row(vector: Vector) -> Vector:
+    array = vector.to_arrow(1)
+    return Vector.from_arrow(array, vector.type)
+
+
+def _refuse_39_digits(vector: Vector, wrong: Mask) -> None:
+    """HUGEINT has 38 digits here, and NULL would be a wrong answer where DuckDB has a value of 39."""
+    if vector.type.kind is Kind.VARCHAR:
+        texts = pc.unique(vector.data.filter(pa.array(wrong))).to_pylist()
+        found = (_integer_of(text) for text in texts if text is not None)
+        values = [value for value in found if value is not None]
+    elif vector.type.is_float:
+        values = [int(v) for v in vector.data[wrong] if np.isfinite(v)]
+    else:
+        return
+    for value in values:
+        if value in HUGEINT_OF_DUCKDB and abs(value) >= 10**MAX_DECIMAL_DIGITS:
+            raise OutOfRange(
+                f"{value} has 39 digits, and HUGEINT holds {MAX_DECIMAL_DIGITS} here: cast to DOUBLE."
+            )
+
+
+def _integer_of(text: str) -> int | None:
+    """Return the number of about 39 digits that a text stands for."""
+    try:
+        found = float(text)
+        return int(DIGITS.to_integral_value(Decimal(text))) if 1e37 < abs(found) < 1e40 else None
+    except (ValueError, ArithmeticError):
+        return None
+
+
+def _message(vector: Vector, row: int, target: DataType) -> str:
+    one = vector.take(np.array([row]))
+    text = one.data[0].as_py() if vector.type.kind is Kind.VARCHAR else printed(one)[0].as_py()
+    if vector.type.kind is Kind.VARCHAR:
+        return f"Could not convert string '{text}' to {target}: use TRY_CAST to get NULL for such values."
+    if not castable(vector.type, target):
+        return f"{vector.type} value {text} cannot be a {target}, which the other side of the set operation is: cast one side."
+    return (
+        f"{vector.type} value {text} is out of range for {target}: "
+        "cast to a wider type, or use TRY_CAST to get NULL for such values."
+    )
+
+
+def _converted(vector: Vector, target: DataType) -> Converted:
+    source = vector.type
+    data = vector.data
+    if not castable(source, target):  # of a set operation
+        return np.zeros(len(data), dtype_of(target)), np.ones(len(data), bool)
+    if target.kind is Kind.BOOLEAN:
+        return _to_boolean(data), None
+    if target.kind is Kind.TIMESTAMP:
+        return _timestamp_of_date(data)
+    if target == DATE:
+        return _date_of_timestamp(data)
+    if source.kind is Kind.BOOLEAN:
+        return _numbers(data.astype(np.int8), 0, target)
+    if source.is_float:
+        return _from_float(data, target)
+    return _numbers(data, source.scale, target)
+
+
+def _to_boolean(data: Array) -> Array:
+    if data.dtype == WIDE:
+        return (data["low"] != 0) | (data["high"] != 0)
+    return data != 0
+
+
+def _timestamp_of_date(days: Array) -> Converted:
+    micros = days.astype(np.int64) * MICROS_A_DAY
+    wrong = np.abs(days.astype(np.int64)) > INFINITE_MICROS // MICROS_A_DAY
+    for sign in (1, -1):
+        infinite = days == sign * INFINITE_DAY
+        if infinite.any():
+            micros = np.where(infinite, sign * INFINITE_MICROS, micros)
+            wrong = wrong & ~infinite
+    return micros, wrong
+
+
+def _date_of_timestamp(micros: Array) -> Converted:
+    days = (micros // MICROS_A_DAY).astype(np.int32)
+    for sign in (1, -1):
+        days = np.where(micros == sign * INFINITE_MICROS, np.int32(sign * INFINITE_DAY), days)
+    return days, None
+
+
+def _numbers(data: Array, scale: int, target: DataType) -> Converted:
+    """Integers and decimals, as unscaled values of `scale`."""
+    if target.is_float:
+        return _to_float(data, scale, target), None
+    rescaled, lost = decimals.rescale(data, target.scale - scale)
+    wrong = _outside(rescaled, target)
+    wrong = lost if wrong is None else wrong if lost is None else wrong | lost
+    return decimals.fitted(rescaled, target), wrong
+
+
+def _outside(data: Array, target: DataType) -> Mask | None:
+    low, high = target.integer_range
+    if data.dtype == WIDE:
+        return wide.less(wide.wide_constant(high), data) | wide.less(data, wide.wide_constant(low))
+    smallest, largest = bounds(data)
+    if low <= smallest and largest <= high:
+        return None
+    info: Any = np.iinfo(data.dtype)
+    wrong = np.zeros(data.shape, bool)
+    if low > info.min:
+        wrong |= data < data.dtype.type(low)
+    if high < info.max:
+        wrong |= data > data.dtype.type(high)
+    return wrong
+
+
+def _to_float(data: Array, scale: int, target: DataType) -> Array:
+    """The nearest double; beyond 2^53 whole part and fraction apart, so that dividing does not round twice."""
+    if data.dtype == WIDE:
+        values = wide.to_double(data) / 10.0**scale
+    elif scale == 0:
+        values = data
+    else:
+        values = data / 10.0**scale
+        smallest, largest = bounds(data)
+        if max(-smallest, largest) > 2**53:
+            whole = decimals.rescale(data, -scale, "truncate")[0]
+            rest = data - whole * np.int64(10**scale)
+            values = np.where(np.abs(data) > 2**53, whole + rest / 10.0**scale, values)
+    return values.astype(dtype_of(target))
+
+
+def _from_float(data: Array, target: DataType) -> Converted:
+    if target.is_float:
+        values = data.astype(dtype_of(target))
+        return values, np.isinf(values) & ~np.isinf(data)
+    if target.is_decimal:
+        limit = 10.0**target.precision
+        if target == HUGEINT:
+            values = np.rint(data.astype(np.float64))
+            wrong = ~(np.abs(values) <= limit)  # 1e38 lies a little below 10^38
+        else:
+            values = half_away(data.astype(np.float64) * 10.0**target.scale)
+            wrong = ~(np.abs(values) < limit)
+        values = np.where(wrong, 0.0, values)
+        if target.is_wide_decimal:
+            return wide.from_double(values), wrong
+        return values.astype(np.int64), wrong
+    values = np.rint(data).astype(np.float64)
+    low, high = target.integer_range
+    wrong = ~((values >= float(low)) & (values < float(high + 1)))
+    return np.where(wrong, 0.0, values).astype(dtype_of(target)), wrong

@@ -1,0 +1,179 @@
+"""Values as text, spelled as DuckDB spells them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ....plan.types import DataType, Kind
+from .. import table as tables
+from . import kernels_calendar as calendar
+from . import kernels_wide as wide
+from .kernels_calendar import MICROS_A_DAY
+from .vectors import WIDE, Array, Mask, Vector
+
+_EMPTY = pa.scalar("", pa.string())
+INFINITE_DAY, INFINITE_MICROS = 2**31 - 1, 2**63 - 1
+
+
+def printed(vector: Vector) -> Any:
+    """Return the strings of a vector of one dimension, NULL where it is NULL."""
+    kind = vector.type.kind
+    data, valid = vector.data, vector.valid
+    if kind is Kind.BOOLEAN:
+        return chosen(["false", "true"], data.astype(np.int64), valid)
+    if vector.type.is_decimal:
+        return _decimals(data, vector.type, valid)
+    if vector.type.is_integer:
+        return tables.from_numpy(data, valid).cast(pa.string())
+    if vector.type.is_float:
+        # DuckDB prints as Python's repr does: the fewest digits that read back as the same value.
+        texts = (
+            data.astype("U") if kind is Kind.DOUBLE else np.array([_short(v) for v in data], "U")
+        )
+        if (negative_nan := np.isnan(data) & np.signbit(data)).any():
+            texts = np.where(negative_nan, "-nan", texts)
+        return pa.array(texts, pa.string(), mask=None if valid is None else ~valid)
+    if kind is Kind.DATE:
+        return date_text(data.astype(np.int64), valid)
+    if kind is Kind.TIMESTAMP:
+        return _timestamps(data, valid)
+    return _intervals(data, valid)
+
+
+def _short(value: Any) -> str:
+    """A float32 in the form of Python's repr; numpy's str changes to exponents earlier."""
+    if value == 0 or 1e-4 <= abs(value) < 1e16:
+        return np.format_float_positional(value, unique=True, trim="0")
+    if np.isfinite(value):
+        return np.format_float_scientific(value, unique=True, trim="-", exp_digits=2)
+    return str(value)
+
+
+def chosen(texts: list[str], places: Array, valid: Mask | None) -> pa.Array:
+    """Return texts by their places; NULL where not valid."""
+    if valid is not None:
+        places = np.where(valid, places, 0)
+    return pa.array(texts, pa.string()).take(tables.from_numpy(places.astype(np.int64), valid))
+
+
+def joined(*pieces: Any) -> pa.Array:
+    return pc.binary_join_element_wise(*pieces, _EMPTY)
+
+
+_DIGITS = {width: [str(n).zfill(width) for n in range(10**width)] for width in (2, 3, 4)}
+
+
+def padded(values: Array, width: int, valid: Mask | None) -> pa.Array:
+    """Return numbers with leading zeros; more digits where the number has them."""
+    values = values.astype(np.int64)
+    if width in _DIGITS and (not values.size or (values.min() >= 0 and values.max() < 10**width)):
+        return chosen(_DIGITS[width], values, valid)
+    texts = tables.from_numpy(np.abs(values), valid).cast(pa.string())
+    texts = pc.utf8_lpad(texts, width, "0")
+    return pc.if_else(tables.from_numpy(values < 0), joined(pa.scalar("-"), texts), texts)
+
+
+def _decimals(data: Array, data_type: DataType, valid: Mask | None) -> pa.Array:
+    if data.dtype == WIDE:
+        negative = data["high"] < 0
+        size = tables.from_numpy(wide.magnitude(data), valid, pa.decimal128(38, 0))
+    else:
+        negative = data < 0
+        size = tables.from_numpy(np.abs(data), valid)
+    digits = size.cast(pa.string())
+    sign = chosen(["", "-"], negative.astype(np.int64), valid)
+    scale = data_type.scale
+    if scale == 0:
+        return joined(sign, digits)
+    # A type without digits before the point prints none: DECIMAL(2,2) is .05
+    digits = pc.utf8_lpad(digits, scale + (data_type.precision > scale), "0")
+    whole = pc.utf8_slice_codeunits(digits, 0, -scale)
+    return joined(sign, whole, pa.scalar("."), pc.utf8_slice_codeunits(digits, -scale, None))
+
+
+def date_text(days: Array, valid: Mask | None) -> pa.Array:
+    """YYYY-MM-DD, once for each day where the days span less than the rows."""
+    if days.size and valid is not None:
+        days = np.where(valid, days, days[np.argmax(valid)])
+    if days.size > 4096 and int(days.max()) - int(days.min()) < days.size // 4:
+        low = int(days.min())
+        texts = _dates(np.arange(low, int(days.max()) + 1, dtype=np.int64), None)
+        return texts.take(tables.from_numpy(days - low, valid))
+    return _dates(days, valid)
+
+
+def _dates(days: Array, valid: Mask | None) -> pa.Array:
+    year, month, day = calendar.civil(days)
+    before = year <= 0
+    text = joined(
+        padded(np.where(before, 1 - year, year), 4, valid),
+        pa.scalar("-"),
+        padded(month, 2, valid),
+        pa.scalar("-"),
+        padded(day, 2, valid),
+        chosen(["", " (BC)"], before.astype(np.int64), valid),
+    )
+    for infinite, word in ((INFINITE_DAY, "infinity"), (-INFINITE_DAY, "-infinity")):
+        text = _replaced(text, days == infinite, word)
+    return text
+
+
+def _replaced(text: pa.Array, rows: Array, word: str) -> pa.Array:
+    if not rows.any():
+        return text
+    return pc.if_else(pc.and_(tables.from_numpy(rows), pc.is_valid(text)), pa.scalar(word), text)
+
+
+def clock_text(micros: Array, valid: Mask | None) -> pa.Array:
+    """HH:MM:SS of microseconds from 0 on, and what is left of a second without trailing zeros."""
+    seconds, rest = micros // 1_000_000, micros % 1_000_000
+    pieces = [
+        padded(seconds // 3600, 2, valid),
+        pa.scalar(":"),
+        padded(seconds // 60 % 60, 2, valid),
+        pa.scalar(":"),
+        padded(seconds % 60, 2, valid),
+    ]
+    if rest.any():
+        fraction = pc.utf8_rtrim(joined(pa.scalar("."), padded(rest, 6, valid)), "0")
+        whole = tables.from_numpy(rest == 0)
+        pieces.append(pc.if_else(pc.and_(whole, pc.is_valid(fraction)), pa.scalar(""), fraction))
+    return joined(*pieces)
+
+
+def _timestamps(data: Array, valid: Mask | None) -> pa.Array:
+    text = joined(
+        date_text(data // MICROS_A_DAY, valid),
+        pa.scalar(" "),
+        clock_text(data % MICROS_A_DAY, valid),
+    )
+    for infinite, word in ((INFINITE_MICROS, "infinity"), (-INFINITE_MICROS, "-infinity")):
+        text = _replaced(text, data == infinite, word)
+    return text
+
+
+def _intervals(data: Array, valid: Mask | None) -> pa.Array:
+    """Text such as 1 year 2 months 3 days 04:05:06, made once for each different interval."""
+    different, places = np.unique(data, return_inverse=True)
+    return chosen(
+        [interval_text(*row) for row in different.tolist()] or [""], places.reshape(-1), valid
+    )
+
+
+def interval_text(months: int, days: int, micros: int) -> str:
+    years = abs(months) // 12 * (1 if months >= 0 else -1)
+    parts = [
+        f"{count} {unit}{'' if abs(count) == 1 else 's'}"
+        for count, unit in ((years, "year"), (months - years * 12, "month"), (days, "day"))
+        if count
+    ]
+    if micros or not parts:
+        seconds, fraction = divmod(abs(micros), 1_000_000)
+        clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+        clock += f".{fraction:06d}".rstrip("0") if fraction else ""
+        parts.append(f"{'-' if micros < 0 else ''}{clock}")
+    return " ".join(parts)

@@ -1,0 +1,127 @@
+"""How string kernels are applied: a kernel takes one Arrow array of strings and parameters that are the same in all rows.
+
+Parameters that differ from row to row are rare (`left(s, n)` with a column n): the rows are grouped by them and the kernel runs
+once for each group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .... import stopping
+from ....plan.expr import Call
+from ....plan.types import DataType, Kind
+from .. import table as tables
+from .vectors import Array, Mask, Vector, at, both_valid
+
+PIECE_BYTES = 4 << 20
+
+# (strings, parameters...) -> an Arrow array of the result type, or numpy values for the rows that are not NULL.
+TextFunction = Callable[..., Any]
+
+
+def over_text(function: TextFunction) -> Any:
+    """Make a kernel of a function of the first argument, whose other arguments are parameters."""
+
+    def kernel(call: Call, args: tuple[Vector, ...]) -> Vector:
+        text, *parameters = args
+        if all(p.is_constant for p in parameters):
+            return _applied(function, call.type, text, [_value(p) for p in parameters])
+        return _by_groups(function, call.type, text, parameters)
+
+    return kernel
+
+
+def _value(parameter: Vector) -> Any:
+    return parameter.data if isinstance(parameter.data, str) else parameter.data.item()
+
+
+def _applied(
+    function: TextFunction, data_type: DataType, text: Vector, values: list[Any]
+) -> Vector:
+    if isinstance(text.data, str):
+        return _result(function(pa.array([text.data]), *values), data_type, None).first()
+    return _result(_in_pieces(function, text.data, values), data_type, text.mask)
+
+
+def _in_pieces(function: TextFunction, text: pa.Array, values: list[Any]) -> Any:
+    """Apply a function to some megabytes at a time: a regular expression gets through few in a second, and is not to be stopped amid them."""
+    count = len(text)
+    step = max(1, count * PIECE_BYTES // max(text.nbytes, 1))
+    if count <= step:
+        stopping.check()
+        return function(text, *values)
+    texts = [text.slice(start, step) for start in range(0, count, step)]
+    pieces = []
+    for piece in texts:
+        stopping.check()
+        pieces.append(function(piece, *values))
+    if all(isinstance(made, np.ndarray) for made in pieces):
+        return np.concatenate(pieces)
+    # LIKE leaves some to Arrow: while its kernel is compiled, and a last piece of few rows
+    return tables.concat_arrays(
+        [
+            tables.from_numpy(made, tables.validity(piece))
+            if isinstance(made, np.ndarray)
+            else made
+            for made, piece in zip(pieces, texts, strict=True)
+        ]
+    )
+
+
+def _result(result: Any, data_type: DataType, mask: Mask | None) -> Vector:
+    if isinstance(result, np.ndarray):
+        return Vector(data_type, result, mask)
+    if data_type.kind is not Kind.VARCHAR:
+        arrow = tables.physical_type(data_type)
+        result = result if result.type == arrow else result.cast(arrow)
+    return Vector.from_arrow(result, data_type)
+
+
+def _by_groups(
+    function: TextFunction, data_type: DataType, text: Vector, parameters: list[Vector]
+) -> Vector:
+    count = max(len(v.data) for v in (text, *parameters) if not v.is_constant)
+    valid = both_valid(text, *parameters)
+    rows = np.arange(count) if valid is None else np.flatnonzero(valid)
+    texts = pa.repeat(text.text, len(rows)) if text.is_constant else text.take(rows).data
+    values = [p if p.is_constant else p.take(rows) for p in parameters]
+    codes = np.zeros(len(rows), np.int64)
+    for parameter in values:
+        if not parameter.is_constant:
+            found = _codes(parameter)
+            codes = np.unique(codes * (int(found.max(initial=0)) + 1) + found, return_inverse=True)[
+                1
+            ]
+    order = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    pieces = []
+    for group in np.split(order, starts[1:]) if len(order) else []:
+        here = [_row_value(p, int(group[0])) for p in values]
+        piece = _result(function(texts.take(pa.array(group)), *here), data_type, None)
+        pieces.append(piece.to_arrow(len(group)))
+    places = np.full(count, -1)
+    places[rows[order]] = np.arange(len(rows))
+    joined = (
+        tables.concat_arrays(pieces) if pieces else pa.nulls(0, tables.physical_type(data_type))
+    )
+    return Vector.from_arrow(tables.take_array(joined, places), data_type)
+
+
+def _codes(parameter: Vector) -> Array:
+    if isinstance(parameter.data, pa.Array):
+        return tables.to_numpy(pc.dictionary_encode(parameter.data).indices).astype(np.int64)
+    return np.unique(parameter.data, return_inverse=True)[1].astype(np.int64)
+
+
+def _row_value(parameter: Vector, row: int) -> Any:
+    if parameter.is_constant:
+        return _value(parameter)
+    if isinstance(parameter.data, pa.Array):
+        return parameter.data[row].as_py()
+    return at(parameter.data, row)

@@ -1,0 +1,230 @@
+"""Values of an expression over the rows of one chunk, as kernels see them.
+
+A fixed-width type is a numpy array (a view of Arrow's buffer where nothing had to be computed) with validity apart; VARCHAR is
+an Arrow array that holds its own validity.  A value that is the same in all rows is kept as one: numpy data without
+dimensions, or a Python `str`.  Values under a NULL are arbitrary, and no kernel may raise because of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ....plan.expr import Interval, Value
+from ....plan.types import BOOLEAN, DIGITS, VARCHAR, DataType, Kind
+from .. import table as tables
+from .interval_records import SPAN
+
+Array = npt.NDArray[Any]
+Mask = npt.NDArray[np.bool_]
+
+WIDE = np.dtype([("low", "<u8"), ("high", "<i8")])  # decimal128: two's complement in two limbs
+NO_ROW: Mask = np.zeros((), bool)  # the validity of a constant NULL
+
+_DTYPES: dict[Kind, Any] = {
+    Kind.NULL: np.bool_,
+    Kind.BOOLEAN: np.bool_,
+    Kind.TINYINT: np.int8,
+    Kind.SMALLINT: np.int16,
+    Kind.INTEGER: np.int32,
+    Kind.BIGINT: np.int64,
+    Kind.UTINYINT: np.uint8,
+    Kind.USMALLINT: np.uint16,
+    Kind.UINTEGER: np.uint32,
+    Kind.UBIGINT: np.uint64,
+    Kind.FLOAT: np.float32,
+    Kind.DOUBLE: np.float64,
+    Kind.DATE: np.int32,
+    Kind.TIMESTAMP: np.int64,
+    Kind.INTERVAL: SPAN,
+}
+EPOCH = datetime(1970, 1, 1)
+
+
+def dtype_of(data_type: DataType) -> np.dtype[Any]:
+    """Return the numpy type of a fixed-width SQL type; a DECIMAL holds its unscaled value."""
+    if data_type.is_decimal:
+        return WIDE if data_type.is_wide_decimal else np.dtype(np.int64)
+    return np.dtype(_DTYPES[data_type.kind])
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """Values of one type: `data` as the module says, `valid` None where no value is NULL.
+
+    `valid` without dimensions means that every row is NULL; it is never set for an Arrow array of strings.
+    """
+
+    type: DataType
+    data: Any
+    valid: Mask | None = None
+
+    @property
+    def is_constant(self) -> bool:
+        return isinstance(self.data, str) or (
+            not isinstance(self.data, pa.Array) and self.data.ndim == 0
+        )
+
+    @property
+    def is_null(self) -> bool:
+        """Every row is NULL and the vector says so without a look at its rows."""
+        return self.valid is not None and self.valid.ndim == 0
+
+    @property
+    def mask(self) -> Mask | None:
+        """Where the values are not NULL, for strings too."""
+        if isinstance(self.data, pa.Array):
+            return tables.validity(self.data)
+        return self.valid
+
+    @property
+    def length(self) -> int:
+        """The number of rows; 1 for a constant."""
+        return 1 if self.is_constant else len(self.data)
+
+    @property
+    def text(self) -> Any:
+        """Strings as an argument for pyarrow.compute."""
+        return pa.scalar(self.data, pa.string()) if isinstance(self.data, str) else self.data
+
+    def take(self, indices: npt.NDArray[np.int64]) -> Vector:
+        if isinstance(self.data, pa.Array):
+            return replace(self, data=pc.take(self.data, pa.array(indices), boundscheck=False))
+        data = self.data if self.is_constant else self.data[indices]
+        valid = self.valid
+        return replace(
+            self, data=data, valid=valid if valid is None or not valid.ndim else valid[indices]
+        )
+
+    def first(self) -> Vector:
+        """Return the first row as a constant."""
+        mask = self.mask
+        if mask is not None and (not mask.ndim or not mask[0]):
+            return null_constant(self.type)
+        if isinstance(self.data, pa.Array):
+            return Vector(self.type, self.data[0].as_py())
+        return Vector(self.type, self.data if self.is_constant else np.asarray(self.data[0]))
+
+    def to_arrow(self, num_rows: int) -> pa.Array:
+        """Return the physical Arrow array of `num_rows` rows."""
+        if self.type.kind is Kind.NULL:
+            return pa.nulls(num_rows)
+        arrow = tables.physical_type(self.type)
+        if self.is_null:
+            return pa.nulls(num_rows, arrow)
+        if isinstance(self.data, str):
+            return pa.repeat(self.text, num_rows)
+        if isinstance(self.data, pa.Array):
+            return self.data
+        data, valid = self.data, self.valid
+        if data.ndim == 0:
+            data = np.full(num_rows, data)
+        return tables.from_numpy(data, valid, arrow)
+
+    @classmethod
+    def from_arrow(cls, array: pa.Array, data_type: DataType) -> Self:
+        """View a physical array; dictionaries are decoded."""
+        if data_type.kind is Kind.NULL:
+            return cls(data_type, np.zeros((), bool), NO_ROW)
+        if data_type.kind is Kind.VARCHAR:
+            return cls(data_type, tables.decode(array))
+        valid = tables.validity(array)
+        if data_type.is_wide_decimal:
+            return cls(data_type, tables.decimal_limbs(array).view(WIDE).reshape(-1), valid)
+        if data_type.kind is Kind.INTERVAL:
+            return cls(data_type, tables.spans_of(array), valid)
+        return cls(data_type, tables.to_numpy(array), valid)
+
+
+def null_constant(data_type: DataType) -> Vector:
+    """NULL in every row."""
+    if data_type.kind is Kind.VARCHAR:
+        return Vector(data_type, "", NO_ROW)
+    return Vector(data_type, np.zeros((), dtype_of(data_type)), NO_ROW)
+
+
+def constant(value: Value, data_type: DataType) -> Vector:
+    """The value of a literal in every row."""
+    if value is None or data_type.kind is Kind.NULL:
+        return null_constant(data_type)
+    if isinstance(value, str):
+        return Vector(data_type, value)
+    return Vector(data_type, np.array(_physical(value, data_type), dtype_of(data_type)))
+
+
+def _physical(value: Any, data_type: DataType) -> Any:
+    if data_type.is_decimal:
+        unscaled = (
+            int(Decimal(value).scaleb(data_type.scale, DIGITS))
+            if not isinstance(value, Decimal)
+            else (unscaled_of(value, data_type.scale))
+        )
+        return wide_limbs(unscaled) if data_type.is_wide_decimal else unscaled
+    if isinstance(value, datetime):
+        return micros_of(value)
+    if isinstance(value, date):
+        days = value.toordinal() - EPOCH.toordinal()
+        return days * 86_400_000_000 if data_type.kind is Kind.TIMESTAMP else days
+    if isinstance(value, Interval):
+        return (value.months, value.days, value.micros)
+    return value
+
+
+def unscaled_of(value: Decimal, scale: int) -> int:
+    """Return value * 10^scale exactly; a context of default precision would round beyond 28 digits."""
+    sign, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    whole = int("".join(map(str, digits)) or "0")
+    shift = exponent + scale
+    whole = whole * 10**shift if shift >= 0 else whole // 10**-shift
+    return -whole if sign else whole
+
+
+def micros_of(value: datetime) -> int:
+    """Return microseconds since 1970, counted in integers."""
+    passed = value - EPOCH
+    return (passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds
+
+
+def wide_limbs(unscaled: int) -> tuple[int, int]:
+    """Return the low limb, unsigned, and the high limb of a 128-bit integer."""
+    return unscaled & (2**64 - 1), unscaled >> 64
+
+
+def both_valid(*vectors: Vector) -> Mask | None:
+    """Where no argument is NULL; None when that is everywhere."""
+    valid: Mask | None = None
+    for vector in vectors:
+        mask = vector.mask
+        if mask is not None:
+            valid = mask if valid is None else valid & mask
+    return valid
+
+
+def booleans(data: Array, valid: Mask | None = None) -> Vector:
+    return Vector(BOOLEAN, data, valid)
+
+
+def from_text(data: Any, num_rows: int | None = None) -> Vector:
+    """Wrap strings that pyarrow.compute returned: an array, or a scalar when all its arguments were."""
+    if isinstance(data, pa.Scalar):
+        value = data.as_py()
+        return null_constant(VARCHAR) if value is None else Vector(VARCHAR, value)
+    return Vector(VARCHAR, data)
+
+
+def first_row(bad: Array) -> int:
+    """The row of the first TRUE, for messages; 0 for constants."""
+    return int(np.argmax(bad)) if bad.ndim else 0
+
+
+def at(data: Array, row: int) -> Any:
+    """The Python value in `row`, of a constant too."""
+    return data.item() if data.ndim == 0 else data[row].item()

@@ -1,0 +1,55 @@
+"""Work on ranges of rows, or on whole columns, spread over threads: numpy and pyarrow release the interpreter's lock."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from typing import TypeVar
+
+from .... import stopping
+from ...context import Context
+
+CHUNK_ROWS = 1 << 17  # int64 intermediates of 1 MB stay in the second-level cache
+
+T = TypeVar("T")
+A = TypeVar("A")
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="fuseline-rows")
+
+
+def each_chunk(work: Callable[[int, int], T], rows: int, context: Context | None = None) -> list[T]:
+    """Return the results of `work(start, stop)` for consecutive ranges of rows, in order.
+
+    `work` must not call this itself: the threads could all wait for each other.
+    """
+    ranges = [(start, min(start + CHUNK_ROWS, rows)) for start in range(0, rows, CHUNK_ROWS)]
+    threads = context.threads if context else os.cpu_count() or 1
+    return list(_each(lambda part: work(*part), ranges, threads))
+
+
+def each(work: Callable[[A], T], items: list[A], rows: int) -> list[T]:
+    """Return the results of `work` for each item; with one thread when so few `rows` are not worth more."""
+    threads = 1 if rows < CHUNK_ROWS else os.cpu_count() or 1
+    return list(_each(work, items, threads))
+
+
+def _each(work: Callable[[A], T], items: Iterable[A], threads: int) -> Iterator[T]:
+    items = list(items)
+    if threads == 1 or len(items) < 2:
+        for item in items:
+            stopping.check()
+            yield work(item)
+        return
+    run = stopping.carried(work)
+    futures: list[Future[T]] = [_pool(threads).submit(run, item) for item in items]
+    try:
+        for future in futures:
+            yield stopping.wait(future)
+    finally:
+        for future in futures:
+            future.cancel()

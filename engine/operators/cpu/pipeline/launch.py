@@ -1,0 +1,158 @@
+"""Runs the kernels of a pipeline: first those that make indexes, then the one that has the result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ....codegen.compile.kernel_files import at_once
+from ....codegen.compile_pipeline import Stages
+from ....codegen.cpu import host_kernels
+from ....codegen.cpu.host_indexes import REPEATED, build
+from ....codegen.indexes import Index
+from ....codegen.loop import Machine, Number
+from ....codegen.program import Program
+from ....plan import physical as p
+from ....plan.expr import Column
+from ....storage.encodings import EncodedColumn
+from ...context import BuildReceipt, Context, Origin
+from .pipeline_inputs import Leaves, Use
+
+CLOSE = "a value was close to 64 bits"
+MANY = 1 << 31  # rows of a group from which on sums may not be exact
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """The kernels of `compile_pipeline.programs`, ready to be compiled, and their files."""
+
+    stages: Stages
+    functions: tuple[host_kernels.Function, ...]
+    paths: tuple[Path, ...]
+
+    @property
+    def are_stored(self) -> bool:
+        """Whether none of them has to be compiled."""
+        return all(function.is_stored for function in self.functions)
+
+
+@dataclass(frozen=True)
+class Done:
+    """What the last kernel gives; or why its answer is in doubt, or which build sides' keys repeat against expectation."""
+
+    outcome: Any = None
+    doubt: str | None = None
+    repeating: tuple[int, ...] = ()
+
+
+def compiled(stages: Stages, describe: Callable[[], str], context: Context) -> Kernels:
+    """Return the kernels; they are compiled when they are loaded."""
+    made = [
+        host_kernels.compiled(each, describe, context.kernel_directory) for each in stages.programs
+    ]
+    return Kernels(stages, tuple(f for f, _ in made), tuple(path for _, path in made))
+
+
+def load(kernels: Kernels) -> list[Origin]:
+    """Make the kernels ready; return where their machine code came from."""
+    origins = fetch(kernels)
+    for function in kernels.functions:
+        function.load()
+    return origins
+
+
+def fetch(kernels: Kernels) -> list[Origin]:
+    """Bring the machine code into memory, compiled where it is not stored; return where it came from."""
+    missing = sum(not function.is_stored for function in kernels.functions)
+    return at_once(host_kernels.Function.fetch, kernels.functions, missing)
+
+
+def uses(stages: Stages, leaves: Leaves) -> tuple[Use, ...]:
+    """Return the columns that the kernels read, each once."""
+    read = {(id(leaf), c): (leaf, c) for made in stages.programs for leaf, c in _read(made)}
+    return tuple(leaves.use(leaf, column) for leaf, column in read.values())
+
+
+def builds(kernels: Kernels) -> tuple[BuildReceipt, ...]:
+    """What the receipt says of the indexes."""
+    made = zip(kernels.stages.indexes, kernels.paths, kernels.stages.programs, strict=False)
+    return tuple(
+        BuildReceipt(path, index.shown, index.rows, _size(index), each)
+        for index, path, each in made
+    )
+
+
+def _size(index: Index) -> int:
+    return sum(b.length * np.dtype(b.type).itemsize for b in index.buffers)
+
+
+def arguments(made: Program, leaves: Leaves) -> list[Any]:
+    """The arrays of the columns that a kernel reads, in the order of its parameters: codes, and a bitmap where there are NULLs."""
+    return [b for leaf, column in _read(made) for b in _buffers(leaves.encoded(leaf, column))]
+
+
+def _read(made: Program) -> Iterator[tuple[p.Physical, Column]]:
+    """Columns by their leaves, and by the names that they have there."""
+    named = [(0, each.column) for each in made.inputs]
+    named += [(element.relation, element.input.column) for element in made.elements]
+    for number, alias in named:
+        relation = made.relations[number]
+        yield relation.leaf, relation.stored[alias]
+
+
+def _buffers(column: EncodedColumn) -> list[Any]:
+    codes = column.codes.view(np.uint8) if column.codes.dtype == np.bool_ else column.codes
+    return [codes] if column.validity is None else [codes, column.validity]
+
+
+def run(kernels: Kernels, leaves: Leaves, context: Context) -> Done:
+    """Run the kernels."""
+    *builds, main = zip(kernels.functions, kernels.stages.programs, strict=True)
+    memory: dict[str, Any] = {}
+    for function, made in builds:
+        context.check()
+        columns, rows = arguments(made, leaves), made.relations[0].rows
+        if build(function, made, columns, rows, memory, context.threads, context.deterministic):
+            return Done(doubt=CLOSE)
+        index = made.index
+        assert index is not None
+        if index.unique and memory[f"{index.name}_state"][REPEATED]:
+            return Done(repeating=(index.number,))
+    context.check()
+    return _main(*main, memory, leaves, context)
+
+
+def _rows_of_sums(made: Program, outcome: host_kernels.Outcome) -> int:
+    """The most rows of a group, where sums may not be exact for so many; counts always are."""
+    counts = (Number(1, Machine.I64), Number(0, Machine.I64))
+    sums = (a for a in made.accumulators if a.fold == "add" and a.machine is Machine.I64)
+    if made.counted is None or not made.repeats or all(a.term in counts for a in sums):
+        return 0
+    return int(outcome.arrays[made.counted].max(initial=0))
+
+
+def _main(
+    function: host_kernels.Function,
+    made: Program,
+    memory: dict[str, Any],
+    leaves: Leaves,
+    context: Context,
+) -> Done:
+    columns, rows = arguments(made, leaves), made.relations[0].rows
+    if made.accumulators:
+        outcome = host_kernels.run(
+            function, made, columns, rows, context.threads, context.deterministic, memory
+        )
+        if _rows_of_sums(made, outcome) >= MANY:
+            return Done(doubt="a group has 2**31 rows or more")
+        return Done(outcome, CLOSE if outcome.doubt else None)
+    found: Any
+    if made.rows_out:
+        found = host_kernels.list_rows(function, made, columns, rows, context.threads, memory)
+    else:
+        found = host_kernels.select_rows(function, made, columns, rows, context.threads)
+    return Done(found, CLOSE if found is None else None)

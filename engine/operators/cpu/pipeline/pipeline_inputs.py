@@ -1,0 +1,189 @@
+"""What a pipeline reads: scans and the tables of its inputs, as the code generator asks for them and as kernels take them."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from ....codegen.groups.results import domain
+from ....codegen.inputs import input_of
+from ....codegen.values import Input, NotFusable
+from ....plan import physical as p
+from ....plan.expr import Column, Expr, columns_of, new_column
+from ....storage.decode import codes_of, decode
+from ....storage.encodings import EncodedColumn
+from ...context import Context
+from ..functions.expressions import evaluate
+from ..memory.chunks import each
+from ..rows import values_scan
+from ..scan.encoded import EncodedScan
+from ..scan.scan import memory_scan, parquet_scan
+from ..table import Indices, Table, physical_type, take_array, to_physical
+from .derived_columns import derived
+from .stored import stored_column
+
+ROWS_SEEN = 1 << 10  # of a column, to tell in which order it is
+
+
+@dataclass(frozen=True)
+class Use:
+    """A column that kernels read, or an expression over one, as it was when they were made; they know it as `made`.
+
+    The column itself is not held, so that the cache may let it go.
+    """
+
+    leaf: p.Physical
+    made: Column
+    expr: Expr | None
+    described: Input
+    column: weakref.ref[EncodedColumn]
+
+
+class Leaves:
+    """The leaves of a pipeline's body: a `codegen.row_sources.Source`, and the arrays behind its answers.
+
+    `wanted` are columns that kernels will probably read, which are loaded together; `repeating` the build sides of which an
+    earlier run found that their keys repeat.
+    """
+
+    def __init__(
+        self,
+        inputs: tuple[Table, ...],
+        wanted: Collection[Column],
+        repeating: Collection[int],
+        context: Context,
+    ) -> None:
+        self._inputs = inputs
+        self._wanted = wanted
+        self._repeating = repeating
+        self._context = context
+        self._scans: dict[int, EncodedScan] = {}
+        self._derived: dict[tuple[int, Expr], Column] = {}
+        self._exprs: dict[tuple[int, Column], Expr] = {}
+        self._read: dict[tuple[int, Column], EncodedColumn] = {}
+
+    @property
+    def loaded(self) -> bool:
+        """Whether any column was not in the cache."""
+        return any(scan.loaded for scan in self._scans.values())
+
+    def rows(self, leaf: p.Physical) -> int:
+        if isinstance(leaf, p.Stored):
+            return self._inputs[leaf.number].num_rows
+        return self._scan(leaf).rows
+
+    def column(self, leaf: p.Physical, column: Column) -> Input:
+        return input_of(column, self.encoded(leaf, column))
+
+    def derived(self, leaf: p.Physical, expr: Expr) -> Input:
+        made = self._derived.get((id(leaf), expr)) or new_column(str(expr), expr.type)
+        return input_of(made, self._evaluated(leaf, made, expr))
+
+    def fold(self, expr: Expr, source: Input) -> pa.Array:
+        """Evaluate an expression on each value of a column, in the order of its codes, and on NULL last."""
+        values = to_physical(domain(source), source.column.type)
+        return evaluate(expr, Table({source.column.id: values}, len(values)))
+
+    def repeated(self, index: int) -> bool:
+        return index in self._repeating
+
+    def encoded(self, leaf: p.Physical, column: Column) -> EncodedColumn:
+        """Return a leaf's column, or one that `derived` made; raises `NotFusable` for one that has no encoding."""
+        held = self._read.get((id(leaf), column))
+        if held is None:
+            if isinstance(leaf, p.Stored):
+                held = stored_column(self._inputs[leaf.number], column, self._context.threads)
+            else:
+                held = self._scan(leaf)[column]
+            self._read[id(leaf), column] = held
+        return held
+
+    def use(self, leaf: p.Physical, made: Column) -> Use:
+        """Return what a later run has to know of a column that was read."""
+        column, expr = self._read[id(leaf), made], self._exprs.get((id(leaf), made))
+        return Use(leaf, made, expr, input_of(made, column), weakref.ref(column))
+
+    def in_order(self, leaf: p.Physical, column: Column) -> bool:
+        """Whether rows seem to come in the order of one of the leaf's columns, from a look at some."""
+        if column not in leaf.columns:
+            return False
+        try:
+            codes = self.encoded(leaf, column).codes
+        except NotFusable:
+            return False
+        seen = codes[:: max(1, len(codes) // ROWS_SEEN)]
+        return bool((seen[1:] >= seen[:-1]).all())
+
+    def fits(self, uses: Collection[Use], rows: Collection[tuple[p.Physical, int]]) -> bool:
+        """Whether columns that an earlier run has read, of so many rows, are such that its kernels serve again."""
+        return all(self.rows(leaf) == count for leaf, count in rows) and all(
+            self._is_same(use) for use in uses
+        )
+
+    def _is_same(self, use: Use) -> bool:
+        if use.expr is not None:
+            now = self._evaluated(use.leaf, use.made, use.expr)
+        else:
+            now = self.encoded(use.leaf, use.made)
+        return use.column() is now or input_of(use.made, now) == use.described
+
+    def _evaluated(self, leaf: p.Physical, made: Column, expr: Expr) -> EncodedColumn:
+        held = self._read.get((id(leaf), made))
+        if held is None:
+
+            def evaluated() -> EncodedColumn:
+                (column,) = columns_of(expr)
+                (values,) = self.plain(leaf, [column])
+                return derived(expr, column, values, self._context)
+
+            held = self._context.derived(leaf, self.rows(leaf), expr, evaluated)
+            self._read[id(leaf), made] = held
+            self._derived[id(leaf), expr] = made
+            self._exprs[id(leaf), made] = expr
+        return held
+
+    def gathered(
+        self, leaf: p.Physical, columns: Sequence[Column], rows: Indices
+    ) -> list[pa.Array]:
+        """Return columns in physical form at some row numbers; -1 gives NULL.
+
+        What is there encoded is gathered as codes, so that only the values that are picked are decoded.
+        """
+        encoded: dict[Column, EncodedColumn] = {}
+        if not isinstance(leaf, p.Stored | p.ValuesScan):
+            scan = self._scan(leaf)
+            encoded = {c: e for c in columns if (e := scan.held(c)) is not None}
+        others = [c for c in columns if c not in encoded]
+        plain = dict(zip(others, self.plain(leaf, others), strict=True)) if others else {}
+
+        def pick(column: Column) -> Any:
+            if column in plain:
+                return take_array(plain[column], rows)
+            held = encoded[column]
+            codes = take_array(codes_of(held), rows)
+            return decode(codes, held, physical_type(column.type))
+
+        return each(pick, list(columns), len(rows))
+
+    def plain(self, leaf: p.Physical, columns: Sequence[Column]) -> list[pa.Array]:
+        """Return columns of the leaf as operators read them, all their rows."""
+        if isinstance(leaf, p.Stored):
+            table = self._inputs[leaf.number]
+        elif isinstance(leaf, p.ValuesScan):
+            table = values_scan(leaf, (), self._context)
+        else:
+            scan = self._scan(leaf).plain(columns)
+            operator: Any = memory_scan if isinstance(scan, p.MemoryScan) else parquet_scan
+            table = operator(scan, (), self._context)
+        return [table[c] for c in columns]
+
+    def _scan(self, leaf: p.Physical) -> EncodedScan:
+        assert isinstance(leaf, p.ParquetScan | p.MemoryScan)
+        held = self._scans.get(id(leaf))
+        if held is None:
+            held = self._scans[id(leaf)] = EncodedScan(leaf, self._wanted, self._context)
+        return held

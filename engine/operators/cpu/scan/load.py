@@ -1,0 +1,12 @@
+"""Columns brought into the cache ahead of the queries that read them."""
+
+from __future__ import annotations
+
+from ....plan import physical as p
+from ...context import Context
+from .encoded import encode_columns
+
+
+def load_columns(scan: p.ParquetScan | p.MemoryScan, context: Context) -> None:
+    """Load a scan's columns as kernels read them, and as they are where they have no encoding."""
+    encode_columns(scan, context)

@@ -1,0 +1,109 @@
+"""Sorting: keys become integers in the order asked for, are packed, and one integer sort orders the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from ....plan import physical as p
+from ...context import Context
+from .. import table as tables
+from ..memory.ask_memory import BYTES_A_CODE, ask_order, row_bytes
+from ..table import Indices, Table
+from .keys import PACKED_LIMIT, Image, Ints, leading_image, ordered_images
+from .ordering import lexicographic, stable_order
+
+
+@dataclass(frozen=True)
+class SortColumn:
+    """One key: an array and its direction; NULL stands where `nulls_first` says, whatever the direction."""
+
+    array: pa.Array
+    descending: bool = False
+    nulls_first: bool = False
+
+
+def sort_rows(node: p.SortRows, inputs: tuple[Table, ...], context: Context) -> Table:
+    (table,) = inputs
+    ask_order(node, table, [o.column for o in node.keys], node.columns, context)
+    return tables.take(table, sorted_order(_keys(node.keys, table)), node.columns)
+
+
+def top_k(node: p.TopK, inputs: tuple[Table, ...], context: Context) -> Table:
+    (table,) = inputs
+    kept = min(node.count, table.num_rows) * row_bytes(table, node.columns)
+    context.ask(node, table.num_rows * BYTES_A_CODE * len(node.keys) + int(kept))
+    end = min(node.offset + node.count, table.num_rows)
+    rows = first_rows(_keys(node.keys, table), end)[node.offset :]
+    return tables.take(table, rows, node.columns)
+
+
+def sorted_order(keys: Sequence[SortColumn]) -> Indices:
+    """Return the row numbers in sorted order; rows with equal keys keep theirs."""
+    parts = _packed([digit for key in keys for digit in _digits(key)])
+    if len(parts) > 1:
+        return lexicographic([values for values, _ in parts])
+    values, size = parts[0]
+    return stable_order(values, size)
+
+
+def first_rows(keys: Sequence[SortColumn], count: int) -> Indices:
+    """Return the first `count` of `sorted_order`, sorting only rows that the first key lets in."""
+    length = len(keys[0].array)
+    if count == 0:
+        return np.zeros(0, np.int64)
+    if count > length // 4:
+        return sorted_order(keys)[:count]
+    leading, _ = _packed(_directed(leading_image(keys[0].array), keys[0]))[0]
+    bound = np.partition(leading, count - 1)[count - 1]
+    candidates = np.flatnonzero(leading <= bound)
+    among = [
+        SortColumn(tables.take_array(k.array, candidates), k.descending, k.nulls_first)
+        for k in keys
+    ]
+    return candidates[sorted_order(among)[:count]]
+
+
+def _keys(orders: Sequence[p.Order], table: Table) -> list[SortColumn]:
+    return [SortColumn(table[o.column], o.descending, o.nulls_first) for o in orders]
+
+
+_Digit = tuple[Ints, int]  # values 0..size-1; a size beyond PACKED_LIMIT: any int64
+
+
+def _digits(key: SortColumn) -> list[_Digit]:
+    return [d for image in ordered_images(key.array) for d in _directed(image, key)]
+
+
+def _directed(image: Image, key: SortColumn) -> list[_Digit]:
+    """Ascending integers for an image in the direction of its key, with a place for NULL."""
+    size = max(image.high - image.low + 1, 1)
+    if size + 1 > PACKED_LIMIT:
+        # The complement reverses the order of all int64 without overflow.
+        values = ~image.values if key.descending else image.values
+        if image.valid is None:
+            return [(values, size)]
+        is_null = ~image.valid
+        nulls = (~is_null if key.nulls_first else is_null).astype(np.int64)
+        return [(nulls, 2), (np.where(is_null, 0, values), size)]
+    values = image.high - image.values if key.descending else image.values - image.low
+    if image.valid is None:
+        return [(values, size)]
+    if key.nulls_first:
+        return [(np.where(image.valid, values + 1, 0), size + 1)]
+    return [(np.where(image.valid, values, size), size + 1)]
+
+
+def _packed(digits: Sequence[_Digit]) -> list[_Digit]:
+    """Combine neighbours, most significant first, as long as the product of their sizes fits."""
+    packed = [digits[0]]
+    for values, size in digits[1:]:
+        leading, leading_size = packed[-1]
+        if leading_size * size <= PACKED_LIMIT:
+            packed[-1] = (leading * size + values, leading_size * size)
+        else:
+            packed.append((values, size))
+    return packed

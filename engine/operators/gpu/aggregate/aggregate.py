@@ -1,0 +1,262 @@
+"""GROUP BY and DISTINCT: aggregates ask about the groups of rows that they see, libcudf answers, results are made of answers."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Hashable, Mapping, Sequence
+
+import pylibcudf as plc
+
+from ....errors import Located
+from ....plan import physical as p
+from ....plan.expr import AggregateCall, Column, ColumnRef
+from ...context import Context
+from .. import table as tables
+from ..columns import as_key, empty, where_true
+from ..dictionaries import Coded, Held
+from ..memory.device import on_device
+from ..memory.host_table import run_on_host
+from ..set_operations import first_of_each
+from ..sort.sort import sorted_rows
+from ..table import Table, device_type
+from . import aggregate_moments as moments
+from . import aggregate_order as ordered
+from . import aggregate_sums as sums
+from . import aggregate_values as values
+from .groups import Answer, Argument, Groups, matching_order, pick, pick_held, restore
+from .unique_groups import each_alone
+
+Aggregate = Callable[[AggregateCall, list[Argument], Groups], Answer]
+# As `Answer`, or strings as codes.
+HeldAnswer = Callable[[], Held]
+
+AGGREGATES: dict[str, Aggregate] = {
+    "count_star": values.count_star,
+    "count": values.count,
+    "count_if": values.count_if,
+    "approx_count_distinct": values.count,
+    "sum": sums.sum_of,
+    "avg": sums.avg,
+    "product": sums.product,
+    "var_samp": moments.var_samp,
+    "var_pop": moments.var_pop,
+    "stddev_samp": moments.stddev_samp,
+    "stddev_pop": moments.stddev_pop,
+    "covar_samp": moments.covar_samp,
+    "covar_pop": moments.covar_pop,
+    "corr": moments.corr,
+    "min": values.min_of,
+    "max": values.max_of,
+    "arg_min": values.arg_min,
+    "arg_max": values.arg_max,
+    "first": values.first,
+    "last": values.last,
+    "any_value": values.any_value,
+    "bool_and": values.bool_and,
+    "bool_or": values.bool_or,
+    "bit_and": values.bits,
+    "bit_or": values.bits,
+    "bit_xor": values.bits,
+    "string_agg": ordered.string_agg,
+    "median": ordered.median,
+    "quantile_cont": ordered.quantile_cont,
+    "quantile_disc": ordered.quantile_disc,
+    "mode": ordered.mode,
+}
+# Seeing a value twice changes nothing, and for some it matters in which row it stands.
+_BLIND_TO_DUPLICATES = (
+    "min", "max", "arg_min", "arg_max", "first", "last", "any_value",
+    "bool_and", "bool_or", "bit_and", "bit_or",
+)  # fmt: skip
+_INTERPOLATED = ("median", "quantile_cont")
+
+
+def unsupported_call(call: AggregateCall) -> str | None:
+    """Return why the GPU does not compute an aggregate, or None."""
+    if call.function not in AGGREGATES:
+        return f"the aggregate {call.function}()"
+    if call.function in _INTERPOLATED and call.type.is_wide_decimal:
+        return f"{call.function}() of {call.type}, which it would not interpolate exactly"
+    return None
+
+
+@on_device
+def hash_aggregate(node: p.HashAggregate, inputs: tuple[Table, ...], context: Context) -> Table:
+    (table,) = inputs
+    few = run_on_host(node, table.columns, table.num_rows, context)
+    if few is not None:
+        return Table(*few)
+    alone = each_alone(node, table)
+    if alone is not None:
+        context.remarks[id(node)] = "each row is a group: no two have the same keys"
+        return alone
+    keys = [_group_key(table.columns[c.id]) for c in node.keys]
+    if keys and not table.num_rows:
+        return Table({c.id: empty(device_type(c.type)) for c in node.columns}, 0)
+    if not node.aggregates:
+        return _distinct(node, keys, table)
+    groups = Groups(keys, table.num_rows, table.columns, context.deterministic)
+    variants: dict[Hashable, Groups] = {}
+    answers: list[tuple[Groups, HeldAnswer]] = []
+    for _, call in node.aggregates:
+        with Located(call.span):
+            answers.append(_ask(call, groups, variants))
+        context.check()
+    # Any variant has all groups, so that the rows as they are need no look when nothing asks about them.
+    lead = next(iter(variants.values())) if variants and not groups.was_asked else groups
+    for members in {id(g): g for g in (lead, *variants.values())}.values():
+        members.run()
+        context.check()
+    columns = _keys_again(node, lead.group_keys, table)
+    for (column, call), (members, answer) in zip(node.aggregates, answers, strict=True):
+        with Located(call.span):
+            columns[column.id] = _aligned(answer(), members, lead)
+    return Table(columns, lead.count)
+
+
+def _group_key(held: Held) -> plc.Column:
+    return held.codes if isinstance(held, Coded) else as_key(held)
+
+
+def _keys_again(node: p.HashAggregate, keys: Sequence[plc.Column], table: Table) -> dict[int, Held]:
+    """Undo `_group_key`."""
+    columns: dict[int, Held] = {}
+    for column, key in zip(node.keys, keys, strict=True):
+        held = table.columns[column.id]
+        columns[column.id] = (
+            Coded(key, held.keys)
+            if isinstance(held, Coded)
+            else restore(key, device_type(column.type))
+        )
+    return columns
+
+
+@on_device
+def distinct_on(node: p.DistinctOn, inputs: tuple[Table, ...], context: Context) -> Table:
+    (table,) = inputs
+    if not node.keys:
+        return tables.slice_rows(table, 0, 1)
+    if not table.num_rows:
+        return table
+    first = first_of_each(plc.Table([_group_key(table.columns[c.id]) for c in node.keys]))
+    return tables.gather(table, pick(first, sorted_rows([first], [(False, False)])), node.columns)
+
+
+def _distinct(node: p.HashAggregate, keys: list[plc.Column], table: Table) -> Table:
+    if not keys:
+        return Table({}, 1)
+    rows = plc.stream_compaction.distinct(
+        plc.Table(keys),
+        list(range(len(keys))),
+        plc.stream_compaction.DuplicateKeepOption.KEEP_ANY,
+        plc.types.NullEquality.EQUAL,
+        plc.types.NanEquality.ALL_EQUAL,
+    )
+    return Table(_keys_again(node, rows.columns(), table), rows.num_rows())
+
+
+def _ask(
+    call: AggregateCall, groups: Groups, variants: dict[Hashable, Groups]
+) -> tuple[Groups, HeldAnswer]:
+    """Let a call ask the groups of the rows that it sees, in its order."""
+    coded = _coded_argument(call, groups)
+    if coded is not None:
+        argument, held = coded
+        codes = AGGREGATES[call.function](call, [argument], groups)
+        return groups, lambda: Coded(codes(), held.keys)
+    args = _arguments(call, groups)
+    is_distinct = call.distinct or call.function == "approx_count_distinct"
+    if is_distinct and call.args and call.function not in _BLIND_TO_DUPLICATES:
+        key: Hashable = ("distinct", tuple(a.key for a in args), _order_keys(call))
+        if key not in variants:
+            variants[key] = _distinct_rows(args, groups, call)
+        groups = variants[key]
+        call = dataclasses.replace(call, filter=None)
+        args = _arguments(call, groups)
+    if call.function in ("string_agg", "mode") and call.order:
+        key = ("ordered", groups, call.order)
+        if key not in variants:
+            variants[key] = _ordered_rows(call, groups)
+        filtered = [a.column for a in args]
+        order = variants[key].once("order", lambda: None)
+        groups = variants[key]
+        args = [Argument(a.key, pick(c, order)) for a, c in zip(args, filtered, strict=True)]
+    return groups, AGGREGATES[call.function](call, args, groups)
+
+
+def _coded_argument(call: AggregateCall, groups: Groups) -> tuple[Argument, Coded] | None:
+    """Return the codes of which the extreme stands for that of the strings."""
+    arg = call.args[0] if call.args else None
+    if call.function not in ("min", "max") or not isinstance(arg, ColumnRef):
+        return None
+    found = groups.codes(arg.column)
+    if found is None or not isinstance(call.filter, ColumnRef):
+        return found
+    return _kept(found[0], groups.source(call.filter.column), groups), found[1]
+
+
+def _arguments(call: AggregateCall, groups: Groups) -> list[Argument]:
+    """Return the columns of a call, NULL in the rows that its FILTER leaves out."""
+    counts = call.function in ("count", "approx_count_distinct")
+    args = [
+        _counted(a.column, groups) if counts else groups.source(a.column)
+        for a in call.args
+        if isinstance(a, ColumnRef)
+    ]
+    if not isinstance(call.filter, ColumnRef):
+        return args
+    keep = groups.source(call.filter.column)
+    # count(*) has no argument: the filter itself, NULL where it is not TRUE, counts.
+    return [_kept(a, keep, groups) for a in args or [keep]]
+
+
+def _counted(column: Column, groups: Groups) -> Argument:
+    """Return what stands for values of which only equality and NULL matter."""
+    coded = groups.codes(column)
+    return groups.source(column) if coded is None else coded[0]
+
+
+def _kept(argument: Argument, keep: Argument, groups: Groups) -> Argument:
+    key = ("filtered", argument.key, keep.key)
+    return groups.once(key, lambda: Argument(key, where_true(argument.column, keep.column)))
+
+
+def _distinct_rows(args: list[Argument], groups: Groups, call: AggregateCall) -> Groups:
+    """Return the groups of the first row for each combination of keys and arguments, of which alone the order is computed."""
+    rows = first_of_each(plc.Table([*groups.keys, *(as_key(a.column) for a in args)]))
+    columns: dict[int, Held] = {
+        a.column.id: arg.column
+        for a, arg in zip([a for a in call.args if isinstance(a, ColumnRef)], args, strict=True)
+    }
+    columns |= {column.id: groups.columns[column.id] for column in _order_keys(call)}
+    return _subset(groups, rows, columns)
+
+
+def _order_keys(call: AggregateCall) -> tuple[Column, ...]:
+    return tuple(k.expr.column for k in call.order if isinstance(k.expr, ColumnRef))
+
+
+def _ordered_rows(call: AggregateCall, groups: Groups) -> Groups:
+    keys = [groups.source(column) for column in _order_keys(call)]
+    directions = [
+        (k.descending, k.nulls_first) for k in call.order if isinstance(k.expr, ColumnRef)
+    ]
+    rows = sorted_rows([k.column for k in keys], directions)
+    result = _subset(groups, rows, groups.columns)
+    result.once("order", lambda: rows)
+    return result
+
+
+def _subset(groups: Groups, rows: plc.Column, columns: Mapping[int, Held]) -> Groups:
+    """Return the groups of some rows, in another order."""
+    keys = [pick(k, rows) for k in groups.keys]
+    picked = {i: pick_held(c, rows) for i, c in columns.items()}
+    return Groups(keys, rows.size(), picked, groups.deterministic)
+
+
+def _aligned(held: Held, members: Groups, lead: Groups) -> Held:
+    """Bring an answer from the order of its own groups into that of the result."""
+    if members is lead or not lead.keys:
+        return held
+    order = members.once("aligned", lambda: matching_order(lead.group_keys, members.group_keys))
+    return pick_held(held, order)

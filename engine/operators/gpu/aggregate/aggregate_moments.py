@@ -1,0 +1,173 @@
+"""Variance, covariance and correlation: a first pass finds the means of the groups, a second one adds up products of the distances.
+
+Sums of squares in one pass, as libcudf makes them, lose most digits when the mean is large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pylibcudf as plc
+
+from ....plan.expr import AggregateCall
+from ..columns import (
+    BOOL,
+    FLOAT64,
+    INT64,
+    binary,
+    null_column,
+    scalar,
+    select,
+    true_mask,
+    where_true,
+)
+from .aggregate_sums import as_double, float_sum
+from .groups import Answer, Argument, Groups, matching_order, pick
+
+Op = plc.binaryop.BinaryOperator
+Unary = plc.unary.UnaryOperator
+
+
+def var_samp(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+    return _variance(args[0], groups, 1)
+
+
+def var_pop(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+    return _variance(args[0], groups, 0)
+
+
+def stddev_samp(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+    return _root(_variance(args[0], groups, 1))
+
+
+def stddev_pop(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+    return _root(_variance(args[0], groups, 0))
+
+
+def covar_samp(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+    return _covariance(args, groups, 1)
+
+
+def covar_pop(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+    return _covariance(args, groups, 0)
+
+
+def corr(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+    """NaN where a side does not vary, a single row included; NULL without rows."""
+    x, y = _pairs(args, groups)
+    distance_x, distance_y = _distances(x, groups), _distances(y, groups)
+    count = groups.ask_count(x)
+
+    def divide() -> plc.Column:
+        dx, dy = distance_x(), distance_y()
+        products = [_product(dx, dy), _product(dx, dx), _product(dy, dy)]
+        shared, of_x, of_y = _added(products, ("corr", x.key, y.key), groups)
+        spread = _product(*(plc.unary.unary_operation(s, Unary.SQRT) for s in (of_x, of_y)))
+        return _where_more_than(0, count(), binary(shared, spread, Op.DIV, FLOAT64))
+
+    return divide
+
+
+def _variance(argument: Argument, groups: Groups, ddof: int) -> Answer:
+    """Over `count - ddof`; NULL where that is not positive, 0 for one value, infinite or NaN though it may be."""
+    values = as_double(argument, groups)
+    distances = _distances(values, groups)
+    count = groups.ask_count(values)
+
+    def settle() -> plc.Column:
+        steps = distances()
+        squares, rest = _added([_product(steps, steps), steps], ("squares", values.key), groups)
+        # The distances would add up to 0 but for the rounding of the mean.
+        correction = binary(_product(rest, rest), count(), Op.DIV, FLOAT64)
+        size = plc.unary.unary_operation(correction, Unary.ABS)
+        infinite = true_mask(binary(size, scalar(float("inf"), FLOAT64), Op.EQUAL, BOOL))
+        correction = select(infinite, scalar(0.0, FLOAT64), correction)
+        corrected = binary(squares, correction, Op.SUB, FLOAT64)
+        divisor = binary(count(), scalar(ddof, INT64), Op.SUB, INT64)
+        alone = binary(count(), scalar(1, INT64), Op.EQUAL, BOOL)
+        variance = binary(corrected, divisor, Op.DIV, FLOAT64)
+        variance = select(alone, scalar(0.0, FLOAT64), variance)
+        return _where_more_than(ddof, count(), variance)
+
+    return settle
+
+
+def _covariance(args: list[Argument], groups: Groups, ddof: int) -> Answer:
+    x, y = _pairs(args, groups)
+    distance_x, distance_y = _distances(x, groups), _distances(y, groups)
+    count = groups.ask_count(x)
+
+    def settle() -> plc.Column:
+        product = _product(distance_x(), distance_y())
+        (shared,) = _added([product], ("covariance", x.key, y.key), groups)
+        divisor = binary(count(), scalar(ddof, INT64), Op.SUB, INT64)
+        return _where_more_than(ddof, count(), binary(shared, divisor, Op.DIV, FLOAT64))
+
+    return settle
+
+
+def _pairs(args: list[Argument], groups: Groups) -> list[Argument]:
+    """Two arguments, each NULL wherever the other one is."""
+    x, y = (as_double(a, groups) for a in args)
+    return [_beside(x, y, groups), _beside(y, x, groups)]
+
+
+def _beside(argument: Argument, other: Argument, groups: Groups) -> Argument:
+    if not other.column.null_count():
+        return argument
+    key = ("beside", argument.key, other.key)
+    valid = plc.unary.is_valid(other.column)
+    return Argument(key, groups.once(key, lambda: where_true(argument.column, valid)))
+
+
+def _distances(values: Argument, groups: Groups) -> Answer:
+    """Ask for the mean of each group; the answer is the distance of each row from it."""
+    total, count = float_sum(values, groups), groups.ask_count(values)
+
+    def subtract() -> plc.Column:
+        means = binary(total(), count(), Op.DIV, FLOAT64)
+        column = values.column
+        if not groups.keys:
+            return binary(column, means.to_scalar(), Op.SUB, FLOAT64)
+        return binary(column, pick(means, _group_of_row(groups)), Op.SUB, FLOAT64)
+
+    return lambda: groups.once(("distances", values.key), subtract)
+
+
+def _group_of_row(groups: Groups) -> plc.Column:
+    """Return for each row the place of its group in the answers."""
+    return groups.once("group of row", lambda: matching_order(groups.keys, groups.group_keys))
+
+
+def _added(columns: list[plc.Column], key: object, groups: Groups) -> list[plc.Column]:
+    """Return the sum of each column in each group."""
+    return groups.once(("added", key), lambda: _second_pass(columns, groups))
+
+
+def _second_pass(columns: list[plc.Column], groups: Groups) -> list[plc.Column]:
+    if not groups.rows:
+        return [null_column(groups.count, FLOAT64) for _ in columns]
+    keys = [_group_of_row(groups)] if groups.keys else []
+    members = Groups(keys, groups.rows, {}, groups.deterministic)
+    sums = [float_sum(Argument(i, column), members) for i, column in enumerate(columns)]
+    members.run()
+    found = [answer() for answer in sums]
+    if not groups.keys:
+        return found
+    numbers = members.group_keys[0]
+    return [
+        plc.copying.scatter(plc.Table([f]), numbers, plc.Table([f])).columns()[0] for f in found
+    ]
+
+
+def _product(left: plc.Column, right: plc.Column) -> plc.Column:
+    return binary(left, right, Op.MUL, FLOAT64)
+
+
+def _where_more_than(least: int, count: plc.Column, answer: plc.Column) -> plc.Column:
+    enough = binary(count, scalar(least, INT64), Op.GREATER, BOOL)
+    return select(enough, answer, scalar(None, FLOAT64))
+
+
+def _root(answer: Callable[[], plc.Column]) -> Answer:
+    return lambda: plc.unary.unary_operation(answer(), Unary.SQRT)

@@ -1,0 +1,267 @@
+"""Aggregates that look at all values of a group together: quantiles, the mode, joined strings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pylibcudf as plc
+
+from ....plan.expr import AggregateCall, Literal
+from ..columns import (
+    BOOL,
+    FLOAT64,
+    INT32,
+    INT64,
+    as_integers,
+    as_key,
+    binary,
+    cast,
+    constant,
+    null_column,
+    reinterpret,
+    scalar,
+    select,
+    without_nulls,
+)
+from ..join.join_pairs import UNMATCHED
+from ..sort.sort import sorted_rows
+from ..table import DONT_CHECK
+from .aggregate_values import ordered_places
+from .groups import INCLUDE, Answer, Argument, Groups, matching_order, pick
+
+Op = plc.binaryop.BinaryOperator
+TEXT = plc.DataType(plc.TypeId.STRING)
+
+
+def string_agg(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+    """Values in the order of the rows, NULLs left out; NULL for a group without values."""
+    (argument,) = args
+    separator = call.args[1]
+    assert isinstance(separator, Literal)
+    count = groups.ask_rows()
+    missing = argument.column.null_count() == groups.rows
+    if separator.value is None or missing:
+        return lambda: null_column(count().size(), TEXT)
+    lists = groups.ask(argument, "collect")
+    combine = plc.strings.combine
+
+    def join() -> plc.Column:
+        return combine.join_list_elements(
+            lists(),
+            scalar(separator.value, TEXT),
+            scalar("", TEXT),
+            scalar("", TEXT),
+            combine.SeparatorOnNulls.NO,
+            combine.OutputIfEmptyList.NULL_ELEMENT,
+        )
+
+    return join
+
+
+def median(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+    return _continuous(call, args[0], groups, 0.5)
+
+
+def quantile_cont(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+    return _continuous(call, args[0], groups, _fraction(call))
+
+
+def quantile_disc(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+    """A value that occurs: the ceil(n * fraction)-th, for 0 the first."""
+    fraction = scalar(_fraction(call), FLOAT64)
+    groups.ask_rows()
+
+    def find() -> plc.Column:
+        if not _has_values(args[0].column):
+            return null_column(groups.count, args[0].column.type())
+        values = _sorted_values(call, args[0], groups)
+        left = binary(
+            values.sizes, binary(values.sizes, fraction, Op.MUL, FLOAT64), Op.SUB, FLOAT64
+        )
+        place = binary(values.sizes, _floor(left), Op.SUB, FLOAT64)
+        place = binary(place, scalar(1.0, FLOAT64), Op.NULL_MAX, FLOAT64)
+        return values.at(binary(place, scalar(1.0, FLOAT64), Op.SUB, FLOAT64))
+
+    return find
+
+
+def mode(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+    """The most frequent value, of several the one that occurs first."""
+    (argument,) = args
+    groups.ask_rows()
+
+    def find() -> plc.Column:
+        if not _has_values(argument.column):
+            return null_column(groups.count, argument.column.type())
+        rows = plc.Table([*groups.keys, as_key(argument.column), groups.row_numbers()])
+        width = len(groups.keys)
+        *keys, numbers = plc.stream_compaction.drop_nulls(rows, [width], 1).columns()
+        aggregations = [plc.aggregation.count(INCLUDE), plc.aggregation.min()]
+        request = plc.groupby.GroupByRequest(numbers, aggregations)
+        distinct, (found,) = plc.groupby.GroupBy(plc.Table(keys), INCLUDE).aggregate([request])
+        frequency, first = found.columns()
+        # Within a group by descending frequency, then by first occurrence: the first of each group wins.
+        order = [(True, False), (False, False)]
+        places = ordered_places("mode", [frequency, first], order)
+        owners = list(distinct.columns())[:width]
+        members = Groups(owners, first.size(), {})
+        winner = members.ask(places.argument, "min")
+        members.run()
+        assert places.rows is not None
+        row = pick(first, pick(places.rows, winner()))
+        return pick(argument.column, _spread(row, members.group_keys, groups), nullify=True)
+
+    return find
+
+
+def _has_values(column: plc.Column) -> bool:
+    return bool(column.null_count() < column.size())
+
+
+def _fraction(call: AggregateCall) -> float:
+    literal = call.args[1]
+    assert isinstance(literal, Literal)
+    assert isinstance(literal.value, int | float)
+    return float(literal.value)
+
+
+@dataclass(frozen=True)
+class _Sorted:
+    """The values of each group in ascending order without NULL, group after group."""
+
+    column: plc.Column
+    keys: list[plc.Column]
+    starts: plc.Column
+    sizes: plc.Column  # FLOAT64
+    groups: Groups
+
+    def at(self, places: plc.Column) -> plc.Column:
+        """Return the value at a FLOAT64 place of each group, in the order of the result, NULL for an empty group."""
+        rows = binary(self.starts, cast(places, INT32), Op.ADD, INT32)
+        return pick(self.column, _spread(rows, self.keys, self.groups), nullify=True)
+
+
+def _spread(rows: plc.Column, keys: list[plc.Column], groups: Groups) -> plc.Column:
+    """Bring row numbers of some groups into the order of all groups, `UNMATCHED` for the others."""
+    if not keys:
+        return rows
+    order = matching_order(groups.group_keys, keys)
+    return without_nulls(pick(rows, order, nullify=True), UNMATCHED)
+
+
+def _sorted_values(call: AggregateCall, argument: Argument, groups: Groups) -> _Sorted:
+    descending = bool(call.order) and call.order[0].descending
+    return groups.once(
+        ("sorted", argument.key, descending), lambda: _sort(argument.column, groups, descending)
+    )
+
+
+def _sort(column: plc.Column, groups: Groups, descending: bool) -> _Sorted:
+    width = len(groups.keys)
+    table = plc.Table([*groups.keys, column])
+    if column.null_count():
+        table = plc.stream_compaction.drop_nulls(table, [width], 1)
+    directions = [(False, False)] * width + [(descending, False)]
+    order = sorted_rows(table.columns(), directions)
+    *keys, values = plc.copying.gather(table, order, DONT_CHECK).columns()
+    if not keys:
+        size = constant(float(values.size()), FLOAT64, 1)
+        return _Sorted(values, [], constant(0, INT32, 1), size, groups)
+    sorted_keys = plc.groupby.GroupBy(plc.Table(keys), INCLUDE, plc.types.Sorted.YES)
+    request = plc.groupby.GroupByRequest(values, [plc.aggregation.count(INCLUDE)])
+    group_keys, (counted,) = sorted_keys.aggregate([request])
+    sizes = counted.columns()[0]
+    starts = plc.reduce.scan(sizes, plc.aggregation.sum(), plc.reduce.ScanType.EXCLUSIVE)
+    return _Sorted(
+        values, list(group_keys.columns()), cast(starts, INT32), cast(sizes, FLOAT64), groups
+    )
+
+
+def _continuous(call: AggregateCall, argument: Argument, groups: Groups, fraction: float) -> Answer:
+    """The value at `fraction` of the way through the sorted group, interpolated between two neighbours."""
+    groups.ask_rows()
+
+    def interpolate() -> plc.Column:
+        if not _has_values(argument.column):
+            return null_column(groups.count, argument.column.type())
+        values = _sorted_values(call, argument, groups)
+        last = binary(values.sizes, scalar(1.0, FLOAT64), Op.SUB, FLOAT64)
+        last = binary(last, scalar(0.0, FLOAT64), Op.NULL_MAX, FLOAT64)
+        place = binary(last, scalar(fraction, FLOAT64), Op.MUL, FLOAT64)
+        below = _floor(place)
+        above = plc.unary.unary_operation(place, plc.unary.UnaryOperator.CEIL)
+        weight = binary(place, below, Op.SUB, FLOAT64)
+        if values.keys:
+            order = matching_order(groups.group_keys, values.keys)
+            weight = without_nulls(pick(weight, order, nullify=True), 0.0)
+        mix = _between_floats if call.type.is_float else _between_integers
+        return mix(values.at(below), values.at(above), weight)
+
+    return interpolate
+
+
+def _between_integers(low: plc.Column, high: plc.Column, weight: plc.Column) -> plc.Column:
+    """Timestamps, rounded to the nearest, halves away from zero, or unscaled decimals, rounded towards zero."""
+    a, b = as_integers(low), as_integers(high)
+    distance = cast(binary(b, a, Op.SUB, INT64), FLOAT64)
+    step = _float(distance, weight, Op.MUL)
+    whole = _floor(step)
+    rest = _float(step, whole, Op.SUB)
+    mixed = binary(a, cast(whole, INT64), Op.ADD, INT64)
+    zero, half = scalar(0, INT64), scalar(0.5, FLOAT64)
+    if low.type().id() == plc.TypeId.TIMESTAMP_MICROSECONDS:
+        tie = binary(rest, half, Op.EQUAL, BOOL)
+        up = binary(tie, binary(mixed, zero, Op.GREATER_EQUAL, BOOL), Op.LOGICAL_AND, BOOL)
+        up = binary(binary(rest, half, Op.GREATER, BOOL), up, Op.LOGICAL_OR, BOOL)
+        return reinterpret(binary(mixed, cast(up, INT64), Op.ADD, INT64), low.type())
+    some = binary(rest, scalar(0.0, FLOAT64), Op.GREATER, BOOL)
+    up = binary(binary(mixed, zero, Op.LESS, BOOL), some, Op.LOGICAL_AND, BOOL)
+    mixed = binary(mixed, cast(up, INT64), Op.ADD, INT64)
+    # DuckDB rounds the whole sum to a double; from 2^53 on that would lose digits.
+    total = _rounded_once(cast(a, FLOAT64), distance, weight)
+    size = plc.unary.unary_operation(total, plc.unary.UnaryOperator.ABS)
+    exact = binary(size, scalar(2.0**53, FLOAT64), Op.LESS, BOOL)
+    return reinterpret(select(without_nulls(exact, False), cast(total, INT64), mixed), low.type())
+
+
+def _rounded_once(base: plc.Column, distance: plc.Column, weight: plc.Column) -> plc.Column:
+    """Return base + distance * weight with one rounding, from the rounding errors of the product and of the sum.
+
+    Dekker, A floating-point technique for extending the available precision, 1971.
+    """
+    product = _float(distance, weight, Op.MUL)
+    (d, d_low), (w, w_low) = _halves(distance), _halves(weight)
+    error = _float(_float(d, w, Op.MUL), product, Op.SUB)
+    for one, other in ((d, w_low), (d_low, w), (d_low, w_low)):
+        error = _float(error, _float(one, other, Op.MUL), Op.ADD)
+    total = _float(base, product, Op.ADD)
+    added = _float(total, base, Op.SUB)
+    lost = _float(base, _float(total, added, Op.SUB), Op.SUB)
+    lost = _float(lost, _float(product, added, Op.SUB), Op.ADD)
+    return _float(total, _float(lost, error, Op.ADD), Op.ADD)
+
+
+def _halves(column: plc.Column) -> tuple[plc.Column, plc.Column]:
+    """Split doubles into two of 26 bits, whose products are exact."""
+    far = _float(column, scalar(float((1 << 27) + 1), FLOAT64), Op.MUL)
+    high = _float(far, _float(far, column, Op.SUB), Op.SUB)
+    return high, _float(column, high, Op.SUB)
+
+
+def _float(left: plc.Column, right: plc.Column | plc.Scalar, operator: Any) -> plc.Column:
+    return binary(left, right, operator, FLOAT64)
+
+
+def _between_floats(low: plc.Column, high: plc.Column, weight: plc.Column) -> plc.Column:
+    """A neighbour that is not needed must not turn the value into NaN."""
+    data_type = low.type()
+    step = binary(binary(high, low, Op.SUB, data_type), weight, Op.MUL, FLOAT64)
+    mixed = cast(binary(low, step, Op.ADD, FLOAT64), data_type)
+    exact = binary(weight, scalar(0.0, FLOAT64), Op.EQUAL, BOOL)
+    same = without_nulls(binary(low, high, Op.EQUAL, BOOL), False)
+    return select(binary(exact, same, Op.LOGICAL_OR, BOOL), low, mixed)
+
+
+def _floor(column: plc.Column) -> plc.Column:
+    return plc.unary.unary_operation(column, plc.unary.UnaryOperator.FLOOR)

@@ -1,0 +1,199 @@
+"""Aggregates that count rows or pick one of the values: extremes, first and last, bits.
+
+A value is picked by its place: each row has a number in the order that counts (of the input, or of a sort), libcudf finds the
+smallest number of each group by hashing, and the value is gathered from that row at the end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pylibcudf as plc
+
+from ....plan.expr import AggregateCall, ColumnRef
+from ..columns import (
+    as_integers,
+    cast,
+    is_float,
+    negate,
+    reinterpret,
+    scalar,
+    select,
+    sequence,
+    where_true,
+    without_nulls,
+)
+from ..join.join_pairs import UNMATCHED
+from ..sort.sort import sorted_rows
+from ..table import count_true, device_type
+from .aggregate_sums import exact_sum
+from .groups import Answer, Argument, Groups, pick
+
+
+@dataclass(frozen=True)
+class Places:
+    """Rows in an order: `rows[p]` is the row at place p, None when that is p itself; `argument` the place of each row."""
+
+    argument: Argument
+    rows: plc.Column | None
+
+    def among(self, valid: plc.Column | None, key: Any) -> Places:
+        """Leave out the rows where `valid` is not TRUE."""
+        if valid is None:
+            return self
+        column = where_true(self.argument.column, valid)
+        return Places(Argument((self.argument.key, key), column), self.rows)
+
+
+def count_star(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+    """`args` is empty, or the FILTER column with NULL for the rows that it leaves out."""
+    return groups.ask_count(args[0]) if args else groups.ask_rows()
+
+
+def count(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+    return groups.ask_count(args[0])
+
+
+def count_if(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+    """A sum of ones and zeros: NULL where no value counts."""
+    total = exact_sum(args[0], (0, 1), groups)
+    return lambda: cast(total(), device_type(call.type))
+
+
+def min_of(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+    if is_float(args[0].column):
+        return _float_extreme(args[0], groups, "min")
+    return _extreme(args[0], groups, "min")
+
+
+def max_of(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+    if is_float(args[0].column):
+        return _float_extreme(args[0], groups, "max")
+    return _extreme(args[0], groups, "max")
+
+
+def bool_and(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+    return _extreme(args[0], groups, "min")
+
+
+def bool_or(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+    return _extreme(args[0], groups, "max")
+
+
+def bits(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+    return groups.ask(args[0], call.function)
+
+
+def first(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+    return _picked(args[0], places_in_order(call, groups), groups, "min")
+
+
+def last(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+    return _picked(args[0], places_in_order(call, groups), groups, "max")
+
+
+def any_value(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+    """The first value that is not NULL."""
+    places = places_in_order(call, groups).among(_valid(args[0].column), ("valid", args[0].key))
+    return _picked(args[0], places, groups, "min")
+
+
+def arg_min(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+    return _value_at_extreme(args, groups, descending=False)
+
+
+def arg_max(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+    return _value_at_extreme(args, groups, descending=True)
+
+
+def _extreme(argument: Argument, groups: Groups, aggregation: str) -> Answer:
+    """Ask for the extreme of the integers behind a column, for which the hardware has an instruction."""
+    column = argument.column
+    bits = as_integers(column)
+    if bits is column:
+        return groups.ask(argument, aggregation)
+    found = groups.ask(argument.derive("integers", bits), aggregation)
+    return lambda: reinterpret(found(), column.type())
+
+
+def _float_extreme(argument: Argument, groups: Groups, aggregation: str) -> Answer:
+    """NaN is the greatest value, which the hardware's minimum and maximum do not know."""
+    column = argument.column
+    nan = groups.once(("is nan", argument.key), lambda: _is_nan(column))
+    if not groups.once(("has nan", argument.key), lambda: count_true(nan)):
+        return groups.ask(argument, aggregation)
+    numbers = groups.once(("numbers", argument.key), lambda: where_true(column, negate(nan)))
+    extreme = groups.ask(argument.derive("numbers", numbers), aggregation)
+    # min: NaN where there are values and all are NaN.  max: NaN where any value is.
+    decisive = groups.ask(argument.derive("is nan", nan), aggregation)
+    not_a_number = scalar(float("nan"), column.type())
+
+    def settle() -> plc.Column:
+        return select(without_nulls(decisive(), False), not_a_number, extreme())
+
+    return settle
+
+
+def _is_nan(column: plc.Column) -> plc.Column:
+    """Whether each value is NaN, NULL for NULL."""
+    nan = plc.unary.is_nan(column)
+    return where_true(nan, plc.unary.is_valid(column)) if column.null_count() else nan
+
+
+def places_in_order(call: AggregateCall, groups: Groups) -> Places:
+    """Number the rows in the order that the call asks for, by default the input's."""
+    if not call.order:
+        return _filtered(Places(Argument("row numbers", groups.row_numbers()), None), call, groups)
+    keys = [groups.source(k.expr.column) for k in call.order if isinstance(k.expr, ColumnRef)]
+    directions = [
+        (k.descending, k.nulls_first) for k in call.order if isinstance(k.expr, ColumnRef)
+    ]
+    key = ("order", tuple(k.key for k in keys), tuple(directions))
+    columns = [k.column for k in keys]
+    places = groups.once(key, lambda: ordered_places(key, columns, directions))
+    return _filtered(places, call, groups)
+
+
+def _filtered(places: Places, call: AggregateCall, groups: Groups) -> Places:
+    """Leave out the rows that FILTER excludes, which matters where NULL is a value."""
+    if not isinstance(call.filter, ColumnRef):
+        return places
+    keep = groups.source(call.filter.column)
+    return places.among(keep.column, keep.key)
+
+
+def ordered_places(
+    key: Any, columns: list[plc.Column], directions: list[tuple[bool, bool]]
+) -> Places:
+    rows = sorted_rows(columns, directions)
+    numbers = sequence(rows.size())
+    (places,) = plc.copying.scatter(plc.Table([numbers]), rows, plc.Table([numbers])).columns()
+    return Places(Argument(key, places), rows)
+
+
+def _picked(argument: Argument, places: Places, groups: Groups, aggregation: str) -> Answer:
+    """Gather the value at the first (min) or last (max) place of each group, NULL for none."""
+    place = groups.ask(places.argument, aggregation)
+
+    def gather() -> plc.Column:
+        rows = without_nulls(place(), UNMATCHED)
+        if places.rows is not None:
+            rows = without_nulls(pick(places.rows, rows, nullify=True), UNMATCHED)
+        return pick(argument.column, rows, nullify=True)
+
+    return gather
+
+
+def _value_at_extreme(args: list[Argument], groups: Groups, descending: bool) -> Answer:
+    """The value of the first row with the extreme key; rows with NULL in either do not count."""
+    value, by = args
+    key = ("extreme", by.key, descending)
+    places = groups.once(key, lambda: ordered_places(key, [by.column], [(descending, False)]))
+    for argument in args:
+        places = places.among(_valid(argument.column), ("valid", argument.key))
+    return _picked(value, places, groups, "min")
+
+
+def _valid(column: plc.Column) -> plc.Column | None:
+    return plc.unary.is_valid(column) if column.null_count() else None

@@ -1,0 +1,94 @@
+"""ComputeColumns over a few rows that lie on the host: from registers to registers, without an array in between."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ...codegen.groups.results import Registers, arrow_array
+from ...plan import physical as p
+from ...plan.expr import Column, ColumnRef
+from ...plan.types import DataType, Kind
+from ..row_interpreter import MOST_ROWS, Step, Unsure, columns_read, compiled, is_known
+from .memory.host_table import HostColumns, Lying
+
+PREPARED = "few rows"
+LIMB = 64
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """What a node computes of which columns, and which it passes on; `steps` is None where arrays have to do it."""
+
+    items: Any
+    read: tuple[Column, ...]
+    passed: tuple[tuple[Column, Column], ...]
+    steps: tuple[tuple[Column, Step], ...] | None
+
+
+def row_by_row(node: p.ComputeColumns, columns: HostColumns, rows: int) -> HostColumns | None:
+    """Return a node's columns; None where its expressions or their values need arrays."""
+    if rows > MOST_ROWS:
+        return None
+    made = node.prepared.get(PREPARED)
+    if made is None or made.items is not node.items:
+        made = node.prepared[PREPARED] = _steps(node)
+    if made.steps is None:
+        return None
+    values = [_values(columns.lying(column)) for column in made.read]
+    if any(v is None for v in values):
+        return None
+    table = list(zip(*values, strict=True)) if values else [()] * rows
+    held: dict[Column, Lying] = {new: columns.lying(old) for new, old in made.passed}
+    try:
+        for column, step in made.steps:
+            held[column] = _held([step(row) for row in table], column.type)
+    except Unsure:
+        return None
+    return HostColumns({column: held[column] for column in node.columns}, columns.move)
+
+
+def _steps(node: p.ComputeColumns) -> _Steps:
+    wanted = [(c, e) for c, e in node.items if not isinstance(e, ColumnRef)]
+    read = tuple(set().union(*(columns_read(e) for _, e in wanted)))
+    places = {column.id: place for place, column in enumerate(read)}
+    found = [(c, compiled(e, places) if is_known(e.type) else None) for c, e in wanted]
+    steps = tuple((column, step) for column, step in found if step is not None)
+    passed = tuple((c, e.column) for c, e in node.items if isinstance(e, ColumnRef))
+    return _Steps(node.items, read, passed, steps if len(steps) == len(found) else None)
+
+
+def _values(lying: Lying) -> list[Any] | None:
+    """The values of a column as `row_interpreter` has them."""
+    if isinstance(lying, Registers):
+        values, valid = lying.values, lying.valid
+        if lying.strings is not None:
+            return None
+        found = (values != 0 if lying.type.kind is Kind.BOOLEAN else values).tolist()
+    elif isinstance(lying, pa.Array) and pa.types.is_decimal128(lying.type):
+        words = np.frombuffer(lying.buffers()[1], np.uint64)
+        limbs = words[2 * lying.offset : 2 * (lying.offset + len(lying))]
+        highs = limbs[1::2].view(np.int64).tolist()
+        found = [(h << LIMB) + low for low, h in zip(limbs[0::2].tolist(), highs, strict=True)]
+        valid = np.asarray(lying.is_valid()) if lying.null_count else None
+    else:
+        return lying.to_pylist() if isinstance(lying, pa.Array) else None
+    if valid is None:
+        return found
+    return [v if there else None for v, there in zip(found, valid.tolist(), strict=True)]
+
+
+def _held(values: list[Any], data_type: DataType) -> Lying:
+    valid = None
+    if None in values:
+        valid = np.array([v is not None for v in values])
+        values = [0 if v is None else v for v in values]
+    if data_type.is_float:
+        return Registers(np.array(values, np.float64), valid, data_type)
+    try:
+        return Registers(np.array(values, np.int64), valid, data_type)
+    except OverflowError:
+        return arrow_array(np.array(values, object), valid, data_type, None)

@@ -1,0 +1,233 @@
+"""Expressions over a table: `evaluate` gives a device column, `selection` a BOOL8 column that is TRUE in the selected rows.
+
+Each function runs as one or a few libcudf kernels over all rows; constants stay scalars, equal parts are computed once, and what
+reads nothing but one column of codes is computed once for each key.  What a row that CASE or COALESCE does not reach would raise
+is ignored: checks look at the rows in `Scope.active` alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pylibcudf as plc
+
+from ....errors import FuselineError
+from ....plan.expr import (
+    Call,
+    Case,
+    Cast,
+    Column,
+    ColumnRef,
+    Expr,
+    InList,
+    Literal,
+    columns_of,
+)
+from ....plan.functions import SCALAR
+from ....plan.types import Kind
+from ..columns import negate, select, true_mask
+from ..dictionaries import Coded, Held, recoded
+from ..table import Table, device_type
+from .expressions_kernels import KERNELS, refusal
+from .kernels_casts import cast, cast_refusal
+from .kernels_logic import in_list
+from .values import Constant, Scope, Value, as_column, is_null_constant, literal, null, operand
+
+__all__ = ["evaluate", "evaluate_all", "selection", "unsupported"]
+
+
+def evaluate(expr: Expr, table: Table) -> plc.Column:
+    """Return the value of `expr` in each row of `table`, in physical form."""
+    return as_column(value(expr, Scope(table)), table.num_rows)
+
+
+def evaluate_all(exprs: Sequence[Expr], table: Table) -> list[Held]:
+    """Return the values of several expressions; what they have in common is computed once, and codes stay codes."""
+    scope = Scope(table)
+    return [_held(expr, scope) for expr in exprs]
+
+
+def _held(expr: Expr, scope: Scope) -> Held:
+    if isinstance(expr, ColumnRef):
+        return scope.table.columns[expr.column.id]
+    if expr.type.kind is Kind.VARCHAR:
+        coded = _only_codes(expr, scope)
+        values = None if coded is None else _of_each_key(expr, coded)
+        if coded is not None and values is not None:
+            return recoded(coded[1], values)
+    return as_column(value(expr, scope), scope.rows)
+
+
+def selection(predicate: Expr, table: Table) -> plc.Column:
+    """Return a BOOL8 column; rows where it is FALSE or NULL are not selected."""
+    return evaluate(predicate, table)
+
+
+def unsupported(expr: Expr) -> str | None:
+    """Return what of an expression the GPU does not compute, or None."""
+    reason = _refusal(expr)
+    if reason is not None:
+        return reason
+    for child in expr.children:
+        if isinstance(child, Literal):
+            continue
+        reason = unsupported(child)
+        if reason is not None:
+            return reason
+    return None
+
+
+def _refusal(expr: Expr) -> str | None:
+    if expr.type.kind is Kind.INTERVAL and not isinstance(expr, Literal):
+        return "INTERVAL columns"
+    if any(a.type.kind is Kind.INTERVAL for a in expr.children) and not _moves_by_literal(expr):
+        return "INTERVAL values, but for literals that are added to dates"
+    match expr:
+        case Call():
+            return refusal(expr)
+        case Cast(operand=inner):
+            return cast_refusal(inner.type, expr.type)
+        case ColumnRef() | Literal() | Case() | InList():
+            return None
+    return type(expr).__name__
+
+
+def _moves_by_literal(expr: Expr) -> bool:
+    """Whether an expression adds an INTERVAL literal, which needs no column."""
+    return (
+        isinstance(expr, Call)
+        and expr.function in ("add_interval", "sub_interval")
+        and isinstance(expr.args[1], Literal)
+    )
+
+
+def value(expr: Expr, scope: Scope) -> Value:
+    """Return the value of an expression in the rows of a scope; arbitrary in rows that are not active.
+
+    An error gets the place of the innermost expression that raised it.
+    """
+    if isinstance(expr, Literal):
+        return literal(expr)
+    found = scope.find(expr)
+    if found is None:
+        try:
+            found = _of_codes(expr, scope)
+            if found is None:
+                found = _computed(expr, scope)
+        except FuselineError as error:
+            error.at(expr.span)
+            raise
+        scope.known[expr] = found
+    return found
+
+
+def _of_codes(expr: Expr, scope: Scope) -> plc.Column | None:
+    """Return the value of an expression over one column of codes, computed for each key."""
+    coded = _only_codes(expr, scope)
+    values = None if coded is None else _of_each_key(expr, coded)
+    return None if coded is None or values is None else coded[1].spread(values)
+
+
+def _only_codes(expr: Expr, scope: Scope) -> tuple[Column, Coded] | None:
+    """Return the one column that an expression reads, if it has codes with fewer keys than rows."""
+    if not scope.has_codes or isinstance(expr, ColumnRef):
+        return None
+    read = columns_of(expr)
+    if len(read) != 1:
+        return None
+    (column,) = read
+    held = scope.table.columns[column.id]
+    return (column, held) if isinstance(held, Coded) and held.keys.size() < held.size() else None
+
+
+def _of_each_key(expr: Expr, coded: tuple[Column, Coded]) -> plc.Column | None:
+    """Return an expression's values in the codes' domain; None when it raises for one, which no row may have."""
+    column, codes = coded
+    domain = codes.domain()
+    try:
+        return evaluate(expr, Table({column.id: domain}, domain.size()))
+    except FuselineError:
+        return None
+
+
+def _computed(expr: Expr, scope: Scope) -> Value:
+    match expr:
+        case ColumnRef(column=column):
+            return scope.table[column]
+        case Call(function="coalesce"):
+            return _coalesce(expr, scope)
+        case Call():
+            args = [value(a, scope) for a in _operands(expr)]
+            if any(map(is_null_constant, args)) and SCALAR[expr.function].nulls == "propagate":
+                return null(expr.type)
+            if args and all(isinstance(a, Constant) for a in args):
+                args[0] = as_column(args[0], scope.rows)
+            return KERNELS[expr.function](expr, scope, tuple(args))
+        case Cast(operand=inner):
+            return cast(expr, scope, as_column(value(inner, scope), scope.rows))
+        case Case():
+            return _case(expr, scope)
+        case InList(operand=inner):
+            return in_list(expr, scope, as_column(value(inner, scope), scope.rows))
+    raise AssertionError(f"{type(expr).__name__} is no expression of a physical plan")
+
+
+def _operands(call: Call) -> tuple[Expr, ...]:
+    """The arguments; + and - look through casts to more digits, since they widen no more than they have to."""
+    if call.function not in ("add", "sub"):
+        return call.args
+    return tuple(_unwidened(a) for a in call.args)
+
+
+def _unwidened(expr: Expr) -> Expr:
+    if not isinstance(expr, Cast) or not expr.type.is_decimal:
+        return expr
+    source, target = expr.operand.type, expr.type
+    wider = source.scale == target.scale and source.precision <= target.precision
+    return expr.operand if source.is_decimal and wider else expr
+
+
+def _case(expr: Case, scope: Scope) -> Value:
+    """Conditions see the rows that none before took, results the rows that their condition took."""
+    chosen: list[tuple[plc.Column, Value]] = []
+    rest = scope
+    for condition, result in zip(expr.conditions, expr.results, strict=True):
+        test = value(condition, rest)
+        if isinstance(test, Constant):
+            test = as_column(test, scope.rows)
+        true = true_mask(test)
+        chosen.append((true, value(result, rest.where(lambda true=true: true))))  # type: ignore[misc]
+        rest = rest.where(lambda true=true: negate(true))  # type: ignore[misc]
+    answer = value(expr.default, rest)
+    data_type = device_type(expr.type)
+    for true, result_value in reversed(chosen):
+        yes, no = (_typed(v, data_type) for v in (result_value, answer))
+        answer = select(true, operand(yes), operand(no))
+    return answer
+
+
+def _typed(found: Value, data_type: plc.DataType) -> Value:
+    """A NULL constant takes the type of the whole."""
+    if isinstance(found, Constant) and found.value is None:
+        return Constant(None, data_type)
+    return found
+
+
+def _coalesce(expr: Call, scope: Scope) -> Value:
+    """Later arguments see the rows in which all before are NULL."""
+    answer: Value = null(expr.type)
+    rest = scope
+    for arg in expr.args:
+        found = value(arg, rest)
+        if isinstance(answer, Constant):
+            answer = found
+        elif not (isinstance(found, Constant) and found.value is None):
+            answer = plc.replace.replace_nulls(answer, operand(found))
+        if isinstance(answer, Constant) and answer.value is not None:
+            break
+        if not isinstance(answer, Constant):
+            if not answer.null_count():
+                break
+            missing = answer
+            rest = rest.where(lambda missing=missing: plc.unary.is_null(missing))  # type: ignore[misc]
+    return answer

@@ -1,0 +1,328 @@
+"""Arithmetic whose results are exact or raise: + - * // % and negation; `/` and floats follow IEEE 754.
+
+libcudf wraps silently.  Whether a result can leave its type is decided once for a column: from types and literals, else from the
+smallest and largest values of the columns that an expression is made of.  Only when that proves nothing is the operation done in
+128 bits and each row checked.
+"""
+
+from __future__ import annotations
+
+import decimal
+
+import pylibcudf as plc
+
+from ....errors import ExecutionError, OutOfRange
+from ....plan.expr import Call, Cast, ColumnRef, Expr, Literal
+from ....plan.types import DataType, room_for
+from ..columns import (
+    BOOL,
+    FLOAT64,
+    HUGE,
+    INT64,
+    both,
+    cast,
+    constant,
+    reinterpret,
+    select,
+    true_mask,
+)
+from ..table import device_type
+from .values import (
+    Constant,
+    Scope,
+    Value,
+    as_column,
+    binary,
+    integer_type,
+    integers,
+    is_null_constant,
+    literal,
+    validity,
+)
+
+Op = plc.binaryop.BinaryOperator
+Unary = plc.unary.UnaryOperator
+Bounds = tuple[int, int]
+
+_OPERATORS = {"add": Op.ADD, "sub": Op.SUB, "mul": Op.MUL}
+_WORDS = {"add": "addition", "sub": "subtraction", "mul": "multiplication"}
+_INT64_RANGE = (-(1 << 63), (1 << 63) - 1)
+# 128-bit results that a double puts below this are far enough from 2^127 to have been computed without wrapping.
+_SAFE_HUGE = 1.6e38
+
+
+def exact(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    """+, - and *."""
+    left, right = args
+    operator = _OPERATORS[call.function]
+    result_type = device_type(call.type)
+    if is_null_constant(left) or is_null_constant(right):
+        return constant(None, result_type, scope.rows)
+    if call.type.is_float:
+        return binary(left, right, operator, result_type)
+    limits = call.type.integer_range
+    found = combined(call.function, type_bounds(call.args[0]), type_bounds(call.args[1]))
+    if not inside(found, limits):
+        found = combined(call.function, *(bounds(a, scope) for a in call.args))
+    width = integer_type(result_type)
+    if not inside(found, limits):
+        return reinterpret(_checked(call, scope, left, right), result_type)
+    if width.id() == HUGE.id() and inside(found, _INT64_RANGE) and _narrow(left, right):
+        narrow = binary(integers(left, INT64), integers(right, INT64), operator, INT64)
+        return reinterpret(cast(narrow, HUGE), result_type)
+    result = binary(integers(left, width), integers(right, width), operator, width)
+    return reinterpret(result, result_type)
+
+
+def _narrow(*values: Value) -> bool:
+    """Whether the integers behind values have 64 bits at most."""
+    return all(_type_of(v).id() != plc.TypeId.DECIMAL128 for v in values)
+
+
+def _type_of(value: Value) -> plc.DataType:
+    return value.type if isinstance(value, Constant) else value.type()
+
+
+def _checked(call: Call, scope: Scope, left: Value, right: Value) -> plc.Column:
+    """Compute in 128 bits and raise `OutOfRange` for a result in an active row that its type does not hold."""
+    operator = _OPERATORS[call.function]
+    message = f"Overflow in {_WORDS[call.function]} of {call.type}: {room_for(call.type)}"
+    a, b = integers(left, HUGE), integers(right, HUGE)
+    if not _narrow(left, right):
+        rough = binary(_double(a), _double(b), operator, FLOAT64)
+        size = plc.unary.unary_operation(rough, Unary.ABS)
+        if scope.any(binary(size, Constant(_SAFE_HUGE, FLOAT64), Op.GREATER, BOOL)):
+            raise OutOfRange(message)
+    result = binary(a, b, operator, HUGE)
+    if scope.any(outside(result, call.type.integer_range)):
+        raise OutOfRange(message)
+    return cast(result, integer_type(device_type(call.type)))
+
+
+def _double(value: Value) -> Value:
+    if isinstance(value, Constant):
+        return Constant(float(value.value), FLOAT64)
+    return cast(value, FLOAT64)
+
+
+def outside(huge: plc.Column, limits: Bounds) -> plc.Column:
+    """Return whether each value of a HUGE column is beyond some limits."""
+    above = binary(huge, Constant(limits[1], HUGE), Op.GREATER, BOOL)
+    below = binary(huge, Constant(limits[0], HUGE), Op.LESS, BOOL)
+    return binary(above, below, Op.LOGICAL_OR, BOOL)
+
+
+def type_bounds(expr: Expr) -> Bounds:
+    """Return what the type of an argument, a literal or a widening cast say about its unscaled values."""
+    match expr:
+        case Literal(value=None):
+            return 0, 0
+        case Literal():
+            number = literal(expr).value
+            return number, number
+        case Cast(operand=inner) if inner.type.is_integer or inner.type.is_decimal:
+            return _rescaled(inner.type.integer_range, inner.type, expr.type)
+    return expr.type.integer_range
+
+
+def _rescaled(found: Bounds, source: DataType, target: DataType) -> Bounds:
+    """Bounds of a cast value, which has passed the check of the cast."""
+    low, high = target.integer_range
+    shift = target.scale - source.scale
+    if shift < 0:
+        return low, high
+    return max(found[0] * 10**shift, low), min(found[1] * 10**shift, high)
+
+
+def bounds(expr: Expr, scope: Scope) -> Bounds:
+    """Return bounds of the integers behind an expression, from the extremes of the columns that it is made of."""
+    match expr:
+        case Literal():
+            return type_bounds(expr)
+        case ColumnRef(column=column):
+            if column.id not in scope.extremes:
+                scope.extremes[column.id] = extremes(scope.table[column])
+            return scope.extremes[column.id]
+        case Cast(operand=inner) if inner.type.is_integer or inner.type.is_decimal:
+            return _rescaled(bounds(inner, scope), inner.type, expr.type)
+        case Call(function="add" | "sub" | "mul", args=(left, right)):
+            found = combined(expr.function, bounds(left, scope), bounds(right, scope))
+            low, high = expr.type.integer_range
+            return max(found[0], low), min(found[1], high)
+    return expr.type.integer_range
+
+
+def extremes(column: plc.Column) -> Bounds:
+    """Return the smallest and the largest of the integers behind a column, 0 and 0 for none."""
+    column = integers(column)
+    if column.size() == column.null_count():
+        return 0, 0
+    if column.type().id() != plc.TypeId.DECIMAL128:
+        low, high = plc.reduce.minmax(column)
+        return int(low.to_py()), int(high.to_py())
+    with decimal.localcontext(prec=50):  # the default context rounds to 28 digits
+        least = plc.reduce.reduce(column, plc.aggregation.min(), HUGE).to_py()
+        most = plc.reduce.reduce(column, plc.aggregation.max(), HUGE).to_py()
+    return int(least), int(most)
+
+
+def combined(function: str, left: Bounds, right: Bounds) -> Bounds:
+    if function == "add":
+        return left[0] + right[0], left[1] + right[1]
+    if function == "sub":
+        return left[0] - right[1], left[1] - right[0]
+    corners = [a * b for a in left for b in right]
+    return min(corners), max(corners)
+
+
+def inside(found: Bounds, limits: Bounds) -> bool:
+    return limits[0] <= found[0] and found[1] <= limits[1]
+
+
+def negation(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    column = as_column(args[0], scope.rows)
+    if call.type.is_float:
+        return plc.unary.unary_operation(column, Unary.NEGATE)
+    return _from_zero(call, scope, column)
+
+
+def _from_zero(call: Call, scope: Scope, column: plc.Column) -> plc.Column:
+    """Return 0 - x."""
+    result_type = device_type(call.type)
+    width = integer_type(result_type)
+    values = integers(column)
+    limits = call.type.integer_range
+    if not inside(combined("sub", (0, 0), call.args[0].type.integer_range), limits):
+        low, high = extremes(column)
+        if not inside((-high, -low), limits):
+            edge = Op.EQUAL if limits[0] else Op.NOT_EQUAL
+            if scope.any(binary(values, Constant(limits[0], width), edge, BOOL)):
+                raise OutOfRange(
+                    f"Overflow in negation of {call.type}: cast the argument to a wider type."
+                )
+    return reinterpret(binary(Constant(0, width), values, Op.SUB, width), result_type)
+
+
+def absolute(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    column = as_column(args[0], scope.rows)
+    if call.type.is_float:
+        return plc.unary.unary_operation(column, Unary.ABS)
+    if call.type.integer_range[0] == 0:
+        return column
+    width = integer_type(device_type(call.type))
+    values = integers(column)
+    limit = call.type.integer_range[0]
+    at_edge = not call.type.is_decimal and extremes(column)[0] == limit
+    if at_edge and scope.any(binary(values, Constant(limit, width), Op.EQUAL, BOOL)):
+        raise OutOfRange(f"Overflow in abs() of {call.type}: cast the argument to a wider type.")
+    negative = binary(values, Constant(0, width), Op.LESS, BOOL)
+    opposite = binary(Constant(0, width), values, Op.SUB, width)
+    return reinterpret(_choose(negative, opposite, values), device_type(call.type))
+
+
+def _choose(condition: plc.Column, yes: plc.Column, no: plc.Column) -> plc.Column:
+    """`select` by a condition that may be NULL, where both answers are NULL too."""
+    return select(true_mask(condition), yes, no)
+
+
+def sign(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    """-1, 0 or 1; NaN gives 0."""
+    column = as_column(args[0], scope.rows)
+    values = column if call.args[0].type.is_float else integers(column)
+    data_type = values.type()
+    zero = Constant(0.0 if call.args[0].type.is_float else 0, data_type)
+    tiny = device_type(call.type)
+    above = cast(binary(values, zero, Op.GREATER, BOOL), tiny)
+    below = cast(binary(values, zero, Op.LESS, BOOL), tiny)
+    return binary(above, below, Op.SUB, tiny)
+
+
+def divide(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    return binary(args[0], args[1], Op.DIV, device_type(call.type))
+
+
+def integer_division(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    """`//`: integers truncate toward zero; floats divide as `/` does, but not by zero."""
+    left, right = args
+    _refuse_zero(call, scope, left, right)
+    if call.type.is_float:
+        return divide(call, scope, args)
+    result_type = device_type(call.type)
+    width = integer_type(result_type)
+    _refuse_smallest_by_minus_one(call, scope, left, right)
+    result = binary(integers(left, width), integers(right, width), Op.DIV, width)
+    return reinterpret(result, result_type)
+
+
+def modulo(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    """`%`: the result has the sign of the dividend; a float modulo zero is NaN."""
+    left, right = args
+    result_type = device_type(call.type)
+    if call.type.is_float:
+        return binary(left, right, Op.MOD, result_type)
+    _refuse_zero(call, scope, left, right)
+    width = integer_type(result_type)
+    _refuse_smallest_by_minus_one(call, scope, left, right)
+    result = binary(integers(left, width), integers(right, width), Op.MOD, width)
+    return reinterpret(result, result_type)
+
+
+def _refuse_zero(call: Call, scope: Scope, dividend: Value, divisor: Value) -> None:
+    """Raise `ExecutionError` for a zero in an active row whose dividend is not NULL."""
+    if isinstance(divisor, Constant):
+        if divisor.value:
+            return
+        zero = constant(True, BOOL, scope.rows)
+    else:
+        values = divisor if call.type.is_float else integers(divisor)
+        nothing = Constant(0.0 if call.type.is_float else 0, values.type())
+        zero = binary(values, nothing, Op.EQUAL, BOOL)
+    if scope.any(zero) and scope.any(both(true_mask(zero), validity(dividend, scope.rows))):
+        sign = "//" if call.function == "int_div" else "%"
+        raise ExecutionError(
+            f"Division by zero in expression (x {sign} 0): "
+            "use nullif(divisor, 0) to get NULL for such rows."
+        )
+
+
+def _refuse_smallest_by_minus_one(call: Call, scope: Scope, left: Value, right: Value) -> None:
+    low = call.type.integer_range[0]
+    if low == 0 or call.type.is_decimal or (isinstance(right, Constant) and right.value != -1):
+        return
+    if isinstance(left, Constant) and left.value != low:
+        return
+    width = integer_type(device_type(call.type))
+    smallest = binary(as_column(left, scope.rows), Constant(low, width), Op.EQUAL, BOOL)
+    by_minus_one = binary(as_column(right, scope.rows), Constant(-1, width), Op.EQUAL, BOOL)
+    if scope.any(binary(smallest, by_minus_one, Op.LOGICAL_AND, BOOL)):
+        raise OutOfRange(f"Overflow in division of {low} / -1: cast the argument to a wider type.")
+
+
+def bits(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    operator = {
+        "bit_and": Op.BITWISE_AND,
+        "bit_or": Op.BITWISE_OR,
+        "bit_xor": Op.BITWISE_XOR,
+    }[call.function]
+    return binary(args[0], args[1], operator, device_type(call.type))
+
+
+def bit_not(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    return plc.unary.unary_operation(as_column(args[0], scope.rows), Unary.BIT_INVERT)
+
+
+KERNELS = {
+    "add": exact,
+    "sub": exact,
+    "mul": exact,
+    "div": divide,
+    "int_div": integer_division,
+    "mod": modulo,
+    "neg": negation,
+    "abs": absolute,
+    "sign": sign,
+    "bit_and": bits,
+    "bit_or": bits,
+    "bit_xor": bits,
+    "bit_not": bit_not,
+}

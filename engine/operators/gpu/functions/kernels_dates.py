@@ -1,0 +1,354 @@
+"""Functions of dates and timestamps: parts, truncation, differences, and intervals that are constants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pylibcudf as plc
+
+from ....errors import OutOfRange
+from ....plan.expr import Call, Interval, Literal
+from ....plan.functions.formats import DAY_NAMES, MONTH_NAMES
+from ....plan.types import Kind
+from ..columns import (
+    BOOL,
+    INT32,
+    INT64,
+    cast,
+    reinterpret,
+    scalar,
+    select,
+    true_mask,
+    without_nulls,
+)
+from ..table import device_type
+from .kernels_arithmetic import extremes, inside
+from .kernels_host import settled
+from .kernels_print import MICROS_A_DAY, in_days, in_four_digit_years
+from .values import Constant, Scope, Value, as_column, binary, integers
+
+Op = plc.binaryop.BinaryOperator
+Component = plc.datetime.DatetimeComponent
+
+DAYS = plc.DataType(plc.TypeId.TIMESTAMP_DAYS)
+MICROS = plc.DataType(plc.TypeId.TIMESTAMP_MICROSECONDS)
+_LENGTHS = {
+    "microsecond": 1,
+    "millisecond": 1000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": MICROS_A_DAY,
+}
+_COMPONENTS = {
+    "year": Component.YEAR,
+    "month": Component.MONTH,
+    "day": Component.DAY,
+    "isodow": Component.WEEKDAY,
+    "dayofweek": Component.WEEKDAY,
+    "hour": Component.HOUR,
+    "minute": Component.MINUTE,
+    "second": Component.SECOND,
+}
+_CLOCK = ("hour", "minute", "second", "millisecond", "microsecond")
+_YEARS = {"century": 100, "millennium": 1000}
+_SHORT_YEARS = (-12_687_428, 11_248_737)  # days from 1970 to the years -32767 and 32767
+UNKNOWN_NAME = -(1 << 31)  # a place of no name, which NULL has
+_TRUNCATED = ("week", "month", "quarter", "year")
+_COUNTED = ("month", "quarter", "year")
+_INT64_RANGE = (-(1 << 63), (1 << 63) - 1)
+
+
+def part(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    """One part of EXTRACT."""
+    column = as_column(args[0], scope.rows)
+    found = _part(call.function, column)
+    if call.function in _CLOCK:
+        return found
+    return settled(call, scope, column, found, _in_short_years(column))
+
+
+def _part(function: str, column: plc.Column) -> plc.Column:
+    match function:
+        case "quarter":
+            return cast(plc.datetime.extract_quarter(column), INT64)
+        case "dayofyear":
+            return cast(plc.datetime.day_of_year(column), INT64)
+        case "millisecond" | "microsecond":
+            return _fraction(column, _LENGTHS[function])
+        case "week" | "isoyear":
+            thursday = _thursday(column)
+            if function == "isoyear":
+                return _component(thursday, Component.YEAR)
+            gone = cast(plc.datetime.day_of_year(thursday), INT64)
+            full = binary(
+                binary(gone, Constant(1, INT64), Op.SUB, INT64), Constant(7, INT64), Op.DIV, INT64
+            )
+            return binary(full, Constant(1, INT64), Op.ADD, INT64)
+        case "decade":
+            year = _component(column, Component.YEAR)
+            return binary(year, Constant(10, INT64), Op.DIV, INT64)
+        case "century" | "millennium":
+            return _period(_component(column, Component.YEAR), _YEARS[function])
+    found = _component(column, _COMPONENTS[function])
+    if function == "dayofweek":  # Sunday is 7 to libcudf and 0 to DuckDB
+        return binary(found, Constant(7, INT64), Op.MOD, INT64)
+    return found
+
+
+def _thursday(column: plc.Column) -> plc.Column:
+    """Return the Thursday of each ISO week, whose year is the week's."""
+    days = _days(column)
+    number = as_column(integers(days), days.size())
+    behind = binary(Constant(4, INT64), _component(days, Component.WEEKDAY), Op.SUB, INT64)
+    return reinterpret(binary(number, cast(behind, INT32), Op.ADD, INT32), DAYS)
+
+
+def _period(year: plc.Column, length: int) -> plc.Column:
+    """Centuries and millennia count from 1, and from -1 downwards."""
+    unit, one = Constant(length, INT64), Constant(1, INT64)
+    after = binary(binary(year, one, Op.SUB, INT64), unit, Op.DIV, INT64)
+    after = binary(after, one, Op.ADD, INT64)
+    before = binary(binary(year, unit, Op.DIV, INT64), one, Op.SUB, INT64)
+    positive = binary(year, Constant(0, INT64), Op.GREATER, BOOL)
+    return select(true_mask(positive), after, before)
+
+
+def _in_short_years(column: plc.Column) -> plc.Column | None:
+    """Return for each date or timestamp whether its year fits the 16 bits that libcudf gives it; None where all do."""
+    return in_days(column, *_SHORT_YEARS)
+
+
+def name(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    """The English name of the month or the weekday."""
+    column = as_column(args[0], scope.rows)
+    names: tuple[str, ...]
+    if call.function == "monthname":
+        places, names = _component(column, Component.MONTH), MONTH_NAMES
+    else:
+        places, names = _component(column, Component.WEEKDAY), (*DAY_NAMES[1:], *DAY_NAMES[:1])
+    texts = plc.Table([plc.Column.from_arrow(pa.array(names))])
+    rows = cast(binary(places, Constant(1, INT64), Op.SUB, INT64), INT32)
+    policy = plc.copying.OutOfBoundsPolicy.NULLIFY
+    found = plc.copying.gather(texts, without_nulls(rows, UNKNOWN_NAME), policy).columns()[0]
+    return settled(call, scope, column, found, _in_short_years(column))
+
+
+def _component(column: plc.Column, component: Any) -> plc.Column:
+    return cast(plc.datetime.extract_datetime_component(column, component), INT64)
+
+
+def _fraction(column: plc.Column, unit: int) -> plc.Column:
+    """Microseconds of the minute, in units."""
+    micros = as_column(integers(column), column.size())
+    whole = floored(micros, _LENGTHS["minute"])
+    rest = binary(micros, whole, Op.SUB, INT64)
+    return rest if unit == 1 else binary(rest, Constant(unit, INT64), Op.DIV, INT64)
+
+
+def floored(micros: plc.Column, length: int) -> plc.Column:
+    """Return the multiple of `length` at or below each INT64 value."""
+    unit = Constant(length, INT64)
+    rest = binary(micros, unit, Op.PYMOD, INT64)
+    return binary(micros, rest, Op.SUB, INT64)
+
+
+def epoch(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    """Seconds since 1970, with their fraction."""
+    double = device_type(call.type)
+    micros = cast(as_column(integers(args[0]), scope.rows), double)
+    return binary(micros, Constant(1e6, double), Op.DIV, double)
+
+
+def date_trunc(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    unit = _unit(call)
+    column = as_column(args[1], scope.rows)
+    if unit in _LENGTHS:
+        micros = as_column(integers(column), scope.rows)
+        return reinterpret(floored(micros, _LENGTHS[unit]), MICROS)
+    days = _days(column)
+    number = as_column(integers(days), scope.rows)
+    match unit:
+        case "week":
+            gone = _component(days, Component.WEEKDAY)
+        case "year":
+            gone = cast(plc.datetime.day_of_year(days), INT64)
+        case _:
+            gone = _component(days, Component.DAY)
+    first = binary(number, cast(gone, INT32), Op.SUB, INT32)
+    first = reinterpret(binary(first, Constant(1, INT32), Op.ADD, INT32), DAYS)
+    if unit == "quarter":
+        month = _component(first, Component.MONTH)
+        behind = binary(month, Constant(1, INT64), Op.SUB, INT64)
+        behind = binary(behind, Constant(3, INT64), Op.MOD, INT64)
+        back = binary(Constant(0, INT32), cast(behind, INT32), Op.SUB, INT32)
+        first = plc.datetime.add_calendrical_months(first, back)
+    return plc.unary.cast(first, MICROS)
+
+
+def _days(column: plc.Column) -> plc.Column:
+    """Return the DATE of each timestamp."""
+    if column.type().id() == plc.TypeId.TIMESTAMP_DAYS:
+        return column
+    frequency = plc.datetime.RoundingFrequency.DAY
+    return plc.unary.cast(plc.datetime.floor_datetimes(column, frequency), DAYS)
+
+
+def date_diff(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    """Boundaries of the unit between two timestamps."""
+    unit = _unit(call)
+    first, last = (_place(as_column(a, scope.rows), unit) for a in args[1:])
+    return _difference(last, first, scope)
+
+
+def _place(column: plc.Column, unit: str) -> plc.Column:
+    """Return the number of the unit that a timestamp is in, counted from 1970 or from year 0."""
+    if unit in _LENGTHS:
+        micros = as_column(integers(column), column.size())
+        length = Constant(_LENGTHS[unit], INT64)
+        return binary(floored(micros, _LENGTHS[unit]), length, Op.DIV, INT64)
+    year = _component(column, Component.YEAR)
+    if unit == "year":
+        return year
+    months = binary(year, Constant(12, INT64), Op.MUL, INT64)
+    months = binary(months, _component(column, Component.MONTH), Op.ADD, INT64)
+    months = binary(months, Constant(1, INT64), Op.SUB, INT64)
+    return months if unit == "month" else binary(months, Constant(3, INT64), Op.DIV, INT64)
+
+
+def date_sub(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    """Whole units of a fixed length between two timestamps."""
+    first, last = (as_column(integers(as_column(a, scope.rows)), scope.rows) for a in args[1:])
+    length = Constant(_LENGTHS[_unit(call)], INT64)
+    return binary(_difference(last, first, scope), length, Op.DIV, INT64)
+
+
+def _difference(last: plc.Column, first: plc.Column, scope: Scope) -> plc.Column:
+    """Return the difference of two columns; raises `OutOfRange` where it leaves 64 bits, and so has the other sign."""
+    found = binary(last, first, Op.SUB, INT64)
+    (low, high), (other_low, other_high) = extremes(last), extremes(first)
+    if not inside((low - other_high, high - other_low), _INT64_RANGE):
+        apart = binary(last, first, Op.BITWISE_XOR, INT64)
+        turned = binary(last, found, Op.BITWISE_XOR, INT64)
+        both = binary(apart, turned, Op.BITWISE_AND, INT64)
+        if scope.any(binary(both, Constant(0, INT64), Op.LESS, BOOL)):
+            raise OutOfRange(
+                "The difference of these timestamps does not fit 64 bits of microseconds."
+            )
+    return found
+
+
+def last_day(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    days = _days(as_column(args[0], scope.rows))
+    return cast(plc.datetime.last_day_of_month(days), DAYS)
+
+
+def add_interval(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    """Months first, clipped to the month's end, then days and microseconds; the host does what may leave the calendar."""
+    interval = _interval(call)
+    column = as_column(args[0], scope.rows)
+    turn = 1 if call.function == "add_interval" else -1
+    moved = column
+    if interval.months:
+        months = scalar(turn * interval.months, INT32)
+        moved = plc.datetime.add_calendrical_months(column, months)
+    micros = turn * (interval.days * MICROS_A_DAY + interval.micros)
+    if micros:
+        sums = binary(integers(moved), Constant(micros, INT64), Op.ADD, INT64)
+        moved = reinterpret(sums, MICROS)
+    low, high = extremes(column)
+    reach = _reach(interval)
+    if inside((low - reach, high + reach), _INT64_RANGE):
+        return moved
+    return settled(call, scope, column, moved, in_four_digit_years(column))
+
+
+def _reach(interval: Interval) -> int:
+    """Return the most microseconds by which an interval moves a timestamp."""
+    days = (abs(interval.months) + 1) * 31 + abs(interval.days)
+    return days * MICROS_A_DAY + abs(interval.micros)
+
+
+def add_days(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    """DATE plus or minus a number of days."""
+    operator = Op.ADD if call.function == "add_days" else Op.SUB
+    left, right = (integers(a, INT64) for a in args)
+    moved = binary(left, right, operator, INT64)
+    low, high = extremes(moved)
+    if not inside((low, high), (-(2**31) + 2, 2**31 - 2)):
+        above = binary(moved, Constant(2**31 - 2, INT64), Op.GREATER, BOOL)
+        below = binary(moved, Constant(-(2**31) + 2, INT64), Op.LESS, BOOL)
+        if scope.any(binary(above, below, Op.LOGICAL_OR, BOOL)):
+            raise OutOfRange("Date out of range: add fewer days.")
+    return reinterpret(cast(moved, INT32), DAYS)
+
+
+def date_minus_date(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    left, right = (integers(a, INT64) for a in args)
+    return binary(left, right, Op.SUB, INT64)
+
+
+def _unit(call: Call) -> str:
+    literal = call.args[0]
+    assert isinstance(literal, Literal)
+    return str(literal.value)
+
+
+def _interval(call: Call) -> Interval:
+    literal = call.args[1]
+    assert isinstance(literal, Literal)
+    assert isinstance(literal.value, Interval)
+    return literal.value
+
+
+def _part_refusal(call: Call) -> str | None:
+    if call.args[0].type.kind is Kind.INTERVAL:
+        return f"{call.function}() of INTERVAL"
+    return None
+
+
+def _shift_refusal(call: Call) -> str | None:
+    """Refuse what may move even a year of four digits out of the calendar."""
+    literal = call.args[1]
+    if not isinstance(literal, Literal) or not isinstance(literal.value, Interval):
+        return None
+    return None if _reach(literal.value) < 1 << 62 else f"{call.function}() by so much"
+
+
+def _unit_refusal(units: tuple[str, ...]) -> Any:
+    def check(call: Call) -> str | None:
+        known = isinstance(call.args[0], Literal) and _unit(call) in (*_LENGTHS, *units)
+        return None if known else f"{call.function}() by this unit"
+
+    return check
+
+
+KERNELS: dict[str, Any] = {
+    **dict.fromkeys(_COMPONENTS, part),
+    **dict.fromkeys(("quarter", "dayofyear", "millisecond", "microsecond"), part),
+    **dict.fromkeys(("week", "isoyear", "decade", "century", "millennium"), part),
+    "monthname": name,
+    "dayname": name,
+    "date_sub": date_sub,
+    "epoch": epoch,
+    "date_trunc": date_trunc,
+    "date_diff": date_diff,
+    "last_day": last_day,
+    "add_interval": add_interval,
+    "sub_interval": add_interval,
+    "add_days": add_days,
+    "sub_days": add_days,
+    "date_minus_date": date_minus_date,
+}
+REFUSALS = {
+    **dict.fromkeys(
+        (*_COMPONENTS, *_YEARS, "quarter", "decade", "epoch", "millisecond", "microsecond"),
+        _part_refusal,
+    ),
+    "add_interval": _shift_refusal,
+    "sub_interval": _shift_refusal,
+    "date_sub": _unit_refusal(()),
+    "date_trunc": _unit_refusal(_TRUNCATED),
+    "date_diff": _unit_refusal(_COUNTED),
+}

@@ -1,0 +1,273 @@
+"""LIKE, by a kernel of our own or the simplest search that its pattern allows, and regular expressions that libcudf reads as DuckDB does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pylibcudf as plc
+
+from ....plan.expr import Call, Literal
+from ....plan.patterns import Literals, Part, anywhere, literals, pattern_parts
+from ..columns import BOOL, constant, scalar, select, sequence
+from ..table import count_true
+from .kernels_like import matches
+from .values import Constant, Scope, Value, as_column, binary, operand
+
+Op = plc.binaryop.BinaryOperator
+TEXT = plc.DataType(plc.TypeId.STRING)
+_ESCAPE = "\\"
+# From so many rows on, strings are first searched for the longest part of a pattern; the pattern itself is then tried on the
+# strings that have it, unless these are more than one in a few.
+NEEDLE_ROWS = 100_000
+NEEDLE_SHARE = 4
+
+
+def like(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    return _like(call, scope, args[0], fold=False)
+
+
+def ilike(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    return _like(call, scope, args[0], fold=True)
+
+
+def _like(call: Call, scope: Scope, text: Value, fold: bool) -> plc.Column:
+    pattern, escape = text_argument(call, 1), text_argument(call, 2, "")
+    if pattern is None or escape is None:
+        return constant(None, BOOL, scope.rows)
+    column = as_column(text, scope.rows)
+    if fold:
+        column, pattern = plc.strings.case.to_lower(column), pattern.lower()
+    parts = pattern_parts(pattern, escape)
+    known = literals(parts)
+    found = None if known is None else matches(column, known)
+    return _by_libcudf(column, parts) if found is None else found
+
+
+def _by_libcudf(column: plc.Column, parts: list[Part]) -> plc.Column:
+    literal = [value for kind, value in parts if kind == "text"]
+    find = plc.strings.find
+    match [kind for kind, _ in parts]:
+        case []:
+            return binary(column, Constant("", TEXT), Op.EQUAL, BOOL)
+        case ["text"]:
+            return binary(column, Constant(literal[0], TEXT), Op.EQUAL, BOOL)
+        case ["text", "run"]:
+            return find.starts_with(column, operand(Constant(literal[0], TEXT)))
+        case ["run", "text"]:
+            return find.ends_with(column, operand(Constant(literal[0], TEXT)))
+        case ["run", "text", "run"]:
+            return find.contains(column, operand(Constant(literal[0], TEXT)))
+    return _searched(column, _written(parts), max(literal, key=len, default=""))
+
+
+def _searched(column: plc.Column, pattern: str, needle: str) -> plc.Column:
+    """LIKE with a pattern that contains `needle`: few long strings have that, and it is found faster than a pattern."""
+    like_ = plc.strings.contains.like
+    if not needle or column.size() < NEEDLE_ROWS:
+        return like_(column, pattern, _ESCAPE)
+    possible = _contains(column, Constant(needle, TEXT))
+    if count_true(possible) * NEEDLE_SHARE > column.size():
+        return like_(column, pattern, _ESCAPE)
+    table = plc.Table([sequence(column.size()), column])
+    rows, strings = plc.stream_compaction.apply_retention_mask(table, possible).columns()
+    found = plc.Table([like_(strings, pattern, _ESCAPE)])
+    return plc.copying.scatter(found, rows, plc.Table([possible])).columns()[0]
+
+
+def _written(parts: list[Part]) -> str:
+    """The pattern anew, with backslash as its escape character."""
+    written = {"run": "%", "one": "_"}
+    return "".join(
+        re.sub(r"[%_\\]", lambda m: _ESCAPE + m[0], value) if kind == "text" else written[kind]
+        for kind, value in parts
+    )
+
+
+def contains(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    return _contains(as_column(args[0], scope.rows), args[1])
+
+
+def _contains(column: plc.Column, needle: Value) -> plc.Column:
+    found = _matches(column, needle, anywhere)
+    return plc.strings.find.contains(column, operand(needle)) if found is None else found
+
+
+def starts_with(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    column = as_column(args[0], scope.rows)
+    found = _matches(column, args[1], lambda text: Literals(text.encode(), (), b""))
+    return plc.strings.find.starts_with(column, operand(args[1])) if found is None else found
+
+
+def ends_with(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    column = as_column(args[0], scope.rows)
+    found = _matches(column, args[1], lambda text: Literals(b"", (), text.encode()))
+    return plc.strings.find.ends_with(column, operand(args[1])) if found is None else found
+
+
+def _matches(
+    column: plc.Column, text: Value, pattern: Callable[[str], Literals]
+) -> plc.Column | None:
+    """Answer by a kernel of our own, for a text that is the same in all rows."""
+    return matches(column, pattern(text.value)) if isinstance(text, Constant) else None
+
+
+def regexp_matches(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    pattern = text_argument(call, 1)
+    if pattern is None:
+        return constant(None, BOOL, scope.rows)
+    return _search(as_column(args[0], scope.rows), pattern)
+
+
+def regexp_full_match(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    pattern = text_argument(call, 1)
+    if pattern is None:
+        return constant(None, BOOL, scope.rows)
+    return _search(as_column(args[0], scope.rows), f"^(?:{pattern})$")
+
+
+def regexp_replace(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    """The first match, or with the option g all of them."""
+    pattern, options = text_argument(call, 1), text_argument(call, 3)
+    assert pattern is not None
+    column = as_column(args[0], scope.rows)
+    count = -1 if "g" in (options or "") else 1
+    return plc.strings.replace_re.replace_re(column, _program(pattern), operand(args[2]), count)
+
+
+def regexp_extract(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+    """A group of the first match, 0 for all of it; '' where nothing matches."""
+    pattern = text_argument(call, 1)
+    column = as_column(args[0], scope.rows)
+    # libcudf counts the groups from 0, and the whole is a group of its own here.
+    program = _program(f"({pattern})")
+    return filled(plc.strings.extract.extract_single(column, program, _group(call)), column)
+
+
+def filled(parts: plc.Column, column: plc.Column) -> plc.Column:
+    """Return parts of strings, '' for one that is not there and NULL for NULL alone."""
+    if not parts.null_count():
+        return parts
+    found = plc.replace.replace_nulls(parts, scalar("", TEXT))
+    if not column.null_count():
+        return found
+    return select(plc.unary.is_valid(column), found, scalar(None, TEXT))
+
+
+def _group(call: Call) -> int:
+    if len(call.args) < 3:
+        return 0
+    literal = call.args[2]
+    assert isinstance(literal, Literal)
+    return int(str(literal.value or 0))
+
+
+def _search(column: plc.Column, pattern: str) -> plc.Column:
+    return plc.strings.contains.contains_re(column, _program(pattern))
+
+
+def _program(pattern: str) -> plc.strings.regex_program.RegexProgram:
+    flags = plc.strings.regex_flags.RegexFlags.DEFAULT
+    return plc.strings.regex_program.RegexProgram.create(pattern, flags)
+
+
+def text_argument(call: Call, place: int, default: str = "") -> str | None:
+    """Return a literal text argument, None for NULL."""
+    if place >= len(call.args):
+        return default
+    argument = call.args[place]
+    assert isinstance(argument, Literal)
+    return None if argument.value is None else str(argument.value)
+
+
+def literal_refusal(call: Call) -> str | None:
+    """All arguments but the first have to be constants."""
+    if all(isinstance(a, Literal) for a in call.args[1:]):
+        return None
+    return f"{call.function}() with a column as its pattern or count"
+
+
+def _regex_refusal(call: Call) -> str | None:
+    """Only expressions whose every construct means the same to libcudf as to RE2."""
+    options = text_argument(call, 2)
+    return _pattern_refusal(call) or (f"{call.function}() with options" if options else None)
+
+
+def _pattern_refusal(call: Call) -> str | None:
+    reason = literal_refusal(call)
+    if reason is not None:
+        return reason
+    pattern = text_argument(call, 1)
+    if pattern is None:
+        return f"{call.function}() with NULL as its pattern"
+    words = f"{call.function}() with the pattern '{pattern}'"
+    # Plain characters, classes of them, groups, alternatives and repetitions of ASCII text.
+    if not re.fullmatch(
+        r"\^?(?:[A-Za-z0-9 _@/:;,<>=!~%&.-]|\[[A-Za-z0-9 _-]+\]|[()|*+]|\\[.])*", pattern
+    ):
+        return words
+    if re.search(r"\(\*|\(\+|\(\||\|\*|\|\+|[*+]{2}|\(\)|^\^?[*+]", pattern):
+        return words
+    try:
+        _program(pattern)
+    except (RuntimeError, ValueError):
+        return words
+    return None
+
+
+def _extent_refusal(call: Call) -> str | None:
+    """Where it matters what is matched, and not only whether: no two ways to match the same text, and no empty match."""
+    reason = _pattern_refusal(call)
+    if reason is not None:
+        return reason
+    pattern = text_argument(call, 1) or ""
+    if re.search(r"\||\)[*+]", pattern) or re.match(pattern, ""):
+        return f"{call.function}() with the pattern '{pattern}'"
+    if text_argument(call, 3) not in ("", "g"):
+        return f"{call.function}() with options"
+    return None
+
+
+def _replace_refusal(call: Call) -> str | None:
+    reason = _extent_refusal(call)
+    if reason is None and "\\" in (text_argument(call, 2) or ""):
+        return f"{call.function}() with a reference to a group"
+    return reason
+
+
+def _extract_refusal(call: Call) -> str | None:
+    reason = _extent_refusal(call)
+    if reason is not None:
+        return reason
+    if not 0 <= _group(call) <= re.compile(text_argument(call, 1) or "").groups:
+        return f"{call.function}() of a group that the pattern does not have"
+    return None
+
+
+def _like_refusal(call: Call) -> str | None:
+    reason = literal_refusal(call)
+    if reason is not None or call.function == "like":
+        return reason
+    pattern = text_argument(call, 1)
+    return None if pattern is None or pattern.isascii() else "ILIKE with letters beyond ASCII"
+
+
+KERNELS = {
+    "like": like,
+    "ilike": ilike,
+    "contains": contains,
+    "starts_with": starts_with,
+    "ends_with": ends_with,
+    "regexp_matches": regexp_matches,
+    "regexp_full_match": regexp_full_match,
+    "regexp_replace": regexp_replace,
+    "regexp_extract": regexp_extract,
+}
+REFUSALS = {
+    "like": _like_refusal,
+    "ilike": _like_refusal,
+    "regexp_matches": _regex_refusal,
+    "regexp_full_match": _regex_refusal,
+    "regexp_replace": _replace_refusal,
+    "regexp_extract": _extract_refusal,
+}

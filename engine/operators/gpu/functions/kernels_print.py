@@ -1,0 +1,75 @@
+"""Values as text, as DuckDB writes them; dates with a year of less or more than four digits by `kernels_host`."""
+
+from __future__ import annotations
+
+import pylibcudf as plc
+
+from ....plan.expr import Expr
+from ....plan.types import DataType, Kind
+from ..columns import (
+    BOOL,
+    INT32,
+    INT64,
+    as_integers,
+    binary,
+    both,
+    empty,
+    scalar,
+    select,
+    true_mask,
+    where_true,
+)
+from .kernels_arithmetic import extremes
+from .kernels_host import settled
+from .values import Scope
+
+Op = plc.binaryop.BinaryOperator
+
+TEXT = plc.DataType(plc.TypeId.STRING)
+MICROS_A_DAY = 86_400_000_000
+_FOUR_DIGITS = (
+    -719_162,
+    2_932_896,
+)  # days from 1970 to the first of the year 1 and the last of 9999
+
+
+def printed(expr: Expr, scope: Scope, column: plc.Column) -> plc.Column:
+    """Return the text of values; `expr` is the cast that asks for it."""
+    source = expr.children[0].type
+    if source.kind is Kind.BOOLEAN:
+        words = select(true_mask(column), scalar("true", TEXT), scalar("false", TEXT))
+        return where_true(words, plc.unary.is_valid(column)) if column.null_count() else words
+    if source.is_decimal:
+        return plc.strings.convert.convert_fixed_point.from_fixed_point(column)
+    if not source.is_temporal:
+        return plc.strings.convert.convert_integers.from_integers(column)
+    return settled(expr, scope, column, _moments(column, source), in_four_digit_years(column))
+
+
+def _moments(column: plc.Column, source: DataType) -> plc.Column:
+    convert = plc.strings.convert.convert_datetime
+    if source.kind is Kind.DATE:
+        return convert.from_timestamps(column, "%Y-%m-%d", empty(TEXT))
+    text = convert.from_timestamps(column, "%Y-%m-%d %H:%M:%S.%6f", empty(TEXT))
+    # A fraction ends with a digit that is not 0, and no fraction takes its point along.
+    strip, right = plc.strings.strip.strip, plc.strings.side_type.SideType.RIGHT
+    return strip(strip(text, right, scalar("0", TEXT)), right, scalar(".", TEXT))
+
+
+def in_four_digit_years(column: plc.Column) -> plc.Column | None:
+    """Return for each date or timestamp whether libcudf writes its year as everyone does; None where all are so."""
+    return in_days(column, *_FOUR_DIGITS)
+
+
+def in_days(column: plc.Column, first: int, last: int) -> plc.Column | None:
+    """Return for each date or timestamp whether it is on one of some days, counted from 1970; None where all are."""
+    width = INT32
+    if column.type().id() == plc.TypeId.TIMESTAMP_MICROSECONDS:
+        first, last, width = first * MICROS_A_DAY, (last + 1) * MICROS_A_DAY - 1, INT64
+    low, high = extremes(column)
+    if first <= low and high <= last:
+        return None
+    numbers = as_integers(column)
+    late = binary(numbers, scalar(last, width), Op.LESS_EQUAL, BOOL)
+    early = binary(numbers, scalar(first, width), Op.GREATER_EQUAL, BOOL)
+    return both(true_mask(late), true_mask(early))

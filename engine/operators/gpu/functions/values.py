@@ -1,0 +1,170 @@
+"""Values of an expression while it is computed: device columns and constants, and the rows in which they matter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import pylibcudf as plc
+
+from ....plan.expr import Expr, Literal
+from ....plan.types import DataType, Kind
+from .. import columns
+from ..columns import BOOL, HUGE, INT64, as_integers, both, cast, reinterpret, scalar, true_mask
+from ..dictionaries import Coded
+from ..table import Table, count_true, device_type
+
+_EPOCH = date(1970, 1, 1)
+_EPOCH_TIME = datetime(1970, 1, 1)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A value for all rows: None, or as `columns.scalar` takes it (unscaled decimals, days, microseconds)."""
+
+    value: Any
+    type: plc.DataType
+
+
+Value: TypeAlias = "plc.Column | Constant"
+
+
+@dataclass
+class Scope:
+    """The table that expressions read, what has been computed of it, and in which rows errors count.
+
+    `active` gives a BOOL8 column without NULL, made when it is first needed; None stands for all rows.
+    """
+
+    table: Table
+    active: Callable[[], plc.Column] | None = None
+    parent: Scope | None = None
+    known: dict[Expr, Value] = field(default_factory=dict)
+    extremes: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        return self.table.num_rows
+
+    @cached_property
+    def has_codes(self) -> bool:
+        """Whether any strings of the table lie as codes."""
+        return any(isinstance(c, Coded) for c in self.table.columns.values())
+
+    def where(self, condition: Callable[[], plc.Column]) -> Scope:
+        """Return the scope of the rows, among these, for which a BOOL8 column is TRUE."""
+        outer = self.active
+
+        def active() -> plc.Column:
+            inner = true_mask(condition())
+            return inner if outer is None else both(outer(), inner)
+
+        return Scope(self.table, active, self, {}, self.extremes)
+
+    def find(self, expr: Expr) -> Value | None:
+        """Return what was computed for an expression, here or in a scope of more rows."""
+        scope: Scope | None = self
+        while scope is not None:
+            if expr in scope.known:
+                return scope.known[expr]
+            scope = scope.parent
+        return None
+
+    def any(self, wrong: plc.Column) -> bool:
+        """Whether a BOOL8 column is TRUE in an active row; rows of NULL do not count."""
+        if not count_true(wrong):
+            return False
+        return self.active is None or count_true(both(true_mask(wrong), self.active())) > 0
+
+
+def literal(expr: Literal) -> Constant:
+    """Return a literal as a constant; an INTERVAL has no device type, and its kernel reads the literal itself."""
+    if expr.type.kind is Kind.INTERVAL:
+        return Constant(expr.value, INT64)
+    return Constant(_physical(expr.value, expr.type), device_type(expr.type))
+
+
+def _physical(value: Any, data_type: DataType) -> Any:
+    match value:
+        case Decimal():
+            return unscaled(value, data_type.scale)
+        case int() if data_type.is_decimal and not isinstance(value, bool):
+            return value * 10**data_type.scale
+        case int() if data_type.is_float:
+            return float(value)
+        case datetime():
+            return (value - _EPOCH_TIME) // _MICROSECOND
+        case date():
+            return (value - _EPOCH).days
+    return value
+
+
+def unscaled(value: Decimal, scale: int) -> int:
+    """Return value * 10^scale; arithmetic on Decimal would round to 28 digits."""
+    sign, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    number = int("".join(map(str, digits)) or "0")
+    shift = exponent + scale
+    number = number * 10**shift if shift >= 0 else number // 10**-shift
+    return -number if sign else number
+
+
+def operand(value: Value) -> Any:
+    """Return a value as libcudf's operations take it: a column or a device scalar."""
+    return scalar(value.value, value.type) if isinstance(value, Constant) else value
+
+
+def as_column(value: Value, rows: int) -> plc.Column:
+    """Return a value as a column of `rows` rows."""
+    return columns.constant(value.value, value.type, rows) if isinstance(value, Constant) else value
+
+
+def binary(left: Value, right: Value, operator: Any, data_type: plc.DataType) -> plc.Column:
+    """Apply one of libcudf's binary operators to values, not both of them constants."""
+    return columns.binary(operand(left), operand(right), operator, data_type)
+
+
+def is_null_constant(value: Value) -> bool:
+    return isinstance(value, Constant) and value.value is None
+
+
+def integers(value: Value, data_type: plc.DataType | None = None) -> Value:
+    """Return the integers behind numbers, dates and truth values, by default in the width they have."""
+    if isinstance(value, Constant):
+        plain = int(value.value) if isinstance(value.value, bool) else value.value
+        return Constant(plain, data_type or integer_type(value.type))
+    if value.type().id() == plc.TypeId.DECIMAL128:
+        bits = reinterpret(value, HUGE)
+    else:
+        bits = as_integers(value)
+    return bits if data_type is None else cast(bits, data_type)
+
+
+def integer_type(data_type: plc.DataType) -> plc.DataType:
+    """Return the type of the integers behind values of a type."""
+    return _INTEGERS.get(data_type.id(), data_type)
+
+
+_INTEGERS = {
+    plc.TypeId.DECIMAL64: INT64,
+    plc.TypeId.DECIMAL128: HUGE,
+    plc.TypeId.TIMESTAMP_DAYS: plc.DataType(plc.TypeId.INT32),
+    plc.TypeId.TIMESTAMP_MICROSECONDS: INT64,
+    plc.TypeId.BOOL8: plc.DataType(plc.TypeId.UINT8),
+}
+
+
+def validity(value: Value, rows: int) -> plc.Column:
+    """Return whether each row is not NULL."""
+    if isinstance(value, Constant):
+        return columns.constant(value.value is not None, BOOL, rows)
+    return plc.unary.is_valid(value)
+
+
+def null(data_type: DataType) -> Constant:
+    return Constant(None, device_type(data_type))

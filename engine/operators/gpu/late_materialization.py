@@ -1,0 +1,196 @@
+"""Columns that are fetched when somebody asks for them: until then operators pick row numbers of relations instead.
+
+An order, a limit or a condition on groups so comes before the text of the rows that it leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import pylibcudf as plc
+
+from ...plan.node import Once
+from ...storage.encodings import Encoding
+from .columns import BOOL, INT32, binary, scalar, select, sequence
+from .dictionaries import Coded, Held
+
+if TYPE_CHECKING:
+    from .memory.host_values import Lying
+
+Op = plc.binaryop.BinaryOperator
+OutOfBounds = plc.copying.OutOfBoundsPolicy
+INT32_BYTES = 4
+NONE = -(1 << 31)  # a row number that is out of bounds, even when libcudf counts it from the end
+
+
+@dataclass(frozen=True)
+class Fetch:
+    """A column of a relation: how it lies in memory, and what makes values of rows of that.
+
+    What lies there has the order of the values; without an `encoding` it is the values, or codes of `keys`.  `owned` bytes are kept by this table alone, those of the cache are not.  `bounds`
+    are an interval that holds all integers, as in registers, that a `Narrow` encoding stands for.  `origin` names a scan's column.
+    """
+
+    lying: plc.Column
+    encoding: Encoding | None
+    decode: Callable[[plc.Column], Held]
+    owned: int = 0
+    bounds: tuple[int, int] | None = None
+    keys: plc.Column | None = None
+    origin: Hashable = None
+
+    @Once
+    def copied(self) -> Lying:
+        """What there is to copy to the host."""
+        from .memory.host_values import lying_of  # which reads tables that have late columns
+
+        held = self.lying if self.keys is None else Coded(self.lying, self.keys)
+        return lying_of(held, self.encoding)
+
+
+# By `Column.id` the number of a relation's places, and what to fetch there
+Fetches: TypeAlias = dict[int, tuple[int, Fetch]]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Row numbers of a relation (INT32); where it is `optional`, a negative one means NULLs.
+
+    Without `rows` they are all rows, in order: what is late is then what values are made of.  `distinct`: none comes twice
+    (False: that is not known).
+    """
+
+    rows: plc.Column | None
+    optional: bool
+    distinct: bool = False
+
+    @property
+    def nbytes(self) -> int:
+        return 0 if self.rows is None else int(self.rows.device_buffer_size())
+
+    @Once
+    def address(self) -> int | None:
+        """Where the row numbers begin: 0 for all rows; None where they are of another type after all."""
+        if self.rows is None:
+            return 0
+        if self.rows.type().id() != INT32.id():
+            return None
+        return int(self.rows.data().ptr) + int(self.rows.offset()) * INT32_BYTES
+
+    def numbers(self, count: int) -> plc.Column:
+        """Return the row numbers, `count` of them."""
+        return sequence(count) if self.rows is None else self.rows
+
+    def gather(self, lying: Sequence[plc.Column]) -> list[plc.Column]:
+        """Return these rows of columns."""
+        if self.rows is None:
+            return list(lying)
+        rows, policy = self.rows, OutOfBounds.DONT_CHECK
+        if self.optional:
+            there = binary(rows, scalar(0, INT32), Op.GREATER_EQUAL, BOOL)
+            rows, policy = select(there, rows, scalar(NONE, INT32)), OutOfBounds.NULLIFY
+        return list(plc.copying.gather(plc.Table(list(lying)), rows, policy).columns())
+
+
+class LateColumns(Mapping[int, Held]):
+    """Columns by `Column.id`: some `there`, of others a relation's number in `places` and what to fetch from it."""
+
+    def __init__(
+        self,
+        there: Mapping[int, Held],
+        places: Sequence[Places],
+        fetches: Mapping[int, tuple[int, Fetch]],
+    ) -> None:
+        self.there = dict(there)
+        self.places, self.fetches = tuple(places), dict(fetches)
+
+    def __getitem__(self, column_id: int) -> Held:
+        if column_id not in self.there:
+            self.fetch([column_id])
+        return self.there[column_id]
+
+    def __iter__(self) -> Iterator[int]:
+        yield from self.there
+        yield from (i for i in self.fetches if i not in self.there)
+
+    def __len__(self) -> int:
+        return len(self.there.keys() | self.fetches.keys())
+
+    def __contains__(self, column_id: object) -> bool:
+        return column_id in self.there or column_id in self.fetches
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that this table keeps in memory, itself or in relations that nobody else keeps."""
+        owned = {id(f.lying): f.owned for _, f in self.fetches.values() if f.owned}
+        size = sum(held.device_buffer_size() for held in self.there.values())
+        size += sum(p.nbytes for p in self.places)
+        return int(size) + sum(owned.values())
+
+    def late(self, column_id: int) -> Fetch | None:
+        """Return how a column that is not there yet is fetched."""
+        return None if column_id in self.there else self.fetches[column_id][1]
+
+    def whole(self, column_id: int) -> Fetch | None:
+        """Return how a column is made of what has the same rows, if that is what it is made of."""
+        if column_id in self.there:
+            return None
+        number, fetch = self.fetches[column_id]
+        return fetch if self.places[number].rows is None else None
+
+    def fetch(self, column_ids: Iterable[int]) -> None:
+        """Gather those of some columns that are not there yet, which then are; those of a relation together."""
+        for i, lying in self.lying(column_ids).items():
+            self.there[i] = self.fetches[i][1].decode(lying)
+
+    def lying(self, column_ids: Iterable[int]) -> dict[int, plc.Column]:
+        """Return those of some columns that are not there yet, as they lie in their relations."""
+        wanted: dict[int, list[int]] = {}
+        for i in column_ids:
+            if i not in self.there:
+                wanted.setdefault(self.fetches[i][0], []).append(i)
+        found: dict[int, plc.Column] = {}
+        for number, ids in wanted.items():
+            picked = self.places[number].gather([self.fetches[i][1].lying for i in ids])
+            found |= dict(zip(ids, picked, strict=True))
+        return found
+
+    def only(self, column_ids: Iterable[int]) -> LateColumns:
+        """Return some of the columns, without the row numbers that these do not need."""
+        return self.renamed([(i, i) for i in column_ids])
+
+    def renamed(self, pairs: Iterable[tuple[int, int]]) -> LateColumns:
+        """Return columns under other identities, given as (new, old)."""
+        there: dict[int, Held] = {}
+        fetches: dict[int, tuple[int, Fetch]] = {}
+        numbers: dict[int, int] = {}  # by those here
+        for new, old in pairs:
+            if old in self.there:
+                there[new] = self.there[old]
+            else:
+                number, fetch = self.fetches[old]
+                fetches[new] = numbers.setdefault(number, len(numbers)), fetch
+        return LateColumns(there, [self.places[n] for n in numbers], fetches)
+
+    def with_places(self, rows: Sequence[plc.Column], there: Mapping[int, Held]) -> LateColumns:
+        """Return the columns at other rows: what is there, and row numbers of each relation."""
+        places = [Places(r, p.optional) for r, p in zip(rows, self.places, strict=True)]
+        return LateColumns(there, places, self.fetches)
+
+
+def together(left: Mapping[int, Held], right: Mapping[int, Held]) -> Mapping[int, Held]:
+    """Return the columns of two tables whose rows belong together, without fetching any."""
+    if not isinstance(left, LateColumns) and not isinstance(right, LateColumns):
+        return {**left, **right}
+    one, other = _late(left), _late(right)
+    first = len(one.places)
+    fetches = {i: (first + number, fetch) for i, (number, fetch) in other.fetches.items()}
+    return LateColumns(
+        {**one.there, **other.there}, (*one.places, *other.places), {**one.fetches, **fetches}
+    )
+
+
+def _late(columns: Mapping[int, Held]) -> LateColumns:
+    return columns if isinstance(columns, LateColumns) else LateColumns(columns, (), {})

@@ -1,0 +1,162 @@
+"""The buffers of one run of a pipeline, allocated and filled in the order of the stream on which its kernels run."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pylibcudf as plc
+from cuda.bindings import runtime
+from rmm.pylibrmm.device_buffer import DeviceBuffer
+
+from ..columns import INT64, empty, scalar
+from ..pipeline.regions import ALIGNMENT, Region, Regions, Span
+
+TO_DEVICE = runtime.cudaMemcpyKind.cudaMemcpyDeviceToDevice
+TO_HOST = runtime.cudaMemcpyKind.cudaMemcpyDeviceToHost
+FROM_HOST = runtime.cudaMemcpyKind.cudaMemcpyHostToDevice
+LANDING_BYTES = 1 << 22  # that come to the host in one turn, at most
+BYTES = {0: 0, -1: 0xFF}  # words all of whose bytes are alike
+MOST_ROWS = 1 << 30  # of a column that is filled at a time
+
+
+class Memory:
+    """Buffers by region, as kernels expect them before the first one runs.
+
+    What is small and what is let go of after the run share one allocation.  `blank` is a copy on the device of what the small
+    buffer begins with.
+    """
+
+    def __init__(self, regions: Regions, blank: DeviceBuffer | None) -> None:
+        self.regions = regions
+        sizes, stream = regions.sizes, plc.utils.CUDF_DEFAULT_STREAM
+        small = sizes[Region.SMALL] + -sizes[Region.SMALL] % ALIGNMENT
+        self._working = DeviceBuffer(size=small + sizes[Region.INDEXES], stream=stream)
+        start = int(self._working.ptr)
+        self.starts = {Region.SMALL: start, Region.INDEXES: start + small, Region.LARGE: 0}
+        self._large: DeviceBuffer | None = None
+        if sizes[Region.LARGE]:
+            self._large = DeviceBuffer(size=sizes[Region.LARGE], stream=stream)
+            self.starts[Region.LARGE] = int(self._large.ptr)
+        if blank is not None:
+            copy(start, int(blank.ptr), sizes[Region.SMALL])
+        for span, word in regions.fills:
+            self._fill(span, word)
+
+    def address(self, span: Span) -> int:
+        return self.starts[span.region] + span.start
+
+    def column(self, span: Span, data_type: plc.DataType) -> plc.Column:
+        """Return a large array as a column, which keeps the buffer."""
+        if not span.length:
+            return empty(data_type)
+        assert span.region is Region.LARGE
+        whole = plc.gpumemoryview(self._large)
+        data = whole.byte_slice(slice(span.start, span.start + span.size))
+        return plc.Column(data_type, span.length, data, None, 0, 0, [])
+
+    def small_on_host(self) -> Any:
+        """Wait for the kernels and return the small buffer as int64 words."""
+        for word, place in self.regions.reports:
+            copy(self.address(place), self.address(word), 8)
+        size, start = self.regions.sizes[Region.SMALL], self.starts[Region.SMALL]
+        if size <= LANDING_BYTES:
+            return landed([(0, start, size)], size).view(np.int64)
+        host = np.empty(size, np.uint8)
+        copied = runtime.cudaMemcpyAsync(host.ctypes.data, start, size, TO_HOST, stream_handle())
+        check(copied[0])
+        plc.utils.CUDF_DEFAULT_STREAM.synchronize()
+        return host.view(np.int64)
+
+    def _fill(self, span: Span, word: int) -> None:
+        byte = BYTES.get(word)
+        if byte is not None:
+            check(runtime.cudaMemsetAsync(self.address(span), byte, span.size, stream_handle())[0])
+            return
+        for first in range(0, span.length, MOST_ROWS):
+            column = self.column(span.part(first, min(MOST_ROWS, span.length - first)), INT64)
+            plc.filling.fill_in_place(column, 0, column.size(), scalar(word, INT64))
+
+
+def blank_of(regions: Regions) -> DeviceBuffer | None:
+    """Return on the device what the small buffer begins with."""
+    if not regions.initial:
+        return None
+    return DeviceBuffer.to_device(np.concatenate(regions.initial).view(np.uint8))
+
+
+def copy(target: int, source: int, size: int) -> None:
+    """Copy bytes from one place on the device to another."""
+    check(runtime.cudaMemcpyAsync(target, source, size, TO_DEVICE, stream_handle())[0])
+
+
+def zeros(size: int) -> DeviceBuffer:
+    """Return device memory that begins with zeros."""
+    buffer = DeviceBuffer(size=size, stream=plc.utils.CUDF_DEFAULT_STREAM)
+    check(runtime.cudaMemsetAsync(buffer.ptr, 0, size, stream_handle())[0])
+    return buffer
+
+
+def landed(pieces: Iterable[tuple[int, int, int]], size: int) -> Any:
+    """Copy pieces of device memory, wait, and return `size` bytes; a piece is its place there, its address, and its size.
+
+    They go through memory that the device writes to without the host's help.
+    """
+    staging, start = found = _staging_memory()
+    for place, address, length in pieces:
+        if length:
+            copied = runtime.cudaMemcpyAsync(
+                start + place, address, length, TO_HOST, stream_handle()
+            )
+            check(copied[0])
+    plc.utils.CUDF_DEFAULT_STREAM.synchronize()
+    bytes_ = staging[:size].copy()
+    _staging.append(found)
+    return bytes_
+
+
+def exchanged(given: Any, target: int, work: Callable[[], None], source: int, size: int) -> Any:
+    """Copy bytes to the device, have it work on them, and return `size` bytes of it, with one wait."""
+    staging, start = found = _staging_memory()
+    stream = stream_handle()
+    staging[: len(given)] = given
+    check(runtime.cudaMemcpyAsync(target, start, len(given), FROM_HOST, stream)[0])
+    work()
+    # Copies of a stream keep their order: what is sent has gone when this begins
+    check(runtime.cudaMemcpyAsync(start, source, size, TO_HOST, stream)[0])
+    plc.utils.CUDF_DEFAULT_STREAM.synchronize()
+    bytes_ = staging[:size].copy()
+    _staging.append(found)
+    return bytes_
+
+
+_staging: list[tuple[Any, int]] = []  # memory that no thread uses now, and where it begins
+
+
+def _staging_memory() -> tuple[Any, int]:
+    try:
+        return _staging.pop()
+    except IndexError:
+        return _allocated(LANDING_BYTES)
+
+
+def _allocated(size: int) -> tuple[Any, int]:
+    error, address = runtime.cudaHostAlloc(size, runtime.cudaHostAllocDefault)
+    check(error)
+    memory = (ctypes.c_uint8 * size).from_address(int(address))
+    return np.ctypeslib.as_array(memory), int(address)
+
+
+@cache
+def stream_handle() -> int:
+    """The stream on which libcudf works."""
+    return int(plc.utils.CUDF_DEFAULT_STREAM.__cuda_stream__()[1])
+
+
+def check(error: Any) -> None:
+    """Raise what the driver answered, unless all is well."""
+    if int(error) != 0:
+        raise RuntimeError(f"The CUDA driver answered {error.name}.")

@@ -1,0 +1,158 @@
+"""The GPU itself: whether one can be used, its memory, and what happens when that runs out.
+
+Importing this module imports no GPU library, so that it can say what is missing.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from contextvars import ContextVar
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from ....errors import install
+from ...context import Context
+from ...host_memory import let_go
+from .. import host_backend as hosts
+
+OLDEST_DRIVER = 13000  # CUDA 13.0 as the driver counts: R580
+_OUT_OF_MEMORY = ("out_of_memory", "out of memory", "bad_alloc", "cudaErrorMemoryAllocation")
+
+Operator = Callable[[Any, tuple[Any, ...], Context], Any]
+
+# Where expressions find the kernels that they run, and when these are compiled (the setting `fuse`): of the operator of this thread
+kernel_files: ContextVar[tuple[Path, str] | None] = ContextVar("kernel_files", default=None)
+
+
+@functools.cache
+def available() -> tuple[bool, str]:
+    """Return whether a GPU can be used, and if not, what is missing; makes no CUDA context."""
+    for module in ("pylibcudf", "rmm", "cuda.bindings"):
+        if not _importable(module):
+            return False, f"{module} is not installed: {install('cuda13')}."
+    from cuda.bindings import runtime
+
+    success = runtime.cudaError_t.cudaSuccess
+    error, version = runtime.cudaDriverGetVersion()
+    if error != success or not version:
+        return False, "There is no NVIDIA driver: install R580 or newer."
+    if version < OLDEST_DRIVER:
+        found = f"CUDA {version // 1000}.{version % 1000 // 10}"
+        return False, f"The NVIDIA driver is too old ({found}): install R580 or newer (CUDA 13.0)."
+    error, count = runtime.cudaGetDeviceCount()
+    if error != success or not count:
+        return False, "The NVIDIA driver finds no GPU: check nvidia-smi and CUDA_VISIBLE_DEVICES."
+    return True, ""
+
+
+def device_description() -> list[str]:
+    """Return name, memory and driver of the GPU that queries use, a line each."""
+    from cuda.bindings import runtime
+
+    _, properties = runtime.cudaGetDeviceProperties(0)
+    _, version = runtime.cudaDriverGetVersion()
+    free, total = memory()
+    capability = f"{properties.major}.{properties.minor}"
+    return [
+        f"{properties.name.decode()}, compute capability {capability}",
+        f"{free / 1e9:.1f} GB of {total / 1e9:.1f} GB free",
+        f"driver for CUDA {version // 1000}.{version % 1000 // 10}",
+    ]
+
+
+class _Memory:
+    """What RMM was told; one device a process."""
+
+    resource: Any = None
+    limit: int | None = None
+    ready = False
+
+
+def prepare(
+    memory_limit: int | None = None,
+    *,
+    host: hosts.Evaluator | None = None,
+    operate: hosts.Operator | None = None,
+) -> None:
+    """Make allocations come from CUDA's stream-ordered pool, at most `memory_limit` bytes of it.
+
+    May be called again with another limit; what is allocated already does not count against a new one.  `host` computes the
+    single values that libcudf computes otherwise than DuckDB, and `operate` runs nodes over few rows that are there.
+    """
+    import rmm.mr
+
+    hosts.use(host, operate)
+    if _Memory.ready and _Memory.limit == memory_limit:
+        return
+    if _Memory.resource is None:
+        _Memory.resource = rmm.mr.CudaAsyncMemoryResource()
+    resource = _Memory.resource
+    if memory_limit is not None:
+        resource = rmm.mr.LimitingResourceAdaptor(resource, memory_limit)
+    rmm.mr.set_current_device_resource(resource)
+    _Memory.limit, _Memory.ready = memory_limit, True
+
+
+def memory() -> tuple[int, int]:
+    """Return the free and the total bytes of device memory."""
+    import rmm.mr
+
+    free, total = rmm.mr.available_device_memory()
+    return int(free), int(total)
+
+
+def synchronize() -> None:
+    """Wait until everything launched so far has run."""
+    import pylibcudf as plc
+
+    plc.utils.CUDF_DEFAULT_STREAM.synchronize()
+
+
+def on_device(operator: Operator) -> Operator:
+    """Run an operator with RMM prepared; without memory for it, drop the scanned columns and try once more.
+
+    Raises `MemoryError` when that does not help; the executor names the node and the setting.  Inputs are immutable, so a
+    second run is safe.
+    """
+
+    @functools.wraps(operator)
+    def run(node: Any, inputs: tuple[Any, ...], context: Context) -> Any:
+        if not _Memory.ready:
+            prepare()
+        kernel_files.set((context.kernel_directory, context.fuse))
+        before = hosts.count_in(context.host_values)
+        try:
+            return operator(node, inputs, context)
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+        finally:
+            hosts.count_in(before)
+        let_go()
+        context.cache.release("gpu", 1 << 62)
+        hosts.count_in(context.host_values)
+        try:
+            return operator(node, inputs, context)
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            free, total = memory()
+            raise MemoryError(f"{free:,} of {total:,} bytes are free") from error
+        finally:
+            hosts.count_in(before)
+
+    return run
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Return whether an error of a GPU library says that an allocation failed."""
+    return isinstance(error, MemoryError) or any(text in str(error) for text in _OUT_OF_MEMORY)
+
+
+def _importable(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # the parent package is missing
+        return False

@@ -1,0 +1,348 @@
+"""Some rows of a table to the host by one kernel and one copy, wherever its columns lie.
+
+libcudf gathers a column of strings in several kernels and a wait, and each of its buffers is a copy of its own: for the last rows
+of a query that takes longer than to find them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pylibcudf as plc
+from rmm.pylibrmm.device_buffer import DeviceBuffer
+
+from ....codegen.compile.kernel_files import warn_without
+from ....codegen.handwritten import row_kernels as kernels
+from ....codegen.handwritten.row_kernels import WORD, Job
+from ....errors import Interrupted
+from ....plan.expr import Column
+from ..dictionaries import Held
+from ..late_materialization import LateColumns, Places
+from ..pipeline import launch
+from ..table import Table
+from .buffers import exchanged
+from .device import kernel_files
+from .host_table import HostColumns
+from .host_values import ALIGNMENT, Lying, address_of, host_values, lying_of
+from .texts import Texts
+from .upload import uploaded
+
+MOST_ROWS = 1 << 15
+# Texts come in any order, and the host takes 0.15 ms for 20,000 of them to put them in order: as long as libcudf takes to gather them
+MOST_TEXTS = 1 << 13
+SPARE_BYTES = 1024  # for a column's characters, beyond one and a half times what is expected
+NO_DIRECTORY = Path()
+# Of the first rows of an order, as many as slots may hold two of without many more than that being found
+MOST_LEADING = kernels.SLOTS // 8
+LEADING_ROOM = 512  # at least, for those that are found
+LEADING_KERNELS = (kernels.LEAST, kernels.BOUND, kernels.ROWS)
+
+_ANYWHERE = {name: 0 for name, _ in kernels.SIGNATURE if name.startswith("memory")}
+_RESULT = [name for name, _ in kernels.SIGNATURE if name.startswith("result")]
+
+_codes: dict[tuple[Path, str], Future[bytes]] = {}
+_made: dict[tuple[Path, str], bytes] = {}  # those of `_codes` that are compiled
+_lock = threading.Lock()
+
+
+def saves(table: Table, columns: Sequence[Column]) -> bool:
+    """Whether columns of a table would have to be gathered first."""
+    held = table.columns
+    if not isinstance(held, LateColumns):
+        return False
+    late = (held.fetches[c.id][0] for c in columns if c.id not in held.there)
+    return any(held.places[number].rows is not None for number in late)
+
+
+def fetched(
+    table: Table, columns: Sequence[Column], most_bytes: int, picked: plc.Column | Any = None
+) -> HostColumns | None:
+    """Return rows of a table on the host, all or those of `picked` numbers (a column, or an array).
+
+    None where they take more bytes, and where that is not possible.
+    """
+    count = table.num_rows if picked is None else int(_size(picked))
+    if not 0 < count <= MOST_ROWS or not columns or isinstance(table.columns, HostColumns):
+        return None
+    parts = [_part(table.columns, c) for c in dict.fromkeys(columns)]
+    known = [p for p in parts if p is not None and (count <= MOST_TEXTS or not p.job.text)]
+    code = _code() if len(known) == len(parts) else None
+    if code is None:
+        return None
+    fetch = _Fetch(known, count, picked, code)
+    memory = fetch.run(most_bytes)
+    return None if memory is None else fetch.columns(memory)
+
+
+def leading(
+    table: Table,
+    columns: Sequence[Column],
+    keys: plc.Column,
+    descending: bool,
+    count: int,
+    most_bytes: int,
+) -> HostColumns | None:
+    """Return rows of a table, in their order: all that can be among the first `count` by a key (INT32 or INT64, no NULL), and some more.
+
+    None where they are many, or take more bytes.
+    """
+    if not 0 < count <= min(MOST_LEADING, table.num_rows):
+        return None
+    parts = [_part(table.columns, c) for c in dict.fromkeys(columns)]
+    known = [p for p in parts if p is not None]
+    codes = [_code(name) for name in (kernels.NAME, *LEADING_KERNELS)]
+    code, *others = [c for c in codes if c is not None] or [b""]
+    if len(known) < len(parts) or len(others) < len(LEADING_KERNELS):
+        return None
+    room = max(LEADING_ROOM, 2 * count)
+    fetch = _Leading(known, room, None, code, keys, descending, count, others)
+    memory = fetch.run(most_bytes)
+    rows = None if memory is None else fetch.rows_of(memory)
+    return None if rows is None else fetch.columns(memory).take(rows)
+
+
+def _size(picked: Any) -> int:
+    return picked.size() if isinstance(picked, plc.Column) else len(picked)
+
+
+@dataclass(slots=True)
+class _Part:
+    """A column that is to be fetched."""
+
+    column: Column
+    lying: Lying
+    job: Job
+
+
+def _part(columns: Mapping[int, Held], column: Column) -> _Part | None:
+    """What to fetch of a column; None for types that the kernel does not know."""
+    places: Places | None = None
+    if isinstance(columns, LateColumns) and column.id not in columns.there:
+        number, fetch = columns.fetches[column.id]
+        places, lying = columns.places[number], fetch.copied
+    else:
+        lying = lying_of(columns[column.id])
+    job = lying.job
+    if job is None:
+        return None
+    job = Job(*job.words)
+    if places is not None:
+        if places.address is None:
+            return None
+        job.places = places.address
+        if places.optional and job.places:
+            job.valid = 0
+    return _Part(column, lying, job)
+
+
+class _Fetch:
+    """One run of the kernel, and another where there are more characters than one had to expect."""
+
+    def __init__(self, parts: list[_Part], rows: int, picked: Any, code: bytes) -> None:
+        self.parts, self.rows, self.picked, self.code = parts, rows, picked, code
+        self.items = sum(part.job.items(rows) for part in parts)
+        self.head = np.zeros(WORD * len(parts), np.uint8)  # of the result, from the cursors on
+
+    def run(self, most_bytes: int) -> Any:
+        """Return the bytes of the result; None where they are too many."""
+        rooms = [int(1.5 * self.rows * p.lying.average) + SPARE_BYTES for p in self.parts]
+        while True:
+            size = self._lay_out(rooms)
+            if size > most_bytes:
+                return None
+            memory = self._exchanged(size)
+            found = memory[: WORD * len(self.parts)].view(np.int64).tolist()
+            if all(f <= p.job.room for f, p in zip(found, self.parts, strict=True)):
+                return memory
+            rooms = found
+
+    def _lay_out(self, rooms: Sequence[int]) -> int:
+        """Give each column its place behind the cursors; return the size of all."""
+        end = _padded(len(self.head))
+        for part, room in zip(self.parts, rooms, strict=True):
+            job = part.job
+            job.out, job.room = end, room if job.text else 0
+            end += _padded(self.rows * (WORD if job.text else job.width) + job.room)
+            if job.valid >= 0:
+                job.valid = end
+                end += _padded(self.rows)
+        return end
+
+    def _exchanged(self, size: int) -> Any:
+        """Send the jobs, run the kernel, and return what it wrote."""
+        jobs = np.array([part.job.words for part in self.parts], np.int64).view(np.uint8).ravel()
+        numbers = self._numbers()
+        places, cursors = _padded(len(jobs)), _padded(len(jobs)) + _padded(len(numbers))
+        sent = np.zeros(cursors + len(self.head), np.uint8)
+        sent[: len(jobs)] = jobs
+        sent[places : places + len(numbers)] = numbers
+        sent[cursors:] = self.head
+        buffer = DeviceBuffer(size=cursors + size, stream=plc.utils.CUDF_DEFAULT_STREAM)
+        start = int(buffer.ptr)
+        result = start + cursors
+
+        def work() -> None:
+            self._find(start + places, result)
+            self._copy(start, places, result)
+
+        return exchanged(sent, start, work, result, size)
+
+    def _numbers(self) -> Any:
+        """What is sent besides jobs, as bytes: row numbers that lie on the host."""
+        given = self.picked
+        if given is None or isinstance(given, plc.Column):
+            return np.zeros(0, np.uint8)
+        return np.ascontiguousarray(given, np.int32).view(np.uint8)
+
+    def _find(self, numbers: int, result: int) -> None:
+        """Run what is before rows are fetched; `numbers` is where those lie, `result` where the result is to begin."""
+
+    def _picked(self, numbers: int, result: int) -> int:
+        """Where the row numbers lie that are wanted; 0 for all rows."""
+        if self.picked is None:
+            return 0
+        return address_of(self.picked, 4) if isinstance(self.picked, plc.Column) else numbers
+
+    def _copy(self, start: int, places: int, result: int) -> None:
+        picked, count = self._picked(start + places, result), len(self.parts)
+        given = {
+            **_ANYWHERE,
+            **dict.fromkeys(_RESULT, result),
+            "rows": self.rows,
+            "columns": count,
+            "jobs": start,
+            "picking": int(picked != 0),
+            "picked": picked or start,
+            "cursors": launch.array_at(result, count, WORD),
+        }
+        launch.run_fixed(
+            self.code, kernels.NAME, kernels.SIGNATURE, self.items * kernels.WARP, given
+        )
+
+    def columns(self, memory: Any) -> HostColumns:
+        return HostColumns({p.column: self._held(p, memory) for p in self.parts}, uploaded)
+
+    def _held(self, part: _Part, memory: Any) -> Any:
+        job, rows = part.job, self.rows
+        valid = None
+        if job.valid >= 0:
+            valid = memory[job.valid : job.valid + rows].view(np.bool_)
+            valid = None if valid.all() else valid
+        if not job.text:
+            data = memory[job.out : job.out + rows * job.width]
+            return host_values(part.column.type, part.lying, rows, data, valid)
+        end = job.out + rows * WORD
+        halves = memory[job.out : end].view(np.int32)
+        return Texts(halves[0::2], halves[1::2], valid, memory[end : end + job.room])
+
+
+class _Leading(_Fetch):
+    """The same of rows that kernels find: behind the cursors are a bound, how many rows there are, and their numbers."""
+
+    def __init__(
+        self,
+        parts: list[_Part],
+        room: int,
+        picked: None,
+        code: bytes,
+        keys: plc.Column,
+        descending: bool,
+        count: int,
+        codes: Sequence[bytes],
+    ) -> None:
+        super().__init__(parts, room, picked, code)
+        self.keys, self.turned, self.count, self.codes = keys, -int(descending), count, codes
+        self.state = len(self.head)
+        numbers = np.full(room, -1, np.int32).view(np.uint8)
+        self.head = np.concatenate([self.head, np.zeros(2 * WORD, np.uint8), numbers])
+
+    def rows_of(self, memory: Any) -> Any:
+        """Return the places of the rows that were found, in the order of the table; None if not all are there."""
+        words = memory[self.state : self.state + 2 * WORD].view(np.int64)
+        found = int(words[1])
+        if not self.count <= found <= self.rows:
+            return None
+        return np.argsort(memory[self.state + 2 * WORD :][: 4 * found].view(np.int32))
+
+    def _numbers(self) -> Any:
+        return np.full(kernels.SLOTS, np.iinfo(np.int64).max).view(np.uint8)
+
+    def _picked(self, numbers: int, result: int) -> int:
+        return result + self.state + 2 * WORD
+
+    def _find(self, numbers: int, result: int) -> None:
+        width = 8 if self.keys.type().id() == plc.TypeId.INT64 else 4
+        rows, state = self.keys.size(), result + self.state
+        keys = address_of(self.keys, width)
+        given = {
+            "rows": rows,
+            "width": width,
+            "keys32": keys,
+            "keys64": keys,
+            "turned": self.turned,
+            "wanted": self.count,
+            "room": self.rows,
+            "chosen": state + 2 * WORD,
+        }
+        slots: dict[str, Any] = {"least": launch.array_at(numbers, kernels.SLOTS, WORD)}
+        states: dict[str, Any] = {"state": launch.array_at(state, 2, WORD)}
+        plain: dict[str, Any] = {"least": numbers, "state": state}
+        turns = (rows, kernels.SLOTS * kernels.WARP, rows)
+        for code, name, turn, more in zip(
+            self.codes, LEADING_KERNELS, turns, (slots, plain, states), strict=True
+        ):
+            launch.run_fixed(code, name, kernels.SIGNATURES[name], turn, {**given, **more})
+
+
+def _padded(size: int) -> int:
+    return size + -size % ALIGNMENT
+
+
+def _code(name: str = kernels.NAME) -> bytes | None:
+    """Return a kernel's machine code; None while it is being compiled, and where it cannot be."""
+    place = kernel_files.get()
+    if place is None or place[0] == NO_DIRECTORY or place[1] == "never":
+        return None
+    directory, fuse = place
+    made = _made.get((directory, name))
+    if made is not None:
+        return made
+    with _lock:
+        found = _codes.get((directory, name))
+        start = found is None
+        if found is None:
+            found = _codes[directory, name] = Future()
+    if start:
+        file = kernels.row_kernel(directory, launch.architecture(), name)
+        if fuse == "auto" and not file.is_compiled:
+            threading.Thread(target=_compile, args=(file, found), daemon=True).start()
+        else:
+            try:
+                _compile(file, found)
+            except (Interrupted, KeyboardInterrupt):
+                with _lock:
+                    _codes.pop((directory, name), None)  # another query asks again
+                raise
+    if found.done() and found.exception() is None:
+        _made[directory, name] = found.result()
+    if fuse == "auto" and not found.done():
+        return None
+    return found.result() if found.exception() is None else None
+
+
+def _compile(file: Any, found: Future[bytes]) -> None:
+    try:
+        code, _ = file.machine_code()
+        found.set_result(code)
+    except (Interrupted, KeyboardInterrupt) as stopped:
+        found.set_exception(stopped)  # who waits for it goes on without
+        raise
+    except Exception as error:  # whatever a compiler that is not there or a full disk may raise
+        found.set_exception(error)
+        warn_without(file.name, error)

@@ -1,0 +1,303 @@
+"""Results of kernels, which lie on the host, and what operators do with few rows there.
+
+A call of libcudf takes 0.05 ms and more however few the rows are, and so does a copy: to order the groups of an aggregate here
+and leave them where they are takes less than to send them to the device and back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ....codegen.groups.results import Registers
+from ....plan import physical as p
+from ....plan.expr import Column
+from ....plan.types import Kind
+from ....plan.types import to_arrow as arrow_type
+from ...context import Context
+from .. import host_backend as hosts
+from .texts import Texts
+
+if TYPE_CHECKING:
+    from ..dictionaries import Held
+
+MOST_ROWS = 4096  # beyond, the device sorts faster than the host
+LEXICAL_ROWS = 64  # up to which rows are sorted in less time than their keys are packed
+INT_BITS = 32
+WORD_BITS = 63  # of an integer without its sign
+SHORT_BITS = 16  # of integers that numpy sorts by radix, in a third of the time
+MOST = (1 << WORD_BITS) - 2
+
+Arrays: TypeAlias = dict[Column, pa.Array]
+Lying: TypeAlias = pa.Array | Registers | Texts
+
+
+class HostColumns(Mapping[int, "Held"]):
+    """Columns by `Column.id` that lie on the host; when an operator asks for one, `move` puts all on the device.
+
+    They lie as in registers, as far as possible, where rows are picked and compared in less time, until somebody wants `arrays`:
+    these are in the Arrow types in which results leave the engine.
+    """
+
+    def __init__(
+        self,
+        held: Mapping[Column, Lying],
+        move: Callable[[Arrays], Mapping[int, Held]],
+    ) -> None:
+        self.move = move
+        self._held = held
+        self._places = {column.id: column for column in held}
+        self._arrays: Arrays = {}
+        self._moved: Mapping[int, Held] | None = None
+
+    def __getitem__(self, column_id: int) -> Held:
+        if self._moved is None:
+            self._moved = self.move(self.arrays)
+        return self._moved[column_id]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __contains__(self, column_id: object) -> bool:
+        return column_id in self._places
+
+    @property
+    def nbytes(self) -> int:
+        return sum(held.nbytes for held in self._held.values())
+
+    @property
+    def arrays(self) -> Arrays:
+        return {column: self.array(column) for column in self._held}
+
+    def array(self, column: Column) -> pa.Array:
+        own = self._places[column.id]
+        found = self._arrays.get(own)
+        if found is None:
+            held = self._held[own]
+            found = held.array() if isinstance(held, Registers | Texts) else held
+            self._arrays[own] = found
+        return found
+
+    def lying(self, column: Column) -> Lying:
+        """Return a column as it lies."""
+        return self._held[self._places[column.id]]
+
+    def renamed(self, pairs: Iterable[tuple[Column, Column]]) -> HostColumns:
+        """Return columns under other identities, given as (new, old)."""
+        same = list(pairs)
+        found = HostColumns({new: self.lying(old) for new, old in same}, self.move)
+        if self._moved is not None:
+            found._moved = {new.id: self._moved[old.id] for new, old in same}
+        return found
+
+    def take(self, rows: Any) -> HostColumns:
+        """Return the rows of these numbers."""
+        places = np.asarray(rows, np.int64)
+        numbers: pa.Array | None = None
+        picked: dict[Column, Lying] = {}
+        for column, held in self._held.items():
+            if isinstance(held, Registers | Texts):
+                picked[column] = held.take(places)
+            else:
+                numbers = pa.array(places) if numbers is None else numbers
+                picked[column] = held.take(numbers)
+        return HostColumns(picked, self.move)
+
+    def slice(self, offset: int, count: int) -> HostColumns:
+        """Return rows from `offset` on without copying."""
+        rows = slice(offset, offset + count)
+        parts: dict[Column, Lying] = {}
+        for column, held in self._held.items():
+            if isinstance(held, Registers | Texts):
+                parts[column] = held.take(rows)
+            else:
+                parts[column] = held.slice(offset, count)
+        return HostColumns(parts, self.move)
+
+    def to_arrow(self, columns: Sequence[Column]) -> pa.Table:
+        """Return columns in the Arrow types of results."""
+        types = [arrow_type(c.type) for c in columns]
+        arrays = [self.array(c) for c in columns]
+        exact = [a if a.type == t else a.cast(t) for a, t in zip(arrays, types, strict=True)]
+        schema = pa.schema([(c.name, t) for c, t in zip(columns, types, strict=True)])
+        return pa.Table.from_arrays(exact, schema=schema)
+
+
+def few_on_host(
+    node: p.Physical, columns: Mapping[int, Held], rows: int, context: Context
+) -> HostColumns | None:
+    """Return columns that a node is to handle on the host, which is noted for its profile; None for those that it is not."""
+    if not isinstance(columns, HostColumns) or rows > MOST_ROWS:
+        return None
+    note(node, rows, context)
+    return columns
+
+
+def run_on_host(
+    node: p.Physical, columns: Mapping[int, Held], rows: int, context: Context
+) -> tuple[HostColumns, int] | None:
+    """Run a node of one input on the host, if its rows are there and few; return its columns and how many rows these have."""
+    operate = hosts.operator()
+    if operate is None or not columns:
+        return None
+    few = few_on_host(node, columns, rows, context)
+    if few is None:
+        return None
+    made = operate(node, few.to_arrow(node.children[0].columns), context)
+    arrays = [c.chunk(0) if c.num_chunks == 1 else c.combine_chunks() for c in made.columns]
+    return HostColumns(dict(zip(node.columns, arrays, strict=True)), few.move), made.num_rows
+
+
+def note(node: p.Physical, rows: int, context: Context) -> None:
+    """Say in the profile that the host handles so many rows."""
+    context.remarks[id(node)] = f"on the host: {rows:,} {'row' if rows == 1 else 'rows'}"
+
+
+def sorted_order(
+    columns: HostColumns, keys: Sequence[p.Order], first: int | None = None
+) -> npt.NDArray[np.int64]:
+    """Return the row numbers in the order of `sort.sorted_rows`, or the `first` of them; rows with equal keys keep theirs."""
+    lead = ranks(columns, keys[0])
+    if first is None or len(lead) < 2 * first:
+        rest = [ranks(columns, key) for key in keys[1:]]
+        return ascending([lead, *rest])[:first]
+    candidates = least(lead, first)
+    rest = []
+    if keys[1:]:
+        chosen = columns.renamed((k.column, k.column) for k in keys[1:]).take(candidates)
+        rest = [ranks(chosen, key) for key in keys[1:]]
+    return candidates[ascending([lead[candidates], *rest])[:first]]
+
+
+def least(lead: npt.NDArray[np.int64], first: int) -> npt.NDArray[np.int64]:
+    """Return the numbers of all rows that can be among the `first` by the first of their keys."""
+    bound = np.partition(lead, first - 1)[first - 1]
+    return np.flatnonzero(lead <= bound)
+
+
+def ascending(keys: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    """Return the numbers of rows in the order of integers, the first key first; rows with equal keys keep theirs.
+
+    Keys that fit into 63 bits together with the row number are sorted as one number: of many rows that takes a tenth of the time.
+    """
+    rows = len(keys[0])
+    if rows <= LEXICAL_ROWS:
+        return np.lexsort(list(reversed(keys)))
+    place = (rows - 1).bit_length()
+    lows = [int(k.min()) for k in keys]
+    widths = [(int(k.max()) - low).bit_length() for k, low in zip(keys, lows, strict=True)]
+    if place + sum(widths) > WORD_BITS:
+        return np.lexsort(list(reversed(keys)))
+    # Groups come in the order of their keys: where these follow a count, nothing has to be done about them
+    if widths[0] <= SHORT_BITS and all(_ascends(key) for key in keys[1:2]):
+        rest = _packed(keys[1:], lows[1:], widths[1:]) if len(keys) > 2 else None
+        if rest is None or _ascends(rest):
+            return np.argsort((keys[0] - lows[0]).astype(np.uint16), kind="stable")
+    packed = _packed(keys, lows, widths)
+    packed <<= place
+    packed += np.arange(rows)
+    packed.sort()
+    packed &= (1 << place) - 1
+    return packed
+
+
+def _packed(
+    keys: Sequence[npt.NDArray[np.int64]], lows: Sequence[int], widths: Sequence[int]
+) -> npt.NDArray[np.int64]:
+    packed: npt.NDArray[np.int64] = keys[0] - lows[0]
+    for key, low, width in zip(keys[1:], lows[1:], widths[1:], strict=True):
+        packed <<= width
+        packed += key
+        packed -= low
+    return packed
+
+
+def _ascends(key: npt.NDArray[np.int64]) -> bool:
+    return bool((key[1:] >= key[:-1]).all())
+
+
+def ranks(columns: HostColumns, key: p.Order) -> npt.NDArray[np.int64]:
+    """Return integers in the order of a key's values; equal for equal values.
+
+    Strings compare by their bytes, NaNs are one value above the others, and 0.0 and -0.0 are alike.
+    """
+    lying = columns.lying(key.column)
+    found: npt.NDArray[np.int64] | None = None
+    if isinstance(lying, Registers):
+        there, found = lying.valid, _of_registers(lying)
+    if found is None:
+        array = columns.array(key.column)
+        if pa.types.is_null(array.type):
+            return np.zeros(len(array), np.int64)
+        there = np.asarray(array.is_valid()) if array.null_count else None
+        found = _integers(array, there)
+        if found is None:
+            found = np.asarray(pc.rank(array, "ascending", tiebreaker="dense")).astype(np.int64)
+    if key.descending:
+        found = ~found
+    if there is None:
+        return found
+    values = found[there]
+    low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+    return np.where(there, found, low - 1 if key.nulls_first else high + 1)
+
+
+def _of_registers(lying: Registers) -> npt.NDArray[np.int64] | None:
+    """Integers of 64 bits that compare as values do; None where there are none, or none besides for NULL."""
+    values, valid = lying.values, lying.valid
+    if values.dtype == np.uint64:
+        return None
+    if lying.strings is None and lying.type.kind is Kind.BOOLEAN:
+        values = values != 0
+    if lying.strings is None and lying.type.is_float:
+        if lying.type.kind is Kind.FLOAT:
+            values = values.astype(np.float32)
+        found = _of_doubles(values.astype(np.float64))
+    else:
+        found = values.astype(np.int64, copy=False)
+    return found if valid is None or _has_room(found[valid]) else None
+
+
+def _integers(array: pa.Array, there: Any) -> npt.NDArray[np.int64] | None:
+    """The same of an Arrow array."""
+    kind = array.type
+    if pa.types.is_decimal128(kind):
+        limbs = np.frombuffer(array.buffers()[1], np.int64)
+        limbs = limbs[2 * array.offset : 2 * (array.offset + len(array))]
+        found, fits = limbs[0::2], limbs[1::2] == limbs[0::2] >> WORD_BITS
+        if not (fits if there is None else fits | ~there).all():
+            return None
+    elif pa.types.is_floating(kind):
+        found = _of_doubles(np.asarray(array.fill_null(0)).astype(np.float64))
+    elif kind == pa.uint64() or pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return None
+    else:
+        if pa.types.is_boolean(kind):
+            array = array.cast(pa.uint8())
+        elif pa.types.is_temporal(kind):
+            array = array.view(pa.int32() if kind.bit_width == INT_BITS else pa.int64())
+        found = np.asarray(array.fill_null(0)).astype(np.int64)
+    if there is not None and not _has_room(found[there]):
+        return None
+    return found
+
+
+def _of_doubles(doubles: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """Integers in the order of floats: no -0.0, and one NaN; of negative numbers all bits but the sign are turned round."""
+    doubles = doubles + 0.0
+    doubles[np.isnan(doubles)] = np.nan
+    bits = doubles.view(np.int64)
+    return np.where(bits < 0, bits ^ np.iinfo(np.int64).max, bits)
+
+
+def _has_room(values: npt.NDArray[np.int64]) -> bool:
+    """Whether there is an integer below all and one above all of some values, or of their negatives."""
+    return not len(values) or bool(abs(int(values.min())) < MOST and abs(int(values.max())) < MOST)

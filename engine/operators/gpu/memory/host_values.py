@@ -1,0 +1,124 @@
+"""Values on the host of what came from the device as it lay there: codes become values here, which spares the device a call a column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pylibcudf as plc
+
+from ....codegen.groups.results import Registers
+from ....codegen.handwritten.row_kernels import Job
+from ....plan.node import Once
+from ....plan.types import DataType, Kind
+from ....plan.types import to_arrow as arrow_type
+from ....storage.encodings import Dictionary, Encoding, Narrow
+from ..dictionaries import Coded, Held
+from ..pipeline.stored import strings_of
+
+ALIGNMENT = 64
+WIDE = 16  # bytes of a DECIMAL128
+STRING, INT32, DECIMAL128 = plc.TypeId.STRING, plc.TypeId.INT32, plc.TypeId.DECIMAL128
+NUMBERS = {
+    plc.TypeId.BOOL8: np.uint8,
+    plc.TypeId.INT8: np.int8,
+    plc.TypeId.INT16: np.int16,
+    plc.TypeId.INT32: np.int32,
+    plc.TypeId.INT64: np.int64,
+    plc.TypeId.UINT8: np.uint8,
+    plc.TypeId.UINT16: np.uint16,
+    plc.TypeId.UINT32: np.uint32,
+    plc.TypeId.UINT64: np.uint64,
+    plc.TypeId.FLOAT32: np.float32,
+    plc.TypeId.FLOAT64: np.float64,
+    plc.TypeId.TIMESTAMP_DAYS: np.int32,
+    plc.TypeId.TIMESTAMP_MICROSECONDS: np.int64,
+    plc.TypeId.DECIMAL64: np.int64,
+}
+
+
+@dataclass(frozen=True)
+class Lying:
+    """A column as it lies on the device, and what its codes mean."""
+
+    column: plc.Column
+    encoding: Encoding | None = None
+    strings: Any = None
+
+    @Once
+    def kind(self) -> plc.TypeId:
+        return self.column.type().id()
+
+    @Once
+    def job(self) -> Job | None:
+        """How the kernel of `fetch_rows` finds all rows of it; None where there are none, and for types that it does not know."""
+        column, width = self.column, width_of(self.kind)
+        if not column.size():
+            return None
+        first, data = int(column.offset()), column.data()
+        if self.kind == STRING:
+            ends = column.child(0)
+            width = 4 if ends.type().id() == INT32 else 8
+            start = address_of(ends, width) + first * width
+            job = Job(1, width, start, 0 if data is None else int(data.ptr), 0, 0, 0)
+        elif width is not None:
+            job = Job(0, width, int(data.ptr) + first * width, 0, 0, 0, 0)
+        else:
+            return None
+        if column.null_count():
+            job.bits, job.first, job.valid = int(column.null_mask().ptr), first, 0
+        return job
+
+    @Once
+    def average(self) -> float:
+        """Bytes of a text."""
+        data = self.column.data() if self.kind == STRING else None
+        return 0.0 if data is None else data.size / max(self.column.child(0).size() - 1, 1)
+
+
+def address_of(column: plc.Column, width: int) -> int:
+    """Return where values of `width` bytes begin."""
+    return int(column.data().ptr) + int(column.offset()) * width
+
+
+def lying_of(held: Held, encoding: Encoding | None = None) -> Lying:
+    """Return what there is to copy of a column."""
+    if isinstance(held, Coded):
+        return Lying(held.codes, None, strings_of(held.keys))
+    return Lying(held, encoding, encoding.values if isinstance(encoding, Dictionary) else None)
+
+
+def width_of(kind: plc.TypeId) -> int | None:
+    """Bytes of a value; None for types that no value on the host is made of."""
+    if kind == DECIMAL128:
+        return WIDE
+    return np.dtype(NUMBERS[kind]).itemsize if kind in NUMBERS else None
+
+
+def host_values(
+    data_type: DataType, lying: Lying, rows: int, data: Any, valid: Any
+) -> pa.Array | Registers:
+    """Return values of a fixed width as in registers, those that have no such form in the Arrow type of results.
+
+    `data` are their bytes, `valid` is None where no value is NULL.
+    """
+    kind = lying.kind
+    if data_type.kind is Kind.NULL:
+        return pa.nulls(rows)
+    if kind == DECIMAL128:
+        return pa.Array.from_buffers(
+            arrow_type(data_type), rows, [bitmap_of(valid), pa.py_buffer(data)]
+        )
+    numbers, encoding = data.view(NUMBERS[kind]), lying.encoding
+    if isinstance(encoding, Narrow):
+        numbers = numbers.astype(np.int64, copy=False)
+        if encoding.step != 1 or encoding.base != 0:
+            numbers = numbers * encoding.step + encoding.base
+    return Registers(numbers, valid, data_type, lying.strings)
+
+
+def bitmap_of(valid: Any) -> pa.Buffer | None:
+    """Return truth values as Arrow has them."""
+    return None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))

@@ -1,0 +1,400 @@
+"""The kernels of a pipeline for the columns of one run: generated, compiled, and laid out in memory.
+
+What was prepared serves the next run as well, while the columns are the same (`pipeline_inputs.Known`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from ....codegen import index_checks
+from ....codegen.compile.kernel_files import KernelFile, at_once, kernel_file
+from ....codegen.compile_pipeline import Limits, Stages, stages
+from ....codegen.cuda import device_kernels, emit_groups
+from ....codegen.cuda.accumulator_layout import Layout, layout
+from ....codegen.groups.conditions import Condition, condition_of
+from ....codegen.handwritten import group_kernels
+from ....codegen.indexes import Form, Index
+from ....codegen.listing import operations
+from ....codegen.loop import Machine
+from ....codegen.program import Program
+from ....codegen.row_sources import Relation
+from ....codegen.values import Input, NotFusable
+from ....errors import Interrupted
+from ....plan import physical as p
+from ....plan.concealed import concealed_tree
+from ...context import Context, Origin, PipelineReceipt
+from ...run_unfused import probed_leaf
+from ...streaming import ORIGINS
+from ..memory.buffers import blank_of
+from . import launch
+from .buckets import with_buckets
+from .launch import Given, Launch, Launches
+from .ordered_groups import ComingOut, coming_out_of, in_their_order, remark_of
+from .picking import Picking, picking, short_arrays
+from .pipeline_inputs import Known, Relations
+from .receipts import of_every_run
+from .regions import Region, Regions, Span
+from .unpack_counters import Unpacking, short_results, unpacking, with_packed_counts
+
+GROUP_LIMIT = 1 << 16  # groups that are addressed directly; their accumulators travel to the host
+# Groups that are addressed directly on the device, however few rows there are
+LEAST_DENSE = 1 << 22
+MOST_DENSE = 1 << 30
+DENSE_A_ROW = 8
+LEAST_SLOTS = 1 << 16
+LEAST_LISTED = 1 << 16
+
+Codes = tuple[tuple[bytes, ...], Origin]
+
+
+@dataclass
+class Learnt:
+    """What runs of a pipeline have found out: keys that repeat, how large its result is, that memory ran out.
+
+    `built` are the rows of hashed indexes of which other numbers were expected.
+    """
+
+    repeating: frozenset[int] = frozenset()
+    slots: int | None = None  # of the hash table of groups
+    listed: int | None = None  # rows that come out
+    short_of_memory: bool = False
+    long_groups: bool = False  # some have too many rows to be made in their order
+    built: dict[int, int] = field(default_factory=dict)
+    count_bits: int = 0  # that counts need at least
+
+
+@dataclass(frozen=True)
+class Sink:
+    """Where the main kernel's results lie: accumulators of `groups` groups, or lists of rows.
+
+    `doubt`, `counter` and `full` are words of the small buffer.  `picking`: accumulators are in device memory after the run.
+    """
+
+    where: Layout
+    groups: int
+    out_i: Span
+    out_f: Span
+    doubt: Span
+    keys: Span | None = None
+    full: Span | None = None
+    lists: tuple[Span, ...] = ()
+    counter: Span | None = None
+    picking: Picking | ComingOut | None = None
+    out_n: Span | None = None
+    unpacking: Unpacking | None = None
+
+    @cached_property
+    def results(self) -> dict[int, tuple[str, int]]:
+        return self.where.results()
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The launches of a pipeline and where their results lie; `states` of indexes: rows, NULL keys, repeated keys, doubts."""
+
+    launches: Launches
+    sink: Sink
+    indexes: tuple[Index, ...]
+    states: tuple[Span, ...]
+    receipt: PipelineReceipt
+
+    @cached_property
+    def _places(self) -> Any:
+        words = [range(s.start // 8, s.start // 8 + s.length) for s in self.states]
+        return np.array(words, np.int64)
+
+    def states_in(self, words: Any) -> list[list[int]]:
+        """Return the states among the words of the small buffer."""
+        found: list[list[int]] = words[self._places].tolist()
+        return found
+
+
+@dataclass
+class Prepared:
+    """The kernels of a pipeline, made for what they read; `ready` is there once all are compiled.
+
+    `condition` is what groups are tested for in device memory; `remark` says what is particular to its groups.
+    """
+
+    known: Known
+    stages: Stages
+    files: tuple[KernelFile, ...]
+    codes: Future[Codes]
+    operations: int
+    condition: Condition | None = None
+    remark: str | None = None
+    ready: Ready | None = None
+
+
+def generated(
+    node: p.Pipeline, relations: Relations, context: Context, learnt: Learnt, estimate: float | None
+) -> Prepared:
+    """Generate a pipeline's kernels and begin to compile those that are not on disk; raises `NotFusable`."""
+    rows = relations.rows(probed_leaf(node.body))
+    dense = min(MOST_DENSE, max(LEAST_DENSE, DENSE_A_ROW * rows))
+    limits, memory = Limits(GROUP_LIMIT, True, dense), launch.shared_memory()
+    made = stages(node.body, relations, limits).made_for(memory)
+    made = with_packed_counts(made, estimate, learnt.count_bits)
+    condition, untested = _condition(node.body, made.main)
+    if not learnt.long_groups:
+        made = in_their_order(made, condition, relations)
+    main, grouping = made.main, made.main.grouping
+    if grouping is not None and grouping.distinct and grouping.groups > GROUP_LIMIT:
+        raise NotFusable(f"count(DISTINCT ...) here has more than {GROUP_LIMIT} combinations")
+    if context.deterministic and any(a.machine is Machine.F64 for a in main.accumulators):
+        raise NotFusable("float sums would depend on the order in which threads finish")
+    where, describe = (
+        (context.kernel_directory, launch.architecture()),
+        partial(concealed_tree, node.body),
+    )
+    files = [device_kernels.kernel_file(program, describe, *where) for program in made.programs]
+    if any(index.form is Form.HASHED and index.unique for index in made.indexes):
+        files.append(index_checks.cuda_kernel(*where))
+    if _has_many_groups(main):
+        if condition is not None:
+            source = emit_groups.source(condition, main, describe())
+            signature = emit_groups.signature(condition, main)
+            files.append(kernel_file(emit_groups.NAME, source, signature, *where))
+        names = group_kernels.needed(condition is not None, bool(layout(main).packed))
+        short = short_arrays(main)
+        files += [group_kernels.group_kernel(name, *where, short) for name in names]
+    codes = _compiled(files, context.fuse)
+    remark = remark_of(main, untested)
+    return Prepared(
+        relations.known(), made, tuple(files), codes, operations(main), condition, remark
+    )
+
+
+def _condition(body: p.Physical, main: Program) -> tuple[Condition | None, str | None]:
+    """The condition on groups in device memory, if there is one, or why it is not tested there."""
+    if not isinstance(body, p.FilterRows) or not _has_many_groups(main):
+        return None, None
+    try:
+        return condition_of(body.predicate, main), None
+    except NotFusable as reason:
+        return None, f"groups are tested after the kernels: {reason.message}"
+
+
+def _has_many_groups(main: Program) -> bool:
+    """Whether the accumulators stay in device memory."""
+    where = layout(main)
+    return where.sized or where.groups > GROUP_LIMIT
+
+
+def _compiled(files: Sequence[KernelFile], fuse: str) -> Future[Codes]:
+    """Find the machine code or compile it, several at a time; with `auto` a thread compiles, and operators run meanwhile."""
+    found: Future[Codes] = Future()
+    missing = sum(not file.is_compiled for file in files)
+
+    def compile_now() -> None:
+        try:
+            made = at_once(KernelFile.machine_code, files, missing)
+            origin: Origin = max((o for _, o in made), key=ORIGINS.index)
+            found.set_result((tuple(code for code, _ in made), origin))
+        except Interrupted:
+            raise
+        except Exception as error:
+            found.set_exception(error)
+
+    if fuse == "auto" and missing:
+        threading.Thread(target=compile_now, daemon=True).start()
+    else:
+        compile_now()
+    return found
+
+
+def laid_out(
+    prepared: Prepared, relations: Relations, learnt: Learnt, estimate: float | None
+) -> Ready:
+    """Load the machine code and lay the buffers out; what could not be compiled leaves the work to the operators."""
+    error = prepared.codes.exception()
+    if error is not None:
+        raise NotFusable(f"a kernel could not be compiled: {error}") from error
+    codes, _ = prepared.codes.result()
+    return _Builder(prepared, relations, learnt, estimate, codes).build(prepared)
+
+
+class _Builder:
+    """The launches of a pipeline while they are put together."""
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        relations: Relations,
+        learnt: Learnt,
+        estimate: float | None,
+        codes: Sequence[bytes],
+    ) -> None:
+        self.made, self.relations, self.learnt = prepared.stages, relations, learnt
+        self.indexes = with_buckets(self.made.indexes, learnt.built)
+        self.condition = prepared.condition
+        self.estimate, self.codes = estimate, codes
+        # Of kernels that are the same for all programs
+        fixed = list(zip(prepared.files, codes, strict=True))[len(self.made.programs) :]
+        self.fixed = {file.name: code for file, code in fixed}
+        self.regions = Regions()
+        self.nothing = Span(Region.SMALL, 0, 0, 8)
+        self.steps: list[Launch] = []
+        self.held: list[Any] = []
+
+    def build(self, prepared: Prepared) -> Ready:
+        made = self.made
+        buffers = [buffer for index in self.indexes for buffer in index.buffers]
+        spans = self.regions.indexes(buffers)
+        states = tuple(
+            self._build_step(program, index, code, spans)
+            for program, index, code in zip(
+                made.programs[:-1], self.indexes, self.codes, strict=False
+            )
+        )
+        main = made.main
+        sink = self._sink(main)
+        given = self._given(main, spans)
+        given |= {"out_i": sink.out_i, "out_f": sink.out_f, "counter": sink.counter}
+        given |= {"keys": sink.keys, "state": sink.full, "out_n": sink.out_n}
+        if sink.unpacking is not None:
+            given |= {"packed": sink.unpacking.packed, "lost": sink.unpacking.lost}
+        if isinstance(sink.picking, ComingOut):
+            given |= sink.picking.given
+        for number, span in zip(main.rows_out, sink.lists, strict=False):
+            given[f"out_row{number}"] = span
+        self._add(main, self.codes[len(made.programs) - 1], sink.where, given)
+        if sink.unpacking is not None:
+            self.steps += sink.unpacking.steps
+        if sink.picking is not None:
+            self.steps += sink.picking.steps()
+        steps, held = tuple(self.steps), tuple(self.held)
+        launches = Launches(steps, self.regions, blank_of(self.regions), held)
+        paths, read = [file.path for file in prepared.files], map(self._bytes, made.programs)
+        known = of_every_run(made, paths, self.indexes, sum(read), prepared.operations)
+        return Ready(launches, sink, self.indexes, states, known)
+
+    def _build_step(
+        self, program: Program, index: Index, code: bytes, spans: dict[str, Span]
+    ) -> Span:
+        """Add the launch that fills an index, and after it the one that looks for repeated keys where those matter."""
+        where = layout(program)
+        state = self.regions.small(_blank(where.identities("out_i"), 1, 1))
+        spans[f"{index.name}_state"] = state
+        given = self._given(program, spans) | {"out_i": state, "out_f": self.nothing}
+        self._add(program, code, where, given)
+        if index.form is Form.HASHED and index.unique:
+            heads, links, numbers, *_ = (spans[buffer.name] for buffer in index.buffers)
+            arrays = {"heads": heads, "links": links, "numbers": numbers, "state": state}
+            self.steps.append(
+                launch.prepared_check(self.fixed[index_checks.NAME], index.slots, arrays)
+            )
+        return state
+
+    def _add(self, program: Program, code: bytes, where: Layout, given: dict[str, Given]) -> None:
+        rows = self.relations.rows(program.relations[0].leaf)
+        step, held = launch.prepared(program, code, where, rows, given)
+        self.steps.append(step)
+        if held is not None:
+            self.held.append(held)
+
+    def _given(self, program: Program, spans: dict[str, Span]) -> dict[str, Given]:
+        """Columns and buffers by the names of a program's parameters."""
+        given: dict[str, Given] = {b.name: spans[b.name] for b in program.buffers}
+        for source, relation in _columns(program):
+            read, column = self.relations.encoded(relation, source.column)
+            name = program.names[source.column]
+            scanned = None if read.encoded is None else column
+            given[name] = launch.part(read.key, scanned, False)
+            if source.nullable:
+                given[f"{name}_bits"] = launch.part(read.key, scanned, True)
+        return given
+
+    def _bytes(self, program: Program) -> int:
+        columns = _columns(program)
+        return sum(self.relations.encoded(r, source.column)[1].nbytes for source, r in columns)
+
+    def _sink(self, main: Program) -> Sink:
+        where, grouping = layout(main), main.grouping
+        if main.rows_out:
+            return self._lists(main, where)
+        if grouping is not None and grouping.ordered is not None:
+            return self._coming_out(main, where)
+        groups = where.groups
+        keys = full = None
+        if grouping is not None and grouping.hashed:
+            groups = self._slots(main)
+            keys, full = self.regions.keys(groups), self.regions.small(_blank([], 1, 1))
+        elif grouping is not None and grouping.row is not None:
+            groups = self.relations.rows(main.relations[grouping.row].leaf)
+        if where.sized:
+            where = where.with_groups(groups)
+        integers, doubles = where.identities("out_i"), where.identities("out_f")
+        if not _has_many_groups(main):
+            out_i = self.regions.small(_blank(integers, groups, 1))
+            out_f = self.regions.small(_blank(doubles, groups, 0))
+            return Sink(where, groups, out_i, out_f, out_i.part(out_i.length - 1, 1))
+        out_i = self.regions.accumulators(integers, groups, 1)
+        out_f = self.regions.accumulators(doubles, groups)
+        doubt = self.regions.report(out_i.part(out_i.length - 1, 1))
+        out_n = short_results(where, groups, self.regions)
+        unpacked = unpacking(where.packed, groups, out_n, self.regions, self.fixed)
+        spans = {"out_i": out_i, "out_f": out_f, "out_n": out_n}
+        picked = picking(main, where, groups, spans, keys, self.regions, self.fixed, self.condition)
+        arrays = out_i, out_f, doubt, keys, full
+        return Sink(where, groups, *arrays, picking=picked, out_n=out_n, unpacking=unpacked)
+
+    def _coming_out(self, main: Program, where: Layout) -> Sink:
+        """A sink of groups that come out of the kernel one by one."""
+        out_i, listed = self.regions.small(_blank([], 1, 1)), self.learnt.listed
+        found = coming_out_of(main, self.relations, listed, self.regions)
+        lists, counter = (found.numbers,), found.counter
+        return Sink(where, 1, out_i, self.nothing, out_i, None, None, lists, counter, found)
+
+    def _lists(self, main: Program, where: Layout) -> Sink:
+        """A sink of row numbers: of as many as the last run found, or as are expected."""
+        length = self.learnt.listed
+        if length is None:
+            rows = self.relations.rows(main.relations[0].leaf)
+            expected = int(2 * self.estimate) if self.estimate is not None else rows
+            length = expected if main.repeats else min(expected, rows)
+            length = max(length, min(LEAST_LISTED, rows))
+        out_i = self.regions.small(_blank([], 1, 1))
+        return Sink(
+            where,
+            1,
+            out_i,
+            self.nothing,
+            out_i,
+            lists=tuple(self.regions.large(length, 4) for _ in main.rows_out),
+            counter=self.regions.small(_blank([], 1, 1)),
+        )
+
+    def _slots(self, main: Program) -> int:
+        """Slots of the hash table: twice as many as groups are expected, which are no more than rows unless these repeat."""
+        if self.learnt.slots is None:
+            rows = max(self.relations.rows(main.relations[0].leaf), 1)
+            expected = rows if self.estimate is None else int(self.estimate)
+            self.learnt.slots = power_of_two(max(2 * min(expected, rows), LEAST_SLOTS))
+        return self.learnt.slots
+
+
+def _columns(program: Program) -> Iterator[tuple[Input, Relation]]:
+    """The columns that a program reads, and their relations."""
+    for source in program.inputs:
+        yield source, program.relations[0]
+    for element in program.elements:
+        yield element.input, program.relations[element.relation]
+
+
+def power_of_two(least: int) -> int:
+    return 1 << max(least - 1, 0).bit_length()
+
+
+def _blank(identities: Sequence[int | float], groups: int, more: int) -> Any:
+    """A small array: `groups` elements for each identity, and `more` zeros."""
+    kind = np.float64 if any(isinstance(i, float) for i in identities) else np.int64
+    return np.append(np.repeat(np.array(identities, kind), groups), np.zeros(more, kind))

@@ -1,0 +1,73 @@
+"""Expressions over one column, evaluated on all its rows before the kernel that reads them runs: LIKE over long strings, say."""
+
+from __future__ import annotations
+
+import pylibcudf as plc
+
+from ....codegen.values import NotFusable
+from ....errors import ConversionError, ExecutionError, OutOfRange
+from ....plan.expr import Column, Expr, new_column
+from ....plan.types import BOOLEAN, Kind
+from ....storage.encodings import Dictionary, EncodedColumn, Narrow
+from ...context import Context
+from ..columns import reinterpret, without_nulls
+from ..dictionaries import Coded, Held
+from ..functions.expressions import evaluate_all
+from ..memory.device import kernel_files
+from ..scan import run_column_kernels, substring_codes
+from ..scan.encode_columns import Encoded, encode_by_libcudf, encode_together
+from ..table import Table
+
+MOST_STRINGS = 1 << 16  # different ones: a kernel that reads more of them gains nothing by it
+UINT8 = plc.DataType(plc.TypeId.UINT8)
+
+
+def derived(expr: Expr, column: Column, held: Held, context: Context) -> EncodedColumn:
+    """Return the values of an expression over `column` in all rows of `held`, encoded.
+
+    A BOOLEAN's encoding does not depend on its values: a kernel made for one run fits the next, and nothing waits for the device.
+    Of pieces of texts it may have values that an earlier run has found and that do not occur any more.
+    Raises `NotFusable` for what has no encoding, and where the expression fails in some row, which an operator's filters may
+    never get to.
+    """
+    context.check()
+    kernel_files.set((context.kernel_directory, context.fuse))
+    source = substring_codes.source_of(expr, held.size())
+    if source is not None:
+        known = substring_codes.numbered(source, held, context)
+        if known is not None:
+            return known
+    try:
+        (values,) = evaluate_all([expr], Table({column.id: held}, held.size()))
+    except (ConversionError, ExecutionError, OutOfRange) as error:
+        raise NotFusable(f"an expression fails in some row: {error.message}") from error
+    if expr.type.kind is Kind.BOOLEAN and not isinstance(values, Coded):
+        return truths(values)
+    encoded = _encoded(values, expr, context)
+    if not isinstance(encoded, EncodedColumn):
+        raise NotFusable(f"an expression's values ({expr.type}) have no narrow encoding")
+    if isinstance(encoded.encoding, Dictionary) and len(encoded.encoding.values) > MOST_STRINGS:
+        raise NotFusable(f"an expression has more than {MOST_STRINGS:,} different values")
+    if source is not None:
+        substring_codes.remember(source, encoded)
+    return encoded
+
+
+def _encoded(values: Held, expr: Expr, context: Context) -> Encoded:
+    if isinstance(values, Coded) or not run_column_kernels.ready(context, values.size()):
+        return encode_by_libcudf(values, expr.type)
+    column = new_column("derived", expr.type)
+    stream = plc.utils.CUDF_DEFAULT_STREAM
+    ((_, found),) = encode_together({"": values}, {"": column}, stream, context, False)
+    return found
+
+
+def truths(values: plc.Column) -> EncodedColumn:
+    """Encode a BOOL8 column: its own bytes, 0 or 1, whichever of them occur."""
+    if values.offset():
+        values = values.copy()
+    rows, nulls = values.size(), values.null_count()
+    bitmap = values.null_mask() if nulls else None
+    codes = without_nulls(reinterpret(values, UINT8), 0)
+    size = rows + (plc.null_mask.bitmask_allocation_size_bytes(rows) if nulls else 0)
+    return EncodedColumn(BOOLEAN, Narrow(0, 1, 1), rows, codes, bitmap, nulls, 0, 1, size)

@@ -1,0 +1,280 @@
+"""Accumulators of many groups, which stay on the device, as result columns: keys, exact aggregates.
+
+What few aggregates need that libcudf has not (variances of more than 64 bits) is finished on the host, as that of few groups is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pylibcudf as plc
+
+from ....codegen.groups.accumulate import Folded
+from ....codegen.groups.grouping import Key
+from ....codegen.groups.results import arrow_array
+from ....codegen.program import Program
+from ....plan.expr import AggregateCall, Column
+from ....plan.types import DataType, Kind
+from ....storage.device_decode import REGISTERS
+from ....storage.encodings import Narrow
+from ..columns import (
+    BOOL,
+    FLOAT64,
+    HUGE,
+    INT64,
+    binary,
+    cast,
+    constant,
+    reinterpret,
+    scalar,
+    select,
+    where_true,
+)
+from ..dictionaries import Held, numbered, width_of_codes
+from ..late_materialization import Fetch, LateColumns, Places, together
+from ..memory.buffers import Memory
+from ..table import Table, device_type, to_device
+from .gather import late_columns
+from .ordered_groups import ComingOut, Listed
+from .picking import Bounds, Component, Groups, Picking, Picks, Wanted
+from .pipeline_inputs import Relations
+from .stored import keys_of, rounded
+
+Op = plc.binaryop.BinaryOperator
+I64_MAX = 2**63 - 1
+REGISTER = Narrow(0, 1, 8)
+ROW = Component(1, 0, 0, 4)  # where groups are rows of a relation
+
+
+def finisher_of(
+    program: Program, found: Picking | ComingOut, columns: tuple[Column, ...]
+) -> Finisher:
+    """Return how these columns of a program's result are made, which is prepared once."""
+    made = found.finishers.get(columns)
+    if made is None:
+        made = found.finishers[columns] = _finisher(program, found, columns)
+    return made
+
+
+def _finisher(
+    program: Program, found: Picking | ComingOut, columns: tuple[Column, ...]
+) -> Finisher:
+    grouping = program.grouping
+    assert grouping is not None
+    pairs = zip(program.folded, program.calls, strict=True)
+    calls = tuple((folded, call) for folded, call in pairs if folded.column in columns)
+    wide = dict.fromkeys(at for folded, _ in calls for at in folded.accumulators)
+    if not any(folded.reads(grouping.rows, call.function) for folded, call in calls):
+        wide.pop(grouping.rows, None)
+    keys = tuple(key for key in grouping.keys if key.column in columns)
+    components = [_component(key, key is grouping.keys[0]) for key in keys]
+    if grouping.row is not None:
+        components.append(ROW)
+    narrow = tuple(at for _, at in grouping.rows_of)
+    picks = found.picks(Wanted(tuple(components), tuple(wide), narrow))
+    return Finisher(program, keys, calls, picks)
+
+
+def _component(key: Key, is_first: bool) -> Component:
+    """How a key is picked: strings as codes of the width in which columns have them."""
+    size = 0 if is_first else key.size
+    if key.values is None:
+        return Component(key.stride, size, key.low, 8)
+    most = max(len(key.values), key.low + key.size - 1)
+    return Component(key.stride, size, key.low, width_of_codes(most))
+
+
+@dataclass(frozen=True)
+class Finisher:
+    """How columns of a program's result are made of the groups that exist: some of the keys and calls, of what `picks` picks."""
+
+    program: Program
+    keys: tuple[Key, ...]
+    calls: tuple[tuple[Folded, AggregateCall], ...]
+    picks: Picks | Listed
+
+    def table(
+        self, memory: Memory, count: int, bounds: Mapping[int, Bounds], relations: Relations
+    ) -> Table:
+        """Return the result of a run that found `count` groups, and intervals that hold some of their accumulators.
+
+        Integers stay 64 bits wide until an operator asks for what they stand for.
+        """
+        grouping = self.program.grouping
+        assert grouping is not None
+        groups = self.picks.run(memory, count)
+        made: dict[int, Held | Fetch] = {}
+        for key, part in zip(self.keys, groups.components, strict=False):
+            made[key.column.id] = _key(key, part)
+        for folded, call in self.calls:
+            interval = bounds.get(folded.accumulators[0])
+            known = None if interval is None else rounded(interval, count)
+            made[folded.column.id] = _finished(folded, call, groups, grouping.rows, known)
+        there = {i: held for i, held in made.items() if not isinstance(held, Fetch)}
+        fetches = {i: (0, fetch) for i, fetch in made.items() if isinstance(fetch, Fetch)}
+        columns = LateColumns(there, [Places(None, False)] if fetches else [], fetches)
+        if grouping.row is None:
+            return Table(columns, count)
+        rows = {grouping.row: groups.components[-1]}
+        rows |= {number: groups.accumulators[at] for number, at in grouping.rows_of}
+        alone = not (grouping.keys or self.program.relations[grouping.row].optional)
+        distinct = grouping.row if alone else None
+        late = late_columns(self.program, relations, rows, count, distinct=distinct)
+        return Table(together(columns, late), count)
+
+
+def _key(key: Key, part: plc.Column) -> Held | Fetch:
+    """The values of a group key, which is a component of the groups' numbers."""
+    if key.nullable:
+        # NULL is the last of the component's values, where 64 bits begin again below
+        last = (key.size - 1 + key.low + 2**63) % 2**64 - 2**63
+        there = binary(part, scalar(last, part.type()), Op.NOT_EQUAL, BOOL)
+        return _as_type(part, there, key.column.type, key.values)
+    if key.values is not None:
+        return _as_type(part, None, key.column.type, key.values)
+    return _late(part, key.column.type, (key.low, key.low + key.size - 1))
+
+
+def _late(registers: plc.Column, data_type: DataType, bounds: Bounds | None) -> Held | Fetch:
+    """Integers as in registers, as values when they are asked for."""
+    lying = device_type(data_type)
+    if bounds is None or data_type.kind is Kind.BOOLEAN or not registers.size():
+        return from_registers(registers, lying)
+    size = int(registers.device_buffer_size())
+    return Fetch(registers, REGISTER, lambda r: from_registers(r, lying), size, bounds)
+
+
+def _as_type(
+    registers: plc.Column, there: plc.Column | None, data_type: DataType, strings: object
+) -> Held:
+    """Integers as in registers (codes of `strings`, days, unscaled decimals) in physical form, NULL where they are not there."""
+    if strings is not None:
+        codes = registers if there is None else where_true(registers, there)
+        if not len(strings):  # type: ignore[arg-type]
+            return constant(None, device_type(data_type), registers.size())
+        return numbered(codes, keys_of(strings))
+    values = from_registers(registers, device_type(data_type))
+    return values if there is None else where_true(values, there)
+
+
+def from_registers(registers: plc.Column, data_type: plc.DataType) -> plc.Column:
+    """Return INT64 values as a type of numbers, dates or truth values."""
+    kind = data_type.id()
+    if kind == plc.TypeId.DECIMAL128:
+        return reinterpret(cast(registers, HUGE), data_type)
+    lying = plc.DataType(REGISTERS.get(kind, kind))
+    return reinterpret(cast(registers, lying), data_type)
+
+
+# Aggregates
+
+Finish = Callable[["Call"], plc.Column]
+
+
+@dataclass(frozen=True)
+class Call:
+    """An aggregate call with its accumulators, in the order of `Folded.accumulators`."""
+
+    folded: Folded
+    call: AggregateCall
+    arrays: Sequence[plc.Column]
+
+    @property
+    def type(self) -> DataType:
+        return self.folded.column.type
+
+    @property
+    def total(self) -> plc.Column:
+        """The sum of all parts but the count: FLOAT64, INT64, or two limbs put together."""
+        low, *rest = self.arrays[:-1]
+        if not rest:
+            return low
+        upper = binary(cast(rest[0], HUGE), scalar(1 << 32, HUGE), Op.MUL, HUGE)
+        return binary(upper, cast(low, HUGE), Op.ADD, HUGE)
+
+
+def _finished(
+    folded: Folded, call: AggregateCall, groups: Groups, rows: int, bounds: Bounds | None
+) -> Held | Fetch:
+    """The values of a call; where it counted no value of a group, it is NULL.
+
+    `rows` is the accumulator that counts the groups' rows, `bounds` are known to hold the first one of the call.
+    """
+    arrays = [groups.accumulators.get(at) for at in folded.accumulators]
+    given = Call(folded, call, arrays)
+    if call.function in COUNTS:
+        return _late(arrays[0], given.type, bounds)
+    if call.function not in FINISHES:
+        return _on_host(given)
+    there = None
+    # Groups exist by having rows: where all rows count, none has no value
+    if folded.accumulators[-1] != rows:
+        there = binary(arrays[-1], scalar(0, INT64), Op.GREATER, BOOL)
+    if folded.values is not None:
+        codes = arrays[0]
+        if there is not None:
+            codes = select(there, codes, scalar(0, INT64))
+        return _as_type(codes, there, given.type, folded.values)
+    if call.function in SINGLE and len(arrays) == 2 and not given.type.is_float:
+        integers = arrays[0] if there is None else where_true(arrays[0], there)
+        return _late(integers, given.type, bounds)
+    values = FINISHES[call.function](given)
+    return values if there is None else where_true(values, there)
+
+
+def _sum(given: Call) -> plc.Column:
+    if given.type.is_float:
+        return cast(given.total, device_type(given.type))
+    return reinterpret(cast(given.total, HUGE), device_type(given.type))
+
+
+def _average(given: Call) -> plc.Column:
+    """The exact sum divided once, as `aggregate_sums.avg` does."""
+    divisor = cast(given.arrays[-1], FLOAT64)
+    scale = given.call.args[0].type.scale
+    if scale:
+        divisor = binary(divisor, scalar(float(10**scale), FLOAT64), Op.MUL, FLOAT64)
+    return binary(cast(given.total, FLOAT64), divisor, Op.DIV, FLOAT64)
+
+
+def _extreme(given: Call) -> plc.Column:
+    best = given.arrays[0]
+    if not given.type.is_float:
+        return from_registers(best, device_type(given.type))
+    # The inverse of the kernels' `order_of_double`
+    flipped = binary(best, scalar(I64_MAX, INT64), Op.BITWISE_XOR, INT64)
+    bits = select(binary(best, scalar(0, INT64), Op.LESS, BOOL), flipped, best)
+    return cast(reinterpret(bits, FLOAT64), device_type(given.type))
+
+
+def _truth(given: Call) -> plc.Column:
+    return binary(given.arrays[0], scalar(0, INT64), Op.NOT_EQUAL, BOOL)
+
+
+def _bits(given: Call) -> plc.Column:
+    return from_registers(given.arrays[0], device_type(given.type))
+
+
+def _on_host(given: Call) -> plc.Column:
+    arrays = [np.asarray(a.to_arrow()) for a in given.arrays]
+    values, valid = given.folded.finish(arrays)
+    return to_device(arrow_array(values, valid, given.type, None), given.type)
+
+
+COUNTS = ("count_star", "count")
+# Where a single accumulator of integers holds the values
+SINGLE = frozenset(("sum", "min", "max", "bit_and", "bit_or", "bit_xor", "count_if"))
+FINISHES: dict[str, Finish] = {
+    "sum": _sum,
+    "avg": _average,
+    "min": _extreme,
+    "max": _extreme,
+    "bool_and": _truth,
+    "bool_or": _truth,
+    "bit_and": _bits,
+    "bit_or": _bits,
+    "bit_xor": _bits,
+    "count_if": _bits,
+}

@@ -1,0 +1,123 @@
+"""Result columns that are fetched after a kernel, at the row numbers that it found: late materialization."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from weakref import WeakKeyDictionary
+
+import pylibcudf as plc
+
+from ....codegen.program import Late, Program, once
+from ....plan.expr import Column, ColumnRef, columns_of
+from ....plan.types import VARCHAR
+from ....storage.device_decode import codes_of, decode_on_device
+from ....storage.encodings import Dictionary, EncodedColumn, Encoding
+from ..columns import null_column
+from ..dictionaries import MOST_KEYS, Coded, Held, numbered
+from ..functions.expressions import evaluate_all
+from ..late_materialization import Fetch, Fetches, LateColumns, Places
+from ..table import Table, device_type, to_device
+from .pipeline_inputs import Leaf, Relations, ScanLeaf, StoredLeaf
+from .stored import keys_of
+
+# How columns of the cache are fetched, as long as they are there
+_kept: WeakKeyDictionary[EncodedColumn, Fetch] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class _Made:
+    """What late columns are made of: `read` are columns of relations by number, with their aliases.
+
+    `passed` are the aliases that are results as they are, given as (result, alias).
+    """
+
+    read: Mapping[int, tuple[tuple[Column, Column], ...]]
+    passed: tuple[tuple[int, int], ...]
+    computed: tuple[Late, ...]
+
+
+@once
+def _made_of(program: Program) -> _Made:
+    wanted = {column for late in program.late for column in columns_of(late.expr)}
+    read = {}
+    for relation in program.relations:
+        pairs = ((c, relation.aliases.get(c, c)) for c in relation.leaf.columns)
+        read[relation.number] = tuple((own, alias) for own, alias in pairs if alias in wanted)
+    passed = [(late.column.id, late.expr) for late in program.late]
+    return _Made(
+        read,
+        tuple((i, e.column.id) for i, e in passed if isinstance(e, ColumnRef)),
+        tuple(late for late in program.late if not isinstance(late.expr, ColumnRef)),
+    )
+
+
+def late_columns(
+    program: Program,
+    relations: Relations,
+    rows: Mapping[int, plc.Column],
+    count: int,
+    there: Mapping[int, Held] | None = None,
+    distinct: int | None = None,
+) -> LateColumns:
+    """Return `program.late` to be fetched, and columns that are there already.
+
+    `rows` are the row numbers (INT32, -1 for none) of each relation that they read; of one relation they may be `distinct`.
+    """
+    made, columns = _made_of(program), dict(there or {})
+    nulls: dict[int, Held] = {}
+    aliases: Fetches = {}
+    places: list[Places] = []
+    for number, at in rows.items():
+        relation, read = program.relations[number], made.read[number]
+        leaf = relations.leaf(relation.leaf)
+        if not leaf.rows:
+            nulls |= {a.id: null_column(count, device_type(a.type)) for _, a in read}
+        elif read:
+            aliases |= {a.id: (len(places), _fetch(leaf, own)) for own, a in read}
+            places.append(Places(at, relation.optional, number == distinct))
+    columns |= {new: nulls[alias] for new, alias in made.passed if alias in nulls}
+    if made.computed:
+        table = Table(LateColumns(nulls, places, aliases), count)
+        values = evaluate_all([late.expr for late in made.computed], table)
+        columns |= {late.column.id: v for late, v in zip(made.computed, values, strict=True)}
+    fetches = {new: aliases[alias] for new, alias in made.passed if alias in aliases}
+    return LateColumns(columns, places, fetches)
+
+
+def _fetch(leaf: Leaf, column: Column) -> Fetch:
+    """How to fetch a relation's column: as codes where it has them, decoded afterwards, since they are narrow."""
+    codes = leaf.narrow(column)
+    if codes is not None:
+        return _of_codes(codes)
+    if isinstance(leaf, StoredLeaf) and isinstance(leaf.table.columns, LateColumns):
+        fetch = leaf.table.columns.whole(column.id)
+        if fetch is not None:
+            return fetch
+    held = leaf.held(column)
+    owned = held.device_buffer_size() if isinstance(leaf, StoredLeaf) else 0
+    if isinstance(held, Coded):
+        keys = held.keys
+        return Fetch(held.codes, None, lambda lying: Coded(lying, keys), owned, keys=keys)
+    origin = leaf.origin(column) if isinstance(leaf, ScanLeaf) else None
+    return Fetch(held, None, lambda lying: lying, owned, origin=origin)
+
+
+def _of_codes(column: EncodedColumn) -> Fetch:
+    """How to fetch a column of the cache, which this does not keep there."""
+    found = _kept.get(column)
+    if found is None:
+        bounds = None if column.low is None or column.high is None else (column.low, column.high)
+        decode = partial(_decoded, encoding=column.encoding, data_type=device_type(column.type))
+        found = _kept[column] = Fetch(codes_of(column), column.encoding, decode, bounds=bounds)
+    return found
+
+
+def _decoded(codes: plc.Column, encoding: Encoding, data_type: plc.DataType) -> Held:
+    if not isinstance(encoding, Dictionary):
+        return decode_on_device(codes, encoding, data_type)
+    strings = encoding.values
+    if MOST_KEYS < len(strings) > codes.size():
+        return to_device(strings.take(codes.to_arrow()), VARCHAR)
+    return numbered(codes, keys_of(strings))

@@ -1,0 +1,343 @@
+"""Generated kernels on the device: loading machine code, preparing the arguments of launches, running those of a pipeline.
+
+The launches of a pipeline are prepared once for its programs and columns.  A run then takes two allocations, the copies that fill
+them, a launch a kernel, all without waiting, and one copy to the host.
+
+All kernels run on one stream.  Builds of sides that do not read each other could share the device, but large ones fill it anyway
+(their grids are as many blocks as are resident), and a small one takes 5 to 10 us, as long as the host takes to launch the
+next (4 to 9 us): two events to fork and two to join would cost as much as they save.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import pylibcudf as plc
+from cuda.bindings import driver, runtime
+from cuda.core import Device, Kernel, LaunchConfig, ObjectCode, Stream, launch
+from rmm.pylibrmm.device_buffer import DeviceBuffer
+
+from ....codegen import index_checks
+from ....codegen.compile.compiler import Architecture, Signature
+from ....codegen.cuda import emit_cuda
+from ....codegen.cuda.accumulator_layout import ROWS_A_THREAD, Layout
+from ....codegen.loop import Machine
+from ....codegen.program import Program, SharedMemory
+from ....codegen.values import NotFusable, Parameter
+from ....storage.encodings import EncodedColumn
+from ..memory.buffers import Memory, check
+from .regions import Region, Regions, Span
+
+PLAIN_SHARED_BYTES = 48 * 1024  # of dynamic shared memory; for more the kernel must be told
+LITTLE_SHARED_BYTES = 1024  # with which the driver divides cache and shared memory well
+RESERVED_SHARED_BYTES = 1024  # of each block, by the driver
+ALIGNMENT = 64
+FIXED_THREADS = 256
+KERNELS_KEPT = 512
+
+# What a kernel takes, by the name of a parameter: a number, an array (as Numba takes it, or in a run's buffers), or a column's
+# codes or bitmap
+Given = Any
+
+
+@dataclass(frozen=True)
+class ColumnPart:
+    """The codes or the bitmap of a column, which may be another one in each run."""
+
+    key: tuple[int, int]
+    bitmap: bool
+
+
+@dataclass(frozen=True)
+class Late:
+    """An argument that a run of a single kernel is given, by its place among these."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A kernel with all that is the same in each run, and the places of the arguments that are not.
+
+    `spans` are arrays in a run's buffers: the place of an argument, the buffer, and where in it the array begins.
+    """
+
+    kernel: Kernel
+    config: LaunchConfig
+    arguments: tuple[Any, ...]
+    spans: tuple[tuple[int, Region, int], ...]
+    columns: tuple[tuple[int, ColumnPart], ...]
+    late: tuple[tuple[int, int], ...]
+
+    def run(
+        self,
+        memory: Memory,
+        columns: Mapping[tuple[int, int], EncodedColumn],
+        given: Sequence[int] = (),
+    ) -> None:
+        arguments, starts = [*self.arguments], memory.starts
+        for place, region, start in self.spans:
+            arguments[place] = starts[region] + start
+        for place, part in self.columns:
+            arguments[place] = address(columns[part.key], part.bitmap)
+        for place, number in self.late:
+            arguments[place] = given[number]
+        launch(default_stream(), self.config, self.kernel, *arguments)
+
+
+@dataclass(frozen=True)
+class Launches:
+    """The launches of a pipeline, in order; `held` keeps the memory of tables alive."""
+
+    steps: tuple[Launch, ...]
+    regions: Regions
+    blank: DeviceBuffer | None
+    held: tuple[DeviceBuffer, ...]
+
+    @cached_property
+    def nbytes(self) -> int:
+        """The bytes of a run's buffers."""
+        return sum(self.regions.sizes.values())
+
+    def run(self, columns: Mapping[tuple[int, int], EncodedColumn]) -> tuple[Memory, Any]:
+        """Run all kernels and wait; return the buffers, and the small one's words on the host."""
+        memory = Memory(self.regions, self.blank)
+        for step in self.steps:
+            step.run(memory, columns)
+        return memory, memory.small_on_host()
+
+
+def address(column: EncodedColumn, bitmap: bool) -> int:
+    """Return where a column's codes or its bitmap begin; never nowhere, since a kernel may look before it knows that no row is there."""
+    span = column.validity if bitmap else column.codes.data()
+    found = 0 if span is None else int(span.ptr)
+    return found or int(_nothing().ptr)
+
+
+def part(key: tuple[int, int], scanned: EncodedColumn | None, bitmap: bool) -> Given:
+    """A column's codes or its bitmap: where they lie, if it is a scan's, since a run looks for the very same (`Relations.find`)."""
+    return ColumnPart(key, bitmap) if scanned is None else address(scanned, bitmap)
+
+
+@cache
+def _nothing() -> DeviceBuffer:
+    return DeviceBuffer.to_device(np.zeros(ALIGNMENT, np.uint8))
+
+
+@cache
+def architecture() -> Architecture:
+    """Return the device's compute capability."""
+    attributes = runtime.cudaDeviceAttr
+    major = _attribute(attributes.cudaDevAttrComputeCapabilityMajor)
+    return major, _attribute(attributes.cudaDevAttrComputeCapabilityMinor)
+
+
+@cache
+def shared_memory() -> SharedMemory:
+    """Return what the device's multiprocessors have."""
+    attributes = runtime.cudaDeviceAttr
+    return SharedMemory(
+        _attribute(attributes.cudaDevAttrMaxSharedMemoryPerBlockOptin),
+        _attribute(attributes.cudaDevAttrMaxSharedMemoryPerMultiprocessor),
+        _attribute(attributes.cudaDevAttrMaxThreadsPerMultiProcessor),
+    )
+
+
+@cache
+def _attribute(name: Any) -> int:
+    error, value = runtime.cudaDeviceGetAttribute(name, 0)
+    check(error)
+    return int(value)
+
+
+# Preparing
+
+
+def prepared(
+    program: Program, code: bytes, where: Layout, rows: int, given: Mapping[str, Given]
+) -> tuple[Launch, DeviceBuffer | None]:
+    """Load a kernel and lay out its arguments; `given` are columns and arrays by the names of parameters."""
+    kernel = _loaded(code, program.name, where.shared_bytes, where.threads)
+    tables, held = _tables(program)
+    values = {
+        **given,
+        **scalars(program.parameters),
+        **tables,
+        "rows": rows,
+        "groups": where.groups,
+    }
+    config = _config(kernel, where, rows, emit_cuda.rows_a_thread(program))
+    return _launch(kernel, config, emit_cuda.signature(program), values), held
+
+
+def prepared_check(code: bytes, buckets: int, given: Mapping[str, Given]) -> Launch:
+    """Return the launch that counts the keys of a hashed index that repeat."""
+    return prepared_fixed(code, index_checks.NAME, index_checks.SIGNATURE, buckets, given)
+
+
+def prepared_fixed(
+    code: bytes, name: str, signature: Signature, turns: int, given: Mapping[str, Given]
+) -> Launch:
+    """Return the launch of a kernel that is the same for all programs and works with any grid; a thread takes a turn at a time."""
+    kernel = _loaded(code, name)
+    config = grid_of(_blocks(kernel, FIXED_THREADS, 0, turns), FIXED_THREADS, 0)
+    return _launch(kernel, config, signature, given)
+
+
+def prepared_block(
+    code: bytes, name: str, signature: Signature, given: Mapping[str, Given]
+) -> Launch:
+    """Return the launch of a kernel that is one block, whose threads share 8 bytes each."""
+    config = grid_of(1, FIXED_THREADS, 8 * FIXED_THREADS)
+    return _launch(_loaded(code, name), config, signature, given)
+
+
+def run_fixed(
+    code: bytes, name: str, signature: Signature, turns: int, given: Mapping[str, Any]
+) -> None:
+    """Run a kernel as `prepared_fixed` prepares it, on arguments that no other run has; `array_at` gives its arrays."""
+    kernel = _loaded(code, name)
+    arguments: list[Any] = []
+    for parameter, _ in signature:
+        value = given[parameter]
+        if isinstance(value, tuple):
+            arguments += value
+        else:
+            arguments.append(value)
+    config = grid_of(_blocks(kernel, FIXED_THREADS, 0, turns), FIXED_THREADS, 0)
+    launch(default_stream(), config, kernel, *arguments)
+
+
+def array_at(address: int, length: int, width: int) -> tuple[int, ...]:
+    """Return an array as Numba takes it: no owner, length, item size, data, shape, stride."""
+    return (0, 0, length, width, address, length, width)
+
+
+def _launch(
+    kernel: Kernel,
+    config: LaunchConfig,
+    signature: Sequence[tuple[str, str]],
+    given: Mapping[str, Given],
+) -> Launch:
+    """Put arguments into the order of parameters, arrays as `array_at` gives them."""
+    arguments: list[Any] = []
+    spans: list[tuple[int, Region, int]] = []
+    columns: list[tuple[int, ColumnPart]] = []
+    late: list[tuple[int, int]] = []
+    for name, kind in signature:
+        value = given[name]
+        if isinstance(value, ColumnPart):
+            columns.append((len(arguments), value))
+            arguments.append(None)
+        elif isinstance(value, Late):
+            late.append((len(arguments), value.number))
+            arguments.append(None)
+        elif isinstance(value, Span) and kind.startswith("["):
+            spans.append((len(arguments) + 4, value.region, value.start))
+            length, width = value.length, value.width
+            arguments += [0, 0, length, width, None, length, width]
+        elif isinstance(value, Span):
+            spans.append((len(arguments), value.region, value.start))
+            arguments.append(None)
+        elif isinstance(value, tuple):
+            arguments += value
+        else:
+            arguments.append(value)
+    return Launch(kernel, config, tuple(arguments), tuple(spans), tuple(columns), tuple(late))
+
+
+@lru_cache(maxsize=1024)
+def grid_of(blocks: int, threads: int, shared: int) -> LaunchConfig:
+    """Describe a grid of blocks in one dimension; the same one is described once."""
+    return LaunchConfig(grid=blocks, block=threads, shmem_size=shared)
+
+
+@cache
+def default_stream() -> Stream:
+    """The stream on which libcudf works, as cuda.core wants it."""
+    device = Device()
+    device.set_current()
+    return device.create_stream(plc.utils.CUDF_DEFAULT_STREAM)
+
+
+@lru_cache(maxsize=KERNELS_KEPT)
+def _loaded(code: bytes, name: str, shared_bytes: int = 0, threads: int = FIXED_THREADS) -> Kernel:
+    """Load machine code, or return what was loaded; a kernel not used for long stays in memory while a plan holds it."""
+    device = Device()
+    device.set_current()
+    kernel = ObjectCode.from_cubin(code).get_kernel(name)
+    attributes = driver.CUfunction_attribute
+    if shared_bytes > PLAIN_SHARED_BYTES:
+        if shared_bytes > _attribute(
+            runtime.cudaDeviceAttr.cudaDevAttrMaxSharedMemoryPerBlockOptin
+        ):
+            raise NotFusable(f"a block takes {shared_bytes} bytes of shared memory")
+        wanted = attributes.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        _set_attribute(kernel, wanted, shared_bytes)
+    if shared_bytes > LITTLE_SHARED_BYTES:
+        carveout = attributes.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
+        _set_attribute(kernel, carveout, 100)
+        # As much shared memory as all resident blocks take; the rest caches what probes look at
+        blocks = kernel.occupancy.max_active_blocks_per_multiprocessor(threads, shared_bytes)
+        size = _attribute(runtime.cudaDeviceAttr.cudaDevAttrMaxSharedMemoryPerMultiprocessor)
+        taken = max(blocks, 1) * (shared_bytes + RESERVED_SHARED_BYTES)
+        _set_attribute(kernel, carveout, min(-(-100 * taken // size), 100))
+    return kernel
+
+
+def _set_attribute(kernel: Kernel, attribute: Any, value: int) -> None:
+    handle, number = driver.CUkernel(int(kernel.handle)), Device().device_id
+    (error,) = driver.cuKernelSetAttribute(attribute, value, handle, driver.CUdevice(number))
+    check(error)
+
+
+def _config(kernel: Kernel, where: Layout, rows: int, rows_at_a_time: int) -> LaunchConfig:
+    """As many blocks as are resident at once, fewer for few rows, more where a thread would get too many."""
+    threads, shared = where.threads, where.shared_bytes
+    words = -(-rows // rows_at_a_time)
+    least = -(-words // (threads * (ROWS_A_THREAD // rows_at_a_time - 1)))
+    blocks = max(_blocks(kernel, threads, shared, words), least)
+    return grid_of(blocks, threads, shared)
+
+
+def _blocks(kernel: Kernel, threads: int, shared: int, turns: int) -> int:
+    """As many blocks as are resident at once, fewer where these have nothing to do."""
+    return max(min(_resident(kernel, threads, shared), -(-turns // threads)), 1)
+
+
+@lru_cache(maxsize=KERNELS_KEPT)
+def _resident(kernel: Kernel, threads: int, shared: int) -> int:
+    """As many blocks as are resident at once."""
+    blocks = kernel.occupancy.max_active_blocks_per_multiprocessor(threads, shared)
+    processors = _attribute(runtime.cudaDeviceAttr.cudaDevAttrMultiProcessorCount)
+    return max(int(blocks), 1) * processors
+
+
+def scalars(parameters: Sequence[Parameter]) -> dict[str, Any]:
+    """Scalar arguments: Python's numbers are passed as 8 bytes, NumPy's as they are."""
+    wide = (Machine.I64, Machine.F64)
+    return {
+        p.name: p.value if p.machine in wide else getattr(np, p.machine.value)(p.value)
+        for p in parameters
+    }
+
+
+def _tables(program: Program) -> tuple[dict[str, int], DeviceBuffer | None]:
+    """Put all tables into one buffer; return where each begins."""
+    parts: list[Any] = []
+    starts: dict[str, int] = {}
+    size = 0
+    for table in program.tables:
+        values = np.ascontiguousarray(table.array, dtype=table.machine.value).view(np.uint8)
+        starts[table.name] = size
+        padding = -len(values) % ALIGNMENT
+        parts += [values, np.zeros(padding, np.uint8)]
+        size += len(values) + padding
+    if not size:
+        return dict.fromkeys(starts, 0), None
+    buffer = DeviceBuffer.to_device(np.concatenate(parts))
+    return {name: buffer.ptr + start for name, start in starts.items()}, buffer

@@ -1,0 +1,395 @@
+"""What a pipeline's kernels read in one run: the leaves of its body, their columns as codes and as they are.
+
+`Relations` is what `codegen.compile_pipeline` asks about leaves (`codegen.row_sources.Source`).  What it was asked is kept for the next run,
+which then looks for these columns alone.
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from operator import attrgetter
+from typing import Protocol
+
+import pyarrow as pa
+
+from ....codegen.groups.results import domain
+from ....codegen.inputs import input_of
+from ....codegen.row_sources import TRUTH, TRUTHS, Relation
+from ....codegen.values import Input, NotFusable
+from ....plan import physical as p
+from ....plan.expr import Column, Expr, columns_of, new_column
+from ....plan.types import BOOLEAN
+from ....storage.cache import CacheKey
+from ....storage.encodings import EncodedColumn
+from ...context import Context
+from ..columns import INT64, reinterpret
+from ..dictionaries import Held
+from ..functions.expressions import evaluate
+from ..scan.encoded import cache_keys, plain_column, scan_columns
+from ..scan.scan import DEVICE, row_groups
+from ..table import Table, to_device
+from .derived_columns import derived
+from .stored import stored_columns
+
+Scan = p.ParquetScan | p.MemoryScan
+Key = tuple[int, int]  # identity of a leaf and of its column
+# What the generator is told of a column, besides the column and its dictionary
+_TOLD = attrgetter(
+    *("width", "nullable", "base", "step", "codes", "machine", "raw"), *("ascending", "clustered")
+)
+
+
+class Leaf(Protocol):
+    """The columns of a scan or of stored rows."""
+
+    @property
+    def rows(self) -> int: ...
+
+    def encoded(self, column: Column) -> EncodedColumn | None:
+        """Return a column for kernels, or None without an encoding."""
+        ...
+
+    def narrow(self, column: Column) -> EncodedColumn | None:
+        """Return a column's codes where it lies as such."""
+        ...
+
+    def held(self, column: Column) -> Held:
+        """Return a column as operators read it."""
+        ...
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the columns of a scan are called in its table, and by what keys the cache has them."""
+
+    scan: Scan
+    _keys: dict[str, CacheKey] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def sources(self) -> Mapping[Column, str]:
+        return dict(zip(self.scan.made, self.scan.sources, strict=True))
+
+    def key(self, source: str) -> CacheKey:
+        """Return the key of a column, encoded."""
+        found = self._keys.get(source)
+        if found is None:
+            (found,) = cache_keys(self.scan, [source])
+            self._keys[source] = found
+        return found
+
+
+@dataclass(frozen=True)
+class KnownScan:
+    """A leaf that is a scan, how many rows that one has, and what is read of it: names there, and keys."""
+
+    node: p.Physical
+    names: Names
+    rows: int
+    reads: tuple[tuple[str, Key], ...]
+
+
+class ScanLeaf:
+    """A scan whose columns are in the cache."""
+
+    def __init__(
+        self, names: Names, encoded: Mapping[str, EncodedColumn], rows: int, context: Context
+    ) -> None:
+        self.names, self.rows = names, rows
+        self._encoded, self._context = dict(encoded), context
+
+    @property
+    def scan(self) -> Scan:
+        return self.names.scan
+
+    @property
+    def sources(self) -> Mapping[Column, str]:
+        return self.names.sources
+
+    def encoded(self, column: Column) -> EncodedColumn | None:
+        source = self.sources[column]
+        if source not in self._encoded:
+            found = self._context.cache.get(self.names.key(source))
+            if isinstance(found, EncodedColumn):
+                self._encoded[source] = found
+        return self._encoded.get(source)
+
+    def narrow(self, column: Column) -> EncodedColumn | None:
+        return self.encoded(column)
+
+    def held(self, column: Column) -> Held:
+        context, table = self._context, getattr(self.scan.table, "identity", None)
+        key = CacheKey(table, row_groups(self.scan), self.sources[column], DEVICE)
+        found: Held | None = context.cache.get(key)
+        if found is None:
+            return plain_column(self.scan, column, context)
+        context.bytes_read += found.device_buffer_size()  # as the scan counts it
+        return found
+
+    def origin(self, column: Column) -> CacheKey | None:
+        """Return what names a column of a version of a table; None for a table that has no identity."""
+        key = self.names.key(self.sources[column])
+        return None if key.source is None else key
+
+
+class StoredLeaf:
+    """The rows of an operator's result."""
+
+    def __init__(self, table: Table) -> None:
+        self.table, self.rows = table, table.num_rows
+        self._encoded: dict[Column, EncodedColumn | None] = {}
+
+    def encoded(self, column: Column) -> EncodedColumn | None:
+        self.encode([column])
+        return self._encoded[column]
+
+    def encode(self, columns: Iterable[Column]) -> None:
+        """Encode several columns together, which waits for the device once."""
+        missing = [c for c in columns if c not in self._encoded]
+        if missing:
+            self._encoded |= stored_columns(self.table, missing)
+
+    def narrow(self, column: Column) -> EncodedColumn | None:
+        return None
+
+    def held(self, column: Column) -> Held:
+        return self.table.columns[column.id]
+
+
+@dataclass(frozen=True)
+class Read:
+    """A column that kernels read: `column` of a leaf, or `expr` over one, and what the generator was told of it.
+
+    `encoded` is that of a scan, which the cache may let go of.
+    """
+
+    leaf: p.Physical
+    column: Column
+    source: Input
+    expr: Expr | None = None
+    encoded: weakref.ref[EncodedColumn] | None = None
+
+    @cached_property
+    def key(self) -> Key:
+        return id(self.leaf), self.column.id
+
+
+@dataclass(frozen=True)
+class Known:
+    """What kernels were made for: the columns that they read, and the rows of each leaf, with the scan that has them."""
+
+    reads: tuple[Read, ...]
+    leaves: tuple[tuple[p.Physical, Scan | None, int], ...]
+
+    @cached_property
+    def scans(self) -> Mapping[int, KnownScan]:
+        """The leaves that are scans, by their identity."""
+        found = {}
+        for node, scan, rows in self.leaves:
+            if scan is not None:
+                names = Names(scan)
+                reads = self.read_of(node)
+                pairs = tuple((names.sources[read.column], read.key) for read in reads)
+                found[id(node)] = KnownScan(node, names, rows, pairs)
+        return found
+
+    @cached_property
+    def scanned(self) -> Mapping[Key, Read]:
+        """What is read of scans as it is."""
+        scans = [node for node, scan, _ in self.leaves if scan is not None]
+        return {read.key: read for node in scans for read in self.read_of(node)}
+
+    @cached_property
+    def cached(self) -> tuple[tuple[CacheKey, weakref.ref[EncodedColumn]], ...]:
+        """For each of `scanned` its key in the cache, and the column."""
+        found: list[tuple[CacheKey, weakref.ref[EncodedColumn]]] = []
+        for scan in self.scans.values():
+            for name, read in scan.reads:
+                ref = self.scanned[read].encoded
+                assert ref is not None
+                found.append((scan.names.key(name), ref))
+        return tuple(found)
+
+    @cached_property
+    def others(self) -> tuple[tuple[p.Physical, int, tuple[Read, ...]], ...]:
+        """The leaves that are stored rows, how many these are, and what is read of each."""
+        stored = [(node, rows) for node, scan, rows in self.leaves if scan is None]
+        return tuple((node, rows, tuple(self.read_of(node))) for node, rows in stored)
+
+    @cached_property
+    def derived(self) -> tuple[Read, ...]:
+        return tuple(read for read in self.reads if read.expr is not None)
+
+    def read_of(self, leaf: p.Physical) -> list[Read]:
+        """Return what is read of a leaf as it is."""
+        return [read for read in self.reads if read.leaf is leaf and read.expr is None]
+
+
+class Relations:
+    """The leaves of a body in one run; `repeating` are the build sides of which an earlier run found that keys repeat."""
+
+    def __init__(
+        self, inputs: Sequence[Table], context: Context, repeating: frozenset[int] = frozenset()
+    ) -> None:
+        self.inputs, self.context, self.repeating = inputs, context, repeating
+        self.loading = 0.0  # seconds in which columns were brought into the cache
+        self._leaves: dict[int, tuple[p.Physical, Leaf]] = {}
+        self._scans: Mapping[int, KnownScan] = {}
+        self._reads: dict[Key, Read] = {}
+        self.columns: dict[Key, EncodedColumn] = {}
+
+    # What the generator asks
+
+    def rows(self, leaf: p.Physical) -> int:
+        scan = self._scans.get(id(leaf))
+        return self.leaf(leaf).rows if scan is None else scan.rows
+
+    def column(self, leaf: p.Physical, column: Column) -> Input:
+        key = id(leaf), column.id
+        if key not in self._reads:
+            found = self.leaf(leaf)
+            encoded = found.encoded(column)
+            if encoded is None:
+                raise NotFusable(f'"{column.name}" ({column.type}) has no narrow encoding')
+            ref = weakref.ref(encoded) if isinstance(found, ScanLeaf) else None
+            self._add(Read(leaf, column, input_of(column, encoded), None, ref), encoded)
+        return self._reads[key].source
+
+    def derived(self, leaf: p.Physical, expr: Expr) -> Input:
+        for read in self._reads.values():
+            if read.leaf is leaf and read.expr == expr:
+                return read.source
+        made = new_column("derived", expr.type)
+        encoded = self._evaluated(leaf, expr)
+        source = input_of(made, encoded)
+        self._add(Read(leaf, made, source, expr), encoded)
+        return source
+
+    def fold(self, expr: Expr, source: Input) -> pa.Array:
+        values = to_device(domain(source), source.column.type)
+        result = evaluate(expr, Table({source.column.id: values}, values.size()))
+        if expr.type.is_decimal and not expr.type.is_wide_decimal:
+            result = reinterpret(result, INT64)
+        return result.to_arrow()
+
+    def repeated(self, index: int) -> bool:
+        return index in self.repeating
+
+    # What the operator asks
+
+    def leaf(self, leaf: p.Physical) -> Leaf:
+        if id(leaf) not in self._leaves:
+            found: Leaf
+            if isinstance(leaf, p.Stored):
+                found = StoredLeaf(self.inputs[leaf.number])
+            elif leaf is TRUTHS:
+                found = StoredLeaf(Table({TRUTH.id: _truths()}, len(TRUTHS.rows)))
+            elif id(leaf) in self._scans:
+                scan = self._scans[id(leaf)]
+                there = {name: self.columns[key] for name, key in scan.reads}
+                found = ScanLeaf(scan.names, there, scan.rows, self.context)
+            else:
+                assert isinstance(leaf, p.ParquetScan | p.MemoryScan)
+                start = time.perf_counter()
+                columns = scan_columns(leaf, self.context)
+                if columns.loaded:
+                    self.loading += time.perf_counter() - start
+                found = ScanLeaf(Names(columns.scan), columns.encoded, columns.rows, self.context)
+            self._leaves[id(leaf)] = leaf, found  # the node too, so that no other gets its identity
+        return self._leaves[id(leaf)][1]
+
+    def encoded(self, relation: Relation, column: Column) -> tuple[Read, EncodedColumn]:
+        """Return what a kernel reads as a column of a relation: the leaf's own, or an alias of it."""
+        key = id(relation.leaf), own_column(relation, column).id
+        return self._reads[key], self.columns[key]
+
+    def known(self) -> Known:
+        """Return what the generator asked for."""
+        leaves = [
+            (node, leaf.scan if isinstance(leaf, ScanLeaf) else None, leaf.rows)
+            for node, leaf in self._leaves.values()
+        ]
+        return Known(tuple(self._reads.values()), tuple(leaves))
+
+    def find(self, known: Known) -> bool:
+        """Look for the columns of an earlier run, those of scans in the cache alone; say whether its kernels fit them.
+
+        Columns of scans must be the same, those of stored rows alike.  Where they are not, all is as before.
+        """
+        found = (
+            self._found_scans(known) and self._found_stored(known) and self._found_derived(known)
+        )
+        if not found:
+            self._leaves = {
+                i: pair for i, pair in self._leaves.items() if isinstance(pair[1], StoredLeaf)
+            }
+            self._reads, self.columns, self._scans = {}, {}, {}
+        return found
+
+    def _found_scans(self, known: Known) -> bool:
+        wanted = [(key, ref()) for key, ref in known.cached]
+        if not self.context.cache.holds_these(wanted):
+            return False
+        found = [encoded for _, encoded in wanted if encoded is not None]
+        self.columns.update(zip(known.scanned, found, strict=True))
+        self._reads.update(known.scanned)
+        self._scans = known.scans
+        return True
+
+    def _found_stored(self, known: Known) -> bool:
+        for node, rows, reads in known.others:
+            leaf = self.leaf(node)
+            assert isinstance(leaf, StoredLeaf)
+            if leaf.rows != rows:
+                return False
+            leaf.encode([r.column for r in reads])
+            for read in reads:
+                encoded = leaf.encoded(read.column)
+                if encoded is None or not _alike(read.source, input_of(read.column, encoded)):
+                    return False
+                self._add(read, encoded)
+        return True
+
+    def _found_derived(self, known: Known) -> bool:
+        for read in known.derived:
+            assert read.expr is not None
+            encoded = self._evaluated(read.leaf, read.expr)
+            if not _alike(read.source, input_of(read.column, encoded)):
+                return False
+            self._add(read, encoded)
+        return True
+
+    def _add(self, read: Read, encoded: EncodedColumn) -> None:
+        self._reads[read.key] = read
+        self.columns[read.key] = encoded
+
+    def _evaluated(self, leaf: p.Physical, expr: Expr) -> EncodedColumn:
+        def made() -> EncodedColumn:
+            (column,) = columns_of(expr)
+            return derived(expr, column, self.leaf(leaf).held(column), self.context)
+
+        return self.context.derived(leaf, self.rows(leaf), expr, made)
+
+
+@cache
+def _truths() -> Held:
+    return to_device(pa.array([False, True]), BOOLEAN)
+
+
+def own_column(relation: Relation, column: Column) -> Column:
+    """Return the leaf's column of which a relation has an alias, or the column itself."""
+    for own, alias in relation.aliases.items():
+        if alias == column:
+            return own
+    return column
+
+
+def _alike(one: Input, other: Input) -> bool:
+    """Whether two columns are the same to the generator."""
+    same = one.values is other.values
+    if not same and one.values is not None and other.values is not None:
+        same = one.values.equals(other.values)
+    return same and bool(_TOLD(one) == _TOLD(other))

@@ -1,0 +1,58 @@
+"""What the kernels of a pipeline are to say of their runs: all that is the same in each, and the receipt of one."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ....codegen.compile_pipeline import Stages
+from ....codegen.indexes import Index
+from ...context import BuildReceipt, Origin, PipelineReceipt
+
+
+def of_every_run(
+    made: Stages,
+    paths: Sequence[Path],
+    indexes: Sequence[Index],
+    columns: int,
+    operations: int,
+) -> PipelineReceipt:
+    """Return what is known before a run: kernels, the bytes of indexes, and the rows and bytes that are read.
+
+    `columns` are the bytes of these, each as often as a kernel reads it.
+    """
+    sizes = [sum(np.dtype(b.type).itemsize * b.length for b in i.buffers) for i in indexes]
+    builds = zip(made.programs[:-1], paths, indexes, sizes, strict=False)
+    return PipelineReceipt(
+        kernel=paths[len(made.programs) - 1],
+        rows=made.main.relations[0].rows,
+        bytes=columns + sum(sizes),
+        operations=operations,
+        program=made.main,
+        builds=tuple(BuildReceipt(path, i.shown, 0, size, p) for p, path, i, size in builds),
+    )
+
+
+def of_one_run(
+    known: PipelineReceipt,
+    built: Sequence[int],
+    origin: Origin,
+    seconds: float,
+    loading: float,
+    preparing: float,
+    reason: str | None = None,
+) -> PipelineReceipt:
+    """Return the receipt of a run that put so many rows into each index, and took so many seconds."""
+    builds = zip(known.builds, built, strict=True)
+    return dataclasses.replace(
+        known,
+        reason=reason,
+        origin=origin,
+        seconds=seconds,
+        load_seconds=loading,
+        compile_seconds=preparing,
+        builds=tuple(dataclasses.replace(build, rows=rows) for build, rows in builds),
+    )

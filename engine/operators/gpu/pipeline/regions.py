@@ -1,0 +1,135 @@
+"""Where the arrays of a pipeline's kernels lie: in three buffers a run, two of which share an allocation.
+
+What is small goes to the host in one copy after the last kernel: states of indexes, accumulators of few groups, counters.  Indexes
+are let go of after the run.  Large results stay: accumulators of many groups, lists of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from ....codegen.indexes import Buffer
+
+ALIGNMENT = 256
+
+
+class Region(StrEnum):
+    """The buffers."""
+
+    SMALL = "small"
+    INDEXES = "indexes"
+    LARGE = "large"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """An array in one of the buffers: `length` elements of `width` bytes, `start` bytes in."""
+
+    region: Region
+    start: int
+    length: int
+    width: int
+
+    @property
+    def size(self) -> int:
+        return self.length * self.width
+
+    def part(self, first: int, length: int) -> Span:
+        """Return `length` elements from `first` on."""
+        return Span(self.region, self.start + first * self.width, length, self.width)
+
+
+@dataclass
+class Regions:
+    """The layout of the buffers: arrays are added before the first run.
+
+    `initial` are the contents of the small buffer, a part an array.  `fills` are spans of 64-bit words and what each begins with.  After the last kernel the words
+    of `reports` are copied from a large array into the small buffer.
+    """
+
+    sizes: dict[Region, int] = field(default_factory=lambda: dict.fromkeys(Region, 0))
+    initial: list[Any] = field(default_factory=list)
+    fills: list[tuple[Span, int]] = field(default_factory=list)
+    reports: list[tuple[Span, Span]] = field(default_factory=list)
+
+    def small(self, contents: Any) -> Span:
+        """Add a small array of 8 bytes an element, with its first contents."""
+        words = np.ascontiguousarray(contents).view(np.int64)
+        self.initial.append(words)
+        return self._add(Region.SMALL, len(words), 8)
+
+    def large(self, length: int, width: int) -> Span:
+        """Add a large array of anything."""
+        return self._add(Region.LARGE, length, width)
+
+    def accumulators(self, identities: Sequence[int | float], groups: int, more: int = 0) -> Span:
+        """Add a large array of `groups` elements for each identity, and `more` zeros."""
+        span = self.large(len(identities) * groups + more, 8)
+        words = [int(np.array(i, type(i)).view(np.int64)) for i in identities]
+        at = 0
+        while at < len(words):
+            end = at
+            while end < len(words) and words[end] == words[at]:
+                end += 1
+            tail = more if end == len(words) and not words[at] else 0
+            self._fill(span.part(at * groups, (end - at) * groups + tail), words[at])
+            at = end
+        if more and (not words or words[-1]):
+            self._fill(span.part(len(words) * groups, more), 0)
+        return span
+
+    def short_accumulators(self, length: int) -> Span:
+        """Add a large array of zeros of 32 bits."""
+        span = self.large(length, 4)
+        self._fill(Span(span.region, span.start, -(-length // 2), 8), 0)
+        return span
+
+    def keys(self, slots: int) -> Span:
+        """Add a large array of -1, the keys of an empty hash table."""
+        span = self.large(slots, 8)
+        self._fill(span, -1)
+        return span
+
+    def indexes(self, buffers: Sequence[Buffer]) -> dict[str, Span]:
+        """Add the buffers of all indexes, those of one fill side by side."""
+        found = {}
+        for fill in (-1, 0, None):
+            start = self.sizes[Region.INDEXES]
+            for buffer in (b for b in buffers if b.fill == fill):
+                width = np.dtype(buffer.type).itemsize
+                found[buffer.name] = self._add(Region.INDEXES, buffer.length, width)
+            words = (self.sizes[Region.INDEXES] - start) // 8
+            if fill is not None:
+                self._fill(Span(Region.INDEXES, start, words, 8), fill)
+        return found
+
+    def report(self, word: Span) -> Span:
+        """Have a word of a large array copied into the small buffer, and return its place there."""
+        place = self.small(np.zeros(1, np.int64))
+        self.reports.append((word, place))
+        return place
+
+    def _add(self, region: Region, length: int, width: int) -> Span:
+        # The small buffer is copied as a whole, so that its arrays lie without gaps
+        alignment = 8 if region is Region.SMALL else ALIGNMENT
+        span = Span(region, self.sizes[region], length, width)
+        self.sizes[region] += -(-span.size // alignment) * alignment
+        return span
+
+    def _fill(self, span: Span, word: int) -> None:
+        """Note what an array begins with, together with the one before it where that begins with the same."""
+        if not span.length:
+            return
+        if self.fills:
+            before, same = self.fills[-1]
+            end = before.start + before.size
+            if (before.region, same) == (span.region, word) and end <= span.start < end + ALIGNMENT:
+                self.fills.pop()
+                length = (span.start - before.start) // span.width + span.length
+                span = Span(span.region, before.start, length, span.width)
+        self.fills.append((span, word))

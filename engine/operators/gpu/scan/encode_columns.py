@@ -1,0 +1,360 @@
+"""Columns that were read together, encoded together: a kernel or two for each, and two waits for all.
+
+Kernels measure all columns; the host looks at what they found and chooses encodings; other kernels write the codes and say when
+a value has none, which leaves that column to `storage.device_encode`, as are types without a kernel.  Texts of few different
+values are numbered by a hash table of those in some rows; long texts are made compact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from math import gcd
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pylibcudf as plc
+from rmm.pylibrmm.device_buffer import DeviceBuffer
+
+from ....plan.expr import Column
+from ....plan.types import DataType, Kind
+from ....storage.device_encode import (
+    I64_MAX,
+    UNCHECKED,
+    UNSIGNED,
+    aligned,
+    encode_codes,
+    encode_on_device,
+    spread,
+    with_order,
+)
+from ....storage.encode import SAMPLE
+from ....storage.encodings import (
+    Dictionary,
+    EncodedColumn,
+    Encoding,
+    Narrow,
+    code_width,
+    narrow_for,
+    useful_step,
+)
+from ...context import Context
+from ..columns import INT64
+from ..dictionaries import SAMPLE_ROWS, SAMPLE_SHARE, Coded, Held, distinct
+from ..dictionaries import encoded as with_codes
+from . import compact, run_column_kernels
+from .compact import Compacting, CompactText
+from .dictionary_lookup import WHOLE, KeyTable, bits, key_table, number
+
+I64_MIN = -(1 << 63)
+ENCODERS = 4
+MOST_KEYS = 1 << 12  # of a hash table that stays in the first-level cache
+EXTREMES = 2  # before the sample in what `column_measure` gives
+# Bytes of a number, and whether it has a sign; of 128 bits the low 64 are read, and the others looked at
+NUMBERS = {
+    plc.TypeId.BOOL8: (1, False),
+    plc.TypeId.INT8: (1, True),
+    plc.TypeId.INT16: (2, True),
+    plc.TypeId.INT32: (4, True),
+    plc.TypeId.INT64: (8, True),
+    plc.TypeId.UINT8: (1, False),
+    plc.TypeId.UINT16: (2, False),
+    plc.TypeId.UINT32: (4, False),
+    plc.TypeId.UINT64: (8, True),
+    plc.TypeId.TIMESTAMP_DAYS: (4, True),
+    plc.TypeId.TIMESTAMP_MICROSECONDS: (8, True),
+    plc.TypeId.DECIMAL64: (8, True),
+    plc.TypeId.DECIMAL128: (8, True),
+}
+
+Encoded: TypeAlias = "EncodedColumn | CompactText | Held"
+
+DEFAULT = plc.utils.CUDF_DEFAULT_STREAM
+
+
+def encode_each(
+    columns: dict[str, Held], types: Mapping[str, Column], context: Context
+) -> Iterator[tuple[str, Encoded]]:
+    """Yield columns encoded, or as they are, by libcudf's functions alone; `columns` is emptied on the way.
+
+    Threads take them in turn, so that one's wait for a number hides behind others.
+    """
+    sources = list(columns)
+
+    def encode(source: str) -> Encoded:
+        return _ordered(encode_by_libcudf(columns.pop(source), types[source].type))
+
+    with ThreadPoolExecutor(min(ENCODERS, len(sources) or 1)) as pool:
+        pending = [pool.submit(encode, source) for source in sources]
+        for source, future in zip(sources, pending, strict=True):
+            yield source, future.result()
+            context.check()
+
+
+def encode_together(
+    columns: dict[str, Held],
+    types: Mapping[str, Column],
+    stream: Any,
+    context: Context,
+    keep_compact: bool,
+) -> Iterator[tuple[str, Encoded]]:
+    """Yield columns encoded, or as they are, by kernels on `stream`; long texts compact if they are to be kept so.
+
+    `columns` is emptied on the way.  They may belong to any stream, if nothing runs on it any more; what comes back belongs to the default stream.
+    """
+    turn = _Turn(stream, context.kernel_directory, keep_compact)
+    left: dict[str, Held] = {}
+    while columns:
+        source, held = columns.popitem()
+        if isinstance(held, Coded) or not turn.takes(source, held, types[source].type):
+            left[source] = held
+    made, refused = turn.run()
+    left |= refused
+    refused.clear()
+    for source, encoded in made.items():
+        yield source, _ordered(encoded)
+    while left:
+        source, held = left.popitem()
+        # What comes back may share memory with what goes in
+        own = held if isinstance(held, Coded) else _copied(held)
+        if source not in turn.long:
+            yield source, _ordered(encode_by_libcudf(own, types[source].type))
+        else:
+            yield source, own
+
+
+def _ordered(encoded: Encoded) -> Encoded:
+    return with_order(encoded) if isinstance(encoded, EncodedColumn) else encoded
+
+
+def encode_by_libcudf(held: Held, data_type: DataType) -> EncodedColumn | Held:
+    """Return a column encoded, or as it is where it has no encoding."""
+    if not isinstance(held, Coded):
+        held = with_codes(held)
+    if isinstance(held, Coded):
+        return encode_codes(held.codes, held.keys, data_type)
+    return encode_on_device(held, data_type) or held
+
+
+def _copied(column: plc.Column) -> plc.Column:
+    made = column.copy()
+    DEFAULT.synchronize()  # the column may be freed on another stream as soon as this returns
+    return made
+
+
+@dataclass
+class _Task:
+    """One column: what is known of it, and the memory that its codes go to."""
+
+    column: plc.Column
+    type: DataType
+    measured: slice
+    keys: pa.Array | None = None  # of texts of few different values
+    encoding: Encoding | None = None
+    low: int | None = None
+    high: int | None = None
+    codes: DeviceBuffer | None = None
+    validity: Any = None
+    compacting: Compacting | None = None
+
+
+class _Turn:
+    """Columns on their way through measuring, choosing and writing."""
+
+    def __init__(self, stream: Any, directory: Path, keep_compact: bool) -> None:
+        self._stream, self._directory, self._keep_compact = stream, directory, keep_compact
+        self._tasks: dict[str, _Task] = {}
+        self._blanks: list[Any] = []
+        self._size = 0
+        self._tables: list[KeyTable] = []  # what kernels read until they have run
+        self.long: set[str] = set()  # texts that mostly differ and stay as they are
+        self._follow_default()
+
+    def _follow_default(self) -> None:
+        """Have the stream wait for what the default stream has to do so far."""
+        plc.experimental.join_streams([DEFAULT], self._stream)
+
+    def takes(self, source: str, held: plc.Column, data_type: DataType) -> bool:
+        """Take on a column, if kernels can encode it."""
+        kind = held.type().id()
+        if held.size() == held.null_count() or data_type.kind is Kind.NULL:
+            return False
+        column = aligned(held)
+        if column is not held:
+            self._follow_default()
+        if kind in NUMBERS:
+            blank = np.full(EXTREMES + -(-column.size() // _spacing(column)), I64_MIN)
+            blank[0] = I64_MAX
+            self._tasks[source] = _Task(column, data_type, self._room(blank))
+            return True
+        if kind != plc.TypeId.STRING:
+            return False
+        keys = self._keys(column)
+        if keys is None and not self._keep_compact:
+            self.long.add(source)
+            return False
+        if keys is not None and len(keys) > MOST_KEYS:
+            return False
+        blank = np.zeros(compact.MEASURES if keys is None else 0, np.int64)
+        self._tasks[source] = _Task(column, data_type, self._room(blank), keys)
+        return True
+
+    def _keys(self, column: plc.Column) -> pa.Array | None:
+        """Return the different texts of some rows, sorted by their bytes; None where most differ."""
+        table = plc.Table([column])
+        if column.size() > SAMPLE_ROWS:
+            places = spread(column.size(), SAMPLE_ROWS)
+            self._follow_default()
+            table = plc.copying.gather(table, places, UNCHECKED, self._stream)
+        found = distinct(table, self._stream)
+        if column.size() > SAMPLE_ROWS and found.num_rows() > SAMPLE_ROWS // SAMPLE_SHARE:
+            return None
+        keys = found.columns()[0].to_arrow(stream=self._stream).drop_null().cast(pa.string())
+        return keys.take(pc.sort_indices(keys))
+
+    def _room(self, blank: Any) -> slice:
+        self._blanks.append(blank)
+        self._size += len(blank)
+        return slice(self._size - len(blank), self._size)
+
+    def run(self) -> tuple[dict[str, Encoded], dict[str, Held]]:
+        """Return what was encoded, and the columns that were not."""
+        try:
+            return self._run() if self._tasks else ({}, {})
+        finally:
+            # Also where memory ran out: what kernels work on is about to be let go of, on other streams
+            self._stream.synchronize()
+
+    def _run(self) -> tuple[dict[str, Encoded], dict[str, Held]]:
+        measured = self._measure()
+        for task in self._tasks.values():
+            _choose(task, measured[task.measured])
+        wrong = DeviceBuffer(size=8 * len(self._tasks), stream=DEFAULT)
+        # What was allocated on the default stream may be written to once that has come so far
+        self._follow_default()
+        wrong.copy_from_host(np.zeros(wrong.size, np.uint8), self._stream)
+        for i, task in enumerate(self._tasks.values()):
+            self._write(task, wrong.ptr + 8 * i)
+        failures = _to_host(wrong, self._stream)
+        made: dict[str, Encoded] = {}
+        refused: dict[str, Held] = {}
+        for (source, task), failed in zip(self._tasks.items(), failures, strict=True):
+            result = None if failed else _result(task)
+            if result is None:
+                refused[source] = task.column
+            else:
+                made[source] = result
+        self._tasks.clear()
+        return made, refused
+
+    def _measure(self) -> Any:
+        """Return what kernels find in all columns, one after the other."""
+        out = DeviceBuffer.to_device(
+            np.concatenate(self._blanks).view(np.uint8), stream=self._stream
+        )
+        for task in self._tasks.values():
+            column, place = task.column, task.measured
+            found = run_column_kernels.array(out.ptr + 8 * place.start, place.stop - place.start)
+            if column.type().id() != plc.TypeId.STRING:
+                arguments = (*_numbers(column), _spacing(column), *found)
+                self._launch("column_measure", column.size(), arguments)
+            elif task.keys is None:
+                arguments = (*compact.text_pointers(column), int(column.data().ptr), *found)
+                self._launch("text_measure", column.size(), arguments)
+        return _to_host(out, self._stream)
+
+    def _write(self, task: _Task, wrong: int) -> None:
+        """Launch what writes a column's codes."""
+        column = task.column
+        if task.compacting is not None:
+            task.compacting.start(self._stream, self._directory)
+        if task.codes is None:
+            return
+        codes, counted = task.codes.ptr, run_column_kernels.array(wrong, 1)
+        match task.encoding:
+            case Narrow(base, step, width):
+                arguments = (*_numbers(column), base, step, width, *[codes] * 4, *counted)
+                self._launch("column_narrow", column.size(), arguments)
+            case Dictionary(values, width):
+                table = key_table(values, self._stream)
+                self._tables.append(table)
+                number(column, table, WHOLE, (width, codes, wrong), self._stream, self._directory)
+
+    def _launch(self, name: str, rows: int, arguments: tuple[Any, ...]) -> None:
+        run_column_kernels.run(name, rows, arguments, self._stream, self._directory)
+
+
+def _choose(task: _Task, found: Any) -> None:
+    """Choose a column's encoding by what was measured, and take the memory for it; leave both where there is none."""
+    column, rows = task.column, task.column.size()
+    if task.keys is not None:
+        task.encoding = Dictionary(task.keys, code_width(len(task.keys)))
+    elif column.type().id() == plc.TypeId.STRING:
+        how = compact.layout(found)
+        task.compacting = None if how is None else Compacting(column, how)
+    else:
+        task.low, task.high = int(found[0]), int(found[1])
+        if task.low < 0 and task.type.kind is Kind.UBIGINT:
+            return  # beyond 63 bits
+        step = _likely_step(found[EXTREMES:], task.low, task.high)
+        task.encoding = narrow_for(task.low, task.high, step)
+        if task.type.kind is Kind.BOOLEAN:
+            task.encoding = Narrow(0, 1, 1)
+    if task.encoding is not None:
+        task.codes = DeviceBuffer(size=rows * task.encoding.width, stream=DEFAULT)
+    if column.null_count():
+        task.validity = plc.gpumemoryview(plc.null_mask.copy_bitmask(column))
+
+
+def _likely_step(sample: Any, low: int, high: int) -> int:
+    """The greatest number that divides the differences of a sample, if it makes codes narrower, else 1."""
+    if high - low > I64_MAX or narrow_for(low, high, 1).width == 1:
+        return 1
+    valid = sample[sample != I64_MIN]  # a NULL left what was there
+    step = gcd(*map(int, np.unique(valid - low))) or high - low
+    return useful_step(low, high, step)
+
+
+def _result(task: _Task) -> Encoded | None:
+    rows, nulls = task.column.size(), task.column.null_count()
+    if task.compacting is not None:
+        return task.compacting.finished(task.validity)
+    if task.encoding is None:
+        return None
+    width = task.encoding.width
+    data = plc.gpumemoryview(task.codes)
+    codes = plc.Column(UNSIGNED.get(width, INT64), rows, data, None, 0, 0, [])
+    size = rows * width
+    if nulls:
+        size += plc.null_mask.bitmask_allocation_size_bytes(rows)
+    validity = task.validity
+    return EncodedColumn(
+        task.type, task.encoding, rows, codes, validity, nulls, task.low, task.high, size
+    )
+
+
+def _numbers(column: plc.Column) -> tuple[int, ...]:
+    """A column of numbers as kernels take it."""
+    kind = column.type().id()
+    width, signed = NUMBERS[kind]
+    stride = 2 if kind == plc.TypeId.DECIMAL128 else 1
+    shift = 64 - 8 * width if signed else 0
+    data = int(column.data().ptr)
+    return column.size(), width, shift, stride, data, data, data, data, *bits(column)
+
+
+def _spacing(column: plc.Column) -> int:
+    """Rows from one sampled value to the next."""
+    return max(1, int(column.size()) // SAMPLE)
+
+
+def _to_host(buffer: DeviceBuffer, stream: Any) -> Any:
+    """Wait for a stream, and return 64-bit integers."""
+    host = np.empty(buffer.size, np.uint8)
+    buffer.copy_to_host(host, stream)
+    stream.synchronize()
+    return host.view(np.int64)

@@ -1,0 +1,130 @@
+"""A scan's columns as kernels read them: encoded, from the cache or made now."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ....plan import physical as p
+from ....plan.expr import Column
+from ....storage.cache import NO_ENCODING, CacheKey, encoded_key
+from ....storage.device import DeviceTable
+from ....storage.encodings import EncodedColumn
+from ...context import Context
+from ..dictionaries import Held
+from .load_columns import load, part_of
+from .scan import DEVICE, memory_scan, parquet_scan, row_groups
+
+
+@dataclasses.dataclass(frozen=True)
+class ScanColumns:
+    """The columns of a scan by their sources, as far as they have an encoding; `loaded`: some had to be read.
+
+    `scan` reads all row groups where all rows of every column are in the cache: those serve for a selection of row groups
+    too, which filters narrow down again.
+    """
+
+    scan: p.ParquetScan | p.MemoryScan
+    encoded: dict[str, EncodedColumn]
+    rows: int
+    loaded: bool
+
+
+def scan_columns(scan: p.ParquetScan | p.MemoryScan, context: Context) -> ScanColumns:
+    """Return a scan's columns encoded, from the cache where they are there; what has no encoding is cached as it is."""
+    scan = _widened(scan, context)
+    held = _cached(scan, row_groups(scan), context)
+    missing = [s for s in dict.fromkeys(scan.sources) if s not in held]
+    found = _for_kernels(held)
+    for made, _ in load(scan, missing, context):
+        found |= made
+        context.check()
+    rows = next(iter(found.values())).rows if found else _row_count(part_of(scan, []), context)
+    return ScanColumns(scan, found, rows, bool(missing))
+
+
+def cache_keys(scan: p.ParquetScan | p.MemoryScan, sources: Iterable[str]) -> tuple[CacheKey, ...]:
+    """Return the keys of a scan's columns, encoded, in the cache."""
+    identity: Any = getattr(scan.table, "identity")  # noqa: B009 - the catalog's tables have one
+    selection = row_groups(scan)
+    return tuple(encoded_key(identity, selection, source, DEVICE) for source in sources)
+
+
+def plain_column(scan: p.ParquetScan | p.MemoryScan, column: Column, context: Context) -> Held:
+    """Return a column of a scan as operators read it, through the cache."""
+    source = scan.sources[scan.made.index(column)]
+    identity: Any = getattr(scan.table, "identity")  # noqa: B009 - the catalog's tables have one
+    held: Held | None = context.cache.get(CacheKey(identity, row_groups(scan), source, DEVICE))
+    if held is not None:
+        context.bytes_read += held.device_buffer_size()
+        return held
+    part = part_of(scan, [(column, source)])
+    table = (
+        memory_scan(part, (), context)
+        if isinstance(part, p.MemoryScan)
+        else parquet_scan(part, (), context)
+    )
+    return table.columns[column.id]
+
+
+def _widened(scan: p.ParquetScan | p.MemoryScan, context: Context) -> p.ParquetScan | p.MemoryScan:
+    """Return a scan of all row groups where the cache holds all columns of these, but not of the selected ones."""
+    selection, sources = row_groups(scan), dict.fromkeys(scan.sources)
+    if isinstance(scan, p.MemoryScan) or selection is None:
+        return scan
+    if _cached_all(scan, selection, sources, context) is not None:
+        return scan
+    identity: Any = getattr(scan.table, "identity")  # noqa: B009 - the catalog's tables have one
+    for source in sources:
+        keys = encoded_key(identity, None, source, DEVICE), CacheKey(identity, None, source, DEVICE)
+        if not any(map(context.cache.holds, keys)):
+            return scan
+    return dataclasses.replace(scan, selection=None)
+
+
+def encode_columns(scan: p.ParquetScan | p.MemoryScan, context: Context) -> None:
+    """Bring all columns of a scan into the cache: encoded, and compact or as they are where they have no encoding."""
+    found = _cached(scan, row_groups(scan), context)
+    missing = [s for s in scan.sources if s not in found]
+    for _ in load(scan, missing, context, compact=True):
+        context.check()
+
+
+def _row_count(scan: p.ParquetScan | p.MemoryScan, context: Context) -> int:
+    """The rows of a scan that reads no column."""
+    if isinstance(scan, p.MemoryScan):
+        return memory_scan(scan, (), context).num_rows
+    return parquet_scan(scan, (), context).num_rows
+
+
+def _cached(scan: p.ParquetScan | p.MemoryScan, selection: Any, context: Context) -> dict[str, Any]:
+    """What the cache holds of columns: for kernels, or compact, or as they are where they are known to have no encoding."""
+    identity: Any = getattr(scan.table, "identity")  # noqa: B009 - the catalog's tables have one
+    found = {}
+    for source in dict.fromkeys(scan.sources):
+        held = context.cache.get(encoded_key(identity, selection, source, DEVICE))
+        if held is NO_ENCODING and isinstance(scan.table, DeviceTable):
+            held = scan.table.device_columns[source]
+        elif held is NO_ENCODING:
+            held = context.cache.get(CacheKey(identity, selection, source, DEVICE))
+        if held is not None:
+            found[source] = held
+    return found
+
+
+def _for_kernels(held: Mapping[str, Any]) -> dict[str, EncodedColumn]:
+    return {s: column for s, column in held.items() if isinstance(column, EncodedColumn)}
+
+
+def _cached_all(
+    scan: p.ParquetScan | p.MemoryScan, selection: Any, sources: Iterable[str], context: Context
+) -> dict[str, EncodedColumn] | None:
+    identity: Any = getattr(scan.table, "identity")  # noqa: B009 - the catalog's tables have one
+    found = {}
+    for source in sources:
+        held = context.cache.get(encoded_key(identity, selection, source, DEVICE))
+        if not isinstance(held, EncodedColumn):
+            return None
+        found[source] = held
+    return found

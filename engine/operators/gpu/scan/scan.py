@@ -1,0 +1,395 @@
+"""Scans: columns of files and of tables in memory, in physical form, through the column cache.
+
+A column that is read in full is kept as one device column, so that the next query copies nothing.  A selection of row
+groups is cut out of that column when it is there, and read and kept on its own when it is not.  Strings of which few
+differ are kept as codes.  A column that the cache holds only as kernels read it is decoded instead of being read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+import pylibcudf as plc
+
+from ....plan import physical as p
+from ....plan.physical import RowGroups
+from ....plan.types import DataType, Kind, to_arrow
+from ....settings import set_default
+from ....storage.cache import CacheKey, encoded_key
+from ....storage.device import DeviceTable
+from ....storage.device_decode import codes_of, decode_on_device
+from ....storage.device_timestamps import check_device_timestamps
+from ....storage.device_utf8 import check_device_text
+from ....storage.encodings import Dictionary, EncodedColumn
+from ....storage.footers import unreadable, wrong_count
+from ....storage.memory import MemoryTable
+from ....storage.parquet import ParquetTable
+from ....storage.timestamps import is_int96
+from ...context import Context
+from ...cpu.scan.scan import read_part
+from ..columns import cast, empty, null_column
+from ..dictionaries import Held, encoded, numbered, slices
+from ..memory.device import is_out_of_memory, on_device, synchronize
+from ..table import Table, check_rows, concat_columns, concat_held, device_type, to_device
+from .compact import CompactText
+
+DEVICE = "gpu"
+# Uncompressed bytes that one call of the reader takes: decoding needs a few times as much beside the result.
+BYTES_A_READ = 8 << 30
+READS_IN_LIMIT = 8  # of so many bytes each, where memory is limited
+MOST_IO_THREADS = (
+    16  # that copy from files; libcudf's own number, 4, leaves a PCIe 5 link idle half of the time
+)
+
+Selection = tuple[RowGroups, ...] | None
+
+# Footers of a table's files as libcudf keeps them, which it would read anew for each turn of columns
+_footers: WeakKeyDictionary[ParquetTable, dict[int, Any]] = WeakKeyDictionary()
+_footers_lock = Lock()
+
+
+@on_device
+def memory_scan(node: p.MemoryScan, inputs: tuple[Table, ...], context: Context) -> Table:
+    table = node.table
+    assert isinstance(table, MemoryTable)
+    check_rows(table.num_rows, f'Reading "{table.name}"')
+    found: dict[str, Held] = {}
+    for source in dict.fromkeys(node.sources):
+        column = _held_in_memory(table, source, context)
+        if column is None:
+            column = _decoded(table, source, None, context)
+            if column is None:
+                column = encoded(to_device(table.column(source), table.types[source]))
+            key = CacheKey(table.identity, None, source, DEVICE)
+            context.cache.put(key, column, column.device_buffer_size())
+            context.check()
+        found[source] = column
+    if not isinstance(table, DeviceTable):
+        context.bytes_read += _bytes(found)
+    return Table(_by_id(node, found), table.num_rows)
+
+
+@on_device
+def parquet_scan(node: p.ParquetScan, inputs: tuple[Table, ...], context: Context) -> Table:
+    table, selection, chosen = _chosen(node)
+    found = _held(node, context)
+    made: dict[str, Held] = {}
+    for source in dict.fromkeys(node.sources):
+        if source not in found:
+            column = _decoded(table, source, selection, context)
+            if column is not None:
+                made[source] = column
+    missing = [s for s in dict.fromkeys(node.sources) if s not in found and s not in made]
+    for source, read in _read(table, missing, chosen, context):
+        made[source] = encoded(read)
+    for source, column in made.items():
+        key = CacheKey(table.identity, selection, source, DEVICE)
+        context.cache.put(key, column, column.device_buffer_size())
+    found |= made
+    context.bytes_read += _bytes(found)
+    return Table(_by_id(node, found), _selected_rows(table, chosen))
+
+
+def bytes_a_read(context: Context) -> int:
+    """Return how many uncompressed bytes one call of the reader takes under the memory limit."""
+    limit = context.memory_limit
+    return BYTES_A_READ if limit is None else min(BYTES_A_READ, max(1, limit // READS_IN_LIMIT))
+
+
+def row_groups(scan: p.ParquetScan | p.MemoryScan) -> Any:
+    """Return which row groups a scan reads, None for all."""
+    if isinstance(scan, p.MemoryScan):
+        return None
+    everything = getattr(scan.table, "all_row_groups", None)
+    return None if scan.selection == everything else scan.selection
+
+
+def read_columns(
+    node: p.ParquetScan | p.MemoryScan, context: Context, stream: Any = None
+) -> dict[str, Held]:
+    """Return a scan's columns by their sources; those that are not in the cache do not get there, nor become codes.
+
+    With a stream files are read on it, and nothing runs on it any more when this returns; the columns may belong to it.
+    """
+    if isinstance(node, p.MemoryScan):
+        table = node.table
+        assert isinstance(table, MemoryTable)
+        check_rows(table.num_rows, f'Reading "{table.name}"')
+        found: dict[str, Held] = {}
+        for source in dict.fromkeys(node.sources):
+            held = _held_in_memory(table, source, context)
+            found[source] = (
+                to_device(table.column(source), table.types[source]) if held is None else held
+            )
+            context.check()
+        if isinstance(table, DeviceTable):
+            return found
+    else:
+        files, _, chosen = _chosen(node)
+        found = _held(node, context)
+        missing = [s for s in dict.fromkeys(node.sources) if s not in found]
+        found |= dict(_read(files, missing, chosen, context, stream))
+    context.bytes_read += _bytes(found)
+    return found
+
+
+def _chosen(
+    node: p.ParquetScan,
+) -> tuple[ParquetTable, Selection, tuple[RowGroups, ...]]:
+    """Return a scan's table, which part of it cache keys name, and the row groups that this is."""
+    table = node.table
+    assert isinstance(table, ParquetTable)
+    whole = node.selection in (None, table.all_row_groups)
+    chosen = table.all_row_groups if whole or node.selection is None else node.selection
+    _selected_rows(table, chosen)
+    return table, None if whole else chosen, chosen
+
+
+def _selected_rows(table: ParquetTable, chosen: Sequence[RowGroups]) -> int:
+    whole = chosen is table.all_row_groups
+    count = table.num_rows if whole else sum(_rows(table, part) for part in chosen)
+    return check_rows(count, f'Reading "{table.name}"')
+
+
+def _by_id(node: p.ParquetScan | p.MemoryScan, columns: Mapping[str, Held]) -> dict[int, Held]:
+    return {c.id: columns[s] for c, s in zip(node.made, node.sources, strict=True)}
+
+
+def _bytes(columns: Mapping[str, Held]) -> int:
+    return sum(column.device_buffer_size() for column in columns.values())
+
+
+def _held_in_memory(table: MemoryTable, source: str, context: Context) -> Held | None:
+    table.check_values(source)
+    if isinstance(table, DeviceTable):
+        return table.device_columns[source]
+    return context.cache.get(CacheKey(table.identity, None, source, DEVICE))
+
+
+def _held(node: p.ParquetScan, context: Context) -> dict[str, Held]:
+    """Return those columns of a scan that the cache holds as they are."""
+    table, selection, _ = _chosen(node)
+    found = {s: _cached(table, s, selection, context) for s in dict.fromkeys(node.sources)}
+    return {source: column for source, column in found.items() if column is not None}
+
+
+def _rows(table: ParquetTable, part: RowGroups) -> int:
+    return sum(table.group_rows[part.file][g] for g in part.groups)
+
+
+def _cached(
+    table: ParquetTable, source: str, selection: Selection, context: Context
+) -> Held | None:
+    """Return a column from the cache: as it is asked for, or cut out of the whole column."""
+    column: Held | None = context.cache.get(CacheKey(table.identity, selection, source, DEVICE))
+    if column is not None or selection is None:
+        return column
+    whole: Held | None = context.cache.get(CacheKey(table.identity, None, source, DEVICE))
+    return None if whole is None else _cut(whole, table, selection)
+
+
+def _decoded(
+    table: ParquetTable | MemoryTable, source: str, selection: Selection, context: Context
+) -> Held | None:
+    """Return a column of which the cache holds what kernels read, of just these row groups or of all."""
+    held = context.cache.get(encoded_key(table.identity, selection, source, DEVICE))
+    if isinstance(held, CompactText):
+        return held.plain(context.kernel_directory)
+    if isinstance(held, EncodedColumn):
+        return _values(codes_of(held), held)
+    if selection is None:
+        return None
+    assert isinstance(table, ParquetTable)
+    whole = context.cache.get(encoded_key(table.identity, None, source, DEVICE))
+    if isinstance(whole, CompactText):
+        return _cut(whole.plain(context.kernel_directory), table, selection)
+    if not isinstance(whole, EncodedColumn):
+        return None
+    return _values(_cut(codes_of(whole), table, selection), whole)
+
+
+def _values(codes: plc.Column, column: EncodedColumn) -> Held:
+    """Return what all or some of a column's codes stand for."""
+    if isinstance(column.encoding, Dictionary):
+        return numbered(codes, to_device(column.encoding.values, column.type))
+    return decode_on_device(codes, column.encoding, device_type(column.type))
+
+
+def _cut(whole: Held, table: ParquetTable, selection: tuple[RowGroups, ...]) -> Held:
+    """Return the rows of some row groups; without a copy when they lie side by side."""
+    bounds = [i for pair in _ranges(table, selection) for i in pair]
+    return concat_held(slices(whole, bounds or [0, 0]))
+
+
+def _ranges(table: ParquetTable, selection: tuple[RowGroups, ...]) -> Iterator[tuple[int, int]]:
+    """Yield first and last row (exclusive) of each run of neighbours among the selected row groups."""
+    wanted = {(part.file, group) for part in selection for group in part.groups}
+    start = position = 0
+    for file, groups in enumerate(table.group_rows):
+        for group, rows in enumerate(groups):
+            if (file, group) not in wanted:
+                if start < position:
+                    yield start, position
+                start = position + rows
+            position += rows
+    if start < position:
+        yield start, position
+
+
+def _read(
+    table: ParquetTable,
+    sources: Sequence[str],
+    chosen: Sequence[RowGroups],
+    context: Context,
+    stream: Any = None,
+) -> Iterator[tuple[str, plc.Column]]:
+    """Yield columns of some row groups, strings as they are; those of the files are read together, in as few calls as memory allows."""
+    from_files = [s for s in sources if s not in table.constants]
+    if from_files:
+        set_default("KVIKIO_NTHREADS", str(min(context.threads, MOST_IO_THREADS)))
+        parts: dict[str, list[plc.Column]] = {s: [] for s in from_files}
+        for share in _shares(table, chosen, len(from_files), bytes_a_read(context)):
+            read = _read_share(table, from_files, share, stream)
+            for source, column in zip(from_files, read, strict=True):
+                check_device_timestamps(column, _whence(table, source, share))
+                made = cast(column, device_type(table.types[source]))
+                check_device_text(made, _whence(table, source, share), stream)
+                parts[source].append(made)
+                if stream is not None and made is not column:
+                    synchronize()  # before the column is let go of, on its stream
+            context.check()
+        table.check_unchanged(chosen)
+        for source, columns in parts.items():
+            whole = concat_columns(columns or [empty(device_type(table.types[source]))])
+            if stream is not None and len(columns) > 1:
+                synchronize()
+            yield source, whole
+            columns.clear()
+    for source in sources:
+        if source in table.constants:
+            yield source, _constant(table, source, chosen)
+
+
+def _whence(table: ParquetTable, source: str, share: Sequence[RowGroups]) -> str:
+    paths = " or ".join(f'"{table.files[part.file].path}"' for part in share[:2])
+    return f'The column "{table.parquet_names[source]}" of the file {paths}'
+
+
+def _shares(
+    table: ParquetTable, chosen: Sequence[RowGroups], width: int, target: int
+) -> Iterator[list[RowGroups]]:
+    """Split a selection into runs of row groups of which `width` columns have about `target` bytes.
+
+    libcudf reads files in one call only when all have the same columns in the same order.
+    """
+    share: list[RowGroups] = []
+    size = 0
+    for part in chosen:
+        if share and not _same_columns(table, share[-1], part):
+            yield share
+            share, size = [], 0
+        for group in part.groups:
+            if not table.group_rows[part.file][group]:
+                continue
+            footer = table.footers[part.file].row_group(group)
+            size += footer.total_byte_size * width // footer.num_columns
+            if share and share[-1].file == part.file:
+                share[-1] = RowGroups(part.file, (*share[-1].groups, group))
+            else:
+                share.append(RowGroups(part.file, (group,)))
+            if size >= target:
+                yield share
+                share, size = [], 0
+    if share:
+        yield share
+
+
+def _same_columns(table: ParquetTable, one: RowGroups, other: RowGroups) -> bool:
+    return one.file == other.file or bool(
+        table.footers[one.file].schema.equals(table.footers[other.file].schema)
+    )
+
+
+def _read_share(
+    table: ParquetTable, sources: Sequence[str], share: Sequence[RowGroups], stream: Any
+) -> list[plc.Column]:
+    """Read columns of some row groups, and wait for the stream if one is given; raises `DataError`, naming the file.
+
+    Arrow reads INT96, of which libcudf would make nanoseconds, which wrap.
+    """
+    found: dict[str, plc.Column] = {}
+    for source in sources:
+        if is_int96(table, source, share[0].file):
+            arrays = [read_part(table, part, (source,), set())[0] for part in share]
+            found[source] = to_device(pa.chunked_array(arrays), table.types[source])
+    others = [s for s in sources if s not in found]
+    if others:
+        read = _read_on_device(table, others, share, stream)
+        found |= dict(zip(others, read, strict=True))
+    return [found[source] for source in sources]
+
+
+def _read_on_device(
+    table: ParquetTable, sources: Sequence[str], share: Sequence[RowGroups], stream: Any
+) -> list[plc.Column]:
+    names = [table.parquet_names[s] for s in sources]
+    paths = [table.files[part.file].path for part in share]
+    parquet = plc.io.parquet
+    builder = parquet.ParquetReaderOptions.builder(plc.io.SourceInfo(paths)).column_names(names)
+    options = builder.use_arrow_schema(False).use_pandas_metadata(False).build()
+    options.set_row_groups([list(part.groups) for part in share])
+    try:
+        footers = _footers_of(table, share)
+        read = parquet.read_parquet(options, stream, parquet_metadatas=footers)
+    except (OSError, ValueError, RuntimeError) as error:
+        if is_out_of_memory(error):
+            raise
+        raise unreadable(_suspect(table, share), error) from error
+    if stream is not None:
+        stream.synchronize()
+    by_name = dict(zip(read.column_names(), read.columns, strict=True))
+    expected = sum(_rows(table, part) for part in share)
+    for column in read.columns:
+        if column.size() != expected:
+            raise wrong_count(_suspect(table, share), column.size(), expected)
+    return [by_name[name] for name in names]
+
+
+def _footers_of(table: ParquetTable, share: Sequence[RowGroups]) -> list[Any]:
+    with _footers_lock:
+        known = _footers.setdefault(table, {})
+        missing = [part.file for part in share if part.file not in known]
+        if missing:
+            source = plc.io.SourceInfo([table.files[file].path for file in missing])
+            read = plc.io.parquet_metadata.read_parquet_footers(source)
+            known.update(zip(missing, read, strict=True))
+        return [known[part.file] for part in share]
+
+
+def _suspect(table: ParquetTable, share: Sequence[RowGroups]) -> str:
+    """Return the first file of a share that is gone, else the first one."""
+    paths = [str(table.files[part.file].path) for part in share]
+    return next((path for path in paths if not Path(path).is_file()), paths[0])
+
+
+def _constant(table: ParquetTable, source: str, chosen: Sequence[RowGroups]) -> plc.Column:
+    """Return a column with one value a file."""
+    constant = table.constants[source]
+    parts = [
+        _repeated(constant.values[part.file], constant.type, _rows(table, part)) for part in chosen
+    ]
+    return concat_columns(parts or [empty(device_type(constant.type))])
+
+
+def _repeated(value: object, data_type: DataType, rows: int) -> plc.Column:
+    if value is None or data_type.kind is Kind.NULL:
+        return null_column(rows, device_type(data_type))
+    if not rows:
+        return empty(device_type(data_type))
+    one = to_device(pa.array([value], to_arrow(data_type)), data_type)
+    return plc.Column.from_scalar(one.to_scalar(), rows)

@@ -1,0 +1,97 @@
+"""Pieces of texts at constant places, as codes, where an earlier run has found which pieces there are.
+
+One kernel reads the bytes of each piece and finds its place among those; libcudf would make strings of all pieces, and find out
+which differ.  A text that gives another piece or holds more than ASCII makes the kernel's work void.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from functools import cached_property
+
+import pyarrow as pa
+import pylibcudf as plc
+from rmm.pylibrmm.device_buffer import DeviceBuffer
+
+from ....plan.expr import Call, ColumnRef, Expr, Literal
+from ....plan.types import VARCHAR
+from ....storage.device_encode import UNSIGNED, aligned
+from ....storage.encodings import Dictionary, EncodedColumn, code_width
+from ...context import Context
+from ..dictionaries import Coded, Held
+from ..memory.buffers import landed, zeros
+from . import run_column_kernels
+from .dictionary_lookup import KeyTable, Piece, key_table, number
+
+MOST_KEYS = 1 << 14  # the hash table is made on the host, a key at a time
+MOST_KNOWN = 64
+FURTHEST = 64  # characters that are looked at, since one thread looks at all
+
+Source = tuple[str, int, Piece]  # a column's name and rows: enough for a guess
+
+
+class Known:
+    """The pieces that some texts have given, ascending; on the device from the second run on."""
+
+    def __init__(self, values: pa.Array) -> None:
+        self.values = values
+
+    @cached_property
+    def table(self) -> KeyTable:
+        return key_table(self.values, plc.utils.CUDF_DEFAULT_STREAM)
+
+
+_known: OrderedDict[Source, Known] = OrderedDict()
+_lock = threading.Lock()
+
+
+def source_of(expr: Expr, rows: int) -> Source | None:
+    """Return by what the pieces that an expression makes of so many texts are remembered; None where it is none for the kernel."""
+    match expr:
+        case Call(
+            "substring", (ColumnRef(of), Literal(value=int(start)), Literal(value=int(most)))
+        ):
+            piece = Piece(start - 1, most)
+        case Call("left", (ColumnRef(of), Literal(value=int(most)))):
+            piece = Piece(0, most)
+        case _:
+            return None
+    near = piece.skipped >= 0 and piece.most > 0 and piece.skipped + piece.most <= FURTHEST
+    return (of.name, rows, piece) if near else None
+
+
+def remember(source: Source, found: EncodedColumn) -> None:
+    """Keep the different pieces in mind."""
+    if isinstance(found.encoding, Dictionary) and 0 < len(found.encoding.values) <= MOST_KEYS:
+        with _lock:
+            _known[source] = Known(found.encoding.values)
+            if len(_known) > MOST_KNOWN:
+                _known.popitem(last=False)
+
+
+def numbered(source: Source, held: Held, context: Context) -> EncodedColumn | None:
+    """Return the pieces of texts as codes; None where they are not those of an earlier run, or there was none."""
+    with _lock:
+        known = _known.get(source)
+    if (
+        known is None
+        or isinstance(held, Coded)
+        or not run_column_kernels.ready(context, held.size())
+    ):
+        return None
+    column, values, stream = aligned(held), known.values, plc.utils.CUDF_DEFAULT_STREAM
+    rows, nulls, width = column.size(), column.null_count(), code_width(len(values))
+    codes = DeviceBuffer(size=rows * width, stream=stream)
+    wrong = zeros(8)
+    into = width, codes.ptr, wrong.ptr
+    number(column, known.table, source[2], into, stream, context.kernel_directory)
+    if landed([(0, wrong.ptr, 8)], 8).any():
+        with _lock:
+            _known.pop(source, None)
+        return None
+    made = plc.Column(UNSIGNED[width], rows, plc.gpumemoryview(codes), None, 0, 0, [])
+    bitmap = column.null_mask() if nulls else None
+    size = rows * width + (plc.null_mask.bitmask_allocation_size_bytes(rows) if nulls else 0)
+    encoding = Dictionary(values, width)
+    return EncodedColumn(VARCHAR, encoding, rows, made, bitmap, nulls, None, None, size)

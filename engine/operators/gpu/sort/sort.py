@@ -1,0 +1,250 @@
+"""Sorting by row numbers, and the first rows of an order without sorting the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pylibcudf as plc
+
+from ....codegen.groups.results import Registers
+from ....plan import physical as p
+from ....plan.expr import Column
+from ....plan.types import Kind
+from ...context import Context
+from .. import table as tables
+from ..columns import (
+    BOOL,
+    INT32,
+    INT64,
+    as_integers,
+    binary,
+    cast,
+    empty,
+    is_float,
+    scalar,
+    sequence,
+)
+from ..dictionaries import Coded
+from ..late_materialization import LateColumns
+from ..memory import host_table, to_host
+from ..memory.device import on_device
+from ..memory.host_table import HostColumns
+from ..memory.upload import row_numbers
+from ..table import Table
+from .packed_keys import Direction, packed
+
+Op = plc.binaryop.BinaryOperator
+# Selecting the rows that can be among the first takes two passes and a few calls of 0.05 ms; a sort of fewer rows is quicker.
+TOP_K_ROWS = 200_000
+UNSIGNED = (plc.TypeId.UINT8, plc.TypeId.UINT16, plc.TypeId.UINT32)
+TOP_K_SHARE = 8  # of the rows at least this many for each one that is wanted
+# Beyond, sorting all rows by one key takes longer than selecting among them.
+MOST_LED_ROWS = 1 << 23
+LED_ROWS = 512  # that come to the host, at least, in the hope that they hold all that are equal to the last one that is wanted
+LED_SHARE = 4  # as many for each one that is wanted
+
+
+@on_device
+def sort_rows(node: p.SortRows, inputs: tuple[Table, ...], context: Context) -> Table:
+    (table,) = inputs
+    if not node.keys:
+        return table
+    few = _on_host(node, table, context)
+    if few is not None:
+        return Table(few.take(host_table.sorted_order(few, node.keys)), table.num_rows)
+    if len(node.keys) == 1 and _lie_in_order(table, node.keys[0]):
+        return tables.only(table, node.columns)
+    return tables.gather(table, _order(table, node.keys), node.columns)
+
+
+@on_device
+def top_k(node: p.TopK, inputs: tuple[Table, ...], context: Context) -> Table:
+    (table,) = inputs
+    end = min(node.offset + node.count, table.num_rows)
+    if node.offset >= end:
+        return tables.slice_rows(table, 0, 0)
+    if not node.keys:
+        return tables.slice_rows(table, node.offset, node.count)
+    few = _led(table, node, end)
+    if few is not None:
+        host_table.note(node, table.num_rows, context)
+    else:
+        table = _thinned(table, node, end)
+        few = _on_host(node, table, context)
+    if few is not None:
+        first = host_table.sorted_order(few, node.keys, end)[node.offset : end]
+        return Table(few.take(first), len(first))
+    rows = _order(table, node.keys)
+    (wanted,) = plc.copying.slice(rows, [node.offset, end])
+    return tables.gather(table, wanted, node.columns)
+
+
+def _led(table: Table, node: p.TopK, end: int) -> HostColumns | None:
+    """Bring the first rows by the first key to the host, if all are among them that can be among the first by all keys.
+
+    One key of a fixed width has a radix sort, and nothing but the few rows is waited for.
+    """
+    key, count = node.keys[0], max(LED_ROWS, LED_SHARE * end)
+    if isinstance(table.columns, HostColumns) or count > host_table.MOST_ROWS:
+        return None
+    if not max(host_table.MOST_ROWS, TOP_K_SHARE * count) < table.num_rows <= MOST_LED_ROWS:
+        return None
+    (lead,) = _keys(table, [key.column])
+    if lead.type().id() == plc.TypeId.STRING:
+        return None
+    few = _leading(table, node, lead, end)
+    if few is not None:
+        return few
+    order = sorted_rows([lead], [(key.descending, key.nulls_first)])
+    (rows,) = plc.copying.slice(order, [0, count])
+    wanted = _with_keys(node)
+    few = to_host.picked_on_host(table, wanted, rows)
+    if few is None:
+        return None
+    ranks = host_table.ranks(few, key)
+    return few if ranks[end - 1] < ranks[-1] else None
+
+
+def _leading(table: Table, node: p.TopK, lead: plc.Column, end: int) -> HostColumns | None:
+    """The same by kernels that sort nothing; None for keys that are no integers without NULL, and where too many are equal."""
+    if lead.null_count():
+        return None
+    numbers = as_integers(_sortable(lead))
+    kind = numbers.type().id()
+    if kind in (*UNSIGNED, plc.TypeId.INT8, plc.TypeId.INT16):
+        numbers = cast(numbers, INT64)
+    elif kind not in (plc.TypeId.INT32, plc.TypeId.INT64):
+        return None
+    descending = node.keys[0].descending
+    return to_host.leading(table, _with_keys(node), numbers, descending, end)
+
+
+def _thinned(table: Table, node: p.TopK, end: int) -> Table:
+    """Return the rows that can be among the first by the first key, equal ones included, so that other keys can decide."""
+    if end * TOP_K_SHARE > table.num_rows or table.num_rows <= host_table.MOST_ROWS:
+        return table
+    wanted = _with_keys(node)
+    if table.num_rows <= to_host.MOST_ROWS and _has_numbers(table, node.keys[0]):
+        lead = to_host.on_host(table, [node.keys[0].column])
+        if lead is not None:
+            rows = host_table.least(host_table.ranks(lead, node.keys[0]), end)
+            if isinstance(table.columns, HostColumns):
+                return Table(table.columns.take(rows), len(rows))
+            few = None
+            if len(rows) <= host_table.MOST_ROWS:
+                few = to_host.picked_on_host(table, wanted, rows)
+            if few is not None:
+                return Table(few, len(rows))
+            return tables.gather(table, row_numbers(rows), wanted)
+    candidates = _candidates(table, node.keys[0], end)
+    return table if candidates is None else tables.gather(table, candidates, wanted)
+
+
+def _on_host(node: p.SortRows | p.TopK, table: Table, context: Context) -> HostColumns | None:
+    """Bring a table to the host if it is sorted there in less time than on the device; more rows where all keys are numbers."""
+    numbers = all(_has_numbers(table, key) for key in node.keys)
+    few = to_host.on_host(
+        table, _with_keys(node), to_host.MOST_ROWS if numbers else host_table.MOST_ROWS
+    )
+    if few is not None:
+        host_table.note(node, table.num_rows, context)
+    return few
+
+
+def _with_keys(node: p.SortRows | p.TopK) -> list[Column]:
+    """The columns that a node passes on, and those that it sorts by."""
+    return list(dict.fromkeys((*node.columns, *(key.column for key in node.keys))))
+
+
+def _has_numbers(table: Table, key: p.Order) -> bool:
+    """Whether the host has integers that compare as a key's values do, without ranking them."""
+    column, held = key.column, table.columns
+    if column.type.kind is not Kind.VARCHAR:
+        return True
+    if isinstance(held, HostColumns):
+        return isinstance(held.lying(column), Registers)
+    if isinstance(held, LateColumns) and column.id not in held.there:
+        return bool(held.fetches[column.id][1].lying.type().id() != plc.TypeId.STRING)
+    return isinstance(held[column.id], Coded)
+
+
+def _lie_in_order(table: Table, key: p.Order) -> bool:
+    """Whether texts are sorted, as names of a table often are: one look at each, where a sort compares them again and again."""
+    if _has_numbers(table, key):
+        return False
+    order, nulls = _directions([(key.descending, key.nulls_first)])
+    return bool(plc.sorting.is_sorted(plc.Table([table[key.column]]), order, nulls))
+
+
+def sorted_rows(keys: Sequence[plc.Column], directions: Sequence[Direction]) -> plc.Column:
+    """Return the row numbers in sorted order; rows with equal keys keep theirs."""
+    if not keys[0].size():
+        return empty(INT32)
+    keys = [_sortable(key) for key in keys]
+    one = packed(keys, directions)
+    if one is not None:
+        keys, directions = [one], [(False, False)]
+    return plc.sorting.stable_sorted_order(plc.Table(list(keys)), *_directions(directions))
+
+
+def _directions(directions: Sequence[Direction]) -> tuple[list[Any], list[Any]]:
+    """Orders and places of NULL as libcudf has them, whose place of NULL is relative to ascending values."""
+    orders, nulls = [], []
+    for descending, nulls_first in directions:
+        orders.append(plc.types.Order.DESCENDING if descending else plc.types.Order.ASCENDING)
+        before = nulls_first != descending
+        nulls.append(plc.types.NullOrder.BEFORE if before else plc.types.NullOrder.AFTER)
+    return orders, nulls
+
+
+def _order(table: Table, keys: tuple[p.Order, ...]) -> plc.Column:
+    directions = [(k.descending, k.nulls_first) for k in keys]
+    return sorted_rows(_keys(table, [k.column for k in keys]), directions)
+
+
+def _keys(table: Table, columns: Sequence[Column]) -> list[plc.Column]:
+    """Columns to sort by: codes are in the order of what they stand for."""
+    held = table.columns
+    late = held.lying(c.id for c in columns) if isinstance(held, LateColumns) else {}
+    found = [late[c.id] if c.id in late else held[c.id] for c in columns]
+    return [key.codes if isinstance(key, Coded) else key for key in found]
+
+
+def _sortable(column: plc.Column) -> plc.Column:
+    """Return a column that libcudf sorts as SQL does, and alone by radix where it is of a fixed width and has no NULL.
+
+    Floats go as integers of the same order: -0.0 must not come before 0.0, and libcudf turns equal NaNs round when it sorts floats
+    in descending order.
+    """
+    if not is_float(column):
+        return as_integers(column)
+    bits = as_integers(plc.replace.normalize_nans_and_zeros(column))
+    width = bits.type()
+    largest = (1 << (31 if width.id() == plc.TypeId.INT32 else 63)) - 1
+    # Of a negative number all bits but the sign are turned round, since larger ones mean smaller values.
+    sign = binary(bits, scalar(largest.bit_length(), width), Op.SHIFT_RIGHT, width)
+    turned = binary(sign, scalar(largest, width), Op.BITWISE_AND, width)
+    return binary(bits, turned, Op.BITWISE_XOR, width)
+
+
+def _candidates(table: Table, key: p.Order, count: int) -> plc.Column | None:
+    """Return the numbers of all rows that can be among the first `count` by their first key, in order; None for all.
+
+    They are those up to the `count`-th value of that key, equal ones included, so that the other keys can decide.
+    """
+    (column,) = _keys(table, [key.column])
+    if column.null_count() or table.num_rows < TOP_K_ROWS or count * TOP_K_SHARE > table.num_rows:
+        return None
+    column = as_integers(_sortable(column))
+    if column.type().id() in UNSIGNED:
+        column = cast(column, INT64)
+    if column.type().id() not in (plc.TypeId.INT64, plc.TypeId.INT32, plc.TypeId.DECIMAL128):
+        return None
+    order = plc.types.Order.DESCENDING if key.descending else plc.types.Order.ASCENDING
+    best = plc.sorting.top_k(column, count, order)
+    last = plc.aggregation.min() if key.descending else plc.aggregation.max()
+    bound = plc.reduce.reduce(best, last, best.type())
+    keep = binary(column, bound, Op.GREATER_EQUAL if key.descending else Op.LESS_EQUAL, BOOL)
+    rows = plc.Table([sequence(table.num_rows)])
+    return plc.stream_compaction.apply_retention_mask(rows, keep).columns()[0]
