@@ -70,7 +70,7 @@ def make_ssb(scale: float, folder: Path | None = None, source: Path | None = Non
 
 def _wait_until_settled(folder: Path) -> None:
     """Wait until Fuseline keeps columns of new files: before that each run would be a cold one."""
-    from fuseline.storage import settled
+    from fuseline.storage.tables import settled
 
     largest = max((file.stat().st_size for file in folder.rglob("*.parquet")), default=0)
     time.sleep(settled.SECONDS + min(largest, settled.LARGEST_WRITE) / settled.WRITE_RATE)

@@ -20,13 +20,13 @@ from .errors import (
     shown,
 )
 from .plan.logical import Table
-from .storage.access import Access, Rules
+from .storage.tables.access import Access, Rules
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from .storage.memory import MemoryTable
-    from .storage.parquet import ParquetTable
+    from .storage.tables.memory_table import MemoryTable
+    from .storage.tables.parquet import ParquetTable
 
 KEPT_FILES = 256  # read_parquet calls whose table is remembered
 
@@ -75,7 +75,7 @@ class Catalog:
         found = self._objects.get(folded(name))
         if found is None or isinstance(found, View):
             return None
-        from .storage.parquet import ParquetTable
+        from .storage.tables.parquet import ParquetTable
 
         if isinstance(found, ParquetTable) and not found.is_current():
             new = ParquetTable.open(found.patterns, found.options, found.name, self.access)
@@ -99,7 +99,7 @@ class Catalog:
 
         Raises `DataError`, naming the file or pattern.
         """
-        from .storage.parquet import ParquetTable, check_options
+        from .storage.tables.parquet import ParquetTable, check_options
 
         check_options(options or {})
         key = (tuple(paths), tuple(sorted((options or {}).items(), key=lambda item: item[0])))
@@ -179,7 +179,7 @@ class Catalog:
 
     def append(self, name: str, rows: pa.Table) -> MemoryTable:
         """Put the next version of a table in memory, with these rows behind the others; return the version before."""
-        from .storage.memory import MemoryTable
+        from .storage.tables.memory_table import MemoryTable
 
         with self._lock:
             old = self._objects.get(name.lower())
@@ -207,7 +207,7 @@ class Catalog:
 
     def replace_table(self, old: Table, new: Table) -> None:
         """Put `new` wherever a name, or a remembered read of files, stands for `old`."""
-        from .storage.parquet import ParquetTable
+        from .storage.tables.parquet import ParquetTable
 
         with self._lock:
             if all(known is not old for known in (*self._objects.values(), *self._files.values())):

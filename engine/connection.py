@@ -26,7 +26,7 @@ from .runtime.run import Result
 from .settings import Settings
 from .settings_lock import check_change
 from .stopping import Stop
-from .storage.cache import ColumnCache
+from .storage.columns.cache import ColumnCache
 from .storage.spill_folders import sweep
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Connection:
         answer = self._answer(text, params)
         if isinstance(answer, Prepared):
             return Frame(self, answer.source, answer, answer.text)
-        from .storage.memory import MemoryTable
+        from .storage.tables.memory_table import MemoryTable
 
         return self._scan(MemoryTable("answer", answer.table))
 
@@ -167,7 +167,7 @@ class Connection:
         """
         from .interop.device import ingest_device
         from .interop.ingest import ingest
-        from .storage.memory import MemoryTable
+        from .storage.tables.memory_table import MemoryTable
 
         self._check_open()
         on_device = ingest_device(name, source) if self.device == "gpu" else None
@@ -244,7 +244,7 @@ class Connection:
             )
 
     def _cached_columns(self) -> Table:
-        from .storage.cached_columns import CachedColumnsTable
+        from .storage.tables.cached_columns import CachedColumnsTable
 
         return CachedColumnsTable("fuseline_columns", self.cache, self.catalog.identities)
 

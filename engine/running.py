@@ -27,8 +27,8 @@ from .runtime.schedule import Schedule, schedule_of
 from .runtime.stream import Stream, stream_of
 from .settings import Settings
 from .stopping import Stop, Stoppable, anywhere, current
-from .storage.access import Rules
-from .storage.cache import ColumnCache
+from .storage.columns.cache import ColumnCache
+from .storage.tables.access import Rules
 
 if TYPE_CHECKING:
     import pyarrow as pa

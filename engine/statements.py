@@ -24,7 +24,7 @@ from .plan.statements import (
     Statement,
 )
 from .plan.types import BIGINT, BOOLEAN, VARCHAR, DataType, to_arrow
-from .storage.memory import MemoryTable
+from .storage.tables.memory_table import MemoryTable
 
 if TYPE_CHECKING:
     from .connection import Connection

@@ -1,7 +1,9 @@
 """SQL text to logical plans; the only floor that knows sqlglot, whose trees and types stay inside.
 
-May import plan, catalog and errors.  Start reading at `bind_query.py`: `parse` gives a tree, `statements` looks at what
-kind it is, `bind_query` and its neighbours turn queries into plans, `bind_expr` expressions, with names looked up in `scope`.
+`parsing` gives a tree, `statements` look at what kind it is, `binding` turns queries into plans and expressions into typed ones, with
+names looked up in `binding.scope`; `grammar` and `names` read the text as DuckDB's grammar does.
+
+May import plan, catalog and errors.  Start reading at `binding/bind_query.py`.
 """
 
 from __future__ import annotations
@@ -11,12 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from fuseline.errors import FuselineError
 from fuseline.plan.statements import Statement
 
-from .bind_expr import bind
-from .bind_query import bind_query
-from .pieces import Piece, first_word, split
-from .scope import Catalog, Parameters, Scope, Session
-from .statements import bind_statement, starts_query
-from .unread import refusal, refuse_unused
+from .binding.bind_expr import bind
+from .binding.bind_query import bind_query
+from .binding.scope import Catalog, Parameters, Scope, Session
+from .parsing.pieces import Piece, first_word, split
+from .parsing.unread import refusal, refuse_unused
+from .statements.bind_statement import bind_statement, starts_query
 
 # What others use, they import from here: a thread imports the package, and would wait for one that waits for it
 __all__ = ["first_word", "plan_sql", "split", "starts_query"]

@@ -67,7 +67,7 @@ def backend(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session", autouse=True)
 def settled_files() -> None:
     """Files of tests, which are all new, are kept at once."""
-    from fuseline.storage import settled
+    from fuseline.storage.tables import settled
 
     settled.SECONDS, settled.WRITE_RATE = 0.0, float("inf")
 

@@ -17,8 +17,8 @@ from fuseline import col
 from fuseline.errors import InvalidQuery, Unsupported
 from fuseline.operators.cpu.table import to_physical
 from fuseline.plan.types import from_arrow
-from fuseline.storage.cached_columns import cudf_bytes
-from fuseline.storage.encode import encode
+from fuseline.storage.columns.encode import encode
+from fuseline.storage.tables.cached_columns import cudf_bytes
 
 TABLE = pa.table(
     {

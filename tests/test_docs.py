@@ -12,7 +12,7 @@ import fuseline
 from fuseline.errors import Unsupported
 from fuseline.plan.derived import DERIVED
 from fuseline.plan.functions import aggregate_name, scalar_name, sql_names
-from fuseline.sql.pieces import split
+from fuseline.sql.parsing.pieces import split
 from tests.compare import difference, ordering
 from tests.test_layout import ROOT
 

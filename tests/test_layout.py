@@ -59,7 +59,12 @@ TOP = {"cli", "observe.explain", "interop", ""}
 FLOORS |= {name: {*FLOORS, *TOP} for name in TOP}
 
 # Libraries that only these modules may import; a name stands for all that begin with it.
-GPU_ROOMS = ("operators.gpu", "storage.device", "interop")
+GPU_ROOMS = (
+    "operators.gpu",
+    "storage.tables.device_table",
+    "storage.columns.device",
+    "interop",
+)
 ONLY_IN: dict[str, tuple[str, ...]] = {
     "sqlglot": ("sql",),
     "numba": (

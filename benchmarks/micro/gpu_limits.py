@@ -48,7 +48,7 @@ WATCHED: tuple[tuple[str, str, str], ...] = (
     ("join in parts", "runtime.spills", "join_in_parts"),
     ("leave memory", "runtime.spills", "Held._write"),
     ("lock pages", "operators.gpu.memory.pinned", "Pool._locked"),
-    ("evict", "storage.cache", "ColumnCache.release"),
+    ("evict", "storage.columns.cache", "ColumnCache.release"),
 )
 SLOW = 2.0  # seconds from which the stacks of a query are shown
 FRAMES = 7

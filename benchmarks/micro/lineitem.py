@@ -47,8 +47,8 @@ SPECS = {
 
 def register_synthetic(connection: Any, rows: int, seed: int) -> None:
     """Put a table `lineitem` of random rows into a connection, with its columns in device memory."""
-    from fuseline.storage.device import DeviceTable
-    from fuseline.storage.memory import MemoryTable
+    from fuseline.storage.tables.device_table import DeviceTable
+    from fuseline.storage.tables.memory_table import MemoryTable
 
     class Lineitem(DeviceTable):
         """A table on the device whose decimals have the digits of TPC-H, which libcudf does not keep."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..plan.expr import Column
-from ..storage.encodings import Dictionary, EncodedColumn, Narrow, Plain
+from ..storage.columns.encodings import Dictionary, EncodedColumn, Narrow, Plain
 from .loop import Machine
 from .ranges import Interval
 from .values import Input

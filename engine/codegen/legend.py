@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..plan.concealed import concealed
+from ..plan.text.concealed_text import concealed
 from .groups.accumulate import Accumulator
 from .loop import Apply, Number
 from .program import Program

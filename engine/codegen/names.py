@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection
 from functools import lru_cache
 
-from ..plan.concealed import concealed_name
+from ..plan.text.concealed_text import concealed_name
 
 # Words that a target uses in its kernels, besides those with digits at the end or of at most two letters
 RESERVED = {

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..plan.concealed import concealed_name
 from ..plan.expr import Call, Column, ColumnRef, Expr, columns_of, new_column, substitute
 from ..plan.physical import Physical
+from ..plan.text.concealed_text import concealed_name
 from .indexes import Buffer
 from .loop import (
     Apply,

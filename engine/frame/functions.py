@@ -14,9 +14,9 @@ from ..errors import InvalidQuery, check_name, shown
 from ..fence import fenced
 from ..plan import infer
 from ..plan.expr import AggregateCall, Expr, SortKey
-from ..plan.expr_text import literal_text
 from ..plan.functions import AGGREGATE, aggregate_name, constants
 from ..plan.node import walk
+from ..plan.text.expr_text import literal_text
 from ..plan.types import BOOLEAN, DataType
 from .expression_names import call_name
 

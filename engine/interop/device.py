@@ -10,7 +10,7 @@ from ..errors import DeviceError, install
 
 if TYPE_CHECKING:
     from ..connection import Result
-    from ..storage.memory import MemoryTable
+    from ..storage.tables.memory_table import MemoryTable
 
 
 def ingest_device(name: str, source: Any) -> MemoryTable | None:
@@ -22,13 +22,13 @@ def ingest_device(name: str, source: Any) -> MemoryTable | None:
     if cudf is not None and isinstance(source, cudf.Series):
         source = source.to_frame(source.name or "values")
     if cudf is not None and isinstance(source, cudf.DataFrame):
-        from ..storage.device import DeviceTable
+        from ..storage.tables.device_table import DeviceTable
 
         table, _ = source.to_pylibcudf()
         names = [str(n) for n in source.columns]
         return DeviceTable(name, dict(zip(names, table.columns(), strict=True)))
     if isinstance(source, Mapping) and source and all(_on_device(v) for v in source.values()):
-        from ..storage.device import DeviceTable, column_of
+        from ..storage.tables.device_table import DeviceTable, column_of
 
         return DeviceTable(name, {str(n): column_of(v) for n, v in source.items()})
     return None

@@ -8,7 +8,7 @@ from typing import Literal as OneOf
 from ..errors import UnknownName, nearest, shown
 from ..plan.node import Node
 from ..plan.physical import Physical, Pipeline
-from ..plan.text import describe, tree
+from ..plan.text.plan_text import describe, tree
 from .roofline import bound
 
 if TYPE_CHECKING:

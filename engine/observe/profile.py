@@ -59,7 +59,7 @@ class NodeProfile:
     @cached_property
     def text(self) -> str:
         """The operator in one line."""
-        from ..plan.text import describe
+        from ..plan.text.plan_text import describe
 
         return describe(self.node)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ..plan.node import Node
 from ..plan.physical import Physical
-from ..plan.text import describe, tree
+from ..plan.text.plan_text import describe, tree
 from .explain import analyzed
 from .profile import NodeProfile, Profile
 

@@ -11,8 +11,8 @@ from typing import Literal as OneOf
 
 from ..plan.expr import Expr
 from ..plan.physical import Physical, Stored
-from ..storage.cache import ColumnCache
-from ..storage.encodings import EncodedColumn
+from ..storage.columns.cache import ColumnCache
+from ..storage.columns.encodings import EncodedColumn
 
 MOST_DERIVED = 1 << 26  # bytes of what pipelines make of columns that stay until the query ends
 

@@ -20,7 +20,7 @@ from ..plan import physical as p
 from ..plan.expr import Column
 from ..plan.node import walk
 from ..plan.physical import RowGroups
-from ..storage.cache import CacheKey, ColumnCache
+from ..storage.columns.cache import CacheKey, ColumnCache
 from . import breakers, sorted_ranges
 from .context import Context
 from .host_memory import available_memory

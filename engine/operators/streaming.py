@@ -20,13 +20,13 @@ from ..plan import physical as p
 from ..plan.expr import Column
 from ..plan.partial import PartialAggregate, in_parts
 from ..plan.physical import RowGroups
-from ..storage.cache import CacheKey, ColumnCache, encoded_key
+from ..storage.columns.cache import CacheKey, ColumnCache, encoded_key
 from .context import Context, Origin, PipelineReceipt
 from .host_memory import let_go
 from .run_unfused import Operator, Operators, probed, probed_leaf, run_operators, with_stored_builds
 
 if TYPE_CHECKING:
-    from ..storage.parquet import ParquetTable
+    from ..storage.tables.parquet import ParquetTable
 
 Chunks = list[tuple[RowGroups, ...]]
 

@@ -16,8 +16,8 @@ from typing import TypeVar
 from ..errors import ConversionError, OutOfRange, Span, TypeMismatch, check_text
 from .expr import Interval, Literal, Value
 from .functions.dates import PARTS
-from .moment_text import parse_date, parse_timestamp
-from .number_text import parse_boolean, parse_double, parse_number
+from .text.moment_text import parse_date, parse_timestamp
+from .text.number_text import parse_boolean, parse_double, parse_number
 from .types import (
     BIGINT,
     BOOLEAN,

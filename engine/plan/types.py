@@ -38,7 +38,7 @@ class Kind(Enum):
     TIMESTAMP = auto()
     INTERVAL = auto()
     VARCHAR = auto()
-    OTHER = auto()  # of a column that no query can read (`storage.other_types`)
+    OTHER = auto()  # of a column that no query can read (`storage.tables.other_types`)
 
     __hash__ = object.__hash__  # in C, unlike that of Enum; each member is one object
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from fuseline.sql.keywords import RESERVED
+from fuseline.sql.parsing.keywords import RESERVED
 
 from .machine import Machine
 from .parts import END, NUMBER, OTHER_RESERVED, OTHER_WORD, QUOTED

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from fuseline.sql.keywords import NO_LABELS, RESERVED
+from fuseline.sql.parsing.keywords import NO_LABELS, RESERVED
 
 # Tokens as keys: words and signs of the grammar are keys themselves, the others one of these.
 QUOTED, STRING, NUMBER, OTHER_SIGN, END = '"', "'", "1", "other sign", "end of text"

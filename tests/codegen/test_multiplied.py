@@ -15,7 +15,7 @@ from fuseline.operators.materialize_build_side import APART, REMARK, Apart, apar
 from fuseline.operators.streaming import TooLarge
 from fuseline.plan.node import walk
 from fuseline.plan.physical import HashJoin, Pipeline, Stored, build_side
-from fuseline.storage.cache import ColumnCache
+from fuseline.storage.columns.cache import ColumnCache
 from tests.codegen.bodies import Tables, grouped, join, refusal
 from tests.codegen.fused import assert_fused_joins, notes
 from tests.compare import assert_same_as_duckdb

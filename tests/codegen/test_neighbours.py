@@ -20,8 +20,8 @@ from fuseline.codegen.joins import chains
 from fuseline.codegen.program import Program
 from fuseline.plan.types import BIGINT
 from fuseline.planner.pipelines import reduce_builds
-from fuseline.storage.encode import encode, with_order
-from fuseline.storage.encodings import MOST_ALIKE
+from fuseline.storage.columns.encode import encode, with_order
+from fuseline.storage.columns.encodings import MOST_ALIKE
 from tests.codegen import simulator
 from tests.codegen.fused import assert_fused_joins
 from tests.codegen.simulated import Runs

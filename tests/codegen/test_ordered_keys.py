@@ -18,8 +18,8 @@ from fuseline.codegen.cuda import device_kernels
 from fuseline.codegen.indexes import Form, ordered_form
 from fuseline.codegen.joins import builds
 from fuseline.plan.types import BIGINT, BOOLEAN, DOUBLE, VARCHAR, DataType
-from fuseline.storage.encode import encode, with_order
-from fuseline.storage.encodings import EncodedColumn
+from fuseline.storage.columns.encode import encode, with_order
+from fuseline.storage.columns.encodings import EncodedColumn
 from tests.codegen import simulator
 from tests.codegen.simulated import Simulate
 from tests.codegen.test_joins import KINDS, SOME, assert_fused_joins, keyed

@@ -21,7 +21,7 @@ from fuseline.codegen.kernel_fingerprint import SHAPES_KEPT, Made, shape, shares
 from fuseline.codegen.loop import Apply, Guard, Machine, Name, Number
 from fuseline.codegen.program import Program
 from fuseline.codegen.values import Parameter
-from fuseline.storage.encodings import EncodedColumn
+from fuseline.storage.columns.encodings import EncodedColumn
 
 from .index_programs import index, main_program
 

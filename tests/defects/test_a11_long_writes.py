@@ -17,9 +17,9 @@ import pytest
 
 import fuseline
 from fuseline.errors import DataError
-from fuseline.storage import footers, settled
-from fuseline.storage.files import find_files
-from fuseline.storage.settled import is_settled
+from fuseline.storage.tables import footers, settled
+from fuseline.storage.tables.files import find_files
+from fuseline.storage.tables.settled import is_settled
 
 ROWS = 200_000
 QUERY = "select sum(c0), min(c0), max(c0), sum(c1), min(c1), max(c1) from '{}'"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import fuseline
-from fuseline.sql import named_queries
+from fuseline.sql.binding import named_queries
 from tests.compare import assert_same_as_duckdb
 from tests.planner.random_queries import random_query
 from tests.planner.subquery_tables import TABLES

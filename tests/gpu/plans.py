@@ -34,8 +34,8 @@ from fuseline.plan.types import (
     decimal,
     to_arrow,
 )
-from fuseline.storage.cache import ColumnCache
-from fuseline.storage.memory import MemoryTable
+from fuseline.storage.columns.cache import ColumnCache
+from fuseline.storage.tables.memory_table import MemoryTable
 from tests.compare import assert_same
 
 TYPES: dict[str, DataType] = {

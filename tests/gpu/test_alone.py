@@ -12,7 +12,7 @@ from fuseline.operators.context import Context
 from fuseline.plan import physical as p
 from fuseline.plan.expr import AggregateCall, Cast, Column, ColumnRef, new_column
 from fuseline.plan.types import BIGINT, HUGEINT, SMALLINT, VARCHAR, decimal
-from fuseline.storage.cache import ColumnCache
+from fuseline.storage.columns.cache import ColumnCache
 from tests.compare import assert_same
 
 pytestmark = pytest.mark.gpu

@@ -15,8 +15,8 @@ from fuseline.operators.context import Context
 from fuseline.plan import infer
 from fuseline.plan.expr import ColumnRef, Expr, Literal
 from fuseline.plan.types import BIGINT, BOOLEAN, INTEGER
-from fuseline.storage.cache import ColumnCache
-from fuseline.storage.encodings import Dictionary, EncodedColumn, Narrow
+from fuseline.storage.columns.cache import ColumnCache
+from fuseline.storage.columns.encodings import Dictionary, EncodedColumn, Narrow
 from tests.codegen.test_lookup import ALL, ASCII
 from tests.compare import assert_same_as_duckdb
 from tests.operators.test_derived import LIKE, TEXTS, S, call

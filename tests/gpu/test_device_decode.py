@@ -22,8 +22,8 @@ def assert_comes_back(array: pa.Array, data_type: DataType) -> None:
     from fuseline.operators.gpu.scan.encode_columns import encode_by_libcudf
     from fuseline.operators.gpu.scan.scan import _values
     from fuseline.operators.gpu.table import Table, to_arrow, to_device
-    from fuseline.storage.device_decode import codes_of
-    from fuseline.storage.encodings import EncodedColumn
+    from fuseline.storage.columns.device_decode import codes_of
+    from fuseline.storage.columns.encodings import EncodedColumn
 
     column = new_column("x", data_type)
     encoded = encode_by_libcudf(to_device(array, data_type), data_type)

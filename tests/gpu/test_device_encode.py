@@ -14,8 +14,8 @@ from fuseline.operators.context import Context
 from fuseline.plan.expr import Column, new_column
 from fuseline.plan.types import VARCHAR, from_arrow, to_arrow
 from fuseline.settings import Settings
-from fuseline.storage.cache import ColumnCache
-from fuseline.storage.encodings import Dictionary, EncodedColumn
+from fuseline.storage.columns.cache import ColumnCache
+from fuseline.storage.columns.encodings import Dictionary, EncodedColumn
 
 from .plans import TYPES, value
 
@@ -26,8 +26,8 @@ def both(array: pa.Array) -> tuple[EncodedColumn | None, dict[str, EncodedColumn
     """Encode an array on the host, and on the device by libcudf's functions and by kernels."""
     from fuseline.operators.cpu.table import to_physical
     from fuseline.operators.gpu.table import to_device
-    from fuseline.storage.device_encode import encode_on_device
-    from fuseline.storage.encode import encode
+    from fuseline.storage.columns.device_encode import encode_on_device
+    from fuseline.storage.columns.encode import encode
 
     data_type = from_arrow(array.type)
     column = to_device(array, data_type)
@@ -134,7 +134,7 @@ def test_widths_and_steps(values: list[Any]) -> None:
     ],
 )
 def test_whether_values_ascend(values: list[Any]) -> None:
-    from fuseline.storage import device_encode, encode
+    from fuseline.storage.columns import device_encode, encode
 
     host, found = both(pa.array(values, pa.int64()))
     assert host is not None
@@ -198,7 +198,7 @@ def test_columns_that_are_encoded_together() -> None:
         for kind, t in TYPES.items()
     }
     from fuseline.operators.gpu.table import to_device
-    from fuseline.storage.device_encode import encode_on_device
+    from fuseline.storage.columns.device_encode import encode_on_device
 
     types = {kind: new_column(kind, t) for kind, t in TYPES.items()}
     columns = {kind: to_device(a, TYPES[kind]) for kind, a in arrays.items()}

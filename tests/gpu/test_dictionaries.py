@@ -16,7 +16,7 @@ from fuseline.plan import physical as p
 from fuseline.plan.expr import ColumnRef, Expr, Literal, new_column
 from fuseline.plan.join_kinds import JoinKind
 from fuseline.plan.types import BIGINT, INTEGER, VARCHAR
-from fuseline.storage.parquet import ParquetTable
+from fuseline.storage.tables.parquet import ParquetTable
 
 from .plans import (
     assert_agree,

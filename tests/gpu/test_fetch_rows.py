@@ -12,7 +12,7 @@ import pytest
 
 from fuseline.plan.expr import Column, new_column
 from fuseline.plan.types import BIGINT, VARCHAR, decimal
-from fuseline.storage.encodings import Narrow
+from fuseline.storage.columns.encodings import Narrow
 from tests.compare import assert_same, assert_same_as_duckdb
 
 from .plans import TYPES, column, scan
@@ -166,7 +166,7 @@ def test_queries(query: str, few: bool, monkeypatch: pytest.MonkeyPatch) -> None
     from fuseline.operators.gpu import dictionaries
     from fuseline.operators.gpu.memory import fetch_rows, host_table
     from fuseline.operators.gpu.sort import sort
-    from fuseline.storage import device_encode
+    from fuseline.storage.columns import device_encode
 
     if few:
         monkeypatch.setattr(dictionaries, "MOST_KEYS", 0)

@@ -180,7 +180,7 @@ def test_columns_registered_on_the_device() -> None:
     whole = plc.Column.from_arrow(values)
     (part,) = plc.copying.slice(whole, [3, 777])
     from fuseline.plan.types import INTEGER
-    from fuseline.storage.device_encode import encode_on_device
+    from fuseline.storage.columns.device_encode import encode_on_device
 
     encoded = encode_on_device(part, INTEGER)
     assert encoded is not None

@@ -14,7 +14,7 @@ import pytest
 from fuseline.plan import physical as p
 from fuseline.plan.expr import Call, ColumnRef, Literal, new_column
 from fuseline.plan.types import BIGINT, BOOLEAN, INTEGER, VARCHAR, decimal
-from fuseline.storage.parquet import ParquetTable
+from fuseline.storage.tables.parquet import ParquetTable
 
 from .plans import TYPES, assert_agree, column, run, scan
 

@@ -13,7 +13,7 @@ from fuseline.operators.context import Context
 from fuseline.plan import physical as p
 from fuseline.plan.expr import Column, new_column
 from fuseline.plan.types import VARCHAR
-from fuseline.storage.cache import ColumnCache
+from fuseline.storage.columns.cache import ColumnCache
 from tests.compare import assert_same
 
 from .plans import TYPES, column, run, scan, scan_of

@@ -14,7 +14,7 @@ from fuseline.operators.context import Context
 from fuseline.plan import physical as p
 from fuseline.plan.expr import AggregateCall, Column, ColumnRef, Literal, SortKey, new_column
 from fuseline.plan.types import VARCHAR, DataType, from_arrow
-from fuseline.storage.cache import ColumnCache
+from fuseline.storage.columns.cache import ColumnCache
 from tests.compare import Ordering, difference, run_duckdb
 
 

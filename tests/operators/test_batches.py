@@ -16,9 +16,9 @@ from fuseline.operators.cpu.scan.scan_batches import batches, parquet_batches
 from fuseline.operators.cpu.table import concat, to_logical
 from fuseline.plan.expr import new_column
 from fuseline.plan.physical import MemoryScan, ParquetScan, RowGroups
-from fuseline.storage.cache import ColumnCache
-from fuseline.storage.memory import MemoryTable
-from fuseline.storage.parquet import ParquetTable
+from fuseline.storage.columns.cache import ColumnCache
+from fuseline.storage.tables.memory_table import MemoryTable
+from fuseline.storage.tables.parquet import ParquetTable
 
 ROWS = 50_000
 COUNTS = [1, 2, 20_000, 16_384, 13_613]

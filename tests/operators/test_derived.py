@@ -15,9 +15,9 @@ from fuseline.operators.cpu.table import to_physical
 from fuseline.plan import infer
 from fuseline.plan.expr import ColumnRef, Expr, Literal, new_column
 from fuseline.plan.types import BIGINT, BOOLEAN, INTEGER, VARCHAR, to_arrow
-from fuseline.storage.cache import ColumnCache
-from fuseline.storage.decode import codes_of, decode
-from fuseline.storage.encodings import EncodedColumn, Narrow
+from fuseline.storage.columns.cache import ColumnCache
+from fuseline.storage.columns.decode import codes_of, decode
+from fuseline.storage.columns.encodings import EncodedColumn, Narrow
 
 S = new_column("s", VARCHAR)
 TEXTS: list[str | None] = ["special requests", None, "", "abc", "abd", "xspecialrequests"]

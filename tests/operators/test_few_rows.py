@@ -22,7 +22,7 @@ from fuseline.plan import physical as p
 from fuseline.plan.expr import Call, Column, Expr
 from fuseline.plan.logical import Scan
 from fuseline.plan.types import from_arrow
-from fuseline.storage.cache import ColumnCache
+from fuseline.storage.columns.cache import ColumnCache
 from tests.operators.evaluated import items_of, plan_of
 
 WIDE = 10**38 - 1

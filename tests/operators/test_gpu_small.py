@@ -47,7 +47,7 @@ from fuseline.plan.types import (
     to_arrow,
 )
 from fuseline.stopping import Stop
-from fuseline.storage.cache import ColumnCache
+from fuseline.storage.columns.cache import ColumnCache
 
 FLOATS = [0.0, -0.0, 1.5, -1.5, math.inf, -math.inf, math.nan]
 VALUES: dict[DataType, list[Any]] = {

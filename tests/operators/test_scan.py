@@ -15,9 +15,9 @@ from fuseline.operators.cpu.scan.scan import memory_scan, parquet_scan
 from fuseline.operators.cpu.table import to_logical
 from fuseline.plan.expr import new_column
 from fuseline.plan.physical import MemoryScan, ParquetScan, RowGroups
-from fuseline.storage.cache import ColumnCache
-from fuseline.storage.memory import MemoryTable
-from fuseline.storage.parquet import ParquetTable
+from fuseline.storage.columns.cache import ColumnCache
+from fuseline.storage.tables.memory_table import MemoryTable
+from fuseline.storage.tables.parquet import ParquetTable
 
 ROWS = 1000
 DATA = pa.table(

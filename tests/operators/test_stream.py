@@ -19,7 +19,7 @@ from fuseline.plan.expr import AggregateCall, ColumnRef, Literal, new_column
 from fuseline.plan.partial import PartialAggregate, in_parts
 from fuseline.plan.physical import HashAggregate, ParquetScan, ValuesScan
 from fuseline.plan.types import BIGINT, VARCHAR
-from fuseline.storage.parquet import ParquetTable
+from fuseline.storage.tables.parquet import ParquetTable
 from tests.compare import assert_same_as_duckdb
 
 ROWS, GROUP_ROWS = 40_000, 4_000
@@ -186,8 +186,8 @@ def test_rows_that_memory_cannot_hold(path):
 
 
 def test_what_is_derived_of_a_chunk_goes_with_it(path, monkeypatch):
-    monkeypatch.setattr("fuseline.storage.encode.DISTINCT_SAMPLE", 16)
-    monkeypatch.setattr("fuseline.storage.encode.DISTINCT_SHARE", 0.0)
+    monkeypatch.setattr("fuseline.storage.columns.encode.DISTINCT_SAMPLE", 16)
+    monkeypatch.setattr("fuseline.storage.columns.encode.DISTINCT_SHARE", 0.0)
     kept, derived = [], Context.derived
 
     def counted(context, *given):

@@ -24,7 +24,7 @@ from fuseline.plan.expr import (
 from fuseline.plan.join_kinds import JoinKind
 from fuseline.plan.logical import Join, Limit, Range
 from fuseline.plan.physical import ConcatRows, LimitRows, Order, Physical, RangeScan, SortRows
-from fuseline.plan.text import describe, expression, tree
+from fuseline.plan.text.plan_text import describe, expression, tree
 from fuseline.plan.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTERVAL, NULL, TIMESTAMP, VARCHAR
 from fuseline.plan.types import decimal as decimal_type
 

@@ -21,7 +21,7 @@ from fuseline.plan.physical import (
     Pipeline,
     aggregate_of,
 )
-from fuseline.plan.text import describe
+from fuseline.plan.text.plan_text import describe
 from fuseline.planner.pipelines.fuse import SMALL_INPUT, fuse
 from fuseline.settings import FuseChoice
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fuseline.plan.text import tree
+from fuseline.plan.text.plan_text import tree
 from tests.planner.build import physical, rules, steps
 
 GOLDEN = Path(__file__).parent.parent / "golden"

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuseline.plan.expr import Call, Expr, Literal
-from fuseline.plan.expr_text import expression
 from fuseline.plan.logical import Filter, Project
+from fuseline.plan.text.expr_text import expression
 from fuseline.planner.expressions.simplification import simplified
 from tests.planner.build import bound
 

@@ -24,7 +24,7 @@ from fuseline.runtime.executor import execute
 from fuseline.runtime.memory import readable
 from fuseline.runtime.run import RunOptions
 from fuseline.runtime.schedule import schedule_of
-from fuseline.storage.cache import ColumnCache
+from fuseline.storage.columns.cache import ColumnCache
 
 BYTES_A_ROW = 8
 

@@ -20,8 +20,8 @@ import duckdb
 
 import fuseline
 from fuseline.errors import FuselineError
-from fuseline.sql.parse import parse
-from fuseline.sql.pieces import split
+from fuseline.sql.parsing.parse import parse
+from fuseline.sql.parsing.pieces import split
 from tests import random_shapes
 
 ROOT = Path(__file__).parent.parent.parent

@@ -11,8 +11,8 @@ from fuseline.errors import InvalidQuery, ParseError
 from fuseline.sql.grammar.parts import Rules
 from fuseline.sql.grammar.recognize import unrecognized
 from fuseline.sql.grammar.rules import RULES
-from fuseline.sql.pieces import split
-from fuseline.sql.tokens import tokenize
+from fuseline.sql.parsing.pieces import split
+from fuseline.sql.parsing.tokens import tokenize
 from tests.marks import assert_marks
 
 SETUP = "create table t as select * from (values (1, 'x', 1.5)) v(i, s, d)"

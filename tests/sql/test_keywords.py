@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 import fuseline
-from fuseline.sql.keywords import NO_LABELS, RESERVED
+from fuseline.sql.parsing.keywords import NO_LABELS, RESERVED
 
 
 def _refused(query: str) -> set[str]:

@@ -13,8 +13,8 @@ from fuseline.sql.grammar.parts import Rules
 from fuseline.sql.grammar.recognize import complaint
 from fuseline.sql.grammar.rules import RULES
 from fuseline.sql.grammar.words import RULE_WORDS
-from fuseline.sql.pieces import split
-from fuseline.sql.tokens import tokenize
+from fuseline.sql.parsing.pieces import split
+from fuseline.sql.parsing.tokens import tokenize
 from tests.marks import assert_marks
 
 TABLES = ("create table t (i int, s varchar, d date)", "create table u (i int)")

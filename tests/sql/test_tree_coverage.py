@@ -26,13 +26,13 @@ from sqlglot.parsers.duckdb import DuckDBParser
 
 import fuseline
 from fuseline.errors import FuselineError
-from fuseline.sql.bind_expr import bind
-from fuseline.sql.bind_query import bind_query
-from fuseline.sql.parse import parse
-from fuseline.sql.pieces import Piece, split
-from fuseline.sql.scope import Parameters, Scope, Session
-from fuseline.sql.statements import bind_statement
-from fuseline.sql.unread import refuse_unused, tree_of
+from fuseline.sql.binding.bind_expr import bind
+from fuseline.sql.binding.bind_query import bind_query
+from fuseline.sql.binding.scope import Parameters, Scope, Session
+from fuseline.sql.parsing.parse import parse
+from fuseline.sql.parsing.pieces import Piece, split
+from fuseline.sql.parsing.unread import refuse_unused, tree_of
+from fuseline.sql.statements.bind_statement import bind_statement
 from tests.compare import assert_same_as_duckdb
 
 HERE = Path(__file__).parent

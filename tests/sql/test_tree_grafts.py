@@ -19,13 +19,13 @@ from sqlglot import exp
 
 import fuseline
 from fuseline.errors import FuselineError, Span
-from fuseline.sql.bind_expr import bind
-from fuseline.sql.bind_query import bind_query
-from fuseline.sql.parse import parse
-from fuseline.sql.pieces import Piece, split
-from fuseline.sql.scope import Parameters, Scope, Session
-from fuseline.sql.statements import bind_statement
-from fuseline.sql.unread import Tree, refusal, refuse_unused, tree_of
+from fuseline.sql.binding.bind_expr import bind
+from fuseline.sql.binding.bind_query import bind_query
+from fuseline.sql.binding.scope import Parameters, Scope, Session
+from fuseline.sql.parsing.parse import parse
+from fuseline.sql.parsing.pieces import Piece, split
+from fuseline.sql.parsing.unread import Tree, refusal, refuse_unused, tree_of
+from fuseline.sql.statements.bind_statement import bind_statement
 from tests.sql.test_tree_coverage import PAIRS, SETUP, TEXTS, Pair
 
 Change = Callable[[Tree], exp.Expr]

@@ -13,10 +13,10 @@ import pytest
 
 import fuseline
 from fuseline.errors import AccessDenied, DataError, FuselineError, InvalidQuery
-from fuseline.storage import access
-from fuseline.storage.access import Access, FileIdentity, Rules, opened
-from fuseline.storage.files import find_files
-from fuseline.storage.parquet import ParquetTable
+from fuseline.storage.tables import access
+from fuseline.storage.tables.access import Access, FileIdentity, Rules, opened
+from fuseline.storage.tables.files import find_files
+from fuseline.storage.tables.parquet import ParquetTable
 
 
 class Places(NamedTuple):

@@ -22,8 +22,8 @@ from fuseline.plan.types import (
     decimal,
     to_arrow,
 )
-from fuseline.storage.bounds import Bounds, excluded
-from fuseline.storage.parquet import ParquetTable
+from fuseline.storage.tables.bounds import Bounds, excluded
+from fuseline.storage.tables.parquet import ParquetTable
 
 NAN = float("nan")
 

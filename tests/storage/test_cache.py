@@ -1,6 +1,6 @@
 import threading
 
-from fuseline.storage.cache import NO_ENCODING, CacheKey, ColumnCache
+from fuseline.storage.columns.cache import NO_ENCODING, CacheKey, ColumnCache
 
 
 def key(column, device="cpu", source="file"):

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from fuseline.plan.expr import Call, ColumnRef, Expr, InList, Literal, new_column
 from fuseline.plan.types import BIGINT, BOOLEAN, from_arrow
-from fuseline.storage.bounds import Bounds, excluded
-from fuseline.storage.parquet import ParquetTable
+from fuseline.storage.tables.bounds import Bounds, excluded
+from fuseline.storage.tables.parquet import ParquetTable
 
 VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
     "signed": (pa.int8(), [-128, 127, None, 0]),
@@ -123,7 +123,7 @@ def test_thousands_of_row_groups_are_looked_at_in_runs(
     column = new_column("x", opened.types["x"])
     looks = []
     monkeypatch.setattr(
-        "fuseline.storage.parquet.excluded", lambda *args: looks.append(1) or excluded(*args)
+        "fuseline.storage.tables.parquet.excluded", lambda *args: looks.append(1) or excluded(*args)
     )
     after = Call("ge", (ColumnRef(column), Literal(days[3000], column.type)), BOOLEAN)
     selection, pruned = opened.select_row_groups(after, {column: "x"})

@@ -14,8 +14,8 @@ from fuseline.operators.cpu.table import decode as written_out
 from fuseline.operators.cpu.table import physical_type, to_physical
 from fuseline.plan import types as t
 from fuseline.plan.types import DataType, Kind
-from fuseline.storage.decode import codes_of, decode
-from fuseline.storage.encode import encode
+from fuseline.storage.columns.decode import codes_of, decode
+from fuseline.storage.columns.encode import encode
 
 INTEGERS = (
     *(t.TINYINT, t.SMALLINT, t.INTEGER, t.BIGINT, t.UTINYINT, t.USMALLINT, t.UINTEGER),

@@ -12,8 +12,8 @@ import pytest
 from fuseline.operators.cpu.table import to_physical
 from fuseline.plan import types as t
 from fuseline.plan.types import DataType
-from fuseline.storage.encode import BLOCK, encode
-from fuseline.storage.encodings import PADDING, Dictionary, EncodedColumn, Narrow, Plain
+from fuseline.storage.columns.encode import BLOCK, encode
+from fuseline.storage.columns.encodings import PADDING, Dictionary, EncodedColumn, Narrow, Plain
 
 
 def _encoded(values: Any, data_type: DataType, threads: int = 1) -> EncodedColumn:

@@ -1,7 +1,7 @@
 import pytest
 
 from fuseline.errors import DataError, Unsupported
-from fuseline.storage.files import are_current, find_files
+from fuseline.storage.tables.files import are_current, find_files
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 
 import fuseline
 from fuseline.errors import DataError
-from fuseline.storage import footer_check
+from fuseline.storage.tables import footer_check
 
 ROWS = """select i::int a, i b, 'text ' || i s, i::double d, date '2020-01-01' + i::int d1, (i / 7)::decimal(10, 2) e,
     (i / 7)::decimal(30, 2) f, i % 2 = 0 g, null::int n from range(5000) t(i)"""

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fuseline.errors import DataError
-from fuseline.storage.parquet import ParquetTable
+from fuseline.storage.tables.parquet import ParquetTable
 
 
 def write(folder, *paths):

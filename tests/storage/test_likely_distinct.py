@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fuseline.storage.parquet import ParquetTable
+from fuseline.storage.tables.parquet import ParquetTable
 
 
 def guess(path: Path, values: list[object], **options: object) -> int | None:

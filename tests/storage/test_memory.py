@@ -4,7 +4,7 @@ import pyarrow as pa
 
 from fuseline.plan.distinct_names import distinct_names
 from fuseline.plan.types import BIGINT, TIMESTAMP, VARCHAR
-from fuseline.storage.memory import MOST_CHUNKS, MemoryTable
+from fuseline.storage.tables.memory_table import MOST_CHUNKS, MemoryTable
 
 
 def test_fields_and_columns_without_a_sql_type():

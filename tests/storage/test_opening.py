@@ -14,9 +14,9 @@ OPENING = {
     "glob", "rglob", "iglob", "dataset", "SourceInfo", "fromfile", "memmap", "loadtxt", "read_csv",
 }  # fmt: skip
 DOOR = {
-    "engine/storage/access.py": "the door",
-    "engine/storage/files.py": "finds files by its rules",
-    "engine/storage/footers.py": "reads what the door has opened",
+    "engine/storage/tables/access.py": "the door",
+    "engine/storage/tables/files.py": "finds files by its rules",
+    "engine/storage/tables/footers.py": "reads what the door has opened",
     "engine/operators/cpu/scan/scan.py": "reads what the door has opened",
     "engine/operators/gpu/scan/scan.py": "reads files that the door has judged, and judges them again",
 }

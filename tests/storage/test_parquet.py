@@ -10,7 +10,7 @@ from fuseline.errors import DataError, InvalidQuery, UnknownName
 from fuseline.plan.expr import Call, ColumnRef, Literal, new_column
 from fuseline.plan.physical import RowGroups
 from fuseline.plan.types import BOOLEAN
-from fuseline.storage.parquet import ParquetTable
+from fuseline.storage.tables.parquet import ParquetTable
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...plan.concealed import concealed_name
+from ...plan.text.concealed_text import concealed_name
 from ..loop import Apply, Function, Machine, Name, Number, Term, negated, true_and
 from ..program_builder import Kernel
 from ..ranges import I32_MAX

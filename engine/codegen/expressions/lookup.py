@@ -180,6 +180,6 @@ def _recoded(value: Value, merged: Any, kernel: Kernel) -> Value:
 
 
 def _shown(expr: Expr) -> str:
-    from ...plan.text import expression
+    from ...plan.text.plan_text import expression
 
     return expression(expr)

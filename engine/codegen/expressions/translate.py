@@ -12,8 +12,8 @@ from dataclasses import replace
 from datetime import date, datetime
 from decimal import Context, Decimal
 
-from ...plan.concealed import concealed_name
 from ...plan.expr import Call, Case, Cast, ColumnRef, Expr, InList, Literal, columns_of
+from ...plan.text.concealed_text import concealed_name
 from ...plan.types import INT64_DECIMAL_DIGITS, DataType, Kind
 from ..loop import (
     Apply,

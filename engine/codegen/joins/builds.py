@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ...plan.concealed import concealed_name
 from ...plan.expr import Call, Column, ColumnRef, Expr, columns_of, conjunction
 from ...plan.join_kinds import JoinKind
 from ...plan.physical import (
@@ -17,6 +16,7 @@ from ...plan.physical import (
     build_side,
     probe_side,
 )
+from ...plan.text.concealed_text import concealed_name
 from ...plan.types import BOOLEAN
 from ..expressions.translate import translate
 from ..groups.accumulate import Accumulator

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 
-from ...plan.concealed import concealed, concealed_name
 from ...plan.expr import Case, Column, ColumnRef, Expr, Literal, columns_of, new_column
 from ...plan.join_kinds import JoinKind
 from ...plan.physical import (
@@ -21,6 +20,7 @@ from ...plan.physical import (
     Physical,
     probe_side,
 )
+from ...plan.text.concealed_text import concealed, concealed_name
 from ...plan.types import BOOLEAN
 from ..expressions.translate import translate
 from ..loop import Apply, Guard, Let, Machine, Name, Number, Select, Term, true_and

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...plan.concealed import concealed_name
 from ...plan.expr import Column
 from ...plan.node import walk
 from ...plan.physical import FilterRows, HashJoin, build_side
 from ...plan.self_joins import self_key, unreduced
+from ...plan.text.concealed_text import concealed_name
 from ..indexes import Form, Index
 from ..loop import Function, Let, Machine, Name, Term
 from ..program_builder import ROW, Reading, Scope

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...plan.concealed import concealed_name
+from ...plan.text.concealed_text import concealed_name
 from ..expressions.arithmetic import convert
 from ..indexes import Part
 from ..loop import (

@@ -6,11 +6,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...plan.concealed import concealed
 from ...plan.expr import ColumnRef, Expr, columns_of, conjunction, new_column
 from ...plan.join_kinds import JoinKind
 from ...plan.node import walk
 from ...plan.physical import HashJoin, Physical, build_side, probe_side
+from ...plan.text.concealed_text import concealed
 from ..expressions.translate import translate
 from ..loop import (
     Apply,

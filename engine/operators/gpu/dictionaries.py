@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import pylibcudf as plc
 
-from ...storage.device_encode import UNCHECKED, spread
+from ...storage.columns.device_encode import UNCHECKED, spread
 from .columns import INT32, cast, null_column, where_true, without_nulls
 
 INT8 = plc.DataType(plc.TypeId.INT8)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import pylibcudf as plc
 
 from ...plan.node import Once
-from ...storage.encodings import Encoding
+from ...storage.columns.encodings import Encoding
 from .columns import BOOL, INT32, binary, scalar, select, sequence
 from .dictionaries import Coded, Held
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....plan.literals import parse_interval
-from ....plan.moment_text import parse_date, parse_timestamp
-from ....plan.number_text import parse_boolean, parse_double, parse_number
+from ....plan.text.moment_text import parse_date, parse_timestamp
+from ....plan.text.number_text import parse_boolean, parse_double, parse_number
 from ....plan.types import DataType, Kind
 from .. import table as tables
 from . import kernels_calendar as calendar

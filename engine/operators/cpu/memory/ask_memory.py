@@ -10,7 +10,7 @@ from ....codegen.compile_pipeline import Stages
 from ....plan import physical as p
 from ....plan.expr import AggregateCall, Column, ColumnRef
 from ....plan.types import DataType, Kind, to_arrow
-from ....storage.parquet import ParquetTable
+from ....storage.tables.parquet import ParquetTable
 from ...context import Context
 from ..table import Table
 

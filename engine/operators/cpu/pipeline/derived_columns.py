@@ -11,8 +11,8 @@ from ....codegen.values import NotFusable
 from ....errors import ConversionError, ExecutionError, OutOfRange
 from ....plan.expr import Column, Expr
 from ....plan.types import BOOLEAN, Kind
-from ....storage.encode import encode
-from ....storage.encodings import PADDING, Dictionary, EncodedColumn, Narrow
+from ....storage.columns.encode import encode
+from ....storage.columns.encodings import PADDING, Dictionary, EncodedColumn, Narrow
 from ...context import Context
 from ..functions.expressions import evaluate
 from ..table import Table, to_numpy, validity

@@ -18,7 +18,7 @@ from ....codegen.loop import Machine, Number
 from ....codegen.program import Program
 from ....plan import physical as p
 from ....plan.expr import Column
-from ....storage.encodings import EncodedColumn
+from ....storage.columns.encodings import EncodedColumn
 from ...context import BuildReceipt, Context, Origin
 from .pipeline_inputs import Leaves, Use
 

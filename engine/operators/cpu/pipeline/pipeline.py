@@ -14,9 +14,9 @@ from ....codegen.compile_pipeline import Limits, Stages, selected, stages
 from ....codegen.listing import operations
 from ....codegen.values import NotFusable
 from ....plan import physical as p
-from ....plan.concealed import concealed_tree
 from ....plan.expr import Column, columns_of
 from ....plan.node import walk
+from ....plan.text.concealed_text import concealed_tree
 from ...context import Context, Origin, PipelineReceipt
 from ...materialize_build_side import APART, apart, run_apart
 from ...run_unfused import Operators, probed_leaf, run_operators

@@ -14,8 +14,8 @@ from ....codegen.inputs import input_of
 from ....codegen.values import Input, NotFusable
 from ....plan import physical as p
 from ....plan.expr import Column, Expr, columns_of, new_column
-from ....storage.decode import codes_of, decode
-from ....storage.encodings import EncodedColumn
+from ....storage.columns.decode import codes_of, decode
+from ....storage.columns.encodings import EncodedColumn
 from ...context import Context
 from ..functions.expressions import evaluate
 from ..memory.chunks import each

@@ -8,8 +8,8 @@ import pyarrow as pa
 from ....codegen.values import NotFusable
 from ....plan.expr import Column
 from ....plan.types import Kind
-from ....storage.encode import encode
-from ....storage.encodings import EncodedColumn, Narrow, Plain
+from ....storage.columns.encode import encode
+from ....storage.columns.encodings import EncodedColumn, Narrow, Plain
 from ..table import Table, decimal_limbs, to_numpy, validity
 from .derived_columns import truths
 

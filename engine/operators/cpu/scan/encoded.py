@@ -10,9 +10,9 @@ from typing import Any
 from ....codegen.values import NotFusable
 from ....plan import physical as p
 from ....plan.expr import Column
-from ....storage.cache import CacheKey, encoded_key
-from ....storage.encode import encode, with_order
-from ....storage.encodings import EncodedColumn
+from ....storage.columns.cache import CacheKey, encoded_key
+from ....storage.columns.encode import encode, with_order
+from ....storage.columns.encodings import EncodedColumn
 from ...context import Context
 from ...streaming import column_shares
 from ..memory.ask_memory import askable_shares

@@ -21,16 +21,16 @@ from ....errors import DataError
 from ....plan import physical as p
 from ....plan.physical import RowGroups
 from ....plan.types import DataType, Kind, to_arrow
-from ....storage.access import opened
-from ....storage.cache import CacheKey, encoded_key
-from ....storage.decimals import check_decimals
-from ....storage.decode import codes_of, decode
-from ....storage.encodings import EncodedColumn
-from ....storage.footers import unreadable, wrong_count
-from ....storage.memory import MemoryTable
-from ....storage.parquet import ParquetTable
-from ....storage.timestamps import INT96_UNIT, check_timestamps
-from ....storage.utf8 import check_utf8
+from ....storage.columns.cache import CacheKey, encoded_key
+from ....storage.columns.decimals import check_decimals
+from ....storage.columns.decode import codes_of, decode
+from ....storage.columns.encodings import EncodedColumn
+from ....storage.columns.timestamps import INT96_UNIT, check_timestamps
+from ....storage.columns.utf8 import check_utf8
+from ....storage.tables.access import opened
+from ....storage.tables.footers import unreadable, wrong_count
+from ....storage.tables.memory_table import MemoryTable
+from ....storage.tables.parquet import ParquetTable
 from ...context import Context
 from ..memory.ask_memory import ask_columns
 from ..table import Table, combine, concat_arrays, physical_type, to_physical

@@ -8,10 +8,10 @@ import pyarrow as pa
 
 from ....plan import physical as p
 from ....plan.physical import RowGroups
-from ....storage.cache import CacheKey
-from ....storage.footers import wrong_count
-from ....storage.memory import MemoryTable
-from ....storage.parquet import ParquetTable
+from ....storage.columns.cache import CacheKey
+from ....storage.tables.footers import wrong_count
+from ....storage.tables.memory_table import MemoryTable
+from ....storage.tables.parquet import ParquetTable
 from ...context import Context
 from ..table import Table, to_physical
 from .scan import (

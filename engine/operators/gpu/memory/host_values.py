@@ -14,7 +14,7 @@ from ....codegen.handwritten.row_kernels import Job
 from ....plan.node import Once
 from ....plan.types import DataType, Kind
 from ....plan.types import to_arrow as arrow_type
-from ....storage.encodings import Dictionary, Encoding, Narrow
+from ....storage.columns.encodings import Dictionary, Encoding, Narrow
 from ..dictionaries import Coded, Held
 from ..pipeline.stored import strings_of
 

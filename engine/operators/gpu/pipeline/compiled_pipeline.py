@@ -29,7 +29,7 @@ from ....codegen.row_sources import Relation
 from ....codegen.values import Input, NotFusable
 from ....errors import Interrupted
 from ....plan import physical as p
-from ....plan.concealed import concealed_tree
+from ....plan.text.concealed_text import concealed_tree
 from ...context import Context, Origin, PipelineReceipt
 from ...run_unfused import probed_leaf
 from ...streaming import ORIGINS

@@ -8,7 +8,7 @@ from ....codegen.values import NotFusable
 from ....errors import ConversionError, ExecutionError, OutOfRange
 from ....plan.expr import Column, Expr, new_column
 from ....plan.types import BOOLEAN, Kind
-from ....storage.encodings import Dictionary, EncodedColumn, Narrow
+from ....storage.columns.encodings import Dictionary, EncodedColumn, Narrow
 from ...context import Context
 from ..columns import reinterpret, without_nulls
 from ..dictionaries import Coded, Held

@@ -17,8 +17,8 @@ from ....codegen.groups.results import arrow_array
 from ....codegen.program import Program
 from ....plan.expr import AggregateCall, Column
 from ....plan.types import DataType, Kind
-from ....storage.device_decode import REGISTERS
-from ....storage.encodings import Narrow
+from ....storage.columns.device_decode import REGISTERS
+from ....storage.columns.encodings import Narrow
 from ..columns import (
     BOOL,
     FLOAT64,

@@ -12,8 +12,8 @@ import pylibcudf as plc
 from ....codegen.program import Late, Program, once
 from ....plan.expr import Column, ColumnRef, columns_of
 from ....plan.types import VARCHAR
-from ....storage.device_decode import codes_of, decode_on_device
-from ....storage.encodings import Dictionary, EncodedColumn, Encoding
+from ....storage.columns.device_decode import codes_of, decode_on_device
+from ....storage.columns.encodings import Dictionary, EncodedColumn, Encoding
 from ..columns import null_column
 from ..dictionaries import MOST_KEYS, Coded, Held, numbered
 from ..functions.expressions import evaluate_all

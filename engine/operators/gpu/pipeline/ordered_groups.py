@@ -23,7 +23,7 @@ from ....codegen.groups.ordered import bounds, coming_out, has_all_rows, in_orde
 from ....codegen.loop import Machine
 from ....codegen.program import Program
 from ....plan import physical as p
-from ....storage.encodings import EncodedColumn
+from ....storage.columns.encodings import EncodedColumn
 from ..aggregate.groups import is_sorted, pick
 from ..columns import FLOAT64, INT64
 from ..memory.buffers import Memory

@@ -23,8 +23,8 @@ from ....codegen.values import Input, NotFusable
 from ....plan import physical as p
 from ....plan.expr import Column, Expr, columns_of, new_column
 from ....plan.types import BOOLEAN
-from ....storage.cache import CacheKey
-from ....storage.encodings import EncodedColumn
+from ....storage.columns.cache import CacheKey
+from ....storage.columns.encodings import EncodedColumn
 from ...context import Context
 from ..columns import INT64, reinterpret
 from ..dictionaries import Held

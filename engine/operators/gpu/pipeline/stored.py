@@ -18,8 +18,8 @@ import pylibcudf as plc
 from ....codegen.groups.results import Registers
 from ....plan.expr import Column
 from ....plan.types import VARCHAR, DataType, Kind
-from ....storage.device_encode import UNSIGNED, encode_on_device
-from ....storage.encodings import (
+from ....storage.columns.device_encode import UNSIGNED, encode_on_device
+from ....storage.columns.encodings import (
     PADDING,
     Dictionary,
     EncodedColumn,

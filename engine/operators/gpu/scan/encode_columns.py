@@ -1,7 +1,7 @@
 """Columns that were read together, encoded together: a kernel or two for each, and two waits for all.
 
 Kernels measure all columns; the host looks at what they found and chooses encodings; other kernels write the codes and say when
-a value has none, which leaves that column to `storage.device_encode`, as are types without a kernel.  Texts of few different
+a value has none, which leaves that column to `storage.columns.device_encode`, as are types without a kernel.  Texts of few different
 values are numbered by a hash table of those in some rows; long texts are made compact.
 """
 
@@ -22,7 +22,7 @@ from rmm.pylibrmm.device_buffer import DeviceBuffer
 
 from ....plan.expr import Column
 from ....plan.types import DataType, Kind
-from ....storage.device_encode import (
+from ....storage.columns.device_encode import (
     I64_MAX,
     UNCHECKED,
     UNSIGNED,
@@ -32,8 +32,8 @@ from ....storage.device_encode import (
     spread,
     with_order,
 )
-from ....storage.encode import SAMPLE
-from ....storage.encodings import (
+from ....storage.columns.encode import SAMPLE
+from ....storage.columns.encodings import (
     Dictionary,
     EncodedColumn,
     Encoding,

@@ -8,9 +8,9 @@ from typing import Any
 
 from ....plan import physical as p
 from ....plan.expr import Column
-from ....storage.cache import NO_ENCODING, CacheKey, encoded_key
-from ....storage.device import DeviceTable
-from ....storage.encodings import EncodedColumn
+from ....storage.columns.cache import NO_ENCODING, CacheKey, encoded_key
+from ....storage.columns.encodings import EncodedColumn
+from ....storage.tables.device_table import DeviceTable
 from ...context import Context
 from ..dictionaries import Held
 from .load_columns import load, part_of

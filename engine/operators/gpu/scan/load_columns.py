@@ -20,10 +20,10 @@ from ....plan import physical as p
 from ....plan.expr import Column
 from ....plan.physical import RowGroups
 from ....plan.types import Kind
-from ....storage.cache import NO_ENCODING, CacheKey, encoded_key
-from ....storage.device import DeviceTable
-from ....storage.encodings import EncodedColumn
-from ....storage.parquet import ParquetTable
+from ....storage.columns.cache import NO_ENCODING, CacheKey, encoded_key
+from ....storage.columns.encodings import EncodedColumn
+from ....storage.tables.device_table import DeviceTable
+from ....storage.tables.parquet import ParquetTable
 from ...context import Context
 from ...streaming import column_shares
 from ..dictionaries import Held

@@ -20,16 +20,16 @@ from ....plan import physical as p
 from ....plan.physical import RowGroups
 from ....plan.types import DataType, Kind, to_arrow
 from ....settings import set_default
-from ....storage.cache import CacheKey, encoded_key
-from ....storage.device import DeviceTable
-from ....storage.device_decode import codes_of, decode_on_device
-from ....storage.device_timestamps import check_device_timestamps
-from ....storage.device_utf8 import check_device_text
-from ....storage.encodings import Dictionary, EncodedColumn
-from ....storage.footers import unreadable, wrong_count
-from ....storage.memory import MemoryTable
-from ....storage.parquet import ParquetTable
-from ....storage.timestamps import is_int96
+from ....storage.columns.cache import CacheKey, encoded_key
+from ....storage.columns.device_decode import codes_of, decode_on_device
+from ....storage.columns.device_timestamps import check_device_timestamps
+from ....storage.columns.device_utf8 import check_device_text
+from ....storage.columns.encodings import Dictionary, EncodedColumn
+from ....storage.columns.timestamps import is_int96
+from ....storage.tables.device_table import DeviceTable
+from ....storage.tables.footers import unreadable, wrong_count
+from ....storage.tables.memory_table import MemoryTable
+from ....storage.tables.parquet import ParquetTable
 from ...context import Context
 from ...cpu.scan.scan import read_part
 from ..columns import cast, empty, null_column

@@ -16,8 +16,8 @@ from rmm.pylibrmm.device_buffer import DeviceBuffer
 
 from ....plan.expr import Call, ColumnRef, Expr, Literal
 from ....plan.types import VARCHAR
-from ....storage.device_encode import UNSIGNED, aligned
-from ....storage.encodings import Dictionary, EncodedColumn, code_width
+from ....storage.columns.device_encode import UNSIGNED, aligned
+from ....storage.columns.encodings import Dictionary, EncodedColumn, code_width
 from ...context import Context
 from ..dictionaries import Coded, Held
 from ..memory.buffers import landed, zeros

@@ -1,0 +1,221 @@
+"""Expressions as text, close to SQL: `l_extendedprice * (1 - l_discount)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date, datetime
+
+from ..expr import (
+    AggregateCall,
+    Call,
+    Case,
+    Cast,
+    Column,
+    ColumnRef,
+    Exists,
+    Expr,
+    InList,
+    Interval,
+    Literal,
+    Quantified,
+    ScalarSubquery,
+    SortKey,
+)
+from ..logical import Logical
+from ..types import Kind
+
+# Binding strength: a part is put in parentheses when it binds less than its place asks for.
+OR, AND, NOT, COMPARISON, OTHER, SUM, PRODUCT, UNARY, ATOM = range(9)
+
+_INFIX: dict[str, tuple[str, int]] = {
+    "eq": ("=", COMPARISON),
+    "ne": ("<>", COMPARISON),
+    "lt": ("<", COMPARISON),
+    "le": ("<=", COMPARISON),
+    "gt": (">", COMPARISON),
+    "ge": (">=", COMPARISON),
+    "is_distinct": ("is distinct from", COMPARISON),
+    "is_not_distinct": ("is not distinct from", COMPARISON),
+    "bit_and": ("&", OTHER),
+    "bit_or": ("|", OTHER),
+    "shift_left": ("<<", OTHER),
+    "shift_right": (">>", OTHER),
+    "concat": ("||", OTHER),
+    "add": ("+", SUM),
+    "sub": ("-", SUM),
+    "mul": ("*", PRODUCT),
+    "div": ("/", PRODUCT),
+    "int_div": ("//", PRODUCT),
+    "mod": ("%", PRODUCT),
+}
+# Operators of dates and intervals: the sign at the end of the name says which.
+_TEMPORAL: dict[str, tuple[str, int]] = {
+    "add_interval": ("+", SUM),
+    "add_intervals": ("+", SUM),
+    "add_days": ("+", SUM),
+    "sub_interval": ("-", SUM),
+    "sub_intervals": ("-", SUM),
+    "sub_days": ("-", SUM),
+    "date_minus_date": ("-", SUM),
+    "timestamp_minus_timestamp": ("-", SUM),
+    "mul_interval": ("*", PRODUCT),
+    "div_interval": ("/", PRODUCT),
+}
+_PREFIX = {"neg": "-", "neg_interval": "-", "bit_not": "~"}
+
+NameOf = Callable[[Column], str]
+SubqueryOf = Callable[[Logical], str]
+LiteralOf = Callable[[Literal], str]
+
+
+def _name(column: Column) -> str:
+    return column.name
+
+
+def _subquery(plan: Logical) -> str:
+    return "subquery"
+
+
+def literal_text(literal: Literal) -> str:
+    """Return a constant as SQL writes it."""
+    value = literal.value
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return "'" + value.replace("'", "''") + "'"
+        case datetime():
+            return f"timestamp '{value}'"
+        case date():
+            return f"date '{value}'"
+        case Interval():
+            return f"interval '{interval_text(value)}'"
+        case float() if literal.type.kind in (Kind.DOUBLE, Kind.FLOAT):
+            return repr(value)
+    return f"{value:f}" if literal.type.is_decimal else str(value)
+
+
+def expression(
+    expr: Expr,
+    name_of: NameOf = _name,
+    subquery_of: SubqueryOf = _subquery,
+    literal_of: LiteralOf = literal_text,
+) -> str:
+    """Return an expression as text; `name_of` names columns, `subquery_of` stands for the plan of a subquery."""
+    return _Printer(name_of, subquery_of, literal_of).text(expr)
+
+
+class _Printer:
+    def __init__(self, name_of: NameOf, subquery_of: SubqueryOf, literal_of: LiteralOf) -> None:
+        self.name_of = name_of
+        self.subquery_of = subquery_of
+        self.literal_of = literal_of
+
+    def text(self, expr: Expr, strength: int = OR) -> str:
+        written, own = self._write(expr)
+        return f"({written})" if own < strength else written
+
+    def list(self, exprs: Sequence[Expr]) -> str:
+        return ", ".join(self.text(e) for e in exprs)
+
+    def _write(self, expr: Expr) -> tuple[str, int]:
+        """Return the text and how strongly its outermost operator binds."""
+        match expr:
+            case Literal():
+                return self.literal_of(expr), ATOM
+            case ColumnRef(column=column):
+                return self.name_of(column), ATOM
+            case Call(function="not", args=(InList() as inner,)):
+                return self._membership(inner, "not in"), COMPARISON
+            case Call():
+                return self._call(expr)
+            case Cast(safe=True):
+                return f"try_cast({self.text(expr.operand)} as {expr.type})", ATOM
+            case Cast():
+                return f"{self.text(expr.operand, ATOM)}::{expr.type}", ATOM
+            case Case():
+                return self._case(expr), ATOM
+            case InList():
+                return self._membership(expr, "in"), COMPARISON
+            case AggregateCall():
+                return self._aggregate(expr), ATOM
+            case SortKey():
+                return self.text(expr.expr) + order_text(expr.descending, expr.nulls_first), OR
+            case ScalarSubquery(plan=plan):
+                return f"scalar({self.subquery_of(plan)})", ATOM
+            case Exists(plan=plan):
+                return f"exists({self.subquery_of(plan)})", ATOM
+            case Quantified():
+                return self._quantified(expr), COMPARISON
+        return f"{type(expr).__name__}({self.list(expr.children)})", ATOM
+
+    def _call(self, call: Call) -> tuple[str, int]:
+        function, args = call.function, call.args
+        if function in ("and", "or"):
+            own = AND if function == "and" else OR
+            return f" {function} ".join(self.text(a, own + 1) for a in args), own
+        if function == "not":
+            return f"not {self.text(args[0], NOT)}", NOT
+        if function in ("is_null", "is_not_null"):
+            words = function.replace("_", " ")
+            return f"{self.text(args[0], OTHER)} {words}", COMPARISON
+        if function in ("like", "ilike"):
+            escape = f" escape {self.text(args[2])}" if len(args) > 2 else ""
+            sides = f"{self.text(args[0], OTHER)} {function} {self.text(args[1], OTHER)}"
+            return sides + escape, COMPARISON
+        if function in _PREFIX:
+            return f"{_PREFIX[function]}{self.text(args[0], UNARY)}", UNARY
+        symbol, own = _INFIX.get(function) or _TEMPORAL.get(function) or ("", ATOM)
+        if symbol:
+            # Left-associative: the right side of a - b needs parentheses where the left does not.
+            first, *rest = args
+            left = self.text(first, own + 1 if own == COMPARISON else own)
+            return f" {symbol} ".join([left, *(self.text(a, own + 1) for a in rest)]), own
+        return f"{function}({self.list(args)})", ATOM
+
+    def _case(self, case: Case) -> str:
+        branches = "".join(
+            f" when {self.text(c)} then {self.text(r)}"
+            for c, r in zip(case.conditions, case.results, strict=True)
+        )
+        return f"case{branches} else {self.text(case.default)} end"
+
+    def _membership(self, expr: InList, word: str) -> str:
+        return f"{self.text(expr.operand, OTHER)} {word} ({self.list(expr.values)})"
+
+    def _aggregate(self, call: AggregateCall) -> str:
+        if call.function == "count_star":
+            inside = "*"
+        else:
+            inside = ("distinct " if call.distinct else "") + self.list(call.args)
+        if call.order:
+            inside += f" order by {self.list(call.order)}"
+        name = "count" if call.function == "count_star" else call.function
+        condition = "" if call.filter is None else f" filter (where {self.text(call.filter)})"
+        return f"{name}({inside}){condition}"
+
+    def _quantified(self, expr: Quantified) -> str:
+        operands = self.list(expr.operands)
+        left = self.text(expr.operands[0], OTHER) if len(expr.operands) == 1 else f"({operands})"
+        return f"{left} {_INFIX[expr.op][0]} {expr.quantifier}({self.subquery_of(expr.plan)})"
+
+
+def order_text(descending: bool, nulls_first: bool) -> str:
+    """Return what follows a sort key; ascending with NULLs last is not worth a word."""
+    return (" desc" if descending else "") + (" nulls first" if nulls_first else "")
+
+
+def interval_text(value: Interval) -> str:
+    """Return the parts of an interval that are not zero."""
+    parts = [
+        f"{amount} {unit}{'' if amount in (1, -1) else 's'}"
+        for amount, unit in (
+            (value.months, "month"),
+            (value.days, "day"),
+            (value.micros, "microsecond"),
+        )
+        if amount
+    ]
+    return " ".join(parts) or "0 days"

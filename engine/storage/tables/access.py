@@ -1,0 +1,190 @@
+"""The one door to the files that queries read: which may be opened, and opening them.
+
+A path is resolved - links, `..`, `~`, `file://`, relative ones - before it is judged, and what is opened is the file that was
+judged, by its identity: a link or folder that is put in its place in between gives an error, not another file.
+What may not be opened is refused in the same words whether it is there or not.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from ...errors import AccessDenied, DataError
+
+DESCRIPTORS = "/proc/self/fd/"  # a name there opens the file of a descriptor, whatever its path leads to by now
+
+
+class FileIdentity(NamedTuple):
+    """A file as it was when it was looked at; one that has been written since has another identity.
+
+    A program may set the time of the last write back; that of the last change, `ctime_ns`, it may not.
+    """
+
+    path: str
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+
+    @classmethod
+    def of(cls, path: str, found: os.stat_result) -> FileIdentity:
+        return cls(path, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The files and folders that may be opened, as resolved paths; None for all."""
+
+    allowed: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, external_access: bool, allowed_paths: Sequence[Path] | None) -> Rules:
+        """Return what settings mean: without external access there is nothing but what is allowed."""
+        if allowed_paths is None:
+            return cls(None if external_access else ())
+        return cls(tuple(os.path.realpath(path) for path in allowed_paths))
+
+    def permits(self, resolved: str) -> bool:
+        """Whether a resolved path may be opened."""
+        if self.allowed is None:
+            return True
+        return any(
+            resolved == path or resolved.startswith(path.rstrip("/") + "/") for path in self.allowed
+        )
+
+    def resolve(self, path: str, asked: str) -> str:
+        """Return the path that leads to the same place without links; raises `AccessDenied`, naming what was `asked` for."""
+        try:
+            resolved = os.path.realpath(path)
+        except (OSError, ValueError):  # a zero byte, half a character
+            raise denied(asked) from None
+        if not self.permits(resolved):
+            raise denied(asked)
+        return resolved
+
+
+EVERYTHING = Rules()
+
+
+class Access:
+    """The rules of a connection, which may become stricter while tables are open."""
+
+    def __init__(self, rules: Rules = EVERYTHING) -> None:
+        self.rules = rules
+
+
+def denied(asked: str) -> AccessDenied:
+    return AccessDenied(
+        f'"{shortened(asked)}" may not be opened: it lies outside of what external_access and allowed_paths permit.'
+    )
+
+
+def shortened(path: str) -> str:
+    """A path as messages show it."""
+    return path if len(path) <= 500 else f"{path[:200]}...{path[-200:]}"
+
+
+def changed(path: str, how: str = "has changed") -> DataError:
+    """Return the error for a file that is another one after it was looked at."""
+    return DataError(
+        f'The file "{path}" {how} while it was read: run the query again when it is complete.'
+    )
+
+
+@contextmanager
+def opened(file: FileIdentity) -> Iterator[pa.NativeFile]:
+    """Open a file to read; raises `DataError` where it is not the one that was looked at, before or after it was read.
+
+    Who closes a generator that reads wants no more of the file, and hears nothing.
+    """
+    handle = os.open(file.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        _check_identity(handle, file)
+        name = f"{DESCRIPTORS}{handle}"
+        with pa.OSFile(name if os.path.exists(name) else file.path) as source:  # noqa: PTH110
+            try:
+                yield source
+            except GeneratorExit:
+                raise
+            except BaseException:
+                _check_identity(handle, file)
+                raise
+            _check_identity(handle, file)
+    finally:
+        os.close(handle)
+
+
+def _check_identity(handle: int, file: FileIdentity) -> None:
+    if FileIdentity.of(file.path, os.fstat(handle)) != file:
+        raise changed(file.path)
+
+
+def look_inside(resolved: str, rules: Rules, asked: str) -> os.stat_result | None:
+    """Return what a resolved path leads to, None for nothing; raises `AccessDenied` where another place is there by now."""
+    try:
+        handle = os.open(resolved, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except PermissionError:  # opening it to read will say so
+        with suppress(OSError):
+            return os.lstat(resolved)
+        return None
+    except (OSError, ValueError):
+        return None
+    try:
+        with suppress(FileNotFoundError):  # a system without such names
+            if not rules.permits(os.readlink(f"{DESCRIPTORS}{handle}")):  # noqa: PTH115
+                raise denied(asked)
+        return os.fstat(handle)
+    finally:
+        os.close(handle)
+
+
+def matching(folder: str, pattern: str, rules: Rules) -> Iterator[str]:
+    """Yield the paths below a folder that match a pattern, which names no folder above.
+
+    Below `**` links are not followed, as in DuckDB.  Raises `AccessDenied` where a match leads outside of the rules.
+    """
+    asked = f"{folder.rstrip('/')}/{pattern}" if folder else pattern
+    parts = [part for part in pattern.split("/") if part]
+    yield from _walk(folder, rules.resolve(folder or ".", asked), parts, rules, asked)
+
+
+def _walk(
+    found: str, resolved: str, parts: Sequence[str], rules: Rules, asked: str
+) -> Iterator[str]:
+    if not parts:
+        yield found
+        return
+    part, rest = parts[0], parts[1:]
+    if part == "**":
+        yield from _walk(found, resolved, rest or ["*"], rules, asked)
+        for entry in _entries(resolved):
+            if entry.is_dir(follow_symlinks=False):
+                yield from _walk(_join(found, entry.name), entry.path, parts, rules, asked)
+        return
+    magic = glob.has_magic(part)
+    names = [e.name for e in _entries(resolved)] if magic else [part]
+    for name in fnmatch.filter(names, part) if magic else names:
+        below = rules.resolve(f"{resolved}/{name}", asked)
+        yield from _walk(_join(found, name), below, rest, rules, asked)
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except (OSError, ValueError):
+        return []
+
+
+def _join(folder: str, name: str) -> str:
+    """As `glob` does: what ends in a slash, or is nothing, gets none."""
+    return f"{folder}{name}" if not folder or folder.endswith("/") else f"{folder}/{name}"

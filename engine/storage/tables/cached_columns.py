@@ -1,0 +1,204 @@
+"""The column cache as a table: what `SELECT * FROM fuseline_columns()` reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...errors import printable
+from ...plan.types import DIGITS, INTEGER_BITS, DataType, Kind
+from ..columns.cache import CachedColumn, ColumnCache
+from ..columns.encodings import Dictionary, EncodedColumn, Narrow
+from .memory_table import MemoryTable
+
+SCHEMA = pa.schema(
+    {
+        "table_name": pa.string(),
+        "column_name": pa.string(),
+        "device": pa.string(),
+        "encoding": pa.string(),
+        "rows": pa.int64(),
+        "nulls": pa.int64(),
+        "min": pa.string(),
+        "max": pa.string(),
+        "distinct_count": pa.int64(),
+        "bytes": pa.int64(),
+        "plain_bytes": pa.int64(),
+        "hits": pa.int64(),
+    }
+)
+PLAIN_BYTES = {Kind.FLOAT: 4, Kind.DOUBLE: 8, Kind.DATE: 4, Kind.TIMESTAMP: 8, Kind.INTERVAL: 16}
+CUDF_MASK_ROWS = 64 * 8  # of which the bits fill libcudf's unit of allocation for bitmaps
+CUDF_WIDE_OFFSETS = (1 << 31) - 1  # characters from which libcudf's offsets to them have 8 bytes
+COUNTED_AT_ONCE = 1 << 20  # codes, which counting makes 8 bytes wide
+EPOCH = datetime(1970, 1, 1)
+
+_string_bytes: WeakKeyDictionary[EncodedColumn, int] = WeakKeyDictionary()
+
+Names = Callable[[], Mapping[Hashable, str]]
+
+
+class CachedColumnsTable(MemoryTable):
+    """The cached columns at one moment; each run of a query reads them anew, and none of them is cached itself.
+
+    `names` gives the names of tables by identity; a column of a table that the catalog has no more is left out.
+    """
+
+    def __init__(self, name: str, cache: ColumnCache, names: Names) -> None:
+        self._cache, self._names = cache, names
+        known = {identity: printable(name) for identity, name in names().items()}
+        rows = [_row(known[c.source], c) for c in cache.stats() if c.source in known]
+        rows.sort(key=lambda row: (row["table_name"], row["column_name"], row["device"]))
+        super().__init__(name, pa.Table.from_pylist(rows, SCHEMA))
+        self.identity = None
+
+    def is_current(self) -> bool:
+        return False
+
+    def reopened(self) -> CachedColumnsTable:
+        return CachedColumnsTable(self.name, self._cache, self._names)
+
+
+def _row(table: str, cached: CachedColumn) -> dict[str, Any]:
+    row = {
+        "table_name": table,
+        "column_name": cached.column,
+        "device": cached.device,
+        "bytes": cached.bytes,
+        "hits": cached.hits,
+    }
+    value = cached.value
+    if isinstance(value, EncodedColumn):
+        return row | _encoded(value, cached.device)
+    return row | _unencoded(value, cached)
+
+
+def _unencoded(value: Any, cached: CachedColumn) -> dict[str, Any]:
+    """A column as scans leave it: an Arrow array, or on the GPU one of pylibcudf, codes with their strings as `keys`, compact text."""
+    if not isinstance(value, pa.Array):
+        row = {"rows": value.size(), "nulls": value.null_count()}
+        if hasattr(value, "keys"):
+            return row | {"encoding": f"cudf dictionary values={value.keys.size()}"}
+        if hasattr(value, "plain_bytes"):
+            return row | {"encoding": value.description, "plain_bytes": value.plain_bytes}
+        return row | {"encoding": "cudf", "plain_bytes": cached.bytes}
+    row = {"rows": len(value), "nulls": value.null_count}
+    if pa.types.is_dictionary(value.type):
+        return row | {"encoding": f"arrow dictionary values={len(value.dictionary)}"}
+    return row | {"encoding": "arrow", "plain_bytes": cached.bytes}
+
+
+def _encoded(column: EncodedColumn, device: str) -> dict[str, Any]:
+    low, high = _extremes(column)
+    return {
+        "encoding": _encoding_text(column),
+        "rows": column.rows,
+        "nulls": column.nulls,
+        "min": low,
+        "max": high,
+        "distinct_count": _distinct(column),
+        "plain_bytes": plain_bytes(column) if device == "cpu" else cudf_bytes(column),
+    }
+
+
+def _encoding_text(column: EncodedColumn) -> str:
+    match column.encoding:
+        case Narrow(base, step, width):
+            return f"narrow base={base} step={step} width={width}"
+        case Dictionary(values, width):
+            return f"dictionary values={len(values)} width={width}"
+    return f"plain width={column.encoding.width}"
+
+
+def _distinct(column: EncodedColumn) -> int | None:
+    known = getattr(column, "distinct", None)
+    if known is None and isinstance(column.encoding, Dictionary):
+        return len(column.encoding.values)
+    return known
+
+
+def _extremes(column: EncodedColumn) -> tuple[str | None, str | None]:
+    """The least and the greatest value, as SQL writes them."""
+    if isinstance(column.encoding, Dictionary):
+        values = column.encoding.values
+        return (values[0].as_py(), values[-1].as_py()) if len(values) else (None, None)
+    return _text(column.low, column.type), _text(column.high, column.type)
+
+
+def _text(value: int | None, data_type: DataType) -> str | None:
+    """The text of a register value: unscaled decimals, day numbers, microseconds."""
+    if value is None:
+        return None
+    if data_type.is_decimal:
+        return f"{Decimal(value).scaleb(-data_type.scale, DIGITS):f}"
+    try:
+        match data_type.kind:
+            case Kind.BOOLEAN:
+                return str(value != 0).lower()
+            case Kind.DATE:
+                return str(date(1970, 1, 1) + timedelta(days=value))
+            case Kind.TIMESTAMP:
+                return str(EPOCH + timedelta(microseconds=value))
+    except OverflowError:  # outside of Python's years
+        return f"{value} {'days' if data_type.kind is Kind.DATE else 'us'} from 1970"
+    return str(value)
+
+
+def plain_bytes(column: EncodedColumn) -> int:
+    """Return what the values take in Arrow's plain layout."""
+    bitmap = -(-column.rows // 8) if column.nulls else 0
+    if column.type.kind is Kind.BOOLEAN:
+        return -(-column.rows // 8) + bitmap
+    if column.type.kind is Kind.VARCHAR:
+        return _bytes_of_strings(column) + 4 * (column.rows + 1) + bitmap
+    return _fixed_bytes(column) + bitmap
+
+
+def cudf_bytes(column: EncodedColumn) -> int:
+    """Return what the values take as libcudf reads them: truth values in bytes, and wide offsets to many characters."""
+    bitmap = -(-column.rows // CUDF_MASK_ROWS) * CUDF_MASK_ROWS // 8 if column.nulls else 0
+    if column.type.kind is Kind.BOOLEAN:
+        return column.rows + bitmap
+    if column.type.kind is Kind.VARCHAR:
+        characters = _bytes_of_strings(column)
+        width = 4 if characters < CUDF_WIDE_OFFSETS else 8
+        return characters + (width * (column.rows + 1) if column.rows else 0) + bitmap
+    return _fixed_bytes(column) + bitmap
+
+
+def _fixed_bytes(column: EncodedColumn) -> int:
+    kind = column.type.kind
+    if column.type.is_decimal:
+        width = 16 if column.type.is_wide_decimal else 8
+    else:
+        width = INTEGER_BITS[kind] // 8 if kind in INTEGER_BITS else PLAIN_BYTES[kind]
+    return width * column.rows
+
+
+def _bytes_of_strings(column: EncodedColumn) -> int:
+    """How often each code occurs, times the length of its string; counted once for a column."""
+    assert isinstance(column.encoding, Dictionary)
+    known = _string_bytes.get(column)
+    if known is None:
+        lengths = np.asarray(pc.binary_length(column.encoding.values), np.int64)
+        counts = np.zeros(len(lengths), np.int64)
+        codes = _on_host(column.codes) if len(lengths) else np.empty(0, np.uint8)
+        for start in range(0, len(codes), COUNTED_AT_ONCE):
+            counts += np.bincount(codes[start : start + COUNTED_AT_ONCE], minlength=len(lengths))
+        if column.nulls and len(lengths):
+            counts[0] -= column.nulls  # the code of a NULL is 0
+        known = int(counts @ lengths)
+        _string_bytes[column] = known
+    return known
+
+
+def _on_host(codes: Any) -> Any:
+    """Codes as a NumPy array; those of the GPU are a pylibcudf column."""
+    return codes if isinstance(codes, np.ndarray) else np.asarray(codes.to_arrow())

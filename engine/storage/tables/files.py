@@ -1,0 +1,196 @@
+"""From what a user writes - a file, a list, a glob, a directory - to the files that it means."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import stat
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from ...errors import AccessDenied, DataError, Unsupported
+from .access import (
+    EVERYTHING,
+    FileIdentity,
+    Rules,
+    changed,
+    look_inside,
+    matching,
+    shortened,
+)
+
+SUFFIX = ".parquet"
+LONGEST = 4096  # characters of a path, which systems take in bytes
+
+
+class FoundFile(NamedTuple):
+    """A file under the path that leads to it, of which hive partitions and messages speak."""
+
+    path: str
+    identity: FileIdentity
+
+
+def find_files(patterns: Sequence[str], rules: Rules = EVERYTHING) -> tuple[FoundFile, ...]:
+    """Return the files that paths, globs and directories stand for, each pattern's in the order of their names.
+
+    A directory means all `*.parquet` below it.  Raises `DataError`, naming the pattern, where there is no file, and
+    `AccessDenied` where the rules forbid one.
+    """
+    if not patterns:
+        raise DataError(
+            "read_parquet was given an empty list: name at least one file, glob or directory."
+        )
+    return tuple(file for pattern in patterns for file in _find(pattern, rules))
+
+
+def are_current(
+    patterns: Sequence[str], files: Sequence[FileIdentity], rules: Rules = EVERYTHING
+) -> bool:
+    """Whether paths, globs and directories stand for these files, and these are as they were; a look at each."""
+    if are_paths_of(patterns, files) and are_unchanged(files):
+        return True
+    try:
+        return [found.identity for found in find_files(patterns, rules)] == list(files)
+    except (DataError, AccessDenied):
+        return False
+
+
+def are_paths_of(patterns: Sequence[str], files: Sequence[FileIdentity]) -> bool:
+    """Whether patterns are the very paths of files, which can be looked at without looking for them."""
+    return [_local(pattern) for pattern in patterns] == [file.path for file in files]
+
+
+def are_unchanged(files: Iterable[FileIdentity]) -> bool:
+    """Whether files are as they were, which each query asks about each of its tables."""
+    try:
+        for path, size, written, changed_at, inode in files:
+            found = os.stat(path)  # noqa: PTH116
+            now = found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
+            if now != (size, written, changed_at, inode):
+                return False
+    except OSError:
+        return False
+    return True
+
+
+def _find(pattern: str, rules: Rules) -> list[FoundFile]:
+    path = _local(pattern)
+    found = _look(path, rules, pattern)
+    if isinstance(found, FoundFile):
+        return [found]
+    if found is not None and stat.S_ISDIR(found):
+        return _below(path, rules) or _nothing(f'no *{SUFFIX} file below "{pattern}"')
+    if found is not None:
+        raise DataError(
+            f'"{pattern}" is neither a file nor a directory, so it cannot be read as Parquet.'
+        )
+    if glob.has_magic(path):
+        return _matching(path, rules) or _nothing(f'no file that matches "{pattern}"')
+    # Of the resolved path: which of the folders are there that `..` leads out of is nobody's business
+    near = path if rules.allowed is None else rules.resolve(path, pattern)
+    return _nothing(f'no file "{pattern}"{_near(near)}')
+
+
+def _local(pattern: str) -> str:
+    """Return the path that a pattern means."""
+    if len(pattern) > LONGEST:
+        raise DataError(
+            f'There is no file "{shortened(pattern)}": a path has at most {LONGEST} characters.'
+        )
+    path = _local_path(pattern)
+    if not path.startswith("~"):
+        return path
+    try:
+        return str(Path(path).expanduser())
+    except RuntimeError:  # neither HOME nor a line in passwd
+        raise DataError(f'There is no home directory for "{path}": write the path out.') from None
+
+
+@lru_cache(maxsize=4096)
+def _local_path(pattern: str) -> str:
+    """Return the path of a pattern; remembered, since each query looks at its files again."""
+    scheme = re.match(r"([a-zA-Z][a-zA-Z0-9+.-]+)://", pattern)
+    if scheme and scheme[1].lower() != "file":
+        raise Unsupported(
+            f'"{pattern}" is a remote path, which is not read yet: copy the files to a local disk first.'
+        )
+    return str(Path(pattern[scheme.end() :] if scheme else pattern))
+
+
+def check_unchanged(file: FileIdentity) -> None:
+    """Raise `DataError` for a file that has been written or replaced since it was looked at."""
+    now = _look(file.path, EVERYTHING, file.path)
+    if not isinstance(now, FoundFile) or now.identity != file:
+        raise changed(file.path, "is gone" if now is None else "has changed")
+
+
+def _look(path: str, rules: Rules, asked: str) -> FoundFile | int | None:
+    """Return a file's identity, the mode of what is not a file, or None for nothing.
+
+    With `os` alone: a table of a thousand files looks at each before each query, and a `Path` takes ten times as long.
+    """
+    if rules.allowed is None:
+        try:
+            found = os.stat(path)  # noqa: PTH116
+        except (OSError, ValueError):  # ValueError: a path with a zero byte
+            return None
+        place = os.path.abspath(path)  # noqa: PTH100
+    else:
+        place = rules.resolve(path, asked)
+        inside = look_inside(place, rules, asked)
+        if inside is None:
+            return None
+        found = inside
+    if not stat.S_ISREG(found.st_mode):
+        return found.st_mode
+    return FoundFile(path, FileIdentity.of(place, found))
+
+
+def _below(folder: str, rules: Rules) -> list[FoundFile]:
+    """Return the Parquet files of a folder and of those in it."""
+    if rules.allowed is None:
+        return _matching(str(Path(glob.escape(folder)) / "**" / f"*{SUFFIX}"), rules)
+    folder = "" if folder == "." else folder
+    return _looked_at(list(matching(folder, f"**/*{SUFFIX}", rules)), rules)
+
+
+def _matching(pattern: str, rules: Rules) -> list[FoundFile]:
+    """Return the files of a glob; hidden ones count, as in DuckDB."""
+    if rules.allowed is not None:
+        fixed = re.match(r"(?:[^*?[/]*/)*", pattern)
+        assert fixed
+        return _looked_at(list(matching(fixed[0], pattern[fixed.end() :], rules)), rules)
+    try:
+        paths = glob.glob(pattern, recursive=True, include_hidden=True)  # noqa: PTH207 - Path.glob takes no absolute pattern
+    except ValueError:  # a zero byte, half a character
+        return []
+    return _looked_at(paths, rules)
+
+
+def _looked_at(paths: list[str], rules: Rules) -> list[FoundFile]:
+    """Return the files among paths, those of a folder before those of the folders in it."""
+    paths.sort(key=_files_before_folders)
+    looked = (_look(path, rules, path) for path in paths)
+    return [found for found in looked if isinstance(found, FoundFile)]
+
+
+def _files_before_folders(path: str) -> list[tuple[bool, str]]:
+    *folders, name = path.split("/")
+    return [*((True, folder) for folder in folders), (False, name)]
+
+
+def _nothing(what: str) -> list[FoundFile]:
+    raise DataError(f"There is {what}: check the path.")
+
+
+def _near(path: str) -> str:
+    """Say which folder does not exist, the usual reason for a missing file."""
+    parent = Path(path).absolute().parent
+    if parent.is_dir():
+        return ""
+    while not parent.parent.is_dir():
+        parent = parent.parent
+    return f', since there is no folder "{parent}"'

@@ -1,0 +1,101 @@
+"""Parquet footers: read once for each state of a file, many files at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ...errors import DataError
+from .access import FileIdentity, changed, opened
+from .footer_check import check_footer
+from .settled import is_settled
+
+KEPT_FOOTERS = 4096
+READERS = 8  # footers wait for the disk more than for a core
+SMALLEST_FILE = 12  # bytes: the magic word twice and the length of the footer
+MAGIC, ENCRYPTED_MAGIC = b"PAR1", b"PARE"
+TAIL = 8  # bytes behind the footer: its length and the magic word
+
+_footers: OrderedDict[FileIdentity, Any] = OrderedDict()
+_lock = threading.Lock()
+
+
+def read_footers(files: Sequence[FileIdentity]) -> tuple[Any, ...]:
+    """Return the `pyarrow.parquet.FileMetaData` of each file, from memory where it is known and the file has settled.
+
+    Raises `DataError`, naming the file, for one that is empty, corrupt or not Parquet.
+    """
+    with _lock:
+        known = {f: _footers[f] for f in files if f in _footers}
+        for file in known:
+            _footers.move_to_end(file)
+    missing = [f for f in dict.fromkeys(files) if f not in known]
+    settled = [f for f in missing if is_settled(f)]
+    if len(missing) > 1:
+        with ThreadPoolExecutor(min(READERS, len(missing))) as pool:
+            known.update(zip(missing, pool.map(_read, missing), strict=True))
+    elif missing:
+        known[missing[0]] = _read(missing[0])
+    with _lock:
+        _footers.update((f, known[f]) for f in settled)
+        while len(_footers) > KEPT_FOOTERS:
+            _footers.popitem(last=False)
+    return tuple(known[f] for f in files)
+
+
+def _read(file: FileIdentity) -> Any:
+    if file.size == 0:
+        raise DataError(f'The file "{file.path}" is empty: it is no Parquet file.')
+    if file.size < SMALLEST_FILE:
+        raise DataError(
+            f'The file "{file.path}" has {file.size} bytes: too few for a Parquet file.'
+        )
+    try:
+        with opened(file) as source:
+            footer = _footer(source, file.path)
+            # Of the bytes that are checked below, whatever becomes of the file meanwhile
+            metadata = pq.read_metadata(pa.BufferReader(footer) if footer else source)
+    except (OSError, ValueError, pa.ArrowException) as error:  # ValueError: text that is not UTF-8
+        raise unreadable(file.path, error) from error
+    if not footer:
+        raise changed(file.path)
+    check_footer(footer[len(MAGIC) :], metadata, file.path)
+    return metadata
+
+
+def _footer(file: pa.NativeFile, path: str) -> bytes:
+    """Return a file's footer as a file of its own without rows; nothing where the file has none."""
+    size = file.size()
+    tail = file.read_at(TAIL, size - TAIL)
+    length = int.from_bytes(tail[:4], "little")
+    if tail[4:] == ENCRYPTED_MAGIC:
+        raise DataError(
+            f'The file "{path}" is encrypted, so it cannot be read: write it without encryption.'
+        )
+    if tail[4:] != MAGIC or length + TAIL + len(MAGIC) > size:
+        return b""
+    return MAGIC + file.read_at(length + TAIL, size - TAIL - length)
+
+
+def wrong_count(path: str, found: int, expected: int) -> DataError:
+    """Return the `DataError` for a file whose columns have not as many rows as its footer says."""
+    return DataError(
+        f'The file "{path}" cannot be read as Parquet, it may be damaged: a column has {found:,} rows where the footer '
+        f"says {expected:,}."
+    )
+
+
+def unreadable(path: str, error: Exception) -> DataError:
+    """Return the `DataError` for a file that the Parquet reader refuses."""
+    if isinstance(error, FileNotFoundError | PermissionError):
+        return DataError(f'The file "{path}" cannot be opened: {error.strerror}.')
+    reason = str(error).strip().split("\n")[0].rstrip(".")
+    return DataError(
+        f'The file "{path}" cannot be read as Parquet, it may be damaged or cut off: {reason}.'
+    )

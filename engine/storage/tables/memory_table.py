@@ -1,0 +1,119 @@
+"""Tables in memory: registered Arrow data, and what CREATE TABLE and INSERT make."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...plan.distinct_names import distinct_names
+from ...plan.statistics import ColumnStatistics, TableStatistics
+from ...plan.types import DataType, Kind
+from ..columns.decimals import check_decimals
+from ..columns.timestamps import check_timestamps
+from ..columns.utf8 import check_utf8
+from .bounds import Bounds, trusted
+from .column_statistics import LazyColumns, merge
+from .other_types import type_of
+
+MOST_CHUNKS = 64  # an INSERT adds a chunk to each column; beyond this they are joined
+
+_versions = itertools.count(1)
+
+
+class MemoryTable:
+    """One version of a table in memory; INSERT makes the next one and queries that run keep theirs.
+
+    `unsupported` are those of `all_fields` that no query can read, as in `ParquetTable`; `checked` are the columns of which
+    is known that their text is UTF-8 and their timestamps are microseconds.
+    """
+
+    def __init__(self, name: str, data: pa.Table, types: Sequence[DataType] | None = None) -> None:
+        """`types`: those of a result, where Arrow has the same type for several; by default what `data` tells."""
+        self.name = name
+        self.data = data.rename_columns(distinct_names(data.column_names))
+        self.identity: Hashable = ("memory", next(_versions))
+        self.checked: set[str] = set()
+        types = [type_of(t) for t in data.schema.types] if types is None else types
+        self.all_fields = tuple(zip(self.data.column_names, types, strict=True))
+        self.fields = tuple((n, t) for n, t in self.all_fields if t.kind is not Kind.OTHER)
+        self.unsupported = {n: t for n, t in self.all_fields if t.kind is Kind.OTHER}
+
+    @cached_property
+    def types(self) -> Mapping[str, DataType]:
+        return dict(self.fields)
+
+    @property
+    def num_rows(self) -> int:
+        return int(self.data.num_rows)
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        return self.data.column(name)
+
+    def check_values(self, name: str) -> None:
+        """Raise `DataError` where a column has strings that are not UTF-8, nanoseconds, or too many digits; looks once."""
+        if name not in self.checked:
+            self._check_values(name, f'The column "{name}" of "{self.name}"')
+            self.checked.add(name)
+
+    def _check_values(self, name: str, what: str) -> None:
+        for chunk in self.data.column(name).chunks:
+            check_utf8(chunk, what)
+            check_timestamps(chunk, what)
+            check_decimals(chunk, what)
+
+    def appended(self, rows: pa.Table) -> MemoryTable:
+        """Return the next version of the table; `rows` has its columns in their order, in the types of results.
+
+        What was registered in another representation of a type (large strings, dictionaries) takes that one first.
+        """
+        data = self.data
+        if data.schema != rows.schema:
+            for name in self.types:
+                self.check_values(name)
+            arrays = [
+                column.cast(field.type)
+                for column, field in zip(data.columns, rows.schema, strict=True)
+            ]
+            data = pa.table(arrays, schema=rows.schema)
+        data = pa.concat_tables([data, rows])
+        if data.num_columns and data.column(0).num_chunks > MOST_CHUNKS:
+            data = data.combine_chunks()
+        return MemoryTable(self.name, data, [t for _, t in self.all_fields])
+
+    def statistics(self) -> TableStatistics:
+        return self._statistics
+
+    @cached_property
+    def _statistics(self) -> TableStatistics:
+        names = tuple(name for name, _ in self.fields)
+        return TableStatistics(self.num_rows, LazyColumns(names, self._column_statistics))
+
+    def _column_statistics(self, name: str) -> ColumnStatistics:
+        column, data_type = self.data.column(name), self.types[name]
+        chunks = [_chunk_bounds(chunk, data_type) for chunk in column.chunks if len(chunk)]
+        return merge(chunks)
+
+
+def _chunk_bounds(chunk: pa.Array, data_type: DataType) -> Bounds:
+    nulls = chunk.null_count
+    if nulls == len(chunk):
+        return Bounds(len(chunk), nulls)
+    values = chunk.dictionary if pa.types.is_dictionary(chunk.type) else chunk
+    low, high = _extremes(values, data_type)
+    # As in Parquet files: NaN, the greatest value, is left out of what `min_max` finds
+    return Bounds(len(chunk), nulls, low, None if data_type.is_float else high)
+
+
+def _extremes(values: pa.Array, data_type: DataType) -> tuple[Any, Any]:
+    if pa.types.is_timestamp(values.type) and values.type.unit == "ns":
+        return None, None
+    try:
+        found = pc.min_max(values)
+        return trusted(found["min"].as_py(), data_type), trusted(found["max"].as_py(), data_type)
+    except (pa.ArrowNotImplementedError, ValueError, OverflowError):
+        return None, None  # a type without order, a date outside of Python's years

@@ -1,0 +1,63 @@
+"""Types that columns may have and queries cannot read: they have the names that DuckDB gives them, for DESCRIBE and for messages."""
+
+from __future__ import annotations
+
+import re
+
+import pyarrow as pa
+
+from ...errors import TypeMismatch
+from ...plan.types import DataType, Kind, from_arrow
+
+PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*", re.IGNORECASE)
+
+
+def type_of(arrow: pa.DataType) -> DataType:
+    """Return the SQL type of an Arrow column, of the kind OTHER where no query can read it."""
+    try:
+        return from_arrow(arrow)
+    except TypeMismatch:
+        return DataType(Kind.OTHER, name=_name(arrow))
+
+
+def _name(arrow: pa.DataType) -> str:
+    t = pa.types
+    if t.is_dictionary(arrow):
+        return _name(arrow.value_type)
+    if t.is_fixed_size_list(arrow):
+        return f"{type_of(arrow.value_type)}[{arrow.list_size}]"
+    if t.is_map(arrow):
+        return f"MAP({type_of(arrow.key_type)}, {type_of(arrow.item_type)})"
+    if (
+        t.is_list(arrow)
+        or t.is_large_list(arrow)
+        or t.is_list_view(arrow)
+        or t.is_large_list_view(arrow)
+    ):
+        return f"{type_of(arrow.value_type)}[]"
+    if t.is_struct(arrow):
+        return f"STRUCT({', '.join(f'{_quoted(f.name)} {type_of(f.type)}' for f in arrow)})"
+    if t.is_timestamp(arrow):
+        return "TIMESTAMP WITH TIME ZONE"
+    if t.is_time(arrow):
+        return "TIME_NS" if arrow.unit == "ns" else "TIME"
+    if t.is_duration(arrow):
+        return "INTERVAL"
+    if isinstance(arrow, pa.BaseExtensionType):
+        return (
+            "UUID" if arrow.extension_name == "arrow.uuid" else _name_of_storage(arrow.storage_type)
+        )
+    if any(
+        test(arrow)
+        for test in (t.is_binary, t.is_large_binary, t.is_fixed_size_binary, t.is_binary_view)
+    ):
+        return "BLOB"
+    return str(arrow).upper()
+
+
+def _name_of_storage(arrow: pa.DataType) -> str:
+    return str(type_of(arrow))
+
+
+def _quoted(name: str) -> str:
+    return name if PLAIN_NAME.fullmatch(name) else '"{}"'.format(name.replace('"', '""'))

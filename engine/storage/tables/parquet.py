@@ -1,0 +1,387 @@
+"""Tables of Parquet files: their schema, statistics and row groups, from the footers alone."""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_left
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+
+from ...errors import DataError, InvalidQuery, UnknownName, nearest, printable, shown
+from ...plan.expr import Column, Expr, Value
+from ...plan.physical import RowGroups
+from ...plan.statistics import ColumnStatistics, TableStatistics
+from ...plan.types import VARCHAR, DataType, Kind
+from .access import Access, FileIdentity, Rules
+from .bounds import Bounds, excluded
+from .column_chunks import ColumnChunks, chunks_of_constant, chunks_of_files
+from .column_statistics import LazyColumns, column_positions
+from .files import (
+    are_current,
+    are_paths_of,
+    are_unchanged,
+    check_unchanged,
+    find_files,
+)
+from .footers import read_footers, unreadable
+from .hive import FileConstant, partition_columns
+from .other_types import type_of
+from .settled import is_settled
+from .sizes import ColumnSizes
+
+_openings = itertools.count(1)  # of tables that serve one query
+OPTIONS = ("hive_partitioning", "hive_types_autocast", "filename")
+
+
+@dataclass(frozen=True, eq=False)
+class ParquetTable:
+    """The columns of one or many Parquet files with one schema, as the files were when this was made.
+
+    `constants` are columns with one value a file (hive partitions, the file's name).  `unsupported` are columns
+    of types that no query can read; they are no `fields`, and only a query that names one fails.  Before the files have
+    settled a table serves one query.
+    """
+
+    name: str
+    patterns: tuple[str, ...]
+    options: Mapping[str, object]
+    files: tuple[FileIdentity, ...]
+    footers: tuple[Any, ...] = field(repr=False)
+    fields: tuple[tuple[str, DataType], ...]
+    parquet_names: Mapping[str, str] = field(repr=False)
+    constants: Mapping[str, FileConstant] = field(repr=False)
+    unsupported: Mapping[str, DataType] = field(repr=False)
+    settled: bool
+    access: Access = field(repr=False)
+    rules: Rules = field(repr=False)
+    _chunks: dict[str, ColumnChunks] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def open(
+        cls,
+        patterns: Sequence[str],
+        options: Mapping[str, object] | None = None,
+        name: str = "",
+        access: Access | None = None,
+    ) -> ParquetTable:
+        """Find the files and read their footers.
+
+        Options: hive_partitioning (true, false, or nothing: where all folders agree), hive_types_autocast, filename
+        (true, or the column's name).  Raises `DataError`, naming the file, and `AccessDenied` for what `access` forbids.
+        """
+        options = dict(options or {})
+        check_options(options)
+        access = access or Access()
+        rules = access.rules
+        found = find_files(patterns, rules)
+        paths, files = tuple(f.path for f in found), tuple(f.identity for f in found)
+        settled = all(map(is_settled, files))  # before anything is read
+        footers = read_footers(files)
+        schemas = _schemas(files, footers)
+        parquet_names = _exposed_names(files[0].path, schemas[0])
+        found_types = {n: type_of(schemas[0].field(s).type) for n, s in parquet_names.items()}
+        fields = [(n, t) for n, t in found_types.items() if t.kind is not Kind.OTHER]
+        _check_same(files, schemas, {parquet_names[n]: t for n, t in fields})
+        constants = _constants(paths, options)
+        by_name = {c.name.lower(): c for c in constants}
+        # A partition column stands in the place of a file's column of that name
+        merged = [
+            (n, by_name.pop(n.lower()).type if n.lower() in by_name else t) for n, t in fields
+        ]
+        merged.extend((c.name, c.type) for c in by_name.values())
+        taken = {c.name.lower(): c for c in constants}
+        return cls(
+            name=name or paths[0],
+            patterns=tuple(patterns),
+            options=options,
+            files=files,
+            footers=footers,
+            fields=tuple(merged),
+            parquet_names=parquet_names,
+            constants={n: taken[n.lower()] for n, _ in merged if n.lower() in taken},
+            unsupported={
+                n: t
+                for n, t in found_types.items()
+                if t.kind is Kind.OTHER and n.lower() not in taken
+            },
+            settled=settled,
+            access=access,
+            rules=rules,
+        )
+
+    @cached_property
+    def identity(self) -> Hashable:
+        """What cached columns of this table are kept under; another one after any file has changed."""
+        kind = tuple(sorted(self.constants))
+        if not self.settled:
+            return SourceIdentity(self.files, (*kind, f"opened {next(_openings)}"))
+        return (
+            self.files[0] if len(self.files) == 1 and not kind else SourceIdentity(self.files, kind)
+        )
+
+    @cached_property
+    def all_fields(self) -> tuple[tuple[str, DataType], ...]:
+        """The columns with those that no query can read, in the order of the first file."""
+        known = {**self.types, **self.unsupported}
+        names = dict.fromkeys([*(n for n in self.parquet_names if n in known), *self.types])
+        return tuple((name, known[name]) for name in names)
+
+    @cached_property
+    def types(self) -> Mapping[str, DataType]:
+        return dict(self.fields)
+
+    @cached_property
+    def num_rows(self) -> int:
+        return sum(footer.num_rows for footer in self.footers)
+
+    @cached_property
+    def all_row_groups(self) -> tuple[RowGroups, ...]:
+        return tuple(
+            RowGroups(i, tuple(range(footer.num_row_groups)))
+            for i, footer in enumerate(self.footers)
+        )
+
+    @cached_property
+    def group_rows(self) -> tuple[tuple[int, ...], ...]:
+        """Rows of each row group of each file."""
+        return tuple(tuple(group.num_rows for group in groups) for groups in self._groups)
+
+    @cached_property
+    def _groups(self) -> list[list[Any]]:
+        return [[f.row_group(g) for g in range(f.num_row_groups)] for f in self.footers]
+
+    @cached_property
+    def _positions(self) -> list[dict[str, int]]:
+        return [column_positions(footer) for footer in self.footers]
+
+    def is_current(self) -> bool:
+        """Whether the files are still the ones that were read; a look at each, and at globs and folders anew."""
+        if not self.settled or self.rules is not self.access.rules:
+            return False
+        if self._are_named and are_unchanged(self.files):
+            return True
+        return are_current(self.patterns, self.files, self.rules)
+
+    @cached_property
+    def _are_named(self) -> bool:
+        """Whether the table was opened by the paths of its files."""
+        return are_paths_of(self.patterns, self.files)
+
+    def check_unchanged(self, parts: Iterable[RowGroups]) -> None:
+        """Raise `DataError` when a file has changed, of which row groups have been read: they may be a mix of old and new."""
+        for file in {part.file for part in parts}:
+            check_unchanged(self.files[file])
+
+    def reopened(self) -> ParquetTable:
+        """Return the table of the files as they are now; raises `DataError` when they no longer fit the columns."""
+        new = ParquetTable.open(self.patterns, self.options, self.name, self.access)
+        for name, data_type in self.fields:
+            if new.types.get(name) != data_type:
+                raise DataError(
+                    f'The file "{new.files[0].path}" has changed and its column "{name}" is no longer {data_type}: '
+                    "make the query anew."
+                )
+        return new
+
+    @cached_property
+    def sizes(self) -> ColumnSizes:
+        """What columns take in memory."""
+        return ColumnSizes(self)
+
+    def statistics(self) -> TableStatistics:
+        return self._statistics
+
+    @cached_property
+    def _statistics(self) -> TableStatistics:
+        names = tuple(name for name, _ in self.fields)
+        return TableStatistics(self.num_rows, LazyColumns(names, self._column_statistics))
+
+    def _column_statistics(self, name: str) -> ColumnStatistics:
+        chunks = self.chunks(name)
+        known = chunks.within(0, len(chunks.rows))
+        return ColumnStatistics(
+            known.low,
+            known.high,
+            known.nulls,
+            likely_distinct=chunks.likely_distinct,
+            likely_sorted=chunks.likely_sorted,
+        )
+
+    def chunks(self, name: str) -> ColumnChunks:
+        """Return what is known of a column in each row group of each file."""
+        if name not in self._chunks:
+            constant = self.constants.get(name)
+            if constant is not None:
+                found = chunks_of_constant(constant.values, self.group_rows, self.types[name])
+            else:
+                places = [p.get(self.parquet_names[name]) for p in self._positions]
+                found = chunks_of_files(self.footers, self._groups, places, self.types[name])
+            self._chunks[name] = found
+        return self._chunks[name]
+
+    def select_row_groups(
+        self, predicate: Expr, sources: Mapping[Column, str]
+    ) -> tuple[tuple[RowGroups, ...], int]:
+        """Return the row groups in which a row may satisfy `predicate`, and how many others there are.
+
+        `sources` maps the columns of the predicate to names of this table.
+        """
+        rows = [rows for groups in self.group_rows for rows in groups]
+        kept = list(self._kept(predicate, sources, rows, 0, len(rows)))
+        selected = []
+        start = 0
+        for file, groups in enumerate(self.group_rows):
+            end = start + len(groups)
+            part = kept[bisect_left(kept, start) : bisect_left(kept, end)]
+            if part:
+                selected.append(RowGroups(file, tuple(group - start for group in part)))
+            start = end
+        return tuple(selected), len(rows) - len(kept)
+
+    def _kept(
+        self,
+        predicate: Expr,
+        sources: Mapping[Column, str],
+        rows: Sequence[int],
+        start: int,
+        end: int,
+    ) -> Iterable[int]:
+        """The row groups of a run that cannot be left out: all or none of them where their bounds say so together, else of each half."""
+
+        def within(column: Column) -> Bounds | None:
+            name = sources.get(column)
+            return None if name is None else self.chunks(name).within(start, end)
+
+        def narrowest(column: Column) -> Bounds | None:
+            name = sources.get(column)
+            found = None if name is None else self.chunks(name).narrowest(start, end)
+            if name is not None and found is None:
+                raise _NoBounds
+            return found
+
+        if not any(rows[start:end]) or excluded(predicate, within):
+            return ()
+        if end - start == 1:
+            return (start,)
+        with suppress(_NoBounds):
+            if all(rows[start:end]) and not excluded(predicate, narrowest):
+                return range(start, end)
+        middle = (start + end) // 2
+        halves = (start, middle), (middle, end)
+        return chain.from_iterable(self._kept(predicate, sources, rows, *half) for half in halves)
+
+    def has_small_dictionary(self, name: str) -> bool:
+        """Whether a text column has few values, all in dictionaries, as far as the footers show."""
+        if self.types[name].kind is not Kind.VARCHAR or name in self.constants:
+            return False
+        return self.chunks(name).has_few_values
+
+
+class _NoBounds(Exception):
+    """There are no bounds within those of each row group."""
+
+
+@dataclass(frozen=True)
+class SourceIdentity:
+    """The identity of several files; hashed once, since each look into the column cache asks for it."""
+
+    files: tuple[FileIdentity, ...]
+    constants: tuple[str, ...]
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.files, self.constants))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+def check_options(options: Mapping[str, object]) -> None:
+    for option, value in options.items():
+        if option not in OPTIONS:
+            hint = nearest(option, OPTIONS) or f" The options are {', '.join(OPTIONS)}."
+            raise UnknownName(f'read_parquet has no option "{option}".{hint}')
+        if not isinstance(value, bool) and not (option == "filename" and isinstance(value, str)):
+            raise InvalidQuery(
+                f"The option {option} of read_parquet is true or false, not {shown(value)}."
+            )
+
+
+def _schemas(files: Sequence[FileIdentity], footers: Iterable[Any]) -> list[pa.Schema]:
+    schemas = []
+    for file, footer in zip(files, footers, strict=True):
+        try:
+            schemas.append(footer.schema.to_arrow_schema())
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise unreadable(file.path, error) from error
+    return schemas
+
+
+def _exposed_names(path: str, schema: pa.Schema) -> dict[str, str]:
+    """Return SQL name -> name in the file: names that differ in case alone get a number, as in DuckDB."""
+    if len(set(schema.names)) < len(schema.names):
+        twice = next(n for n in schema.names if schema.names.count(n) > 1)
+        raise DataError(
+            f'The file "{path}" has two columns named "{twice}": write it with distinct names.'
+        )
+    exposed: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in schema.names:
+        numbered = (f"{name}_{i}" for i in itertools.count(1))
+        free = (
+            name
+            if name.lower() not in taken
+            else next(n for n in numbered if n.lower() not in taken)
+        )
+        taken.add(free.lower())
+        exposed[free] = name
+    return exposed
+
+
+def _check_same(
+    files: Sequence[FileIdentity], schemas: Sequence[pa.Schema], types: Mapping[str, DataType]
+) -> None:
+    """Raise `DataError` for a file that lacks a column of the first file or has it in another type.
+
+    The order of the columns does not matter, and further columns are not read.
+    """
+    for file, schema in zip(files[1:], schemas[1:], strict=True):
+        if schema.equals(schemas[0]):
+            continue
+        for name, expected in types.items():
+            position = schema.get_field_index(name)
+            if position < 0:
+                raise DataError(
+                    f'The file "{file.path}" has no column "{name}", which "{files[0].path}" has: '
+                    "files that are read as one table need the same columns."
+                )
+            found = str(type_of(schema.field(position).type))
+            if found != str(expected):
+                raise DataError(
+                    f'The column "{name}" is {found} in the file "{file.path}" and {expected} in '
+                    f'"{files[0].path}": files that are read as one table need the same types.'
+                )
+
+
+def _constants(paths: Sequence[str], options: Mapping[str, object]) -> list[FileConstant]:
+    asked = options.get("hive_partitioning")
+    autocast = options.get("hive_types_autocast") is not False
+    found = list(partition_columns(paths, asked if isinstance(asked, bool) else None, autocast))
+    wanted = options.get("filename")
+    if wanted:
+        name = wanted if isinstance(wanted, str) else "filename"
+        values: tuple[Value, ...] = tuple(paths)
+        found.append(FileConstant(name, VARCHAR, values))
+    for constant in found:
+        for value in constant.values:
+            if isinstance(value, str) and printable(value) != value:
+                raise DataError(
+                    f'The path "{value}" is not UTF-8, so that it gives no value of the column "{constant.name}": rename it.'
+                )
+    return found

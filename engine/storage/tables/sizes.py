@@ -1,0 +1,126 @@
+"""What columns of Parquet files take in memory, estimated from the footers alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from ...plan.expr import Value
+from ...plan.types import DIGITS, INTEGER_BITS, DataType, Kind
+from ..columns.encodings import code_width, narrow_for
+
+if TYPE_CHECKING:
+    from ...plan.physical import RowGroups
+    from .parquet import ParquetTable
+
+FIXED_BYTES = {Kind.NULL: 1, Kind.BOOLEAN: 1, Kind.FLOAT: 4, Kind.DOUBLE: 8, Kind.DATE: 4}
+WIDEST = 16  # a DECIMAL of more than 18 digits, an INTERVAL
+CODE_BYTES = 4  # of a text with few values, as scans read it
+OFFSET_BYTES = 4  # of any other text, beside its characters
+MICROSECOND = timedelta(microseconds=1)
+
+
+class ColumnSizes:
+    """Bytes of the columns of one table, each worked out when first asked for."""
+
+    def __init__(self, table: ParquetTable) -> None:
+        self._table = table
+        self._plain: dict[str, list[list[int]]] = {}
+        self._whole: dict[str, int] = {}
+        self._narrow: dict[str, float] = {}
+
+    def whole(self, sources: Sequence[str]) -> int:
+        """All rows of some columns, as scans read them."""
+        return sum(self._all_rows(source) for source in sources)
+
+    def plain(self, sources: Sequence[str], part: RowGroups) -> int:
+        """Some row groups of some columns, as scans read them."""
+        return sum(self._groups(s)[part.file][g] for s in sources for g in part.groups)
+
+    def stored(self, sources: Sequence[str], part: RowGroups) -> int:
+        """Some row groups of some columns in the files, before compression."""
+        return round(
+            sum(
+                self.plain([s], part) * self._stored(s) / max(1, self._all_rows(s)) for s in sources
+            )
+        )
+
+    def narrow(self, sources: Sequence[str], rows: int) -> int:
+        """So many rows of some columns, as kernels read them; more where a common step makes codes narrower."""
+        return round(sum(self._encoded(source) for source in sources) * rows)
+
+    def _stored(self, source: str) -> int:
+        """All rows of a column in the files, before compression; a value that holds for a file is not in it."""
+        return 0 if source in self._table.constants else sum(self._table.chunks(source).bytes)
+
+    def _all_rows(self, source: str) -> int:
+        if source not in self._whole:
+            self._whole[source] = sum(map(sum, self._groups(source)))
+        return self._whole[source]
+
+    def _groups(self, source: str) -> list[list[int]]:
+        if source not in self._plain:
+            data_type = self._table.types[source]
+            if data_type.kind is Kind.VARCHAR and not self._is_coded(source):
+                self._plain[source] = self._texts(source)
+            else:
+                width = plain_width(data_type)
+                self._plain[source] = [
+                    [rows * width for rows in groups] for groups in self._table.group_rows
+                ]
+        return self._plain[source]
+
+    def _is_coded(self, source: str) -> bool:
+        return source in self._table.constants or self._table.has_small_dictionary(source)
+
+    def _texts(self, source: str) -> list[list[int]]:
+        """Characters take what they take in the file, before compression, unless a dictionary makes them fewer there."""
+        stored = iter(self._table.chunks(source).bytes)
+        return [
+            [next(stored) + rows * OFFSET_BYTES for rows in groups]
+            for groups in self._table.group_rows
+        ]
+
+    def _encoded(self, source: str) -> float:
+        """Bytes a row in the narrowest encoding that the footers vouch for."""
+        if source not in self._narrow:
+            known, data_type = self._table.statistics().columns[source], self._table.types[source]
+            if data_type.kind is Kind.VARCHAR:
+                few = known.likely_distinct
+                width = self._average(source) if few is None else float(code_width(few))
+            elif data_type.kind is Kind.BOOLEAN or data_type.is_float:
+                width = plain_width(data_type)
+            else:
+                low, high = register(known.low, data_type), register(known.high, data_type)
+                width = plain_width(data_type)
+                if low is not None and high is not None:
+                    width = min(width, narrow_for(low, high, 1).width)
+            self._narrow[source] = width if known.nulls == 0 else width + 1 / 8
+        return self._narrow[source]
+
+    def _average(self, source: str) -> float:
+        return self._all_rows(source) / max(1, self._table.num_rows)
+
+
+def plain_width(data_type: DataType) -> int:
+    """Bytes of a value as scans read it, of a text those of a code."""
+    if data_type.kind is Kind.VARCHAR:
+        return CODE_BYTES
+    if data_type.kind in INTEGER_BITS:
+        return INTEGER_BITS[data_type.kind] // 8
+    if data_type.is_decimal:
+        return WIDEST if data_type.is_wide_decimal else 8
+    return 8 if data_type.kind is Kind.TIMESTAMP else FIXED_BYTES.get(data_type.kind, WIDEST)
+
+
+def register(value: Value, data_type: DataType) -> int | None:
+    """Return a bound in the units of codes (unscaled, days, microseconds from any day); None where it is unknown."""
+    if isinstance(value, Decimal):
+        return int(value.scaleb(data_type.scale, DIGITS))
+    if isinstance(value, datetime):
+        return (value - datetime.min) // MICROSECOND
+    if isinstance(value, date):
+        return value.toordinal()
+    return value if isinstance(value, int) else None

@@ -1,0 +1,296 @@
+"""Scalar expressions: sqlglot's tree to typed expressions.
+
+One function for each kind of node, found by the node's class in `HANDLERS`; functions are in `bind_expr_call`, subqueries
+and row values in `bind_expr_subquery`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+
+from sqlglot import exp
+
+from fuseline.errors import InvalidQuery, Span, TypeMismatch, Unsupported
+from fuseline.plan import derived, infer
+from fuseline.plan.expr import Call, Expr, Literal
+from fuseline.plan.types import BIGINT, BOOLEAN, DATE, NULL, VARCHAR
+
+from ..parsing.spans import span_of
+from ..parsing.unread import use
+from . import bind_literal, function_names
+from .bind_expr_call import bind_aggregate, bind_call, bind_grouping, call_span
+from .bind_expr_subquery import (
+    bind_comparison,
+    bind_exists,
+    bind_in,
+    bind_scalar_subquery,
+)
+from .data_types import data_type
+from .scope import Scope
+
+Handler = Callable[[exp.Expr, Scope], Expr]
+
+
+def bind(node: exp.Expr, scope: Scope) -> Expr:
+    """Return the typed expression of `node` with the names of `scope`.
+
+    Aggregates come back as `AggregateCall`, subqueries with their plans inside.  Raises the errors of `errors`, with their
+    place in the text; what this version does not have is refused here as `Unsupported`.
+    """
+    node.meta["used"] = True  # as `use`, without a call
+    handler = HANDLERS.get(type(node))
+    if handler is not None:
+        bound = handler(node, scope)
+    elif isinstance(node, exp.Query):
+        bound = bind_scalar_subquery(node, scope)
+    else:
+        bound = bind_call(node, scope)
+    # `s NOT LIKE p` is a LIKE that says so.
+    return infer.call("not", [bound], bound.span) if node.args.get("negate") else bound
+
+
+def _column(node: exp.Expr, scope: Scope) -> Expr:
+    assert isinstance(node, exp.Column)
+    if isinstance(node.this, exp.Star):
+        return _star(node, scope)
+    return scope.resolve(node.parts)
+
+
+def _star(node: exp.Expr, scope: Scope) -> Expr:
+    raise InvalidQuery(f"* stands for columns and has no place in {scope.clause}.", span_of(node))
+
+
+def _inner(node: exp.Expr, scope: Scope) -> Expr:
+    return bind(node.this, scope)
+
+
+def _logic(name: str) -> Handler:
+    """AND and OR; sqlglot nests them to the left, and long ones deeper than Python recurses."""
+
+    def handler(node: exp.Expr, scope: Scope) -> Expr:
+        assert isinstance(node, exp.Connector)
+        parts, kind = [node], type(node)
+        while type(parts[0]) is kind:
+            use(parts[0])
+            parts[:1] = parts[0].this, parts[0].expression
+        return infer.call(name, [bind(part, scope) for part in parts])
+
+    return handler
+
+
+def _binary(name: str) -> Handler:
+    def handler(node: exp.Expr, scope: Scope) -> Expr:
+        left, right = bind(node.this, scope), bind(node.expression, scope)
+        return infer.call(name, [left, right], span_of(node))
+
+    return handler
+
+
+def _unary(name: str) -> Handler:
+    def handler(node: exp.Expr, scope: Scope) -> Expr:
+        return infer.call(name, [bind(node.this, scope)], span_of(node))
+
+    return handler
+
+
+def _plus(node: exp.Expr, scope: Scope) -> Expr:
+    bound = bind(node.this, scope)
+    if bound.type == NULL:
+        return infer.cast(bound, BIGINT)
+    if not bound.type.is_numeric:
+        raise TypeMismatch(f"+ takes a number, and this is {bound.type}.", span_of(node))
+    return bound
+
+
+def _concatenation(node: exp.Expr, scope: Scope) -> Expr:
+    """A || b || c, in one call."""
+    parts: list[Expr] = []
+    for side in (node.this, node.expression):
+        bound = bind(side, scope)
+        nested = isinstance(side, exp.DPipe) and isinstance(bound, Call)
+        parts.extend(bound.children if nested else (bound,))
+    return infer.call("concat", parts, span_of(node))
+
+
+def _is(node: exp.Expr, scope: Scope) -> Expr:
+    """IS NULL, IS TRUE and IS FALSE, which are never NULL; IS UNKNOWN is IS NULL."""
+    operand, what = bind(node.this, scope), node.expression
+    place = span_of(node)
+    if isinstance(what, exp.Null):
+        use(what)
+        return infer.call("is_null", [operand], place)
+    if isinstance(what, exp.Boolean):
+        use(what)
+        truth = infer.condition(operand)
+        return infer.compare("is_not_distinct", truth, Literal(bool(what.this), BOOLEAN), place)
+    return infer.compare("is_not_distinct", operand, bind(what, scope), place)
+
+
+def _between(node: exp.Expr, scope: Scope) -> Expr:
+    if node.args.get("symmetric"):
+        raise Unsupported("BETWEEN SYMMETRIC is not supported: order the bounds.", span_of(node))
+    operand, low, high = (bind(node.args[key], scope) for key in ("this", "low", "high"))
+    return infer.between(operand, low, high, span_of(node))
+
+
+def _like(name: str) -> Handler:
+    def handler(node: exp.Expr, scope: Scope) -> Expr:
+        if isinstance(node.expression, exp.Any | exp.All):
+            raise Unsupported("LIKE ANY and LIKE ALL are not supported: use OR.", span_of(node))
+        return infer.call(
+            name, [bind(node.this, scope), bind(node.expression, scope)], span_of(node)
+        )
+
+    return handler
+
+
+def _escape(node: exp.Expr, scope: Scope) -> Expr:
+    """X LIKE p ESCAPE e: the escape character becomes the third argument."""
+    matched = bind(node.this, scope)
+    negated = isinstance(matched, Call) and matched.function == "not"
+    like = matched.children[0] if negated else matched
+    if not isinstance(like, Call) or like.function not in ("like", "ilike"):
+        raise Unsupported("ESCAPE is supported after LIKE and ILIKE alone.", span_of(node))
+    character = bind(node.expression, scope)
+    if not isinstance(character, Literal) or not isinstance(character.value, str):
+        raise InvalidQuery("The ESCAPE character has to be a constant string.", character.span)
+    if len(character.value) > 1:
+        raise InvalidQuery("ESCAPE takes one character or none.", character.span)
+    escaped = infer.call(like.function, [*like.args, character], span_of(node))
+    return infer.call("not", [escaped], span_of(node)) if negated else escaped
+
+
+def _insensitive_match(node: exp.Expr, scope: Scope) -> Expr:
+    """S ~* p -> regexp_matches(s, p, 'i')."""
+    args = [bind(node.this, scope), bind(node.expression, scope), Literal("i", VARCHAR)]
+    return infer.call("regexp_matches", args, span_of(node))
+
+
+def _cast(safe: bool) -> Handler:
+    def handler(node: exp.Expr, scope: Scope) -> Expr:
+        target = data_type(node.args["to"])
+        return infer.cast(bind(node.this, scope), target, safe=safe, span=span_of(node))
+
+    return handler
+
+
+def _case(node: exp.Expr, scope: Scope) -> Expr:
+    """CASE, with the operand of its simple form compared to each WHEN."""
+    operand = None if node.this is None else bind(node.this, scope)
+    use(*node.args["ifs"])
+    branches = [(bind(b.this, scope), bind(b.args["true"], scope)) for b in node.args["ifs"]]
+    conditions = [c if operand is None else infer.compare("eq", operand, c) for c, _ in branches]
+    default = node.args.get("default")
+    last = None if default is None else bind(default, scope)
+    return infer.case(conditions, [r for _, r in branches], last, span_of(node))
+
+
+def _part(node: exp.Expr, scope: Scope) -> Expr:
+    """EXTRACT(year FROM x), date_trunc, date_diff: the unit is a bare word or a string."""
+    name, unit_key, keys = function_names.WITH_UNIT[type(node)]
+    unit = node.args.get(unit_key)
+    place = call_span(node, scope)
+    if not isinstance(unit, exp.Var | exp.Literal):
+        assert unit is not None
+        word = bind(unit, scope)
+    elif isinstance(node, exp.Extract) or _is_quoted(place, scope):
+        use(unit)
+        word = Literal(unit.name.lower(), VARCHAR, span_of(unit))
+    else:
+        # sqlglot reads a column as a unit: date_trunc(s, x) would count seconds.
+        raise InvalidQuery(f"The unit of {name} has to be a constant string.", place)
+    return derived.function(name, [word, *(bind(node.args[key], scope) for key in keys)], place)
+
+
+def _is_quoted(call: Span | None, scope: Scope) -> bool:
+    """Whether the first argument of a call starts with a quote."""
+    text = "" if call is None else scope.session.text[call.start :]
+    return text.partition("(")[2].lstrip().startswith(("'", "$"))
+
+
+def _from_number(node: exp.Expr, scope: Scope) -> Expr:
+    """make_timestamp(x) counts microseconds and epoch_ms(x) milliseconds; to_timestamp(x) would have a time zone."""
+    scale = node.args.get("scale")
+    name = {"6": "make_timestamp", "3": "epoch_ms"}.get("" if scale is None else scale.name)
+    if scale is not None:
+        use(scale)
+    if name is None:
+        raise Unsupported(
+            "to_timestamp is not supported, for its result has a time zone: use make_timestamp(microseconds).",
+            call_span(node, scope),
+        )
+    return derived.function(name, [bind(node.this, scope)], call_span(node, scope))
+
+
+def _refused(what: str) -> Handler:
+    def handler(node: exp.Expr, scope: Scope) -> Expr:
+        raise Unsupported(f"{what} not supported.", span_of(node))
+
+    return handler
+
+
+HANDLERS: dict[type[exp.Expr], Handler] = {
+    exp.Column: _column,
+    exp.Star: _star,
+    exp.Paren: _inner,
+    exp.Unary: _plus,
+    exp.Alias: _inner,
+    exp.Literal: lambda node, _: bind_literal.bind_literal(node),  # type: ignore[arg-type]
+    exp.RawString: lambda node, _: bind_literal.bind_text(node),
+    exp.ByteString: lambda node, _: bind_literal.bind_text(node),
+    exp.Boolean: lambda node, _: bind_literal.bind_boolean(node),  # type: ignore[arg-type]
+    exp.Null: lambda node, _: Literal(None, NULL, span_of(node)),
+    exp.Interval: bind_literal.bind_interval,  # type: ignore[dict-item]
+    exp.Placeholder: bind_literal.bind_parameter,
+    exp.Parameter: bind_literal.bind_parameter,
+    exp.CurrentDate: lambda node, _: Literal(date.today(), DATE, span_of(node)),
+    exp.And: _logic("and"),
+    exp.Or: _logic("or"),
+    exp.Not: _unary("not"),
+    exp.Neg: _unary("neg"),
+    exp.BitwiseNot: _unary("bit_not"),
+    **{kind: _binary(name) for kind, name in function_names.BINARY.items()},
+    exp.DPipe: _concatenation,
+    **{
+        kind: lambda node, scope, name=name: bind_comparison(node, scope, name)  # type: ignore[misc]
+        for kind, name in function_names.COMPARISONS.items()
+    },
+    exp.Is: _is,
+    exp.Between: _between,
+    exp.Like: _like("like"),
+    exp.ILike: _like("ilike"),
+    exp.Escape: _escape,
+    exp.RegexpILike: _insensitive_match,
+    exp.Cast: _cast(safe=False),
+    exp.TryCast: _cast(safe=True),
+    exp.Case: _case,
+    exp.UnixToTime: _from_number,
+    **dict.fromkeys(function_names.WITH_UNIT, _part),
+    exp.In: bind_in,
+    exp.Exists: bind_exists,
+    exp.Subquery: bind_scalar_subquery,
+    exp.Filter: bind_aggregate,
+    exp.WithinGroup: bind_aggregate,
+    exp.IgnoreNulls: bind_aggregate,
+    exp.Grouping: bind_grouping,
+    exp.GroupingId: bind_grouping,
+    exp.Window: _refused("Window functions (OVER) are"),
+    exp.Array: _refused("Lists are"),
+    exp.Struct: _refused("Structs are"),
+    exp.Explode: _refused("unnest() is"),
+    exp.Bracket: _refused("Subscripts such as x[1] are"),
+    exp.Dot: _refused("Fields of structs are"),
+    exp.Tuple: _refused("Row values outside of =, <> and IN are"),
+    exp.Any: _refused("ANY without a comparison and lists in ANY are"),
+    exp.All: _refused("ALL without a comparison and lists in ALL are"),
+    exp.Lambda: _refused("Lambda functions are"),
+    exp.Columns: _refused("COLUMNS() is"),
+    exp.Collate: _refused("COLLATE is"),
+    exp.AtTimeZone: _refused("Time zones are"),
+    exp.CurrentTimestamp: _refused("Timestamps with a time zone, as CURRENT_TIMESTAMP, are"),
+    exp.CurrentTime: _refused("The type TIME is"),
+    exp.ArrayAgg: _refused("Lists, as array_agg makes, are"),
+    exp.Try: _refused("TRY() is"),
+    exp.Rand: _refused("random() is"),
+}

@@ -1,0 +1,204 @@
+"""Calls of functions: scalar ones, and aggregates with DISTINCT, FILTER, ORDER BY and WITHIN GROUP."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from sqlglot import exp
+
+from fuseline.errors import InvalidQuery, Span, UnknownName, Unsupported, balanced, nearest
+from fuseline.plan import derived, infer
+from fuseline.plan.expr import Call, Expr, Literal, SortKey, columns_of
+from fuseline.plan.functions import sql_names
+from fuseline.plan.types import BIGINT
+
+from ..parsing.spans import span_of
+from ..parsing.unread import use
+from . import function_names
+from .scope import Scope
+
+_CALL = re.compile(r"([a-z_]\w*)\s*\(", re.IGNORECASE)
+_QUANTILES = ("quantile_cont", "quantile_disc")
+
+
+def bind_call(node: exp.Expr, scope: Scope) -> Expr:
+    """Bind a function by its class or name; an expression of no known kind is refused."""
+    if function_names.aggregate(node) is not None:
+        return bind_aggregate(node, scope)
+    found = function_names.scalar(node)
+    if found is not None:
+        name, nodes = found
+        if nodes and all(type(n) is exp.Literal and span_of(n) is None for n in nodes):
+            raise InvalidQuery(f"{name}() needs arguments.", call_span(node, scope))
+        known = derived.is_spelled if isinstance(node, exp.Anonymous) else derived.is_known
+        if not known(name):  # before its arguments, of which * would be the first complaint
+            raise infer.unknown_function(name, call_span(node, scope), derived.DERIVED)
+        if any(isinstance(n, exp.Distinct | exp.Order) for n in nodes):
+            raise InvalidQuery(
+                f"DISTINCT and ORDER BY belong into aggregates, and {name} is none.", span_of(node)
+            )
+        return derived.function(name, [scope.bind(n) for n in nodes], call_span(node, scope))
+    place = call_span(node, scope)
+    if isinstance(node, exp.Func):
+        name = _written_name(place, scope) or type(node).sql_names()[0].lower()
+        raise UnknownName(f'There is no function "{name}".{nearest(name, sql_names())}', place)
+    raise Unsupported(f"{node.key.upper()} is not supported in expressions.", place)
+
+
+def _written_name(place: Span | None, scope: Scope) -> str:
+    """Return the name of a function as the text has it; sqlglot's classes are called as in any of its dialects."""
+    found = None if place is None else _CALL.match(scope.session.text, place.start)
+    return "" if found is None else found.group(1).lower()
+
+
+def call_span(node: exp.Expr, scope: Scope) -> Span | None:
+    """Return the place of a call up to its closing parenthesis."""
+    place = span_of(node)
+    return None if place is None else balanced(scope.session.text, place)
+
+
+@dataclass(frozen=True)
+class _Clauses:
+    """What stands around and inside the call of an aggregate."""
+
+    call: exp.Expr
+    filter: exp.Expr | None = None
+    within: exp.Order | None = None
+    ignore_nulls: bool = False
+
+
+def _unwrap(node: exp.Expr) -> _Clauses:
+    """Take FILTER, WITHIN GROUP and IGNORE NULLS off the call, in whatever order sqlglot nests them."""
+    match node:
+        case exp.Filter():
+            use(node, node.expression)
+            inner = _unwrap(node.this)
+            return dataclasses.replace(inner, filter=node.expression.this)
+        case exp.WithinGroup():
+            use(node, node.expression)
+            return dataclasses.replace(_unwrap(node.this), within=node.expression)
+        case exp.IgnoreNulls():
+            use(node)
+            return dataclasses.replace(_unwrap(node.this), ignore_nulls=True)
+    use(node)
+    return _Clauses(node)
+
+
+def bind_aggregate(node: exp.Expr, scope: Scope) -> Expr:
+    """Bind an aggregate with its clauses; its arguments are bound inside of it, where no other aggregate may stand."""
+    place = call_span(node, scope)
+    clauses = _unwrap(node)
+    found = function_names.aggregate(clauses.call)
+    if found is None:
+        raise InvalidQuery("FILTER and WITHIN GROUP belong to aggregates.", place)
+    if not scope.allow_aggregates:
+        where = "inside of one another" if scope.in_aggregate else f"in {scope.clause}"
+        raise InvalidQuery(f"Aggregates are not allowed {where}.", place)
+    name, nodes = found
+    inner = scope.inside_aggregate()
+    nodes, distinct, order = _inside(nodes)
+    if clauses.ignore_nulls and name in ("first", "any_value"):
+        name = "any_value"  # the first value that is not NULL
+    elif clauses.ignore_nulls:
+        raise Unsupported(f"IGNORE NULLS is not supported for {name}.", place)
+    args = [inner.bind(n) for n in _without_star(name, nodes, distinct, place)]
+    keys = tuple(_sort_key(item, inner) for item in (order.expressions if order else ()))
+    if name in _QUANTILES and any(key.descending for key in keys):
+        raise Unsupported(
+            f"{name} with ORDER BY ... DESC is supported as WITHIN GROUP alone.", place
+        )
+    if distinct:
+        _check_order_of_distinct(args, keys)
+    if clauses.within is not None:
+        name, args, keys = _within_group(name, args, clauses.within, inner, place)
+    condition = None if clauses.filter is None else inner.inside("FILTER").bind(clauses.filter)
+    return infer.aggregate(name, args, distinct=distinct, filter=condition, order=keys, span=place)
+
+
+def _without_star(
+    name: str, nodes: Sequence[exp.Expr], distinct: bool, place: Span | None
+) -> Sequence[exp.Expr]:
+    """Return the arguments of an aggregate, none for count(*)."""
+    if not any(isinstance(node, exp.Star) for node in nodes):
+        return nodes
+    if name not in ("count", "count_star") or distinct or len(nodes) > 1:
+        raise InvalidQuery("* can stand in count(*) alone.", place)
+    use(nodes[0])
+    return ()
+
+
+def _inside(
+    nodes: Sequence[exp.Expr],
+) -> tuple[list[exp.Expr], bool, exp.Order | None]:
+    """Take DISTINCT and ORDER BY off the arguments; sqlglot wraps the first or last one in them."""
+    distinct, order = False, None
+    found: list[exp.Expr] = []
+    for node in nodes:
+        if isinstance(node, exp.Order):
+            use(node)
+            order, node = node, node.this  # noqa: PLW2901 - unwrapped step by step
+        if isinstance(node, exp.Distinct):
+            use(node)
+            distinct = True
+            found.extend(node.expressions)
+        else:
+            found.append(node)
+    for node in found:
+        if distinct and isinstance(node, exp.Star):
+            raise InvalidQuery("DISTINCT * is no argument: name the columns.", span_of(node))
+        if distinct and isinstance(node, exp.Tuple):
+            raise Unsupported("DISTINCT over row values is not supported.", span_of(node))
+    return found, distinct, order
+
+
+def _check_order_of_distinct(args: Sequence[Expr], keys: Sequence[SortKey]) -> None:
+    read = {column for arg in args for column in columns_of(arg)}
+    for key in keys:
+        if not columns_of(key.expr) <= read:
+            raise InvalidQuery(
+                "With DISTINCT, the ORDER BY of an aggregate reads its arguments alone.", key.span
+            )
+
+
+def _sort_key(node: exp.Expr, scope: Scope) -> SortKey:
+    if not isinstance(node, exp.Ordered):
+        return SortKey(scope.bind(node), span=span_of(node))
+    use(node)
+    descending, nulls_first = (bool(node.args.get(key)) for key in ("desc", "nulls_first"))
+    return SortKey(scope.bind(node.this), descending, nulls_first, span_of(node))
+
+
+def _within_group(
+    name: str, args: list[Expr], order: exp.Order, scope: Scope, place: Span | None
+) -> tuple[str, list[Expr], tuple[SortKey, ...]]:
+    """percentile_cont(f) WITHIN GROUP (ORDER BY x) -> quantile_cont(x, f); descending counts from the other end."""
+    if len(order.expressions) != 1 or name not in (*_QUANTILES, "mode"):
+        raise Unsupported(
+            f"WITHIN GROUP is supported for quantiles and mode with one ORDER BY item, not for {name}.",
+            place,
+        )
+    key = _sort_key(order.expressions[0], scope)
+    if name == "mode" and args:
+        raise InvalidQuery("mode() WITHIN GROUP takes no arguments.", place)
+    if name == "mode":
+        return name, [key.expr], (key,)
+    fraction = args[0]
+    if name == "quantile_disc":
+        return name, [key.expr, fraction], (key,) if key.descending else ()
+    if (
+        key.descending
+        and isinstance(fraction, Literal)
+        and isinstance(fraction.value, int | Decimal)
+    ):
+        fraction = dataclasses.replace(fraction, value=1 - fraction.value)
+    return name, [key.expr, fraction], ()
+
+
+def bind_grouping(node: exp.Expr, scope: Scope) -> Expr:
+    """GROUPING(a, b) stays a call of that name, which `bind_group` replaces."""
+    args = tuple(scope.bind(n) for n in node.expressions)
+    return Call("grouping", args, BIGINT, call_span(node, scope))

@@ -1,0 +1,180 @@
+"""Subqueries within expressions, and the comparisons that take them or row values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal as OneOf
+
+from sqlglot import exp
+
+from fuseline.errors import InvalidQuery, Span, TypeMismatch, Unsupported
+from fuseline.plan import infer
+from fuseline.plan.coercion import compared_pair
+from fuseline.plan.expr import (
+    ColumnRef,
+    Exists,
+    Expr,
+    Literal,
+    Quantified,
+    ScalarSubquery,
+    new_column,
+)
+from fuseline.plan.logical import Logical, Project
+from fuseline.plan.types import BOOLEAN, DataType, Kind
+
+from ..parsing.spans import span_of
+from ..parsing.unread import use
+from .scope import Scope
+
+
+def bind_scalar_subquery(node: exp.Expr, scope: Scope) -> Expr:
+    """(SELECT ...) as a value."""
+    plan = scope.bind_query(node)
+    _check_width(plan, 1, node)
+    return ScalarSubquery(plan, plan.columns[0].type, span_of(node))
+
+
+def bind_exists(node: exp.Expr, scope: Scope) -> Expr:
+    return Exists(scope.bind_query(node.this), span=span_of(node))
+
+
+def _check_width(plan: Logical, expected: int, node: exp.Expr) -> None:
+    width = len(plan.columns)
+    if width != expected:
+        raise InvalidQuery(
+            f"This subquery has {width} columns and {expected} {'is' if expected == 1 else 'are'} expected.",
+            span_of(node),
+        )
+
+
+def bind_in(node: exp.Expr, scope: Scope) -> Expr:
+    """X IN (list) or IN (subquery); x may be a row of values."""
+    query = node.args.get("query")
+    values = node.expressions
+    if query is None and len(values) == 1 and isinstance(values[0], exp.Values):
+        query = values[0]
+    if query is not None:
+        return _quantified("eq", "any", node.this, query, scope, span_of(node))
+    if node.args.get("field") is not None or node.args.get("unnest") is not None:
+        raise Unsupported("IN takes values in parentheses or a subquery.", span_of(node))
+    operand = node.this
+    if isinstance(operand, exp.Tuple):
+        rows = [_compare_rows("eq", operand, v, scope, span_of(node)) for v in values]
+        return infer.call("or", rows, span_of(node)) if rows else infer.literal(False)
+    bound = scope.bind(operand)
+    return infer.in_list(bound, [scope.bind(v) for v in values], span_of(node))
+
+
+def bind_comparison(node: exp.Expr, scope: Scope, name: str) -> Expr:
+    """A comparison: of values, of row values, or of a value with ANY or ALL of a subquery."""
+    left, right = node.this, node.expression
+    place = span_of(node)
+    if isinstance(right, exp.Any | exp.All):
+        use(right)
+        quantifier: OneOf["any", "all"] = "any" if isinstance(right, exp.Any) else "all"
+        return _quantified(name, quantifier, left, right.this, scope, place)
+    if isinstance(left, exp.Tuple) or isinstance(right, exp.Tuple):
+        return _compare_rows(name, left, right, scope, place)
+    return infer.compare(name, scope.bind(left), scope.bind(right), place)
+
+
+def _compare_rows(
+    name: str, left: exp.Expr, right: exp.Expr, scope: Scope, place: Span | None
+) -> Expr:
+    """Compare rows field by field, NULL being a value equal to itself as in DuckDB; the result is never NULL."""
+    if not isinstance(left, exp.Tuple) or not isinstance(right, exp.Tuple):
+        raise TypeMismatch("A row of values can be compared with another row alone.", place)
+    if len(left.expressions) != len(right.expressions):
+        raise TypeMismatch(
+            f"A row of {len(left.expressions)} values cannot be compared with one of {len(right.expressions)}.",
+            place,
+        )
+    use(left, right)
+    pairs = [
+        (scope.bind(a), scope.bind(b))
+        for a, b in zip(left.expressions, right.expressions, strict=True)
+    ]
+    if name in ("eq", "is_not_distinct"):
+        return infer.call("and", _fields("is_not_distinct", pairs, place), place)
+    if name in ("ne", "is_distinct"):
+        return infer.call("or", _fields("is_distinct", pairs, place), place)
+    if name in ("le", "ge"):
+        return infer.call("not", [_order_rows({"le": "gt", "ge": "lt"}[name], pairs, place)], place)
+    return _order_rows(name, pairs, place)
+
+
+def _fields(name: str, pairs: Sequence[tuple[Expr, Expr]], place: Span | None) -> list[Expr]:
+    return [infer.compare(name, a, b, place) for a, b in pairs]
+
+
+def _order_rows(name: str, pairs: Sequence[tuple[Expr, Expr]], place: Span | None) -> Expr:
+    """(a, b) < (c, d) -> a < c OR (a IS NOT DISTINCT FROM c AND b < d), with NULL above every value."""
+    (a, b), *rest = pairs
+    low, high = (a, b) if name == "lt" else (b, a)
+    only_high_is_null = infer.call(
+        "and",
+        [infer.call("is_not_null", [low], place), infer.call("is_null", [high], place)],
+        place,
+    )
+    first = infer.call("coalesce", [infer.compare(name, a, b, place), only_high_is_null], place)
+    if not rest:
+        return first
+    same = infer.compare("is_not_distinct", a, b, place)
+    later = infer.call("and", [same, _order_rows(name, rest, place)], place)
+    return infer.call("or", [first, later], place)
+
+
+def _quantified(
+    name: str,
+    quantifier: OneOf["any", "all"],
+    left: exp.Expr,
+    query: exp.Expr,
+    scope: Scope,
+    place: Span | None,
+) -> Expr:
+    """Compare a value or row with the rows of a subquery, both sides cast to the types that they share."""
+    if not isinstance(query, exp.Query | exp.Values | exp.Subquery):
+        raise Unsupported("ANY and ALL take a subquery; for a list of values use IN.", place)
+    nodes = [left]
+    if isinstance(left, exp.Tuple):
+        use(left)
+        nodes = left.expressions
+    operands = [scope.bind(n) for n in nodes]
+    plan = scope.bind_query(query)
+    _check_width(plan, len(operands), query)
+    if len(operands) > 1 and name not in ("eq", "ne"):
+        raise Unsupported("Rows of values can be compared with = and <> ANY or ALL alone.", place)
+    if name not in ("eq", "ne", "lt", "le", "gt", "ge"):
+        raise Unsupported("IS DISTINCT FROM does not take ANY or ALL.", place)
+    types = [
+        _shared(operand, column.type)
+        for operand, column in zip(operands, plan.columns, strict=True)
+    ]
+    typed = tuple(infer.coerce(o, t) for o, t in zip(operands, types, strict=True))
+    return Quantified(name, quantifier, typed, _cast_columns(plan, types), BOOLEAN, place)
+
+
+def _shared(operand: Expr, inner: DataType) -> DataType:
+    """Return the common type of an operand and a subquery's column; a constant string takes the column's type."""
+    text = isinstance(operand, Literal) and operand.type.kind is Kind.VARCHAR
+    shared = inner if text else compared_pair(operand.type, inner)
+    if shared is None:
+        raise TypeMismatch(
+            f"{operand.type} cannot be looked up in a subquery of {inner}: cast one side.",
+            operand.span,
+        )
+    return shared
+
+
+def _cast_columns(plan: Logical, types: Sequence[DataType]) -> Logical:
+    if all(c.type == t for c, t in zip(plan.columns, types, strict=True)):
+        return plan
+    return Project(
+        plan,
+        tuple(
+            (c, ColumnRef(c))
+            if c.type == t
+            else (new_column(c.name, t), infer.coerce(ColumnRef(c), t))
+            for c, t in zip(plan.columns, types, strict=True)
+        ),
+    )

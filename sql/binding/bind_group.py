@@ -1,0 +1,251 @@
+"""GROUP BY: the keys and grouping sets of a SELECT, and its expressions rewritten to read the groups."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from fuseline.errors import InvalidQuery, Span, Unsupported
+from fuseline.plan import infer
+from fuseline.plan.copies import substitute_free
+from fuseline.plan.expr import (
+    AggregateCall,
+    Call,
+    Column,
+    ColumnRef,
+    Expr,
+    Literal,
+    Subquery,
+    columns_of,
+    new_column,
+)
+from fuseline.plan.logical import Aggregate, Item, Logical
+from fuseline.plan.node import walk
+from fuseline.plan.types import BIGINT
+
+from ..parsing.spans import span_of
+from ..parsing.unread import use
+from .bind_order import ordinal
+from .scope import Scope
+
+_MAX_GROUPING_SETS = 4096
+_GROUPINGS = (exp.GroupingSets, exp.Rollup, exp.Cube, exp.Tuple)
+Sets = list[tuple[int, ...]]  # each the positions of the keys in it
+
+
+@dataclass
+class GroupKeys:
+    """The distinct keys of GROUP BY; `sets` is None for one plain set of all of them."""
+
+    keys: list[Expr] = field(default_factory=list)
+    sets: Sets | None = None
+
+    def position(self, key: Expr) -> int:
+        """Return the place of a key, which is added when it is new."""
+        if key not in self.keys:
+            self.keys.append(key)
+        return self.keys.index(key)
+
+
+def bind_group(node: exp.Group, outputs: Sequence[tuple[str, Expr]], scope: Scope) -> GroupKeys:
+    """Bind GROUP BY; ordinals and, where no column has the name, aliases stand for the outputs of the SELECT list."""
+    use(node)
+    if node.args.get("all") is False:  # None where there is no such word
+        raise Unsupported("GROUP BY DISTINCT is not supported.", span_of(node))
+    place = scope.inside("GROUP BY")
+    keys = GroupKeys()
+    if node.args.get("all"):
+        for _, value in outputs:
+            if not isinstance(value, Literal) and not is_aggregated([value]):
+                keys.position(value)
+        return keys
+    elements = node.expressions
+    choices = [_element(element, outputs, place, keys) for element in elements]
+    if any(isinstance(e, exp.GroupingSets | exp.Rollup | exp.Cube) for e in elements):
+        keys.sets = _product(choices, span_of(node))
+    return keys
+
+
+def _element(
+    node: exp.Expr, outputs: Sequence[tuple[str, Expr]], scope: Scope, keys: GroupKeys
+) -> Sets:
+    """Return the alternatives of one element of GROUP BY, which are combined with those of the others."""
+    if isinstance(node, _GROUPINGS):
+        use(node)
+    match node:
+        case exp.GroupingSets():
+            return [s for e in node.expressions for s in _element(e, outputs, scope, keys)]
+        case exp.Rollup():
+            parts = [_element(e, outputs, scope, keys)[0] for e in node.expressions]
+            return [_join(parts[:n]) for n in range(len(parts), -1, -1)]
+        case exp.Cube():
+            parts = [_element(e, outputs, scope, keys)[0] for e in node.expressions]
+            if 2 ** len(parts) > _MAX_GROUPING_SETS:
+                raise InvalidQuery(
+                    f"CUBE of {len(parts)} columns makes more than {_MAX_GROUPING_SETS} grouping sets.",
+                    span_of(node),
+                )
+            sizes = range(len(parts), -1, -1)
+            return [_join(c) for n in sizes for c in itertools.combinations(parts, n)]
+        case exp.Tuple():
+            return [_join([_element(e, outputs, scope, keys)[0] for e in node.expressions])]
+        case exp.Literal(is_string=False) if node.name.isdigit():
+            output = outputs[ordinal(node, len(outputs), "GROUP BY")][1]
+            return [(keys.position(_without_aggregate(output, node)),)]
+        case exp.Column(this=exp.Identifier()) if scope.stands_for_alias(node.parts):
+            use(node, node.this)
+            output = next(v for name, v in outputs if name.lower() == node.name.lower())
+            return [(keys.position(_without_aggregate(output, node)),)]
+        case _:
+            return [(keys.position(scope.bind(node)),)]
+
+
+def _join(parts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(i for part in parts for i in part))
+
+
+def _product(choices: Sequence[Sets], span: Span | None) -> Sets:
+    count = 1
+    for choice in choices:
+        count *= len(choice)
+    if count > _MAX_GROUPING_SETS:
+        raise InvalidQuery(
+            f"GROUP BY makes {count} grouping sets; {_MAX_GROUPING_SETS} are the most.", span
+        )
+    return [tuple(sorted(_join(combination))) for combination in itertools.product(*choices)]
+
+
+def _without_aggregate(value: Expr, node: exp.Expr) -> Expr:
+    if is_aggregated([value]):
+        raise InvalidQuery(
+            "Aggregates are not allowed in GROUP BY: this names an output that has one.",
+            span_of(node),
+        )
+    return value
+
+
+def is_aggregated(exprs: Sequence[Expr]) -> bool:
+    """Whether one of the expressions holds an aggregate, outside of subqueries."""
+    return any(isinstance(e, AggregateCall) for expr in exprs for e in walk(expr))
+
+
+class Grouping:
+    """Rewrites expressions over the rows of `plan` to expressions over its groups, collecting their aggregates."""
+
+    def __init__(self, plan: Logical, group: GroupKeys) -> None:
+        self.input = plan
+        self.rows = frozenset(plan.columns)
+        self.sets = group.sets
+        self.keys: list[Item] = [(self._key_column(key), key) for key in group.keys]
+        self.aggregates: list[tuple[Column, AggregateCall]] = []
+        self._places: dict[Expr, list[int]] = {}  # of equal keys
+        for i, key in enumerate(group.keys):
+            self._places.setdefault(key, []).append(i)
+        self._known: dict[Expr, Column] = {}  # the columns of the aggregates
+        self.grouping_id: Column | None = None
+
+    def _key_column(self, key: Expr) -> Column:
+        if isinstance(key, ColumnRef):
+            # Grouping sets make NULLs in the key, so that it is another column than the one it comes from.
+            passed_on = self.sets is None and key.column in self.rows
+            return key.column if passed_on else new_column(key.column.name, key.type)
+        return new_column("key", key.type)
+
+    def name_outputs(self, outputs: Sequence[tuple[str, Expr]]) -> None:
+        """Give aggregates and computed keys that are outputs the names of those."""
+        for name, value in outputs:
+            if isinstance(value, AggregateCall) and value not in self._known:
+                self._add(name, value)
+            for i in () if isinstance(value, ColumnRef) else self._places.get(value, ()):
+                column, key = self.keys[i]
+                self.keys[i] = (dataclasses.replace(column, name=name), key)
+
+    def plan(self) -> Logical:
+        """Return the aggregation; to be called after all expressions were rewritten."""
+        sets = None if self.sets is None else tuple(self.sets)
+        return Aggregate(
+            self.input, tuple(self.keys), tuple(self.aggregates), sets, self.grouping_id
+        )
+
+    def rewrite(self, expr: Expr) -> Expr:
+        """Replace keys and aggregates by their columns; raises `InvalidQuery` for a column that is neither."""
+        if expr in self._places:
+            return ColumnRef(self.keys[self._places[expr][0]][0], expr.span)
+        match expr:
+            case AggregateCall():
+                return ColumnRef(self._aggregate(expr), expr.span)
+            case Call(function="grouping"):
+                return self._grouping(expr)
+            case ColumnRef(column=column) if column in self.rows:
+                raise _ungrouped(column, expr.span)
+        children = [self.rewrite(child) for child in expr.children]
+        expr = expr.with_children(children) if children else expr
+        if isinstance(expr, Subquery):
+            plan = substitute_free(expr.plan, lambda c: self._inside_subquery(c, expr.span))
+            return dataclasses.replace(expr, plan=plan)
+        return expr
+
+    def _inside_subquery(self, column: Column, span: Span | None) -> Expr | None:
+        if column not in self.rows:
+            return None
+        for i in self._places.get(ColumnRef(column), ()):
+            return ColumnRef(self.keys[i][0])
+        raise _ungrouped(column, span)
+
+    def _aggregate(self, call: AggregateCall) -> Column:
+        read = columns_of(call)
+        if read and not read & self.rows:
+            raise Unsupported(
+                "An aggregate over columns of an outer query alone is not supported: compute it in the outer query.",
+                call.span,
+            )
+        return self._known.get(call) or self._add(call.function, call)
+
+    def _add(self, name: str, call: AggregateCall) -> Column:
+        column = self._known[call] = new_column(name, call.type)
+        self.aggregates.append((column, call))
+        return column
+
+    def _grouping(self, call: Call) -> Expr:
+        """Return the bits of GROUPING(a, b ...): 1 where the key is aggregated away, the last argument lowest."""
+        places = []
+        for arg in call.args:
+            if arg not in self._places:
+                raise InvalidQuery("GROUPING takes columns of GROUP BY.", arg.span or call.span)
+            places.append(self._places[arg][0])
+        if self.sets is None:
+            return Literal(0, BIGINT, call.span)
+        if self.grouping_id is None:
+            self.grouping_id = new_column("grouping_id", BIGINT)
+        id_ = ColumnRef(self.grouping_id, call.span)
+        if places == list(range(len(self.keys))):
+            return id_
+        total: Expr | None = None
+        for weight, place in enumerate(reversed(places)):
+            bit = _bit(id_, len(self.keys) - 1 - place, weight, call.span)
+            total = bit if total is None else infer.call("add", [total, bit], call.span)
+        assert total is not None
+        return total
+
+
+def _bit(id_: Expr, place: int, weight: int, span: Span | None) -> Expr:
+    """Return bit `place` of `id_`, moved to `weight`."""
+
+    def number(value: int) -> Literal:
+        return Literal(value, BIGINT, span)
+
+    shifted = infer.call("int_div", [id_, number(1 << place)], span) if place else id_
+    bit = infer.call("mod", [shifted, number(2)], span)
+    return infer.call("mul", [bit, number(1 << weight)], span) if weight else bit
+
+
+def _ungrouped(column: Column, span: Span | None) -> InvalidQuery:
+    return InvalidQuery(
+        f'The column "{column.name}" is neither in GROUP BY nor inside an aggregate function: '
+        f"add it to GROUP BY, or use any_value({column.name}).",
+        span,
+    )

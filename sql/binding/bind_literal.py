@@ -1,0 +1,110 @@
+"""Constants of the SQL text: numbers, strings, intervals, parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+
+from sqlglot import exp
+
+from fuseline.errors import ConversionError, Span, UnknownName, nearest
+from fuseline.plan import infer
+from fuseline.plan.expr import Expr, Interval, Literal
+from fuseline.plan.functions.dates import PARTS, UNITS
+from fuseline.plan.literals import interval, literal, number, parse_interval, spread
+from fuseline.plan.types import BIGINT, BOOLEAN, DOUBLE, INTERVAL, VARCHAR, Kind
+
+from ..parsing.spans import span_of
+from ..parsing.unread import use
+from .scope import Scope
+
+_PLURALS = {"century": "centuries", "millennium": "millennia"}  # the others add an s
+
+
+def bind_literal(node: exp.Literal) -> Literal:
+    """Return a number or string.  sqlglot writes `.5` anew as `0.5`, which then has no place in the text."""
+    place = span_of(node)
+    if node.is_string:
+        return Literal(node.this, VARCHAR, place)
+    written = place is not None or not node.name.startswith("0.")
+    return number(node.name, leading_zero=written, span=place)
+
+
+def bind_text(node: exp.Expr) -> Literal:
+    """Return a dollar-quoted or escaped string."""
+    return Literal(node.name, VARCHAR, span_of(node))
+
+
+def bind_boolean(node: exp.Boolean) -> Literal:
+    return Literal(bool(node.this), BOOLEAN, span_of(node))
+
+
+def bind_parameter(node: exp.Expr, scope: Scope) -> Literal:
+    """Return the value given for `?`, `$1` or `$name`, typed as it is in Python."""
+    place = span_of(node)
+    if isinstance(node.this, exp.Expr):
+        use(node.this)
+    return literal(scope.parameters.value(parameter_key(node), place), place)
+
+
+def parameter_key(node: exp.Expr) -> int | str:
+    """Return the number of `?` and `$1`, or the name of `$name`."""
+    return int(node.name) if node.name.isdigit() else node.name
+
+
+def bind_interval(node: exp.Interval, scope: Scope) -> Expr:
+    """Return INTERVAL '3' month, INTERVAL 3 DAY, INTERVAL '1 day 2 hours' or INTERVAL (x) unit."""
+    place = span_of(node)
+    unit = node.args.get("unit")
+    value = node.this
+    if unit is not None:
+        use(unit)
+    if not isinstance(value, exp.Literal):
+        return _computed_interval(value, unit, scope)
+    use(value)
+    if unit is None:
+        return _constant(lambda: parse_interval(value.name), value.name, place)
+    name = _unit(unit)
+    if node.args.get("fraction_in_string"):
+        return _constant(lambda: spread(Decimal(value.name), name), value.name, place)
+    return _constant(lambda: interval(Decimal(value.name), name), value.name, place)
+
+
+def _unit(node: exp.Expr) -> str:
+    """Return the unit's canonical name; a span of two units is refused as in DuckDB."""
+    written = node.name.lower()
+    known = PARTS.get(written)
+    if known not in UNITS:
+        raise UnknownName(
+            f'There is no interval unit "{written or node.sql()}".{nearest(written, UNITS)}',
+            span_of(node),
+        )
+    return known
+
+
+def _constant(read: Callable[[], Interval], text: str, place: Span | None) -> Literal:
+    try:
+        return Literal(read(), INTERVAL, place)
+    except (ValueError, ArithmeticError):
+        raise ConversionError(
+            f"'{text}' cannot be read as INTERVAL: it is written INTERVAL '3' month or '3 months 2 days'.",
+            place,
+        ) from None
+
+
+def _computed_interval(node: exp.Expr, unit: exp.Expr | None, scope: Scope) -> Expr:
+    """INTERVAL (x) day -> to_days(x): units above the second take whole numbers, cut as in DuckDB."""
+    value = scope.bind(node)
+    place = span_of(node)
+    if unit is None:
+        return infer.cast(value, INTERVAL, span=place)
+    name = _unit(unit)
+    if isinstance(value, Literal) and isinstance(value.value, int | Decimal):
+        number = Decimal(value.value)
+        return _constant(lambda: interval(number, name), str(number), place)
+    function = f"to_{_PLURALS.get(name, name + 's')}"
+    if value.type.kind is Kind.VARCHAR:
+        value = infer.cast(value, DOUBLE)
+    if name not in ("second", "millisecond") and not value.type.is_integer:
+        value = infer.cast(infer.call("trunc", [value], place), BIGINT, span=place)
+    return infer.call(function, [value], place)

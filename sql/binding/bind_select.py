@@ -1,0 +1,237 @@
+"""SELECT: its clauses, in the order in which they are evaluated, to a plan."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from fuseline.errors import InvalidQuery, ParseError, Unsupported
+from fuseline.plan import infer
+from fuseline.plan.expr import Column, ColumnRef, Expr, SortKey, new_column
+from fuseline.plan.logical import Distinct, Filter, Item, Logical, Project
+
+from ..parsing.spans import span_of
+from ..parsing.unread import use
+from .bind_from import bind_from
+from .bind_group import Grouping, GroupKeys, bind_group, is_aggregated
+from .bind_order import RowLimit, bind_limit, bind_order, order_rows, ordinal
+from .scope import Scope, Source
+from .select_list import SelectItem, output_places, refuse_double_names, select_list
+
+_UNSUPPORTED = {
+    "qualify": "QUALIFY",
+    "windows": "WINDOW",
+    "sample": "USING SAMPLE",
+    "laterals": "LATERAL VIEW",
+    "pivots": "PIVOT",
+    "into": "SELECT INTO",
+    "connect": "CONNECT BY",
+    "kind": "SELECT AS",
+}
+_BEFORE_SELECT = ("expressions", "with_", "from_", "joins")  # what FROM, or its caller, has bound
+
+
+def bind_select(node: exp.Select, scope: Scope) -> Logical:
+    """Return the plan of a SELECT with its ORDER BY and LIMIT."""
+    for key, what in _UNSUPPORTED.items():
+        if node.args.get(key):
+            raise Unsupported(f"{what} is not supported.", span_of(_first(node.args[key])))
+    if not node.expressions:
+        raise ParseError("SELECT needs at least one column or *.", span_of(node))
+    source = bind_from(node, scope)
+    plan = source.plan
+    if _is_all(node, source):
+        use(node.expressions[0])
+        return plan
+    scope = scope.over(source)
+    items = select_list(node, scope)
+    aliases = {i.alias.lower(): i.this for i in node.expressions if isinstance(i, exp.Alias)}
+    scope = scope.changed(aliases=aliases)
+    where = node.args.get("where")
+    if where is not None:
+        use(where)
+        plan = Filter(plan, infer.condition(scope.inside("WHERE").bind(where.this)))
+    parts = _bind_parts(node, items, scope)
+    limit = bind_limit(node, scope)
+    group = node.args.get("group")
+    if group is None and parts.having is None and not is_aggregated(parts.expressions):
+        return _finish(plan, items, parts, limit)
+    grouping = Grouping(plan, GroupKeys() if parts.keys is None else parts.keys)
+    grouping.name_outputs([(i.name, e) for i, e in zip(items, parts.outputs, strict=True)])
+    parts = parts.rewritten(grouping)
+    plan = grouping.plan()
+    if parts.having is not None:
+        plan = Filter(plan, parts.having)
+    return _finish(plan, items, parts, limit)
+
+
+def _is_all(node: exp.Select, source: Source) -> bool:
+    """Whether a SELECT is `SELECT * FROM ...` and no more, as that of most views, so that FROM gives its rows as they are."""
+    item = node.expressions[0]
+    return (
+        type(item) is exp.Star
+        and len(node.expressions) == 1
+        and not any(item.args.values())
+        and not any(value for key, value in node.args.items() if key not in _BEFORE_SELECT)
+        and not any(relation.refused for relation in source.relations)
+        and not refuse_double_names(source.relations, item)
+        and bool(source.star)
+        and source.star == tuple((column.name, column) for column in source.plan.columns)
+    )
+
+
+def _first(value: object) -> exp.Expr | None:
+    if isinstance(value, list):
+        value = value[0]
+    return value if isinstance(value, exp.Expr) else None
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """The bound clauses of one SELECT; `distinct` is () for DISTINCT, the expressions of DISTINCT ON, else None."""
+
+    outputs: tuple[Expr, ...]
+    keys: GroupKeys | None
+    having: Expr | None
+    order: tuple[SortKey, ...]
+    distinct: tuple[Expr, ...] | None
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return (*self.outputs, *self.order, *(self.distinct or ()))
+
+    def rewritten(self, grouping: Grouping) -> _Parts:
+        """Return these clauses over the groups instead of the rows."""
+        order = tuple(dataclasses.replace(k, expr=grouping.rewrite(k.expr)) for k in self.order)
+        distinct = self.distinct
+        return _Parts(
+            tuple(map(grouping.rewrite, self.outputs)),
+            self.keys,
+            None if self.having is None else grouping.rewrite(self.having),
+            order,
+            distinct if distinct is None else tuple(map(grouping.rewrite, distinct)),
+        )
+
+
+def _bind_parts(node: exp.Select, items: Sequence[SelectItem], scope: Scope) -> _Parts:
+    select = scope.inside("SELECT", aggregates=True)
+    outputs = tuple(item.bind(select) for item in items)
+    group, having, order = (node.args.get(key) for key in ("group", "having", "order"))
+    names = [(item.name, value) for item, value in zip(items, outputs, strict=True)]
+    keys = None if group is None else bind_group(group, names, scope)
+    grouped = group is not None or having is not None or is_aggregated(outputs)
+    after = _after_grouping(scope, keys) if grouped else scope
+    predicate = None
+    if having is not None:
+        use(having)
+        place = after.inside("HAVING", aggregates=True).changed(aliases_first=True)
+        predicate = infer.condition(place.bind(having.this))
+    sort_keys: tuple[SortKey, ...] = ()
+    if order is not None:
+        inside = after.inside("ORDER BY", aggregates=True)
+        sort_keys = bind_order(order, inside, outputs, output_places(items, outputs))
+    return _Parts(outputs, keys, predicate, sort_keys, _bind_distinct(node, names, after))
+
+
+def _after_grouping(scope: Scope, keys: GroupKeys | None) -> Scope:
+    """Return the scope of HAVING and ORDER BY, where an alias hides a column, unless that is a key.
+
+    `select sum(y) as y from t group by x having y > 1` means the sum; `select x + 1 as x from t group by t.x
+    having x > 1` means the column.
+    """
+    grouped = {key.column for key in (keys.keys if keys else ()) if isinstance(key, ColumnRef)}
+    aliases = {}
+    for name, node in scope.aliases.items():
+        columns = {column for r in scope.relations for column in r.by_name.get(name, ())}
+        if not columns & grouped:
+            aliases[name] = node
+    return scope.changed(aliases=aliases, aliases_first=True)
+
+
+def _bind_distinct(
+    node: exp.Select, names: Sequence[tuple[str, Expr]], scope: Scope
+) -> tuple[Expr, ...] | None:
+    clause = node.args.get("distinct")
+    if clause is None:
+        return None
+    use(clause)
+    on = clause.args.get("on")
+    if on is None:
+        return ()
+    if isinstance(on, exp.Tuple):
+        use(on)
+    place = scope.inside("DISTINCT ON", aggregates=True)
+    found: list[Expr] = []
+    for key in on.expressions if isinstance(on, exp.Tuple) else [on]:
+        if isinstance(key, exp.Null | exp.Boolean | exp.RawString) or (
+            isinstance(key, exp.Literal) and not key.name.isdigit()
+        ):
+            raise InvalidQuery(
+                "A constant in DISTINCT ON tells no rows apart: name a column, its number, or an expression.",
+                span_of(key) or span_of(clause),
+            )
+        if isinstance(key, exp.Literal) and not key.is_string:
+            found.append(names[ordinal(key, len(names), "DISTINCT ON")][1])
+        else:
+            found.append(place.bind(key))
+    if not found:
+        raise InvalidQuery("DISTINCT ON needs at least one expression.", span_of(clause))
+    return tuple(found)
+
+
+def _finish(
+    plan: Logical, items: Sequence[SelectItem], parts: _Parts, limit: RowLimit | None
+) -> Logical:
+    """Compute the outputs, then DISTINCT, ORDER BY and LIMIT, which may need columns that are no output."""
+    output = _Output(plan)
+    for item, value in zip(items, parts.outputs, strict=True):
+        output.add(item.name, value)
+    visible = tuple(column for column, _ in output.items)
+    keys = tuple(dataclasses.replace(k, expr=output.column(k.expr)) for k in parts.order)
+    on = tuple(output.column(value) for value in parts.distinct or ())
+    plan = output.plan()
+    if on:
+        plan = Distinct(order_rows(plan, keys, None), on)  # the first row is that of the order
+    elif parts.distinct is not None:
+        hidden = len(output.items) > len(visible)
+        plan = Distinct(plan, tuple(map(ColumnRef, visible)) if hidden else None)
+    plan = order_rows(plan, keys, limit)
+    if len(output.items) == len(visible):
+        return plan
+    return Project(plan, tuple((column, ColumnRef(column)) for column in visible))
+
+
+class _Output:
+    """Collects the columns of a projection, each expression once."""
+
+    def __init__(self, plan: Logical) -> None:
+        self.input = plan
+        self.free = {column.id: column.name for column in plan.columns}  # may still be passed on
+        self.items: list[Item] = []
+
+    def add(self, name: str, value: Expr) -> ColumnRef:
+        """Add an output; a column of the input that keeps its name keeps its identity, once."""
+        if isinstance(value, ColumnRef) and self.free.get(value.column.id) == name:
+            column: Column = value.column
+            del self.free[column.id]
+        else:
+            column = new_column(name, value.type)
+        self.items.append((column, value))
+        return ColumnRef(column, value.span)
+
+    def column(self, value: Expr) -> ColumnRef:
+        """Return the column of an expression, added when no output computes it."""
+        for column, known in self.items:
+            if known == value:
+                return ColumnRef(column, value.span)
+        return self.add(value.column.name if isinstance(value, ColumnRef) else "key", value)
+
+    def plan(self) -> Logical:
+        same = len(self.items) == len(self.input.columns) and all(
+            isinstance(value, ColumnRef) and value.column == column == passed
+            for (column, value), passed in zip(self.items, self.input.columns, strict=True)
+        )
+        return self.input if same else Project(self.input, tuple(self.items))

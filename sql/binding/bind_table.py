@@ -1,0 +1,330 @@
+"""One item of FROM: a table, view, CTE, file, table function, VALUES list or subquery."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from sqlglot import exp
+
+from fuseline.catalog import View
+from fuseline.errors import FuselineError, InvalidQuery, UnknownName, Unsupported, ViewText
+from fuseline.plan.expr import Column, ColumnRef, new_column
+from fuseline.plan.logical import Aggregate, CommonScan, Logical, Project, Range, Scan, Table
+from fuseline.plan.types import BIGINT, DataType
+
+from ..parsing.pieces import split
+from ..parsing.spans import mark, span_of
+from ..parsing.unread import use
+from .constants import integer_constant, plain_constant
+from .named_queries import Bound, named_plan
+from .scope import SCHEMAS, Cte, Parameters, Relation, Scope, Session, Source, suggestion
+
+_PARQUET_FUNCTIONS = ("read_parquet", "parquet_scan")
+_MAX_VIEW_DEPTH = 100
+
+
+def bind_table(node: exp.Expr, around: Scope) -> Source:
+    """Bind an item of FROM; `around` has the tables before it, for LATERAL."""
+    for key, what in (("sample", "TABLESAMPLE"), ("pivots", "PIVOT"), ("when", "AT")):
+        if node.args.get(key):
+            raise Unsupported(f"{what} is not supported.", span_of(node))
+    use(node)
+    match node:
+        case exp.Lateral(this=exp.Subquery() as query):
+            plan = around.bind_query(query)
+        case exp.Subquery() | exp.Values():
+            plan = around.bind_query(node)
+        case exp.Table(this=exp.Identifier()):
+            return _bind_name(node, around)
+        case exp.Table(this=exp.Values() as values):  # within a parenthesised join
+            plan = around.bind_query(values)
+        case exp.Table(this=exp.Expr() as function):
+            return _bind_function(node, function, around)
+        case _:
+            raise Unsupported(f"{node.key.upper()} in FROM is not supported.", span_of(node))
+    return named(plan, _unique_names(plan.columns), node, None)
+
+
+def named(
+    plan: Logical,
+    columns: Sequence[tuple[str, Column]],
+    node: exp.Expr,
+    default: str | None,
+    *,
+    in_catalog: bool = False,
+) -> Source:
+    """Return `plan` as one relation under the alias of `node`, its columns renamed by the alias's list."""
+    alias = node.args.get("alias")
+    name = alias.name if alias is not None and alias.this is not None else default
+    renamed: list[exp.Identifier] = (alias.args.get("columns") if alias is not None else None) or []
+    if alias is not None:
+        use(alias, *renamed, *([alias.this] if alias.this is not None else []))
+    if len(renamed) > len(columns):
+        raise InvalidQuery(
+            f'The table "{name}" has {len(columns)} columns and is given {len(renamed)} names.',
+            span_of(alias),
+        )
+    star = tuple(columns)
+    if renamed:
+        names = [identifier.name for identifier in renamed]
+        plan, columns = _renamed(plan, columns, names)
+        names += [column_name for column_name, _ in columns[len(names) :]]
+        star = tuple((new, column) for new, (_, column) in zip(names, columns, strict=True))
+    own = in_catalog and name == default
+    return Source(plan, (Relation(name, star, in_catalog=own),), {}, star)
+
+
+def _renamed(
+    plan: Logical, columns: Sequence[tuple[str, Column]], names: Sequence[str]
+) -> tuple[Logical, Sequence[tuple[str, Column]]]:
+    """Give the columns that the root of `plan` makes their new names at once, so that plans and errors show those."""
+    new = {
+        column: dataclasses.replace(column, name=name)
+        for name, (_, column) in zip(names, columns, strict=False)
+    }
+    renamed: Logical
+    match plan:
+        case Project(items=items):
+            changed = tuple((c if e == ColumnRef(c) else new.get(c, c), e) for c, e in items)
+            renamed = dataclasses.replace(plan, items=changed)
+        case Aggregate(keys=keys, aggregates=aggregates):
+            changed = tuple((c if e == ColumnRef(c) else new.get(c, c), e) for c, e in keys)
+            calls = tuple((new.get(c, c), call) for c, call in aggregates)
+            renamed = dataclasses.replace(plan, keys=changed, aggregates=calls)
+        case CommonScan(made=own):
+            renamed = dataclasses.replace(plan, made=tuple(new.get(c, c) for c in own))
+        case _:
+            return plan, columns
+    made = {c: c for c in renamed.columns}
+    return renamed, [(made[c].name, made[c]) for _, c in columns]
+
+
+def _unique_names(columns: Sequence[Column]) -> list[tuple[str, Column]]:
+    return list(zip(unique_names([c.name for c in columns]), columns, strict=True))
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """Return `names` with _1, _2 ... behind those that came before, as DuckDB names the columns of a subquery."""
+    if len({name.lower() for name in names}) == len(names):
+        return list(names)
+    taken: set[str] = set()
+    result = []
+    for name in names:
+        new, count = name, 0
+        while new.lower() in taken:
+            count += 1
+            new = f"{name}_{count}"
+        taken.add(new.lower())
+        result.append(new)
+    return result
+
+
+def _bind_name(node: exp.Table, around: Scope) -> Source:
+    name = node.name
+    schema = tuple(part.name.lower() for part in node.parts[:-1])
+    use(*node.parts)
+    cte = around.ctes.get(name.lower())
+    if cte is not None and not schema:
+        return _bind_cte(cte, node)
+    catalog = around.session.catalog
+    if not schema or schema in SCHEMAS:
+        table = catalog.table(name)
+        if table is not None:
+            return _of_table(table, node, name, around, in_catalog=True)
+        view = catalog.view(name)
+        if view is not None:
+            return _bind_view(view, node, around)
+    path = ".".join(part.name for part in node.parts)
+    if _is_path(path):
+        table = _read_parquet(around, [path], {}, node)
+        return _of_table(table, node, path.rstrip("/").rpartition("/")[2].partition(".")[0], around)
+    raise _unknown_table(path, node, around)
+
+
+def _of_table(
+    table: Table, node: exp.Expr, default: str, around: Scope, *, in_catalog: bool = False
+) -> Source:
+    """Scan a table, whose `unsupported` columns, if any, fail only where a query names them; DESCRIBE runs none and has them all."""
+    unsupported: Mapping[str, DataType] = getattr(table, "unsupported", {})
+    if around.session.describes and unsupported:
+        fields = getattr(table, "all_fields")  # noqa: B009 - it has both
+        return named(*_scan(table, fields), node, default, in_catalog=in_catalog)
+    source = named(*_scan(table, table.fields), node, default, in_catalog=in_catalog)
+    if not unsupported:
+        return source
+    refused = {name.lower(): (name, data_type) for name, data_type in unsupported.items()}
+    relations = tuple(dataclasses.replace(r, refused=refused) for r in source.relations)
+    return dataclasses.replace(source, relations=relations)
+
+
+def _scan(
+    table: Table, fields: Sequence[tuple[str, DataType]]
+) -> tuple[Scan, list[tuple[str, Column]]]:
+    sources = tuple(name for name, _ in fields)
+    made = tuple(new_column(name, data_type) for name, data_type in fields)
+    return Scan(table, made, sources), list(zip(sources, made, strict=True))
+
+
+def _bind_cte(cte: Cte, node: exp.Table) -> Source:
+    cte.use()
+    again = cte.scope.session.named.again(node)
+    plan = named_plan(cte.name, cte.bound, partial(cte.scope.bind_query, cte.query), again=again)
+    columns = _unique_names(plan.columns)
+    if len(cte.columns) > len(columns):
+        raise InvalidQuery(
+            f'The table "{cte.name}" has {len(columns)} columns and is given {len(cte.columns)} names.',
+            span_of(cte.query),
+        )
+    return _given_names(plan, columns, cte.columns, node)
+
+
+def _bind_view(view: View, node: exp.Table, around: Scope) -> Source:
+    """Bind a view's own text, where no name of the query around it is visible."""
+    name, text, outer = node.name, view.text, around.session
+    if name.lower() in outer.views or len(outer.views) > _MAX_VIEW_DEPTH:
+        raise InvalidQuery(f'The view "{name}" reads itself.', span_of(node))
+    session = dataclasses.replace(
+        outer, parameters=Parameters(()), text=text, views=(*outer.views, name.lower())
+    )
+
+    def bind() -> Logical:
+        return Scope(session).bind_query(view.tree(partial(_parse_view, view.name, session)))
+
+    bound = outer.named.views.setdefault(name.lower(), Bound())
+    try:
+        plan = named_plan(name, bound, bind, again=outer.named.again(node))
+    except FuselineError as error:
+        if error.span is None or error.span.view is None:
+            error.message += f' (in the view "{name}")'
+        error.with_text(text)
+        raise
+    columns = _unique_names(plan.columns)
+    return _given_names(plan, columns, view.columns, node, in_catalog=True)
+
+
+def _parse_view(name: str, session: Session, text: str) -> exp.Expr:
+    tree = session.parse(next(split(text)))
+    mark(tree, ViewText(name, text))
+    return tree
+
+
+def _given_names(
+    plan: Logical,
+    columns: list[tuple[str, Column]],
+    names: Sequence[str],
+    node: exp.Table,
+    *,
+    in_catalog: bool = False,
+) -> Source:
+    """Apply the column list of a WITH entry or view, then that of the alias."""
+    if names:
+        plan, renamed = _renamed(plan, columns, names)
+        given = [(new, column) for new, (_, column) in zip(names, renamed, strict=False)]
+        columns = [*given, *renamed[len(given) :]]
+    return named(plan, columns, node, node.name, in_catalog=in_catalog)
+
+
+def _is_path(name: str) -> bool:
+    lower = name.lower()
+    return lower.endswith((".parquet", ".parq", ".pq", ".csv", ".json")) or any(
+        c in lower for c in "/*?"
+    )
+
+
+def _unknown_table(name: str, node: exp.Table, around: Scope) -> UnknownName:
+    known = [*around.session.catalog.names(), *(cte.name for cte in around.ctes.values())]
+    return UnknownName(f'There is no table "{name}".{suggestion(name, known)}', span_of(node.this))
+
+
+def _bind_function(node: exp.Table, function: exp.Expr, around: Scope) -> Source:
+    use(function)
+    if isinstance(function, exp.GenerateSeries):
+        return _bind_range(node, function, around)
+    name = function.name if isinstance(function, exp.Anonymous) else _function_name(function)
+    if name.lower() in _PARQUET_FUNCTIONS:
+        paths, options = _parquet_arguments(function, around)
+        table = _read_parquet(around, paths, options, function)
+        return _of_table(table, node, name, around)
+    catalog = around.session.catalog
+    made = catalog.table_function(name)
+    if made is None:
+        known = ", ".join(["read_parquet", "range", "generate_series", *catalog.table_functions()])
+        raise Unsupported(
+            f"The table function {name.lower()} is not supported; there are {known}.",
+            span_of(function),
+        )
+    if function.expressions:
+        raise InvalidQuery(f"{name.lower()}() takes no arguments.", span_of(function))
+    return _of_table(made, node, name, around)
+
+
+def _function_name(function: exp.Expr) -> str:
+    return function.sql_name() if isinstance(function, exp.Func) else function.key
+
+
+def _bind_range(node: exp.Table, function: exp.GenerateSeries, around: Scope) -> Source:
+    """`range(stop)`, `range(start, stop[, step])`; generate_series includes its stop."""
+    exclusive = bool(function.args.get("is_end_exclusive"))
+    given = [function.args.get(key) for key in ("start", "end", "step")]
+    bounds = [
+        integer_constant(around.inside("a table function").bind(value), "A bound of range()")
+        for value in given
+        if value is not None
+    ]
+    start, stop, step = 0, 0, 1
+    if None not in bounds:  # NULL gives no rows
+        known = [b for b in bounds if b is not None]
+        start, stop = (0, known[0]) if len(known) == 1 else (known[0], known[1])
+        step = known[2] if len(known) == 3 else 1
+        if step == 0:
+            raise InvalidQuery("The step of range() cannot be 0.", span_of(function))
+        if not exclusive:
+            stop += 1 if step > 0 else -1
+    name = "range" if exclusive else "generate_series"
+    made = new_column(node.alias or name, BIGINT)
+    source = named(Range(made, start, stop, step), [(made.name, made)], node, name)
+    if node.alias_column_names:
+        return source
+    # Under an alias the column goes by both names, and * shows the alias.
+    both = Relation(source.relations[0].name, ((made.name, made), (name, made)))
+    return dataclasses.replace(source, relations=(both,)) if made.name != name else source
+
+
+def _parquet_arguments(function: exp.Expr, around: Scope) -> tuple[list[str], dict[str, object]]:
+    scope = around.inside("a table function")
+    paths: list[str] = []
+    options: dict[str, object] = {}
+    for argument in function.expressions:
+        if isinstance(argument, exp.EQ | exp.PropertyEQ | exp.Kwarg):
+            use(argument, argument.this, argument.this.this)
+            options[argument.this.name.lower()] = plain_constant(
+                scope.bind(argument.expression), "An option of read_parquet"
+            )
+            continue
+        several = isinstance(argument, exp.Array | exp.List)
+        if several:
+            use(argument)
+        for item in argument.expressions if several else [argument]:
+            path = plain_constant(scope.bind(item), "A path of read_parquet")
+            if not isinstance(path, str):
+                raise InvalidQuery(
+                    "read_parquet takes a path or a list of paths as strings.", span_of(item)
+                )
+            paths.append(path)
+    if not paths:
+        raise InvalidQuery("read_parquet needs a path.", span_of(function))
+    return paths, options
+
+
+def _read_parquet(
+    around: Scope, paths: list[str], options: dict[str, object], node: exp.Expr
+) -> Table:
+    if paths[0].lower().endswith((".csv", ".json")):
+        raise Unsupported(f"Only Parquet files can be read, not {paths[0]}.", span_of(node))
+    try:
+        return around.session.catalog.read_parquet(paths, options)
+    except FuselineError as error:
+        error.span = error.span or span_of(node)
+        raise

@@ -1,0 +1,392 @@
+"""What names mean at one place of a query.
+
+`bind_expr.bind` takes a `Scope` for everything that it cannot know from the expression alone: columns, select aliases,
+subqueries, parameters, and whether an aggregate may stand here.  Two conventions between the two:
+
+- an aggregate is bound with its arguments in `scope.inside_aggregate()` and comes back as an `AggregateCall` within the tree;
+- GROUPING(a, b) comes back as `Call("grouping", (a, b), BIGINT)`; `bind_group` replaces it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
+
+from sqlglot import exp
+
+from fuseline.catalog import View
+from fuseline.errors import (
+    AmbiguousName,
+    FuselineError,
+    InvalidQuery,
+    Span,
+    UnknownName,
+    Unsupported,
+    nearest,
+)
+from fuseline.plan.expr import Column, ColumnRef, Expr
+from fuseline.plan.logical import Logical, Table
+from fuseline.plan.types import DataType
+
+from ..parsing.parse import parse
+from ..parsing.pieces import Piece
+from ..parsing.spans import span_of
+from ..parsing.unread import Tree, use
+from .named_queries import Bound, NamedQueries
+
+_NAMES_SHOWN = 8
+# What may stand before the name of a table, as in DuckDB with one database in memory.
+SCHEMAS = (("main",), ("memory",), ("memory", "main"), ("temp",), ("temp", "main"))
+
+
+class Catalog(Protocol):
+    """What binding asks of the connection; names are matched without regard to case."""
+
+    def table(self, name: str) -> Table | None: ...
+
+    def view(self, name: str) -> View | None: ...
+
+    def names(self) -> list[str]:
+        """Return the names of all tables and views."""
+
+    def table_function(self, name: str) -> Table | None:
+        """Return the table that a function without arguments gives now."""
+
+    def table_functions(self) -> list[str]:
+        """Return the names of those functions."""
+
+    def read_parquet(self, paths: list[str], options: dict[str, object]) -> Table:
+        """Return the table of these files; raises `DataError`."""
+
+
+@dataclass(frozen=True)
+class Relation:
+    """One item of FROM: its alias, and its columns under the names that they have here."""
+
+    name: str | None
+    columns: tuple[tuple[str, Column], ...]
+    # Columns that no query can read, by their names in lower case: as they are spelled, and their types
+    refused: Mapping[str, tuple[str, DataType]] = field(default_factory=dict)
+    in_catalog: bool = (
+        False  # a table or view under its own name, which may stand behind that of the schema
+    )
+
+    @cached_property
+    def by_name(self) -> dict[str, list[Column]]:
+        found: dict[str, list[Column]] = {}
+        for name, column in self.columns:
+            found.setdefault(name.lower(), []).append(column)
+        return found
+
+
+def refusal(name: str, data_type: DataType) -> str:
+    """Return what is said of a column that queries cannot read, without a full stop."""
+    return f'The column "{name}" has the type {data_type}, which queries cannot read'
+
+
+@dataclass(frozen=True)
+class Source:
+    """What FROM gives to the rest of a query; the fields are explained at `Scope`."""
+
+    plan: Logical
+    relations: tuple[Relation, ...]
+    merged: Mapping[str, Column]
+    star: tuple[tuple[str, Column], ...]
+
+
+@dataclass
+class Parameters:
+    """The values for `?`, `$1` and `$name`; `?` are numbered by their order in the text before binding."""
+
+    given: Sequence[object] | Mapping[str, object]
+    used: set[int | str] = field(default_factory=set)
+
+    def value(self, key: int | str, span: Span | None) -> object:
+        """Return the value of parameter `key` (from 1, or a name); raises `InvalidQuery` when it is missing."""
+        self.used.add(key)
+        shown = f"${key}"
+        if isinstance(self.given, Mapping):
+            named: Mapping[str, object] = self.given
+            if str(key) in named:
+                return named[str(key)]
+            hint = suggestion(str(key), list(named))
+            raise InvalidQuery(
+                f"The parameter {shown} has no value: pass it in params.{hint}", span
+            )
+        if isinstance(key, str):
+            raise InvalidQuery(
+                f"The parameter {shown} has a name: pass params as a dictionary.", span
+            )
+        if 1 <= key <= len(self.given):
+            return self.given[key - 1]
+        given = f"{len(self.given) or 'no'} value{'' if len(self.given) == 1 else 's'}"
+        raise InvalidQuery(f"The parameter {shown} has no value: params holds {given}.", span)
+
+    def check_all_used(self) -> None:
+        """Raise `InvalidQuery` when a value was passed that no parameter asks for."""
+        if isinstance(self.given, Mapping):
+            surplus = [f"${name}" for name in self.given if name not in self.used]
+        else:
+            surplus = [f"${i}" for i in range(1, len(self.given) + 1) if i not in self.used]
+        if surplus:
+            raise InvalidQuery(
+                f"params has a value for {surplus[0]}, which the query does not have."
+            )
+
+
+@dataclass
+class Session:
+    """What is the same in all scopes of one statement.
+
+    `bind_query` and `bind_expression` are here since the modules that define them need `Scope` themselves.
+    """
+
+    catalog: Catalog
+    parameters: Parameters
+    bind_query: Callable[[exp.Expr, Scope], Logical]
+    bind_expression: Callable[[exp.Expr, Scope], Expr]
+    text: str  # of the query or view being bound, for the names of columns without an alias
+    describes: bool = (
+        False  # whether nothing will run, so that columns which no query can read do no harm
+    )
+    views: tuple[str, ...] = ()  # the views being expanded, to refuse one that names itself
+    trees: list[Tree] = field(default_factory=list)  # what was parsed for the statement
+
+    named: NamedQueries = field(default_factory=NamedQueries)
+
+    def parse(self, piece: Piece) -> exp.Expr:
+        """Return the tree of a statement, of which binding has to use every part."""
+        tree = parse(piece)
+        self.trees.append(tree)
+        return tree.root
+
+
+@dataclass(frozen=True)
+class Cte:
+    """A WITH entry: its query, bound in `scope` when it is first named."""
+
+    name: str
+    query: exp.Expr
+    columns: tuple[str, ...]
+    scope: Scope
+    bound: Bound = field(default_factory=Bound, compare=False)
+
+    def use(self) -> None:
+        """Note that a query names this entry."""
+        entry = self.query.parent
+        assert entry is not None
+        alias = entry.args["alias"]
+        use(entry, alias, alias.this, *(alias.args.get("columns") or ()))
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The names visible to one expression.
+
+    `merged` holds the columns of USING and NATURAL, which no table prefix is needed for; `star` is what * stands for, with
+    each of them once.  `aliases` are the select items
+    that a plain name may stand for where no column has that name (`aliases_first`: even where one does); those of an outer
+    query too.  `clause` completes "Aggregates are not allowed in ...".
+    """
+
+    session: Session
+    outer: Scope | None = None
+    relations: tuple[Relation, ...] = ()
+    merged: Mapping[str, Column] = field(default_factory=dict)
+    star: tuple[tuple[str, Column], ...] = ()
+    ctes: Mapping[str, Cte] = field(default_factory=dict)
+    aliases: Mapping[str, exp.Expr] = field(default_factory=dict)
+    aliases_first: bool = False
+    clause: str = "this place"
+    allow_aggregates: bool = False
+    in_aggregate: bool = False
+
+    @property
+    def parameters(self) -> Parameters:
+        return self.session.parameters
+
+    def changed(self, **fields: object) -> Scope:
+        """Return a copy with other fields, for a quarter of what `dataclasses.replace` takes: a query needs dozens."""
+        copy = object.__new__(Scope)
+        copy.__dict__.update(self.__dict__, **fields)
+        return copy
+
+    def bind(self, node: exp.Expr) -> Expr:
+        """Bind an expression in this scope."""
+        return self.session.bind_expression(node, self)
+
+    def bind_query(self, node: exp.Expr) -> Logical:
+        """Bind a subquery that may read the columns of this scope."""
+        return self.session.bind_query(node, self)
+
+    def inside(self, clause: str, *, aggregates: bool = False) -> Scope:
+        """Return this scope for another clause."""
+        return self.changed(clause=clause, allow_aggregates=aggregates)
+
+    def nested(self) -> Scope:
+        """Return the empty scope of a query within this one, which sees its columns and WITH entries."""
+        return Scope(self.session, outer=self, ctes=self.ctes)
+
+    def over(self, source: Source) -> Scope:
+        """Return this scope with the tables of `source` in it."""
+        return self.changed(relations=source.relations, merged=source.merged, star=source.star)
+
+    def inside_aggregate(self) -> Scope:
+        """Return this scope for the arguments of an aggregate function, which hold no aggregate themselves."""
+        return self.changed(
+            clause="the arguments of an aggregate",
+            allow_aggregates=False,
+            in_aggregate=True,
+            aliases_first=False,
+        )
+
+    def resolve(self, parts: Sequence[exp.Expr]) -> Expr:
+        """Return the expression that a name, qualified or not, stands for.
+
+        Looks at columns, then select aliases, then the enclosing queries.  Raises `UnknownName` and `AmbiguousName`.
+        """
+        names = [part.name for part in parts]
+        span = _span_of_parts(parts)
+        found = self._find(names, span)
+        if found is None:
+            raise self._unknown(names, parts, span)
+        use(*parts)
+        return found
+
+    def stands_for_alias(self, parts: Sequence[exp.Expr]) -> bool:
+        """Whether a name is that of a select item, and of no column of this query."""
+        names = [part.name for part in parts]
+        return (
+            len(names) == 1
+            and names[0].lower() in self.aliases
+            and self._column(names, _span_of_parts(parts)) is None
+        )
+
+    def _find(self, names: list[str], span: Span | None) -> Expr | None:
+        alias = self.aliases.get(names[0].lower()) if len(names) == 1 else None
+        if alias is not None and self.aliases_first:
+            return self._bind_alias(names[0], alias)
+        column = self._column(names, span)
+        if column is not None:
+            return ColumnRef(column, span)
+        if alias is not None:
+            return self._bind_alias(names[0], alias)
+        return self.outer._find(names, span) if self.outer else None
+
+    def _bind_alias(self, name: str, node: exp.Expr) -> Expr:
+        # Without the alias itself: `select x + 1 as x` reads a column x or is an error.
+        rest = {k: v for k, v in self.aliases.items() if k != name.lower()}
+        inner = self.changed(aliases=rest, aliases_first=False)
+        return self.session.bind_expression(node, inner)
+
+    def _column(self, names: list[str], span: Span | None) -> Column | None:
+        name = names[-1].lower()
+        if len(names) == 1 and name in self.merged:
+            return self.merged[name]
+        relations = self._named(names[:-1]) if len(names) > 1 else self.relations
+        candidates = [(r, column) for r in relations for column in r.by_name.get(name, ())]
+        if len(candidates) > 1:
+            shown = dict.fromkeys(f'"{_qualified(r, names[-1])}"' for r, _ in candidates)
+            if len(shown) == 1:
+                raise AmbiguousName(
+                    f'Two tables of this query are called "{candidates[0][0].name}": give each an alias of its own.',
+                    span,
+                )
+            choices = ", ".join(shown)
+            raise AmbiguousName(
+                f'The column "{names[-1]}" is ambiguous: name one of {choices}.', span
+            )
+        return candidates[0][1] if candidates else None
+
+    def relations_named(
+        self, prefix: Sequence[str], span: Span | None = None
+    ) -> tuple[Relation, ...]:
+        """Return the relations of this query that a prefix (`t`, `main.t`, nothing for all) selects."""
+        if not prefix:
+            return self.relations
+        found = self._named(prefix)
+        if len(found) > 1:
+            raise AmbiguousName(
+                f'Two tables of this query are called "{prefix[-1]}": give each an alias of its own.',
+                span,
+            )
+        return found
+
+    def _named(self, prefix: Sequence[str]) -> tuple[Relation, ...]:
+        name = prefix[-1].lower()
+        found = tuple(r for r in self.relations if (r.name or "").lower() == name)
+        if len(prefix) == 1:
+            return found
+        known = tuple(part.lower() for part in prefix[:-1]) in SCHEMAS
+        return tuple(r for r in found if known and r.in_catalog)
+
+    def declared_name(self, names: Sequence[str]) -> str | None:
+        """Return a column's name as its table spells it, None when it is no column of this query."""
+        name = names[-1].lower()
+        for relation in self.relations:
+            if len(names) == 1 or (relation.name or "").lower() == names[-2].lower():
+                for spelled, _ in relation.columns:
+                    if spelled.lower() == name:
+                        return spelled
+        return None
+
+    def _unknown(
+        self, names: list[str], parts: Sequence[exp.Expr], span: Span | None
+    ) -> FuselineError:
+        scopes = list(self.enclosing())
+        for relation in (r for s in scopes for r in s.relations_named(names[:-1])):
+            if names[-1].lower() in relation.refused:
+                text = refusal(*relation.refused[names[-1].lower()])
+                return Unsupported(f"{text}: cast it where it is written.", span)
+        if len(names) > 1:
+            tables = [r for s in scopes for r in s.relations_named(names[:-1])]
+            if not tables:
+                known = [r.name for s in scopes for r in s.relations if r.name]
+                shown = ".".join(names[:-1])
+                return UnknownName(
+                    f'There is no table "{shown}" in this query.{suggestion(names[-2], known)}',
+                    span_of(parts[-2]) or span,
+                )
+            known = [name for r in tables for name, _ in r.columns]
+            hint = suggestion(names[-1], known)
+            return UnknownName(f'The table "{names[-2]}" has no column "{names[-1]}".{hint}', span)
+        known = [name for s in scopes for r in s.relations for name, _ in r.columns]
+        known += [name for s in scopes for name in s.aliases]
+        if any(s.relations_named(names) for s in scopes):
+            return UnknownName(
+                f'"{names[-1]}" is a table here: name its columns, as in {names[-1]}.*.', span
+            )
+        return UnknownName(
+            f'There is no column "{names[-1]}" here.{suggestion(names[-1], known)}', span
+        )
+
+    def enclosing(self) -> Iterator[Scope]:
+        """Yield this scope and those around it, the innermost first."""
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.outer
+
+
+def suggestion(name: str, known: Sequence[str]) -> str:
+    """Return the nearest of the known names, or where none is near some of them."""
+    names = list(dict.fromkeys(known))
+    near = nearest(name, names)
+    if near or not names:
+        return near
+    shown = ", ".join(f'"{n}"' for n in names[:_NAMES_SHOWN])
+    more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
+    return f" There {'is' if len(names) == 1 else 'are'} {shown}{more}."
+
+
+def _qualified(relation: Relation, name: str) -> str:
+    return f"{relation.name}.{name}" if relation.name else name
+
+
+def _span_of_parts(parts: Sequence[exp.Expr]) -> Span | None:
+    if len(parts) == 1:
+        return span_of(parts[0])
+    spans = [span for span in map(span_of, parts) if span is not None]
+    return Span(spans[0].start, spans[-1].end, spans[0].view) if spans else None

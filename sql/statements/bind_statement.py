@@ -1,0 +1,235 @@
+"""One statement of a script to what the connection carries out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from sqlglot import exp
+
+from fuseline.errors import ParseError, Span, UnknownName, Unsupported, nearest
+from fuseline.plan.statements import (
+    Describe,
+    Explain,
+    NoOperation,
+    Query,
+    SetOption,
+    ShowTables,
+    Statement,
+)
+
+from ..binding.constants import plain_constant
+from ..binding.scope import Scope
+from ..parsing.pieces import Piece, first_word, split_explain
+from ..parsing.unread import use
+from .bind_table_statement import create, drop, insert
+
+_QUERY_WORDS = ("SELECT", "FROM", "VALUES", "WITH", "TABLE", "")
+_TRANSACTION = r"(?:\s+(?:transaction|work))?"
+_OF_TABLE = r'(?:\s+(?!verbose\b|full\b)(?P<table>\w+|"[^"]+")(?:\s*\([^()]+\))?)?'
+# What may follow the words of statements that do nothing.
+_NO_OPERATION = {
+    "BEGIN": rf"{_TRANSACTION}(?:\s+read\s+(?:only|write))?",
+    "START": r"\s+transaction(?:\s+read\s+(?:only|write))?",
+    "COMMIT": _TRANSACTION,
+    "END": _TRANSACTION,
+    "ANALYZE": _OF_TABLE,
+    "VACUUM": rf"(?:\s+analyze)?{_OF_TABLE}",
+    "CHECKPOINT": r"(?:\s+memory)?",
+}
+_REFUSED = {
+    "UPDATE": "create the table anew with CREATE OR REPLACE TABLE ... AS",
+    "DELETE": "create the table anew with CREATE OR REPLACE TABLE ... AS",
+    "TRUNCATE": "use CREATE OR REPLACE TABLE",
+    "MERGE": "create the table anew with CREATE OR REPLACE TABLE ... AS",
+    "ALTER": "create the table anew with CREATE OR REPLACE TABLE ... AS",
+    "COPY": "write the result from Python, with to_arrow()",
+    "EXPORT": "write the result from Python, with to_arrow()",
+    "IMPORT": "read files with read_parquet",
+    "ROLLBACK": "there are no transactions",
+    "ABORT": "there are no transactions",
+    "PREPARE": "pass parameters with params",
+    "EXECUTE": "pass parameters with params",
+    "DEALLOCATE": "pass parameters with params",
+    "CALL": "use a query",
+    "ATTACH": "read files with read_parquet",
+    "DETACH": "read files with read_parquet",
+    "USE": "there is one schema, main",
+    "INSTALL": "there are no extensions",
+    "LOAD": "there are no extensions",
+    "SUMMARIZE": "use aggregates, or DESCRIBE for the columns",
+    "PIVOT": "use CASE inside aggregates",
+    "UNPIVOT": "use UNION ALL",
+    "COMMENT": "there are no comments in the catalog",
+    "GRANT": "there are no users",
+    "REVOKE": "there are no users",
+}
+_HARMLESS_PRAGMAS = (
+    "enable_progress_bar",
+    "disable_progress_bar",
+    "enable_print_progress_bar",
+    "disable_print_progress_bar",
+    "enable_profiling",
+    "disable_profiling",
+    "enable_object_cache",
+    "disable_object_cache",
+    "enable_verification",
+    "disable_verification",
+    "verify_parallelism",
+    "disable_verify_parallelism",
+    "verify_external",
+    "force_checkpoint",
+)
+
+
+def starts_query(piece: Piece) -> bool:
+    """Whether a statement begins as a query does."""
+    return first_word(piece) in _QUERY_WORDS
+
+
+def bind_statement(piece: Piece, scope: Scope) -> Statement:
+    """Return what one statement asks for; `scope` is empty."""
+    word = first_word(piece)
+    if word == "EXPLAIN":
+        rest, analyze = split_explain(piece)
+        if first_word(rest) not in _QUERY_WORDS:
+            raise Unsupported("EXPLAIN takes a query.", Span(rest.start, rest.end))
+        return Explain(bind_result(scope.session.parse(rest), scope), analyze)
+    if word in _NO_OPERATION:
+        return _no_operation(piece, word, scope)
+    if word in _REFUSED:
+        raise Unsupported(f"{word} is not supported: {_REFUSED[word]}.", _word_span(piece, word))
+    if word in _QUERY_WORDS:
+        return bind_result(scope.session.parse(piece), scope)
+    binder = _BINDERS.get(word)
+    if binder is None:
+        place = _word_span(piece, word)
+        known = [*_BINDERS, *_QUERY_WORDS[:-1], "EXPLAIN"]
+        raise ParseError(
+            f'Syntax error at or near "{piece.text[place.start : place.end]}": a statement starts with a word like SELECT or CREATE.'
+            f"{nearest(word, known)}",
+            place,
+        )
+    return binder(piece, scope)
+
+
+def _no_operation(piece: Piece, word: str, scope: Scope) -> Statement:
+    """Return a statement that does nothing, once all of it was read."""
+    place = _word_span(piece, word)
+    rest = Span(place.end, piece.end)
+    found = re.fullmatch(
+        _NO_OPERATION[word] + r"\s*", piece.text[rest.start : rest.end], re.IGNORECASE
+    )
+    if found is None:
+        raise ParseError(f"This is not supported behind {word}.", rest)
+    table = found.groupdict().get("table")
+    catalog = scope.session.catalog
+    if table is not None and catalog.table(table.strip('"')) is None:
+        raise UnknownName(f"There is no table {table}.{nearest(table, catalog.names())}", rest)
+    return NoOperation(word)
+
+
+def _word_span(piece: Piece, word: str) -> Span:
+    start = piece.start + piece.sql.upper().index(word)
+    return Span(start, start + len(word))
+
+
+def bind_result(node: exp.Expr, scope: Scope) -> Query:
+    """Bind a query whose rows are the result."""
+    return Query(scope.bind_query(node))
+
+
+def _describe(piece: Piece, scope: Scope) -> Statement:
+    scope = _describing(scope)
+    node = scope.session.parse(piece)
+    use(node)
+    target = node.this
+    if isinstance(target, exp.Table):
+        return Describe(_whole_table(target, scope))
+    return Describe(bind_result(target, scope))
+
+
+def _describing(scope: Scope) -> Scope:
+    return Scope(replace(scope.session, describes=True))
+
+
+def _whole_table(node: exp.Table, scope: Scope) -> Query:
+    return bind_result(exp.Select(expressions=[exp.Star()], from_=exp.From(this=node)), scope)
+
+
+def _show(piece: Piece, scope: Scope) -> Statement:
+    rest = piece.sql.split(maxsplit=1)[1:]
+    what = rest[0].strip() if rest else ""
+    if what.lower() in ("tables", "all tables"):
+        return ShowTables()
+    if re.fullmatch(r"[A-Za-z_]\w*|\"[^\"]+\"", what):
+        start = piece.start + piece.sql.index(what)
+        name = exp.to_identifier(what.strip('"'), quoted=True)
+        name.meta.update(first=start, last=start + len(what))
+        table = exp.Table(this=name)
+        table.meta.update(name.meta)
+        return Describe(_whole_table(table, _describing(scope)))
+    raise Unsupported("SHOW takes TABLES or the name of a table.", Span(piece.start, piece.end))
+
+
+_SETTING = re.compile(
+    r"\s*\w+\s+(?:(?:session|global)\s+)?(\w+)\s*(?:=|\bto\b)\s*(.*?)\s*$",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def _set(piece: Piece, scope: Scope) -> Statement:
+    found = _SETTING.match(piece.sql)
+    if found is None or not found.group(2):
+        raise ParseError(
+            "SET takes a name and a value: SET threads = 4.", Span(piece.start, piece.end)
+        )
+    if found.group(1).lower() == "variable":
+        raise Unsupported(
+            "SET VARIABLE is not supported: pass parameters.", Span(piece.start, piece.end)
+        )
+    value = _setting_value(
+        Piece(piece.text, piece.start + found.start(2), piece.start + found.end(2)), scope
+    )
+    return SetOption(found.group(1).lower(), value)
+
+
+def _setting_value(piece: Piece, scope: Scope) -> object:
+    """Return a number, string or boolean; a bare word counts as a string."""
+    if re.fullmatch(r"[A-Za-z_]\w*", piece.sql):
+        return {"true": True, "false": False, "null": None}.get(piece.sql.lower(), piece.sql)
+    node = scope.session.parse(piece)
+    return plain_constant(scope.inside("SET").bind(node), "The value of a setting")
+
+
+def _reset(piece: Piece, scope: Scope) -> Statement:
+    found = re.match(r"\s*\w+\s+(?:(?:session|global)\s+)?(\w+)\s*$", piece.sql, re.IGNORECASE)
+    if found is None:
+        raise ParseError("RESET takes the name of a setting.", Span(piece.start, piece.end))
+    return SetOption(found.group(1).lower(), None, reset=True)
+
+
+def _pragma(piece: Piece, scope: Scope) -> Statement:
+    found = re.match(r"\s*pragma\s+(\w+)\s*(=|$)", piece.sql, re.IGNORECASE)
+    name = found.group(1).lower() if found else ""
+    if found and found.group(2) == "=":
+        return _set(piece, scope)
+    if name in _HARMLESS_PRAGMAS:
+        return NoOperation(f"PRAGMA {name}")
+    if name == "show_tables":
+        return ShowTables()
+    raise Unsupported(f"PRAGMA {name} is not supported here.", Span(piece.start, piece.end))
+
+
+_BINDERS: dict[str, Callable[[Piece, Scope], Statement]] = {
+    "CREATE": create,
+    "INSERT": insert,
+    "DROP": drop,
+    "DESCRIBE": _describe,
+    "DESC": _describe,
+    "SHOW": _show,
+    "SET": _set,
+    "RESET": _reset,
+    "PRAGMA": _pragma,
+}
