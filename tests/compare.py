@@ -113,11 +113,13 @@ def _check(query: str, where: str, expected: pa.Table, actual: pa.Table, order: 
 
 
 @contextmanager
-def connected(tables: Mapping[str, Any] | None = None, **settings: Any) -> Iterator[Any]:
+def connected(
+    tables: Mapping[str, Any] | None = None, device: str = "cpu", **settings: Any
+) -> Iterator[Any]:
     """A connection, by default to the CPU, that has the tables: Arrow's, dictionaries of lists, or paths of files."""
     import fuseline
 
-    with fuseline.connect(**{"device": "cpu", **settings}) as connection:
+    with fuseline.connect(device, **settings) as connection:
         for name, value in (tables or {}).items():
             source = _as_source(value)
             if isinstance(source, Path):

@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.data import tpch_tables as tables_at
 from tests import unforeseen
-from tests.compare import missing_for_gpu
+from tests.compare import connected, missing_for_gpu
 
 SCALE = 0.01
 
@@ -94,16 +94,32 @@ def tpch_dir(tpch_tables: dict[str, Path]) -> Path:
 
 
 @pytest.fixture(scope="session", params=["never", "always"], ids=["unfused", "fused"])
-def tpch(
-    backend: str, tpch_tables: dict[str, Path], request: pytest.FixtureRequest
-) -> Iterator[Any]:
-    """A connection to the TPC-H tables on this backend, with and without fused pipelines; keep its catalog as it is."""
-    import fuseline
+def fuse(request: pytest.FixtureRequest) -> str:
+    """Without fused pipelines, and with them."""
+    return str(request.param)
 
-    with fuseline.connect(device=backend, fuse=request.param) as connection:
-        for name, path in tpch_tables.items():
-            connection.read_parquet(str(path), name)
-        yield connection
+
+@pytest.fixture
+def connection(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """A connection to the `TABLES` of the test's module, with its `SETTINGS`, after the statements of its `SETUP`.
+
+    It is to the CPU, or to each `backend` and with each value of `fuse` where the test or its module asks for those.
+    """
+    settings = dict(getattr(request.module, "SETTINGS", {}))
+    for setting, fixture in (("device", "backend"), ("fuse", "fuse")):
+        if fixture in request.fixturenames:
+            settings[setting] = request.getfixturevalue(fixture)
+    with connected(getattr(request.module, "TABLES", {}), **settings) as opened:
+        for statement in getattr(request.module, "SETUP", ()):
+            opened.execute(statement)
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def tpch(backend: str, fuse: str, tpch_tables: dict[str, Path]) -> Iterator[Any]:
+    """A connection to the TPC-H tables on this backend, with and without fused pipelines; keep its catalog as it is."""
+    with connected(tpch_tables, backend, fuse=fuse) as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-import fuseline
 from benchmarks import adhoc, tpch
-from tests.compare import assert_same_as_duckdb
+from tests.compare import assert_same_as_duckdb, connected
 
 
 def test_the_suite_is_what_it_was_when_it_was_complete() -> None:
@@ -32,9 +31,7 @@ def test_no_query_is_one_of_tpch() -> None:
 
 @pytest.fixture(scope="module")
 def connection(backend: str, tpch_tables: dict[str, Path]) -> Any:
-    with fuseline.connect(device=backend) as made:
-        for name, path in tpch_tables.items():
-            made.read_parquet(path, name)
+    with connected(tpch_tables, backend) as made:
         yield made
 
 

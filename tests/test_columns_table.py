@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -36,11 +35,7 @@ TABLE = pa.table(
 COLUMNS = "encoding, rows, nulls, min, max, distinct_count, bytes, plain_bytes"
 
 
-@pytest.fixture
-def connection() -> Iterator[fuseline.Connection]:
-    with fuseline.connect(device="cpu") as opened:
-        opened.register("t", TABLE)
-        yield opened
+TABLES = {"t": TABLE}
 
 
 def cached(connection: fuseline.Connection, column: str) -> tuple[Any, ...]:

@@ -34,12 +34,6 @@ no_gpu = pytest.mark.skipif(not missing_for_gpu(), reason="a GPU can be used her
 
 
 @pytest.fixture
-def connection():
-    with fuseline.connect(device="cpu") as connection:
-        yield connection
-
-
-@pytest.fixture
 def file(tmp_path):
     path = tmp_path / "x.parquet"
     pq.write_table(pa.table({"a": [1, 2, 3], "s": ["x", "y", None]}), path)

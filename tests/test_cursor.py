@@ -4,14 +4,7 @@ from datetime import date
 
 import pytest
 
-import fuseline
 from fuseline.errors import FuselineError
-
-
-@pytest.fixture
-def connection():
-    with fuseline.connect(device="cpu") as connection:
-        yield connection
 
 
 def test_a_cursor_gives_rows_and_describes_them(connection):

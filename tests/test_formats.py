@@ -7,7 +7,7 @@ import contextlib
 import io
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -68,12 +68,6 @@ def query(kind: str, which: str) -> str:
 
 
 CASES = [(kind, which) for kind in VALUES for which in ("some", "none", "with NULL")]
-
-
-@pytest.fixture(scope="module")
-def connection() -> Iterator[Any]:
-    with fuseline.connect(device="cpu") as made:
-        yield made
 
 
 def same(mine: Any, theirs: Any) -> bool:

@@ -15,7 +15,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-import fuseline
 from fuseline import avg, col, count, fn, lit, max_, sum_, when
 from fuseline.errors import (
     AmbiguousName,
@@ -24,7 +23,7 @@ from fuseline.errors import (
     TypeMismatch,
     UnknownName,
 )
-from tests.compare import assert_same
+from tests.compare import assert_same, connected
 
 SALES = pa.table(
     {
@@ -49,9 +48,7 @@ SHOPS = pa.table({"shop": ["a", "b", "c"], "city": ["Aix", "Bonn", "Cork"], "id"
 
 @pytest.fixture
 def db(backend: str) -> Iterator[Any]:
-    with fuseline.connect(device=backend) as connection:
-        connection.register("sales", SALES)
-        connection.register("shops", SHOPS)
+    with connected({"sales": SALES, "shops": SHOPS}, backend) as connection:
         yield connection
 
 

@@ -6,8 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import fuseline
-from tests.compare import assert_same_as_duckdb
+from tests.compare import assert_same_as_duckdb, connected
 
 
 @pytest.fixture(scope="module")
@@ -66,8 +65,7 @@ def test_nan_is_not_pruned_away(backend, tmp_path, condition):
     """As DuckDB answers over a table; over a file it loses a NaN that the statistics leave out."""
     data = pa.table({"f": [1.0, float("nan"), 2.0, None, -1.0]})
     pq.write_table(data, tmp_path / "x.parquet", row_group_size=2)
-    with fuseline.connect(backend) as connection:
-        connection.read_parquet(tmp_path / "x.parquet", "t")
+    with connected({"t": tmp_path / "x.parquet"}, backend) as connection:
         query = f"select f from t where f {condition}"
         assert_same_as_duckdb(query, {"t": data}, connection=connection)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from decimal import Decimal
 
 import pyarrow as pa
@@ -10,7 +9,10 @@ import pytest
 
 import fuseline
 from fuseline import col, errors
+from tests.compare import connected
 from tests.marks import assert_marks
+
+pytestmark = pytest.mark.usefixtures("backend", "fuse")
 
 ROWS = 40
 LARGEST = 2**63 - 1
@@ -29,15 +31,11 @@ SUM = "38 digits: cast"
 TWO_ROWS = "More than one row returned by a subquery used as an expression: add LIMIT 1"
 
 
-@pytest.fixture(scope="module", params=["never", "always"], ids=["unfused", "fused"])
-def connection(backend: str, request: pytest.FixtureRequest) -> Iterator[fuseline.Connection]:
-    with fuseline.connect(device=backend, fuse=request.param) as opened:
-        opened.register("t", T)
-        opened.register("u", U)
-        opened.register("one", {"n": [1]})
-        opened.execute("create view v as select s, 10 // k as q from t")
-        opened.execute("create view w(x) as select q + (1) from v")
-        yield opened
+TABLES = {"t": T, "u": U, "one": {"n": [1]}}
+SETUP = (
+    "create view v as select s, 10 // k as q from t",
+    "create view w(x) as select q + (1) from v",
+)
 
 
 # (class, query with ^...^ around the place that the caret marks, part of the message)
@@ -125,8 +123,7 @@ def test_no_place_where_there_is_no_text_or_two(connection: fuseline.Connection)
 
 
 def test_a_kernel_that_may_overflow_leaves_the_error_to_operators(backend: str) -> None:
-    with fuseline.connect(device=backend, fuse="always") as connection:
-        connection.register("t", T)
+    with connected({"t": T}, backend, fuse="always") as connection:
         frame = connection.sql("select sum(a + k) from t")
         assert "Pipeline" in frame.explain()
         with pytest.raises(errors.OutOfRange) as caught:

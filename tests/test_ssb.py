@@ -10,9 +10,8 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-import fuseline
 from benchmarks import data, ssb
-from tests.compare import assert_same_as_duckdb
+from tests.compare import assert_same_as_duckdb, connected
 
 SCALE = 0.05  # 300,000 facts: below, most cities have neither customers nor suppliers
 QUERIES = ssb.queries(SCALE)
@@ -24,13 +23,9 @@ def tables() -> dict[str, Path]:
     return {name: Path(path) for name, path in data.ssb_tables(SCALE).items()}
 
 
-@pytest.fixture(scope="module", params=["never", "always"], ids=["unfused", "fused"])
-def connection(
-    backend: str, tables: dict[str, Path], request: pytest.FixtureRequest
-) -> Iterator[Any]:
-    with fuseline.connect(device=backend, fuse=request.param) as connection:
-        for name, path in tables.items():
-            connection.read_parquet(str(path), name)
+@pytest.fixture(scope="module")
+def connection(backend: str, fuse: str, tables: dict[str, Path]) -> Iterator[Any]:
+    with connected(tables, backend, fuse=fuse) as connection:
         yield connection
 
 

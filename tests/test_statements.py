@@ -4,14 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import fuseline
 from fuseline.errors import CatalogError, ConversionError, FuselineError, OutOfRange, UnknownName
-
-
-@pytest.fixture
-def connection():
-    with fuseline.connect(device="cpu") as connection:
-        yield connection
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -20,12 +20,7 @@ from fuseline.operators.cpu.functions import kernels_texts
 from fuseline.stopping import Stop
 from tests.compare import assert_same_as_duckdb
 
-
-@pytest.fixture
-def connection() -> Iterator[fuseline.Connection]:
-    with fuseline.connect("cpu") as connection:
-        connection.register("t", {"a": list(range(1000)), "s": [f"x{i}" for i in range(1000)]})
-        yield connection
+TABLES = {"t": {"a": list(range(1000)), "s": [f"x{i}" for i in range(1000)]}}
 
 
 @pytest.fixture

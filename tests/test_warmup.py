@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import fuseline
 from fuseline.cli.warmup import Warmed, warm_up
+from tests.compare import connected
 from tests.test_cli import run
 
 SCRIPT = """
@@ -30,8 +30,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def warmed(path: Path, folder: Path) -> list[Warmed]:
-    with fuseline.connect(device="cpu", fuse="always", cache_dir=str(folder)) as connection:
-        connection.read_parquet(path, "t")
+    with connected({"t": path}, fuse="always", cache_dir=str(folder)) as connection:
         return list(warm_up(connection, SCRIPT))
 
 

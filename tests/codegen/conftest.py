@@ -15,6 +15,7 @@ from fuseline.codegen.program import Program
 from fuseline.operators.cpu.pipeline import launch
 from tests.codegen.random_checks import Connections
 from tests.codegen.simulated import Runs, Simulate
+from tests.compare import connected
 
 
 @pytest.fixture(scope="module")
@@ -66,9 +67,7 @@ def simulate(runs: Runs) -> Simulate:
     """Run a query on the CPU and its kernels in the simulator; return the kernels."""
 
     def run(query: str, tables: Mapping[str, Any]) -> list[Program]:
-        with fuseline.connect(device="cpu", fuse="always") as connection:
-            for name, table in tables.items():
-                connection.register(name, table)
+        with connected(tables, fuse="always") as connection:
             connection.sql(query).to_arrow()
         assert any(p.index is not None for p in runs.programs), "no index was built"
         return runs.programs

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import fuseline
 from fuseline.plan.node import walk
 from fuseline.plan.physical import HashJoin, NestedLoopJoin, Pipeline
-from tests.compare import assert_same_as_duckdb
+from tests.compare import assert_same_as_duckdb, connected
 
 BOTH = ("always", "never")
 JOINS = HashJoin | NestedLoopJoin
@@ -30,9 +29,7 @@ def assert_not_fused(query: str, tables: Mapping[str, Any], reason: str) -> None
 
 def notes(query: str, tables: Mapping[str, Any]) -> list[str]:
     """What the pipelines of a query say of their run."""
-    with fuseline.connect(device="cpu", fuse="always") as connection:
-        for name, table in tables.items():
-            connection.register(name, table)
+    with connected(tables, fuse="always") as connection:
         frame = connection.sql(query)
         frame.to_arrow()
         return [n.note for n in frame.profile.nodes if n.name == "Pipeline" and n.note]
@@ -44,9 +41,7 @@ def assert_fused_joins(query: str, tables: Mapping[str, Any], *, but: str | None
     `but` is the reason why some pipeline does not.
     """
     assert_same_as_duckdb(query, tables, fuse=BOTH)
-    with fuseline.connect(device="cpu", fuse="always") as connection:
-        for name, table in tables.items():
-            connection.register(name, table)
+    with connected(tables, fuse="always") as connection:
         frame = connection.sql(query)
         frame.to_arrow()
         profile = frame.profile

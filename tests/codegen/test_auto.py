@@ -10,6 +10,7 @@ import pyarrow as pa
 
 import fuseline
 from fuseline.planner.pipelines.fuse import SMALL_INPUT
+from tests.compare import connected
 
 QUERY = "select sum(v), count(*) from t where v > 100"
 
@@ -25,8 +26,7 @@ def test_a_small_input_is_not_fused(tmp_path: Path) -> None:
 
 def test_operators_answer_while_the_kernel_compiles(tmp_path: Path) -> None:
     table = pa.table({"v": np.arange(3 * SMALL_INPUT)})
-    with fuseline.connect(device="cpu", fuse="auto", cache_dir=tmp_path) as connection:
-        connection.register("t", table)
+    with connected({"t": table}, fuse="auto", cache_dir=tmp_path) as connection:
         answers, notes = [], []
         deadline = time.monotonic() + 60
         while not (notes and notes[-1].startswith("kernel ")) and time.monotonic() < deadline:
@@ -42,8 +42,7 @@ def test_operators_answer_while_the_kernel_compiles(tmp_path: Path) -> None:
 def test_a_kernel_that_is_on_disk_is_used_at_once(tmp_path: Path) -> None:
     table = pa.table({"v": np.arange(3 * SMALL_INPUT)})
     for mode in ("always", "auto"):
-        with fuseline.connect(device="cpu", fuse=mode, cache_dir=tmp_path) as connection:
-            connection.register("t", table)
+        with connected({"t": table}, fuse=mode, cache_dir=tmp_path) as connection:
             frame = connection.sql(QUERY)
             frame.to_arrow()
             (note,) = [n.note for n in frame.profile.nodes if n.name == "Pipeline"]

@@ -10,9 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-import fuseline
 from fuseline.codegen.compile import kernel_files
 from fuseline.codegen.compile.kernel_files import KernelFile, kernel_file, kernel_key
+from tests.compare import connected
 
 QUERY = "select sum(v), count(*) from t where v > 1"
 TABLE = pa.table({"v": [1, 2, 3]})
@@ -20,8 +20,7 @@ ADD = '"""Add."""\n\n\ndef add(a, b):\n    return a + b  # the sum\n'
 
 
 def _answer(directory: Path, query: str = QUERY) -> object:
-    with fuseline.connect(device="cpu", fuse="always", cache_dir=directory) as connection:
-        connection.register("t", TABLE)
+    with connected({"t": TABLE}, fuse="always", cache_dir=directory) as connection:
         return connection.sql(query).to_arrow().to_pylist()
 
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-import fuseline
 from fuseline import stopping
 from fuseline.codegen.compile import compile_pool
 from fuseline.codegen.compile.compile_pool import CompilePool, CompilerEnded, Job, NotCompiled
 from fuseline.codegen.compile.native import Kernel
 from fuseline.errors import Interrupted
 from fuseline.stopping import Stop
+from tests.compare import connected
 
 TWICE = "def twice(x):\n    return 2 * x\n"
 HANGS = "while True: pass\n"
@@ -163,8 +163,7 @@ def test_idle_processes_end(pool, monkeypatch):
 
 
 def test_a_query_goes_on_without_the_compiler(tmp_path: Path, monkeypatch: Any) -> None:
-    with fuseline.connect("cpu", fuse="always", cache_dir=tmp_path) as connection:
-        connection.register("t", {"a": list(range(100))})
+    with connected({"t": {"a": list(range(100))}}, fuse="always", cache_dir=tmp_path) as connection:
         query = connection.sql("select sum(a)::int as total from t where a > 90")
         expected = [(sum(range(91, 100)),)]
 

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-import fuseline
 from fuseline.codegen.compile import compiler
 from fuseline.codegen.cuda import emit_cuda, emit_groups
 from fuseline.codegen.groups.conditions import Condition, condition_of
@@ -20,7 +19,7 @@ from fuseline.operators.cpu.pipeline import pipeline as cpu
 from fuseline.plan.physical import FilterRows, Pipeline
 from tests.codegen import simulator
 from tests.codegen.fused import BOTH, assert_fused_joins, notes
-from tests.compare import assert_same_as_duckdb
+from tests.compare import assert_same_as_duckdb, connected
 
 ROWS, KEYS, THREADS = 600, 200, 32
 
@@ -166,8 +165,7 @@ def ran(query: str, monkeypatch: pytest.MonkeyPatch) -> tuple[FilterRows, Progra
         return finished(made, outcome, *rest)
 
     monkeypatch.setattr(cpu, "finished", keep)
-    with fuseline.connect(device="cpu", fuse="always") as connection:
-        connection.register("g", TABLES["g"])
+    with connected({"g": TABLES["g"]}, fuse="always") as connection:
         frame = connection.sql(query)
         plan = connection.physical(frame.plan)
         groups = frame.to_arrow()

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import fuseline
 from fuseline.codegen.cpu import host_kernels
 from fuseline.codegen.cuda import accumulator_layout
 from fuseline.codegen.cuda.accumulator_layout import Place, layout
@@ -17,6 +16,7 @@ from fuseline.codegen.program import Program
 from fuseline.errors import OutOfRange
 from tests.codegen import simulator
 from tests.codegen.test_pipelines import FUSED, TABLES
+from tests.compare import connected
 
 Runs = list[tuple[Program, list[Any], int, host_kernels.Outcome]]
 
@@ -41,9 +41,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
 
 def simulate(query: str, tables: Mapping[str, Any], runs: Runs) -> set[Place]:
     """Run a query on the CPU and its kernels in the simulator; return where the accumulators were."""
-    with fuseline.connect(device="cpu", fuse="always") as connection:
-        for name, table in tables.items():
-            connection.register(name, table)
+    with connected(tables, fuse="always") as connection:
         connection.sql(query).to_arrow()
     assert runs, "no kernel ran"
     found = set()

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import fuseline
 from fuseline.codegen.compile import compiler
 from fuseline.codegen.cpu import host_kernels
 from fuseline.codegen.cuda import accumulator_layout, emit_cuda
@@ -33,6 +32,7 @@ from tests.codegen.index_programs import (
     index,
     main_program,
 )
+from tests.compare import connected
 
 HOPPER = (9, 0)
 ROWS = 203  # words of 8 or 4 rows, and some after the last
@@ -90,9 +90,7 @@ def ran(query: str, tables: Mapping[str, Any]) -> list[tuple[Program, list[Any],
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(host_kernels, "run", run)
-        with fuseline.connect(device="cpu", fuse="always") as connection:
-            for name, table in tables.items():
-                connection.register(name, table)
+        with connected(tables, fuse="always") as connection:
             connection.sql(query).to_arrow()
     assert kept
     return kept
@@ -186,8 +184,7 @@ def test_a_value_beyond_its_type_ends_no_run(atomics: list[str]) -> None:
             return original(kernel, *arguments, **more)
 
         patch.setattr(host_kernels, "run", run)
-        with fuseline.connect(device="cpu", fuse="always") as connection:
-            connection.register("t", given)
+        with connected({"t": given}, fuse="always") as connection:
             query = connection.sql("select v + 1::tinyint as k, count(*) from t group by k")
             with pytest.raises(OutOfRange):
                 query.to_arrow()

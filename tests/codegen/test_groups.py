@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import fuseline
 from fuseline.codegen.cpu import hash_groups, host_kernels
 from tests.codegen.fused import assert_fused, assert_not_fused
+from tests.compare import connected
 
 CALLS = "count(*), sum(v), min(v), max(v), avg(f), count(n)"
 
@@ -99,8 +99,7 @@ def test_variances_of_floats_and_of_large_values_are_not_fused() -> None:
 
 def test_a_variance_far_from_zero_is_exact() -> None:
     values = pa.table({"v": pa.array([10**9, 10**9 + 1, 10**9 + 2])})
-    with fuseline.connect(device="cpu", fuse="always") as connection:
-        connection.register("t", values)
+    with connected({"t": values}, fuse="always") as connection:
         assert connection.execute("select var_samp(v) from t").fetchall() == [(1.0,)]
 
 
@@ -109,7 +108,6 @@ def test_deterministic_sums_do_not_depend_on_threads() -> None:
     answers = set()
     for threads in (1, 2, 3):
         settings = {"fuse": "always", "deterministic": True, "threads": threads}
-        with fuseline.connect(device="cpu", **settings) as connection:
-            connection.register("t", table)
+        with connected({"t": table}, **settings) as connection:
             answers.add(connection.execute("select sum(f), avg(f) from t").fetchone())
     assert len(answers) == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-import fuseline
+from tests.compare import connected
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "kernels_cpu.txt"
 
@@ -28,8 +28,7 @@ def _table() -> pa.Table:
 
 def _kernel(query: str, directory: Path) -> str:
     """The query's kernel, without the plan at the head of its docstring."""
-    with fuseline.connect(device="cpu", fuse="always", cache_dir=directory) as connection:
-        connection.register("t", _table())
+    with connected({"t": _table()}, fuse="always", cache_dir=directory) as connection:
         frame = connection.sql(query)
         frame.to_arrow()
         (note,) = [n.note for n in frame.profile.nodes if n.name == "Pipeline"]

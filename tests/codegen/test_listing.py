@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-import fuseline
 from fuseline.codegen.listing import listing, operations
+from tests.compare import connected
 
 TABLE = pa.table(
     {"key": ["a", "b", "a", None], "cents": [100, 200, 20100, 100], "share": [0.5, 1.5, 2.5, 3.5]}
@@ -13,8 +13,7 @@ TABLE = pa.table(
 
 
 def shown(query: str) -> str:
-    with fuseline.connect(device="cpu", fuse="always") as connection:
-        connection.register("t", TABLE)
+    with connected({"t": TABLE}, fuse="always") as connection:
         frame = connection.sql(query)
         frame.to_arrow()
         (node,) = frame.profile.pipelines
@@ -49,8 +48,7 @@ def test_a_selection_has_no_accumulators() -> None:
 
 def test_a_hashed_group_says_so() -> None:
     table = pa.table({"x": pa.array([0, 2**40], pa.int64()), "y": [0, 2**20]})
-    with fuseline.connect(device="cpu", fuse="always") as connection:
-        connection.register("t", table)
+    with connected({"t": table}, fuse="always") as connection:
         frame = connection.sql("select x, count(*) from t group by x")
         frame.to_arrow()
         (node,) = frame.profile.pipelines

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import fuseline
 from fuseline.codegen.values import Multiplied, NotFusable
 from fuseline.operators.context import Context, PipelineReceipt
 from fuseline.operators.materialize_build_side import APART, REMARK, Apart, apart, run_apart
@@ -18,7 +17,7 @@ from fuseline.plan.physical import HashJoin, Pipeline, Stored, build_side
 from fuseline.storage.columns.cache import ColumnCache
 from tests.codegen.bodies import Tables, grouped, join, refusal
 from tests.codegen.fused import assert_fused_joins, notes
-from tests.compare import assert_same_as_duckdb
+from tests.compare import assert_same_as_duckdb, connected
 
 
 def some_tables(rows: int) -> dict[str, pa.Table]:
@@ -73,9 +72,7 @@ def test_keys_of_every_shape(keys: list[Any]) -> None:
 
 
 def test_the_profile_says_so_and_later_runs_know() -> None:
-    with fuseline.connect(device="cpu", fuse="always") as connection:
-        for name, table in some_tables(60).items():
-            connection.register(name, table)
+    with connected(some_tables(60), fuse="always") as connection:
         frame = connection.sql(QUERIES[0])
         answers = []
         for _ in range(2):

@@ -25,7 +25,7 @@ from fuseline.storage.columns.encodings import MOST_ALIKE
 from tests.codegen import simulator
 from tests.codegen.fused import assert_fused_joins
 from tests.codegen.simulated import Runs
-from tests.compare import assert_same_as_duckdb
+from tests.compare import assert_same_as_duckdb, connected
 
 LARGE, SMALL = 2**63 - 1, -(2**63)
 # Keys in order, some of them in several rows
@@ -133,9 +133,7 @@ def test_keys_in_order_on_cuda(keys: str, runs: Runs) -> None:
 
 
 def kernels(query: str, keys: list[int], runs: Runs) -> list[Program]:
-    with fuseline.connect(device="cpu", fuse="always") as connection:
-        for name, table in tables(keys).items():
-            connection.register(name, table)
+    with connected(tables(keys), fuse="always") as connection:
         connection.sql(query).to_arrow()
     return runs.programs
 
@@ -183,8 +181,7 @@ def test_a_build_side_that_was_reduced(monkeypatch: pytest.MonkeyPatch, found: l
     query, given = QUERIES["both"], tables(KEYS["short runs"])
     assert_same_as_duckdb(query, given, fuse=("always",))
     assert all(found)
-    with fuseline.connect(device="cpu", fuse="always") as connection:
-        connection.register("t", given["t"])
+    with connected({"t": given["t"]}, fuse="always") as connection:
         frame = connection.sql(query)
         assert "HashJoin semi  k#2 = k" in frame.explain()
         frame.to_arrow()
@@ -203,8 +200,7 @@ def test_a_file_that_changes(tmp_path: Path, found: list[bool]) -> None:
             query = QUERIES["both"].replace("from t ", f"from '{path}' ")
             result = connection.sql(query).to_arrow()
             assert_same_as_duckdb(QUERIES["both"], view)
-            with fuseline.connect(device="cpu", fuse="never") as other:
-                other.register("t", table)
+            with connected({"t": table}, fuse="never") as other:
                 assert result.to_pylist() == other.sql(QUERIES["both"]).to_arrow().to_pylist()
     assert any(found)
     assert not all(found)
@@ -216,15 +212,13 @@ def test_row_groups_that_are_left_out(tmp_path: Path) -> None:
     table = tables(keys)["t"]
     pq.write_table(table, tmp_path / "t.parquet", row_group_size=10)
     query = "select count(*), sum(v) from t a where a.k > 40 and exists (select * from t b where b.k = a.k and b.w <> a.w and b.k < 201)"
-    with fuseline.connect(device="cpu", fuse="always") as connection:
-        connection.read_parquet(str(tmp_path / "t.parquet"), "t")
+    with connected({"t": str(tmp_path / "t.parquet")}, fuse="always") as connection:
         first = connection.sql(query).to_arrow().to_pylist()
         connection.sql(
             "select sum(k), sum(v), sum(w) from t"
         ).to_arrow()  # all row groups are there
         again = connection.sql(query).to_arrow().to_pylist()
-    with fuseline.connect(device="cpu", fuse="never") as connection:
-        connection.register("t", table)
+    with connected({"t": table}, fuse="never") as connection:
         assert first == again == connection.sql(query).to_arrow().to_pylist()
 
 

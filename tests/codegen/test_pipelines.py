@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import fuseline
 from fuseline.errors import OutOfRange
 from tests.codegen.fused import BOTH, assert_fused, assert_not_fused
+from tests.compare import connected
 
 ROWS = 1000
 
@@ -139,10 +139,8 @@ def test_a_product_that_could_overflow_and_does_not_is_fused() -> None:
 def test_an_overflow_raises_as_the_operators_do() -> None:
     table = pa.table({"v": [2**62, 3]})
     for mode in BOTH:
-        with fuseline.connect(device="cpu", fuse=mode) as connection:
-            connection.register("t", table)
-            with pytest.raises(OutOfRange):
-                connection.execute("select sum(v * v) from t")
+        with connected({"t": table}, fuse=mode) as connection, pytest.raises(OutOfRange):
+            connection.execute("select sum(v * v) from t")
 
 
 def test_names_that_a_kernel_uses_itself() -> None:

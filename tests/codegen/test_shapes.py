@@ -12,7 +12,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-import fuseline
 from fuseline.codegen.cpu import emit_cpu, host_kernels
 from fuseline.codegen.cuda import device_kernels, emit_cuda
 from fuseline.codegen.groups.accumulate import Accumulator
@@ -22,6 +21,7 @@ from fuseline.codegen.loop import Apply, Guard, Machine, Name, Number
 from fuseline.codegen.program import Program
 from fuseline.codegen.values import Parameter
 from fuseline.storage.columns.encodings import EncodedColumn
+from tests.compare import connected
 
 from .index_programs import index, main_program
 
@@ -124,8 +124,7 @@ def test_kernels_hold_no_columns(tmp_path: Path) -> None:
     """What the plan of a query and the known files keep does not keep a column that the cache lets go."""
     table = pa.table({"k": list(range(60_000)), "v": [i % 7 for i in range(60_000)]})
     others = {id(column) for column in encoded_columns()}
-    with fuseline.connect(device="cpu", fuse="always", cache_dir=tmp_path) as connection:
-        connection.register("t", table)
+    with connected({"t": table}, fuse="always", cache_dir=tmp_path) as connection:
         frame = connection.sql("SELECT v, sum(k) FROM t WHERE k > 5 GROUP BY v")
         assert frame.to_arrow().num_rows == 7
         columns = [weakref.ref(c) for c in encoded_columns() if id(c) not in others]

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import fuseline
 from fuseline.codegen.cpu import pace
 from fuseline.errors import Interrupted
 from tests.codegen.fused import assert_fused
+from tests.compare import connected
 
 ROWS = 3000
 RANDOM = np.random.default_rng(7)
@@ -77,9 +77,7 @@ def test_long_steps_become_shorter_and_short_ones_longer(monkeypatch: pytest.Mon
 def test_a_stop_between_steps(query: str, monkeypatch: Any) -> None:
     monkeypatch.setattr(pace, "FIRST_ROWS", 64)
     monkeypatch.setattr(pace, "MOST_ROWS", 64)
-    with fuseline.connect("cpu", fuse="always") as connection:
-        for name, table in TABLES.items():
-            connection.register(name, table)
+    with connected(TABLES, fuse="always") as connection:
         expected = connection.sql(query).to_arrow()
         calls = []
         done = pace.Pace.done

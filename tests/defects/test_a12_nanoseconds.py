@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import fuseline
 from fuseline.errors import DataError, TypeMismatch
 
 FINE = pa.array([1, 2, 999, 1000, None], pa.timestamp("ns"))
@@ -22,75 +21,69 @@ READS = (
 )
 
 
-@pytest.fixture
-def here():
-    with fuseline.connect(device="cpu") as connection:
-        yield connection
-
-
 @pytest.mark.parametrize("query", READS)
 @pytest.mark.parametrize("kind", ["arrow", "pandas", "dictionary", "parquet"])
-def test_nanoseconds_are_refused_by_the_columns_name(here, tmp_path, query, kind):
+def test_nanoseconds_are_refused_by_the_columns_name(connection, tmp_path, query, kind):
     if kind == "parquet":
         pq.write_table(pa.table({"t": FINE}), tmp_path / "fine.parquet")
-        here.read_parquet(tmp_path / "fine.parquet", "p")
+        connection.read_parquet(tmp_path / "fine.parquet", "p")
     elif kind == "pandas":
-        here.register("p", pd.DataFrame({"t": np.array([1, 2, 999, 1000], "datetime64[ns]")}))
+        connection.register("p", pd.DataFrame({"t": np.array([1, 2, 999, 1000], "datetime64[ns]")}))
     else:
-        here.register(
+        connection.register(
             "p", pa.table({"t": FINE.dictionary_encode() if kind == "dictionary" else FINE})
         )
     with pytest.raises(DataError, match=r'"t".*nanoseconds.*round'):
-        here.sql(query).fetchall()
+        connection.sql(query).fetchall()
 
 
-def test_other_columns_of_the_table_are_read(here):
-    here.register("p", pa.table({"t": FINE, "x": [1, 2, 3, 4, 5]}))
-    assert here.sql("select sum(x), count(*) from p").fetchall() == [(15, 5)]
+def test_other_columns_of_the_table_are_read(connection):
+    connection.register("p", pa.table({"t": FINE, "x": [1, 2, 3, 4, 5]}))
+    assert connection.sql("select sum(x), count(*) from p").fetchall() == [(15, 5)]
 
 
 @pytest.mark.parametrize("query", READS)
 @pytest.mark.parametrize("in_parquet", [False, True])
-def test_whole_microseconds_in_nanoseconds_are_taken(here, tmp_path, query, in_parquet):
+def test_whole_microseconds_in_nanoseconds_are_taken(connection, tmp_path, query, in_parquet):
     if in_parquet:
         pq.write_table(pa.table({"t": WHOLE}), tmp_path / "whole.parquet")
-        here.read_parquet(tmp_path / "whole.parquet", "p")
+        connection.read_parquet(tmp_path / "whole.parquet", "p")
     else:
-        here.register("p", pa.table({"t": WHOLE}))
+        connection.register("p", pa.table({"t": WHOLE}))
     with duckdb.connect() as theirs:
         theirs.register("p", pa.table({"t": WHOLE.cast(pa.timestamp("us"))}))
-        assert sorted(map(str, here.sql(query).fetchall())) == sorted(
+        assert sorted(map(str, connection.sql(query).fetchall())) == sorted(
             map(str, theirs.sql(query).fetchall())
         )
 
 
 @pytest.mark.parametrize("unit", ["s", "ms"])
-def test_moments_beyond_microseconds_are_refused(here, unit):
-    here.register("p", pa.table({"t": pa.array([2**62], pa.timestamp(unit))}))
+def test_moments_beyond_microseconds_are_refused(connection, unit):
+    connection.register("p", pa.table({"t": pa.array([2**62], pa.timestamp(unit))}))
     with pytest.raises(DataError, match=r'"t".*years'):
-        here.sql("select t from p").fetchall()
+        connection.sql("select t from p").fetchall()
 
 
-def test_insert_into_a_registered_table_keeps_no_cut_values(here):
-    here.register("p", pa.table({"t": FINE}))
+def test_insert_into_a_registered_table_keeps_no_cut_values(connection):
+    connection.register("p", pa.table({"t": FINE}))
     with pytest.raises(DataError, match="nanoseconds"):
-        here.execute("insert into p values (timestamp '2024-01-01')")
+        connection.execute("insert into p values (timestamp '2024-01-01')")
 
 
 @pytest.mark.parametrize(
     "value",
     [np.datetime64(1, "ns"), np.timedelta64(1, "ns"), pd.Timestamp(1), pd.Timedelta(1, "ns")],
 )
-def test_parameters_are_not_cut(here, value):
+def test_parameters_are_not_cut(connection, value):
     with pytest.raises(TypeMismatch, match="nanoseconds"):
-        here.sql("select ?", [value])
+        connection.sql("select ?", [value])
 
 
 @pytest.mark.parametrize(
     "value", [np.datetime64(1000, "ns"), pd.Timestamp(5000), np.datetime64("2024-01-01")]
 )
-def test_parameters_of_whole_microseconds_are_taken(here, value):
-    found = here.sql("select ?", [value]).fetchall()[0][0]
+def test_parameters_of_whole_microseconds_are_taken(connection, value):
+    found = connection.sql("select ?", [value]).fetchall()[0][0]
     assert pd.Timestamp(found) == pd.Timestamp(value)
 
 
@@ -99,11 +92,11 @@ INT96 = [datetime(3000, 1, 1), datetime(2024, 1, 1, 1, 2, 3, 456789), None, date
 
 @pytest.mark.parametrize("query", ["select t from p", "select min(t), max(t), count(distinct t) from p", "select count(*) from p where t > timestamp '2500-01-01'"])  # fmt: skip
 @pytest.mark.parametrize("fuse", ["auto", "never"])
-def test_int96_is_read_over_all_of_its_years(here, tmp_path, query, fuse):
+def test_int96_is_read_over_all_of_its_years(connection, tmp_path, query, fuse):
     path = tmp_path / "old.parquet"
     table = pa.table({"t": pa.array(INT96, pa.timestamp("us"))})
     pq.write_table(table, path, use_deprecated_int96_timestamps=True, row_group_size=2)
-    here.read_parquet(path, "p")
-    here.set_option("fuse", fuse)
+    connection.read_parquet(path, "p")
+    connection.set_option("fuse", fuse)
     expected = duckdb.sql(query.replace(" p", f" '{path}' p")).fetchall()
-    assert sorted(map(str, here.sql(query).fetchall())) == sorted(map(str, expected))
+    assert sorted(map(str, connection.sql(query).fetchall())) == sorted(map(str, expected))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from tests.compare import assert_same_as_duckdb
+from tests.compare import assert_same_as_duckdb, connected
 
 Q1 = pa.table({"a": [1, 3, None], "b": [2, 4, 6]})
 Q2 = pa.table({"a": [1, 5, None], "c": [20, 40, 60]})
@@ -47,11 +47,8 @@ SHAPES = [
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_joins_of_a_from_before_select_count(source: str) -> None:
-    import fuseline
 
-    with fuseline.connect(device="cpu") as connection:
-        for name, table in TABLES.items():
-            connection.register(name, table)
+    with connected(TABLES) as connection:
         for shape in SHAPES:
             assert_same_as_duckdb(shape.replace("{}", source), TABLES, connection=connection)
 

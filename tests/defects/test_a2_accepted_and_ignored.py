@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-import fuseline
 from fuseline.errors import (
     AmbiguousName,
     ConversionError,
@@ -73,14 +72,6 @@ ANSWERED = [
     "select t.i from t, u order by i, n",
     "select i as x, -i as x from t union all select 1, 1 order by x, 2",
 ]
-
-
-@pytest.fixture(scope="module")
-def connection() -> fuseline.Connection:
-    opened = fuseline.connect(device="cpu")
-    for statement in SETUP:
-        opened.sql(statement)
-    return opened
 
 
 @pytest.mark.parametrize(("kind", "marked", "message"), REFUSED, ids=[r[1] for r in REFUSED])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -26,10 +25,7 @@ def sums(count: int) -> str:
     return f"select {', '.join(f'sum(c{i})' for i in range(count))} from t"
 
 
-@pytest.fixture
-def connection() -> Iterator[fuseline.Connection]:
-    with fuseline.connect(device="cpu", fuse="never", check=False) as opened:
-        yield opened
+SETTINGS = {"fuse": "never", "check": False}
 
 
 @pytest.mark.parametrize("count", [11, 64])

@@ -39,12 +39,6 @@ def path(tmp_path: Path) -> str:
     return str(tmp_path / "t.parquet")
 
 
-@pytest.fixture
-def connection() -> Any:
-    with fuseline.connect("cpu") as opened:
-        yield opened
-
-
 @pytest.mark.parametrize(
     "text",
     [

@@ -28,20 +28,14 @@ MOMENTS = (
 COLUMN = "select d + 0 as d, d::timestamp as t from (values (date '2024-01-01'), (null), (date '12345-01-01')) v(d)"
 
 
-@pytest.fixture(scope="module")
-def here():
-    with fuseline.connect(device="cpu") as connection:
-        yield connection
-
-
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_fetched_as_by_duckdb(here, moment):
+def test_fetched_as_by_duckdb(connection, moment):
     query = f"select {moment}, ({moment})::varchar, null"
     expected = duckdb.sql(query).fetchall()
-    assert here.sql(query).fetchall() == expected
-    assert [here.execute(query).fetchone()] == expected
-    assert here.execute(query).fetchmany(2) == expected
-    assert list(here.sql(query)) == expected
+    assert connection.sql(query).fetchall() == expected
+    assert [connection.execute(query).fetchone()] == expected
+    assert connection.execute(query).fetchmany(2) == expected
+    assert list(connection.sql(query)) == expected
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
@@ -52,21 +46,21 @@ def test_parts_are_duckdbs(moment):
     )
 
 
-def test_values_within_pythons_years_stay_dates(here):
-    assert here.sql(COLUMN).fetchall() == duckdb.sql(COLUMN).fetchall()
+def test_values_within_pythons_years_stay_dates(connection):
+    assert connection.sql(COLUMN).fetchall() == duckdb.sql(COLUMN).fetchall()
 
 
-def test_pandas_and_polars_get_the_days(here):
-    frame = here.sql(COLUMN).to_pandas()
+def test_pandas_and_polars_get_the_days(connection):
+    frame = connection.sql(COLUMN).to_pandas()
     assert frame.astype("string").equals(duckdb.sql(COLUMN).df().astype("string"))
     assert frame.dtypes.equals(duckdb.sql(COLUMN).df().dtypes)
-    assert here.sql(COLUMN).to_polars()["d"].dt.year().to_list() == [2024, None, 12345]
+    assert connection.sql(COLUMN).to_polars()["d"].dt.year().to_list() == [2024, None, 12345]
 
 
-def test_shown_and_written_as_text(here, capsys):
-    here.sql(COLUMN).show()
+def test_shown_and_written_as_text(connection, capsys):
+    connection.sql(COLUMN).show()
     assert "12345-01-01 00:00:00" in capsys.readouterr().out
-    table = here.sql(
+    table = connection.sql(
         "select date '0044-03-15 (BC)' as d, timestamp '12345-01-01 00:00:00.5' as t"
     ).to_arrow()
     assert csv_columns(table).to_pylist() == [
@@ -84,6 +78,6 @@ def test_shown_and_written_as_text(here, capsys):
         "make_date(9223372036854775807, 1, 1)",
     ],
 )
-def test_days_outside_of_the_calendar_are_refused(here, outside):
+def test_days_outside_of_the_calendar_are_refused(connection, outside):
     with pytest.raises(fuseline.FuselineError):
-        here.sql(f"select {outside}").fetchall()
+        connection.sql(f"select {outside}").fetchall()

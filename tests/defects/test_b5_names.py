@@ -21,11 +21,7 @@ from tests.marks import assert_marks
 LONE = "\ud800"
 
 
-@pytest.fixture
-def connection() -> Any:
-    with fuseline.connect(device="cpu") as made:
-        made.register("t", {"a": [1, 2], "s": ["x", "y"]})
-        yield made
+TABLES = {"t": {"a": [1, 2], "s": ["x", "y"]}}
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 import fuseline
 from fuseline.sql.binding import named_queries
-from tests.compare import assert_same_as_duckdb
+from tests.compare import assert_same_as_duckdb, connected
 from tests.planner.random_queries import random_query
 from tests.planner.subquery_tables import TABLES
 from tests.work import planning_calls
@@ -57,8 +57,7 @@ def test_doublings_with_kernels() -> None:
 
 @pytest.mark.parametrize("step", STEPS)
 def test_more_doublings_are_no_more_work_than_their_text(step: str) -> None:
-    with fuseline.connect(device="cpu", fuse="always", check=False) as connection:
-        connection.register("t", TABLES["t"])
+    with connected({"t": TABLES["t"]}, fuse="always", check=False) as connection:
         first, second, third = (
             planning_calls(connection, joined(n, STEPS[step])) for n in (12, 24, 36)
         )
@@ -88,8 +87,7 @@ def test_views_of_views(count: int) -> None:
     ]
     query = "select a, min(b) as b from (select distinct * from v2) group by a"
     assert_same_as_duckdb(query, TABLES, setup=setup[:3], backend="cpu", fuse=MODES, ordered=False)
-    with fuseline.connect(device="cpu", fuse="never") as connection:
-        connection.register("t", TABLES["t"])
+    with connected({"t": TABLES["t"]}, fuse="never") as connection:
         for statement in setup:
             connection.execute(statement)
         frame = connection.sql(f"select * from v{count} where false")
@@ -126,9 +124,7 @@ def test_answers(query: str, copied: int, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("start", range(0, 60, QUERIES_A_TEST))
 def test_generated_queries(start: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(named_queries, "COPIED_NODES", 0)
-    with fuseline.connect(device="cpu", fuse="never", check=True) as connection:
-        for name, table in TABLES.items():
-            connection.register(name, table)
+    with connected(TABLES, fuse="never", check=True) as connection:
         for seed in range(start, start + QUERIES_A_TEST):
             check(seed, connection)
 
@@ -136,9 +132,7 @@ def test_generated_queries(start: int, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.nightly
 def test_many_generated_queries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(named_queries, "COPIED_NODES", 0)
-    with fuseline.connect(device="cpu", fuse="never", check=True) as connection:
-        for name, table in TABLES.items():
-            connection.register(name, table)
+    with connected(TABLES, fuse="never", check=True) as connection:
         for seed in range(1000, 2000):
             check(seed, connection)
 
@@ -178,8 +172,7 @@ def test_files_below_a_common_query_are_read_anew(
 
 @pytest.mark.nightly
 def test_24_doublings_take_no_second() -> None:
-    with fuseline.connect(device="cpu", fuse="never") as connection:
-        connection.register("t", TABLES["t"])
+    with connected({"t": TABLES["t"]}, fuse="never") as connection:
         connection.sql(joined(2)).fetchall()
         start = time.process_time()
         connection.sql(joined(24)).fetchall()

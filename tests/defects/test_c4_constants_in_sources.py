@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-import fuseline
+from tests.compare import connected
 
 SECRET, NUMBER = "s3cret", "918273"
 QUERIES = [
@@ -30,9 +30,7 @@ def test_sources_hold_no_constants(query: str, tmp_path: Path) -> None:
         "t": pa.table({"v": [*range(100)], "s": [SECRET, "a", "b", None] * 25, "d": days}),
         "u": pa.table({"v": [*range(50)], "w": [*range(50)], "z": [SECRET, "b"] * 25}),
     }
-    with fuseline.connect(device="cpu", fuse="always", cache_dir=tmp_path) as connection:
-        for name, table in tables.items():
-            connection.register(name, table)
+    with connected(tables, fuse="always", cache_dir=tmp_path) as connection:
         connection.sql(query).to_arrow()
     sources = {path.name: path.read_text() for path in tmp_path.glob("q_*.py")}
     assert sources

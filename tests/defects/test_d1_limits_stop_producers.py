@@ -8,7 +8,7 @@ import pytest
 import fuseline
 from fuseline.operators.pulling import FIRST_ROWS, MOST_ROWS
 from fuseline.runtime.schedule import PULLED_FIRST
-from tests.compare import assert_same_as_duckdb
+from tests.compare import assert_same_as_duckdb, connected
 
 ROWS, GROUP_ROWS = 400_000, 20_000
 
@@ -69,8 +69,7 @@ def test_a_limit_stops_ranges_and_pairs(query, rows, backend):
 )
 @pytest.mark.parametrize("fuse", ["never", "auto", "always"])
 def test_a_limit_stops_a_scan(query, fuse, path, backend):
-    with fuseline.connect(backend, fuse=fuse) as connection:
-        connection.read_parquet(path, "t")
+    with connected({"t": path}, backend, fuse=fuse) as connection:
         answer, made = ran(connection, query)
         assert answer.num_rows == 10
         # The other side of a join is read whole
@@ -97,8 +96,7 @@ def test_a_limit_decodes_a_part_of_a_row_group(query, large, monkeypatch):
 
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", noted)
     monkeypatch.setattr(pq.ParquetFile, "read_row_groups", None)
-    with fuseline.connect("cpu") as connection:
-        connection.read_parquet(large, "t")
+    with connected({"t": large}) as connection:
         connection.sql(query).to_arrow()
     assert 0 < sum(decoded) <= FIRST_ROWS
 
@@ -106,8 +104,7 @@ def test_a_limit_decodes_a_part_of_a_row_group(query, large, monkeypatch):
 @pytest.mark.parametrize("offset", [0, 300, 20_000, 399_990])
 def test_what_is_decoded_in_parts_is_as_in_duckdb(offset, large):
     query = f"select * from t where k < 9 limit 30000 offset {offset}"
-    with fuseline.connect("cpu") as connection:
-        connection.read_parquet(large, "t")
+    with connected({"t": large}) as connection:
         connection.sql("select sum(k) from t").fetchall()  # one column is in the cache
         assert_same_as_duckdb(query, {"t": large}, connection=connection, ordered=True)
 
@@ -117,8 +114,7 @@ def test_what_is_decoded_in_parts_is_as_in_duckdb(offset, large):
 def test_a_limit_that_is_reached_late_or_never_has_all_rows(fuse, offset, path, backend):
     query = f"select n from t where n % 1000 = 7 and k = 7 limit 5000 offset {offset}"
     joined = f"select t.n from t join range(5) r(v) on t.k = r.v limit 300000 offset {offset}"
-    with fuseline.connect(backend, fuse=fuse) as connection:
-        connection.read_parquet(path, "t")
+    with connected({"t": path}, backend, fuse=fuse) as connection:
         for _ in range(2):  # the second time it is known that the first rows are too few
             answer = connection.sql(query).to_arrow()
             assert answer["n"].to_pylist() == list(range(7, ROWS, 1000))[offset : offset + 5000]
@@ -150,8 +146,7 @@ def test_a_count_of_what_is_known_makes_no_rows(query, backend):
 def test_a_count_of_a_file_reads_the_footer(path, backend, tmp_path):
     file = tmp_path / "grown.parquet"
     pq.write_table(pa.table({"a": [1, 2]}), file)
-    with fuseline.connect(backend) as connection:
-        connection.read_parquet(path, "t")
+    with connected({"t": path}, backend) as connection:
         frame = connection.sql("select count(*) from t union all select count(*) from t, t u")
         assert [n for (n,) in frame.fetchall()] == [ROWS, ROWS * ROWS]
         assert frame.profile.bytes_read == 0

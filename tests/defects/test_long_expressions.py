@@ -8,10 +8,9 @@ from contextlib import nullcontext
 import pyarrow as pa
 import pytest
 
-import fuseline
 from fuseline.codegen.compile import kernel_files
 from fuseline.codegen.compile.compiler import NotCompiled
-from tests.compare import assert_same_as_duckdb
+from tests.compare import assert_same_as_duckdb, connected
 
 ROWS = 1000
 TABLES = {
@@ -60,8 +59,7 @@ def test_an_expression_of_thousands_of_terms(shape: int, backend: str) -> None:
 
 
 def reason(query: str) -> str | None:
-    with fuseline.connect("cpu", fuse="always") as connection:
-        connection.register("t", TABLES["t"])
+    with connected({"t": TABLES["t"]}, fuse="always") as connection:
         frame = connection.sql(query)
         frame.to_arrow()
         (found,) = {node.receipt.reason for node in frame.profile.pipelines}
@@ -85,8 +83,7 @@ def test_what_a_compiler_refuses_operators_run_with_a_warning(
         raise NotCompiled("no")
 
     monkeypatch.setattr(kernel_files, "compiled", refuse)
-    with fuseline.connect("cpu", fuse="always") as connection:
-        connection.register("t", TABLES["t"])
+    with connected({"t": TABLES["t"]}, fuse="always") as connection:
         for query in (
             "select sum(b * 17 - 3) from t where a > 12345678",
             "select max(b * 19) from t",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import duckdb
 import pytest
 
@@ -66,12 +64,6 @@ REFUSED = [
     "substring('abc', 4294967296)",
     "substring('', 1, -4294967297)",
 ]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def connection() -> Iterator[fuseline.Connection]:
-    with fuseline.connect(device="cpu") as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("start", range(0, len(ANSWERS), 40))

@@ -70,12 +70,6 @@ def runs(connection: Any) -> None:
     tried(lambda: connection.sql("select sum(range) from range(100)").fetchall())
 
 
-@pytest.fixture(scope="module")
-def connection() -> Any:
-    with fuseline.connect(device="cpu") as made:
-        yield made
-
-
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ONE_WAY])
 def test_set_option(name: str, connection: Any) -> None:
     taken = [

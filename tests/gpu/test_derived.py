@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-import fuseline
 from fuseline.codegen.values import NotFusable
 from fuseline.operators.context import Context
 from fuseline.plan import infer
@@ -18,7 +17,7 @@ from fuseline.plan.types import BIGINT, BOOLEAN, INTEGER
 from fuseline.storage.columns.cache import ColumnCache
 from fuseline.storage.columns.encodings import Dictionary, EncodedColumn, Narrow
 from tests.codegen.test_lookup import ALL, ASCII
-from tests.compare import assert_same_as_duckdb
+from tests.compare import assert_same_as_duckdb, connected
 from tests.operators.test_derived import LIKE, TEXTS, S, call
 
 pytestmark = pytest.mark.gpu
@@ -156,8 +155,7 @@ def test_pieces_in_queries(tables: dict[str, pa.Table], remembered: Any) -> None
     query = """select substring(s, 1, 2) as x, count(*), sum(k) from t
         where substring(s, 1, 2) in ('13', 'zz', 'é', '', 'ab') or left(s, 1) like '3%'
         group by 1"""
-    with fuseline.connect(device="gpu", fuse="always") as connection:
-        connection.register("t", tables["t"])
+    with connected({"t": tables["t"]}, "gpu", fuse="always") as connection:
         for _ in range(3):
             assert_same_as_duckdb(query, tables, connection=connection)
     assert remembered

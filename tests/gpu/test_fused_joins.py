@@ -9,13 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import fuseline
 from fuseline.errors import ExecutionError
 from fuseline.operators.context import PipelineReceipt
 from tests.codegen.test_joins import KINDS, SHAPES, SOME, STAR, TYPES, keyed
 from tests.codegen.test_neighbours import QUERIES as NEIGHBOURS
 from tests.codegen.test_neighbours import tables
-from tests.compare import assert_same
+from tests.compare import assert_same, connected
 
 pytestmark = pytest.mark.gpu
 
@@ -29,9 +28,7 @@ def receipts(frame: Any) -> Receipts:
 
 def run(query: str, tables: Mapping[str, Any], **settings: Any) -> tuple[pa.Table, Receipts]:
     """Run a query cold and hot; return the answer, and what its pipelines did when it was hot."""
-    with fuseline.connect(device="gpu", **settings) as connection:
-        for name, table in tables.items():
-            connection.register(name, table)
+    with connected(tables, "gpu", **settings) as connection:
         cold = connection.sql(query).to_arrow()
         frame = connection.sql(query)
         hot = frame.to_arrow()
@@ -135,9 +132,7 @@ def test_buckets_for_the_rows_of_the_last_run(
     query = f"select count(*), count(n), sum(n) from t {kind} (select * from u where {condition}) v using (k)"
     expected, _ = run(query, tables, fuse="never")
     sizes = []
-    with fuseline.connect(device="gpu", fuse="always") as connection:
-        for name, table in tables.items():
-            connection.register(name, table)
+    with connected(tables, "gpu", fuse="always") as connection:
         for _ in range(3):
             frame = connection.sql(query)
             assert_same(expected, frame.to_arrow())
@@ -373,9 +368,7 @@ def test_receipts_say_what_was_built() -> None:
 
 def test_columns_that_left_the_cache_are_loaded_again() -> None:
     query = "select count(*), sum(w), max(name) from t join u on i = u.k"
-    with fuseline.connect(device="gpu", fuse="always") as connection:
-        for name, table in STAR.items():
-            connection.register(name, table)
+    with connected(STAR, "gpu", fuse="always") as connection:
         before = connection.sql(query).to_arrow()
         connection.cache.clear()
         frame = connection.sql(query)

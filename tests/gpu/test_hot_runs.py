@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-import fuseline
 from fuseline.codegen.groups.results import Registers
 from fuseline.plan import types
 from fuseline.plan.types import DataType
@@ -27,12 +25,7 @@ LATE = "select v, w from t join u on t.k = u.k where v > 0"
 GROUPS = "select k, sum(v), count(*) from t group by k"
 
 
-@pytest.fixture
-def connection() -> Iterator[Any]:
-    with fuseline.connect("gpu", fuse="always") as connection:
-        for name, table in TABLES.items():
-            connection.register(name, table)
-        yield connection
+SETTINGS = {"device": "gpu", "fuse": "always"}
 
 
 def test_launches_hold_the_places_of_cached_columns_only_while_these_are_there(

@@ -8,10 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import fuseline
 from fuseline.plan.expr import Column, new_column
 from fuseline.plan.types import BIGINT, DATE, INTEGER, VARCHAR, decimal, to_arrow
-from tests.compare import assert_same
+from tests.compare import assert_same, connected
 
 pytestmark = pytest.mark.gpu
 
@@ -160,9 +159,7 @@ def test_queries(query: str, moved: bool, monkeypatch: pytest.MonkeyPatch) -> No
     )
     answers = []
     for fuse in ("never", "always"):
-        with fuseline.connect(device="gpu", fuse=fuse) as connection:
-            connection.register("c", c)
-            connection.register("o", o)
+        with connected({"c": c, "o": o}, "gpu", fuse=fuse) as connection:
             answers.append(connection.sql(query).to_arrow())
     expected, found = answers
     assert_same(expected, found)

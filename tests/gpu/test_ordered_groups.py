@@ -11,7 +11,7 @@ import pytest
 
 import fuseline
 from fuseline.codegen.cuda import accumulator_layout
-from tests.compare import assert_same
+from tests.compare import assert_same, connected
 from tests.gpu.test_fused_joins import run
 
 pytestmark = pytest.mark.gpu
@@ -61,9 +61,7 @@ def tables(keys: Any) -> dict[str, pa.Table]:
 
 
 def remarks(query: str, given: dict[str, pa.Table]) -> list[str]:
-    with fuseline.connect(device="gpu", fuse="always") as connection:
-        for name, table in given.items():
-            connection.register(name, table)
+    with connected(given, "gpu", fuse="always") as connection:
         frame = connection.sql(query)
         frame.to_arrow()
         return [n.remark for n in frame.profile.nodes if n.remark is not None]

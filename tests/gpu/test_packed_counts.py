@@ -8,9 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import fuseline
 from fuseline.codegen.cuda import accumulator_layout, packed_counters
-from tests.compare import assert_same
+from tests.compare import assert_same, connected
 from tests.gpu.test_fused_joins import run
 
 pytestmark = pytest.mark.gpu
@@ -83,8 +82,7 @@ def test_counts_get_more_bits_when_they_outgrow_them(
     monkeypatch.setattr(packed_counters, "ROOM", 0)
     keys = np.concatenate([np.full(most - 1, 3), np.arange(101)])
     given = pa.table({"k": np.random.default_rng(1).permutation(keys)})
-    with fuseline.connect(device="gpu", fuse="always") as connection:
-        connection.register("t", given)
+    with connected({"t": given}, "gpu", fuse="always") as connection:
         for _ in range(3):
             found = connection.sql(
                 "select k, count(*) as n from t group by k order by k"

@@ -13,10 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import fuseline
 from fuseline.errors import ExecutionError
 from fuseline.operators import gpu, spilling
-from tests.compare import assert_same_as_duckdb
+from tests.compare import assert_same_as_duckdb, connected
 from tests.operators.test_join_parts import QUERIES, T, U, fail_whole_joins
 
 pytestmark = pytest.mark.gpu
@@ -102,9 +101,7 @@ def test_blocks_serve_the_next_query(pool: Any, tmp_path: Path, monkeypatch: Any
     asked: list[int] = []
     locked = pool._locked
     monkeypatch.setattr(pool, "_locked", lambda size: asked.append(size) or locked(size))
-    with fuseline.connect("gpu", fuse="never", spill_dir=tmp_path) as connection:
-        connection.register("t", T)
-        connection.register("u", U)
+    with connected({"t": T, "u": U}, "gpu", fuse="never", spill_dir=tmp_path) as connection:
         for _ in range(3):
             connection.sql(QUERIES["left"]).to_arrow()
             gc.collect()
@@ -144,9 +141,7 @@ def test_columns_of_all_types_come_back(memory: str, tmp_path: Path, monkeypatch
         "u": pa.table({"k": keys[::-1] * 2, "other": pa.array([f"o{i}" for i in keys])}),
     }
     settings: dict[str, Any] = {"spill_dir": tmp_path, "spill_memory": memory}
-    with fuseline.connect("gpu", fuse="never", **settings) as connection:
-        for name, table in tables.items():
-            connection.register(name, table)
+    with connected(tables, "gpu", fuse="never", **settings) as connection:
         query = "select t.*, u.other from t left join u on t.k = u.k"
         assert_same_as_duckdb(query, tables, connection=connection)
         frame = connection.sql(query)
@@ -171,9 +166,7 @@ def test_pieces_become_smaller_without_memory_to_cut_them(tmp_path: Path, monkey
 
     monkeypatch.setattr(join_parts, "part_numbers", tight)
     tables = {"t": T, "u": U}
-    with fuseline.connect("gpu", fuse="never", spill_dir=tmp_path) as connection:
-        for name, table in tables.items():
-            connection.register(name, table)
+    with connected(tables, "gpu", fuse="never", spill_dir=tmp_path) as connection:
         assert_same_as_duckdb(QUERIES["inner"], tables, connection=connection)
     assert max(rows) <= 3000
     assert sum(rows) == T.num_rows + U.num_rows
@@ -193,9 +186,7 @@ def test_nothing_is_left_of_a_spill_that_stops(
     monkeypatch.setattr("fuseline.operators.gpu.join.join_parts.PIECE_BYTES", 50_000)
     monkeypatch.setattr(spilling.pa.ipc, "new_file", stop)
     settings: dict[str, Any] = {"spill_dir": tmp_path, "spill_memory": "200kB"}
-    with fuseline.connect("gpu", fuse="never", **settings) as connection:
-        connection.register("t", T)
-        connection.register("u", U)
+    with connected({"t": T, "u": U}, "gpu", fuse="never", **settings) as connection:
         expected = KeyboardInterrupt if error is KeyboardInterrupt else ExecutionError
         with pytest.raises(expected) as found:
             connection.sql(QUERIES["inner"]).to_arrow()

@@ -14,16 +14,14 @@ import pytest
 import fuseline
 from fuseline.errors import OutOfRange
 from tests.codegen.test_pipelines import FUSED, NOT_FUSED, TABLES
-from tests.compare import assert_same
+from tests.compare import assert_same, connected
 
 pytestmark = pytest.mark.gpu
 
 
 def answer(query: str, tables: Mapping[str, Any], **settings: Any) -> tuple[pa.Table, list[str]]:
     """Run a query twice, cold and hot; return the hot answer and what its pipelines say of their run."""
-    with fuseline.connect(device="gpu", **settings) as connection:
-        for name, table in tables.items():
-            connection.register(name, table)
+    with connected(tables, "gpu", **settings) as connection:
         cold = connection.sql(query).to_arrow()
         frame = connection.sql(query)
         hot = frame.to_arrow()
@@ -133,8 +131,7 @@ def test_an_overflow_raises_as_the_operators_do() -> None:
 
 
 def test_a_changed_setting_is_heeded() -> None:
-    with fuseline.connect(device="gpu", fuse="always") as connection:
-        connection.register("t", TABLES["t"])
+    with connected({"t": TABLES["t"]}, "gpu", fuse="always") as connection:
         kinds = []
         for choice in ("always", "never", "always"):
             connection.execute(f"set fuse = '{choice}'")
@@ -153,8 +150,7 @@ def test_a_new_table_of_the_name_gets_a_new_kernel_run() -> None:
 
 
 def test_columns_that_left_the_cache_are_loaded_again() -> None:
-    with fuseline.connect(device="gpu", fuse="always") as connection:
-        connection.register("t", TABLES["t"])
+    with connected({"t": TABLES["t"]}, "gpu", fuse="always") as connection:
         frame = connection.sql("select sum(d), count(s) from t")
         before = frame.to_arrow()
         connection.cache.clear()
@@ -164,8 +160,7 @@ def test_columns_that_left_the_cache_are_loaded_again() -> None:
 def test_several_threads(many: dict[str, pa.Table]) -> None:
     """Each run has results of its own, though all share the kernel and the columns."""
     query = "select word, count(*), sum(four), min(eight) from t group by word"
-    with fuseline.connect(device="gpu", fuse="always") as connection:
-        connection.register("t", many["t"])
+    with connected({"t": many["t"]}, "gpu", fuse="always") as connection:
         expected = connection.sql(query).to_arrow()
         with ThreadPoolExecutor(4) as pool:
             for found in pool.map(lambda _: connection.sql(query).to_arrow(), range(16)):
@@ -211,8 +206,7 @@ ORDERED = [
 def test_few_groups_stay_on_the_host(query: str) -> None:
     found = {}
     for fuse in ("never", "always"):
-        with fuseline.connect(device="gpu", fuse=fuse) as connection:
-            connection.register("t", SALES)
+        with connected({"t": SALES}, "gpu", fuse=fuse) as connection:
             frame = connection.sql(query)
             found[fuse] = frame.to_arrow()
             notes = [n.note or "" for n in frame.profile.nodes if n.name in ("SortRows", "TopK")]

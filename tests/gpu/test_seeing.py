@@ -12,6 +12,7 @@ import pytest
 
 import fuseline
 from fuseline.cli.warmup import warm_up
+from tests.compare import connected
 
 pytestmark = pytest.mark.gpu
 
@@ -29,8 +30,7 @@ QUERY = "select k, sum(v) as total from t where v < 500 group by k"
 
 @pytest.fixture
 def connection(tmp_path: Path) -> Iterator[fuseline.Connection]:
-    with fuseline.connect(device="gpu", fuse="always", cache_dir=str(tmp_path)) as opened:
-        opened.register("t", TABLE)
+    with connected({"t": TABLE}, "gpu", fuse="always", cache_dir=str(tmp_path)) as opened:
         yield opened
 
 

@@ -15,7 +15,7 @@ import fuseline
 from fuseline.operators import gpu
 from fuseline.operators.run_unfused import run_operators
 from fuseline.plan import physical as p
-from tests.compare import assert_same_as_duckdb
+from tests.compare import assert_same_as_duckdb, connected
 from tests.operators.test_join_parts import T, U, fail_whole_joins
 
 pytestmark = pytest.mark.gpu
@@ -58,9 +58,7 @@ class Shortage:
 
 @pytest.fixture
 def connection(tmp_path: Path) -> Iterator[Any]:
-    with fuseline.connect("gpu", fuse="always", spill_dir=tmp_path) as connection:
-        for name, table in TABLES.items():
-            connection.register(name, table)
+    with connected(TABLES, "gpu", fuse="always", spill_dir=tmp_path) as connection:
         yield connection
     assert not list(tmp_path.iterdir())
 

@@ -8,13 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import fuseline
 from fuseline.operators.context import Context
 from fuseline.plan import physical as p
 from fuseline.plan.expr import Column, new_column
 from fuseline.plan.types import VARCHAR
 from fuseline.storage.columns.cache import ColumnCache
-from tests.compare import assert_same
+from tests.compare import assert_same, connected
 
 from .plans import TYPES, column, run, scan, scan_of
 
@@ -278,8 +277,7 @@ def test_nodes_over_few_rows_run_on_the_host(query: str, least: int) -> None:
     )
     answers = []
     for device, fuse in (("cpu", "never"), ("gpu", "never"), ("gpu", "always")):
-        with fuseline.connect(device=device, fuse=fuse) as connection:
-            connection.register("t", table)
+        with connected({"t": table}, device, fuse=fuse) as connection:
             frame = connection.sql(query)
             answers.append(frame.to_arrow())
             notes = [str(n.note) for n in frame.profile.nodes]

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import fuseline
 from fuseline.errors import ConversionError, ExecutionError
 from fuseline.plan import infer
 from fuseline.plan import physical as p
@@ -32,6 +31,7 @@ from fuseline.plan.types import (
     decimal,
     to_arrow,
 )
+from tests.compare import connected
 
 from .plans import assert_agree, both_raise, computed, run, scan_of, text
 
@@ -141,8 +141,7 @@ def test_timestamps_as_text(values: Any) -> None:
 
 
 def test_values_computed_on_the_host_are_counted() -> None:
-    with fuseline.connect(device="gpu", fuse="never") as connection:
-        connection.register("t", pa.table({"day": FAR}))
+    with connected({"t": pa.table({"day": FAR})}, "gpu", fuse="never") as connection:
         frame = connection.sql("select day::varchar, day + 1 from t")
         profile = connection.run(frame.plan).profile
         notes = [node.note for node in profile.nodes if node.host_values]

@@ -11,6 +11,7 @@ import pytest
 
 import fuseline
 from fuseline.errors import DataError
+from tests.compare import connected
 
 pytestmark = pytest.mark.gpu
 INT96 = [datetime(3000, 1, 1), datetime(2024, 1, 1, 1, 2, 3, 456789), None, datetime(1000, 1, 1)]
@@ -20,8 +21,7 @@ def test_int96_does_not_wrap(tmp_path: Path) -> None:
     path = tmp_path / "old.parquet"
     table = pa.table({"t": pa.array(INT96, pa.timestamp("us")), "x": [1, 2, 3, 4]})
     pq.write_table(table, path, use_deprecated_int96_timestamps=True, row_group_size=2)
-    with fuseline.connect(device="gpu") as connection:
-        connection.read_parquet(path, "p")
+    with connected({"p": path}, "gpu") as connection:
         assert connection.sql("select t from p order by x").fetchall() == [(t,) for t in INT96]
         assert connection.sql("select sum(x), max(t) from p").fetchall() == [(10, INT96[0])]
 
@@ -59,8 +59,7 @@ def test_shifts_near_the_ends_of_the_calendar_are_the_cpus(shift: str, rows: str
     table = pa.table({"t": pa.array(FAR, pa.timestamp("us")), "x": [1, 2, 3, 4, 5]})
     found = []
     for device in ("cpu", "gpu"):
-        with fuseline.connect(device=device) as connection:
-            connection.register("p", table)
+        with connected({"p": table}, device) as connection:
             try:
                 query = f"select x, t + {shift} as u from p where {rows} order by x"
                 found.append(connection.sql(query).fetchall())
@@ -74,7 +73,6 @@ def test_differences_that_leave_64_bits_are_refused(call: str) -> None:
     table = pa.table(
         {n: pa.array(v, pa.timestamp("us")) for n, v in (("t", FAR[:1]), ("u", FAR[1:2]))}
     )
-    with fuseline.connect(device="gpu") as connection:
-        connection.register("p", table)
-        with pytest.raises(fuseline.errors.OutOfRange):
-            connection.sql(f"select {call} from p").fetchall()
+    raising = pytest.raises(fuseline.errors.OutOfRange)
+    with connected({"p": table}, "gpu") as connection, raising:
+        connection.sql(f"select {call} from p").fetchall()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import Decimal, localcontext
 from typing import Any
 
@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import fuseline
 from fuseline.errors import FuselineError
+
+pytestmark = pytest.mark.usefixtures("fuse")
 
 ENDS = pa.array([-(2**63), 2**63 - 1, 0, None], pa.int64())
 SHORT_ENDS = pa.array([-(2**31), 2**31 - 1, None], pa.int32())
@@ -65,12 +66,6 @@ QUERIES = [
     "select x::varchar from t",
     "select count(*) from t a join t b on a.x = b.x",
 ]
-
-
-@pytest.fixture(scope="module", params=["never", "always"])
-def connection(request: pytest.FixtureRequest) -> Iterator[Any]:
-    with fuseline.connect(device="cpu", fuse=request.param) as made:
-        yield made
 
 
 def tried(make: Callable[[], Any]) -> str | None:

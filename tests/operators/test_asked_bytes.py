@@ -20,6 +20,7 @@ from fuseline.plan.expr import new_column
 from fuseline.plan.types import Kind, decimal
 from fuseline.runtime import stream
 from fuseline.runtime.memory import MemoryBudget
+from tests.compare import connected
 
 ROWS = 30_000
 NOT_ASKED = 8_000  # bytes: masks and single values
@@ -133,8 +134,7 @@ def test_each_operator_is_among_them(monkeypatch):
 
     for kind, operator in cpu.OPERATORS.items():
         monkeypatch.setitem(cpu.OPERATORS, kind, noting(kind, operator))
-    with fuseline.connect("cpu", fuse="never") as connection:
-        connection.register("t", DATA)
+    with connected({"t": DATA}, fuse="never") as connection:
         for query in QUERIES:
             connection.sql(query).to_arrow()
     # What a file has instead of a table in memory, constants of a query's text, and what runs kernels
@@ -158,8 +158,7 @@ def test_columns_are_asked_for_before_they_are_encoded(monkeypatch, tmp_path):
 
     monkeypatch.setattr(encoded, "askable_shares", shares)
     monkeypatch.setattr(encoded, "read_columns", columns)
-    with fuseline.connect("cpu", fuse="always") as connection:
-        connection.read_parquet(tmp_path / "t.parquet", "t")
+    with connected({"t": tmp_path / "t.parquet"}, fuse="always") as connection:
         connection.sql(
             "select k % 10 as g, sum(f), max(x) from t where s < 'text 5' group by g"
         ).to_arrow()
@@ -194,8 +193,7 @@ TYPES = {
 @pytest.mark.parametrize("kind", TYPES)
 def test_answers_are_asked_for_as_arrow_has_them(kind, tmp_path):
     pq.write_table(DATA.select(["x", "s"]), tmp_path / "t.parquet")
-    with fuseline.connect("cpu", fuse="never") as connection:
-        connection.read_parquet(tmp_path / "t.parquet", "t")
+    with connected({"t": tmp_path / "t.parquet"}, fuse="never") as connection:
         result = connection.sql(f"select {TYPES[kind]} as v from t")._run()
         asked = result.backend.arrow_bytes(result.table, result.columns)
         given = addresses(result.table.arrays.values())
@@ -210,8 +208,7 @@ def test_answers_are_asked_for_as_arrow_has_them(kind, tmp_path):
 
 
 def test_each_type_is_among_them():
-    with fuseline.connect("cpu") as connection:
-        connection.register("t", DATA)
+    with connected({"t": DATA}) as connection:
         values = ", ".join(f"{value} as v{i}" for i, value in enumerate(TYPES.values()))
         frame = connection.sql(f"select {values} from t")
         assert {t.kind for t in frame.schema.values()} == set(Kind) - {Kind.NULL, Kind.OTHER}
@@ -225,8 +222,7 @@ def test_parts_of_an_answer_are_asked_for(limit, monkeypatch):
     monkeypatch.setattr(
         stream, "ask_for_answer", lambda budget, size: asked.append(size) or ask(budget, size)
     )
-    with fuseline.connect("cpu", memory_limit=limit, fuse="never") as connection:
-        connection.register("t", DATA)
+    with connected({"t": DATA}, memory_limit=limit, fuse="never") as connection:
         batches = list(connection.sql("select x::decimal(12, 2) as v from t").to_batches())
     assert sum(b.num_rows for b in batches) == ROWS
     assert sum(asked) >= 16 * ROWS

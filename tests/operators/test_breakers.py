@@ -6,11 +6,10 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-import fuseline
 from fuseline.operators import cpu, pulling, sorted_ranges, spools
 from fuseline.plan import physical as p
 from fuseline.runtime import executor
-from tests.compare import assert_same_as_duckdb
+from tests.compare import assert_same_as_duckdb, connected
 
 ODD = {
     "g": [1, 2, None, 1, 2, None, 1, 1, 3, 4, 4],
@@ -59,8 +58,7 @@ def test_rows_that_come_in_order_are_cut_again(monkeypatch):
     rows = range(10_000)
     columns = {"up": list(rows), "down": [-n for n in rows], "few": [n % 2 for n in rows]}
     tables = {"t": pa.table(columns | {"two": [max(0, n - 7_000) for n in rows]})}
-    with fuseline.connect("cpu") as connection:
-        connection.register("t", tables["t"])
+    with connected({"t": tables["t"]}) as connection:
         for key in ("up", "down", "few", "two"):
             query = f"select {key}, up as n from t order by {key}"
             assert_same_as_duckdb(query, tables, connection=connection)
@@ -68,8 +66,7 @@ def test_rows_that_come_in_order_are_cut_again(monkeypatch):
 
 
 def check(backend, query, table):
-    with fuseline.connect(backend) as connection:
-        connection.register("t", TABLES[table])
+    with connected({"t": TABLES[table]}, backend) as connection:
         assert_same_as_duckdb(query, {"t": TABLES[table]}, connection=connection)
 
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import fuseline
-from tests.compare import assert_same_as_duckdb
+from tests.compare import assert_same_as_duckdb, connected
 
 ROWS, GROUP_ROWS = 40_000, 4_000
 SMALL = "50kB"
@@ -179,9 +179,7 @@ def test_operators_of_a_body_count_towards_the_limit() -> None:
     rows = 3000
     table = pa.table({"k": np.zeros(rows, np.int64), "s": [f"text {i}" for i in range(rows)]})
     query = "select sum(length(t.s || u.s)) as x from t join u on t.k = u.k"
-    with fuseline.connect("cpu", fuse="always", memory_limit="50MB") as connection:
-        connection.register("t", table)
-        connection.register("u", table)
+    with connected({"t": table, "u": table}, fuse="always", memory_limit="50MB") as connection:
         in_pieces = connection.sql(query)
         answer = in_pieces.to_arrow()
         assert "in pieces" in str(in_pieces.profile.nodes[0].remark)

@@ -20,7 +20,7 @@ from fuseline.plan.partial import PartialAggregate, in_parts
 from fuseline.plan.physical import HashAggregate, ParquetScan, ValuesScan
 from fuseline.plan.types import BIGINT, VARCHAR
 from fuseline.storage.tables.parquet import ParquetTable
-from tests.compare import assert_same_as_duckdb
+from tests.compare import assert_same_as_duckdb, connected
 
 ROWS, GROUP_ROWS = 40_000, 4_000
 SMALL = "50kB"
@@ -196,8 +196,7 @@ def test_what_is_derived_of_a_chunk_goes_with_it(path, monkeypatch):
         return found
 
     monkeypatch.setattr(Context, "derived", counted)
-    with fuseline.connect("cpu", fuse="always", column_cache_limit=SMALL) as connection:
-        connection.read_parquet(path, "t")
+    with connected({"t": path}, fuse="always", column_cache_limit=SMALL) as connection:
         assert_same_as_duckdb(
             "select count(*) from t where s like '%1%2%'", {"t": path}, connection=connection
         )
@@ -252,8 +251,7 @@ def test_build_sides_are_made_once_whatever_the_chunks(backend, path, monkeypatc
         return scan.parquet_scan(node, inputs, context)
 
     query = "select count(*), sum(t.i), max(u.s) from t join u on t.n = u.n and u.i > 0"
-    with fuseline.connect(backend, fuse="always", column_cache_limit="300kB") as connection:
-        connection.read_parquet(path, "t")
+    with connected({"t": path}, backend, fuse="always", column_cache_limit="300kB") as connection:
         smaller = path.with_name("u.parquet")
         pq.write_table(pq.read_table(path, filters=[("n", "<", 4000)]), smaller)
         connection.read_parquet(smaller, "u")
@@ -285,8 +283,7 @@ def test_a_stop_between_chunks(connect, path, monkeypatch):
 
 
 def test_explain_analyze_says_so(backend, path):
-    with fuseline.connect(backend, column_cache_limit=SMALL, fuse="always") as connection:
-        connection.read_parquet(path, "t")
+    with connected({"t": path}, backend, column_cache_limit=SMALL, fuse="always") as connection:
         text = connection.sql("select k, sum(i), max(t) from t group by k").explain("analyze")
     assert "streamed in 10 chunks" in text
 
@@ -328,8 +325,7 @@ def test_a_file_replaced_while_it_is_read(backend, changing, monkeypatch, limit,
 
 
 def test_a_file_cut_off_before_it_is_read(backend, changing, monkeypatch):
-    with fuseline.connect(backend, column_cache_limit=SMALL) as connection:
-        connection.read_parquet(changing, "t")
+    with connected({"t": changing}, backend, column_cache_limit=SMALL) as connection:
         content = changing.read_bytes()
         with monkeypatch.context() as patched:
             patched.setattr(ParquetTable, "is_current", lambda table: True)

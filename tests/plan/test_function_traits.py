@@ -41,12 +41,6 @@ def calls(name: str) -> list[str]:
     return [f"abs({n})" for n in NUMBERS]
 
 
-@pytest.fixture(scope="module")
-def connection() -> Any:
-    with fuseline.connect("cpu") as made:
-        yield made
-
-
 @pytest.mark.parametrize("name", TOTAL)
 def test_a_total_function_has_a_value_for_values(name: str, connection: Any) -> None:
     answered = 0

@@ -12,6 +12,7 @@ from fuseline.plan.expr import new_column
 from fuseline.plan.join_kinds import JoinKind
 from fuseline.plan.logical import Join, Logical
 from fuseline.plan.types import BOOLEAN
+from tests.compare import connected
 from tests.test_layout import files, tree
 
 LEFT, RIGHT = [1, 1, 2, 3], [1, 1, 3, 4]
@@ -43,9 +44,7 @@ QUERIES = {
 @pytest.mark.parametrize("fuse", ["never", "always"])
 def test_traits_say_what_comes_out(kind: JoinKind, fuse: str) -> None:
     build = ONCE if kind is JoinKind.SINGLE else RIGHT
-    with fuseline.connect("cpu", fuse=fuse) as connection:
-        connection.register("l", {"a": LEFT})
-        connection.register("r", {"b": build})
+    with connected({"l": {"a": LEFT}, "r": {"b": build}}, fuse=fuse) as connection:
         rows = connection.sql(QUERIES[kind]).fetchall()
     lefts = [row[0] for row in rows]
     rights = [row[1] for row in rows] if kind.outputs_right else []

@@ -10,6 +10,10 @@ import fuseline
 from tests.compare import assert_same_as_duckdb
 from tests.planner.subquery_tables import TABLES
 
+pytestmark = pytest.mark.usefixtures("backend")
+
+SETTINGS = {"check": True}
+
 EXISTS = """
 select a from t where exists (select 1 from u where u.k = t.a)
 select a from t where not exists (select 1 from u where u.k = t.a)

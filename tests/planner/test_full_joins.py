@@ -11,7 +11,7 @@ import pytest
 import fuseline
 from fuseline.plan.node import walk
 from fuseline.plan.physical import ConcatRows, HashJoin, Pipeline
-from tests.compare import assert_same_as_duckdb
+from tests.compare import assert_same_as_duckdb, connected
 
 NAN = float("nan")
 TABLES: dict[str, Any] = {
@@ -69,9 +69,7 @@ def test_answers(query: str) -> None:
 
 
 def _plan(query: str) -> list[Any]:
-    with fuseline.connect(device="cpu", fuse="always") as connection:
-        for name, table in TABLES.items():
-            connection.register(name, table)
+    with connected(TABLES, fuse="always") as connection:
         return list(walk(connection.physical(connection.sql(query).plan)))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -25,14 +24,12 @@ from fuseline.plan.text.plan_text import describe
 from fuseline.planner.pipelines.fuse import SMALL_INPUT, fuse
 from fuseline.settings import FuseChoice
 
-
-@pytest.fixture
-def connection() -> Iterator[fuseline.Connection]:
-    with fuseline.connect(device="cpu", fuse="always") as made:
-        made.register("t", pa.table({"k": [1, 2], "v": [3, 4], "s": ["a", "b"]}))
-        made.register("other", pa.table({"k": [1, 2], "w": [5, 6]}))
-        made.register("large", pa.table({"v": np.arange(2 * SMALL_INPUT)}))
-        yield made
+TABLES = {
+    "t": pa.table({"k": [1, 2], "v": [3, 4], "s": ["a", "b"]}),
+    "other": pa.table({"k": [1, 2], "w": [5, 6]}),
+    "large": pa.table({"v": np.arange(2 * SMALL_INPUT)}),
+}
+SETTINGS = {"fuse": "always"}
 
 
 def _bodies(connection: fuseline.Connection, query: str) -> list[type[Physical]]:

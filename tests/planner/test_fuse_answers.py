@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-import fuseline
 from benchmarks import tpch as suite
 from fuseline import planner
 from fuseline.plan.physical import Physical, Pipeline, Stored
 from fuseline.planner.pipelines import probe_order
-from tests.compare import assert_same_as_duckdb
+from tests.compare import assert_same_as_duckdb, connected
 from tests.conftest import SCALE
 from tests.planner.random_queries import random_query
 from tests.planner.subquery_tables import TABLES
@@ -45,9 +44,7 @@ def unfolded(plan: Physical) -> Physical:
 def connection(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     made = planner.fuse_pipelines
     monkeypatch.setattr(planner, "fuse_pipelines", lambda plan, _: unfolded(made(plan, "always")))
-    with fuseline.connect(device="cpu", check=True) as opened:
-        for name, table in TABLES.items():
-            opened.register(name, table)
+    with connected(TABLES, check=True) as opened:
         yield opened
 
 

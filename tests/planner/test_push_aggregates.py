@@ -7,9 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-import fuseline
 from fuseline.planner.rules import push_aggregates
-from tests.compare import assert_same_as_duckdb
+from tests.compare import assert_same_as_duckdb, connected
 
 TABLES = {
     "x": pa.table({"j": [1, 1, 2, None, 4, 5], "g": [0, 0, 0, 1, 1, 2]}),
@@ -24,9 +23,7 @@ CALLS = "count(*), count(v), count(y.j), sum(v), min(v), max(v), bit_xor(v)"
 @pytest.fixture
 def connection(monkeypatch: pytest.MonkeyPatch, backend: str) -> Any:
     monkeypatch.setattr(push_aggregates, "MIN_ROWS_A_KEY", 0.0)
-    with fuseline.connect(device=backend, check=True) as opened:
-        for name, table in TABLES.items():
-            opened.register(name, table)
+    with connected(TABLES, backend, check=True) as opened:
         yield opened
 
 

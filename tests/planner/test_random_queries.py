@@ -12,6 +12,7 @@ from tests.compare import assert_same_as_duckdb
 from tests.planner.random_queries import random_query
 from tests.planner.subquery_tables import TABLES
 
+SETTINGS = {"check": True}
 QUERIES_A_TEST = 20
 
 

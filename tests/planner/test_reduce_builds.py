@@ -18,7 +18,7 @@ from fuseline.plan.types import BIGINT, INTEGER
 from fuseline.planner.pipelines import reduce_builds
 from tests.codegen.random_checks import EXAMPLES, Connections, check, random_settings
 from tests.codegen.random_joins import joins, table_sets
-from tests.compare import Ordering, assert_same_as_duckdb
+from tests.compare import Ordering, assert_same_as_duckdb, connected
 from tests.planner.build import Tables, physical, table
 
 OTHER_SHOPS = """
@@ -186,9 +186,7 @@ def test_answers(query: str) -> None:
 @pytest.mark.usefixtures("always")
 def test_queries_are_reduced() -> None:
     """What the test of answers is worth."""
-    with fuseline.connect(device="cpu", fuse="always") as connection:
-        for name, table in TABLES.items():
-            connection.register(name, table)
+    with connected(TABLES, fuse="always") as connection:
         text = "\n".join(connection.sql(query).explain() for query in QUERIES)
     with pytest.MonkeyPatch.context() as patch, fuseline.connect(device="cpu", fuse="always") as c:
         patch.setattr(reduce_builds._Costs, "spared", lambda *_: (0.0, 1.0))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-import fuseline
 from fuseline.plan.node import walk
 from fuseline.plan.physical import ConcatRows, HashAggregate, Physical
 from tests.compare import assert_same_as_duckdb
@@ -27,12 +25,7 @@ TABLES = {
 CALLS = "sum(v) as s, min(v) as low, max(d) as high, count(*) as n"
 
 
-@pytest.fixture
-def connection(backend: str) -> Iterator[Any]:
-    with fuseline.connect(device=backend, check=True) as opened:
-        for name, table in TABLES.items():
-            opened.register(name, table)
-        yield opened
+SETTINGS = {"check": True}
 
 
 def _aggregations_of_joins(connection: Any, query: str) -> int:

@@ -11,12 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import fuseline
 from fuseline.plan.node import walk
 from fuseline.plan.physical import HashAggregate, Pipeline
 from fuseline.planner.pipelines import two_phase_aggregation
 from fuseline.planner.pipelines.group_keys import SMALL_TABLE
-from tests.compare import assert_same_as_duckdb
+from tests.compare import assert_same_as_duckdb, connected
 
 KEYS = SMALL_TABLE + 1
 
@@ -40,9 +39,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def connection(tables: dict[str, Path], backend: str) -> Iterator[Any]:
-    with fuseline.connect(device=backend, fuse="always", check=True) as opened:
-        for name, path in tables.items():
-            opened.read_parquet(str(path), name)
+    with connected(tables, backend, fuse="always", check=True) as opened:
         yield opened
 
 

@@ -10,14 +10,7 @@ from fuseline import errors
 from tests.marks import assert_marks
 from tests.sql.tables import T, U
 
-
-@pytest.fixture(scope="module")
-def connection() -> fuseline.Connection:
-    opened = fuseline.connect(device="cpu")
-    opened.register("t", T)
-    opened.register("u", U)
-    opened.register("orders", pa.table({"o_orderkey": [1], "o_custkey": [2]}))
-    return opened
+TABLES = {"t": T, "u": U, "orders": pa.table({"o_orderkey": [1], "o_custkey": [2]})}
 
 
 # (class, query with ^...^ around the place that the caret marks, part of the message)

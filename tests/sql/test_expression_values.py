@@ -13,6 +13,7 @@ from fuseline.errors import FuselineError
 from tests.compare import (
     Ordering,
     assert_same_as_duckdb,
+    connected,
     difference,
     duckdb_answer,
     fuseline_answer,
@@ -47,8 +48,7 @@ def reference() -> duckdb.DuckDBPyConnection:
 
 @pytest.fixture(scope="module")
 def connection(backend: str) -> Iterator[fuseline.Connection]:
-    with fuseline.connect(device=backend) as made:
-        made.register("arrow", reference().sql("FROM t").to_arrow_table())
+    with connected({"arrow": reference().sql("FROM t").to_arrow_table()}, backend) as made:
         made.execute("CREATE VIEW t AS SELECT * REPLACE (hi::HUGEINT AS hi) FROM arrow")
         yield made
 

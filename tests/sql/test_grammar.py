@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-import fuseline
 from fuseline.errors import InvalidQuery, ParseError
 from fuseline.sql.grammar.parts import Rules
 from fuseline.sql.grammar.recognize import unrecognized
@@ -15,7 +14,7 @@ from fuseline.sql.parsing.pieces import split
 from fuseline.sql.parsing.tokens import tokenize
 from tests.marks import assert_marks
 
-SETUP = "create table t as select * from (values (1, 'x', 1.5)) v(i, s, d)"
+SETUP = ["create table t as select * from (values (1, 'x', 1.5)) v(i, s, d)"]
 READ_OVER = [
     "select case when i > 1 ^2^ end from t",
     "with c (^select^ 1) select * from c",
@@ -29,13 +28,6 @@ READ_OVER = [
     "select position(s^,^ s) from t",
     "select i from t order by all desc ^,^",
 ]
-
-
-@pytest.fixture(scope="module")
-def connection() -> fuseline.Connection:
-    opened = fuseline.connect(device="cpu")
-    opened.sql(SETUP)
-    return opened
 
 
 @pytest.mark.parametrize("marked", READ_OVER)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import fuseline
-from tests.sql.tables import TABLES
+from tests.sql import tables
 
 PLANS = {
     "select x, y + 1 as k from t where x > 1 order by k desc limit 2 offset 1": """
@@ -104,12 +104,7 @@ SetOperation union all  col0#1
 }
 
 
-@pytest.fixture(scope="module")
-def connection() -> fuseline.Connection:
-    opened = fuseline.connect(device="cpu")
-    for name, table in TABLES.items():
-        opened.register(name, table)
-    return opened
+TABLES = tables.TABLES
 
 
 @pytest.mark.parametrize(("query", "plan"), PLANS.items(), ids=PLANS.keys())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +10,8 @@ import fuseline
 from fuseline.errors import CatalogError, InvalidQuery, UnknownName
 from tests.compare import assert_same_as_duckdb
 from tests.sql.tables import TABLES
+
+pytestmark = pytest.mark.usefixtures("backend")
 
 TYPES = (
     "a int, b decimal(5, 2) not null, c varchar(10) primary key, d double, e text, f int4, g numeric, h real, "
@@ -52,14 +53,6 @@ SCRIPTS = {
 @pytest.mark.parametrize("setup", SCRIPTS.values(), ids=SCRIPTS.keys())
 def test_tables_and_views(setup: list[str], backend: str) -> None:
     assert_same_as_duckdb("select * from n", TABLES, backend=backend, setup=setup)
-
-
-@pytest.fixture
-def connection(backend: str) -> Iterator[Any]:
-    with fuseline.connect(device=backend) as opened:
-        for name, table in TABLES.items():
-            opened.register(name, table)
-        yield opened
 
 
 def test_a_script_gives_the_last_answer(connection: Any) -> None:
