@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
+
+import pyarrow as pa
 
 from fuseline.plan.logical import Logical
 from fuseline.plan.node import Node
 from fuseline.plan.physical import Physical
 from fuseline.plan.statements import Query
 from fuseline.plan.statistics import ColumnStatistics, TableStatistics
-from fuseline.plan.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, VARCHAR, DataType, decimal
+from fuseline.plan.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    VARCHAR,
+    DataType,
+    Kind,
+    decimal,
+    to_arrow,
+)
 from fuseline.planner import plan_query
 from fuseline.planner.optimizer import RULES, Fixpoint, Rule, optimize
 from fuseline.settings import FuseChoice
@@ -58,6 +72,34 @@ TABLES = (
     table("items", 20_000_000, item=(BIGINT, 1, 20_000_000), kind=VARCHAR),
     table("part", 200_000, p_partkey=(BIGINT, 1, 200_000), p_brand=VARCHAR, p_size=(INTEGER, 1, 50)),
 )  # fmt: skip
+
+
+def rows(count: int = 40) -> dict[str, pa.Table]:
+    """Draw rows for each table: few different values within its bounds, and NULLs where it has none."""
+    draw = random.Random(7)
+
+    def value(kind: Kind, known: ColumnStatistics | None) -> Any:
+        if known is None and draw.random() < 0.2:
+            return None
+        low, step = known.low if known else 0, draw.randrange(9)
+        match kind:
+            case Kind.VARCHAR:
+                return ("a", "ab", "b")[step % 3]
+            case Kind.BOOLEAN:
+                return step > 3
+            case Kind.DATE:
+                return low + timedelta(300 * step)
+        return low + step
+
+    return {
+        described.name: pa.table(
+            {
+                name: pa.array([value(kind.kind, described.known.columns.get(name)) for _ in range(count)], to_arrow(kind))
+                for name, kind in described.fields
+            }
+        )
+        for described in TABLES
+    }  # fmt: skip
 
 
 @dataclass
