@@ -179,7 +179,7 @@ def test_a_reader_that_ends_half_way_leaves_nothing(connection, end):
         with pytest.raises(ConnectionClosed, match="no more of its rows"):
             list(rows)
     assert spilled(connection) == []
-    assert threading.active_count() == threads
+    assert threading.active_count() <= threads
 
 
 def test_an_error_half_way(connection):

@@ -38,7 +38,6 @@ from fuseline.plan.types import INTEGER
 
 I32, I64, BOOL = Machine.I32, Machine.I64, Machine.BOOL
 KEYS = 150  # their domain is 0 to KEYS - 1
-NO_KEY = Number(-1, I64)
 ROW = Name("row", I64)
 ROW_1 = Name("row1", I32)
 

@@ -1,9 +1,8 @@
 """A8, A14: columns without an alias had names that no version of DuckDB gives."""
 
-import duckdb
 import pytest
 
-import fuseline
+from tests.compare import assert_same_as_duckdb
 
 QUERIES = (
     "select max(null::decimal)",
@@ -19,13 +18,11 @@ QUERIES = (
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_name_is_duckdbs(query):
-    with fuseline.connect(device="cpu") as connection:
-        assert connection.sql(query).columns == duckdb.sql(query).columns
+    assert_same_as_duckdb(query)
 
 
 @pytest.mark.parametrize(
     "query", ["select ~5 + 2", "select 'a' ^@ 'a' || 'b'", "select 'x' || 1 << 2"]
 )
 def test_operators_take_what_they_take_in_duckdb(query):
-    with fuseline.connect(device="cpu") as connection:
-        assert connection.sql(query).fetchall() == duckdb.sql(query).fetchall()
+    assert_same_as_duckdb(query)

@@ -4,6 +4,7 @@ import duckdb
 import pytest
 
 import fuseline
+from tests.compare import assert_same_as_duckdb
 
 READ = [
     "'12-3', '%V-%u'",
@@ -25,9 +26,7 @@ REFUSED = [
 
 @pytest.mark.parametrize("arguments", READ)
 def test_read_as_by_duckdb(arguments):
-    with fuseline.connect(device="cpu") as connection:
-        query = f"select strptime({arguments}), try_strptime({arguments})"
-        assert connection.sql(query).fetchall() == duckdb.sql(query).fetchall()
+    assert_same_as_duckdb(f"select strptime({arguments}), try_strptime({arguments})")
 
 
 @pytest.mark.parametrize("arguments", REFUSED)
@@ -37,5 +36,4 @@ def test_refused_as_by_duckdb(arguments):
             duckdb.sql(f"select strptime({arguments})").fetchall()
         with pytest.raises(fuseline.FuselineError):
             connection.sql(f"select strptime({arguments})").fetchall()
-        query = f"select try_strptime({arguments})"
-        assert connection.sql(query).fetchall() == duckdb.sql(query).fetchall()
+    assert_same_as_duckdb(f"select try_strptime({arguments})")

@@ -32,9 +32,7 @@ REFUSED = (
 
 @pytest.mark.parametrize("expression", ANSWERED)
 def test_answered_as_by_duckdb(expression):
-    with fuseline.connect(device="cpu") as connection:
-        query = f"select {expression}"
-        assert connection.sql(query).fetchall() == duckdb.sql(query).fetchall()
+    assert_same_as_duckdb(f"select {expression}")
 
 
 @pytest.mark.parametrize("expression", REFUSED)
