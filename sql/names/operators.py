@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from .operands import operand
 from .queries import is_query, query
@@ -149,7 +150,10 @@ class Operators(Reader):
 
     def _in(self, left: str) -> str:
         if self.peek() == "(" and is_query(self, 1):
-            return f"({left} = ANY{self._query()})"
+            before = self.place, self.parameter
+            with suppress(Unreadable):  # `((select 1)) / 2` is no query
+                return f"({left} = ANY{self._query()})"
+            self.place, self.parameter = before
         if self.peek() != "(":
             raise Unreadable("a list or column")
         return f"({left} IN ({', '.join(self.in_parentheses(self.shown))}))"

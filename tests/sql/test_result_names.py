@@ -19,6 +19,8 @@ TABLE = """create table t(a int, b varchar, d double, e decimal(10, 2), m timest
 ROW = """insert into t values (1, 'x', 1.5, 2.25, timestamp '2024-01-31 01:02:03', date '2024-02-29', 3, 4, true)"""
 # What a name is made of that is not in random expressions.
 WRITTEN = (
+    "a not in (((select max(a) from t)) / 2)",
+    "a in (((select 2)) + 1, 4)",
     "~5",
     "m + interval '1 day 2 hours'",
     "string_agg(b, '|' order by b)",
