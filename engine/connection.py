@@ -20,7 +20,7 @@ from .plan.expr import new_column
 from .plan.logical import Logical, Scan, Table
 from .plan.physical import Physical
 from .plan.statements import Query
-from .prepared import Parameters, Prepared
+from .plan_cache import Parameters, Prepared
 from .running import Observer, QueryRunner
 from .runtime.run import Result
 from .settings import Settings
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .frame.cursor import Cursor
     from .frame.frame import Frame
     from .reading import Reading
-    from .statements import Answer
+    from .run_statements import Answer
 
 __all__ = ["Connection", "Result", "connect"]
 
@@ -165,7 +165,7 @@ class Connection:
         Takes pyarrow Tables, RecordBatches, RecordBatchReaders and Datasets, pandas and Polars frames, dictionaries of
         arrays, cuDF frames, CuPy arrays, a Frame, and anything with `__arrow_c_stream__`.
         """
-        from .interop.device import ingest_device
+        from .interop.device_frames import ingest_device
         from .interop.ingest import ingest
         from .storage.tables.memory_table import MemoryTable
 
@@ -267,8 +267,8 @@ class Connection:
         return answer
 
     def _bind(self, text: str, params: Parameters, stop: Stop) -> Prepared | Answer:
+        from .run_statements import run_statement
         from .sql import plan_sql
-        from .statements import run_statement
 
         version = self.catalog.version
         answers: list[Prepared | Answer] = []

@@ -10,7 +10,7 @@ from importlib import import_module
 
 from .plan.physical import Device
 
-MODULES = (".frame.frame", ".sql", ".planner", ".frame.cursor", ".statements")
+MODULES = (".frame.frame", ".sql", ".planner", ".frame.cursor", ".run_statements")
 
 
 @cache

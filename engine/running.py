@@ -19,7 +19,7 @@ from .operators.context import Context
 from .plan.logical import Logical
 from .plan.node import Node
 from .plan.physical import Physical
-from .prepared import PlanCache, Prepared
+from .plan_cache import PlanCache, Prepared
 from .reading import Reading
 from .runtime.executor import execute, load_columns, stream
 from .runtime.run import Result, RunOptions

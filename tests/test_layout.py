@@ -55,7 +55,7 @@ FLOORS: dict[str, set[str]] = {
     "distributed": OPERATE | {"runtime"},
 }
 # The top floor may import everything: connection, the command line and whatever else is named nowhere above ("").
-TOP = {"cli", "observe.explain", "interop", ""}
+TOP = {"cli", "observe.explain", "interop", "plan_cache", ""}
 FLOORS |= {name: {*FLOORS, *TOP} for name in TOP}
 
 # Libraries that only these modules may import; a name stands for all that begin with it.

@@ -53,8 +53,8 @@ def warm_up(connection: Connection, text: str) -> Iterator[Warmed]:
 
 
 def _statement(connection: Connection, text: str, label: str) -> Iterator[Warmed]:
+    from ..run_statements import run_statement
     from ..sql import plan_sql
-    from ..statements import run_statement
 
     start = time.perf_counter()
     for statement in plan_sql(text, connection.catalog):

@@ -3,7 +3,7 @@
 In the order in which a pipeline passes through:
 - `compile_pipeline` (body -> programs: `program`) has a `program_builder`, which grows statements in the language of `loop`, with
   the proofs of `ranges`, over the leaves that `row_sources` describes:
-  - `joins`: `chains` and `joins` for what a kernel does to a row, `builds` for build sides, `join_keys` and `probes` for
+  - `joins`: `chains` and `join_steps` for what a kernel does to a row, `builds` for build sides, `probe_keys` and `probes` for
     how rows are found by key (`indexes`), `clustered_self_join` where that needs no index
   - `groups`: `grouping` and `row_groups` for group keys, `accumulate` for aggregates, `drop_row_count` for counts that nobody needs,
     `conditions` for HAVING (`wide_sums`: its sums of more than 64 bits), `ordered` for rows in the order of the key, `results` (accumulators -> columns)

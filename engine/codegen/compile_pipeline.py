@@ -17,7 +17,7 @@ from .loop import Machine
 from .program import Late, Program, SharedMemory
 from .program_builder import ROW_LIMIT, Kernel, Scope, over
 from .row_sources import Source
-from .values import NotFusable
+from .typed_values import NotFusable
 
 UNLIMITED = frozenset(("count_star", "count", "count_if", "min", "max"))
 

@@ -6,7 +6,7 @@ from ..plan.expr import Column
 from ..storage.columns.encodings import Dictionary, EncodedColumn, Narrow, Plain
 from .loop import Machine
 from .ranges import Interval
-from .values import Input
+from .typed_values import Input
 
 
 def input_of(column: Column, encoded: EncodedColumn) -> Input:

@@ -19,7 +19,7 @@ from .groups.grouping import Grouping, Key, Ordered
 from .loop import Doubt, Each, Guard, Let, Search, Statement
 from .program import Program
 from .row_sources import Relation
-from .values import Element, Input, Parameter, TableParameter
+from .typed_values import Element, Input, Parameter, TableParameter
 
 SHAPES_KEPT = 512
 

@@ -24,7 +24,7 @@ from .loop import (
     terms_of,
 )
 from .program import Program
-from .values import Input
+from .typed_values import Input
 
 
 def listing(program: Program) -> str:

@@ -15,7 +15,7 @@ from .groups.grouping import Grouping
 from .indexes import Buffer, Index
 from .loop import Doubt, Guard, Name, Search, Statement
 from .row_sources import Relation
-from .values import Element, Input, Parameter, TableParameter
+from .typed_values import Element, Input, Parameter, TableParameter
 
 WHOLE_COUNT = 32  # bits of a count that shares its word with no other
 

@@ -30,7 +30,7 @@ from .loop import (
 )
 from .names import free_name, identifier
 from .row_sources import TRUTH, TRUTHS, Relation, Source
-from .values import Element, Input, NotFusable, Parameter, TableParameter, Value
+from .typed_values import Element, Input, NotFusable, Parameter, TableParameter, Value
 
 ROW_LIMIT = 1 << 31  # row numbers of relations are int32
 ROW = Name("row", Machine.I64)  # of relation 0, in the target's own type

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from ..plan.expr import FALSE, TRUE, Column, Expr, new_column
 from ..plan.physical import Physical, ValuesScan
 from ..plan.types import BOOLEAN
-from .values import Input
+from .typed_values import Input
 
 # A relation of the two truth values, which no kernel reads: a BOOLEAN that a kernel alone knows comes out as a row number of it
 TRUTH = new_column("truth", BOOLEAN)

@@ -242,7 +242,7 @@ class Frame:
 
         Raises `DeviceError` where cudf is not installed.
         """
-        from ..interop.device import to_cudf
+        from ..interop.device_frames import to_cudf
 
         return to_cudf(self._run())
 

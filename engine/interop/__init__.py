@@ -1,4 +1,4 @@
-"""The doors to other libraries: what users hand in (`ingest`, `device`) and take out (`device`).
+"""The doors to other libraries: what users hand in (`ingest`, `device_frames`) and take out (`device_frames`).
 
-May import everything below; each library is imported when an object of it is met, never before.
+May import everything below; each library is imported when an object of it is met, never before.  Start at `ingest.py`.
 """

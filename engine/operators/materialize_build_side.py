@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..codegen.values import Multiplied, NotFusable
+from ..codegen.typed_values import Multiplied, NotFusable
 from ..plan import physical as p
 from ..plan.node import walk
 from .context import Context, PipelineReceipt

@@ -11,7 +11,6 @@ from decimal import Decimal
 from functools import lru_cache
 
 from ..errors import InvalidQuery, Span, TypeMismatch, UnknownName, nearest
-from .arithmetic import arithmetic
 from .casts import (
     cast,
     coerce,
@@ -31,6 +30,7 @@ from .functions import AGGREGATE, SCALAR, aggregate_name, scalar_name, sql_names
 from .functions.row import Function, Resolve
 from .functions.signatures import Resolved, compared
 from .literals import integer, literal
+from .temporal_arithmetic import arithmetic
 from .type_names import parse_type
 from .types import (
     BIGINT,

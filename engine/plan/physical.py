@@ -334,7 +334,7 @@ class Pipeline(Physical):
     """A tree from scans and stored rows through joins to one sink, run by generated kernels; nothing in between is stored.
 
     Above an aggregate there may be one filter, a condition on groups.  `body` is that tree as operators, which run it one
-    after the other when no kernel can hold it (`codegen.values.NotFusable`) or when its answer is in doubt; its leaves are
+    after the other when no kernel can hold it (`codegen.typed_values.NotFusable`) or when its answer is in doubt; its leaves are
     scans and `Stored`.  One kernel goes from the leaf of the probe sides to the sink, and one more makes the index of each
     build side.  `prepared` is the operator's own memory of kernels from one run to the next.
     """

@@ -1,5 +1,6 @@
-"""Runs a physical plan and keeps the receipt: `executor` the plan, `profile` what each node did,
-`roofline` what a kernel reached of its device's bandwidth, `memory` the limit.
+"""Runs a physical plan: in which order its nodes run, what they may hold, and what becomes of rows that do not fit.
 
-May import the backends' protocol in `operators` and plan; which backends there are, `connection` says.
+What each node did is written into `observe.profile`, what kernels reached of their device's bandwidth into `observe.roofline`.
+
+May import the backends' protocol in `operators` and plan; which backends there are, `connection` says.  Start at `executor.py`.
 """

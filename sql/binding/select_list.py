@@ -11,7 +11,7 @@ from fuseline.errors import AmbiguousName, InvalidQuery, UnknownName, Unsupporte
 from fuseline.plan.expr import Column, ColumnRef, Expr
 
 from ..names import result_name
-from ..names.words import quoted
+from ..names.name_tokens import quoted
 from ..parsing.parser import written
 from ..parsing.spans import span_of
 from ..parsing.unread import use, use_all

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from .queries import is_query, order_item, query
-from .reader import Reader, Shown, Unreadable
-from .words import (
+from .name_tokens import (
     GRAMMAR_TYPES,
     UNITS,
     constant_text,
@@ -15,6 +13,8 @@ from .words import (
     several,
     timestamp_type,
 )
+from .queries import is_query, order_item, query
+from .reader import Reader, Shown, Unreadable
 
 _CONSTANTS = {"null": "NULL", "true": "true", "false": "false"}
 _STRINGS = ("text", "escaped", "dollar")

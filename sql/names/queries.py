@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from .name_tokens import quoted, several
 from .reader import Reader, Unreadable
-from .words import quoted, several
 
 _STARTS = ("select", "with", "from", "values")
 _SET_OPERATIONS = ("union", "intersect", "except")

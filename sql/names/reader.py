@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .words import Word, identifier
+from .name_tokens import Word, identifier
 
 
 class Unreadable(Exception):

@@ -12,7 +12,7 @@ import pyarrow as pa
 from fuseline.codegen.compile_pipeline import Limits, Stages, stages
 from fuseline.codegen.loop import Machine, Statement
 from fuseline.codegen.program import Program
-from fuseline.codegen.values import Input, NotFusable
+from fuseline.codegen.typed_values import Input, NotFusable
 from fuseline.plan.expr import AggregateCall, Call, Column, ColumnRef, Expr, Literal, new_column
 from fuseline.plan.join_kinds import JoinKind
 from fuseline.plan.physical import (

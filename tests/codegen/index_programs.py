@@ -31,7 +31,7 @@ from fuseline.codegen.loop import (
 )
 from fuseline.codegen.program import Program
 from fuseline.codegen.row_sources import Relation
-from fuseline.codegen.values import Element, Input
+from fuseline.codegen.typed_values import Element, Input
 from fuseline.plan.expr import new_column
 from fuseline.plan.physical import Stored
 from fuseline.plan.types import INTEGER

@@ -15,7 +15,7 @@ from fuseline.codegen.expressions.compare import compare_with_constant
 from fuseline.codegen.loop import Machine, Name
 from fuseline.codegen.program_builder import Kernel
 from fuseline.codegen.ranges import I32_MAX
-from fuseline.codegen.values import Input
+from fuseline.codegen.typed_values import Input
 from fuseline.plan.expr import new_column
 from fuseline.plan.types import BIGINT
 

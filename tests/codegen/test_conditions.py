@@ -14,7 +14,7 @@ from fuseline.codegen.compile import compiler
 from fuseline.codegen.cuda import emit_cuda, emit_groups
 from fuseline.codegen.groups.conditions import Condition, condition_of
 from fuseline.codegen.program import Program
-from fuseline.codegen.values import NotFusable
+from fuseline.codegen.typed_values import NotFusable
 from fuseline.operators.cpu.pipeline import pipeline as cpu
 from fuseline.plan.physical import FilterRows, Pipeline
 from tests.codegen import simulator

@@ -19,7 +19,7 @@ from fuseline.codegen.cuda.accumulator_layout import layout
 from fuseline.codegen.indexes import Form, Index
 from fuseline.codegen.loop import Machine
 from fuseline.codegen.program import Program
-from fuseline.codegen.values import Input
+from fuseline.codegen.typed_values import Input
 from fuseline.plan.expr import new_column
 from fuseline.plan.types import DOUBLE
 from tests.codegen.index_programs import (

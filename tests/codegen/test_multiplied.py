@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fuseline.codegen.values import Multiplied, NotFusable
+from fuseline.codegen.typed_values import Multiplied, NotFusable
 from fuseline.operators.context import Context, PipelineReceipt
 from fuseline.operators.materialize_build_side import APART, REMARK, Apart, apart, run_apart
 from fuseline.operators.streaming import TooLarge

@@ -19,7 +19,7 @@ from fuseline.codegen.indexes import Form
 from fuseline.codegen.kernel_fingerprint import SHAPES_KEPT, Made, shape, shares
 from fuseline.codegen.loop import Apply, Guard, Machine, Name, Number
 from fuseline.codegen.program import Program
-from fuseline.codegen.values import Parameter
+from fuseline.codegen.typed_values import Parameter
 from fuseline.storage.columns.encodings import EncodedColumn
 from tests.compare import connected
 

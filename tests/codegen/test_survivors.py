@@ -25,7 +25,7 @@ from fuseline.codegen.loop import (
     Statement,
 )
 from fuseline.codegen.program import Program
-from fuseline.codegen.values import TableParameter
+from fuseline.codegen.typed_values import TableParameter
 from tests.codegen import simulator
 from tests.codegen.index_programs import (
     AMOUNT,

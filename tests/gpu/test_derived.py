@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fuseline.codegen.values import NotFusable
+from fuseline.codegen.typed_values import NotFusable
 from fuseline.operators.context import Context
 from fuseline.plan import infer
 from fuseline.plan.expr import ColumnRef, Expr, Literal

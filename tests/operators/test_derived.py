@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fuseline.codegen.values import NotFusable
+from fuseline.codegen.typed_values import NotFusable
 from fuseline.operators.context import Context
 from fuseline.operators.cpu.pipeline.derived_columns import derived
 from fuseline.operators.cpu.table import to_physical

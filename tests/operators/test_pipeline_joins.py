@@ -108,7 +108,7 @@ def test_chunks_whose_kernels_are_refused(
 ) -> None:
     from importlib import import_module
 
-    from fuseline.codegen.values import NotFusable
+    from fuseline.codegen.typed_values import NotFusable
 
     def refuse(*args: Any) -> Any:
         raise NotFusable("a test wants operators")

@@ -22,7 +22,7 @@ from typing import TypeVar
 
 from ... import stopping
 from ..stored.folder import SOURCE, folder
-from ..values import NotFusable
+from ..typed_values import NotFusable
 from .compile_pool import CompilerEnded, compiled
 from .compiler import Architecture, NotCompiled, Signature
 from .native import processor

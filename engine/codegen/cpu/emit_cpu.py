@@ -13,7 +13,7 @@ from ..groups.grouping import Grouping
 from ..legend import DOUBT, legend
 from ..loop import Machine, Name, Statement, Term
 from ..program import Program
-from ..values import Input
+from ..typed_values import Input
 from .two_passes import passes
 
 BLOCK = 1 << 10  # rows that are filtered before those that pass are taken

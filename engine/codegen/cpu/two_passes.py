@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ..loop import Each, Guard, Let, Search, Statement, Term, names_in, terms_of
 from ..program import Program
-from ..values import Input
+from ..typed_values import Input
 
 
 @dataclass(frozen=True, slots=True)

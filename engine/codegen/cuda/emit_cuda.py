@@ -11,7 +11,7 @@ from ..emit import header, indent, nests, row_statements
 from ..legend import DOUBT, elements, legend
 from ..loop import Machine
 from ..program import Program, once
-from ..values import Input
+from ..typed_values import Input
 from .accumulator_layout import Layout, Place, layout
 from .emit_fold import (
     IN_REGISTERS,

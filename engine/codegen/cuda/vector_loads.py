@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..loop import Machine
 from ..program import Program
-from ..values import Input
+from ..typed_values import Input
 
 WORD_IN_TURN = 4  # rows that a thread takes one after the other: a byte each makes a word
 

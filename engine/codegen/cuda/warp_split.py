@@ -32,7 +32,7 @@ from ..loop import (
 )
 from ..program import Program
 from ..program_builder import ROW, ROW_LIMIT
-from ..values import Input
+from ..typed_values import Input
 
 QUEUES = True  # False: each thread goes on with its own rows, for a comparison
 MOST_CHOSEN = 0.5  # of the rows, by the planner's estimate

@@ -10,7 +10,7 @@ from ...plan.types import DataType, Kind
 from ..loop import Apply, Convert, Function, Machine, Number, Term, true_and
 from ..program_builder import Kernel
 from ..ranges import I64_MAX, Interval
-from ..values import Value
+from ..typed_values import Value
 
 # Below 2**63 = 9.223e18 by far more than the rounding error of two conversions and one operation
 DOUBT_LIMIT = 9.2e18

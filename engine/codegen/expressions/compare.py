@@ -6,7 +6,7 @@ from ...plan.text.concealed_text import concealed_name
 from ..loop import Apply, Function, Machine, Name, Number, Term, negated, true_and
 from ..program_builder import Kernel
 from ..ranges import I32_MAX
-from ..values import Input, NotFusable, Value
+from ..typed_values import Input, NotFusable, Value
 from .arithmetic import convert
 
 SIGNS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}

@@ -16,7 +16,7 @@ from ...plan.types import Kind
 from ..loop import Lookup, Machine, Number, Select, Term
 from ..program_builder import Kernel
 from ..ranges import Interval
-from ..values import LOOKUP_LIMIT, Input, NotFusable, Value
+from ..typed_values import LOOKUP_LIMIT, Input, NotFusable, Value
 
 SHORT = 16  # characters of a piece of text that may have few values
 STRICT = ("substring", "left", "right", "split_part", "lower", "upper", "trim", "ltrim", "rtrim")

@@ -29,7 +29,7 @@ from ..loop import (
 )
 from ..program_builder import Kernel
 from ..ranges import I32_MAX, Interval
-from ..values import LOOKUP_LIMIT, Input, NotFusable, Value, machine_of
+from ..typed_values import LOOKUP_LIMIT, Input, NotFusable, Value, machine_of
 from .arithmetic import add, checked, convert, multiply, negate, subtract
 from .compare import compare, compare_with_constant
 from .lookup import in_one_dictionary, through_table

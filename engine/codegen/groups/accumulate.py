@@ -19,7 +19,7 @@ from ..expressions.translate import translate
 from ..loop import Apply, Convert, Function, Machine, Number, Select, Term, true_and
 from ..program_builder import Kernel
 from ..ranges import I64_MAX, sum_fits_i64
-from ..values import NotFusable, Value
+from ..typed_values import NotFusable, Value
 
 # NumPy arrays, one value a group, for each accumulator of a call -> (values, valid or None)
 Finish = Callable[[Sequence[Any]], tuple[Any, Any]]

@@ -29,7 +29,7 @@ from ..program import Program
 from ..program_builder import ROW_LIMIT, Kernel
 from ..ranges import I64_MAX, Interval
 from ..row_sources import Source
-from ..values import NotFusable, Parameter, Value
+from ..typed_values import NotFusable, Parameter, Value
 from .accumulate import Folded
 from .grouping import Key
 from .wide_sums import (

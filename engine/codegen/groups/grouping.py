@@ -16,7 +16,7 @@ from ..expressions.translate import translate
 from ..loop import Apply, Convert, Machine, Number, Select, Term
 from ..program_builder import Kernel
 from ..ranges import I64_MAX, Interval
-from ..values import Input, NotFusable, Value
+from ..typed_values import Input, NotFusable, Value
 
 if TYPE_CHECKING:
     from .conditions import Condition

@@ -11,7 +11,7 @@ from dataclasses import replace
 from ..loop import Apply, Convert, Doubt, Let, Machine, Name, Number, Term, names_in
 from ..program import Program
 from ..ranges import I64_MAX
-from ..values import Input
+from ..typed_values import Input
 from .conditions import Condition
 from .grouping import Ordered
 

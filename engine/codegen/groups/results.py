@@ -13,7 +13,7 @@ from ...errors import OutOfRange
 from ...plan.expr import Column
 from ...plan.types import DataType, Kind, to_arrow
 from ..program import Program
-from ..values import Input
+from ..typed_values import Input
 from .accumulate import FOLDS, Accumulator
 from .grouping import Grouping, Key
 

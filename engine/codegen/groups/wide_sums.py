@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..expressions.arithmetic import convert
 from ..loop import Apply, Machine, Name, Number, Term, negated, true_and
 from ..program_builder import Kernel
-from ..values import Value
+from ..typed_values import Value
 
 LOW_BITS = 32
 LOW = (1 << LOW_BITS) - 1

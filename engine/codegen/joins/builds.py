@@ -35,8 +35,8 @@ from ..names import free_name, identifier
 from ..program import Program, Ranking
 from ..program_builder import ROW, Kernel
 from ..row_sources import Source
-from ..values import Element, Multiplied, NotFusable, Value
-from .join_keys import Domains, TooWide, domains, key_number
+from ..typed_values import Element, Multiplied, NotFusable, Value
+from .probe_keys import Domains, TooWide, domains, key_number
 from .probes import insert, number_machine
 
 ONE = Number(1, Machine.I64)

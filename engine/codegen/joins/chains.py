@@ -26,10 +26,10 @@ from ..expressions.translate import translate
 from ..loop import Apply, Guard, Let, Machine, Name, Number, Select, Term, true_and
 from ..names import free_name
 from ..program_builder import ROW, Kernel, Reading, Scope, over
-from ..values import NotFusable, Value
+from ..typed_values import NotFusable, Value
 from .builds import Builds, equal_keys, leaf_name, needed, payload, probe_keys
 from .clustered_self_join import neighbours
-from .joins import Joining, share
+from .join_steps import Joining, share
 
 Columns = frozenset[Column]
 

@@ -18,10 +18,10 @@ from ...plan.text.concealed_text import concealed_name
 from ..indexes import Form, Index
 from ..loop import Function, Let, Machine, Name, Term
 from ..program_builder import ROW, Reading, Scope
-from ..values import Element
+from ..typed_values import Element
 from .builds import Side, build_keys, leaf_name, leaf_of, payload
-from .join_keys import Domains, KeyNumber
-from .joins import Joining
+from .join_steps import Joining
+from .probe_keys import Domains, KeyNumber
 
 if TYPE_CHECKING:
     from .chains import Chain

@@ -6,7 +6,7 @@ from ..indexes import Buffer, Form, Index
 from ..loop import Apply, Convert, Function, Let, Lookup, Machine, Name, Number, Term
 from ..program_builder import Kernel
 from ..ranges import I32_MAX
-from .join_keys import KeyNumber
+from .probe_keys import KeyNumber
 
 EMPTY = Number(-1, Machine.I32)
 

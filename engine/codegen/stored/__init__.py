@@ -2,5 +2,5 @@
 
 A file says nothing that is believed without that proof (`sealed`): a code over all of its bytes with a secret of the user that lies
 elsewhere (`secret`), or their hash in the list of a folder that others cannot write (`shipped`).  Sources lie beside machine code
-for people to read; nothing reads them back.  Start reading at `folder`.
+for people to read; nothing reads them back.  Imports settings alone.  Start at `folder.py`.
 """

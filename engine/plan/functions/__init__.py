@@ -2,6 +2,8 @@
 
 A new function is one row in the file of its kind here, and one kernel of that name in each backend.  `SCALAR` and `AGGREGATE` are
 keyed by the name that plans use; `scalar_name` and `aggregate_name` find it from a SQL spelling.
+
+Imports the types of `plan`.  Start at `row.py`, which says what a row holds.
 """
 
 from __future__ import annotations

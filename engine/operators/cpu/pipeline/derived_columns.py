@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ....codegen.values import NotFusable
+from ....codegen.typed_values import NotFusable
 from ....errors import ConversionError, ExecutionError, OutOfRange
 from ....plan.expr import Column, Expr
 from ....plan.types import BOOLEAN, Kind

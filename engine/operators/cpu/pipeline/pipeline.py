@@ -12,7 +12,7 @@ from ....codegen.compile.compiler import NotCompiled
 from ....codegen.compile.kernel_files import compiler_refusal
 from ....codegen.compile_pipeline import Limits, Stages, selected, stages
 from ....codegen.listing import operations
-from ....codegen.values import NotFusable
+from ....codegen.typed_values import NotFusable
 from ....plan import physical as p
 from ....plan.expr import Column, columns_of
 from ....plan.node import walk

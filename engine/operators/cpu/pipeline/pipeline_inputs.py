@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ....codegen.groups.results import domain
 from ....codegen.inputs import input_of
-from ....codegen.values import Input, NotFusable
+from ....codegen.typed_values import Input, NotFusable
 from ....plan import physical as p
 from ....plan.expr import Column, Expr, columns_of, new_column
 from ....storage.columns.decode import codes_of, decode

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from ....codegen.values import NotFusable
+from ....codegen.typed_values import NotFusable
 from ....plan.expr import Column
 from ....plan.types import Kind
 from ....storage.columns.encode import encode

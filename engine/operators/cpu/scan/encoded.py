@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from ....codegen.values import NotFusable
+from ....codegen.typed_values import NotFusable
 from ....plan import physical as p
 from ....plan.expr import Column
 from ....storage.columns.cache import CacheKey, encoded_key

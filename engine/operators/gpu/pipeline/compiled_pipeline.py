@@ -26,7 +26,7 @@ from ....codegen.listing import operations
 from ....codegen.loop import Machine
 from ....codegen.program import Program
 from ....codegen.row_sources import Relation
-from ....codegen.values import Input, NotFusable
+from ....codegen.typed_values import Input, NotFusable
 from ....errors import Interrupted
 from ....plan import physical as p
 from ....plan.text.concealed_text import concealed_tree

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pylibcudf as plc
 
-from ....codegen.values import NotFusable
+from ....codegen.typed_values import NotFusable
 from ....errors import ConversionError, ExecutionError, OutOfRange
 from ....plan.expr import Column, Expr, new_column
 from ....plan.types import BOOLEAN, Kind

@@ -27,7 +27,7 @@ from ....codegen.cuda import emit_cuda
 from ....codegen.cuda.accumulator_layout import ROWS_A_THREAD, Layout
 from ....codegen.loop import Machine
 from ....codegen.program import Program, SharedMemory
-from ....codegen.values import NotFusable, Parameter
+from ....codegen.typed_values import NotFusable, Parameter
 from ....storage.columns.encodings import EncodedColumn
 from ..memory.buffers import Memory, check
 from .regions import Region, Regions, Span

@@ -15,7 +15,7 @@ import pylibcudf as plc
 from ....codegen.compile.compiler import NotCompiled
 from ....codegen.compile.kernel_files import compiler_refusal
 from ....codegen.groups.results import result_registers
-from ....codegen.values import NotFusable
+from ....codegen.typed_values import NotFusable
 from ....errors import MemoryLimitError
 from ....plan import physical as p
 from ....plan.node import walk

@@ -28,9 +28,9 @@ from ..loop import (
     true_and,
 )
 from ..program_builder import Reading, Scope, over
-from ..values import Multiplied, NotFusable, Value
+from ..typed_values import Multiplied, NotFusable, Value
 from .builds import Side, build_keys, leaf_of, probe_keys
-from .join_keys import KeyNumber, key_number
+from .probe_keys import KeyNumber, key_number
 from .probes import built_nulls, built_rows, first_row, member, next_row, number_machine
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from ..loop import (
 )
 from ..program_builder import Kernel
 from ..ranges import I64_MAX, Interval
-from ..values import NotFusable, Value
+from ..typed_values import NotFusable, Value
 
 WHOLE = 1 << 64  # the values of a raw key
 

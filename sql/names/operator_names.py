@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
+from .name_tokens import words
 from .operands import operand
 from .queries import is_query, query
 from .reader import Reader, Shown, Unreadable
-from .words import words
 
 _COMPARISONS = {
     "=": "=",

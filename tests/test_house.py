@@ -1,0 +1,178 @@
+"""The house rules about rooms and names: how many files a folder holds, one name for one thing, no circle, and door plates.
+
+Each test is a function of paths, so that a planted violation shows that it can fail.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.test_layout import ENGINE, ROOT, imports, module, shown, tree
+
+MAX_FILES = 25
+
+# Circles that are left, each with its reason: this list may only become shorter, and no circle may have more modules.
+CIRCLES: dict[str, frozenset[str]] = {
+    "an expression may hold a plan, whose nodes hold expressions": frozenset(
+        ("plan.copies", "plan.expr", "plan.logical", "plan.statistics")
+    ),
+    "a lookup table is filled by an expression that is translated": frozenset(
+        ("codegen.expressions.lookup", "codegen.expressions.translate")
+    ),
+    "a build side is a chain of steps, in which there are joins with build sides": frozenset(
+        f"codegen.joins.{name}" for name in ("builds", "chains", "clustered_self_join", "join_steps")
+    ),
+    "a body that no kernel holds runs by the operators, of which the pipeline is one (CPU)": frozenset(
+        ("operators.cpu", "operators.cpu.pipeline.pipeline", "operators.cpu.pipeline.stream_pipeline")
+    ),
+    "the same (GPU)": frozenset(
+        ("operators.gpu", "operators.gpu.pipeline.pipeline", "operators.gpu.pipeline.stream_pipeline")
+    ),
+    "a column of a table may be fetched late, by functions of tables: until a column is one class": frozenset(
+        (
+            "operators.gpu.late_materialization",
+            "operators.gpu.memory.host_values",
+            "operators.gpu.memory.upload",
+            "operators.gpu.pipeline.derived_columns",
+            "operators.gpu.pipeline.stored",
+            "operators.gpu.table",
+            "operators.gpu.functions.expressions",
+            "operators.gpu.functions.expressions_kernels",
+            "operators.gpu.functions.values",
+            *(
+                f"operators.gpu.functions.kernels_{name}"
+                for name in (
+                    *("arithmetic", "casts", "dates", "formats", "host", "logic", "numeric"),
+                    *("parse", "patterns", "print", "strings"),
+                )
+            ),
+        )
+    ),
+}  # fmt: skip
+
+
+def crowded(paths: Iterable[Path]) -> dict[str, int]:
+    """Return the folders with too many files."""
+    files: defaultdict[str, int] = defaultdict(int)
+    for path in paths:
+        files[str(path.parent)] += 1
+    return {folder: count for folder, count in files.items() if count > MAX_FILES}
+
+
+def place(path: Path) -> str:
+    """A path, in which the two backends are the same: they have the same rooms with the same files."""
+    return str(path).replace("/cpu/", "/backend/").replace("/gpu/", "/backend/")
+
+
+def repeated(named: Iterable[tuple[str, Path]]) -> dict[str, set[str]]:
+    """Return the names that stand at several places."""
+    places: defaultdict[str, set[str]] = defaultdict(set)
+    for name, path in named:
+        places[name].add(place(path))
+    return {name: found for name, found in places.items() if len(found) > 1}
+
+
+def file_names(paths: Iterable[Path]) -> list[tuple[str, Path]]:
+    return [(path.stem, path) for path in paths if path.stem != "__init__"]
+
+
+def circles(edges: Mapping[str, set[str]]) -> list[frozenset[str]]:
+    """Return the modules that import each other, wherever the import stands: the strongly connected components."""
+
+    @cache
+    def reached(start: str) -> frozenset[str]:
+        found: set[str] = set()
+        waiting = [start]
+        while waiting:
+            new = edges.get(waiting.pop(), set()) - found
+            found |= new
+            waiting += new
+        return frozenset(found)
+
+    inside = {name for name in edges if name in reached(name)}
+    return list({frozenset(n for n in reached(name) if name in reached(n)) for name in inside})
+
+
+def imported() -> dict[str, set[str]]:
+    """Module -> the modules that it imports, also inside functions."""
+    modules = {module(path) for path in ENGINE}
+
+    def home(name: str) -> str:
+        return name if name in modules else name.rpartition(".")[0]
+
+    found = {module(path): {home(name) for _, name in imports(path)} & modules for path in ENGINE}
+    # A room's door is no stop on the way to its files, and `fuseline` itself imports when asked
+    return {name: targets - {name, "fuseline"} for name, targets in found.items()}
+
+
+def lacking(plate: str | None) -> list[str]:
+    """Return what a door plate lacks: what the room is, what it imports, where to start reading."""
+    said = (plate or "").lower()
+    return [word for word in ("import", "start") if word not in said]
+
+
+def test_no_folder_is_crowded() -> None:
+    assert crowded(ENGINE) == {}
+
+
+def test_a_crowded_folder_is_found() -> None:
+    planted = [Path(f"engine/room/file{i}.py") for i in range(MAX_FILES + 1)]
+    assert crowded(planted) == {"engine/room": MAX_FILES + 1}
+    assert crowded(planted[1:]) == {}
+
+
+def test_a_file_name_means_one_thing() -> None:
+    assert repeated(file_names(ENGINE)) == {}
+
+
+def test_a_repeated_file_name_is_found() -> None:
+    backends = [Path(f"engine/operators/{b}/join/pairs.py") for b in ("cpu", "gpu")]
+    assert repeated(file_names(backends)) == {}
+    assert [*repeated(file_names([*backends, Path("engine/plan/pairs.py")]))] == ["pairs"]
+    moved = [backends[0], Path("engine/operators/gpu/sort/pairs.py")]
+    assert [*repeated(file_names(moved))] == ["pairs"]
+
+
+def test_modules_import_each_other_in_known_circles_alone() -> None:
+    """A known one that got smaller, or is gone, is to be taken out of the list."""
+    found = {frozenset(n.removeprefix("fuseline.") for n in c) for c in circles(imported())}
+    assert found == {*CIRCLES.values()}
+
+
+@pytest.mark.parametrize("back", ["from .first import a", "def f():\n    from .first import a"])
+def test_a_circle_is_found(back: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that a deferred import closes."""
+    monkeypatch.setattr("tests.test_layout.ROOT", tmp_path)
+    room = tmp_path / "engine" / "room"
+    room.mkdir(parents=True)
+    (room / "first.py").write_text("from .second import b\nfrom .third import c\n")
+    (room / "second.py").write_text(back)
+    (room / "third.py").write_text("")
+    paths = sorted(room.glob("*.py"))
+    edges = {module(p): {name.rpartition(".")[0] for _, name in imports(p)} for p in paths}
+    assert circles(edges) == [{"fuseline.room.first", "fuseline.room.second"}]
+
+
+def test_each_room_has_a_door_plate() -> None:
+    rooms = [path for path in ENGINE if path.name == "__init__.py" and path.parent.name != "engine"]
+    assert {shown(p): lacking(ast.get_docstring(tree(p))) for p in rooms} == {
+        shown(p): [] for p in rooms
+    }
+
+
+def test_a_bare_door_is_found() -> None:
+    assert lacking(None) == ["import", "start"]
+    assert lacking("Joins in kernels.  Start at `chains.py`.") == ["import"]
+    assert lacking("Joins.  Imports `expressions`.  Start at `chains.py`.") == []
+
+
+def test_each_rule_looks_at_the_whole_house() -> None:
+    assert len(ENGINE) > 300
+    assert len(imported()) == len(ENGINE)
+    assert ROOT / "sql" / "__init__.py" in ENGINE
