@@ -3,6 +3,8 @@
 sum(DISTINCT x)       =  sum(x) over the distinct x
 median(x)             =  quantile_cont(x, w) over the two rows of the sorted x that it lies between, w of the way
 first(x ORDER BY k)   =  first(x) over the first row in the order of k
+f(x ORDER BY k)       =  f(x) over the sorted rows, in parts: string_agg
+mode(x)               =  the x of the group with the most rows, of several the one whose first row is the first
 arg_min(x, k)         =  arg_min(x, k) over the first row in the order of k, of those that count
 """
 
@@ -19,6 +21,7 @@ from ..plan import physical as p
 from ..plan.expr import AggregateCall, Call, Column, ColumnRef, Literal, new_column
 from ..plan.join_kinds import JoinKind
 from ..plan.types import BIGINT, BOOLEAN, DOUBLE
+from .moments import MOMENTS, moments
 
 if TYPE_CHECKING:
     from .pulling import Pull
@@ -30,14 +33,17 @@ def one_group(pull: Pull, node: p.HashAggregate) -> Iterator[Any]:
     """Yield the row of an aggregation without keys, some of whose calls cannot be made of parts."""
     parts: list[Made] = []
     whole: list[Made] = []
-    nodes: list[p.HashAggregate] = []
+    spread: list[Made] = []
+    nodes: list[p.Physical] = []
     tables: list[Any] = []
     for made in node.aggregates:
         if not isinstance(partial.in_parts(replace(node, aggregates=(made,))), str):
             parts.append(made)
-        elif (distinct := _of_distinct(node.input, *made)) is not None:
-            nodes.append(distinct)
-            tables.append(pull.collected(distinct))
+        elif (rows := _of_distinct(node.input, *made) or _in_order(node, made)) is not None:
+            nodes.append(rows)
+            tables.append(pull.collected(rows))
+        elif made[1].function in MOMENTS and not made[1].distinct:
+            spread.append(made)
         elif (few := _of_few_rows(pull, node.input, *made)) is not None:
             nodes.append(few)
             tables.append(pull.run(few, (pull.collected(few.input),)))
@@ -46,9 +52,13 @@ def one_group(pull: Pull, node: p.HashAggregate) -> Iterator[Any]:
     if parts:
         nodes.append(replace(node, aggregates=tuple(parts)))
         tables.append(pull.collected(nodes[-1]))
+    if spread:
+        for made_of, row in zip((nodes, tables), moments(pull, node.input, spread), strict=True):
+            made_of.append(row)
     if whole:
-        nodes.append(replace(node, aggregates=tuple(whole)))
-        tables.append(_together(pull, nodes[-1]))
+        last = replace(node, aggregates=tuple(whole))
+        nodes.append(last)
+        tables.append(_together(pull, last))
     found: p.Physical = nodes[0]
     table = tables[0]
     for other, row in zip(nodes[1:], tables[1:], strict=True):
@@ -61,18 +71,39 @@ def _of_distinct(rows: p.Physical, made: Column, call: AggregateCall) -> p.HashA
     """Return a call of one distinct argument over its values, each of which comes once."""
     arguments = [arg.column for arg in call.args if isinstance(arg, ColumnRef)]
     name = "count" if call.function == "approx_count_distinct" else call.function
-    if not (call.distinct or name != call.function) or call.order or len(arguments) != 1:
+    if not (call.distinct or name != call.function) or len(arguments) != 1:
+        return None
+    if any(key.expr != ColumnRef(arguments[0]) for key in call.order):
         return None
     once = p.HashAggregate(_counted(rows, call), tuple(arguments), (), device=rows.device)
     plain = replace(call, function=name, distinct=False, filter=None)
     return p.HashAggregate(once, (), ((made, plain),), device=rows.device)
 
 
+def _in_order(node: p.HashAggregate, made: Made) -> p.HashAggregate | None:
+    """Return a call with ORDER BY over sorted rows, if it can be made of parts of these."""
+    column, call = made
+    plain = replace(call, order=())
+    if call.distinct or call.function in ("first", "last"):  # of which one row is enough
+        return None
+    found = replace(node, input=_sorted(node.input, call), aggregates=((column, plain),))
+    return None if isinstance(partial.in_parts(found), str) else found
+
+
+def _sorted(rows: p.Physical, call: AggregateCall) -> p.Physical:
+    keys = tuple(
+        p.Order(key.expr.column, key.descending, key.nulls_first)
+        for key in call.order
+        if isinstance(key.expr, ColumnRef)
+    )
+    return p.SortRows(rows, keys, device=rows.device) if keys else rows
+
+
 def _of_few_rows(
     pull: Pull, rows: p.Physical, made: Column, call: AggregateCall
 ) -> p.HashAggregate | None:
     """Return a call over the few sorted rows that decide it; None for a call of which none is known."""
-    if call.distinct:
+    if call.distinct and call.function not in ("arg_min", "arg_max"):  # which rows decide as often
         return None
     rows, call = _counted(rows, call), replace(call, filter=None)
     columns = [arg.column for arg in call.args if isinstance(arg, ColumnRef)]
@@ -84,7 +115,33 @@ def _of_few_rows(
         order = p.Order(columns[1], call.function == "arg_max", nulls_first=False)
         best = p.TopK(_known(rows, columns), (order,), 1, device=rows.device)
         return p.HashAggregate(best, (), ((made, call),), device=rows.device)
+    if call.function == "mode":
+        return _mode(pull, _known(rows, columns), made, call)
     return None
+
+
+def _mode(pull: Pull, rows: p.Physical, made: Column, call: AggregateCall) -> p.HashAggregate:
+    (value,) = (arg.column for arg in call.args if isinstance(arg, ColumnRef))
+    rows = _sorted(rows, call)
+    place, count = new_column("place", BIGINT), new_column("count", BIGINT)
+    first = new_column("first", BIGINT)
+    numbered = p.Stored(0, (*rows.columns, place), device=rows.device)
+    pull.given[id(numbered)] = _numbered(pull, rows, place)
+    counts = (
+        (count, AggregateCall("count_star", (), BIGINT)),
+        (first, AggregateCall("min", (ColumnRef(place),), BIGINT)),
+    )
+    groups = p.HashAggregate(numbered, (value,), counts, device=rows.device)
+    order = p.Order(count, True, nulls_first=False), p.Order(first, False, nulls_first=False)
+    best = p.TopK(groups, order, 1, device=rows.device)
+    return p.HashAggregate(best, (), ((made, replace(call, order=())),), device=rows.device)
+
+
+def _numbered(pull: Pull, rows: p.Physical, place: Column) -> Iterator[Any]:
+    start = 0
+    for piece in pull.pieces(rows):
+        yield pull.backends[rows.device].numbered(piece, place, start)
+        start += piece.num_rows
 
 
 def _counted(rows: p.Physical, call: AggregateCall) -> p.Physical:
@@ -128,14 +185,8 @@ def _quantile(pull: Pull, rows: p.Physical, made: Column, call: AggregateCall) -
 def _first_or_last(
     pull: Pull, rows: p.Physical, made: Column, call: AggregateCall
 ) -> p.HashAggregate:
-    keys = [
-        p.Order(key.expr.column, key.descending, key.nulls_first)
-        for key in call.order
-        if isinstance(key.expr, ColumnRef)
-    ]
     place = 0 if call.function == "first" else max(_count(pull, rows) - 1, 0)
-    ordered = p.SortRows(rows, tuple(keys), device=rows.device)
-    one = p.LimitRows(ordered, 1, place, device=rows.device)
+    one = p.LimitRows(_sorted(rows, call), 1, place, device=rows.device)
     call = replace(call, order=())
     return p.HashAggregate(one, (), ((made, call),), device=rows.device)
 

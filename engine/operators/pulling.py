@@ -66,7 +66,7 @@ class Pull:
     `readers` counts by identity who reads a node.  `most` is the number of rows after which the sources give up with `TooFew`,
     None for never.  `first_rows` are those of a source's first piece.  `bytes_left` says how many bytes a device has, None where nobody knows.  `measured` gets seconds and rows of
     each node that was pulled, by identity.  `running` is the node that runs or ran last, and `collecting` are those, by
-    identity, of which some pieces are kept until all are there.
+    identity, of which some pieces are kept until all are there.  `given` are pieces, by identity too, that are made otherwise.
     """
 
     backends: Mapping[p.Device, Parting]
@@ -82,6 +82,7 @@ class Pull:
     anew: set[int] = field(default_factory=set)
     running: p.Physical | None = None
     collecting: set[int] = field(default_factory=set)
+    given: dict[int, Iterator[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         cache = _Passing(self.context.cache)
@@ -107,6 +108,9 @@ class Pull:
             return
         if not self.is_alone(node) and self._keep(node):
             yield from self.slices(node, self.tables[id(node)])
+            return
+        if id(node) in self.given:
+            yield from self.given.pop(id(node))
             return
         make = PIECES.get(type(node))
         if make is not None:

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from fuseline.operators import cpu, pulling, sorted_ranges, spools
+from fuseline.operators import cpu, one_group, pulling, sorted_ranges, spools
 from fuseline.plan import physical as p
 from fuseline.runtime import executor
 from tests.compare import assert_same_as_duckdb, connected
@@ -79,6 +79,18 @@ select median(i), median(f), median(d), median(m), quantile_cont(f, 0.3), quanti
   arg_min(o, s) filter (g < 3), string_agg(s, '-' order by o), stddev_samp(o), count(*), max(s)
 from t
 """
+SPREADS = """
+select var_samp(i), var_pop(o), stddev_samp(f), stddev_pop(f), var_samp(d) filter (o > 4), stddev_samp(distinct o),
+  var_pop(f) filter (o < 3), covar_samp(o, i), covar_pop(d, o), covar_pop(o, f), corr(o, g), corr(d, o), corr(f, o),
+  corr(o, o) filter (o < 3), covar_samp(o, g) filter (s = 'b'), stddev_samp(g), avg(o), sum(o)
+from t
+"""
+ORDERED = """
+select mode(i), mode(s), mode(f), mode(d) filter (o > 3), mode(g), mode() within group (order by s desc), mode(t),
+  string_agg(s, '-' order by o), string_agg(s, '' order by f desc nulls first, o), string_agg(distinct s, '|' order by s desc),
+  string_agg(s, ', ' order by g, o) filter (o % 2 = 0), any_value(s order by o desc), arg_max(distinct s, o), count(*)
+from t
+"""
 ONE_GROUP_SPILLED = """
 select median(f), quantile_disc(s, 0.5), avg(distinct o), median(distinct o),
   last(s order by f desc, o), arg_max(i, f), count(*) from t
@@ -90,6 +102,15 @@ select median(f), quantile_disc(s, 0.5), avg(distinct o), median(distinct o),
 def test_aggregates_of_one_group(backend, table, request):
     spilled = "spilled" in request.node.name
     check(backend, ONE_GROUP_SPILLED if spilled else ONE_GROUP, table)
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("query", [SPREADS, ORDERED], ids=["spreads", "ordered"])
+@pytest.mark.usefixtures("pieces")
+def test_aggregates_of_one_group_without_its_rows_together(backend, table, query, monkeypatch):
+    """None of these waits for all rows at once."""
+    monkeypatch.setattr(one_group, "_together", None)
+    check(backend, query, table)
 
 
 @pytest.mark.parametrize("table", TABLES)

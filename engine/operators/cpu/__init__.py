@@ -30,6 +30,7 @@ from .rows import (
     concat_rows,
     filter_rows,
     limit_rows,
+    numbered,
     range_scan,
     values_scan,
 )
@@ -53,6 +54,7 @@ __all__ = [
     "name",
     "num_bytes",
     "num_rows",
+    "numbered",
     "operate",
     "parted",
     "piece_of",

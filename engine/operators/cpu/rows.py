@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...plan import physical as p
-from ...plan.expr import Expr, Literal
+from ...plan.expr import Column, Expr, Literal
 from ...plan.types import DataType, Kind, to_arrow
 from ..context import Context
 from . import table as tables
@@ -33,6 +33,12 @@ def compute_columns(node: p.ComputeColumns, inputs: tuple[Table, ...], context: 
     computed = evaluate_all([e for _, e in node.items], table, context.threads, ask)
     arrays = {c.id: array for (c, _), array in zip(node.items, computed, strict=True)}
     return Table(arrays, table.num_rows)
+
+
+def numbered(table: Table, column: Column, start: int) -> Table:
+    """Return a table with the numbers of its rows, from `start` on."""
+    numbers = np.arange(start, start + table.num_rows, dtype=np.int64)
+    return Table({**table.arrays, column.id: from_numpy(numbers)}, table.num_rows)
 
 
 def values_scan(node: p.ValuesScan, inputs: tuple[Table, ...], context: Context) -> Table:

@@ -30,6 +30,7 @@ __all__ = [
     "name",
     "num_bytes",
     "num_rows",
+    "numbered",
     "parted",
     "piece_of",
     "prepare",
@@ -56,6 +57,7 @@ if find_spec("pylibcudf") is not None:
         concat_rows,
         filter_rows,
         limit_rows,
+        numbered,
         range_scan,
         values_scan,
     )

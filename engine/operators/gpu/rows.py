@@ -104,6 +104,12 @@ def range_scan(node: p.RangeScan, inputs: tuple[Table, ...], context: Context) -
     return Table({node.made.id: sequence(count, node.start, step, INT64)}, count)
 
 
+def numbered(table: Table, column: Column, start: int) -> Table:
+    """Return a table with the numbers of its rows, from `start` on."""
+    numbers = sequence(table.num_rows, start, 1, INT64)
+    return Table({**table.columns, column.id: numbers}, table.num_rows)
+
+
 @on_device
 def limit_rows(node: p.LimitRows, inputs: tuple[Table, ...], context: Context) -> Table:
     (table,) = inputs
