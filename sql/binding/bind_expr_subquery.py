@@ -90,6 +90,8 @@ def _compare_rows(
             place,
         )
     use(left, right)
+    if not left.expressions:
+        return infer.literal(name in ("eq", "is_not_distinct", "le", "ge"))
     pairs = [
         (scope.bind(a), scope.bind(b))
         for a, b in zip(left.expressions, right.expressions, strict=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -39,20 +39,26 @@ def select_list(node: exp.Select, scope: Scope) -> list[SelectItem]:
     """Return the output columns of a SELECT over the tables of `scope`."""
     items: list[SelectItem] = []
     for item in node.expressions:
-        if isinstance(item, exp.Star):
-            refuse_double_names(scope.relations, item)
-            _check_types(item, scope.relations, item)
-            items += _star(item, scope.star, item, scope)
-        elif isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
-            table = _table_named(item, scope)
-            _check_types(item.this, (table,), item)
-            items += _star(item.this, table.columns, item, scope)
-        elif isinstance(item, exp.Alias):
-            use(item, item.args["alias"])
-            items.append(SelectItem(item.alias, item.this, aliased=True))
-        else:
-            items.append(_unnamed(item, scope))
+        if not isinstance(item, exp.Alias):
+            items += _written_out(item, scope) or (_unnamed(item, scope),)
+            continue
+        use(item, item.args["alias"])
+        columns = _written_out(item.this, scope) or (SelectItem("", item.this),)
+        items += (replace(column, name=item.alias, aliased=True) for column in columns)
     return items
+
+
+def _written_out(item: exp.Expr, scope: Scope) -> Sequence[SelectItem]:
+    """Return the columns of a star, none for another item; with an alias all of them have that name."""
+    if isinstance(item, exp.Star):
+        refuse_double_names(scope.relations, item)
+        _check_types(item, scope.relations, item)
+        return _star(item, scope.star, item, scope)
+    if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
+        table = _table_named(item, scope)
+        _check_types(item.this, (table,), item)
+        return _star(item.this, table.columns, item, scope)
+    return ()
 
 
 def output_places(items: Sequence[SelectItem], outputs: Sequence[Expr]) -> dict[str, int]:

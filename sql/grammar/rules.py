@@ -26,7 +26,8 @@ select      <- 'select' quantity? items from? clauses
 from_first  <- from ('select' quantity? items)? clauses
 quantity    <- 'all' / 'distinct' ('on' '(' exprs ')')?
 items       <- item (',' item)* ','?
-item        <- prefix? (star / expr) label?
+item        <- prefix? (star / starred / expr) label?
+starred     <- '(' (star / starred / LABEL ('.' LABEL)* '.' '*' change*) ')'
 prefix      <- LABEL ':'
 label       <- 'as' (LABEL / STRING) / ALIAS
 star        <- '*' change*
@@ -48,7 +49,7 @@ sample      <- 'using' 'sample' sampled
 sampled     <- (NUMBER / '(' sampled ')') ('%' / 'percent' / 'rows')? ('(' NAME (',' NUMBER)? ')')? ('repeatable' '(' NUMBER ')')?
              / NAME '(' sampled ')' ('repeatable' '(' NUMBER ')')?
 order       <- 'order' 'by' ('all' direction / sort_key (',' sort_key)* ','?)
-sort_key    <- (star / expr) direction
+sort_key    <- (star / starred / expr) direction
 direction   <- ('asc' / 'desc')? ('nulls' ('first' / 'last'))?
 limits      <- limit offset? / offset limit?
 limit       <- 'limit' ('all' / expr ('%' / 'percent')?) / 'fetch' ('first' / 'next') unary? ('row' / 'rows') 'only'
@@ -81,7 +82,7 @@ sign        <- '+' / '-' / '*' / '/' / '//' / '%' / '^' / '**' / '&' / '|' / '<<
              / '->' / '->>' / '&&' / '@>' / '<@'
 unary       <- ('-' / '+' / '~' / '@')* atom suffix*
 suffix      <- '::' type / '[' (expr slice? / slice) ']' / 'at' 'time' 'zone' unary / '.' (LABEL arguments? / '*' change*) / 'collate' LABEL
-atom        <- NUMBER / '.' NUMBER / STRING / 'null' / 'true' / 'false' / paren / case / cast / exists / interval / part / map / called / parameter
+atom        <- NUMBER / '.' NUMBER / STRING / 'null' / 'true' / 'false' / paren / case / cast / exists / interval / part / map / called / parameter / '(' ')'
              / '[' (expr 'for' NAME (',' NAME)* 'in' expr ('if' expr)? / exprs)? ']' / 'array' paren
 map         <- 'map'? '{' (field (',' field)* ','?)? '}'
 slice       <- ':' ('-' ':' / expr)? (':' expr?)?
@@ -105,7 +106,7 @@ called      <- ('left' / 'right') arguments
              / FUNCTION (STRING / 'with' 'time' 'zone' STRING / arguments STRING? / '.' '*' change*)?
 arguments   <- '(' (('distinct' / 'all')? argument (',' argument)* ','?)? order? (('ignore' / 'respect') 'nulls')? ')'
                ('within' 'group' '(' order ')')? ('filter' '(' 'where'? expr ')')? ('over' (NAME / window))?
-argument    <- star / 'lambda' NAME (',' NAME)* ':' expr / expr
+argument    <- star / starred / 'lambda' NAME (',' NAME)* ':' expr / expr
 window      <- '(' windowed ')' / '(' NAME windowed ')'
 windowed    <- ('partition' 'by' exprs)? order? (('rows' / 'range' / 'groups') frame excluded?)?
 frame       <- 'between' limiting 'and' limiting / limiting

@@ -280,11 +280,19 @@ def _call(reader: Reader, parts: list[str]) -> str:
 
 
 def _arguments(reader: Reader) -> tuple[list[str], str]:
-    if reader.peek() == ")" or reader.accept("*"):
+    if reader.peek() == ")" or _star(reader):
         return [], ""
     distinct = "DISTINCT " if reader.accept("distinct") else ""
     reader.accept("all")
     return reader.listed(lambda: _argument(reader)), distinct
+
+
+def _star(reader: Reader) -> bool:
+    """Take `*`, also in parentheses."""
+    depth = 0
+    while reader.peek(depth) == "(":
+        depth += 1
+    return reader.accept(*"(" * depth, "*", *")" * depth)
 
 
 def _argument(reader: Reader) -> str:

@@ -8,6 +8,26 @@ from dataclasses import dataclass
 
 from .name_tokens import Word, identifier
 
+_BEHIND_LISTS = frozenset(
+    [
+        ")",
+        "]",
+        "}",
+        "select",
+        "from",
+        "where",
+        "group",
+        "having",
+        "order",
+        "limit",
+        "offset",
+        "union",
+        "intersect",
+        "except",
+        "qualify",
+    ]
+)
+
 
 class Unreadable(Exception):
     """The text has something whose DuckDB name is not known."""
@@ -78,9 +98,11 @@ class Reader(ABC):
         return identifier(self.take())
 
     def listed(self, item: Callable[[], str]) -> list[str]:
-        """Return items with commas between them."""
+        """Return items with commas between them, and maybe one behind the last."""
         found = [item()]
         while self.accept(","):
+            if self.at_end() or self.peek() in _BEHIND_LISTS:
+                break
             found.append(item())
         return found
 

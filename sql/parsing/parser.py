@@ -60,6 +60,14 @@ class Parser(DuckDBParser):
             item.meta["written"] = _written(self.sql, tokens)
         return item
 
+    def _parse_paren(self) -> exp.Expr | None:
+        first = self._index
+        node = super()._parse_paren()
+        if isinstance(node, exp.Tuple) and not node.expressions:  # no other node has its place
+            node.meta["start"] = self._tokens[first].start
+            node.meta["end"] = self._tokens[self._index - 1].end
+        return node
+
     def _parse_is(self, this: exp.Expr | None) -> exp.Expr | None:
         node = super()._parse_is(this)
         if isinstance(this, _DISTINCT) and isinstance(node, _DISTINCT):

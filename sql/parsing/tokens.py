@@ -18,6 +18,15 @@ from .pieces import Piece, unterminated
 _DUCKDB = DuckDB()
 MOST_DIGITS = 1000  # Python refuses to read integers of more than 4300
 _PLACEHOLDERS = (TokenType.PLACEHOLDER, TokenType.QDCOLON)
+_QUERIES = (TokenType.SELECT, TokenType.FROM, TokenType.VALUES, TokenType.WITH)
+_AFTER_WITH = (*_QUERIES, TokenType.L_PAREN, TokenType.TABLE, TokenType.INSERT)
+_IN_WITH = (TokenType.COMMA, TokenType.ALIAS)  # behind a parenthesis of an entry
+_NO_ENTRIES = (
+    "ordinality",
+    "no",
+    "data",
+    "time",
+)  # behind WITH, which begins no list of queries there
 _TYPES = DuckDB.Parser.TYPE_TOKENS - {TokenType.INTERVAL}
 _SIGN_IN_NUMBER = re.compile(r"(?<=\d)[+-]")  # 1e2+1; the sign of 1e+2 has the e before it
 _NO_EXPONENT = re.compile(r".*[eE]")
@@ -45,9 +54,39 @@ def for_parser(tokens: list[Token], piece: Piece) -> list[Token]:
         tokens = list(_cast_clock_intervals(tokens))
     if TokenType.DCOLON in kinds:
         tokens = list(_cast_typed_constants(tokens))
+    if TokenType.COMMA in kinds:
+        tokens = list(_without_last_commas(tokens))
     if not kinds.isdisjoint(_PLACEHOLDERS):
         tokens = list(_number_placeholders(tokens))
     return tokens
+
+
+def _without_last_commas(tokens: list[Token]) -> Iterator[Token]:
+    """Leave out commas behind the last item where sqlglot expects another: of a WITH, of a query in parentheses, at the end.
+
+    The grammar has seen that they stand where DuckDB takes them.
+    """
+    queries: list[bool] = []  # for each open parenthesis, whether it is around a query
+    lists: list[int] = []  # in how many parentheses each WITH stands whose entries go on
+    for token, after in itertools.zip_longest(tokens, tokens[1:]):
+        kind, following = token.token_type, after and after.token_type
+        entries = bool(lists) and lists[-1] == len(queries)
+        if kind is TokenType.WITH and after and after.text.lower() not in _NO_ENTRIES:
+            lists.append(len(queries))
+        elif kind is TokenType.L_PAREN:
+            queries.append(following in _QUERIES)
+        elif kind is TokenType.R_PAREN and queries:
+            queries.pop()
+            if lists and lists[-1] == len(queries) and following not in _IN_WITH:
+                lists.pop()
+        elif kind is TokenType.COMMA and entries and following in _AFTER_WITH:
+            lists.pop()
+            continue
+        elif kind is TokenType.COMMA and (
+            after is None or (following is TokenType.R_PAREN and any(queries[-1:]))
+        ):
+            continue
+        yield token
 
 
 def _tokens(piece: Piece, text: str) -> list[Token]:
