@@ -14,6 +14,7 @@ import pytest
 from benchmarks.data import tpch_tables as tables_at
 from tests import unforeseen
 from tests.compare import connected, missing_for_gpu
+from tests.limits import SetLimits, place
 
 SCALE = 0.01
 
@@ -97,6 +98,17 @@ def tpch_dir(tpch_tables: dict[str, Path]) -> Path:
 def fuse(request: pytest.FixtureRequest) -> str:
     """Without fused pipelines, and with them."""
     return str(request.param)
+
+
+@pytest.fixture
+def limits(monkeypatch: pytest.MonkeyPatch) -> SetLimits:
+    """Set limits of the engine for a test, wherever they stand: `limits(ROWS_A_RANGE=64, pace__MOST_ROWS=8)`."""
+
+    def set_all(**values: Any) -> None:
+        for limit, value in values.items():
+            monkeypatch.setattr(*place(limit), value)
+
+    return set_all
 
 
 @pytest.fixture

@@ -230,9 +230,9 @@ def test_threads_carry_the_stop_of_whom_they_work_for():
     assert stopping.current() is None
 
 
-def test_fetching_stops_and_loses_no_row(connection, monkeypatch):
+def test_fetching_stops_and_loses_no_row(connection, monkeypatch, limits):
     rows = connection.execute("select a from t")
-    monkeypatch.setattr(cursor, "ROWS_AT_A_TIME", 10)
+    limits(cursor__ROWS_AT_A_TIME=10)
     assert rows.fetchmany(15) == [(a,) for a in range(15)]
     some = cursor.Rows._some
 
@@ -267,8 +267,8 @@ def test_each_statement_of_a_text_has_its_own_time(connection, monkeypatch):
         "select max(upper(s)) from t where s like '%9%1%'",
     ],
 )
-def test_texts_are_worked_on_in_pieces(connection, query, fuse, monkeypatch):
-    monkeypatch.setattr(kernels_texts, "PIECE_BYTES", 64)
+def test_texts_are_worked_on_in_pieces(connection, query, fuse, monkeypatch, limits):
+    limits(kernels_texts__PIECE_BYTES=64)
     connection.set_option("fuse", fuse)
     table = {"t": connection.sql("from t").to_arrow()}
     assert_same_as_duckdb(query, table, connection=connection)
@@ -290,13 +290,13 @@ def test_texts_are_worked_on_in_pieces(connection, query, fuse, monkeypatch):
     assert_same_as_duckdb(query, table, connection=connection)
 
 
-def test_values_for_pandas_are_made_some_at_a_time(connection, monkeypatch):
+def test_values_for_pandas_are_made_some_at_a_time(connection, monkeypatch, limits):
     query = (
         "select a::decimal(9, 2) as d, a, interval (a) days as i, null::decimal(3, 1) as n from t"
     )
     frame = connection.sql(query)
     whole = frame.to_pandas()
-    monkeypatch.setattr(python_values, "OBJECTS_AT_A_TIME", 10)
+    limits(OBJECTS_AT_A_TIME=10)
     assert frame.to_pandas().equals(whole)
     assert [whole[c].dtype for c in "dian"] == [object, object, "int64", object]
     assert list(whole.columns) == ["d", "a", "i", "n"]

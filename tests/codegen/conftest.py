@@ -10,12 +10,12 @@ import pytest
 
 import fuseline
 from fuseline.codegen.cpu import host_kernels
-from fuseline.codegen.cuda import accumulator_layout
 from fuseline.codegen.program import Program
 from fuseline.operators.cpu.pipeline import launch
 from tests.codegen.random_checks import Connections
 from tests.codegen.simulated import Runs, Simulate
 from tests.compare import connected
+from tests.limits import SetLimits
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def connections(backend: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.fixture
-def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
+def runs(monkeypatch: pytest.MonkeyPatch, limits: SetLimits) -> Runs:
     kept = Runs()
     run, list_rows, build = host_kernels.run, host_kernels.list_rows, launch.build
 
@@ -57,8 +57,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
     monkeypatch.setattr(host_kernels, "list_rows", listed)
     monkeypatch.setattr(launch, "build", built)
     # Blocks of two warps, so that a test has hundreds of Python threads and not thousands
-    monkeypatch.setattr(accumulator_layout, "BLOCK_THREADS", 64)
-    monkeypatch.setattr(accumulator_layout, "PRIVATE_THREADS", 64)
+    limits(cuda__BLOCK_THREADS=64, PRIVATE_THREADS=64)
     return kept
 
 

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from fuseline import stopping
-from fuseline.codegen.compile import compile_pool
 from fuseline.codegen.compile.compile_pool import CompilePool, CompilerEnded, Job, NotCompiled
 from fuseline.codegen.compile.native import Kernel
 from fuseline.errors import Interrupted
@@ -153,8 +152,8 @@ def test_without_a_thread_a_kernel_is_refused_and_the_next_one_compiled(pool, mo
     assert answer(pool.compiled(job(TWICE))) == 42
 
 
-def test_idle_processes_end(pool, monkeypatch):
-    monkeypatch.setattr(compile_pool, "IDLE_SECONDS", 0.01)
+def test_idle_processes_end(pool, monkeypatch, limits):
+    limits(IDLE_SECONDS=0.01)
     pool.compiled(job(TWICE))
     while pool._processes or pool._threads:
         time.sleep(0.01)

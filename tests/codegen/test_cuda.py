@@ -10,19 +10,19 @@ import pyarrow as pa
 import pytest
 
 from fuseline.codegen.cpu import host_kernels
-from fuseline.codegen.cuda import accumulator_layout
 from fuseline.codegen.cuda.accumulator_layout import Place, layout
 from fuseline.codegen.program import Program
 from fuseline.errors import OutOfRange
 from tests.codegen import simulator
 from tests.codegen.test_pipelines import FUSED, TABLES
 from tests.compare import connected
+from tests.limits import SetLimits
 
 Runs = list[tuple[Program, list[Any], int, host_kernels.Outcome]]
 
 
 @pytest.fixture
-def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
+def runs(monkeypatch: pytest.MonkeyPatch, limits: SetLimits) -> Runs:
     """Every run of a CPU kernel: program, columns, rows and outcome."""
     kept: Runs = []
     original = host_kernels.run
@@ -34,8 +34,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
 
     monkeypatch.setattr(host_kernels, "run", run)
     # Blocks of two warps, so that a test has hundreds of Python threads and not thousands
-    monkeypatch.setattr(accumulator_layout, "BLOCK_THREADS", 64)
-    monkeypatch.setattr(accumulator_layout, "PRIVATE_THREADS", 64)
+    limits(cuda__BLOCK_THREADS=64, PRIVATE_THREADS=64)
     return kept
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fuseline.codegen import indexes
 from tests.codegen.simulated import Simulate
 from tests.codegen.test_joins import KINDS, SHAPES, STAR, keyed
+from tests.limits import SetLimits
 
 REFUSED = ("scalar", "left residual", "build keys")  # by some shapes of keys
 
@@ -34,12 +34,8 @@ def test_a_kind_of_join(kind: str, shape: str, simulate: Simulate) -> None:
 @pytest.mark.parametrize(
     "kind", ["inner", "left", "exists", "not in", "mark", "filtered", "groups"]
 )
-def test_a_kind_of_join_behind_bits(
-    kind: str, simulate: Simulate, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(indexes, "CACHED_SLOTS", 0)
-    monkeypatch.setattr(indexes, "BITS_A_SIEVE_BIT", 1e-12)
-    monkeypatch.setattr(indexes, "FEW_FOUND", 2.0)
+def test_a_kind_of_join_behind_bits(kind: str, simulate: Simulate, limits: SetLimits) -> None:
+    limits(CACHED_SLOTS=0, BITS_A_SIEVE_BIT=1e-12, FEW_FOUND=2.0)
     probe, build = SHAPES["unique"]
     made = simulate(KINDS[kind], {"t": keyed("v", probe), "u": keyed("w", build[::-1])})
     (index,) = (p.index for p in made if p.index is not None)
@@ -48,10 +44,9 @@ def test_a_kind_of_join_behind_bits(
 
 @pytest.mark.parametrize("kind", ["inner", "left", "exists", "not in", "mark", "filtered"])
 def test_a_kind_of_join_by_buckets_behind_a_sieve(
-    kind: str, simulate: Simulate, monkeypatch: pytest.MonkeyPatch
+    kind: str, simulate: Simulate, limits: SetLimits
 ) -> None:
-    monkeypatch.setattr(indexes, "SIEVED_ROWS", 0)
-    monkeypatch.setattr(indexes, "FEW_FOUND", 2.0)
+    limits(SIEVED_ROWS=0, FEW_FOUND=2.0)
     probe, build = SHAPES["far apart"]
     made = simulate(KINDS[kind], {"t": keyed("v", probe), "u": keyed("w", build)})
     assert [p.index.shown for p in made if p.index is not None] == ["hashed behind a sieve"]

@@ -33,6 +33,7 @@ from tests.codegen.index_programs import (
     main_program,
 )
 from tests.compare import connected
+from tests.limits import SetLimits
 
 HOPPER = (9, 0)
 ROWS = 203  # words of 8 or 4 rows, and some after the last
@@ -56,7 +57,7 @@ KEYS_OF: dict[str, Any] = {
 
 
 @pytest.fixture
-def atomics(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def atomics(monkeypatch: pytest.MonkeyPatch, limits: SetLimits) -> list[str]:
     """The names of the atomic operations that simulated kernels did, of small blocks whose groups are in device memory."""
     done: list[str] = []
     made = simulator.Cuda._atomic
@@ -72,9 +73,7 @@ def atomics(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return change_and_count
 
     monkeypatch.setattr(simulator.Cuda, "_atomic", counted)
-    monkeypatch.setattr(accumulator_layout, "BLOCK_THREADS", 64)
-    monkeypatch.setattr(accumulator_layout, "PRIVATE_BYTES", 0)
-    monkeypatch.setattr(accumulator_layout, "TABLE_BYTES", 0)
+    limits(cuda__BLOCK_THREADS=64, PRIVATE_BYTES=0, TABLE_BYTES=0)
     return done
 
 
@@ -275,10 +274,9 @@ def test_less_shared_memory_holds_smaller_tables(groups: int, place: Place) -> N
 @pytest.mark.parametrize("share", [None, 0.1, 0.001])
 @pytest.mark.parametrize("groups", [5, 150, 1700])
 def test_the_share_of_rows_changes_no_result(
-    groups: int, share: float | None, monkeypatch: pytest.MonkeyPatch
+    groups: int, share: float | None, limits: SetLimits
 ) -> None:
-    monkeypatch.setattr(accumulator_layout, "BLOCK_THREADS", 64)
-    monkeypatch.setattr(accumulator_layout, "PRIVATE_THREADS", 64)
+    limits(cuda__BLOCK_THREADS=64, PRIVATE_THREADS=64)
     keys, amounts = RANDOM.integers(0, min(groups, 150), 300), RANDOM.integers(-50, 950, 300)
     columns = [*codes(keys.tolist(), FACT_KEY), *codes(amounts.tolist(), AMOUNT)]
     (counts, sums), _ = simulator.run(guarded_program(groups, share), columns, 300)
@@ -289,9 +287,9 @@ def test_the_share_of_rows_changes_no_result(
 
 @pytest.mark.parametrize("keys", ["runs across words", "at random"])
 def test_counts_of_many_groups_take_32_bits(
-    keys: str, atomics: list[str], monkeypatch: pytest.MonkeyPatch
+    keys: str, atomics: list[str], limits: SetLimits
 ) -> None:
-    monkeypatch.setattr(accumulator_layout, "SHORT_GROUPS", 1)
+    limits(SHORT_GROUPS=1)
     program = simulated(f"{NARROW} where v < 90000 group by k", table(KEYS_OF[keys]))
     shorts = [c.accumulator for c in layout(program).cells if c.short]
     assert len(shorts) >= 3

@@ -12,7 +12,6 @@ import pytest
 
 from fuseline.codegen.compile import compiler
 from fuseline.codegen.compile_pipeline import Limits, stages
-from fuseline.codegen.cpu import hash_groups, host_kernels
 from fuseline.codegen.cuda import emit_cuda
 from fuseline.codegen.groups.accumulate import Accumulator, Folded
 from fuseline.codegen.groups.conditions import condition_of
@@ -27,6 +26,7 @@ from tests.codegen.fused import assert_fused
 from tests.codegen.simulated import Runs
 from tests.codegen.test_conditions import marked
 from tests.compare import assert_same_as_duckdb
+from tests.limits import SetLimits
 
 ROWS = 400
 
@@ -140,11 +140,8 @@ def test_build_sides_without_rows() -> None:
 
 @pytest.mark.parametrize("order", ["ascending", "random"])
 @pytest.mark.parametrize("domain", [50, 100_000, 100_000_000])
-def test_ranges_of_rows_are_merged(
-    domain: int, order: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(host_kernels, "ROWS_A_RANGE", 1000)
-    monkeypatch.setattr(hash_groups, "SLOTS", 64)
+def test_ranges_of_rows_are_merged(domain: int, order: str, limits: SetLimits) -> None:
+    limits(ROWS_A_RANGE=1000, hash_groups__SLOTS=64)
     keys = np.random.default_rng(4).integers(0, domain, 5000)
     keys = np.sort(keys) if order == "ascending" else keys
     table = pa.table({"k": keys, "v": keys % 7 + 1, "w": keys % 3})

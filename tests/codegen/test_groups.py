@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fuseline.codegen.cpu import hash_groups, host_kernels
 from tests.codegen.fused import assert_fused, assert_not_fused
 from tests.compare import connected
+from tests.limits import SetLimits
 
 CALLS = "count(*), sum(v), min(v), max(v), avg(f), count(n)"
 
@@ -52,10 +52,8 @@ def test_keys_beyond_63_bits_are_not_fused() -> None:
     assert_not_fused("select k, count(*) from t group by k", {"t": table}, "63 bits")
 
 
-def test_a_table_grows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hash_groups, "SLOTS", 4)
-    monkeypatch.setattr(hash_groups, "GROWTH", 2)
-    monkeypatch.setattr(host_kernels, "ROWS_A_RANGE", 64)
+def test_a_table_grows(limits: SetLimits) -> None:
+    limits(hash_groups__SLOTS=4, hash_groups__GROWTH=2, ROWS_A_RANGE=64)
     keys = np.random.default_rng(5).integers(-(2**50), 2**50, 500).repeat(2)
     assert_fused(f"select k, {CALLS} from t group by k", {"t": _table(keys, 1000)})
 

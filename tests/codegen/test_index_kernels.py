@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fuseline.codegen.cpu import hash_groups, host_indexes, host_kernels
+from fuseline.codegen.cpu import host_indexes, host_kernels
 from fuseline.codegen.cuda import accumulator_layout
 from fuseline.codegen.cuda.emit_fold import register
 from fuseline.codegen.groups.accumulate import Accumulator
@@ -37,6 +37,7 @@ from tests.codegen.index_programs import (
     main_program,
     sums,
 )
+from tests.limits import SetLimits
 
 FORMS = [(Form.DIRECT, False), (Form.DIRECT, True), (Form.HASHED, False), (Form.HASHED, True)]
 JOINS = [(kind, form, linked) for kind in ("inner", "left") for form, linked in FORMS]
@@ -75,10 +76,9 @@ def run(
 
 
 @pytest.fixture
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_blocks(limits: SetLimits) -> None:
     """Blocks of two warps, so that a test has hundreds of Python threads and not thousands."""
-    monkeypatch.setattr(accumulator_layout, "BLOCK_THREADS", 64)
-    monkeypatch.setattr(accumulator_layout, "PRIVATE_THREADS", 64)
+    limits(cuda__BLOCK_THREADS=64, PRIVATE_THREADS=64)
 
 
 @pytest.mark.parametrize(("kind", "form", "linked"), JOINS)
@@ -163,9 +163,9 @@ def test_a_build_sees_repeated_keys(form: Form, repeated: bool, tmp_path: Path) 
 
 @pytest.mark.parametrize(("form", "linked"), [(Form.BITS, False), *FORMS])
 def test_threads_fill_one_index(
-    form: Form, linked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    form: Form, linked: bool, tmp_path: Path, limits: SetLimits
 ) -> None:
-    monkeypatch.setattr(host_kernels, "ROWS_A_RANGE", 1000)
+    limits(ROWS_A_RANGE=1000)
     given, made = data(4, rows=200, repeated=linked), index(form, linked, 100_000)
     many = Data(given.fact_key, given.amount, given.build_key * 1000, given.price * 1000)
     one, four = (filled(many, made, tmp_path, threads) for threads in (1, 4))
@@ -180,9 +180,9 @@ def test_threads_fill_one_index(
 
 
 @pytest.mark.parametrize("linked", [False, True])
-def test_rows_out_on_the_cpu(linked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_out_on_the_cpu(linked: bool, tmp_path: Path, limits: SetLimits) -> None:
     """Where rows become more than there is room for, a range runs again."""
-    monkeypatch.setattr(host_kernels, "ROOM", 1)
+    limits(host_kernels__ROOM=1)
     given, made = data(5, repeated=linked), index(Form.DIRECT, linked)
     program = main_program("left", made, rows_out=(0, 1))
     kernel, _ = host_kernels.compiled(program, lambda: "a plan", tmp_path)
@@ -244,9 +244,9 @@ def grouped(given: Data, pairs: list[tuple[int, int | None]], key: Any) -> dict[
     return {k: expected_sums("inner", given, members) for k, members in groups.items()}
 
 
-def test_hashed_groups_on_the_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hashed_groups_on_the_cpu(tmp_path: Path, limits: SetLimits) -> None:
     """A table that fills up amid the rows of one row starts again."""
-    monkeypatch.setattr(hash_groups, "SLOTS", 4)
+    limits(hash_groups__SLOTS=4)
     given, made = data(7, repeated=True), index(Form.DIRECT, linked=True)
     program = main_program("inner", made, by_amount(hashed=True))
     outcome = run(given, program, filled(given, made, tmp_path), tmp_path)

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 
 from fuseline.errors import ExecutionError, MemoryLimitError
-from fuseline.operators.cpu.pipeline import launch
 from tests.codegen.fused import BOTH, assert_fused_joins
 from tests.codegen.test_joins import KINDS, keyed
 from tests.compare import connected
+from tests.limits import SetLimits
 
 
 def test_two_rows_of_a_scalar_subquery_raise() -> None:
@@ -58,9 +58,9 @@ def test_more_rows_than_32_bits_count() -> None:
 
 
 def test_sums_of_more_rows_than_are_exact_are_left_to_the_operators(
-    monkeypatch: pytest.MonkeyPatch,
+    limits: SetLimits,
 ) -> None:
-    monkeypatch.setattr(launch, "MANY", 20)
+    limits(launch__MANY=20)
     tables = {"t": keyed("v", [1] * 10), "u": keyed("w", [1] * 10)}
     assert_fused_joins("select sum(w) from t join u on t.k = u.k", tables, but="2**31 rows")
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.codegen.fused import assert_fused, assert_fused_joins, assert_not_fused, notes
 from tests.compare import assert_same_as_duckdb
+from tests.limits import SetLimits
 
 WORDS = {"t": pa.table({"s": ["b", None, "a", "", "é"] * 3, "k": [1, 2, 3, None, 5] * 3})}
 
@@ -153,9 +154,8 @@ SHARED = """
 
 @pytest.mark.parametrize("room", [1 << 26, 0])
 def test_a_text_is_looked_at_once_for_all_pipelines(
-    monkeypatch: pytest.MonkeyPatch, room: int
+    monkeypatch: pytest.MonkeyPatch, limits: SetLimits, room: int
 ) -> None:
-    from fuseline.operators import context
     from fuseline.operators.cpu.pipeline import pipeline_inputs
 
     seen, derived = [], pipeline_inputs.derived
@@ -164,7 +164,7 @@ def test_a_text_is_looked_at_once_for_all_pipelines(
         seen.append(expr)
         return derived(expr, *rest)
 
-    monkeypatch.setattr(context, "MOST_DERIVED", room)
+    limits(MOST_DERIVED=room)
     monkeypatch.setattr(pipeline_inputs, "derived", counted)
     strings = [f"{i * 7919 % 100_003} of many" for i in range(100_003)]
     table = pa.table({"s": strings, "k": range(100_003)})

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fuseline.codegen import indexes
-from fuseline.codegen.cuda import accumulator_layout, emit_cuda, shared_memory_filter, warp_split
+from fuseline.codegen.cuda import emit_cuda, shared_memory_filter, warp_split
 from fuseline.codegen.cuda.accumulator_layout import Place, layout
 from fuseline.codegen.cuda.shared_memory_filter import Near
 from fuseline.codegen.groups.accumulate import Accumulator
@@ -39,6 +39,7 @@ from tests.codegen.index_programs import (
 )
 from tests.codegen.simulated import Simulate
 from tests.codegen.test_survivors import TABLES
+from tests.limits import SetLimits
 
 ADA = SharedMemory(99 * 1024, 100 * 1024, 1536)
 TURING = SharedMemory(64 * 1024, 64 * 1024, 1024)
@@ -49,14 +50,16 @@ SIEVED_BEHIND = index(Form.DIRECT, False, guarded=True, sieved=True)
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
+def small(limits: SetLimits) -> None:
     """Copies for any number of rows, in blocks of four warps where others have two, and queues for any share."""
-    monkeypatch.setattr(shared_memory_filter, "LEAST_ROWS", 0)
-    monkeypatch.setattr(shared_memory_filter, "LEAST_RESIDENT", 0)
-    monkeypatch.setattr(shared_memory_filter, "THREADS", (128,))
-    monkeypatch.setattr(accumulator_layout, "BLOCK_THREADS", 64)
-    monkeypatch.setattr(accumulator_layout, "PRIVATE_THREADS", 64)
-    monkeypatch.setattr(warp_split, "MOST_CHOSEN", 1.0)
+    limits(
+        shared_memory_filter__LEAST_ROWS=0,
+        LEAST_RESIDENT=0,
+        shared_memory_filter__THREADS=(128,),
+        cuda__BLOCK_THREADS=64,
+        PRIVATE_THREADS=64,
+        MOST_CHOSEN=1.0,
+    )
 
 
 def run(program: Program, given: Data, made: Index, everything: bool = False) -> list[Any]:
@@ -87,8 +90,10 @@ def run(program: Program, given: Data, made: Index, everything: bool = False) ->
     ],
 )
 @pytest.mark.usefixtures("small")
-def test_a_join(kind: str, made: Index, alone: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_memory_filter, "ENOUGH_THREADS", 0 if alone else 1 << 30)
+def test_a_join(
+    kind: str, made: Index, alone: bool, monkeypatch: pytest.MonkeyPatch, limits: SetLimits
+) -> None:
+    limits(ENOUGH_THREADS=0 if alone else 1 << 30)
     # Statements that make the cut worth it where only bits are asked
     monkeypatch.setattr(warp_split, "_is_long", lambda *_: True)
     given, program = data(21, 301), main_program(kind, made)
@@ -127,9 +132,9 @@ def test_all_keys_alike(key: int | None) -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_keys_that_are_row_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_that_are_row_numbers(limits: SetLimits) -> None:
     """Behind the sieve only bits say which are in."""
-    monkeypatch.setattr(shared_memory_filter, "ENOUGH_THREADS", 0)
+    limits(ENOUGH_THREADS=0)
     made = index(Form.DIRECT, False, rows=KEYS, guarded=True, sieved=True)
     program = main_program("inner", made)
     key, (let, *others) = program.body[0], program.body[1:]
@@ -174,11 +179,10 @@ def test_cells_lie_behind_the_copy() -> None:
     np.testing.assert_array_equal(found, [*wanted, 3 * wanted[1]])
 
 
-def test_cells_hold_what_all_rows_of_larger_blocks_give(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cells_hold_what_all_rows_of_larger_blocks_give(limits: SetLimits) -> None:
     program = grouped()
     plain = {cell.numbers: cell.machine for cell in layout(program).cells}
-    monkeypatch.setattr(shared_memory_filter, "LEAST_ROWS", 0)
-    monkeypatch.setattr(shared_memory_filter, "THREADS", (1024,))
+    limits(shared_memory_filter__LEAST_ROWS=0, shared_memory_filter__THREADS=(1024,))
     larger = layout(replace(program))
     large = {cell.numbers: cell.machine for cell in larger.cells}
     assert larger.threads == 1024
@@ -203,7 +207,7 @@ def test_a_query(query: str, simulate: Simulate, monkeypatch: pytest.MonkeyPatch
     assert any(layout(program).near is not None for program in made)
 
 
-def test_small_tables_and_other_kernels_copy_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_tables_and_other_kernels_copy_nothing(limits: SetLimits) -> None:
     program = main_program("inner", SIEVED_BEHIND)
 
     def with_rows(rows: int) -> Program:
@@ -216,13 +220,13 @@ def test_small_tables_and_other_kernels_copy_nothing(monkeypatch: pytest.MonkeyP
     assert "LAUNCH_BOUNDS = (512, 3)" in emit_cuda.source(with_rows(1 << 24), "a plan")
     assert "LAUNCH_BOUNDS" not in emit_cuda.source(program, "a plan")
     # Bits that no sieve is before, and are too many
-    monkeypatch.setattr(shared_memory_filter, "MOST_BYTES", 0)
+    limits(shared_memory_filter__MOST_BYTES=0)
     assert layout(replace(with_rows(1 << 24), buffers=SIEVED_BEHIND.buffers)).near is not None
     behind = replace(main_program("inner", BEHIND), relations=with_rows(1 << 24).relations)
     assert layout(behind).near is None
-    monkeypatch.setattr(shared_memory_filter, "MOST_BYTES", 32)
+    limits(shared_memory_filter__MOST_BYTES=32)
     assert layout(replace(behind)).near is not None
-    monkeypatch.setattr(shared_memory_filter, "LEAST_RESIDENT", 1 << 20)
+    limits(LEAST_RESIDENT=1 << 20)
     assert layout(with_rows(1 << 24)).near is None
 
 

@@ -13,7 +13,6 @@ import pytest
 import fuseline
 from fuseline.codegen.compile import compiler
 from fuseline.codegen.cpu import host_kernels
-from fuseline.codegen.cuda import accumulator_layout as places
 from fuseline.codegen.cuda import emit_cuda, emit_sorted
 from fuseline.codegen.cuda.emit_sorted import COUNT, TOO_LONG
 from fuseline.codegen.groups.conditions import Condition, condition_of
@@ -23,6 +22,7 @@ from fuseline.plan.physical import FilterRows, Pipeline
 from tests.codegen import simulator
 from tests.codegen.simulated import Runs
 from tests.codegen.test_cuda_runs import ran
+from tests.limits import SetLimits
 
 HOPPER = (9, 0)
 DYNAMIC_SHIFT = re.compile(r"shr\.[us]\d+\s+%\w+, %\w+, %")
@@ -121,8 +121,8 @@ def with_order(program: Program, condition: Condition | None = None) -> Program:
 
 
 @pytest.fixture(autouse=True)
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(places, "BLOCK_THREADS", 32)
+def small_blocks(limits: SetLimits) -> None:
+    limits(cuda__BLOCK_THREADS=32)
 
 
 @pytest.mark.parametrize("aggregates", [ALL, "sum(n)", "count(*)", "max(w)"])

@@ -23,6 +23,7 @@ from fuseline.storage.columns.encodings import EncodedColumn
 from tests.codegen import simulator
 from tests.codegen.simulated import Simulate
 from tests.codegen.test_joins import KINDS, SOME, assert_fused_joins, keyed
+from tests.limits import SetLimits
 
 ROWS = [1, 7, 8, 9, 64, 67, 300]
 FULL, GAPS = "full", "gaps"
@@ -92,7 +93,7 @@ def simulated() -> Any:
 
 
 @pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+def shown(monkeypatch: pytest.MonkeyPatch, limits: SetLimits) -> set[str]:
     """What the indexes that are made are made of; small ones are ranked too, however few of their rows are in."""
     made: set[str] = set()
 
@@ -101,8 +102,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> set[str]:
         made.add(index.shown)
         return index
 
-    monkeypatch.setattr(indexes, "CACHED_SLOTS", 0)
-    monkeypatch.setattr(indexes, "RANKED_SHARE", 0)
+    limits(CACHED_SLOTS=0, indexes__RANKED_SHARE=0)
     monkeypatch.setattr(builds, "Index", noted)
     return made
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fuseline.codegen.compile import compiler
-from fuseline.codegen.cuda import accumulator_layout, emit_cuda, packed_counters
+from fuseline.codegen.cuda import emit_cuda, packed_counters
 from fuseline.codegen.cuda.accumulator_layout import Place, layout
 from fuseline.codegen.cuda.packed_counters import count_bits, counts, packed_words
 from fuseline.codegen.groups.accumulate import Accumulator
@@ -22,6 +22,7 @@ from fuseline.codegen.program import WHOLE_COUNT, Program
 from tests.codegen import simulator
 from tests.codegen.index_programs import AMOUNT, FACT_KEY, code, codes, index, main_program
 from tests.codegen.test_group_kernels import run
+from tests.limits import SetLimits
 
 GROUPS = 131  # the last word has room for more
 ONE, NONE = Number(1, Machine.I64), Number(0, Machine.I64)
@@ -39,12 +40,9 @@ KEYS: dict[str, Any] = {
 
 
 @pytest.fixture(autouse=True)
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_blocks(limits: SetLimits) -> None:
     """Tables of any size are in device memory, and of many groups."""
-    monkeypatch.setattr(accumulator_layout, "BLOCK_THREADS", 64)
-    monkeypatch.setattr(accumulator_layout, "PRIVATE_BYTES", 0)
-    monkeypatch.setattr(accumulator_layout, "TABLE_BYTES", 0)
-    monkeypatch.setattr(accumulator_layout, "SHORT_GROUPS", 1)
+    limits(cuda__BLOCK_THREADS=64, PRIVATE_BYTES=0, TABLE_BYTES=0, SHORT_GROUPS=1)
 
 
 def program(bits: int) -> Program:

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fuseline.codegen.cpu import host_kernels
 from fuseline.codegen.cpu.sparse_groups import merged
 from tests.codegen.fused import assert_fused
+from tests.limits import SetLimits
 
 ADDS_AND_MINS: Any = SimpleNamespace(
     accumulators=[SimpleNamespace(fold="add"), SimpleNamespace(fold="min")]
@@ -47,8 +47,8 @@ def test_groups_of_several_ranges(parts: list[tuple[int, ...]]) -> None:
 
 
 @pytest.mark.parametrize("order", ["ascending", "random", "each twice"])
-def test_many_groups_of_many_ranges(monkeypatch: pytest.MonkeyPatch, order: str) -> None:
-    monkeypatch.setattr(host_kernels, "ROWS_A_RANGE", 50_000)
+def test_many_groups_of_many_ranges(limits: SetLimits, order: str) -> None:
+    limits(ROWS_A_RANGE=50_000)
     rows = 300_000
     keys = np.random.default_rng(1).permutation(rows) if order == "random" else np.arange(rows)
     keys = keys // 2 if order == "each twice" else keys

@@ -12,6 +12,7 @@ from fuseline.codegen.cpu import pace
 from fuseline.errors import Interrupted
 from tests.codegen.fused import assert_fused
 from tests.compare import connected
+from tests.limits import SetLimits
 
 ROWS = 3000
 RANDOM = np.random.default_rng(7)
@@ -38,10 +39,9 @@ QUERIES = [
 
 
 @pytest.fixture
-def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+def short(monkeypatch: pytest.MonkeyPatch, limits: SetLimits) -> Iterator[list[float]]:
     """Steps of 64 rows, or fewer where a clock says that they took long; the list is that clock."""
-    monkeypatch.setattr(pace, "FIRST_ROWS", 64)
-    monkeypatch.setattr(pace, "MOST_ROWS", 64)
+    limits(pace__FIRST_ROWS=64, pace__MOST_ROWS=64)
     clock = [0.0]
 
     def now() -> float:
@@ -74,9 +74,8 @@ def test_long_steps_become_shorter_and_short_ones_longer(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_a_stop_between_steps(query: str, monkeypatch: Any) -> None:
-    monkeypatch.setattr(pace, "FIRST_ROWS", 64)
-    monkeypatch.setattr(pace, "MOST_ROWS", 64)
+def test_a_stop_between_steps(query: str, monkeypatch: Any, limits: SetLimits) -> None:
+    limits(pace__FIRST_ROWS=64, pace__MOST_ROWS=64)
     with connected(TABLES, fuse="always") as connection:
         expected = connection.sql(query).to_arrow()
         calls = []

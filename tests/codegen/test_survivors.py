@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fuseline.codegen.cuda import accumulator_layout, emit_cuda, warp_split
+from fuseline.codegen.cuda import emit_cuda
 from fuseline.codegen.cuda.accumulator_layout import layout
 from fuseline.codegen.indexes import Form, Index
 from fuseline.codegen.loop import (
@@ -46,16 +46,15 @@ from tests.codegen.index_programs import (
     main_program,
 )
 from tests.codegen.simulated import Simulate
+from tests.limits import SetLimits
 
 DIRECT = index(Form.DIRECT, linked=False)
 
 
 @pytest.fixture(autouse=True)
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_blocks(limits: SetLimits) -> None:
     """Blocks of two warps, and queues whatever the share of rows that survive."""
-    monkeypatch.setattr(accumulator_layout, "BLOCK_THREADS", 64)
-    monkeypatch.setattr(accumulator_layout, "PRIVATE_THREADS", 64)
-    monkeypatch.setattr(warp_split, "MOST_CHOSEN", 1.0)
+    limits(cuda__BLOCK_THREADS=64, PRIVATE_THREADS=64, MOST_CHOSEN=1.0)
 
 
 def run(program: Program, given: Data, made: Index = DIRECT, blocks: int = 2) -> tuple[Any, bool]:
@@ -184,7 +183,9 @@ def test_filters_that_leave_few_rows_are_the_cut() -> None:
     assert found == expected_sums("inner", given, pairs)
 
 
-def test_most_rows_survive_without_a_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_most_rows_survive_without_a_queue(
+    monkeypatch: pytest.MonkeyPatch, limits: SetLimits
+) -> None:
     monkeypatch.undo()
     program = main_program("inner", DIRECT)
     *before, there, price, known = program.body
@@ -196,7 +197,7 @@ def test_most_rows_survive_without_a_queue(monkeypatch: pytest.MonkeyPatch) -> N
     assert layout(with_share(0.9)).cut is None
     assert layout(with_share(0.4)).cut is not None
     assert layout(with_share(None)).cut is not None
-    monkeypatch.setattr(warp_split, "QUEUES", False)
+    limits(QUEUES=False)
     assert layout(with_share(0.4)).cut is None
     assert "ballot" not in emit_cuda.source(with_share(0.4), "a plan")
 

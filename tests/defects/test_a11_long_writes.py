@@ -20,6 +20,7 @@ from fuseline.errors import DataError
 from fuseline.storage.tables import footers, settled
 from fuseline.storage.tables.files import find_files
 from fuseline.storage.tables.settled import is_settled
+from tests.limits import SetLimits
 
 ROWS = 200_000
 QUERY = "select sum(c0), min(c0), max(c0), sum(c1), min(c1), max(c1) from '{}'"
@@ -62,11 +63,9 @@ def connection(request: pytest.FixtureRequest) -> Iterator[Any]:
         yield opened
 
 
-def test_a_mix_is_not_kept(
-    connection: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mix_is_not_kept(connection: Any, tmp_path: Path, limits: SetLimits) -> None:
     """Where the system happens to write pages back meanwhile, it gives the file a new time: then once more."""
-    monkeypatch.setattr(settled, "SECONDS", 1e9)
+    limits(settled__SECONDS=1e9)
     assert any(keeps_its_time(connection, tmp_path / f"t{i}.parquet") for i in range(10))
 
 
@@ -92,9 +91,9 @@ def keeps_its_time(connection: Any, path: Path) -> bool:
 
 
 def test_columns_that_serve_one_query_leave_the_cache(
-    connection: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    connection: Any, tmp_path: Path, limits: SetLimits
 ) -> None:
-    monkeypatch.setattr(settled, "SECONDS", 1e9)
+    limits(settled__SECONDS=1e9)
     path = tmp_path / "t.parquet"
     path.write_bytes(version(1))
     frame = connection.sql(QUERY.format(path))
@@ -117,13 +116,12 @@ def read(connection: Any, path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
 
 
 def test_a_file_becomes_hot_when_it_has_settled(
-    connection: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    connection: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: SetLimits
 ) -> None:
     path = tmp_path / "t.parquet"
     path.write_bytes(version(1))
     now = time.time
-    monkeypatch.setattr(settled, "SECONDS", 2.0)
-    monkeypatch.setattr(settled, "WRITE_RATE", 100e6)
+    limits(settled__SECONDS=2.0, settled__WRITE_RATE=100e6)
     assert read(connection, path, monkeypatch) > 0
     assert read(connection, path, monkeypatch) > 0
     monkeypatch.setattr(settled.time, "time", lambda: now() + 3.0)
@@ -131,9 +129,10 @@ def test_a_file_becomes_hot_when_it_has_settled(
     assert read(connection, path, monkeypatch) == 0
 
 
-def test_large_files_settle_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settled, "SECONDS", 2.0)
-    monkeypatch.setattr(settled, "WRITE_RATE", 100e6)
+def test_large_files_settle_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: SetLimits
+) -> None:
+    limits(settled__SECONDS=2.0, settled__WRITE_RATE=100e6)
     path = tmp_path / "t"
     path.write_bytes(b"x")
     (found,) = find_files([str(path)])
@@ -145,9 +144,11 @@ def test_large_files_settle_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert is_settled(found.identity._replace(size=1 << 40))
 
 
-def test_a_clock_that_was_set_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_that_was_set_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: SetLimits
+) -> None:
     """Then the time since this process first saw the file counts."""
-    monkeypatch.setattr(settled, "SECONDS", 2.0)
+    limits(settled__SECONDS=2.0)
     path = tmp_path / "t"
     path.write_bytes(b"x")
     (found,) = find_files([str(path)])
@@ -159,10 +160,9 @@ def test_a_clock_that_was_set_back(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.nightly
-def test_long_writes_during_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_writes_during_queries(tmp_path: Path, limits: SetLimits) -> None:
     """The repro: one `pwrite` of 152 MB, and queries in a loop; afterwards no answer is of another version."""
-    monkeypatch.setattr(settled, "SECONDS", 2.0)
-    monkeypatch.setattr(settled, "WRITE_RATE", 100e6)
+    limits(settled__SECONDS=2.0, settled__WRITE_RATE=100e6)
     rows, columns, query = 475_000, 40, QUERY.replace("c1", "c9").replace("c0", "c7")
     versions = [version(number, rows, columns) for number in (1, 2)]
     assert len(versions[0]) > 150e6

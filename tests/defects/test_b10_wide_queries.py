@@ -9,6 +9,7 @@ import pytest
 import fuseline
 from fuseline.planner.join_order import cheapest_order
 from tests.compare import assert_same_as_duckdb
+from tests.limits import SetLimits
 from tests.work import planning_calls
 
 ROWS = {"t": {"i": [1, 2, 3, None], "j": [1, 1, 2, 5]}}
@@ -33,8 +34,8 @@ def test_comma_joins(count: int) -> None:
     assert_same_as_duckdb(joins(count), ROWS, backend="cpu", fuse=("never",))
 
 
-def test_a_star_and_a_reduced_chain_in_greedy_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cheapest_order, "MAX_UNITS", 0)
+def test_a_star_and_a_reduced_chain_in_greedy_order(limits: SetLimits) -> None:
+    limits(cheapest_order__MAX_UNITS=0)
     star = "select a.i, d.j from t a, t b, t c, t d where a.i = b.i and a.i = c.i and a.j = d.i"
     exists = f"{star} and exists (select 1 from t e where e.i = b.j) and d.i not in (select 7)"
     for query in (star, exists):

@@ -10,6 +10,7 @@ import pytest
 import fuseline
 from fuseline.sql.binding import named_queries
 from tests.compare import assert_same_as_duckdb, connected
+from tests.limits import SetLimits
 from tests.planner.random_queries import random_query
 from tests.planner.subquery_tables import TABLES
 from tests.work import planning_calls
@@ -116,22 +117,22 @@ def test_views_of_views(count: int) -> None:
     ],
 )
 @pytest.mark.parametrize("copied", [0, named_queries.COPIED_NODES])
-def test_answers(query: str, copied: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(named_queries, "COPIED_NODES", copied)
+def test_answers(query: str, copied: int, limits: SetLimits) -> None:
+    limits(COPIED_NODES=copied)
     assert_same_as_duckdb(query, TABLES, backend="cpu", fuse=MODES)
 
 
 @pytest.mark.parametrize("start", range(0, 60, QUERIES_A_TEST))
-def test_generated_queries(start: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(named_queries, "COPIED_NODES", 0)
+def test_generated_queries(start: int, limits: SetLimits) -> None:
+    limits(COPIED_NODES=0)
     with connected(TABLES, fuse="never", check=True) as connection:
         for seed in range(start, start + QUERIES_A_TEST):
             check(seed, connection)
 
 
 @pytest.mark.nightly
-def test_many_generated_queries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(named_queries, "COPIED_NODES", 0)
+def test_many_generated_queries(limits: SetLimits) -> None:
+    limits(COPIED_NODES=0)
     with connected(TABLES, fuse="never", check=True) as connection:
         for seed in range(1000, 2000):
             check(seed, connection)
@@ -155,13 +156,11 @@ def test_a_view_named_twice_is_bound_anew_by_each_statement() -> None:
         assert connection.execute(script).fetchall() == [(6,)]
 
 
-def test_files_below_a_common_query_are_read_anew(
-    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_below_a_common_query_are_read_anew(tmp_path: Any, limits: SetLimits) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    monkeypatch.setattr(named_queries, "COPIED_NODES", 0)
+    limits(COPIED_NODES=0)
     path = tmp_path / "f.parquet"
     text = f"with q as (select max(a) as a from '{path}') select l.a from q l join q r on l.a = r.a"
     with fuseline.connect(device="cpu") as connection:

@@ -10,7 +10,7 @@ import pytest
 
 import fuseline
 from fuseline.errors import MemoryLimitError
-from fuseline.operators import breakers, cpu, host_memory, one_group, streaming
+from fuseline.operators import cpu, host_memory, one_group, streaming
 from fuseline.plan import physical as p
 from fuseline.runtime import memory
 from fuseline.runtime.memory import MemoryBudget
@@ -86,9 +86,9 @@ def test_what_is_asked_for_is_asked_before_it_is_made(monkeypatch):
 
 
 @pytest.mark.parametrize(("keys", "times"), [("k", 1), ("k % 100", 1), ("k // 3", 2)])
-def test_rows_are_grouped_about_once(keys, times, monkeypatch, tmp_path):
+def test_rows_are_grouped_about_once(keys, times, monkeypatch, limits, tmp_path):
     """Where keys differ, what is tried on the first rows is not done over all; where they repeat, the rest is not spilled."""
-    monkeypatch.setattr(breakers, "TRIED_ROWS", N // 16)
+    limits(TRIED_ROWS=N // 16)
     grouped = 0
     made = cpu.OPERATORS[p.HashAggregate]
 

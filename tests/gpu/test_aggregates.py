@@ -18,6 +18,7 @@ from fuseline.operators import cpu, gpu
 from fuseline.plan import physical as p
 from fuseline.plan.expr import AggregateCall, Column, ColumnRef, Literal, SortKey, new_column
 from fuseline.plan.types import DOUBLE, VARCHAR, decimal, to_arrow
+from tests.limits import SetLimits
 
 from .plans import TYPES, assert_agree, both_raise, call, column, run, scan, scan_of
 
@@ -237,10 +238,9 @@ def _finite(values: list[float | None]) -> bool:
 
 @pytest.mark.parametrize("kind", ["integer", "bigint", "date"])
 @pytest.mark.parametrize("is_sorted", [True, False])
-def test_keys_in_order(kind: str, is_sorted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fuseline.operators.gpu.aggregate import groups
+def test_keys_in_order(kind: str, is_sorted: bool, limits: SetLimits) -> None:
 
-    monkeypatch.setattr(groups, "SORTED_ROWS", 64)
+    limits(SORTED_ROWS=64)
     key, number = column("k", kind), column("n", "decimal")
     numbers = [i // 3 for i in range(200)]
     if not is_sorted:
@@ -254,11 +254,10 @@ def test_keys_in_order(kind: str, is_sorted: bool, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("precision", [24, 38])
-def test_wide_sums_of_many_rows(precision: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wide_sums_of_many_rows(precision: int, limits: SetLimits) -> None:
     """128-bit values that fit 64 bits are summed there, whatever their sum."""
-    from fuseline.operators.gpu.aggregate import aggregate_sums
 
-    monkeypatch.setattr(aggregate_sums, "NARROWED_ROWS", 1)
+    limits(NARROWED_ROWS=1)
     key, number = column("k", "varchar"), new_column("n", decimal(precision, 4))
     rng = np.random.default_rng(18)
     for limit in (10**6, 2**63 - 1, 10**23):

@@ -18,17 +18,17 @@ from fuseline.storage.columns.cache import ColumnCache
 from fuseline.storage.columns.encodings import Dictionary, EncodedColumn, Narrow
 from tests.codegen.test_lookup import ALL, ASCII
 from tests.compare import assert_same_as_duckdb, connected
+from tests.limits import SetLimits
 from tests.operators.test_derived import LIKE, TEXTS, S, call
 
 pytestmark = pytest.mark.gpu
 
 
 @pytest.fixture(params=["codes", "strings"], autouse=True)
-def representation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fuseline.operators.gpu import dictionaries
+def representation(request: pytest.FixtureRequest, limits: SetLimits) -> None:
 
     if request.param == "strings":
-        monkeypatch.setattr(dictionaries, "MOST_KEYS", 0)
+        limits(dictionaries__MOST_KEYS=0)
 
 
 def of(
@@ -88,12 +88,11 @@ def test_truth_values_have_one_encoding(strings: list[str | None], tmp_path: Pat
 
 
 @pytest.fixture
-def remembered(representation: None, monkeypatch: pytest.MonkeyPatch) -> Any:
+def remembered(representation: None, monkeypatch: pytest.MonkeyPatch, limits: SetLimits) -> Any:
     """What is kept in mind of pieces, nothing at first; kernels take few rows too, and strings never lie as codes."""
-    from fuseline.operators.gpu import dictionaries
     from fuseline.operators.gpu.scan import run_column_kernels, substring_codes
 
-    monkeypatch.setattr(dictionaries, "MOST_KEYS", 0)
+    limits(dictionaries__MOST_KEYS=0)
     monkeypatch.setattr(run_column_kernels, "ready", lambda context, rows: True)
     monkeypatch.setattr(substring_codes, "_known", OrderedDict())
     return substring_codes._known

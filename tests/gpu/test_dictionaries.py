@@ -17,6 +17,7 @@ from fuseline.plan.expr import ColumnRef, Expr, Literal, new_column
 from fuseline.plan.join_kinds import JoinKind
 from fuseline.plan.types import BIGINT, INTEGER, VARCHAR
 from fuseline.storage.tables.parquet import ParquetTable
+from tests.limits import SetLimits
 
 from .plans import (
     assert_agree,
@@ -62,16 +63,16 @@ def test_codes_stand_for_strings(keys: int, nulls: bool) -> None:
     assert coded.null_count() == array.null_count
 
 
-def test_many_different_strings_stay_strings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_different_strings_stay_strings(limits: SetLimits) -> None:
     from fuseline.operators.gpu import dictionaries
 
-    monkeypatch.setattr(dictionaries, "SAMPLE_ROWS", 40)
+    limits(SAMPLE_ROWS=40)
     few = strings(90, WORDS)
     assert isinstance(held(few), dictionaries.Coded)
     assert not isinstance(held(pa.array([str(i) for i in range(90)])), dictionaries.Coded)
     for other in (pa.array([], pa.string()), pa.array([None, None], pa.string())):
         assert not isinstance(held(other), dictionaries.Coded)
-    monkeypatch.setattr(dictionaries, "MOST_KEYS", 3)
+    limits(dictionaries__MOST_KEYS=3)
     assert not isinstance(held(few), dictionaries.Coded)
 
 

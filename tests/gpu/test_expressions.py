@@ -23,6 +23,7 @@ from fuseline.plan.types import (
     DataType,
     decimal,
 )
+from tests.limits import SetLimits
 
 from .plans import (
     TYPES,
@@ -319,11 +320,10 @@ def test_cast_of_halves(half: float) -> None:
         assert_agree(computed(infer.cast(ColumnRef(fixed), target), child))
 
 
-def test_staged_filter(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_staged_filter(limits: SetLimits) -> None:
     """Text is searched only in the rows that the other conditions leave."""
-    from fuseline.operators.gpu import rows
 
-    monkeypatch.setattr(rows, "STAGED_FILTER_ROWS", 1)
+    limits(STAGED_FILTER_ROWS=1)
     a, b, c = column("a", "integer"), column("b", "varchar"), column("c", "date")
     child = scan(np.random.default_rng(8), 200, [a, b, c])
     parts = [

@@ -14,6 +14,7 @@ from fuseline.plan.expr import Column, new_column
 from fuseline.plan.types import BIGINT, VARCHAR, decimal
 from fuseline.storage.columns.encodings import Narrow
 from tests.compare import assert_same, assert_same_as_duckdb
+from tests.limits import SetLimits
 
 from .plans import TYPES, column, scan
 from .test_late import ROWS, tables
@@ -161,18 +162,17 @@ QUERIES = (
 
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("few", [True, False])
-def test_queries(query: str, few: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_queries(query: str, few: bool, monkeypatch: pytest.MonkeyPatch, limits: SetLimits) -> None:
     """With few rows on the host at most, the first by one key are looked for on the device; strings then are no codes."""
-    from fuseline.operators.gpu import dictionaries
-    from fuseline.operators.gpu.memory import fetch_rows, host_table
-    from fuseline.operators.gpu.sort import sort
-    from fuseline.storage.columns import device_encode
+    from fuseline.operators.gpu.memory import fetch_rows
 
     if few:
-        monkeypatch.setattr(dictionaries, "MOST_KEYS", 0)
-        monkeypatch.setattr(device_encode, "MOST_STRINGS", 0)
-        monkeypatch.setattr(host_table, "MOST_ROWS", 200)
-        monkeypatch.setattr(sort, "LED_ROWS", 60)
+        limits(
+            dictionaries__MOST_KEYS=0,
+            device_encode__MOST_STRINGS=0,
+            host_table__MOST_ROWS=200,
+            LED_ROWS=60,
+        )
     runs: list[int] = []
     exchange = fetch_rows.exchanged
     monkeypatch.setattr(

@@ -10,10 +10,10 @@ import pytest
 
 pytest.importorskip("pylibcudf", reason="the cuda13 extra is not installed")
 
-from fuseline.operators.gpu import dictionaries
 from fuseline.plan import infer
 from fuseline.plan.expr import ColumnRef, Interval, Literal
 from fuseline.plan.types import INTERVAL
+from tests.limits import SetLimits
 
 from .plans import assert_agree, check, column, computed, number, scan, scan_of, text
 
@@ -52,11 +52,9 @@ STRINGS: list[tuple[str, list[Any]]] = [
     ids=lambda v: v if isinstance(v, str) else str([e.value for e in v]),
 )
 @pytest.mark.parametrize("coded", [True, False])
-def test_strings(
-    function: str, extra: list[Any], coded: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_strings(function: str, extra: list[Any], coded: bool, limits: SetLimits) -> None:
     if not coded:
-        monkeypatch.setattr(dictionaries, "MOST_KEYS", 0)
+        limits(dictionaries__MOST_KEYS=0)
     columns = [column("c", "varchar")]
     expr = infer.call(function, [ColumnRef(columns[0]), *extra])
     for child in (
@@ -81,17 +79,15 @@ def test_concat_with_separators() -> None:
 
 
 @pytest.mark.parametrize("pattern", ["%a%b%", "_a%b%", "%b_", "%ab%c%"])
-def test_long_searches(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_searches(pattern: str, limits: SetLimits) -> None:
     """With few rows the pattern would be tried at once."""
-    from fuseline.operators.gpu.functions import kernels_patterns
 
-    monkeypatch.setattr(kernels_patterns, "NEEDLE_ROWS", 1)
-    monkeypatch.setattr(dictionaries, "MOST_KEYS", 0)
+    limits(NEEDLE_ROWS=1, dictionaries__MOST_KEYS=0)
     words = ["aab", "b", "xab yc", None, *(["something else"] * 9), "ab c", "", "abc"]
     key = column("c", "varchar")
     child = scan_of({"c": pa.array(words * 5)}, [key])
     for share in (1, 4):
-        monkeypatch.setattr(kernels_patterns, "NEEDLE_SHARE", share)
+        limits(gpu__NEEDLE_SHARE=share)
         expr = infer.call("like", [ColumnRef(key), text(pattern)])
         assert_agree(computed(expr, child), ordered=True)
         assert_agree(computed(infer.call("not", [expr]), child), ordered=True)

@@ -15,6 +15,7 @@ from tests.codegen.test_joins import KINDS, SHAPES, SOME, STAR, TYPES, keyed
 from tests.codegen.test_neighbours import QUERIES as NEIGHBOURS
 from tests.codegen.test_neighbours import tables
 from tests.compare import assert_same, connected
+from tests.limits import SetLimits
 
 pytestmark = pytest.mark.gpu
 
@@ -67,12 +68,9 @@ def test_every_kind_of_join_over_every_shape_of_keys(kind: str, shape: str) -> N
 
 @pytest.mark.parametrize("selected", ["", "where w > 3"])
 @pytest.mark.parametrize("spaces", [1, 4, 40])
-def test_keys_in_ascending_order(
-    spaces: int, selected: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from fuseline.codegen import indexes
+def test_keys_in_ascending_order(spaces: int, selected: str, limits: SetLimits) -> None:
 
-    monkeypatch.setattr(indexes, "CACHED_SLOTS", 0)
+    limits(CACHED_SLOTS=0)
     keys = np.arange(1003) * spaces + np.arange(1003) % spaces
     probe = [*np.tile(keys[::-1], 2).tolist(), 5, -1]
     tables = {"t": keyed("v", probe), "u": keyed("w", keys.tolist())}
@@ -285,7 +283,7 @@ def test_stored_rows_that_change_between_runs() -> None:
 
 
 @pytest.fixture
-def small_guesses(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_guesses(monkeypatch: pytest.MonkeyPatch, limits: SetLimits) -> None:
     """Memory for next to no groups and rows, so that the first run does not suffice."""
     from fuseline.operators.gpu.pipeline import compiled_pipeline
 
@@ -294,8 +292,7 @@ def small_guesses(monkeypatch: pytest.MonkeyPatch) -> None:
     def laid_out(made: Any, relations: Any, learnt: Any, estimate: Any) -> Any:
         return original(made, relations, learnt, 2.0)
 
-    monkeypatch.setattr(compiled_pipeline, "LEAST_SLOTS", 8)
-    monkeypatch.setattr(compiled_pipeline, "LEAST_LISTED", 4)
+    limits(LEAST_SLOTS=8, LEAST_LISTED=4)
     monkeypatch.setattr("fuseline.operators.gpu.pipeline.pipeline.laid_out", laid_out)
 
 

@@ -13,6 +13,7 @@ from fuseline.codegen.groups.results import Registers
 from fuseline.plan import types
 from fuseline.plan.types import DataType
 from tests.compare import assert_same_as_duckdb
+from tests.limits import SetLimits
 
 pytestmark = pytest.mark.gpu
 
@@ -82,11 +83,9 @@ def test_what_another_run_lays_out_anew_serves_this_one_still(
     assert_same_as_duckdb(JOINED, TABLES, connection=connection)
 
 
-def test_groups_of_each_run_go_into_memory_of_its_own(
-    connection: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_groups_of_each_run_go_into_memory_of_its_own(connection: Any, limits: SetLimits) -> None:
     """The launch that picks groups is prepared once; what an earlier run gave is not written to."""
-    monkeypatch.setattr("fuseline.operators.gpu.pipeline.compiled_pipeline.GROUP_LIMIT", 1)
+    limits(compiled_pipeline__GROUP_LIMIT=1)
     results = []
     for _ in range(3):
         frame = connection.sql(GROUPS)

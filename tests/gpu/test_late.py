@@ -11,6 +11,7 @@ import pytest
 from fuseline.plan.expr import Column, new_column
 from fuseline.plan.types import BIGINT, DATE, INTEGER, VARCHAR, decimal, to_arrow
 from tests.compare import assert_same, connected
+from tests.limits import SetLimits
 
 pytestmark = pytest.mark.gpu
 
@@ -134,11 +135,10 @@ QUERIES = (
 
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("moved", [True, False])
-def test_queries(query: str, moved: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fuseline.operators.gpu.memory import to_host
+def test_queries(query: str, moved: bool, limits: SetLimits) -> None:
 
     if not moved:
-        monkeypatch.setattr(to_host, "MOST_BYTES", -1)  # the device sorts and libcudf copies
+        limits(to_host__MOST_BYTES=-1)  # the device sorts and libcudf copies
     rng = np.random.default_rng(4)
     customers, orders = 400, 6000
     c = pa.table(

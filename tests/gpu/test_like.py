@@ -15,22 +15,21 @@ from hypothesis import strategies as st
 from fuseline.plan.patterns import Literals
 from tests.codegen.test_like import CASES, PATTERN, STRINGS, TEXT, parts_of
 from tests.compare import assert_same_as_duckdb
+from tests.limits import SetLimits
 
 pytestmark = pytest.mark.gpu
 
 
 @pytest.fixture(params=["rows", "blocks"])
-def way(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: Any
-) -> Iterator[str]:
+def way(request: pytest.FixtureRequest, limits: SetLimits, tmp_path_factory: Any) -> Iterator[str]:
     """Few rows too go through our kernels, compiled once a session; strings never lie as codes."""
-    from fuseline.operators.gpu import dictionaries
-    from fuseline.operators.gpu.functions import kernels_like
     from fuseline.operators.gpu.memory.device import kernel_files
 
-    monkeypatch.setattr(dictionaries, "MOST_KEYS", 0)
-    monkeypatch.setattr(kernels_like, "FEW_ROWS", 0)
-    monkeypatch.setattr(kernels_like, "FEW_BYTES", -1 if request.param == "blocks" else 1 << 40)
+    limits(
+        dictionaries__MOST_KEYS=0,
+        gpu__kernels_like__FEW_ROWS=0,
+        FEW_BYTES=-1 if request.param == "blocks" else 1 << 40,
+    )
     directory: Path = tmp_path_factory.getbasetemp() / "kernels"
     token = kernel_files.set((directory, "always"))
     yield request.param
@@ -125,10 +124,12 @@ def test_queries(predicate: str, way: str) -> None:
     assert_same_as_duckdb(f"select s, {predicate} p from t", table, backend="gpu", fuse=("always",))
 
 
-def test_large_columns_go_by_blocks(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_columns_go_by_blocks(
+    way: str, monkeypatch: pytest.MonkeyPatch, limits: SetLimits
+) -> None:
     from fuseline.operators.gpu.functions import kernels_like
 
-    monkeypatch.setattr(kernels_like, "FEW_BYTES", 2400)
+    limits(FEW_BYTES=2400)
     monkeypatch.setattr(kernels_like, "_kernels", {})
     for strings, blocks in ((["abcdef"] * 300, False), (["abcdef"] * 500, True)):
         assert matched(device_column(pa.array(strings)), parts_of("%cd%")) == [True] * len(strings)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.compare import assert_same
 from tests.gpu.test_fused_joins import run
+from tests.limits import SetLimits
 
 pytestmark = pytest.mark.gpu
 
@@ -83,33 +84,22 @@ def tables() -> dict[str, pa.Table]:
 @pytest.mark.parametrize("dense", [True, False])
 @pytest.mark.parametrize("query", QUERIES)
 def test_groups_on_the_device(
-    query: str, dense: bool, tables: dict[str, pa.Table], monkeypatch: pytest.MonkeyPatch
+    query: str, dense: bool, tables: dict[str, pa.Table], limits: SetLimits
 ) -> None:
-    from fuseline.operators.gpu.pipeline import (
-        compiled_pipeline,  # which a machine without a GPU cannot import
-    )
 
-    monkeypatch.setattr(compiled_pipeline, "GROUP_LIMIT", 4)
-    monkeypatch.setattr(compiled_pipeline, "LEAST_SLOTS", 1 << 10)
+    limits(compiled_pipeline__GROUP_LIMIT=4, LEAST_SLOTS=1 << 10)
     if not dense:
-        monkeypatch.setattr(compiled_pipeline, "LEAST_DENSE", 4)
-        monkeypatch.setattr(compiled_pipeline, "DENSE_A_ROW", 0)
+        limits(LEAST_DENSE=4, DENSE_A_ROW=0)
     expected, _ = run(query, tables, fuse="never")
     found, done = run(query, tables, fuse="always")
     assert any(receipt.fused for receipt in done)
     assert_same(expected, found)
 
 
-def test_codes_of_many_strings(
-    tables: dict[str, pa.Table], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_codes_of_many_strings(tables: dict[str, pa.Table], limits: SetLimits) -> None:
     """They are of 32 bits, and become strings at once."""
-    from fuseline.operators.gpu import dictionaries
-    from fuseline.operators.gpu.pipeline import compiled_pipeline
 
-    monkeypatch.setattr(compiled_pipeline, "GROUP_LIMIT", 4)
-    monkeypatch.setattr(dictionaries, "_FEW_KEYS", 3)
-    monkeypatch.setattr(dictionaries, "MOST_KEYS", 100)
+    limits(compiled_pipeline__GROUP_LIMIT=4, dictionaries___FEW_KEYS=3, dictionaries__MOST_KEYS=100)
     query = "select z, s, b, sum(w) from g group by z, s, b"
     expected, _ = run(query, tables, fuse="never")
     found, done = run(query, tables, fuse="always")

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import fuseline
-from fuseline.codegen.cuda import accumulator_layout
 from tests.compare import assert_same, connected
 from tests.gpu.test_fused_joins import run
+from tests.limits import SetLimits
 
 pytestmark = pytest.mark.gpu
 
@@ -34,15 +34,16 @@ TOGETHER = "groups are made in the order of"
 
 
 @pytest.fixture(autouse=True)
-def of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def of_any_size(limits: SetLimits) -> None:
     """Few rows have an order worth using as well, and more groups than expected come out."""
-    from fuseline.operators.gpu.pipeline import compiled_pipeline, ordered_groups
 
-    monkeypatch.setattr(compiled_pipeline, "GROUP_LIMIT", 4)
-    monkeypatch.setattr(accumulator_layout, "TABLE_BYTES", 0)
-    monkeypatch.setattr(accumulator_layout, "PRIVATE_BYTES", 0)
-    monkeypatch.setattr(ordered_groups, "LEAST_ROWS", 1)
-    monkeypatch.setattr(ordered_groups, "LEAST_ROOM", 4)
+    limits(
+        compiled_pipeline__GROUP_LIMIT=4,
+        TABLE_BYTES=0,
+        PRIVATE_BYTES=0,
+        ordered_groups__LEAST_ROWS=1,
+        LEAST_ROOM=4,
+    )
 
 
 def tables(keys: Any) -> dict[str, pa.Table]:

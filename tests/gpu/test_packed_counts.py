@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fuseline.codegen.cuda import accumulator_layout, packed_counters
+from fuseline.codegen.cuda import packed_counters
 from tests.compare import assert_same, connected
 from tests.gpu.test_fused_joins import run
+from tests.limits import SetLimits
 
 pytestmark = pytest.mark.gpu
 
@@ -28,18 +29,20 @@ QUERIES = [
 
 
 @pytest.fixture(autouse=True)
-def always_packed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def always_packed(monkeypatch: pytest.MonkeyPatch, limits: SetLimits) -> list[int]:
     """Counts of few groups share words too; return the bits of those that are laid out."""
     from fuseline.operators.gpu.pipeline import (
         compiled_pipeline,  # which a machine without a GPU cannot import
     )
 
-    monkeypatch.setattr(compiled_pipeline, "GROUP_LIMIT", 4)
-    monkeypatch.setattr(accumulator_layout, "TABLE_BYTES", 0)
-    monkeypatch.setattr(accumulator_layout, "PRIVATE_BYTES", 0)
-    monkeypatch.setattr(accumulator_layout, "SHORT_GROUPS", 1)
-    monkeypatch.setattr(packed_counters, "CACHED_BYTES", 0)
-    monkeypatch.setattr(packed_counters, "LEAST_ROWS", 0)
+    limits(
+        compiled_pipeline__GROUP_LIMIT=4,
+        TABLE_BYTES=0,
+        PRIVATE_BYTES=0,
+        SHORT_GROUPS=1,
+        packed_counters__CACHED_BYTES=0,
+        packed_counters__LEAST_ROWS=0,
+    )
     laid_out: list[int] = []
     original = compiled_pipeline.unpacking
 
@@ -76,10 +79,10 @@ def test_packed_counts_are_the_same(query: str, rows: int, always_packed: list[i
     ("most", "bits"), [(255, [8]), (256, [8, 16]), (65535, [8, 16]), (65536, [8, 16, 32])]
 )
 def test_counts_get_more_bits_when_they_outgrow_them(
-    most: int, bits: list[int], always_packed: list[int], monkeypatch: pytest.MonkeyPatch
+    most: int, bits: list[int], always_packed: list[int], limits: SetLimits
 ) -> None:
     """Once: the next run of the query begins with as many as are needed."""
-    monkeypatch.setattr(packed_counters, "ROOM", 0)
+    limits(packed_counters__ROOM=0)
     keys = np.concatenate([np.full(most - 1, 3), np.arange(101)])
     given = pa.table({"k": np.random.default_rng(1).permutation(keys)})
     with connected({"t": given}, "gpu", fuse="always") as connection:

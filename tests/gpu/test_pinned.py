@@ -16,6 +16,7 @@ import pytest
 from fuseline.errors import ExecutionError
 from fuseline.operators import gpu, spilling
 from tests.compare import assert_same_as_duckdb, connected
+from tests.limits import SetLimits
 from tests.operators.test_join_parts import QUERIES, T, U, fail_whole_joins
 
 pytestmark = pytest.mark.gpu
@@ -58,8 +59,8 @@ def test_a_buffer_keeps_its_block(pool: Any) -> None:
     assert pool.free == [block]
 
 
-def test_no_more_blocks_are_kept_than_agreed(pool: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fuseline.operators.gpu.memory.pinned.KEPT_BYTES", 300 * KILO)
+def test_no_more_blocks_are_kept_than_agreed(pool: Any, limits: SetLimits) -> None:
+    limits(pinned__KEPT_BYTES=300 * KILO)
     leases = [pool.take(128 * KILO) for _ in range(3)]
     last = leases[-1].block
     while leases:

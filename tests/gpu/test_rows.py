@@ -15,6 +15,7 @@ from fuseline.plan import physical as p
 from fuseline.plan.expr import Call, ColumnRef, Literal, new_column
 from fuseline.plan.types import BIGINT, BOOLEAN, INTEGER, VARCHAR, decimal
 from fuseline.storage.tables.parquet import ParquetTable
+from tests.limits import SetLimits
 
 from .plans import TYPES, assert_agree, column, run, scan
 
@@ -44,11 +45,10 @@ def test_top_k(count: int, offset: int, nulls: float) -> None:
 @pytest.mark.parametrize(
     "kind", ["integer", "bigint", "decimal", "wide", "double", "date", "varchar"]
 )
-def test_top_k_among_many(kind: str, descending: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_top_k_among_many(kind: str, descending: bool, limits: SetLimits) -> None:
     """With few rows the first keys would not be selected before the sort."""
-    from fuseline.operators.gpu.sort import sort
 
-    monkeypatch.setattr(sort, "TOP_K_ROWS", 10)
+    limits(TOP_K_ROWS=10)
     key, value = column("k", kind), column("v", "bigint")
     child = scan(np.random.default_rng(3), 300, [key, value], values=50, nulls=0.0)
     assert_agree(p.TopK(child, (p.Order(key, descending, False),), 12, 3), ordered=True)

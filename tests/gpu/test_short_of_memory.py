@@ -16,6 +16,7 @@ from fuseline.operators import gpu
 from fuseline.operators.run_unfused import run_operators
 from fuseline.plan import physical as p
 from tests.compare import assert_same_as_duckdb, connected
+from tests.limits import SetLimits
 from tests.operators.test_join_parts import T, U, fail_whole_joins
 
 pytestmark = pytest.mark.gpu
@@ -98,11 +99,11 @@ def test_always_short_operators_run(
 
 
 def test_operators_have_the_memory_that_kernels_had(
-    connection: Any, monkeypatch: pytest.MonkeyPatch
+    connection: Any, monkeypatch: pytest.MonkeyPatch, limits: SetLimits
 ) -> None:
     """Buffers that were allocated before one failed are let go of before operators run."""
     # Groups that stay on the device take an allocation of their own, after that of indexes
-    monkeypatch.setattr("fuseline.operators.gpu.pipeline.compiled_pipeline.GROUP_LIMIT", 1)
+    limits(compiled_pipeline__GROUP_LIMIT=1)
     short = Shortage(monkeypatch, lambda number: number % 2 == 0)
     alive: list[int] = []
 

@@ -14,6 +14,7 @@ from fuseline.plan.expr import Column, new_column
 from fuseline.plan.types import VARCHAR
 from fuseline.storage.columns.cache import ColumnCache
 from tests.compare import assert_same, connected
+from tests.limits import SetLimits
 
 from .plans import TYPES, column, run, scan, scan_of
 
@@ -72,13 +73,12 @@ def test_large_tables_stay() -> None:
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("nulls_first", [False, True])
 def test_order(
-    kind: str, moved: bool, descending: bool, nulls_first: bool, monkeypatch: pytest.MonkeyPatch
+    kind: str, moved: bool, descending: bool, nulls_first: bool, limits: SetLimits
 ) -> None:
     from fuseline.operators import cpu, gpu
-    from fuseline.operators.gpu.memory import to_host
 
     if not moved:
-        monkeypatch.setattr(to_host, "MOST_BYTES", -1)  # the device sorts
+        limits(to_host__MOST_BYTES=-1)  # the device sorts
     key, second, place = column("k", kind), column("t", "varchar"), column("n", "bigint")
     rows = 700
     random = scan(np.random.default_rng(5), rows, [key, second], values=30)
@@ -119,15 +119,11 @@ def test_the_first_of_more_rows(rows: int, lead: str) -> None:
 @pytest.mark.parametrize("nulls_first", [False, True])
 @pytest.mark.parametrize("nulls", [0.0, 0.2, 1.0])
 def test_the_first_by_one_key_hold_the_first_by_all(
-    kind: str, descending: bool, nulls_first: bool, nulls: float, monkeypatch: pytest.MonkeyPatch
+    kind: str, descending: bool, nulls_first: bool, nulls: float, limits: SetLimits
 ) -> None:
     from fuseline.operators import cpu, gpu
-    from fuseline.operators.gpu.memory import host_table
-    from fuseline.operators.gpu.sort import sort
 
-    monkeypatch.setattr(host_table, "MOST_ROWS", 24)
-    monkeypatch.setattr(sort, "LED_ROWS", 12)
-    monkeypatch.setattr(sort, "TOP_K_SHARE", 2)
+    limits(host_table__MOST_ROWS=24, LED_ROWS=12, TOP_K_SHARE=2)
     key, second, place = column("k", kind), column("t", "varchar"), column("n", "bigint")
     rows = 120
     random = scan(np.random.default_rng(11), rows, [key, second], nulls=nulls, values=40).table.data
@@ -145,15 +141,12 @@ def test_the_first_by_one_key_hold_the_first_by_all(
 
 @pytest.mark.parametrize("kind", ["bigint", "double", "varchar"])
 def test_ties_at_the_end_of_the_first_are_looked_for(
-    kind: str, monkeypatch: pytest.MonkeyPatch
+    kind: str, monkeypatch: pytest.MonkeyPatch, limits: SetLimits
 ) -> None:
     from fuseline.operators import cpu, gpu
-    from fuseline.operators.gpu.memory import host_table
     from fuseline.operators.gpu.sort import sort
 
-    monkeypatch.setattr(host_table, "MOST_ROWS", 24)
-    monkeypatch.setattr(sort, "LED_ROWS", 12)
-    monkeypatch.setattr(sort, "TOP_K_SHARE", 2)
+    limits(host_table__MOST_ROWS=24, LED_ROWS=12, TOP_K_SHARE=2)
     tried: list[Any] = []
     try_led = sort._led
     monkeypatch.setattr(sort, "_led", lambda *given: tried.append(try_led(*given)) or tried[-1])
@@ -189,14 +182,11 @@ def test_keys_in_one_number(
     nulls: float,
     descending: bool,
     nulls_first: bool,
-    monkeypatch: pytest.MonkeyPatch,
+    limits: SetLimits,
 ) -> None:
     from fuseline.operators import cpu, gpu
-    from fuseline.operators.gpu.memory import to_host
-    from fuseline.operators.gpu.sort import packed_keys
 
-    monkeypatch.setattr(packed_keys, "LEAST_ROWS", 1)
-    monkeypatch.setattr(to_host, "MOST_BYTES", -1)  # the device sorts
+    limits(packed_keys__LEAST_ROWS=1, to_host__MOST_BYTES=-1)  # the device sorts
     columns = [column(f"k{i}", kind) for i, kind in enumerate(kinds)]
     place, rows = column("n", "bigint"), 60
     data = scan(np.random.default_rng(2), rows, columns, nulls=nulls, values=4).table.data
@@ -217,15 +207,10 @@ EXTREMES = (-(2**63), -(2**63) + 1, -1, 0, 2**63 - 2, 2**63 - 1)
 
 @pytest.mark.parametrize("low", EXTREMES)
 @pytest.mark.parametrize("high", EXTREMES)
-def test_keys_of_any_size_in_one_number(
-    low: int, high: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_keys_of_any_size_in_one_number(low: int, high: int, limits: SetLimits) -> None:
     from fuseline.operators import cpu, gpu
-    from fuseline.operators.gpu.memory import to_host
-    from fuseline.operators.gpu.sort import packed_keys
 
-    monkeypatch.setattr(packed_keys, "LEAST_ROWS", 1)
-    monkeypatch.setattr(to_host, "MOST_BYTES", -1)
+    limits(packed_keys__LEAST_ROWS=1, to_host__MOST_BYTES=-1)
     first, second = column("a", "bigint"), column("b", "tinyint")
     node = scan_of({"a": [low, None, high, low, None], "b": [1, None, 2, -1, 3]}, [first, second])
     for flag in ((False, False), (True, False), (False, True), (True, True)):
@@ -234,14 +219,11 @@ def test_keys_of_any_size_in_one_number(
 
 
 def test_a_key_with_one_place_more_than_an_integer_has_numbers(
-    monkeypatch: pytest.MonkeyPatch,
+    limits: SetLimits,
 ) -> None:
     from fuseline.operators import cpu, gpu
-    from fuseline.operators.gpu.memory import to_host
-    from fuseline.operators.gpu.sort import packed_keys
 
-    monkeypatch.setattr(packed_keys, "LEAST_ROWS", 1)
-    monkeypatch.setattr(to_host, "MOST_BYTES", -1)
+    limits(packed_keys__LEAST_ROWS=1, to_host__MOST_BYTES=-1)
     first, second = column("a", "tinyint"), column("b", "bigint")
     node = scan_of({"a": [1, 1, 1], "b": [2**63 - 2, -1, 5]}, [first, second])
     for descending in (False, True):
@@ -290,14 +272,17 @@ def test_nodes_over_few_rows_run_on_the_host(query: str, least: int) -> None:
 @pytest.mark.parametrize("nulls_first", [False, True])
 @pytest.mark.parametrize("broken", [False, True])
 def test_texts_that_lie_in_order(
-    descending: bool, nulls_first: bool, broken: bool, monkeypatch: pytest.MonkeyPatch
+    descending: bool,
+    nulls_first: bool,
+    broken: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    limits: SetLimits,
 ) -> None:
     from fuseline.operators import cpu, gpu
-    from fuseline.operators.gpu import dictionaries
     from fuseline.operators.gpu.memory import host_table
     from fuseline.operators.gpu.sort import sort
 
-    monkeypatch.setattr(dictionaries, "MOST_KEYS", 10)  # or they would be codes
+    limits(dictionaries__MOST_KEYS=10)  # or they would be codes
     found_so: list[bool] = []
     look = sort._lie_in_order
     monkeypatch.setattr(

@@ -32,6 +32,7 @@ from fuseline.plan.types import (
     to_arrow,
 )
 from tests.compare import connected
+from tests.limits import SetLimits
 
 from .plans import assert_agree, both_raise, computed, run, scan_of, text
 
@@ -58,12 +59,11 @@ STRINGS = [*NUMBERS, *MOMENTS, *TRUTHS, None]
 
 
 @pytest.fixture(params=["codes", "strings"], autouse=True)
-def representation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def representation(request: pytest.FixtureRequest, limits: SetLimits) -> None:
     """Once with a dictionary, of which each value is looked at once, and once with strings in each row."""
-    from fuseline.operators.gpu import dictionaries
 
     if request.param == "strings":
-        monkeypatch.setattr(dictionaries, "MOST_KEYS", 0)
+        limits(dictionaries__MOST_KEYS=0)
 
 
 def of(values: list[Any], data_type: DataType = VARCHAR) -> tuple[p.MemoryScan, ColumnRef]:

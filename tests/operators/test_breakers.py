@@ -6,7 +6,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from fuseline.operators import cpu, one_group, pulling, sorted_ranges, spools
+from fuseline.operators import cpu, one_group, pulling
 from fuseline.plan import physical as p
 from fuseline.runtime import executor
 from tests.compare import assert_same_as_duckdb, connected
@@ -33,13 +33,12 @@ TABLES["none"] = TABLES["odd"].slice(0, 0)
 
 
 @pytest.fixture(params=["spilled", "in memory"])
-def pieces(request, monkeypatch):
+def pieces(request, monkeypatch, limits):
     """Every plan is run in pieces, of two rows at first."""
     monkeypatch.setattr(executor, "_whole", lambda *run: None)
     monkeypatch.setattr(pulling.Pull, "piece_rows", lambda pull, node, size=0: 2)
     if request.param == "spilled":
-        monkeypatch.setattr(spools, "SHARE_IN_MEMORY", 1 << 60)
-        monkeypatch.setattr(sorted_ranges, "SHARE_OF_SORT", 1 << 60)
+        limits(SHARE_IN_MEMORY=1 << 60, SHARE_OF_SORT=1 << 60)
 
 
 def test_rows_that_come_in_order_are_cut_again(monkeypatch):

@@ -23,6 +23,7 @@ from fuseline.plan import physical as p
 from fuseline.plan.expr import new_column
 from fuseline.plan.types import BIGINT, VARCHAR
 from tests.compare import assert_same_as_duckdb
+from tests.limits import SetLimits
 from tests.operators.relations import decimals, dictionary
 
 ROWS = 20_000
@@ -83,9 +84,9 @@ QUERIES = {
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
+def small(limits: SetLimits) -> None:
     """Pieces of few rows."""
-    monkeypatch.setattr("fuseline.operators.cpu.join.join_parts.PIECE_BYTES", 100_000)
+    limits(join_parts__PIECE_BYTES=100_000)
 
 
 def connect(folder: Path, tables: dict[str, pa.Table], limit: Any, fuse: str) -> Any:
@@ -103,11 +104,11 @@ def remarks(frame: Any) -> list[str]:
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("kind", QUERIES)
 def test_every_kind_of_join_in_parts(
-    kind: str, shape: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, shape: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: SetLimits
 ) -> None:
     """Without memory for any join as a whole, all run in parts."""
     tables = dict(zip("tu", SHAPES[shape], strict=True))
-    monkeypatch.setattr(spilling, "SHARE_OF_SIDES", 5)
+    limits(SHARE_OF_SIDES=5)
     fail_whole_joins(monkeypatch)
     with connect(tmp_path, tables, None, "never") as connection:
         assert_same_as_duckdb(QUERIES[kind], tables, connection=connection)

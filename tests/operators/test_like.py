@@ -12,8 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fuseline.operators.cpu.functions import kernels_like, kernels_texts
+from fuseline.operators.cpu.functions import kernels_like
 from tests.codegen.test_like import CASES, PATTERN, STRINGS, TEXT, expected, parts_of
+from tests.limits import SetLimits
 from tests.operators.evaluated import assert_expressions
 
 FURTHER = [
@@ -30,9 +31,9 @@ TYPES = [pa.string(), pa.large_string()]
 
 
 @pytest.fixture
-def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+def compiled(limits: SetLimits) -> None:
     """Few strings too go through the kernel."""
-    monkeypatch.setattr(kernels_like, "FEW_ROWS", 0)
+    limits(cpu__FEW_ROWS=0)
     for wide in (False, True):
         kernels_like.started(wide).result()
 
@@ -75,21 +76,23 @@ def test_expressions() -> None:
 
 @pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("left", range(1, 4))
-def test_pieces_that_are_left_to_arrow(left: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pieces_that_are_left_to_arrow(left: int, limits: SetLimits) -> None:
     """The last piece of many has few rows, and each may or may not have enough for a search ahead."""
     table = pa.table({"s": [*STRINGS, "a%b", None, "xa%bx"] * 9}).slice(left)
-    monkeypatch.setattr(kernels_like, "FEW_ROWS", 8)
-    monkeypatch.setattr(kernels_texts, "PIECE_BYTES", table.nbytes * 9 // table.num_rows)
+    limits(
+        cpu__FEW_ROWS=8,
+        kernels_texts__PIECE_BYTES=table.nbytes * 9 // table.num_rows,
+    )
     more = ["regexp_matches(s, 'sp.*q')", "s like '%sp_cial%q_e%'", "s ilike '%SPECIAL%'"]
     assert_expressions([*PREDICATES, *more], table)
 
 
-def test_until_the_kernel_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_until_the_kernel_is_there(monkeypatch: pytest.MonkeyPatch, limits: SetLimits) -> None:
     """While a thread compiles, and where that fails, Arrow answers."""
     failed: Future[Any] = Future()
     failed.set_exception(OSError("no compiler"))
     table = pa.table({"s": [*STRINGS, "a%b", "xa%bx"] * 9})
-    monkeypatch.setattr(kernels_like, "FEW_ROWS", 0)
+    limits(cpu__FEW_ROWS=0)
     for kernel in (Future[Any](), failed):
         monkeypatch.setattr(kernels_like, "_kernels", {False: kernel})
         assert kernels_like.matches(table["s"].chunk(0), parts_of("%a%")) is None

@@ -12,6 +12,7 @@ from fuseline.errors import Interrupted
 from fuseline.operators.cpu.memory import chunks
 from fuseline.operators.cpu.sort import ordering
 from fuseline.stopping import Stop
+from tests.limits import SetLimits
 
 ROWS = 5000
 RANDOM = np.random.default_rng(3)
@@ -28,10 +29,9 @@ VALUES = {
 
 
 @pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def small(monkeypatch: pytest.MonkeyPatch, limits: SetLimits) -> Iterator[None]:
     """What is done for millions of rows is done for hundreds."""
-    monkeypatch.setattr(ordering, "MOST_AT_ONCE", 100)
-    monkeypatch.setattr(ordering, "BUCKET_ROWS", 60)
+    limits(MOST_AT_ONCE=100, BUCKET_ROWS=60)
     for module in (ordering, chunks):
         monkeypatch.setattr(module, "CHUNK_ROWS", 256)
     return

@@ -185,9 +185,8 @@ def test_rows_that_memory_cannot_hold(path):
         assert connection.sql("select max(n) from t").fetchall() == [(ROWS - 1,)]
 
 
-def test_what_is_derived_of_a_chunk_goes_with_it(path, monkeypatch):
-    monkeypatch.setattr("fuseline.storage.columns.encode.DISTINCT_SAMPLE", 16)
-    monkeypatch.setattr("fuseline.storage.columns.encode.DISTINCT_SHARE", 0.0)
+def test_what_is_derived_of_a_chunk_goes_with_it(path, monkeypatch, limits):
+    limits(DISTINCT_SAMPLE=16, DISTINCT_SHARE=0.0)
     kept, derived = [], Context.derived
 
     def counted(context, *given):
@@ -204,9 +203,8 @@ def test_what_is_derived_of_a_chunk_goes_with_it(path, monkeypatch):
     assert set(kept) == {1}
 
 
-def test_parts_are_merged_as_they_grow(connect, path, monkeypatch):
-    monkeypatch.setattr(streaming, "MERGED_PARTS", 3)
-    monkeypatch.setattr(streaming, "MERGED_ROWS", 10)
+def test_parts_are_merged_as_they_grow(connect, path, limits):
+    limits(streaming__MERGED_PARTS=3, streaming__MERGED_ROWS=10)
     check(connect, path, GROUPED.format(keys="k", where=""))
 
 
@@ -237,7 +235,7 @@ def test_a_device_without_memory_streams(backend, path, monkeypatch):
         assert connection.sql("select 1").fetchall() == [(1,)]
 
 
-def test_build_sides_are_made_once_whatever_the_chunks(backend, path, monkeypatch):
+def test_build_sides_are_made_once_whatever_the_chunks(backend, path, monkeypatch, limits):
     """Fewer rows of the probe side at a time need no other build side."""
     scan = importlib.import_module(f"fuseline.operators.{backend}.scan.scan")
     operators = importlib.import_module(f"fuseline.operators.{backend}").OPERATORS
@@ -256,7 +254,7 @@ def test_build_sides_are_made_once_whatever_the_chunks(backend, path, monkeypatc
         pq.write_table(pq.read_table(path, filters=[("n", "<", 4000)]), smaller)
         connection.read_parquet(smaller, "u")
         monkeypatch.setitem(operators, ParquetScan, allocate)
-        monkeypatch.setattr(streaming, "CHUNKS_IN_ROOM", 2)
+        limits(CHUNKS_IN_ROOM=2)
         answer = connection.sql(query).fetchall()
         assert made.count("u") == 1
         assert made.count("t") >= ROWS // GROUP_ROWS

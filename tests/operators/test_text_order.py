@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from fuseline.operators.cpu.sort import ordering, text_order
+from fuseline.operators.cpu.sort import text_order
 from fuseline.operators.cpu.sort.sort import SortColumn, first_rows, sorted_order
+from tests.limits import SetLimits
 
 DRAW = random.Random(5)
 LETTERS = ["", "a", "b", "\0", "\x7f", "é", "日", "𝒳", "ab", "key of "]
@@ -26,9 +27,8 @@ SHAPES = {
 
 
 @pytest.fixture(autouse=True)
-def small_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_order, "TEXTS_AT_ONCE", 50)
-    monkeypatch.setattr(ordering, "BUCKET_ROWS", 50)
+def small_buckets(limits: SetLimits) -> None:
+    limits(TEXTS_AT_ONCE=50, BUCKET_ROWS=50)
 
 
 def strings_of(shape: str, data_type: pa.DataType, share_null: float = 0.0) -> pa.Array:

@@ -13,6 +13,7 @@ from fuseline.plan.physical import Physical, Pipeline, Stored
 from fuseline.planner.pipelines import probe_order
 from tests.compare import assert_same_as_duckdb, connected
 from tests.conftest import SCALE
+from tests.limits import SetLimits
 from tests.planner.random_queries import random_query
 from tests.planner.subquery_tables import TABLES
 
@@ -60,8 +61,8 @@ def test_random_queries(start: int, connection: Any) -> None:
 
 
 @pytest.mark.parametrize("start", range(3000, 3000 + 60, QUERIES_A_TEST))
-def test_in_a_greedy_order(start: int, connection: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probe_order, "MAX_UNITS", 0)
+def test_in_a_greedy_order(start: int, connection: Any, limits: SetLimits) -> None:
+    limits(probe_order__MAX_UNITS=0)
     check(start, connection)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fuseline.planner.rules import push_aggregates
 from tests.compare import assert_same_as_duckdb, connected
+from tests.limits import SetLimits
 
 TABLES = {
     "x": pa.table({"j": [1, 1, 2, None, 4, 5], "g": [0, 0, 0, 1, 1, 2]}),
@@ -21,8 +21,8 @@ CALLS = "count(*), count(v), count(y.j), sum(v), min(v), max(v), bit_xor(v)"
 
 
 @pytest.fixture
-def connection(monkeypatch: pytest.MonkeyPatch, backend: str) -> Any:
-    monkeypatch.setattr(push_aggregates, "MIN_ROWS_A_KEY", 0.0)
+def connection(limits: SetLimits, backend: str) -> Any:
+    limits(MIN_ROWS_A_KEY=0.0)
     with connected(TABLES, backend, check=True) as opened:
         yield opened
 

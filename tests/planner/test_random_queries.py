@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from fuseline.planner.join_order import cheapest_order
-from fuseline.planner.rules import push_aggregates, reduce_aggregates
 from tests.compare import assert_same_as_duckdb
+from tests.limits import SetLimits
 from tests.planner.random_queries import random_query
 from tests.planner.subquery_tables import TABLES
 
@@ -29,10 +28,12 @@ def test_same_as_duckdb(start: int, connection: Any, backend: str) -> None:
 
 @pytest.mark.parametrize("start", range(1000, 1000 + 80, QUERIES_A_TEST))
 def test_greedy_order_and_reduction_of_every_aggregate(
-    start: int, connection: Any, backend: str, monkeypatch: pytest.MonkeyPatch
+    start: int, connection: Any, backend: str, limits: SetLimits
 ) -> None:
-    monkeypatch.setattr(cheapest_order, "MAX_UNITS", 0)
-    monkeypatch.setattr(reduce_aggregates, "MAX_SHARE", float("inf"))
-    monkeypatch.setattr(reduce_aggregates, "MIN_RATIO", 0.0)
-    monkeypatch.setattr(push_aggregates, "MIN_ROWS_A_KEY", 0.0)
+    limits(
+        cheapest_order__MAX_UNITS=0,
+        reduce_aggregates__MAX_SHARE=float("inf"),
+        MIN_RATIO=0.0,
+        MIN_ROWS_A_KEY=0.0,
+    )
     check(start, connection, backend)

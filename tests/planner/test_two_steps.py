@@ -13,9 +13,9 @@ import pytest
 
 from fuseline.plan.node import walk
 from fuseline.plan.physical import HashAggregate, Pipeline
-from fuseline.planner.pipelines import two_phase_aggregation
 from fuseline.planner.pipelines.group_keys import SMALL_TABLE
 from tests.compare import assert_same_as_duckdb, connected
+from tests.limits import SetLimits
 
 KEYS = SMALL_TABLE + 1
 
@@ -108,9 +108,9 @@ def test_distinct_values_are_grouped_by_first(
     tables: dict[str, Path],
     connection: Any,
     backend: str,
-    monkeypatch: pytest.MonkeyPatch,
+    limits: SetLimits,
 ) -> None:
-    monkeypatch.setattr(two_phase_aggregation, "DISTINCT_GROUPS", 1)
+    limits(DISTINCT_GROUPS=1)
     query = f"select {keys}, {calls} from fact join dimension on k = id group by {keys}"
     (early,) = _keys(connection, query)
     assert len(early) == keys.count(",") + 2

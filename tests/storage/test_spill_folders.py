@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import fuseline
-from fuseline.storage import spill_folders
 from fuseline.storage.spill_folders import PREFIX, RECORD, Owner, SpillFolder, sweep
+from tests.limits import SetLimits
 
 KILLED = """
 import os, sys
@@ -28,8 +28,8 @@ os.kill(os.getpid(), 9)
 
 
 @pytest.fixture(autouse=True)
-def sweeps_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spill_folders, "SECONDS_BETWEEN_SWEEPS", -1)
+def sweeps_at_once(limits: SetLimits) -> None:
+    limits(SECONDS_BETWEEN_SWEEPS=-1)
 
 
 def left_by(owner: Owner, parent: Path, name: str = "left") -> Path:
