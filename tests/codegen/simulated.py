@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
+from fuseline.codegen.cpu import host_kernels
 from fuseline.codegen.indexes import Form
 from fuseline.codegen.program import Program
 from tests.codegen import simulator
 from tests.codegen.simulator import assert_accumulators
+from tests.compare import connected
 
+Run = tuple[Program, list[Any], int, Any]  # columns, rows, outcome
 Simulate = Callable[[str, Mapping[str, Any]], list[Program]]
 
 
@@ -46,3 +51,26 @@ class Runs:
             zip(*map(list, expected), strict=True)
         )
         self.programs.append(program)
+
+
+@contextmanager
+def recorded_runs() -> Iterator[list[Run]]:
+    """Note each run of a CPU kernel meanwhile."""
+    kept: list[Run] = []
+    original = host_kernels.run
+
+    def run(kernel: Any, program: Program, columns: Any, rows: int, *rest: Any, **more: Any) -> Any:
+        outcome = original(kernel, program, columns, rows, *rest, **more)
+        kept.append((program, list(columns), rows, outcome))
+        return outcome
+
+    with mock.patch.object(host_kernels, "run", run):
+        yield kept
+
+
+def ran(query: str, tables: Mapping[str, Any]) -> list[Run]:
+    """Run a query on the CPU; return the runs of its kernels."""
+    with recorded_runs() as kept, connected(tables, fuse="always") as connection:
+        connection.sql(query).to_arrow()
+    assert kept, "no kernel ran"
+    return kept

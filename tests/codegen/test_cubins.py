@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-import fuseline
 from fuseline.codegen import index_checks
 from fuseline.codegen.compile import compiler, kernel_files
 from fuseline.codegen.cpu import host_kernels
@@ -33,6 +32,7 @@ from tests.codegen.test_cuda_joins import SEVERAL
 from tests.codegen.test_index_kernels import FORMS, JOINS, JOINS_BEHIND, by_amount, by_build_row
 from tests.codegen.test_joins import STAR
 from tests.codegen.test_pipelines import FUSED, TABLES
+from tests.compare import connected
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed: pip install 'fuseline[dev]'")
 
@@ -53,12 +53,7 @@ def programs(
         return compiled(program, *rest)
 
     monkeypatch.setattr(host_kernels, "compiled", keep)
-    with fuseline.connect(device="cpu", fuse="always") as connection:
-        for name, table in tables.items():
-            if isinstance(table, Path):
-                connection.read_parquet(table, name)
-            else:
-                connection.register(name, table)
+    with connected(tables, fuse="always") as connection:
         connection.sql(query).to_arrow()
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 from fuseline.codegen.compile import compiler
-from fuseline.codegen.cpu import host_kernels
 from fuseline.codegen.cuda import accumulator_layout, emit_cuda
 from fuseline.codegen.cuda.accumulator_layout import Place, layout
 from fuseline.codegen.groups.accumulate import Accumulator
@@ -32,6 +31,7 @@ from tests.codegen.index_programs import (
     index,
     main_program,
 )
+from tests.codegen.simulated import ran, recorded_runs
 from tests.compare import connected
 from tests.limits import SetLimits
 
@@ -75,24 +75,6 @@ def atomics(monkeypatch: pytest.MonkeyPatch, limits: SetLimits) -> list[str]:
     monkeypatch.setattr(simulator.Cuda, "_atomic", counted)
     limits(cuda__BLOCK_THREADS=64, PRIVATE_BYTES=0, TABLE_BYTES=0)
     return done
-
-
-def ran(query: str, tables: Mapping[str, Any]) -> list[tuple[Program, list[Any], int, Any]]:
-    """Run a query on the CPU; return program, columns, rows and outcome of its kernels."""
-    kept = []
-    original = host_kernels.run
-
-    def run(kernel: Any, program: Program, columns: Any, rows: int, *rest: Any, **more: Any) -> Any:
-        outcome = original(kernel, program, columns, rows, *rest, **more)
-        kept.append((program, list(columns), rows, outcome))
-        return outcome
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(host_kernels, "run", run)
-        with connected(tables, fuse="always") as connection:
-            connection.sql(query).to_arrow()
-    assert kept
-    return kept
 
 
 def simulated(query: str, table: pa.Table) -> Program:
@@ -174,19 +156,10 @@ def test_extremes_of_runs(atomics: list[str]) -> None:
 
 def test_a_value_beyond_its_type_ends_no_run(atomics: list[str]) -> None:
     given = pa.table({"v": pa.array([*[5] * 7, 127, *range(40)], pa.int8())})
-    kept: list[Any] = []
-    with pytest.MonkeyPatch.context() as patch:
-        original = host_kernels.run
-
-        def run(kernel: Any, *arguments: Any, **more: Any) -> Any:
-            kept.append(arguments)
-            return original(kernel, *arguments, **more)
-
-        patch.setattr(host_kernels, "run", run)
-        with connected({"t": given}, fuse="always") as connection:
-            query = connection.sql("select v + 1::tinyint as k, count(*) from t group by k")
-            with pytest.raises(OutOfRange):
-                query.to_arrow()
+    with recorded_runs() as kept, connected({"t": given}, fuse="always") as connection:
+        query = connection.sql("select v + 1::tinyint as k, count(*) from t group by k")
+        with pytest.raises(OutOfRange):
+            query.to_arrow()
     program, columns, rows, *_ = kept[-1]
     assert layout(program).place is Place.GLOBAL
     assert simulator.run(program, columns, rows)[1]

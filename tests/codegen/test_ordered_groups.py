@@ -10,9 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import fuseline
 from fuseline.codegen.compile import compiler
-from fuseline.codegen.cpu import host_kernels
 from fuseline.codegen.cuda import emit_cuda, emit_sorted
 from fuseline.codegen.cuda.emit_sorted import COUNT, TOO_LONG
 from fuseline.codegen.groups.conditions import Condition, condition_of
@@ -20,8 +18,8 @@ from fuseline.codegen.groups.ordered import coming_out, has_all_rows, in_order, 
 from fuseline.codegen.program import Program
 from fuseline.plan.physical import FilterRows, Pipeline
 from tests.codegen import simulator
-from tests.codegen.simulated import Runs
-from tests.codegen.test_cuda_runs import ran
+from tests.codegen.simulated import Runs, ran, recorded_runs
+from tests.compare import connected
 from tests.limits import SetLimits
 
 HOPPER = (9, 0)
@@ -184,22 +182,7 @@ def conditioned(
     query: str, tables: Mapping[str, pa.Table]
 ) -> tuple[Program, list[Any], int, Any, Condition]:
     """Run a query with a condition on groups; return what its kernel did before that, and the condition."""
-    kept = []
-    original = host_kernels.run
-
-    def run(kernel: Any, program: Program, columns: Any, rows: int, *rest: Any, **more: Any) -> Any:
-        kept.append(
-            (program, list(columns), rows, original(kernel, program, columns, rows, *rest, **more))
-        )
-        return kept[-1][-1]
-
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        fuseline.connect(device="cpu", fuse="always") as connection,
-    ):
-        patch.setattr(host_kernels, "run", run)
-        for name, held in tables.items():
-            connection.register(name, held)
+    with recorded_runs() as kept, connected(tables, fuse="always") as connection:
         frame = connection.sql(query)
         frame.to_arrow()
     bodies = [n.node.body for n in frame.profile.nodes if isinstance(n.node, Pipeline)]
