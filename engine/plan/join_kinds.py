@@ -3,24 +3,46 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import NamedTuple, Self
+
+
+class Traits(NamedTuple):
+    """What a kind of join gives.
+
+    `keeps_left`, `keeps_right`: every row of that side comes out at least once.  `outputs_right`: the right side's columns come out.
+    `at_most_one`: no left row comes out twice.
+    """
+
+    keeps_left: bool = False
+    keeps_right: bool = False
+    outputs_right: bool = False
+    at_most_one: bool = False
 
 
 class JoinKind(StrEnum):
-    """A kind of join; `plan.logical.Join` says what each gives."""
+    """A kind of join, a word with its traits; `plan.logical.Join` says what each gives."""
 
-    INNER = "inner"
-    LEFT = "left"
-    RIGHT = "right"
-    FULL = "full"
-    SEMI = "semi"
-    ANTI = "anti"
-    MARK = "mark"
-    SINGLE = "single"
-
+    _value_: str
     keeps_left: bool
     keeps_right: bool
     outputs_right: bool
     at_most_one: bool
+
+    def __new__(cls, word: str, traits: Traits) -> Self:
+        """Set the traits on the member, where a plan reads them at the cost of an attribute."""
+        kind = str.__new__(cls, word)
+        kind._value_ = word
+        kind.keeps_left, kind.keeps_right, kind.outputs_right, kind.at_most_one = traits
+        return kind
+
+    INNER = "inner", Traits(outputs_right=True)
+    LEFT = "left", Traits(keeps_left=True, outputs_right=True)
+    RIGHT = "right", Traits(keeps_right=True, outputs_right=True)
+    FULL = "full", Traits(keeps_left=True, keeps_right=True, outputs_right=True)
+    SEMI = "semi", Traits(at_most_one=True)
+    ANTI = "anti", Traits(at_most_one=True)
+    MARK = "mark", Traits(keeps_left=True, at_most_one=True)
+    SINGLE = "single", Traits(keeps_left=True, outputs_right=True, at_most_one=True)
 
     @property
     def is_membership(self) -> bool:
@@ -41,20 +63,3 @@ class JoinKind(StrEnum):
     def is_divisible(self) -> bool:
         """Whether left rows may be joined a share at a time, each with all of the right side."""
         return not self.keeps_right
-
-
-# keeps_left, keeps_right: every row of that side comes out at least once; outputs_right: the right side's columns do;
-# at_most_one: no left row comes out twice
-_TRAITS = {
-    JoinKind.INNER: (False, False, True, False),
-    JoinKind.LEFT: (True, False, True, False),
-    JoinKind.RIGHT: (False, True, True, False),
-    JoinKind.FULL: (True, True, True, False),
-    JoinKind.SEMI: (False, False, False, True),
-    JoinKind.ANTI: (False, False, False, True),
-    JoinKind.MARK: (True, False, False, True),
-    JoinKind.SINGLE: (True, False, True, True),
-}
-for _kind, (_left, _right, _output, _once) in _TRAITS.items():
-    _kind.keeps_left, _kind.keeps_right = _left, _right
-    _kind.outputs_right, _kind.at_most_one = _output, _once

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import pickle
 from pathlib import Path
 
 import pytest
@@ -81,3 +82,10 @@ def test_nobody_compares_kinds_as_strings() -> None:
 @pytest.mark.parametrize("line", ['node.kind == "semi"', 'kind not in ("left", "full")'])
 def test_a_planted_comparison_is_found(line: str) -> None:
     assert compared_kinds(ast.parse(line)) == [1]
+
+
+@pytest.mark.parametrize("kind", JoinKind)
+def test_a_kind_is_found_by_its_word(kind):
+    """Its traits are no part of its value, by which it is looked up, compared, printed and pickled."""
+    assert JoinKind(kind.value) is kind is pickle.loads(pickle.dumps(kind))
+    assert kind == kind.value == str(kind) == kind.name.lower()
