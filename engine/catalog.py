@@ -19,8 +19,8 @@ from .errors import (
     nearest,
     shown,
 )
-from .plan.logical import Table
-from .storage.tables.access import Access, Rules
+from .plan.logical import CatalogTable
+from .storage.tables.access import Access, AccessRules
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,17 +57,17 @@ class Catalog:
     Every change is atomic: a table is replaced, never altered, and a query keeps the tables it was planned with.
     """
 
-    def __init__(self, functions: Mapping[str, Callable[[], Table]] | None = None) -> None:
+    def __init__(self, functions: Mapping[str, Callable[[], CatalogTable]] | None = None) -> None:
         self.version = 0
         self.access = Access()
         self._functions = functions or {}
-        self._objects: dict[str, Table | View] = {}
+        self._objects: dict[str, CatalogTable | View] = {}
         self._files: OrderedDict[FilesKey, ParquetTable] = OrderedDict()
         self._lock = threading.RLock()
 
     # What the binder asks for
 
-    def table(self, name: str) -> Table | None:
+    def table(self, name: str) -> CatalogTable | None:
         """Return a table; one of files is opened anew, with the columns that they have now, when they have changed.
 
         Raises `DataError` when the files are gone or damaged.
@@ -117,7 +117,7 @@ class Catalog:
                 self.version += 1
         return table
 
-    def restrict(self, rules: Rules) -> None:
+    def restrict(self, rules: AccessRules) -> None:
         """Open files by other rules from now on; what was read by earlier ones is looked at anew."""
         with self._lock:
             if rules != self.access.rules:
@@ -125,7 +125,7 @@ class Catalog:
                 self._files.clear()
                 self.version += 1
 
-    def table_function(self, name: str) -> Table | None:
+    def table_function(self, name: str) -> CatalogTable | None:
         """Return the table that a function without arguments gives now."""
         made = self._functions.get(name.lower())
         return None if made is None else made()
@@ -143,7 +143,7 @@ class Catalog:
     # What statements change
 
     def create(
-        self, entry: Table | View, *, replace: bool = False, if_not_exists: bool = False
+        self, entry: CatalogTable | View, *, replace: bool = False, if_not_exists: bool = False
     ) -> bool:
         """Add a table or view; False when it was there and `if_not_exists` leaves it.
 
@@ -165,7 +165,7 @@ class Catalog:
             self.put(entry)
             return True
 
-    def put(self, entry: Table | View) -> Table | View | None:
+    def put(self, entry: CatalogTable | View) -> CatalogTable | View | None:
         """Add a table or view in the place of anything that has the name, which is returned.
 
         Raises `InvalidQuery` for a name that is no text or empty.
@@ -188,7 +188,9 @@ class Catalog:
             self.put(old.appended(rows))
             return old
 
-    def drop(self, name: str, kind: OneOf["table", "view"] | None = None) -> Table | View | None:
+    def drop(
+        self, name: str, kind: OneOf["table", "view"] | None = None
+    ) -> CatalogTable | View | None:
         """Remove and return what the name stands for, None when it is unknown.
 
         Raises `CatalogError` when it is not of the kind.
@@ -205,7 +207,7 @@ class Catalog:
             self.version += 1
             return found
 
-    def replace_table(self, old: Table, new: Table) -> None:
+    def replace_table(self, old: CatalogTable, new: CatalogTable) -> None:
         """Put `new` wherever a name, or a remembered read of files, stands for `old`."""
         from .storage.tables.parquet import ParquetTable
 
@@ -242,5 +244,5 @@ def folded(name: object) -> str:
     return name.lower()
 
 
-def _kind(entry: Table | View) -> OneOf["table", "view"]:
+def _kind(entry: CatalogTable | View) -> OneOf["table", "view"]:
     return "view" if isinstance(entry, View) else "table"

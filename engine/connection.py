@@ -17,10 +17,10 @@ from .errors import ConnectionClosed, FuselineError, InvalidQuery
 from .fence import fenced
 from .import_ahead import import_ahead
 from .plan.expr import new_column
-from .plan.logical import Logical, Scan, Table
+from .plan.logical import CatalogTable, Logical, Scan
 from .plan.physical import Physical
 from .plan.statements import Query
-from .plan_cache import Parameters, Prepared
+from .plan_cache import CachedPlan, Parameters
 from .running import Observer, QueryRunner
 from .runtime.run import Result
 from .settings import Settings
@@ -109,7 +109,7 @@ class Connection:
         from .frame.frame import Frame
 
         answer = self._answer(text, params)
-        if isinstance(answer, Prepared):
+        if isinstance(answer, CachedPlan):
             return Frame(self, answer.source, answer, answer.text)
         from .storage.tables.memory_table import MemoryTable
 
@@ -121,7 +121,7 @@ class Connection:
 
         with self.stoppable():
             answer = self._answer(text, params)
-            if isinstance(answer, Prepared):
+            if isinstance(answer, CachedPlan):
                 found = self._runner.answer(answer.source, answer)
                 table = found.to_arrow() if isinstance(found, Result) else found
                 types, written = [c.type for c in answer.source.columns], None
@@ -243,44 +243,44 @@ class Connection:
                 "This connection is closed: open another with fuseline.connect()."
             )
 
-    def _cached_columns(self) -> Table:
+    def _cached_columns(self) -> CatalogTable:
         from .storage.tables.cached_columns import CachedColumnsTable
 
         return CachedColumnsTable("fuseline_columns", self.cache, self.catalog.identities)
 
-    def _scan(self, table: Table) -> Frame:
+    def _scan(self, table: CatalogTable) -> Frame:
         from .frame.frame import Frame
 
         made = tuple(new_column(name, data_type) for name, data_type in table.fields)
         return Frame(self, Scan(table, made, tuple(name for name, _ in table.fields)))
 
-    def _answer(self, text: str, params: Parameters) -> Prepared | Answer:
+    def _answer(self, text: str, params: Parameters) -> CachedPlan | Answer:
         """Return the last statement's rows, or for a query what is needed to run it."""
         self._check_open()
         start = time.perf_counter()
-        answer: Prepared | Answer | None = self._runner.plans.find_text(text, params)
-        if not isinstance(answer, Prepared) or answer.stale_tables():
+        answer: CachedPlan | Answer | None = self._runner.plans.find_text(text, params)
+        if not isinstance(answer, CachedPlan) or answer.stale_tables():
             with self._runner.stoppable() as stop:
                 answer = deeply_for(text, partial(self._bind, text, params, stop))
-        if isinstance(answer, Prepared):
+        if isinstance(answer, CachedPlan):
             answer.spent = time.perf_counter() - start
         return answer
 
-    def _bind(self, text: str, params: Parameters, stop: Stop) -> Prepared | Answer:
+    def _bind(self, text: str, params: Parameters, stop: Stop) -> CachedPlan | Answer:
         from .run_statements import run_statement
         from .sql import plan_sql
 
         version = self.catalog.version
-        answers: list[Prepared | Answer] = []
+        answers: list[CachedPlan | Answer] = []
         try:
             statements = plan_sql(text, self.catalog, params)
             while (statement := stop.anywhere(partial(next, statements, None))) is not None:
                 if answers:
                     stop.restart()
-                if answers and isinstance(answers[-1], Prepared):
+                if answers and isinstance(answers[-1], CachedPlan):
                     self.run(answers[-1].source, answers[-1])  # its rows go nowhere, its errors do
                 if isinstance(statement, Query):
-                    answers.append(stop.anywhere(partial(Prepared, statement.plan, text)))
+                    answers.append(stop.anywhere(partial(CachedPlan, statement.plan, text)))
                 else:
                     answers.append(run_statement(self, statement))
         except FuselineError as error:
@@ -288,7 +288,7 @@ class Connection:
             raise
         if not answers:
             raise InvalidQuery("There is no statement in the text.")
-        if len(answers) == 1 and isinstance(answers[0], Prepared):
+        if len(answers) == 1 and isinstance(answers[0], CachedPlan):
             self._runner.plans.keep_text(text, params, answers[0], version)
         return answers[-1]
 

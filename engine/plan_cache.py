@@ -11,7 +11,7 @@ from typing import Any
 from .catalog import Catalog
 from .errors import TypeMismatch
 from .plan.commons import commons_of, nodes_of, replace_nodes, with_commons
-from .plan.logical import Logical, Scan, Table
+from .plan.logical import CatalogTable, Logical, Scan
 from .runtime.schedule import Schedule
 from .settings import Settings
 
@@ -20,7 +20,7 @@ KEPT_PLANS = 512
 
 
 @dataclass
-class Prepared:
+class CachedPlan:
     """A bound query; `schedule` has its physical plan under `settings`, once it has run.
 
     `plan` is `source` with the tables as their files are now, `files` those of its tables that have any,
@@ -68,24 +68,24 @@ class PlanCache:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._version = catalog.version
-        self._kept: OrderedDict[Hashable, Prepared] = OrderedDict()
+        self._kept: OrderedDict[Hashable, CachedPlan] = OrderedDict()
         self._lock = threading.Lock()
 
-    def find_text(self, text: str, params: Parameters) -> Prepared | None:
+    def find_text(self, text: str, params: Parameters) -> CachedPlan | None:
         """Return what is kept for a text; raises `TypeMismatch` for what is no text, or no parameters."""
         if not isinstance(text, str):
             raise TypeMismatch(f"SQL is given as a str, not as {type(text).__name__}.")
         return self._find((text, _parameters_key(params)))
 
-    def keep_text(self, text: str, params: Parameters, prepared: Prepared, version: int) -> None:
+    def keep_text(self, text: str, params: Parameters, prepared: CachedPlan, version: int) -> None:
         """Keep what was bound with `version` of the catalog, unless that has changed since."""
         self._keep((text, _parameters_key(params)), prepared, version)
 
-    def of_plan(self, plan: Logical) -> Prepared:
+    def of_plan(self, plan: Logical) -> CachedPlan:
         """Return what is kept for this plan object, or keep it anew."""
         known = self._find(id(plan))
         if known is None or known.source is not plan:
-            known = Prepared(plan)
+            known = CachedPlan(plan)
             self._keep(id(plan), known, self._catalog.version)
         return known
 
@@ -93,7 +93,7 @@ class PlanCache:
         with self._lock:
             self._kept.clear()
 
-    def _find(self, key: Hashable) -> Prepared | None:
+    def _find(self, key: Hashable) -> CachedPlan | None:
         with self._lock:
             self._drop_old()
             found = self._kept.get(key)
@@ -101,7 +101,7 @@ class PlanCache:
                 self._kept.move_to_end(key)
             return found
 
-    def _keep(self, key: Hashable, prepared: Prepared, version: int) -> None:
+    def _keep(self, key: Hashable, prepared: CachedPlan, version: int) -> None:
         with self._lock:
             self._drop_old()
             if version != self._version:
@@ -142,9 +142,9 @@ def _value_key(value: object) -> Hashable:
         ) from error
 
 
-def tables_of(plan: Logical) -> tuple[Table, ...]:
+def tables_of(plan: Logical) -> tuple[CatalogTable, ...]:
     """Return the tables that a plan scans, those of its subqueries included, each once."""
-    found: dict[int, Table] = {}
+    found: dict[int, CatalogTable] = {}
     for part in (plan, *(common.plan for common in commons_of(plan))):
         for node in nodes_of(part):
             if isinstance(node, Scan):

@@ -19,7 +19,7 @@ from .operators.context import Context
 from .plan.logical import Logical
 from .plan.node import Node
 from .plan.physical import Physical
-from .plan_cache import PlanCache, Prepared
+from .plan_cache import CachedPlan, PlanCache
 from .reading import Reading
 from .runtime.executor import execute, load_columns, stream
 from .runtime.run import Result, RunOptions
@@ -28,7 +28,7 @@ from .runtime.stream import Stream, stream_of
 from .settings import Settings
 from .stopping import Stop, Stoppable, anywhere, current
 from .storage.columns.cache import ColumnCache
-from .storage.tables.access import Rules
+from .storage.tables.access import AccessRules
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,7 +52,7 @@ class QueryRunner:
         self.plans = PlanCache(catalog)
         self._running: set[Stop] = set()
         self._readings: set[ref[Reading]] = set()  # with rows that are still to be made
-        catalog.restrict(Rules.of(settings.external_access, settings.allowed_paths))
+        catalog.restrict(AccessRules.of(settings.external_access, settings.allowed_paths))
         self._lock = threading.RLock()
 
     def configure(self, new: Settings) -> None:
@@ -61,7 +61,7 @@ class QueryRunner:
             device = resolve_device(new)
             self.backends = load_backends(device, new)
             self.device, self.settings = device, new
-            self.catalog.restrict(Rules.of(new.external_access, new.allowed_paths))
+            self.catalog.restrict(AccessRules.of(new.external_access, new.allowed_paths))
             self.cache.set_limits(cache_limits(device, new))
 
     def run(self, plan: Logical, key: object, timed: bool) -> Result:
@@ -87,7 +87,7 @@ class QueryRunner:
         begun = partial(self._reading, prepared, start, in_parts)
         return retried_deeply(lambda: self._run(prepared, begun))
 
-    def _run(self, prepared: Prepared, work: Callable[[Stop], T]) -> T:
+    def _run(self, prepared: CachedPlan, work: Callable[[Stop], T]) -> T:
         try:
             with self.stoppable() as stop:
                 return self._answered(prepared, work, stop)
@@ -95,7 +95,7 @@ class QueryRunner:
             error.with_text(prepared.text)
             raise
 
-    def _answered(self, prepared: Prepared, work: Callable[[Stop], T], stop: Stop) -> T:
+    def _answered(self, prepared: CachedPlan, work: Callable[[Stop], T], stop: Stop) -> T:
         try:
             return work(stop)
         except DataError:
@@ -160,10 +160,10 @@ class QueryRunner:
             settings.memory_limit,
         )
 
-    def _prepared(self, plan: Logical, key: object) -> Prepared:
-        return key if isinstance(key, Prepared) else self.plans.of_plan(plan)
+    def _prepared(self, plan: Logical, key: object) -> CachedPlan:
+        return key if isinstance(key, CachedPlan) else self.plans.of_plan(plan)
 
-    def _refresh(self, prepared: Prepared) -> None:
+    def _refresh(self, prepared: CachedPlan) -> None:
         """Give a plan the files as they are now; raises `DataError` when they no longer have its columns."""
         stale = prepared.stale_tables()
         if stale:
@@ -173,7 +173,7 @@ class QueryRunner:
                 self.forget(old)
             prepared.replace_tables(renewed)
 
-    def _executed(self, prepared: Prepared, timed: bool, start: float, stop: Stop) -> Result:
+    def _executed(self, prepared: CachedPlan, timed: bool, start: float, stop: Stop) -> Result:
         """Plan a query for the files as they are now, where that is to be done, and run it."""
         schedule, options = self._asked(prepared, timed, start)
         result = execute(schedule, self.backends, self._context(stop), options)
@@ -191,7 +191,7 @@ class QueryRunner:
         self._show(schedule, answer.profile())
 
     def _reading(
-        self, prepared: Prepared, start: float, in_parts: bool, stop: Stop
+        self, prepared: CachedPlan, start: float, in_parts: bool, stop: Stop
     ) -> Result | Reading:
         schedule, options = self._asked(prepared, False, start)
         context = self._context(stop)
@@ -211,7 +211,9 @@ class QueryRunner:
     def _read_now(self) -> list[Reading]:
         return [found for known in tuple(self._readings) if (found := known()) is not None]
 
-    def _asked(self, prepared: Prepared, timed: bool, start: float) -> tuple[Schedule, RunOptions]:
+    def _asked(
+        self, prepared: CachedPlan, timed: bool, start: float
+    ) -> tuple[Schedule, RunOptions]:
         """Return what is to be executed, and how."""
         settings = self.settings
         schedule, cached = self._planned(prepared)
@@ -223,7 +225,7 @@ class QueryRunner:
             (prepared.take_spent() + time.perf_counter() - start, cached),
         )
 
-    def _planned(self, prepared: Prepared) -> tuple[Schedule, bool]:
+    def _planned(self, prepared: CachedPlan) -> tuple[Schedule, bool]:
         """Return the physical plan under the settings of now, and whether it was known."""
         self._refresh(prepared)
         settings = self.settings

@@ -15,7 +15,7 @@ from fuseline.plan.statements import Statement
 
 from .binding.bind_expr import bind
 from .binding.bind_query import bind_query
-from .binding.scope import Catalog, Parameters, Scope, Session
+from .binding.scope import BindingCatalog, Parameters, Scope, Session
 from .parsing.pieces import Piece, first_word, split
 from .parsing.unread import refusal, refuse_unused
 from .statements.bind_statement import bind_statement, starts_query
@@ -25,7 +25,9 @@ __all__ = ["first_word", "plan_sql", "split", "starts_query"]
 
 
 def plan_sql(
-    text: str, catalog: Catalog, params: Sequence[object] | Mapping[str, object] | None = None
+    text: str,
+    catalog: BindingCatalog,
+    params: Sequence[object] | Mapping[str, object] | None = None,
 ) -> Iterator[Statement]:
     """Yield the statements of a script; each is bound when it is asked for, after the ones before it were carried out.
 

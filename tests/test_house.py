@@ -82,6 +82,11 @@ def file_names(paths: Iterable[Path]) -> list[tuple[str, Path]]:
     return [(path.stem, path) for path in paths if path.stem != "__init__"]
 
 
+def class_names(paths: Iterable[Path]) -> list[tuple[str, Path]]:
+    nodes = ((node, path) for path in paths for node in ast.walk(tree(path)))
+    return [(node.name, path) for node, path in nodes if isinstance(node, ast.ClassDef)]
+
+
 def circles(edges: Mapping[str, set[str]]) -> list[frozenset[str]]:
     """Return the modules that import each other, wherever the import stands: the strongly connected components."""
 
@@ -137,6 +142,17 @@ def test_a_repeated_file_name_is_found() -> None:
     assert [*repeated(file_names([*backends, Path("engine/plan/pairs.py")]))] == ["pairs"]
     moved = [backends[0], Path("engine/operators/gpu/sort/pairs.py")]
     assert [*repeated(file_names(moved))] == ["pairs"]
+
+
+def test_a_class_name_means_one_thing() -> None:
+    assert repeated(class_names(ENGINE)) == {}
+
+
+def test_a_repeated_class_name_is_found(tmp_path: Path) -> None:
+    first, second = tmp_path / "first.py", tmp_path / "second.py"
+    first.write_text("class Key:\n    class Part: ...\n")
+    second.write_text("def f():\n    class Part: ...\n")
+    assert [*repeated(class_names([first, second]))] == ["Part"]
 
 
 def test_modules_import_each_other_in_known_circles_alone() -> None:

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from ..plan.expr import AggregateCall, Expr, columns_of
 from ..plan.physical import FilterRows, HashAggregate, Physical, aggregate_of
 from .groups.accumulate import Accumulator, Accumulators, fold_call
-from .groups.drop_row_count import Sink, without_count
+from .groups.drop_row_count import FoldSink, without_count
 from .groups.grouping import Grouping, grouping_of
 from .groups.row_groups import row_groups
 from .indexes import Index
 from .joins.builds import ONE, Builds, kernel_program
 from .joins.chains import Chain
 from .loop import Machine
-from .program import Late, Program, SharedMemory
-from .program_builder import ROW_LIMIT, Kernel, Scope, over
-from .row_sources import Source
+from .program import LateColumn, Program, SharedMemory
+from .program_builder import ROW_LIMIT, ProgramBuilder, Scope, over
+from .row_sources import LeafColumns
 from .typed_values import NotFusable
 
 UNLIMITED = frozenset(("count_star", "count", "count_if", "min", "max"))
@@ -54,7 +54,7 @@ class Stages:
         return replace(self, programs=tuple(programs))
 
 
-def stages(body: Physical, source: Source, limits: Limits) -> Stages:
+def stages(body: Physical, source: LeafColumns, limits: Limits) -> Stages:
     """Return the kernels of a body: an aggregate over a chain, or a chain, whose rows come out; raises `NotFusable`.
 
     They make all groups, whatever condition there is on these (`groups.conditions`).
@@ -64,19 +64,19 @@ def stages(body: Physical, source: Source, limits: Limits) -> Stages:
     return Stages((*builds.programs, main), tuple(builds.indexes))
 
 
-def selected(root: FilterRows, source: Source) -> Program:
+def selected(root: FilterRows, source: LeafColumns) -> Program:
     """Return filters above a scan as a program that says of each row whether it is in; raises `NotFusable`."""
-    kernel = Kernel(source)
+    kernel = ProgramBuilder(source)
     Chain(kernel, Builds(source)).walk(root, frozenset())
     return kernel_program("scan_filter", kernel)
 
 
 def _listed(body: Physical, builds: Builds) -> Program:
     """A chain whose rows come out as row numbers of the relations that its columns are read from."""
-    kernel = Kernel(builds.source)
+    kernel = ProgramBuilder(builds.source)
     chain = Chain(kernel, builds)
     scope = chain.walk(body, frozenset(body.columns))
-    late = [Late(column, kernel.afterwards(scope[column])) for column in body.columns]
+    late = [LateColumn(column, kernel.afterwards(scope[column])) for column in body.columns]
     rows_out = {0: None} if not late else {}
     for made in late:
         for column in columns_of(made.expr):
@@ -91,7 +91,7 @@ def _listed(body: Physical, builds: Builds) -> Program:
 
 
 def _aggregated(root: HashAggregate, builds: Builds, limits: Limits) -> Program:
-    kernel = Kernel(builds.source)
+    kernel = ProgramBuilder(builds.source)
     chain = Chain(kernel, builds)
     read = frozenset(c for _, call in root.aggregates for c in columns_of(call))
     scope = chain.walk(root.input, read | frozenset(root.keys))
@@ -102,7 +102,7 @@ def _aggregated(root: HashAggregate, builds: Builds, limits: Limits) -> Program:
     rows = ROW_LIMIT if kernel.repeats else kernel.relations[0].rows
     counted: int | None = None
     grouping: Grouping | None = None
-    late: tuple[Late, ...] = ()
+    late: tuple[LateColumn, ...] = ()
     if root.keys or distinct or kernel.repeats:
         counted = accumulators.add(Accumulator("add", Machine.I64, ONE))
     if root.keys or distinct:
@@ -117,7 +117,7 @@ def _aggregated(root: HashAggregate, builds: Builds, limits: Limits) -> Program:
     if rows < ROW_LIMIT or all(call.function in UNLIMITED for call in made):
         counted = None
     if grouping is not None and rows < ROW_LIMIT:
-        sink = without_count(Sink(grouping, items, folded), made)
+        sink = without_count(FoldSink(grouping, items, folded), made)
         grouping, items, folded = sink.grouping, sink.accumulators, sink.folded
     return kernel_program(
         _name(chain, "group" if root.keys else "aggregate"),
@@ -135,11 +135,11 @@ def _grouped(
     root: HashAggregate,
     scope: Scope,
     distinct: tuple[Expr, ...],
-    kernel: Kernel,
+    kernel: ProgramBuilder,
     limits: Limits,
     accumulators: Accumulators,
     counted: int,
-) -> tuple[Grouping, tuple[Late, ...]]:
+) -> tuple[Grouping, tuple[LateColumn, ...]]:
     """Find groups by number where these are few, else by a row that decides the keys, else by number again."""
     keys = [scope[key] for key in root.keys]
     before = kernel.saved()
@@ -164,7 +164,7 @@ def _grouped(
     kernel.restore(before)
     by_row = None if distinct else row_groups(keys, kernel, accumulators, counted)
     if by_row is not None:
-        late = [Late(key, expr) for key, expr in zip(root.keys, by_row.keys, strict=True)]
+        late = [LateColumn(key, expr) for key, expr in zip(root.keys, by_row.keys, strict=True)]
         return by_row.grouping, tuple(late)
     if refused is not None:
         raise refused

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .compile.compiler import Architecture, Signature
 from .compile.kernel_files import KernelFile, kernel_file
-from .cpu.host_kernels import Function, written_kernel
+from .cpu.host_kernels import HostFunction, written_kernel
 
 NAME = "count_repeats"
 SIGNATURE: Signature = [
@@ -66,7 +66,7 @@ def {NAME}(heads, links, numbers, state):
 '''
 
 
-def cpu_kernel(directory: Path) -> Function:
+def cpu_kernel(directory: Path) -> HostFunction:
     """Return the function that counts among the buckets from `start` to `end`."""
     return written_kernel(NAME, CPU, CPU_SIGNATURE, directory)
 

@@ -76,7 +76,7 @@ class Form(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class KeyPart:
     """One key column in the number: (value - low) * stride, for values of low to low + size - 1."""
 
     low: int
@@ -97,7 +97,7 @@ class Index:
     number: int
     name: str
     form: Form
-    parts: tuple[Part, ...]
+    parts: tuple[KeyPart, ...]
     slots: int
     rows: int
     linked: bool

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..plan.expr import Column
 from ..storage.columns.encodings import Dictionary, EncodedColumn, Narrow, Plain
 from .loop import Machine
-from .ranges import Interval
+from .ranges import IntegerRange
 from .typed_values import Input
 
 
@@ -14,7 +14,7 @@ def input_of(column: Column, encoded: EncodedColumn) -> Input:
     nullable = encoded.validity is not None
     match encoded.encoding:
         case Narrow(width=8):
-            whole = Interval(encoded.low or 0, encoded.high or 0)
+            whole = IntegerRange(encoded.low or 0, encoded.high or 0)
             return Input(column, 8, nullable, raw=whole, clustered=encoded.clustered)
         case Narrow(base, step, width):
             last = 0 if encoded.high is None else (encoded.high - base) // step

@@ -15,10 +15,10 @@ from typing import Any, Generic, TypeVar
 
 from .groups.accumulate import Accumulator, Folded
 from .groups.conditions import Condition
-from .groups.grouping import Grouping, Key, Ordered
+from .groups.grouping import Grouping, GroupKey, OrderedGroups
 from .loop import Doubt, Each, Guard, Let, Search, Statement
 from .program import Program
-from .row_sources import Relation
+from .row_sources import RowSource
 from .typed_values import Element, Input, Parameter, TableParameter
 
 SHAPES_KEPT = 512
@@ -44,11 +44,11 @@ _INPUT = _all_but(Input, "column", "values")
 _ELEMENT = _all_but(Element, "input")
 _PARAMETER = _all_but(Parameter, "value", "meaning")
 _TABLE = _all_but(TableParameter, "array")
-_RELATION = _all_but(Relation, "leaf", "aliases")
+_RELATION = _all_but(RowSource, "leaf", "aliases")
 _ACCUMULATOR = _all_but(Accumulator)  # of which equality leaves out some
 _FOLDED = _all_but(Folded, "column", "finish", "values")
 _GROUPING = _all_but(Grouping, "keys", "distinct", "ordered")
-_KEY = _all_but(Key, "column", "values")
+_KEY = _all_but(GroupKey, "column", "values")
 _CONDITION = _all_but(Condition, "parameters")
 _SEARCH = _all_but(Search, "step", "body")
 _STATEMENTS: dict[type[Any], Callable[[Any], Hashable]] = {
@@ -98,7 +98,7 @@ def _grouping(program: Program) -> Shape:
     return _GROUPING(grouping), *keys, _ordered(grouping.ordered, program)
 
 
-def _ordered(ordered: Ordered | None, program: Program) -> Shape:
+def _ordered(ordered: OrderedGroups | None, program: Program) -> Shape:
     if ordered is None:
         return ()
     condition, key = ordered.condition, _input(ordered.key, program)

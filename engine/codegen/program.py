@@ -14,7 +14,7 @@ from .groups.accumulate import Accumulator, Folded
 from .groups.grouping import Grouping
 from .indexes import Buffer, Index
 from .loop import Doubt, Guard, Name, Search, Statement
-from .row_sources import Relation
+from .row_sources import RowSource
 from .typed_values import Element, Input, Parameter, TableParameter
 
 WHOLE_COUNT = 32  # bits of a count that shares its word with no other
@@ -35,10 +35,10 @@ HOPPER = SharedMemory(227 * 1024, 228 * 1024, 2048)
 
 
 @dataclass(frozen=True, slots=True)
-class Late:
+class LateColumn:
     """A result column that is computed after the kernel, on columns of relations gathered at row numbers.
 
-    `expr` reads aliases (values of `Relation.aliases`); where a row number is -1 they are NULL.
+    `expr` reads aliases (values of `RowSource.aliases`); where a row number is -1 they are NULL.
     """
 
     column: Column
@@ -86,12 +86,12 @@ class Program:
     accumulators: tuple[Accumulator, ...]
     folded: tuple[Folded, ...]
     calls: tuple[AggregateCall, ...] = ()  # those of `folded`, over the columns of the scan
-    relations: tuple[Relation, ...] = ()  # by number
+    relations: tuple[RowSource, ...] = ()  # by number
     elements: tuple[Element, ...] = ()
     buffers: tuple[Buffer, ...] = ()  # of indexes, in the order of parameters
     index: Index | None = None
     rows_out: tuple[int, ...] = ()
-    late: tuple[Late, ...] = ()
+    late: tuple[LateColumn, ...] = ()
     repeats: bool = False
     counted: int | None = None  # the accumulator of each group's rows, where these may be 2**31
     ranking: Ranking | None = None

@@ -29,7 +29,7 @@ from .loop import (
     true_and,
 )
 from .names import free_name, identifier
-from .row_sources import TRUTH, TRUTHS, Relation, Source
+from .row_sources import TRUTH, TRUTHS, LeafColumns, RowSource
 from .typed_values import Element, Input, NotFusable, Parameter, TableParameter, Value
 
 ROW_LIMIT = 1 << 31  # row numbers of relations are int32
@@ -40,7 +40,7 @@ Scope = dict[Column, Expr]
 
 
 @dataclass(eq=False)
-class Reading:
+class RelationReading:
     """A relation while its kernel is made; it gets its number when its row is needed.
 
     `find` states which row that is, where the chain has not done so.  `keys` and `stored_keys` are what an equality join
@@ -70,11 +70,11 @@ class Block:
     statements: list[Statement]
     memo: dict[Expr, Value] = field(default_factory=dict)
     loaded: set[str] = field(default_factory=set)
-    found: set[Reading] = field(default_factory=set)
+    found: set[RelationReading] = field(default_factory=set)
 
 
 @dataclass
-class Kernel:
+class ProgramBuilder:
     """What grows while a program is made; `blocks[0]` holds its statements.
 
     `keep` says whether the row is still in, where that is not yet guarded.  `computed` are expressions that get a variable
@@ -82,9 +82,9 @@ class Kernel:
     rows of `TRUTHS`, and what after the kernel is an expression over these and over columns of relations.
     """
 
-    source: Source
-    relations: list[Reading] = field(default_factory=list)  # by number
-    readings: dict[Column, Reading] = field(default_factory=dict)  # by alias
+    source: LeafColumns
+    relations: list[RelationReading] = field(default_factory=list)  # by number
+    readings: dict[Column, RelationReading] = field(default_factory=dict)  # by alias
     inputs: dict[Column, Input] = field(default_factory=dict)  # described so far, by alias
     names: dict[Column, str] = field(default_factory=dict)
     parameters: list[Parameter] = field(default_factory=list)
@@ -95,7 +95,7 @@ class Kernel:
     doubts: list[Term] = field(default_factory=list)  # that no statement says yet
     computed: dict[Expr, tuple[Column, str]] = field(default_factory=dict)
     deferred: dict[Column, Callable[[], Value]] = field(default_factory=dict)
-    truths: dict[Column, Reading] = field(default_factory=dict)  # of deferred BOOLEANs
+    truths: dict[Column, RelationReading] = field(default_factory=dict)  # of deferred BOOLEANs
     apart: dict[Column, Expr] = field(default_factory=dict)  # deferred columns after the kernel
     variables: set[str] = field(default_factory=set)  # of joins
     keep: Name | None = None
@@ -105,14 +105,14 @@ class Kernel:
 
     # What comes in
 
-    def read(self, leaf: Physical, row: Name, **details: Any) -> Reading:
+    def read(self, leaf: Physical, row: Name, **details: Any) -> RelationReading:
         """Add a reading of a leaf."""
         rows = self.source.rows(leaf)
         if rows >= ROW_LIMIT and row is not ROW:
             raise NotFusable("a build side has 2**31 rows or more")
         taken = self.readings
         aliases = {c: new_column(c.name, c.type) if c in taken else c for c in leaf.columns}
-        reading = Reading(leaf, rows, row, aliases, **details)
+        reading = RelationReading(leaf, rows, row, aliases, **details)
         self.readings.update(dict.fromkeys(aliases.values(), reading))
         return reading
 
@@ -133,7 +133,7 @@ class Kernel:
         except NotFusable:
             return None
 
-    def derive(self, expr: Expr, reading: Reading) -> Column:
+    def derive(self, expr: Expr, reading: RelationReading) -> Column:
         """Have an expression over one column of a relation evaluated before the kernel runs; return its alias."""
         stored = {alias: ColumnRef(c) for c, alias in reading.aliases.items()}
         made = self.source.derived(reading.leaf, substitute(expr, stored.get))
@@ -198,13 +198,13 @@ class Kernel:
         self.blocks[-1].loaded.add(name.text)
         return True
 
-    def _place(self, reading: Reading) -> Term:
+    def _place(self, reading: RelationReading) -> Term:
         """Where to read columns of a relation: at its row, at 0 where an outer join has found none."""
         if not reading.optional:
             return reading.row
         return Select(self.present(reading), reading.row, Number(0, Machine.I32), Machine.I32)
 
-    def found(self, reading: Reading) -> int:
+    def found(self, reading: RelationReading) -> int:
         """Have the row of a relation stated, where it is not yet; return the relation's number."""
         if not any(reading in block.found for block in self.blocks):
             assert reading.find is not None
@@ -212,13 +212,13 @@ class Kernel:
             self.mark_found(reading)
         return self.relations.index(reading)
 
-    def mark_found(self, reading: Reading) -> None:
+    def mark_found(self, reading: RelationReading) -> None:
         """From here on a variable says which row of the relation is read."""
         self.blocks[-1].found.add(reading)
         if reading not in self.relations:
             self.relations.append(reading)
 
-    def present(self, reading: Reading) -> Term:
+    def present(self, reading: RelationReading) -> Term:
         """Whether an outer join found a row of a relation."""
         return Apply(">=", (reading.row, Number(0, Machine.I32)), Machine.BOOL)
 
@@ -239,11 +239,11 @@ class Kernel:
             self.state(Let(row, number, f"{concealed_name(alias.name)} as it comes out"))
 
         self.deferred[alias] = value
-        self.truths[alias] = Reading(
+        self.truths[alias] = RelationReading(
             TRUTHS, len(TRUTHS.rows), row, {TRUTH: alias}, True, find, keys, unique=bool(keys)
         )
 
-    def origin(self, alias: Column) -> Reading | None:
+    def origin(self, alias: Column) -> RelationReading | None:
         """The relation of which a column is read after the kernel."""
         return self.readings.get(alias) or self.truths.get(alias)
 
@@ -338,9 +338,9 @@ class Kernel:
     def restore(self, saved: dict[str, Any]) -> None:
         vars(self).update(saved)
 
-    def relation(self, number: int) -> Relation:
+    def relation(self, number: int) -> RowSource:
         held = self.relations[number]
-        return Relation(
+        return RowSource(
             number, held.leaf, held.rows, held.row.text, dict(held.aliases), held.optional
         )
 

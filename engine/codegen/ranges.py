@@ -13,7 +13,7 @@ I64_MAX = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class IntegerRange:
     """All integers from `low` to `high`."""
 
     low: int
@@ -37,30 +37,30 @@ class Interval:
         """How many integers it holds."""
         return self.high - self.low + 1
 
-    def __add__(self, other: Interval) -> Interval:
-        return Interval(self.low + other.low, self.high + other.high)
+    def __add__(self, other: IntegerRange) -> IntegerRange:
+        return IntegerRange(self.low + other.low, self.high + other.high)
 
-    def __sub__(self, other: Interval) -> Interval:
-        return Interval(self.low - other.high, self.high - other.low)
+    def __sub__(self, other: IntegerRange) -> IntegerRange:
+        return IntegerRange(self.low - other.high, self.high - other.low)
 
-    def __neg__(self) -> Interval:
-        return Interval(-self.high, -self.low)
+    def __neg__(self) -> IntegerRange:
+        return IntegerRange(-self.high, -self.low)
 
-    def __mul__(self, other: Interval) -> Interval:
+    def __mul__(self, other: IntegerRange) -> IntegerRange:
         corners = [a * b for a in (self.low, self.high) for b in (other.low, other.high)]
-        return Interval(min(corners), max(corners))
+        return IntegerRange(min(corners), max(corners))
 
-    def union(self, other: Interval) -> Interval:
-        return Interval(min(self.low, other.low), max(self.high, other.high))
+    def union(self, other: IntegerRange) -> IntegerRange:
+        return IntegerRange(min(self.low, other.low), max(self.high, other.high))
 
-    def absolute(self) -> Interval:
+    def absolute(self) -> IntegerRange:
         if self.low >= 0:
             return self
         if self.high <= 0:
             return -self
-        return Interval(0, self.magnitude)
+        return IntegerRange(0, self.magnitude)
 
 
-def sum_fits_i64(interval: Interval, rows: int) -> bool:
+def sum_fits_i64(interval: IntegerRange, rows: int) -> bool:
     """Whether any `rows` values of the interval add up to an int64, in any order."""
     return interval.magnitude * max(rows, 1) <= I64_MAX

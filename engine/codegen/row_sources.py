@@ -16,10 +16,10 @@ TRUTHS = ValuesScan((TRUTH,), ((FALSE,), (TRUE,)))
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class RowSource:
     """One reading of a leaf of the pipeline's body; number 0 is the one whose rows the kernel goes through.
 
-    `aliases` are this reading's own columns by those of the leaf (or those that `Source.derived` made of them), since a table
+    `aliases` are this reading's own columns by those of the leaf (or those that `LeafColumns.derived` made of them), since a table
     may be read several times.  `row` is the name of the variable that holds its row number; `optional`: that may be -1,
     where a left join found none.
     """
@@ -37,7 +37,7 @@ class Relation:
         return {alias: column for column, alias in self.aliases.items()}
 
 
-class Source(Protocol):
+class LeafColumns(Protocol):
     """What a backend tells the generator about leaves (scans and `Stored`) while it makes programs."""
 
     def rows(self, leaf: Physical) -> int:

@@ -10,7 +10,7 @@ from ..plan.expr import Column
 from ..plan.physical import Physical
 from ..plan.types import DataType
 from .loop import Machine, Term
-from .ranges import Interval
+from .ranges import IntegerRange
 
 LOOKUP_LIMIT = 1 << 16  # codes of a column up to which an expression over it becomes a table
 
@@ -45,18 +45,18 @@ class Input:
     codes: int | None = None
     values: Any = None
     machine: Machine | None = None
-    raw: Interval | None = None
+    raw: IntegerRange | None = None
     ascending: bool = False
     clustered: bool = False
 
     @property
-    def interval(self) -> Interval:
+    def interval(self) -> IntegerRange:
         """The decoded values, or for a dictionary the codes."""
         if self.raw is not None:
             return self.raw
         assert self.codes is not None
         last = max(self.codes - 1, 0)
-        return Interval(self.base, self.base + self.step * last)
+        return IntegerRange(self.base, self.base + self.step * last)
 
     @property
     def register(self) -> Machine:
@@ -77,7 +77,7 @@ class Value:
 
     term: Term
     valid: Term | None = None
-    interval: Interval | None = None
+    interval: IntegerRange | None = None
     values: Any = None
     exact: Value | None = None
     scale: int = 0
@@ -117,7 +117,7 @@ class Element:
     relation: int
 
 
-def machine_of(interval: Interval, data_type: DataType) -> Machine:
+def machine_of(interval: IntegerRange, data_type: DataType) -> Machine:
     """The smallest register type that holds an interval; raises `NotFusable` beyond 64 bits."""
     if interval.fits_i32:
         return Machine.I32

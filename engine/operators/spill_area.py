@@ -23,7 +23,7 @@ BYTES_A_CHECK = 4 << 20  # that are read at a time for their checksum, and stay 
 
 
 @dataclass(frozen=True)
-class Piece:
+class SpilledPiece:
     """Rows on the host in the order of their parts: those of part i are bounds[i]..bounds[i + 1].
 
     `pinned` are the bytes of memory with locked pages that they lie in, if they do.
@@ -123,7 +123,7 @@ class SpillArea:
             self._folder.remove()
             self._folder = None
 
-    def keep(self, piece: Piece, device: Device) -> Piece | SpilledFile:
+    def keep(self, piece: SpilledPiece, device: Device) -> SpilledPiece | SpilledFile:
         """Take a piece from a device; raises `ExecutionError` when it cannot be written."""
         if device == "gpu" and piece.size < self._room:
             self._room -= piece.size
@@ -133,7 +133,7 @@ class SpillArea:
         except (OSError, pa.ArrowException) as error:
             raise ExecutionError(self._refusal(piece, device, error)) from error
 
-    def _refusal(self, piece: Piece, device: Device, error: Exception) -> str:
+    def _refusal(self, piece: SpilledPiece, device: Device, error: Exception) -> str:
         text = f"A query that does not fit into memory could not write to {self._parent}: {_reason(error)}. "
         with suppress(OSError):
             free = readable(shutil.disk_usage(self._parent).free)
@@ -145,15 +145,15 @@ class SpillArea:
             f"{text}Name a directory with more room by connect(spill_dir=...), or raise {raised}."
         )
 
-    def drop(self, kept: Piece | SpilledFile) -> None:
+    def drop(self, kept: SpilledPiece | SpilledFile) -> None:
         """Let go of a piece, whose place others may take."""
-        if isinstance(kept, Piece):
+        if isinstance(kept, SpilledPiece):
             self._room += kept.size
         else:
             with suppress(OSError):  # the folder is removed in any case
                 kept.path.unlink(missing_ok=True)
 
-    def _written(self, piece: Piece) -> SpilledFile:
+    def _written(self, piece: SpilledPiece) -> SpilledFile:
         if self._folder is None:
             self._folder = SpillFolder(self._parent)
         path = self._folder.path / f"{self._files}.arrow"
@@ -191,7 +191,7 @@ class _Summing:
         self._checksum = 0
 
 
-def _write(path: Path, piece: Piece) -> Sequence[_Section]:
+def _write(path: Path, piece: SpilledPiece) -> Sequence[_Section]:
     options = pa.ipc.IpcWriteOptions(compression="lz4")
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with open(handle, "wb") as file:  # noqa: PTH123 - of a descriptor

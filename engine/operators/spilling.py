@@ -21,7 +21,7 @@ from ..plan.partial import PartialAggregate
 from .context import Context
 from .host_memory import readable
 from .run_unfused import Operator
-from .spill_area import Piece, SpillArea, SpilledFile
+from .spill_area import SpillArea, SpilledFile, SpilledPiece
 
 PARTS = 64
 # Of the memory that is left, what the inputs of joined parts may take: beside them lie indexes, pairs and what comes out
@@ -42,11 +42,13 @@ class Parting(Protocol):
 
     def parted(
         self, table: Any, keys: Sequence[Column], columns: Sequence[Column]
-    ) -> Iterator[Piece]: ...
+    ) -> Iterator[SpilledPiece]: ...
 
     def unparted(self, rows: Sequence[pa.RecordBatch], columns: Sequence[Column]) -> Any: ...
 
-    def piece_of(self, table: Any, bounds: Sequence[int], columns: Sequence[Column]) -> Piece: ...
+    def piece_of(
+        self, table: Any, bounds: Sequence[int], columns: Sequence[Column]
+    ) -> SpilledPiece: ...
 
     def settled(self, table: Any) -> Any: ...
 
@@ -78,10 +80,10 @@ class SpilledRows:
     ) -> None:
         self.keys, self.columns = tuple(keys), tuple(columns)
         self.sizes = [0] * PARTS
-        self._pieces: list[Piece | SpilledFile] = []
+        self._pieces: list[SpilledPiece | SpilledFile] = []
         self._area, self._device = area, device
 
-    def add(self, piece: Piece) -> None:
+    def add(self, piece: SpilledPiece) -> None:
         for i in range(PARTS):
             self.sizes[i] += sum(rows.nbytes for rows in piece.parts(i, i + 1))
         self._pieces.append(self._area.keep(piece, self._device))

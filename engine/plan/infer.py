@@ -27,7 +27,7 @@ from .casts import (
 from .constant_arguments import checked, constant
 from .expr import AggregateCall, Call, Case, Expr, InList, Literal, SortKey, Value
 from .functions import AGGREGATE, SCALAR, aggregate_name, scalar_name, sql_names
-from .functions.row import Function, Resolve
+from .functions.row import FunctionRow, Resolve
 from .functions.signatures import Resolved, compared
 from .literals import integer, literal
 from .temporal_arithmetic import arithmetic
@@ -127,7 +127,7 @@ def call(name: str, args: Sequence[Expr], span: Span | None = None) -> Expr:
 
 
 def _signature(
-    row: Function, args: Sequence[Expr], span: Span | None
+    row: FunctionRow, args: Sequence[Expr], span: Span | None
 ) -> tuple[tuple[DataType, ...], DataType]:
     """Choose the types of a call; where no overload takes VARCHAR, string literals count as untyped."""
     types = literal_types(args) if row.kind == "operator" else [a.type for a in args]
@@ -385,7 +385,7 @@ def unknown_function(name: str, span: Span | None, others: Iterable[str] = ()) -
     return UnknownName(f'There is no function "{name}".{hint}', span)
 
 
-def _pair(args: Sequence[Expr], row: Function, span: Span | None) -> tuple[Expr, Expr]:
+def _pair(args: Sequence[Expr], row: FunctionRow, span: Span | None) -> tuple[Expr, Expr]:
     if len(args) != 2:
         raise TypeMismatch(f"{row.signature} takes 2 arguments, not {len(args)}.", span)
     return args[0], args[1]

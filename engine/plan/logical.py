@@ -29,7 +29,7 @@ Item = tuple[Column, Expr]
 T = TypeVar("T")
 
 
-class Table(Protocol):
+class CatalogTable(Protocol):
     """A catalog entry that can be scanned; compared by identity."""
 
     @property
@@ -75,7 +75,7 @@ class Logical(Node):
 class Scan(Logical):
     """Columns of a table; `sources[i]` is the table's name for `made[i]`."""
 
-    table: Table
+    table: CatalogTable
     made: tuple[Column, ...]
     sources: tuple[str, ...]
 

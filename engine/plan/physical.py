@@ -13,7 +13,7 @@ from typing import Literal as OneOf
 from ..errors import Span
 from .expr import AggregateCall, Column, Expr
 from .join_kinds import JoinKind
-from .logical import Item, Table
+from .logical import CatalogTable, Item
 from .node import Node, Once
 
 Device = OneOf["gpu", "cpu"]
@@ -51,7 +51,7 @@ class ParquetScan(Physical):
     `pruned` says how many row groups statistics excluded, for `explain`.
     """
 
-    table: Table
+    table: CatalogTable
     made: tuple[Column, ...]
     sources: tuple[str, ...]
     selection: tuple[RowGroups, ...] | None = None
@@ -66,7 +66,7 @@ class ParquetScan(Physical):
 class MemoryScan(Physical):
     """Columns of a registered or created table."""
 
-    table: Table
+    table: CatalogTable
     made: tuple[Column, ...]
     sources: tuple[str, ...]
 

@@ -101,7 +101,7 @@ def _with_shared(plan: Physical, group: list[Physical], shapes: Shapes) -> Physi
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class PlanShape:
     """What a part computes: `key` is equal for equal parts, `labels` name its columns alike in all of them."""
 
     key: int
@@ -115,9 +115,9 @@ class Shapes:
 
     _numbers: dict[Hashable, int] = field(default_factory=dict)
     # By id, with the node, so that no other one gets it
-    _known: dict[int, tuple[Physical, Shape]] = field(default_factory=dict)
+    _known: dict[int, tuple[Physical, PlanShape]] = field(default_factory=dict)
 
-    def of(self, node: Physical) -> Shape:
+    def of(self, node: Physical) -> PlanShape:
         if id(node) not in self._known:
             self._known[id(node)] = node, self._shape(node, [self.of(c) for c in node.children])
         return self._known[id(node)][1]
@@ -125,7 +125,7 @@ class Shapes:
     def _number(self, *description: Hashable) -> int:
         return self._numbers.setdefault(description, len(self._numbers))
 
-    def _shape(self, node: Physical, inputs: list[Shape]) -> Shape:
+    def _shape(self, node: Physical, inputs: list[PlanShape]) -> PlanShape:
         size = 1 + sum(s.size for s in inputs)
         visible: dict[Column, int] = {}
         for i, shape in enumerate(inputs):
@@ -139,33 +139,33 @@ class Shapes:
                     for c, s in zip(node.made, node.sources, strict=True)
                 }
                 selection = getattr(node, "selection", None)
-                return Shape(self._number("scan", id(node.table), selection), labels, size)
+                return PlanShape(self._number("scan", id(node.table), selection), labels, size)
             case ComputeColumns(items=items):
                 labels = {c: self._expression(e, visible) for c, e in items}
-                return Shape(self._number("compute", below), labels, size)
+                return PlanShape(self._number("compute", below), labels, size)
             case HashAggregate(keys=keys, aggregates=aggregates):
                 labels = {c: visible[c] for c in keys}
                 names = tuple(sorted(labels.values()))
                 for column, call in aggregates:
                     labels[column] = self._number("aggregate", self._expression(call, visible))
-                return Shape(self._number("group", names, below), labels, size)
+                return PlanShape(self._number("group", names, below), labels, size)
             case FilterRows() | HashJoin() | NestedLoopJoin():
                 if getattr(node, "mark", None) is not None:
                     visible[node.mark] = self._number("mark")  # type: ignore[union-attr,index]
                 key = self._number(type(node).__name__, self._fields(node, visible), below)
-                return Shape(key, {c: visible[c] for c in node.columns}, size)
+                return PlanShape(key, {c: visible[c] for c in node.columns}, size)
         return self._rigid(node, visible, inputs, size)
 
     def _rigid(
-        self, node: Physical, visible: dict[Column, int], inputs: list[Shape], size: int
-    ) -> Shape:
+        self, node: Physical, visible: dict[Column, int], inputs: list[PlanShape], size: int
+    ) -> PlanShape:
         """Describe a node whose columns have places: it is shared with all of them or not at all."""
         places = tuple(tuple(s.labels.values()) for s in inputs)
         made = [c for c in node.columns if c not in visible]
         visible = visible | {c: self._number("place", i) for i, c in enumerate(made)}
         below = tuple(s.key for s in inputs)
         key = self._number(type(node).__name__, self._fields(node, visible), below, places)
-        return Shape(key, {c: visible[c] for c in node.columns}, size)
+        return PlanShape(key, {c: visible[c] for c in node.columns}, size)
 
     def _fields(self, node: Physical, visible: dict[Column, int]) -> Hashable:
         return tuple(

@@ -133,7 +133,7 @@ def is_aggregated(exprs: Sequence[Expr]) -> bool:
     return any(isinstance(e, AggregateCall) for expr in exprs for e in walk(expr))
 
 
-class Grouping:
+class GroupRewriter:
     """Rewrites expressions over the rows of `plan` to expressions over its groups, collecting their aggregates."""
 
     def __init__(self, plan: Logical, group: GroupKeys) -> None:

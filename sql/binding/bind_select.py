@@ -16,7 +16,7 @@ from fuseline.plan.logical import Distinct, Filter, Item, Logical, Project
 from ..parsing.spans import span_of
 from ..parsing.unread import use
 from .bind_from import bind_from
-from .bind_group import Grouping, GroupKeys, bind_group, is_aggregated
+from .bind_group import GroupKeys, GroupRewriter, bind_group, is_aggregated
 from .bind_order import RowLimit, bind_limit, bind_order, order_rows, ordinal
 from .scope import Scope, Source
 from .select_list import SelectItem, output_places, refuse_double_names, select_list
@@ -59,7 +59,7 @@ def bind_select(node: exp.Select, scope: Scope) -> Logical:
     group = node.args.get("group")
     if group is None and parts.having is None and not is_aggregated(parts.expressions):
         return _finish(plan, items, parts, limit)
-    grouping = Grouping(plan, GroupKeys() if parts.keys is None else parts.keys)
+    grouping = GroupRewriter(plan, GroupKeys() if parts.keys is None else parts.keys)
     grouping.name_outputs([(i.name, e) for i, e in zip(items, parts.outputs, strict=True)])
     parts = parts.rewritten(grouping)
     plan = grouping.plan()
@@ -90,7 +90,7 @@ def _first(value: object) -> exp.Expr | None:
 
 
 @dataclass(frozen=True)
-class _Parts:
+class _SelectClauses:
     """The bound clauses of one SELECT; `distinct` is () for DISTINCT, the expressions of DISTINCT ON, else None."""
 
     outputs: tuple[Expr, ...]
@@ -103,11 +103,11 @@ class _Parts:
     def expressions(self) -> tuple[Expr, ...]:
         return (*self.outputs, *self.order, *(self.distinct or ()))
 
-    def rewritten(self, grouping: Grouping) -> _Parts:
+    def rewritten(self, grouping: GroupRewriter) -> _SelectClauses:
         """Return these clauses over the groups instead of the rows."""
         order = tuple(dataclasses.replace(k, expr=grouping.rewrite(k.expr)) for k in self.order)
         distinct = self.distinct
-        return _Parts(
+        return _SelectClauses(
             tuple(map(grouping.rewrite, self.outputs)),
             self.keys,
             None if self.having is None else grouping.rewrite(self.having),
@@ -116,7 +116,7 @@ class _Parts:
         )
 
 
-def _bind_parts(node: exp.Select, items: Sequence[SelectItem], scope: Scope) -> _Parts:
+def _bind_parts(node: exp.Select, items: Sequence[SelectItem], scope: Scope) -> _SelectClauses:
     select = scope.inside("SELECT", aggregates=True)
     outputs = tuple(item.bind(select) for item in items)
     group, having, order = (node.args.get(key) for key in ("group", "having", "order"))
@@ -133,7 +133,7 @@ def _bind_parts(node: exp.Select, items: Sequence[SelectItem], scope: Scope) -> 
     if order is not None:
         inside = after.inside("ORDER BY", aggregates=True)
         sort_keys = bind_order(order, inside, outputs, output_places(items, outputs))
-    return _Parts(outputs, keys, predicate, sort_keys, _bind_distinct(node, names, after))
+    return _SelectClauses(outputs, keys, predicate, sort_keys, _bind_distinct(node, names, after))
 
 
 def _after_grouping(scope: Scope, keys: GroupKeys | None) -> Scope:
@@ -183,7 +183,7 @@ def _bind_distinct(
 
 
 def _finish(
-    plan: Logical, items: Sequence[SelectItem], parts: _Parts, limit: RowLimit | None
+    plan: Logical, items: Sequence[SelectItem], parts: _SelectClauses, limit: RowLimit | None
 ) -> Logical:
     """Compute the outputs, then DISTINCT, ORDER BY and LIMIT, which may need columns that are no output."""
     output = _Output(plan)

@@ -11,14 +11,14 @@ from sqlglot import exp
 from fuseline.catalog import View
 from fuseline.errors import FuselineError, InvalidQuery, UnknownName, Unsupported, ViewText
 from fuseline.plan.expr import Column, ColumnRef, new_column
-from fuseline.plan.logical import Aggregate, CommonScan, Logical, Project, Range, Scan, Table
+from fuseline.plan.logical import Aggregate, CatalogTable, CommonScan, Logical, Project, Range, Scan
 from fuseline.plan.types import BIGINT, DataType
 
 from ..parsing.pieces import split
 from ..parsing.spans import mark, span_of
 from ..parsing.unread import use
 from .constants import integer_constant, plain_constant
-from .named_queries import Bound, named_plan
+from .named_queries import BoundQuery, named_plan
 from .scope import SCHEMAS, Cte, Parameters, Relation, Scope, Session, Source, suggestion
 
 _PARQUET_FUNCTIONS = ("read_parquet", "parquet_scan")
@@ -144,7 +144,7 @@ def _bind_name(node: exp.Table, around: Scope) -> Source:
 
 
 def _of_table(
-    table: Table, node: exp.Expr, default: str, around: Scope, *, in_catalog: bool = False
+    table: CatalogTable, node: exp.Expr, default: str, around: Scope, *, in_catalog: bool = False
 ) -> Source:
     """Scan a table, whose `unsupported` columns, if any, fail only where a query names them; DESCRIBE runs none and has them all."""
     unsupported: Mapping[str, DataType] = getattr(table, "unsupported", {})
@@ -160,7 +160,7 @@ def _of_table(
 
 
 def _scan(
-    table: Table, fields: Sequence[tuple[str, DataType]]
+    table: CatalogTable, fields: Sequence[tuple[str, DataType]]
 ) -> tuple[Scan, list[tuple[str, Column]]]:
     sources = tuple(name for name, _ in fields)
     made = tuple(new_column(name, data_type) for name, data_type in fields)
@@ -192,7 +192,7 @@ def _bind_view(view: View, node: exp.Table, around: Scope) -> Source:
     def bind() -> Logical:
         return Scope(session).bind_query(view.tree(partial(_parse_view, view.name, session)))
 
-    bound = outer.named.views.setdefault(name.lower(), Bound())
+    bound = outer.named.views.setdefault(name.lower(), BoundQuery())
     try:
         plan = named_plan(name, bound, bind, again=outer.named.again(node))
     except FuselineError as error:
@@ -320,7 +320,7 @@ def _parquet_arguments(function: exp.Expr, around: Scope) -> tuple[list[str], di
 
 def _read_parquet(
     around: Scope, paths: list[str], options: dict[str, object], node: exp.Expr
-) -> Table:
+) -> CatalogTable:
     if paths[0].lower().endswith((".csv", ".json")):
         raise Unsupported(f"Only Parquet files can be read, not {paths[0]}.", span_of(node))
     try:

@@ -20,7 +20,7 @@ COPIED_NODES = 8
 
 
 @dataclass
-class Bound:
+class BoundQuery:
     """What a statement has bound of a WITH entry or view: the plan that stands where it was named first, and the common one."""
 
     plan: Logical | None = None
@@ -31,7 +31,7 @@ class Bound:
 class NamedQueries:
     """The views that a statement has bound, and how often its texts name each table."""
 
-    views: dict[str, Bound] = field(default_factory=dict)
+    views: dict[str, BoundQuery] = field(default_factory=dict)
     _counts: dict[int, Counter[str]] = field(default_factory=dict)  # by tree
 
     def again(self, node: exp.Table) -> bool:
@@ -47,7 +47,9 @@ class NamedQueries:
         self._counts.clear()
 
 
-def named_plan(name: str, bound: Bound, bind: Callable[[], Logical], *, again: bool) -> Logical:
+def named_plan(
+    name: str, bound: BoundQuery, bind: Callable[[], Logical], *, again: bool
+) -> Logical:
     """Return the plan of a query at one of the places that name it; `again` says that there are others.
 
     A query that is named once stands where it is named.  One that reads columns of a query around it is copied, since it has other

@@ -27,37 +27,37 @@ from fuseline.errors import (
     nearest,
 )
 from fuseline.plan.expr import Column, ColumnRef, Expr
-from fuseline.plan.logical import Logical, Table
+from fuseline.plan.logical import CatalogTable, Logical
 from fuseline.plan.types import DataType
 
 from ..parsing.parse import parse
 from ..parsing.pieces import Piece
 from ..parsing.spans import span_of
 from ..parsing.unread import Tree, use
-from .named_queries import Bound, NamedQueries
+from .named_queries import BoundQuery, NamedQueries
 
 _NAMES_SHOWN = 8
 # What may stand before the name of a table, as in DuckDB with one database in memory.
 SCHEMAS = (("main",), ("memory",), ("memory", "main"), ("temp",), ("temp", "main"))
 
 
-class Catalog(Protocol):
+class BindingCatalog(Protocol):
     """What binding asks of the connection; names are matched without regard to case."""
 
-    def table(self, name: str) -> Table | None: ...
+    def table(self, name: str) -> CatalogTable | None: ...
 
     def view(self, name: str) -> View | None: ...
 
     def names(self) -> list[str]:
         """Return the names of all tables and views."""
 
-    def table_function(self, name: str) -> Table | None:
+    def table_function(self, name: str) -> CatalogTable | None:
         """Return the table that a function without arguments gives now."""
 
     def table_functions(self) -> list[str]:
         """Return the names of those functions."""
 
-    def read_parquet(self, paths: list[str], options: dict[str, object]) -> Table:
+    def read_parquet(self, paths: list[str], options: dict[str, object]) -> CatalogTable:
         """Return the table of these files; raises `DataError`."""
 
 
@@ -143,7 +143,7 @@ class Session:
     `bind_query` and `bind_expression` are here since the modules that define them need `Scope` themselves.
     """
 
-    catalog: Catalog
+    catalog: BindingCatalog
     parameters: Parameters
     bind_query: Callable[[exp.Expr, Scope], Logical]
     bind_expression: Callable[[exp.Expr, Scope], Expr]
@@ -171,7 +171,7 @@ class Cte:
     query: exp.Expr
     columns: tuple[str, ...]
     scope: Scope
-    bound: Bound = field(default_factory=Bound, compare=False)
+    bound: BoundQuery = field(default_factory=BoundQuery, compare=False)
 
     def use(self) -> None:
         """Note that a query names this entry."""

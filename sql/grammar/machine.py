@@ -11,30 +11,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .parts import END, Keys, Part, Rules
+from .parts import END, GrammarPart, GrammarRules, Keys
 
 _TEST, _CALL, _RETURN, _CHOICE, _COMMIT, _SWITCH, _FAIL, _STOP, _JUMP, _SKIP = range(10)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ExpectedPart:
     """A part that could stand at a place; `rules` are those that begin there, the outermost first; `within` has begun before or there."""
 
-    part: Part
+    part: GrammarPart
     rules: tuple[str, ...]
     within: str
     needed: bool  # whether nothing could stand there without it
 
 
-class Machine:
+class GrammarMachine:
     """The rules as instructions; `codes` and `operands` run side by side."""
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: GrammarRules) -> None:
         self.keys = rules.keys
         self.rules = rules
         self.codes: list[int] = []
         self.operands: list[Any] = []
-        self.wanted: dict[int, Part] = {}  # what an instruction looks for, for `expected`
+        self.wanted: dict[int, GrammarPart] = {}  # what an instruction looks for, for `expected`
         self._add(_CALL, "statement")
         self._add(_TEST, frozenset([END]))
         self._add(_STOP)
@@ -54,7 +54,7 @@ class Machine:
         self.operands.append(operand)
         return len(self.codes) - 1
 
-    def _emit(self, part: Part, after: Keys) -> None:
+    def _emit(self, part: GrammarPart, after: Keys) -> None:
         """Add the instructions of a part that the keys `after` may follow."""
         match part.kind:
             case "keys":
@@ -74,7 +74,7 @@ class Machine:
                     self._emit(part.parts[0], after | keys)
                 self._emit_optional(part.parts[0], after, again=True)
 
-    def _emit_optional(self, part: Part, after: Keys, again: bool) -> None:
+    def _emit_optional(self, part: GrammarPart, after: Keys, again: bool) -> None:
         keys = self.rules.first(part)[0]
         if part.kind == "keys" and not again and keys.isdisjoint(after):
             self.wanted[self._add(_SKIP, keys)] = part
@@ -92,12 +92,12 @@ class Machine:
             self.operands[choice] = end
         self.operands[switch] = (dict.fromkeys(keys, switch + 1), end)
 
-    def _emit_choice(self, options: Sequence[Part], after: Keys) -> None:
+    def _emit_choice(self, options: Sequence[GrammarPart], after: Keys) -> None:
         """Try only those alternatives that may begin with the next key."""
         firsts = [self.rules.first(option) for option in options]
         assert not any(empty for _, empty in firsts), f"an alternative may not be empty: {options}"
         switch = self._add(_SWITCH)
-        self.wanted[switch] = Part("/", tuple(options))
+        self.wanted[switch] = GrammarPart("/", tuple(options))
         fail = self._add(_FAIL)
         targets: dict[str, int] = {}
         starts: dict[tuple[int, ...], int] = {}
@@ -162,13 +162,13 @@ class Machine:
                 return furthest
             pc, i = stack.pop()
 
-    def expected(self, keys: Sequence[str], place: int) -> list[Wanted]:
+    def expected(self, keys: Sequence[str], place: int) -> list[ExpectedPart]:
         """Return what the rules look for at `place`, the furthest that `run` got to; it is only asked for an error."""
         codes, operands = self.codes, self.operands
         stack: list[
             Any
         ] = []  # as in `run`; a call with its rule's name and the place where it begins
-        found: list[Wanted] = []
+        found: list[ExpectedPart] = []
         pc = i = 0
         while True:
             code, operand = codes[pc], operands[pc]
@@ -176,11 +176,11 @@ class Machine:
             if i == place and code in (_TEST, _SWITCH, _SKIP):
                 table = operand[0] if code == _SWITCH else operand
                 if keys[i] not in table:
-                    part = self.wanted.get(pc - 1) or Part("keys", keys=operand)
+                    part = self.wanted.get(pc - 1) or GrammarPart("keys", keys=operand)
                     calls = [entry for entry in stack if len(entry) == 3]
                     rules = tuple(rule for _, rule, start in calls if start == i)
                     needed = code == _TEST or (code == _SWITCH and codes[operand[1]] == _FAIL)
-                    found.append(Wanted(part, rules, calls[-1][1] if calls else "", needed))
+                    found.append(ExpectedPart(part, rules, calls[-1][1] if calls else "", needed))
             if code == _TEST and keys[i] in operand:
                 i += 1
             elif code == _SWITCH:

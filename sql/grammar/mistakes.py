@@ -13,7 +13,7 @@ from math import inf
 
 from fuseline.sql.parsing.keywords import RESERVED
 
-from .machine import Machine
+from .machine import GrammarMachine
 from .parts import END, NUMBER, OTHER_RESERVED, OTHER_WORD, QUOTED
 
 _LONGEST = 20_000  # keys of a text in which mistakes are looked for: each change is a reading of it
@@ -35,10 +35,10 @@ class Mistake:
 
 
 @dataclass(frozen=True)
-class Misread:
+class MisreadKeys:
     """Keys that the machine takes up to `wrong`; `words` are the tokens' texts in lower case, key by key."""
 
-    machine: Machine
+    machine: GrammarMachine
     keys: Sequence[str]
     words: Sequence[str]
     wrong: int
@@ -52,7 +52,7 @@ class Misread:
         return end - (start + len(new)) + stop - self.wrong
 
 
-def mistake(misread: Misread) -> Mistake | None:
+def mistake(misread: MisreadKeys) -> Mistake | None:
     """Return the likeliest mistake; the first of those that mend the whole text, else the one that gains most."""
     if len(misread.keys) > _LONGEST:
         return None
@@ -66,7 +66,7 @@ def mistake(misread: Misread) -> Mistake | None:
     return best
 
 
-def _order(misread: Misread) -> Iterator[Mistake]:
+def _order(misread: MisreadKeys) -> Iterator[Mistake]:
     """`group by a where b`: a clause behind one that belongs behind it."""
     word = misread.keys[misread.wrong]
     if word not in _CLAUSES:
@@ -84,7 +84,7 @@ def _order(misread: Misread) -> Iterator[Mistake]:
         last = before
 
 
-def _misspelled(misread: Misread) -> Iterator[Mistake]:
+def _misspelled(misread: MisreadKeys) -> Iterator[Mistake]:
     """`gruop by`: a word beside the wrong place that is nearly one of the grammar."""
     known = [key for key in dict.fromkeys(misread.machine.keys.values()) if key.isidentifier()]
     for place in (misread.wrong, misread.wrong - 1, misread.wrong - 2):
@@ -107,11 +107,11 @@ def _misspelled(misread: Misread) -> Iterator[Mistake]:
                 yield Mistake(place, f"Did you mean {key.upper()}{by}?", gain)
 
 
-def _is_no_word(misread: Misread, place: int) -> bool:
+def _is_no_word(misread: MisreadKeys, place: int) -> bool:
     return misread.keys[place] in (QUOTED, "'", NUMBER, END)
 
 
-def _reserved(misread: Misread) -> Iterator[Mistake]:
+def _reserved(misread: MisreadKeys) -> Iterator[Mistake]:
     """`create table order`: a word of the grammar as a name, where neither a name is missing nor the word too much."""
     for place in (misread.wrong, misread.wrong - 1):
         word = misread.keys[place]
@@ -131,7 +131,7 @@ def _reserved(misread: Misread) -> Iterator[Mistake]:
             yield Mistake(place, f'"{misread.words[place]}" {said}', gain)
 
 
-def _foreign(misread: Misread) -> Iterator[Mistake]:
+def _foreign(misread: MisreadKeys) -> Iterator[Mistake]:
     """Signs and words of other databases."""
     place = misread.wrong
     before = misread.keys[place - 1] if place else ""
@@ -153,7 +153,7 @@ def _foreign(misread: Misread) -> Iterator[Mistake]:
         )
 
 
-def _unclosed(misread: Misread) -> Iterator[Mistake]:
+def _unclosed(misread: MisreadKeys) -> Iterator[Mistake]:
     """`sum(a from t`: a parenthesis that does not close before the wrong place."""
     open_places: list[int] = []
     for place, key in enumerate(misread.keys[: misread.wrong]):
@@ -172,7 +172,7 @@ def _unclosed(misread: Misread) -> Iterator[Mistake]:
         yield Mistake(open_places[-count], said, gain)
 
 
-def _comma(misread: Misread) -> Iterator[Mistake]:
+def _comma(misread: MisreadKeys) -> Iterator[Mistake]:
     """`select a b c`: a comma that is missing, or one too many."""
     word = misread.words[misread.wrong]
     gain = misread.gain(misread.wrong, misread.wrong, [","])
@@ -183,7 +183,7 @@ def _comma(misread: Misread) -> Iterator[Mistake]:
             yield Mistake(place, "This comma is one too many.", gain)
 
 
-def _surplus(misread: Misread) -> Iterator[Mistake]:
+def _surplus(misread: MisreadKeys) -> Iterator[Mistake]:
     """`select (1))`: a sign or word that nothing stands for, or one that is written twice."""
     word = misread.keys[misread.wrong]
     if word in _OPENING.values():
@@ -194,7 +194,7 @@ def _surplus(misread: Misread) -> Iterator[Mistake]:
         yield Mistake(misread.wrong, f"{word.upper()} is written twice.", gain)
 
 
-def _label(misread: Misread) -> Iterator[Mistake]:
+def _label(misread: MisreadKeys) -> Iterator[Mistake]:
     """`select 1 day`: AS is missing before a word that is an alias behind AS alone."""
     word = misread.words[misread.wrong]
     if word[:1].isalpha():
@@ -203,7 +203,7 @@ def _label(misread: Misread) -> Iterator[Mistake]:
 
 
 # In this order; where two changes mend a text, the first is the likelier mistake.
-_LOOKS: tuple[Callable[[Misread], Iterator[Mistake]], ...] = (
+_LOOKS: tuple[Callable[[MisreadKeys], Iterator[Mistake]], ...] = (
     _foreign,
     _order,
     _misspelled,

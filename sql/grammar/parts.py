@@ -19,16 +19,16 @@ Keys = frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class GrammarPart:
     """A term of a rule: a set of keys, a rule's name, or others joined by `kind`."""
 
     kind: str  # "keys", "rule", "row", or a sign of the notation: / ? * +
-    parts: tuple[Part, ...] = ()
+    parts: tuple[GrammarPart, ...] = ()
     keys: Keys = frozenset()
     rule: str = ""
 
 
-class Rules:
+class GrammarRules:
     """The rules as parts, and the keys that each part may begin with."""
 
     def __init__(self, text: str) -> None:
@@ -48,39 +48,39 @@ class Rules:
             "NUMBER": frozenset([NUMBER]),
         }
         self._firsts: dict[str, tuple[Keys, bool]] = {}
-        self.rules: dict[str, Part] = {}
+        self.rules: dict[str, GrammarPart] = {}
         for name, terms in _split(text):
             waiting = list(reversed(terms))
             self.rules[name] = self._choice(waiting)
 
-    def _choice(self, waiting: list[tuple[str, str]]) -> Part:
+    def _choice(self, waiting: list[tuple[str, str]]) -> GrammarPart:
         options = [self._row(waiting)]
         while waiting and waiting[-1] == ("sign", "/"):
             waiting.pop()
             options.append(self._row(waiting))
         if all(option.kind == "keys" for option in options):
-            return Part("keys", keys=frozenset().union(*(option.keys for option in options)))
-        return options[0] if len(options) == 1 else Part("/", tuple(options))
+            return GrammarPart("keys", keys=frozenset().union(*(option.keys for option in options)))
+        return options[0] if len(options) == 1 else GrammarPart("/", tuple(options))
 
-    def _row(self, waiting: list[tuple[str, str]]) -> Part:
+    def _row(self, waiting: list[tuple[str, str]]) -> GrammarPart:
         parts = []
         while waiting and waiting[-1] not in (("sign", "/"), ("sign", ")")):
             kind, text = waiting.pop()
             if kind == "literal":
-                part = Part("keys", keys=frozenset([text]))
+                part = GrammarPart("keys", keys=frozenset([text]))
             elif kind == "kind":
-                part = Part("keys", keys=self._kinds[text])
+                part = GrammarPart("keys", keys=self._kinds[text])
             elif kind == "rule":
-                part = Part("rule", rule=text)
+                part = GrammarPart("rule", rule=text)
             else:  # an opening parenthesis
                 part = self._choice(waiting)
                 waiting.pop()
             if waiting and waiting[-1] in (("sign", "?"), ("sign", "*"), ("sign", "+")):
-                part = Part(waiting.pop()[1], (part,))
+                part = GrammarPart(waiting.pop()[1], (part,))
             parts.append(part)
-        return parts[0] if len(parts) == 1 else Part("row", tuple(parts))
+        return parts[0] if len(parts) == 1 else GrammarPart("row", tuple(parts))
 
-    def first(self, part: Part) -> tuple[Keys, bool]:
+    def first(self, part: GrammarPart) -> tuple[Keys, bool]:
         """Return the keys that a part may begin with, and whether it may be empty."""
         match part.kind:
             case "keys":
@@ -108,7 +108,7 @@ class Rules:
                 self._spread(part, found[name], found)
         return found
 
-    def _spread(self, part: Part, after: Keys, found: dict[str, Keys]) -> None:
+    def _spread(self, part: GrammarPart, after: Keys, found: dict[str, Keys]) -> None:
         if part.kind == "rule":
             found[part.rule] |= after
         elif part.kind == "row":
@@ -120,7 +120,9 @@ class Rules:
             for each in part.parts:
                 self._spread(each, after, found)
 
-    def with_following(self, parts: Sequence[Part], after: Keys) -> list[tuple[Part, Keys]]:
+    def with_following(
+        self, parts: Sequence[GrammarPart], after: Keys
+    ) -> list[tuple[GrammarPart, Keys]]:
         """Return the parts of a row, each with the keys that may follow it."""
         found = []
         for part in reversed(parts):
@@ -129,7 +131,7 @@ class Rules:
             after = keys | after if empty else keys
         return found[::-1]
 
-    def _first_of_row(self, parts: Iterable[Part]) -> tuple[Keys, bool]:
+    def _first_of_row(self, parts: Iterable[GrammarPart]) -> tuple[Keys, bool]:
         found: Keys = frozenset()
         for part in parts:
             keys, empty = self.first(part)

@@ -9,9 +9,9 @@ from math import inf
 
 from sqlglot import Token, TokenType
 
-from .machine import Machine
-from .mistakes import Misread, mistake
-from .parts import END, NUMBER, OTHER_SIGN, OTHER_WORD, QUOTED, STRING, Rules
+from .machine import GrammarMachine
+from .mistakes import MisreadKeys, mistake
+from .parts import END, NUMBER, OTHER_SIGN, OTHER_WORD, QUOTED, STRING, GrammarRules
 from .rules import RULES
 from .words import sentence
 
@@ -61,7 +61,7 @@ def complaint(tokens: Sequence[Token]) -> Complaint:
     wrong = machine.run(keys)
     assert wrong is not None, "asked only of what is not recognized"
     words = ["" if owner == len(tokens) else tokens[owner].text.lower() for owner in owners]
-    found = mistake(Misread(machine, keys, words, wrong))
+    found = mistake(MisreadKeys(machine, keys, words, wrong))
     if found is not None:
         return Complaint(owners[found.place], "", found.sentence, found.gain == inf)
     return Complaint(owners[wrong], sentence(machine.expected(keys, wrong), machine.rules), "")
@@ -105,10 +105,10 @@ def _other(text: str) -> str:
 
 
 @cache
-def _machine(labels: bool = True, expressions: bool = True) -> Machine:
+def _machine(labels: bool = True, expressions: bool = True) -> GrammarMachine:
     rules = RULES
     if not labels:
         rules = rules.replace("prefix? ", "").replace("(LABEL / expr) ':'", "expr ':'")
     if not expressions:
         rules = rules.replace("/ describe / expr", "/ describe")
-    return Machine(Rules(rules))
+    return GrammarMachine(GrammarRules(rules))

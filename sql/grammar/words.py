@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from .machine import Wanted
-from .parts import END, NUMBER, QUOTED, STRING, Part, Rules
+from .machine import ExpectedPart
+from .parts import END, NUMBER, QUOTED, STRING, GrammarPart, GrammarRules
 
 MOST_SHOWN = 6
 MOST_OTHERS = 3  # that go on with what stands before, where something has to follow
@@ -76,7 +76,7 @@ _RARE = frozenset(["tablesample", "escape", "with", "ignore", "respect", "at", "
 _TACIT = frozenset(["called", "dotted", "type"])
 
 
-def sentence(wanted: Sequence[Wanted], rules: Rules) -> str:
+def sentence(wanted: Sequence[ExpectedPart], rules: GrammarRules) -> str:
     """Return what could have stood at a place, the most useful first, or nothing where too little is known."""
     needed: dict[str, None] = {}
     others: dict[str, None] = {}
@@ -108,7 +108,7 @@ def _shown(word: str) -> str:
     return word if word == "*" or any(c.isalpha() for c in word) else f'"{word}"'
 
 
-def _words(wanted: Wanted, rules: Rules) -> Iterator[str]:
+def _words(wanted: ExpectedPart, rules: GrammarRules) -> Iterator[str]:
     """Yield the words of the outermost rule that would begin there, or of the part itself."""
     for rule in wanted.rules:
         if rule in RULE_WORDS:
@@ -117,7 +117,7 @@ def _words(wanted: Wanted, rules: Rules) -> Iterator[str]:
     yield from _of_part(wanted.part, rules)
 
 
-def _of_part(part: Part, rules: Rules) -> Iterator[str]:
+def _of_part(part: GrammarPart, rules: GrammarRules) -> Iterator[str]:
     match part.kind:
         case "keys":
             yield from _of_keys(part)
@@ -135,7 +135,7 @@ def _of_part(part: Part, rules: Rules) -> Iterator[str]:
                 yield from _of_part(each, rules)
 
 
-def _of_keys(part: Part) -> Iterator[str]:
+def _of_keys(part: GrammarPart) -> Iterator[str]:
     if QUOTED in part.keys:
         yield "a name"
     elif part.keys == {STRING}:

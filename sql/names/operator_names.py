@@ -37,7 +37,7 @@ def result_name(text: str, first_parameter: int = 1) -> str:
     '(sum(Price) FILTER (WHERE (a != 1)) + (~(5)))'
     """
     try:
-        reader = Operators(words(text), text, first_parameter)
+        reader = OperatorReader(words(text), text, first_parameter)
         shown = reader.shown()
         if not reader.at_end():
             return text.strip()
@@ -46,7 +46,7 @@ def result_name(text: str, first_parameter: int = 1) -> str:
     return shown
 
 
-class Operators(Reader):
+class OperatorReader(Reader):
     """Each method reads the operators of one rank; its operands are of the next one."""
 
     def expression(self) -> Shown:

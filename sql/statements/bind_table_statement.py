@@ -18,7 +18,7 @@ from fuseline.errors import (
 )
 from fuseline.plan import infer
 from fuseline.plan.expr import Column, ColumnRef, Expr, Literal, new_column
-from fuseline.plan.logical import Limit, Logical, Project, Table
+from fuseline.plan.logical import CatalogTable, Limit, Logical, Project
 from fuseline.plan.statements import (
     CreateTable,
     CreateView,
@@ -280,7 +280,7 @@ def insert(piece: Piece, scope: Scope) -> Insert:
     )
 
 
-def _target(node: exp.Expr, scope: Scope) -> Table:
+def _target(node: exp.Expr, scope: Scope) -> CatalogTable:
     name = _table_name(node)
     table = scope.session.catalog.table(name)
     if table is None and scope.session.catalog.view(name) is not None:
@@ -292,7 +292,7 @@ def _target(node: exp.Expr, scope: Scope) -> Table:
 
 
 def _target_columns(
-    table: Table, names: list[str] | None, node: exp.Insert
+    table: CatalogTable, names: list[str] | None, node: exp.Insert
 ) -> list[tuple[str, DataType]]:
     """Return the columns of the table that are given values, in the order of the query."""
     if names is None:
@@ -311,7 +311,7 @@ def _target_columns(
     return columns
 
 
-def _as_rows(plan: Logical, columns: list[tuple[str, DataType]], table: Table) -> Logical:
+def _as_rows(plan: Logical, columns: list[tuple[str, DataType]], table: CatalogTable) -> Logical:
     """Return rows of the table: each value cast, NULL in the columns that are given none."""
     given: Mapping[str, Column] = {
         name: column for (name, _), column in zip(columns, plan.columns, strict=True)

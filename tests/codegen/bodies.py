@@ -34,7 +34,7 @@ Held = tuple[int, int] | list[str] | type[float] | type[str]
 
 @dataclass
 class Tables:
-    """Tables and their rows; a `codegen.row_sources.Source` that knows nothing else."""
+    """Tables and their rows; a `codegen.row_sources.LeafColumns` that knows nothing else."""
 
     rows_of: dict[str, int] = field(default_factory=dict)
     held: dict[Column, Held] = field(default_factory=dict)

@@ -12,7 +12,7 @@ import numpy as np
 
 from fuseline.codegen.groups.accumulate import Accumulator
 from fuseline.codegen.groups.grouping import Grouping
-from fuseline.codegen.indexes import SIEVE_BITS, Form, Index, Part
+from fuseline.codegen.indexes import SIEVE_BITS, Form, Index, KeyPart
 from fuseline.codegen.loop import (
     Apply,
     Convert,
@@ -30,7 +30,7 @@ from fuseline.codegen.loop import (
     Term,
 )
 from fuseline.codegen.program import Program
-from fuseline.codegen.row_sources import Relation
+from fuseline.codegen.row_sources import RowSource
 from fuseline.codegen.typed_values import Element, Input
 from fuseline.plan.expr import new_column
 from fuseline.plan.physical import Stored
@@ -101,7 +101,7 @@ def index(
     form: Form, linked: bool, rows: int = 100, guarded: bool = False, sieved: bool = False
 ) -> Index:
     slots = 32 if form is Form.HASHED else KEYS
-    parts = (Part(0, KEYS, 1),)
+    parts = (KeyPart(0, KEYS, 1),)
     bits = SIEVE_BITS if sieved else 0
     return Index(
         1, "build1", form, parts, slots, rows, linked, not linked, guarded=guarded, sieve_bits=bits
@@ -119,8 +119,8 @@ def sifted(made: Index, function: str) -> Term:
     return Function(function, (Name(made.sieve.name, I32), shift, key), I64) if made.sieved else key
 
 
-def relation(at: int, row: str, rows: int) -> Relation:
-    return Relation(at, Stored(at, ()), rows, row)
+def relation(at: int, row: str, rows: int) -> RowSource:
+    return RowSource(at, Stored(at, ()), rows, row)
 
 
 def build_program(made: Index) -> Program:

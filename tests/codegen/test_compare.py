@@ -13,7 +13,7 @@ from fuseline.codegen.cpu.emit_cpu import select
 from fuseline.codegen.emit import text
 from fuseline.codegen.expressions.compare import compare_with_constant
 from fuseline.codegen.loop import Machine, Name
-from fuseline.codegen.program_builder import Kernel
+from fuseline.codegen.program_builder import ProgramBuilder
 from fuseline.codegen.ranges import I32_MAX
 from fuseline.codegen.typed_values import Input
 from fuseline.plan.expr import new_column
@@ -33,7 +33,7 @@ OPERATORS = {
 
 def _holds(name: str, source: Input, code: int, constant: int, valid: bool | None) -> bool:
     """Evaluate the term for one code, as Python."""
-    kernel = Kernel(SimpleNamespace())  # type: ignore[arg-type]
+    kernel = ProgramBuilder(SimpleNamespace())  # type: ignore[arg-type]
     register = Name("code", source.register)
     row_valid = None if valid is None else Name("valid", Machine.BOOL)
     value = compare_with_constant(name, register, source, constant, row_valid, kernel)

@@ -14,7 +14,7 @@ import pytest
 
 from fuseline import stopping
 from fuseline.codegen.compile.compile_pool import CompilePool, CompilerEnded, Job, NotCompiled
-from fuseline.codegen.compile.native import Kernel
+from fuseline.codegen.compile.native import NativeKernel
 from fuseline.errors import Interrupted
 from fuseline.stopping import Stop
 from tests.compare import connected
@@ -35,7 +35,7 @@ def pool() -> Iterator[CompilePool]:
 
 
 def answer(code: bytes) -> int:
-    return Kernel(code, [("x", "int64")])(21)
+    return NativeKernel(code, [("x", "int64")])(21)
 
 
 def begun(pool: CompilePool, source: str) -> Any:

@@ -15,7 +15,7 @@ from fuseline.codegen.compile_pipeline import Limits, stages
 from fuseline.codegen.cuda import emit_cuda
 from fuseline.codegen.groups.accumulate import Accumulator, Folded
 from fuseline.codegen.groups.conditions import condition_of
-from fuseline.codegen.groups.drop_row_count import Sink, without_count
+from fuseline.codegen.groups.drop_row_count import FoldSink, without_count
 from fuseline.codegen.groups.grouping import Grouping
 from fuseline.codegen.loop import Machine, Name, Number
 from fuseline.codegen.program import Program
@@ -198,12 +198,12 @@ def test_groups_that_may_have_too_many_rows_for_their_sums_are_counted() -> None
     assert (counts_rows(many), many.counted) == (True, grouping(many).rows)
 
 
-def _sink(*items: Accumulator, rows_of: tuple[tuple[int, int], ...] = ()) -> Sink:
+def _sink(*items: Accumulator, rows_of: tuple[tuple[int, int], ...] = ()) -> FoldSink:
     """A count, then these; the last is read by a sum."""
     count = Accumulator("add", Machine.I64, Number(1, Machine.I64), positive=True)
     numbers: Any = (len(items), 0)
     folded = Folded(new_column("total", BIGINT), numbers, lambda arrays: (arrays[0], None))
-    return Sink(
+    return FoldSink(
         Grouping((), Name("slot", Machine.I32), 10, 0, rows_of=rows_of), (count, *items), (folded,)
     )
 

@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 
 from fuseline.codegen.compile import compiler
 from fuseline.codegen.handwritten import like, like_source
-from fuseline.codegen.handwritten.like import Shape
+from fuseline.codegen.handwritten.like import LikeShape
 from fuseline.plan.patterns import Literals, literals, pattern_parts
 
 HOPPER = (9, 0)
 WAYS = ["rows", "blocks"]
 SHAPES = [
-    Shape(False), Shape(False, False, True), Shape(True, True), Shape(True, False), Shape(True, True, True),
+    LikeShape(False), LikeShape(False, False, True), LikeShape(True, True), LikeShape(True, False), LikeShape(True, True, True),
 ]  # fmt: skip
 
 
@@ -211,7 +211,7 @@ def test_random(values: list[str | None], pattern: str, way: str, data: Any) -> 
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda s: s.name)
-def test_machine_code(shape: Shape) -> None:
+def test_machine_code(shape: LikeShape) -> None:
     pytest.importorskip(
         "numba_cuda", reason="numba-cuda is not installed: pip install 'fuseline[dev]'"
     )

@@ -14,7 +14,7 @@ import pytest
 
 from fuseline.codegen.compile import kernel_files
 from fuseline.codegen.compile.kernel_files import KernelFile
-from fuseline.codegen.compile.native import Kernel
+from fuseline.codegen.compile.native import NativeKernel
 from fuseline.codegen.stored import folder as folders
 from fuseline.codegen.stored import secret as secrets
 from fuseline.codegen.stored import shipped
@@ -48,7 +48,7 @@ def origin(file: KernelFile) -> str:
     """Where the machine code comes from in a new process; it must add."""
     new_process()
     code, found = file.machine_code()
-    assert Kernel(code, file.signature)(2, 3) == 5
+    assert NativeKernel(code, file.signature)(2, 3) == 5
     return found
 
 
@@ -380,7 +380,7 @@ def test_a_shipped_kernel_that_is_not_as_listed_is_not(ships: Path) -> None:
 def test_an_array_of_another_type_is_refused(tmp_path: Path) -> None:
     source = "def first(array):\n    return array[0]\n"
     file = kernel_files.kernel_file("first", source, [("array", "[int64]")], tmp_path, None)
-    kernel = Kernel(file.machine_code()[0], file.signature)
+    kernel = NativeKernel(file.machine_code()[0], file.signature)
     assert kernel(np.array([7, 8])) == 7
     for wrong in (np.array([7], np.int32), np.arange(6)[::2]):
         with pytest.raises(TypeError, match="compiled for arrays of int64"):

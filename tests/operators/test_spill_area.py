@@ -15,18 +15,18 @@ import pytest
 
 from fuseline.errors import ExecutionError
 from fuseline.operators import spilling
-from fuseline.operators.spill_area import Piece, SpillArea
+from fuseline.operators.spill_area import SpillArea, SpilledPiece
 from tests.operators.test_join_parts import QUERIES, T, U, connect, fail_whole_joins
 
 PARTS = 8
 ROWS = 4000
 
 
-def piece() -> Piece:
+def piece() -> SpilledPiece:
     """Numbers and a dictionary, which Arrow writes with the first part."""
     texts = pa.array([f"text {i % 100}" for i in range(ROWS)]).dictionary_encode()
     rows = pa.record_batch({"k": pa.array(range(ROWS)), "s": texts})
-    return Piece(rows, range(0, ROWS + 1, ROWS // PARTS))
+    return SpilledPiece(rows, range(0, ROWS + 1, ROWS // PARTS))
 
 
 def test_parts_come_back_as_they_were(tmp_path: Path) -> None:
@@ -47,9 +47,9 @@ def test_a_part_without_rows_has_no_text_of_others(tmp_path: Path, kind: pa.Data
     texts = pa.array([f"a text {i * 7919}" for i in range(ROWS)]).cast(kind)
     rows = pa.record_batch({"s": texts, "k": pa.array(range(ROWS))})
     with SpillArea(tmp_path, 0) as area:
-        one = Piece(rows, [0] * (PARTS // 2) + [ROWS] * (PARTS // 2 + 1))
+        one = SpilledPiece(rows, [0] * (PARTS // 2) + [ROWS] * (PARTS // 2 + 1))
         kept = area.keep(one, "cpu")
-        assert area.keep(Piece(rows, [0, ROWS]), "cpu").size + 1000 * PARTS > kept.size
+        assert area.keep(SpilledPiece(rows, [0, ROWS]), "cpu").size + 1000 * PARTS > kept.size
         for i in range(PARTS):
             assert [b.to_pydict() for b in kept.parts(i, i + 1)] == [
                 b.to_pydict() for b in one.parts(i, i + 1)

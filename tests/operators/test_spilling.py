@@ -10,18 +10,18 @@ import pytest
 
 from fuseline.errors import ExecutionError
 from fuseline.operators import spilling
-from fuseline.operators.spill_area import Piece, SpillArea
+from fuseline.operators.spill_area import SpillArea, SpilledPiece
 from tests.operators.test_join_parts import QUERIES, T, U, connect, fail_whole_joins
 
 
 def test_host_memory_is_used_up_to_its_limit(tmp_path: Path) -> None:
     rows = pa.record_batch({"k": pa.array(range(100))})
-    piece = Piece(rows, [0] + [100] * spilling.PARTS)
+    piece = SpilledPiece(rows, [0] + [100] * spilling.PARTS)
     with SpillArea(tmp_path, 1000) as area:
         assert area.keep(piece, "gpu") is piece
         assert area.keep(piece, "gpu").parts(0, 64)[0].equals(rows)
         (file,) = tmp_path.rglob("*.arrow")
-        assert area.keep(Piece(rows, piece.bounds, 1), "cpu").size > 0
+        assert area.keep(SpilledPiece(rows, piece.bounds, 1), "cpu").size > 0
         area.drop(piece)
         assert area.keep(piece, "gpu") is piece
         assert file.exists()
@@ -30,7 +30,7 @@ def test_host_memory_is_used_up_to_its_limit(tmp_path: Path) -> None:
 
 def test_a_piece_counts_as_the_memory_that_it_occupies(tmp_path: Path) -> None:
     rows = pa.record_batch({"k": pa.array(range(100))})
-    piece = Piece(rows, [0] + [100] * spilling.PARTS, 4096)
+    piece = SpilledPiece(rows, [0] + [100] * spilling.PARTS, 4096)
     assert (piece.size, piece.place) == (4096, "pinned host memory")
     with SpillArea(tmp_path, 4000) as area:
         kept = area.keep(piece, "gpu")
@@ -44,7 +44,7 @@ def test_where_neither_memory_nor_disk_has_room(tmp_path: Path) -> None:
     place = tmp_path / "file"
     place.write_text("")
     rows = pa.record_batch({"k": pa.array(range(1000))})
-    piece = Piece(rows, [0] + [1000] * spilling.PARTS)
+    piece = SpilledPiece(rows, [0] + [1000] * spilling.PARTS)
     with SpillArea(place, 10_000) as area:
         area.keep(piece, "gpu")
         message = (

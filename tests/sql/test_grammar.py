@@ -7,7 +7,7 @@ import re
 import pytest
 
 from fuseline.errors import InvalidQuery, ParseError
-from fuseline.sql.grammar.parts import Rules
+from fuseline.sql.grammar.parts import GrammarRules
 from fuseline.sql.grammar.recognize import unrecognized
 from fuseline.sql.grammar.rules import RULES
 from fuseline.sql.parsing.pieces import split
@@ -44,7 +44,7 @@ def test_a_parameter_orders_nothing(connection) -> None:
 
 
 def test_every_rule_is_part_of_a_statement() -> None:
-    rules = Rules(RULES)
+    rules = GrammarRules(RULES)
     for name in set(rules.rules) - {"statement"}:
         assert len(re.findall(rf"\b{name}\b", RULES)) > 1, name
 

@@ -9,7 +9,7 @@ import pytest
 
 import fuseline
 from fuseline.errors import ParseError
-from fuseline.sql.grammar.parts import Rules
+from fuseline.sql.grammar.parts import GrammarRules
 from fuseline.sql.grammar.recognize import complaint
 from fuseline.sql.grammar.rules import RULES
 from fuseline.sql.grammar.words import RULE_WORDS
@@ -180,7 +180,7 @@ def test_a_statement_that_is_not_supported_says_where_it_goes_on_wrongly(connect
 
 
 def test_words_are_of_rules() -> None:
-    assert RULE_WORDS.keys() <= Rules(RULES).rules.keys()
+    assert RULE_WORDS.keys() <= GrammarRules(RULES).rules.keys()
 
 
 def test_mistakes_in_long_texts_are_looked_for_a_few_times_only() -> None:

@@ -14,7 +14,7 @@ import pytest
 import fuseline
 from fuseline.errors import AccessDenied, DataError, FuselineError, InvalidQuery
 from fuseline.storage.tables import access
-from fuseline.storage.tables.access import Access, FileIdentity, Rules, opened
+from fuseline.storage.tables.access import Access, AccessRules, FileIdentity, opened
 from fuseline.storage.tables.files import find_files
 from fuseline.storage.tables.parquet import ParquetTable
 
@@ -136,7 +136,7 @@ def test_what_lies_inside_is_read(path: str, connection: Any, places: Places) ->
 
 
 def test_folders_and_globs_find_the_same_files_as_without_rules(places: Places) -> None:
-    rules = Rules.of(True, [places.inside])
+    rules = AccessRules.of(True, [places.inside])
     for pattern in (
         "hive",
         "hive/",
@@ -196,7 +196,7 @@ def test_a_folder_that_is_swapped_between_looking_and_reading(places: Places) ->
     """What is read is the file that was judged: another one in its place is refused."""
     table = ParquetTable.open(
         [f"{places.inside}/hive/year=2024/t.parquet"],
-        access=Access(Rules.of(True, [places.inside])),
+        access=Access(AccessRules.of(True, [places.inside])),
     )
     (places.inside / "hive").rename(places.inside / "before")
     (places.inside / "hive").symlink_to(places.outside / "hive")
@@ -208,18 +208,18 @@ def test_a_folder_that_is_swapped_between_resolving_and_looking(
     places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (places.inside / "sub").mkdir()
-    resolve = Rules.resolve
+    resolve = AccessRules.resolve
 
-    def swapping(rules: Rules, path: str, asked: str) -> str:
+    def swapping(rules: AccessRules, path: str, asked: str) -> str:
         found = resolve(rules, path, asked)
         if (places.inside / "sub").is_dir():
             (places.inside / "sub").rename(places.inside / "before")
             (places.inside / "sub").symlink_to(places.outside)
         return found
 
-    monkeypatch.setattr(access.Rules, "resolve", swapping)
+    monkeypatch.setattr(access.AccessRules, "resolve", swapping)
     with pytest.raises(AccessDenied):
-        find_files([f"{places.inside}/sub/t.parquet"], Rules.of(True, [places.inside]))
+        find_files([f"{places.inside}/sub/t.parquet"], AccessRules.of(True, [places.inside]))
 
 
 def test_stricter_settings_hold_for_what_is_open_already(places: Places) -> None:

@@ -3,7 +3,7 @@
 These are functions of their arguments alone, all of which can be pickled: another process may compile.
 
 A CPU kernel becomes an object file with one C function, `int64_t kernel(const int64_t *words)`.  The words are its arguments, as
-`native.Kernel` packs them.  It calls nothing but `native.CALLED`, so it neither allocates nor raises.
+`native.NativeKernel` packs them.  It calls nothing but `native.CALLED`, so it neither allocates nor raises.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ address = (
 )
 
 
-class Kernel:
+class NativeKernel:
     """A kernel in memory, to be called with numbers and NumPy arrays; its memory is freed with the object."""
 
     __slots__ = ("_call", "_engine", "_pack", "_types")

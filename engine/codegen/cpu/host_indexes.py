@@ -10,14 +10,14 @@ import numpy as np
 from ..index_checks import cpu_kernel
 from ..indexes import Buffer, Form, Index
 from ..program import Program
-from .host_kernels import Function, each_range, run
+from .host_kernels import HostFunction, each_range, run
 from .pace import in_steps
 
 REPEATED = 2  # the accumulator of a build that counts repeated keys
 
 
 def build(
-    kernel: Function,
+    kernel: HostFunction,
     program: Program,
     columns: Sequence[Any],
     rows: int,
@@ -49,7 +49,7 @@ def _allocated(buffer: Buffer) -> Any:
     return np.full(buffer.length, buffer.fill, buffer.type)
 
 
-def _repeats(index: Index, kernel: Function, memory: dict[str, Any], threads: int) -> int:
+def _repeats(index: Index, kernel: HostFunction, memory: dict[str, Any], threads: int) -> int:
     """Count the buckets of a hashed index that hold a key twice."""
     check = cpu_kernel(kernel.file.directory)
     heads, links, numbers, *_ = (memory[b.name] for b in index.buffers)

@@ -19,7 +19,7 @@ import numpy as np
 from ... import stopping
 from ..compile.compiler import Signature
 from ..compile.kernel_files import KernelFile, Origin, kernel_file
-from ..compile.native import Kernel
+from ..compile.native import NativeKernel
 from ..emit import accumulator_slots
 from ..groups.accumulate import FOLDS
 from ..kernel_fingerprint import Made, shape
@@ -52,12 +52,12 @@ class Outcome:
     numbers: Any = None
 
 
-class Function:
+class HostFunction:
     """The kernel of a file, loaded when it is first asked for."""
 
     def __init__(self, file: KernelFile) -> None:
         self.file = file
-        self._kernel: Kernel | None = None
+        self._kernel: NativeKernel | None = None
         self._code: bytes | None = None
         self._lock = threading.Lock()
 
@@ -80,7 +80,7 @@ class Function:
         with self._lock:
             if self._kernel is None:
                 assert self._code is not None
-                self._kernel = Kernel(self._code, self.file.signature)
+                self._kernel = NativeKernel(self._code, self.file.signature)
                 self._code = None
         return origin
 
@@ -91,7 +91,7 @@ class Function:
         """Return what runs the kernel over a range of rows: it takes start and end, then what follows these arguments."""
         return self._ready().over(arguments)
 
-    def _ready(self) -> Kernel:
+    def _ready(self) -> NativeKernel:
         if self._kernel is None:
             self.load()
         assert self._kernel is not None
@@ -100,7 +100,7 @@ class Function:
 
 def compiled(
     program: Program, describe: Callable[[], str], directory: Path
-) -> tuple[Function, Path]:
+) -> tuple[HostFunction, Path]:
     """Return the kernel of a program, and its file, whose docstring `describe` gives."""
     key = shape(program), emit_cpu.is_wide(program), directory
     file = _files.find(key)
@@ -111,21 +111,21 @@ def compiled(
     return _function(file), file.path
 
 
-def written_kernel(name: str, source: str, signature: Signature, directory: Path) -> Function:
+def written_kernel(name: str, source: str, signature: Signature, directory: Path) -> HostFunction:
     """Return a kernel that is the same for all programs."""
     return _function(kernel_file(name, source, signature, directory, None))
 
 
 _files: Made[KernelFile] = Made()
-_functions: OrderedDict[Path, Function] = OrderedDict()
+_functions: OrderedDict[Path, HostFunction] = OrderedDict()
 _lock = threading.Lock()
 
 
-def _function(file: KernelFile) -> Function:
+def _function(file: KernelFile) -> HostFunction:
     """Return a file's function; those not used for long are let go."""
     with _lock:
         if file.path not in _functions:
-            _functions[file.path] = Function(file)
+            _functions[file.path] = HostFunction(file)
             while len(_functions) > KERNELS_KEPT:
                 _functions.popitem(last=False)
         _functions.move_to_end(file.path)
@@ -147,7 +147,7 @@ def _arguments(program: Program, columns: Sequence[Any], memory: Memory) -> list
 
 
 def run(
-    kernel: Function,
+    kernel: HostFunction,
     program: Program,
     columns: Sequence[Any],
     rows: int,
@@ -208,7 +208,7 @@ def _run_sparse(
 
 
 def select_rows(
-    kernel: Function, program: Program, columns: Sequence[Any], rows: int, threads: int
+    kernel: HostFunction, program: Program, columns: Sequence[Any], rows: int, threads: int
 ) -> Any:
     """Return the numbers of the rows that a selection keeps, ascending, or None when they are in doubt."""
     over = kernel.over(_arguments(program, columns, {}))
@@ -237,7 +237,7 @@ def select_rows(
 
 
 def list_rows(
-    kernel: Function,
+    kernel: HostFunction,
     program: Program,
     columns: Sequence[Any],
     rows: int,

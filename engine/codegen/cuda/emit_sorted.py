@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ..emit import folded, indent, nests, row_statements, text
 from ..groups.conditions import GROUP, element
-from ..groups.grouping import Grouping, Ordered
+from ..groups.grouping import Grouping, OrderedGroups
 from ..groups.ordered import FOLDED, LONGEST, coming_out, has_all_rows
 from ..loop import Machine, names_in, terms_of
 from ..program import Program
@@ -109,14 +109,14 @@ def sorted_loop(program: Program) -> list[str]:
     ]
 
 
-def _grouping(program: Program) -> tuple[Grouping, Ordered]:
+def _grouping(program: Program) -> tuple[Grouping, OrderedGroups]:
     grouping = program.grouping
     assert grouping is not None
     assert grouping.ordered is not None
     return grouping, grouping.ordered
 
 
-def _condition_arguments(ordered: Ordered) -> list[tuple[str, str]]:
+def _condition_arguments(ordered: OrderedGroups) -> list[tuple[str, str]]:
     """What the condition reads, by the names that it has there and in the kernel."""
     condition = ordered.condition
     assert condition is not None

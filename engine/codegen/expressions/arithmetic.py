@@ -8,24 +8,24 @@ from __future__ import annotations
 
 from ...plan.types import DataType, Kind
 from ..loop import Apply, Convert, Function, Machine, Number, Term, true_and
-from ..program_builder import Kernel
-from ..ranges import I64_MAX, Interval
+from ..program_builder import ProgramBuilder
+from ..ranges import I64_MAX, IntegerRange
 from ..typed_values import Value
 
 # Below 2**63 = 9.223e18 by far more than the rounding error of two conversions and one operation
 DOUBT_LIMIT = 9.2e18
-WHOLE_I64 = Interval(-I64_MAX - 1, I64_MAX)
+WHOLE_I64 = IntegerRange(-I64_MAX - 1, I64_MAX)
 
 
-def add(left: Value, right: Value, kernel: Kernel) -> Value:
+def add(left: Value, right: Value, kernel: ProgramBuilder) -> Value:
     return _operate("+", left, right, kernel)
 
 
-def subtract(left: Value, right: Value, kernel: Kernel) -> Value:
+def subtract(left: Value, right: Value, kernel: ProgramBuilder) -> Value:
     return _operate("-", left, right, kernel)
 
 
-def multiply(left: Value, right: Value, kernel: Kernel) -> Value:
+def multiply(left: Value, right: Value, kernel: ProgramBuilder) -> Value:
     return _operate("*", left, right, kernel)
 
 
@@ -43,7 +43,7 @@ def convert(term: Term, machine: Machine) -> Term:
     return term if term.type is machine else Convert(term, machine)
 
 
-def checked(value: Value, data_type: DataType, kernel: Kernel) -> Value:
+def checked(value: Value, data_type: DataType, kernel: ProgramBuilder) -> Value:
     """Put in doubt what `data_type` cannot hold, unless the interval proves that it holds everything."""
     interval = value.interval
     bounds = type_bounds(data_type)
@@ -66,31 +66,31 @@ def checked(value: Value, data_type: DataType, kernel: Kernel) -> Value:
     return Value(value.term, value.valid, _held(interval, bounds))
 
 
-def _held(interval: Interval, bounds: Interval) -> Interval:
+def _held(interval: IntegerRange, bounds: IntegerRange) -> IntegerRange:
     """What of an interval is within bounds; all of these when nothing is, since every row is in doubt then."""
-    held = Interval(max(interval.low, bounds.low), min(interval.high, bounds.high))
+    held = IntegerRange(max(interval.low, bounds.low), min(interval.high, bounds.high))
     return held if held.low <= held.high else bounds
 
 
-def type_bounds(data_type: DataType) -> Interval | None:
+def type_bounds(data_type: DataType) -> IntegerRange | None:
     """The integers that a type's register form may hold; None for floats and booleans."""
     if data_type.is_integer or data_type.is_decimal:
-        return Interval(*data_type.integer_range)
+        return IntegerRange(*data_type.integer_range)
     if data_type.kind is Kind.DATE:
-        return Interval(-(2**31) + 2, 2**31 - 2)  # the two ends are DuckDB's infinities
+        return IntegerRange(-(2**31) + 2, 2**31 - 2)  # the two ends are DuckDB's infinities
     if data_type.kind is Kind.TIMESTAMP:
-        return Interval(-(2**63) + 2, 2**63 - 2)
+        return IntegerRange(-(2**63) + 2, 2**63 - 2)
     return None
 
 
-def doubt(condition: Term, valid: list[Term | None], kernel: Kernel) -> None:
+def doubt(condition: Term, valid: list[Term | None], kernel: ProgramBuilder) -> None:
     """Make the kernel give up its answer when the condition holds for a valid value of a kept row."""
     term = true_and([condition, *(v for v in valid if v is not None)])
     assert term is not None
     kernel.doubts.append(term)
 
 
-def _operate(operator: str, left: Value, right: Value, kernel: Kernel) -> Value:
+def _operate(operator: str, left: Value, right: Value, kernel: ProgramBuilder) -> Value:
     valid = true_and([v for v in (left.valid, right.valid) if v is not None])
     if left.interval is None or right.interval is None:
         machine = left.term.type
@@ -112,7 +112,7 @@ def _fit_i32(*values: Value) -> bool:
     return all(v.interval is not None and v.interval.fits_i32 for v in values)
 
 
-def _doubt_overflow(operator: str, left: Value, right: Value, kernel: Kernel) -> None:
+def _doubt_overflow(operator: str, left: Value, right: Value, kernel: ProgramBuilder) -> None:
     estimate: Term = Apply(
         operator, (convert(left.term, Machine.F64), convert(right.term, Machine.F64)), Machine.F64
     )

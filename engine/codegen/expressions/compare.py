@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...plan.text.concealed_text import concealed_name
 from ..loop import Apply, Function, Machine, Name, Number, Term, negated, true_and
-from ..program_builder import Kernel
+from ..program_builder import ProgramBuilder
 from ..ranges import I32_MAX
 from ..typed_values import Input, NotFusable, Value
 from .arithmetic import convert
@@ -58,7 +58,7 @@ def _distinct(name: str, left: Value, right: Value) -> Value:
 
 
 def compare_with_constant(
-    name: str, code: Name, source: Input, value: int, valid: Term | None, kernel: Kernel
+    name: str, code: Name, source: Input, value: int, valid: Term | None, kernel: ProgramBuilder
 ) -> Value:
     """Column <op> value as code <op> constant: base + step * code < value is code < ceil((value - base) / step)."""
     base, step = source.base, source.step

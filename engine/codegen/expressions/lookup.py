@@ -14,15 +14,15 @@ from ...plan.expr import Call, Column, ColumnRef, Expr, Literal, columns_of
 from ...plan.node import transform_up, walk
 from ...plan.types import Kind
 from ..loop import Lookup, Machine, Number, Select, Term
-from ..program_builder import Kernel
-from ..ranges import Interval
+from ..program_builder import ProgramBuilder
+from ..ranges import IntegerRange
 from ..typed_values import LOOKUP_LIMIT, Input, NotFusable, Value
 
 SHORT = 16  # characters of a piece of text that may have few values
 STRICT = ("substring", "left", "right", "split_part", "lower", "upper", "trim", "ltrim", "rtrim")
 
 
-def through_table(expr: Expr, kernel: Kernel) -> Value:
+def through_table(expr: Expr, kernel: ProgramBuilder) -> Value:
     """Return `expr` as a table lookup; raises `NotFusable` unless it reads exactly one column.
 
     Over a column of many values, or of none that kernels read, it is evaluated on all rows beforehand, or a piece of it.
@@ -44,7 +44,7 @@ def through_table(expr: Expr, kernel: Kernel) -> Value:
     return _value(expr, result, source, kernel)
 
 
-def _derived(expr: Expr, column: Column, kernel: Kernel) -> Value:
+def _derived(expr: Expr, column: Column, kernel: ProgramBuilder) -> Value:
     from .translate import translate  # the two call each other
 
     reading = kernel.readings.get(column)
@@ -60,7 +60,7 @@ def _derived(expr: Expr, column: Column, kernel: Kernel) -> Value:
     return translate(ColumnRef(kernel.derive(expr, reading)), kernel)
 
 
-def _by_piece(expr: Expr, column: Column, kernel: Kernel) -> Value | None:
+def _by_piece(expr: Expr, column: Column, kernel: ProgramBuilder) -> Value | None:
     """Have a piece of a text column evaluated on all rows, and return `expr` as a table of its values; None where that does not do."""
     from .translate import translate  # the two call each other
 
@@ -107,7 +107,7 @@ def _is_strict(node: Expr) -> bool:
     return isinstance(node, ColumnRef)
 
 
-def _value(expr: Expr, result: Any, source: Input, kernel: Kernel) -> Value:
+def _value(expr: Expr, result: Any, source: Input, kernel: ProgramBuilder) -> Value:
     index: Term = kernel.code(source)
     valid_row = kernel.validity(source)
     if valid_row is not None:
@@ -120,7 +120,7 @@ def _value(expr: Expr, result: Any, source: Input, kernel: Kernel) -> Value:
     return Value(term, ok, interval, values)
 
 
-def _columns(expr: Expr, result: Any) -> tuple[Any, Machine, Interval | None, Any, Any]:
+def _columns(expr: Expr, result: Any) -> tuple[Any, Machine, IntegerRange | None, Any, Any]:
     """NumPy form of an Arrow result in physical types: values, register type, interval, dictionary, validity."""
     import numpy as np
     import pyarrow as pa
@@ -146,14 +146,16 @@ def _columns(expr: Expr, result: Any) -> tuple[Any, Machine, Interval | None, An
         result = result.view(pa.int64())
     least = pc.min(result)  # as a value that occurs, or what lies under a NULL widens the interval
     array = np.asarray(pc.fill_null(result, least if least.is_valid else 0))
-    interval = Interval(int(array.min()), int(array.max())) if len(array) else Interval(0, 0)
+    interval = (
+        IntegerRange(int(array.min()), int(array.max())) if len(array) else IntegerRange(0, 0)
+    )
     if not interval.fits_i64:
         raise NotFusable(f"a value of {expr.type} needs more than 64 bits")
     machine = Machine.I32 if interval.fits_i32 else Machine.I64
     return array.astype(machine.value), machine, interval, values, valid
 
 
-def in_one_dictionary(left: Value, right: Value, kernel: Kernel) -> tuple[Value, Value]:
+def in_one_dictionary(left: Value, right: Value, kernel: ProgramBuilder) -> tuple[Value, Value]:
     """Return strings of two dictionaries by their codes in one that has the values of both."""
     if left.values is right.values:
         return left, right
@@ -167,7 +169,7 @@ def in_one_dictionary(left: Value, right: Value, kernel: Kernel) -> tuple[Value,
     return _recoded(left, merged, kernel), _recoded(right, merged, kernel)
 
 
-def _recoded(value: Value, merged: Any, kernel: Kernel) -> Value:
+def _recoded(value: Value, merged: Any, kernel: ProgramBuilder) -> Value:
     import numpy as np
     import pyarrow.compute as pc
 
@@ -176,7 +178,7 @@ def _recoded(value: Value, merged: Any, kernel: Kernel) -> Value:
     if value.valid is not None:
         index = Select(value.valid, index, Number(len(codes) - 1, index.type), index.type)
     term = Lookup(kernel.table(codes, Machine.I32), index, Machine.I32)
-    return Value(term, value.valid, Interval(0, max(len(merged) - 1, 0)), merged)
+    return Value(term, value.valid, IntegerRange(0, max(len(merged) - 1, 0)), merged)
 
 
 def _shown(expr: Expr) -> str:

@@ -27,8 +27,8 @@ from ..loop import (
     negated,
     true_and,
 )
-from ..program_builder import Kernel
-from ..ranges import I32_MAX, Interval
+from ..program_builder import ProgramBuilder
+from ..ranges import I32_MAX, IntegerRange
 from ..typed_values import LOOKUP_LIMIT, Input, NotFusable, Value, machine_of
 from .arithmetic import add, checked, convert, multiply, negate, subtract
 from .compare import compare, compare_with_constant
@@ -40,7 +40,7 @@ EPOCH = date(1970, 1, 1)
 DIGITS = Context(prec=80)  # Python's own 28 would round a DECIMAL(38)
 
 
-def translate(expr: Expr, kernel: Kernel) -> Value:
+def translate(expr: Expr, kernel: ProgramBuilder) -> Value:
     """Return the value of an expression; raises `NotFusable` with the reason when a kernel cannot hold it."""
     found = kernel.recall(expr)
     if found is None:
@@ -48,7 +48,7 @@ def translate(expr: Expr, kernel: Kernel) -> Value:
     return found
 
 
-def _direct(expr: Expr, kernel: Kernel) -> Value | None:
+def _direct(expr: Expr, kernel: ProgramBuilder) -> Value | None:
     """Translate by rule, or None where only a table can do it."""
     match expr:
         case ColumnRef(column):
@@ -79,7 +79,7 @@ def _in_registers(data_type: DataType) -> bool:
 # Columns and constants
 
 
-def load(source: Input, kernel: Kernel) -> Value:
+def load(source: Input, kernel: ProgramBuilder) -> Value:
     """Decode a column in registers: base + step * code."""
     valid = kernel.validity(source)
     raw = kernel.code(source)
@@ -133,14 +133,14 @@ def constant(value: object, data_type: DataType) -> int | float | None:
     return None
 
 
-def literal(expr: Literal, kernel: Kernel) -> Value | None:
+def literal(expr: Literal, kernel: ProgramBuilder) -> Value | None:
     never: Term = Number(False, Machine.BOOL)
     if expr.value is None:
         if expr.type.kind is Kind.BOOLEAN:
             return Value(never, never)
         if expr.type.is_float:
             return Value(Number(0.0, machine_of_float(expr.type)), never)
-        zero = Value(Number(0, Machine.I32), never, Interval(0, 0))
+        zero = Value(Number(0, Machine.I32), never, IntegerRange(0, 0))
         return zero if _in_registers(expr.type) else None
     value = constant(expr.value, expr.type)
     if value is None:
@@ -151,7 +151,7 @@ def literal(expr: Literal, kernel: Kernel) -> Value | None:
     if isinstance(value, float):
         machine = machine_of_float(expr.type)
         return Value(Name(kernel.parameter(value, machine, meaning), machine))
-    interval = Interval(value, value)
+    interval = IntegerRange(value, value)
     machine = machine_of(interval, expr.type)
     if value in (0, 1):
         return Value(Number(value, machine), None, interval)
@@ -171,7 +171,7 @@ def is_false(value: Value) -> Term:
     return false if value.valid is None else Apply("&", (false, value.valid), Machine.BOOL)
 
 
-def _and(expr: Call, args: list[Value], kernel: Kernel) -> Value:
+def _and(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value:
     term = true_and([a.term for a in args])
     assert term is not None
     if all(a.valid is None for a in args):
@@ -179,7 +179,7 @@ def _and(expr: Call, args: list[Value], kernel: Kernel) -> Value:
     return Value(term, all_together("|", [term, *(is_false(a) for a in args)]))
 
 
-def _or(expr: Call, args: list[Value], kernel: Kernel) -> Value:
+def _or(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value:
     term = all_together("|", [a.term for a in args])
     if all(a.valid is None for a in args):
         return Value(term)
@@ -188,21 +188,21 @@ def _or(expr: Call, args: list[Value], kernel: Kernel) -> Value:
     return Value(term, all_together("|", [term, all_false]))
 
 
-def _not(expr: Call, args: list[Value], kernel: Kernel) -> Value:
+def _not(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value:
     return Value(is_false(args[0]), args[0].valid)
 
 
-def _is_null(expr: Call, args: list[Value], kernel: Kernel) -> Value:
+def _is_null(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value:
     valid = args[0].valid
     return Value(Number(False, Machine.BOOL) if valid is None else negated(valid))
 
 
-def _is_not_null(expr: Call, args: list[Value], kernel: Kernel) -> Value:
+def _is_not_null(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value:
     valid = args[0].valid
     return Value(Number(True, Machine.BOOL) if valid is None else valid)
 
 
-def _comparison(name: str, args: tuple[Expr, ...], kernel: Kernel) -> Value | None:
+def _comparison(name: str, args: tuple[Expr, ...], kernel: ProgramBuilder) -> Value | None:
     left, right = args
     if isinstance(left, Literal) and not isinstance(right, Literal):
         mirrored = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
@@ -226,14 +226,14 @@ def _comparison(name: str, args: tuple[Expr, ...], kernel: Kernel) -> Value | No
     return compare(name, a, b)
 
 
-def _in_list(expr: InList, kernel: Kernel) -> Value | None:
+def _in_list(expr: InList, kernel: ProgramBuilder) -> Value | None:
     if not _in_registers(expr.operand.type) or _is_long(expr, kernel):
         return None
     tests = [Call("eq", (expr.operand, v), expr.type) for v in expr.values]
     return translate(tests[0] if len(tests) == 1 else Call("or", tuple(tests), expr.type), kernel)
 
 
-def _is_long(expr: InList, kernel: Kernel) -> bool:
+def _is_long(expr: InList, kernel: ProgramBuilder) -> bool:
     """Whether one look into a table is quicker than to compare with each value."""
     if len(expr.values) <= MOST_TESTS or not isinstance(expr.operand, ColumnRef):
         return False
@@ -244,18 +244,18 @@ def _is_long(expr: InList, kernel: Kernel) -> bool:
 # Arithmetic
 
 
-def _arithmetic(operation: Callable[[Value, Value, Kernel], Value]) -> Rule:
-    def rule(expr: Call, args: list[Value], kernel: Kernel) -> Value:
+def _arithmetic(operation: Callable[[Value, Value, ProgramBuilder], Value]) -> Rule:
+    def rule(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value:
         return checked(operation(args[0], args[1], kernel), expr.type, kernel)
 
     return rule
 
 
-def _neg(expr: Call, args: list[Value], kernel: Kernel) -> Value:
+def _neg(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value:
     return checked(negate(args[0]), expr.type, kernel)
 
 
-def _abs(expr: Call, args: list[Value], kernel: Kernel) -> Value:
+def _abs(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value:
     value = args[0]
     zero = Number(0, value.term.type)
     minus = negate(value)
@@ -273,13 +273,13 @@ def _abs(expr: Call, args: list[Value], kernel: Kernel) -> Value:
     return checked(Value(term, value.valid, interval), expr.type, kernel)
 
 
-def _div(expr: Call, args: list[Value], kernel: Kernel) -> Value:
+def _div(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value:
     machine = machine_of_float(expr.type)
     term = Apply("/", (convert(args[0].term, machine), convert(args[1].term, machine)), machine)
     return Value(term, true_and([a.valid for a in args if a.valid is not None]))
 
 
-def _coalesce(expr: Call, args: list[Value], kernel: Kernel) -> Value:
+def _coalesce(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value:
     result = args[-1]
     for value in reversed(args[:-1]):
         if value.valid is None:
@@ -310,7 +310,7 @@ def _choose(condition: Term, yes: Value, no: Value) -> Value:
     return Value(term, valid, interval, yes.values)
 
 
-def _case(expr: Case, kernel: Kernel) -> Value | None:
+def _case(expr: Case, kernel: ProgramBuilder) -> Value | None:
     if not _in_registers(expr.type):
         return None
     result = translate(expr.default, kernel)
@@ -322,7 +322,7 @@ def _case(expr: Case, kernel: Kernel) -> Value | None:
 # Casts
 
 
-def _cast(expr: Cast, kernel: Kernel) -> Value | None:
+def _cast(expr: Cast, kernel: ProgramBuilder) -> Value | None:
     source, target = expr.operand.type, expr.type
     exact = source.is_integer or source.is_decimal or source.kind is Kind.BOOLEAN
     if source == target:
@@ -351,18 +351,18 @@ def _to_float(value: Value, source: DataType, target: DataType) -> Value:
     return Value(convert(term, machine), value.valid, exact=exact, scale=source.scale)
 
 
-def _scaled(value: Value, factor: int, expr: Cast, kernel: Kernel) -> Value:
+def _scaled(value: Value, factor: int, expr: Cast, kernel: ProgramBuilder) -> Value:
     if value.interval is None:  # a BOOLEAN
         number: Term = Convert(value.term, Machine.I32)
-        value = Value(number, value.valid, Interval(0, 1))
+        value = Value(number, value.valid, IntegerRange(0, 1))
     assert value.interval is not None
     if factor == 1:
         return checked(value, expr.type, kernel)
-    scale = Value(Number(factor, Machine.I64), None, Interval(factor, factor))
+    scale = Value(Number(factor, Machine.I64), None, IntegerRange(factor, factor))
     return checked(multiply(value, scale, kernel), expr.type, kernel)
 
 
-Rule = Callable[[Call, list[Value], Kernel], Value]
+Rule = Callable[[Call, list[Value], ProgramBuilder], Value]
 
 RULES: dict[str, Rule] = {
     "and": _and,

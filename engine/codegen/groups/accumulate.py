@@ -17,7 +17,7 @@ from ...plan.functions import AGGREGATE
 from ..expressions.arithmetic import convert
 from ..expressions.translate import translate
 from ..loop import Apply, Convert, Function, Machine, Number, Select, Term, true_and
-from ..program_builder import Kernel
+from ..program_builder import ProgramBuilder
 from ..ranges import I64_MAX, sum_fits_i64
 from ..typed_values import NotFusable, Value
 
@@ -100,7 +100,7 @@ class Accumulators:
 def fold_call(
     column: Column,
     call: AggregateCall,
-    kernel: Kernel,
+    kernel: ProgramBuilder,
     accumulators: Accumulators,
     rows: int,
     distinct: Sequence[Expr] = (),

@@ -26,12 +26,12 @@ from ..expressions.arithmetic import convert
 from ..expressions.translate import constant, machine_of_float, translate
 from ..loop import Apply, Function, Machine, Name, Number, Select, Term, names_in
 from ..program import Program
-from ..program_builder import ROW_LIMIT, Kernel
-from ..ranges import I64_MAX, Interval
-from ..row_sources import Source
+from ..program_builder import ROW_LIMIT, ProgramBuilder
+from ..ranges import I64_MAX, IntegerRange
+from ..row_sources import LeafColumns
 from ..typed_values import NotFusable, Parameter, Value
 from .accumulate import Folded
-from .grouping import Key
+from .grouping import GroupKey
 from .wide_sums import (
     COMPARISONS,
     Parts,
@@ -70,7 +70,7 @@ def condition_of(predicate: Expr, program: Program) -> Condition:
 
     Where rows repeat, groups of so many rows stay that their sums may be wrong, so that somebody notices.
     """
-    kernel = Kernel(cast("Source", None))  # there is no table to read of
+    kernel = ProgramBuilder(cast("LeafColumns", None))  # there is no table to read of
     elements = _Elements(program)
     called = {f.column: (f, c) for f, c in zip(program.folded, program.calls, strict=True)}
     keys = {} if program.grouping is None else {k.column: k for k in program.grouping.keys}
@@ -100,7 +100,7 @@ def _is_wide(folded: Folded, call: AggregateCall) -> bool:
 
 
 def _compared(
-    wide: Mapping[Column, Folded], elements: _Elements, kernel: Kernel, node: Expr
+    wide: Mapping[Column, Folded], elements: _Elements, kernel: ProgramBuilder, node: Expr
 ) -> Expr | None:
     """Have a comparison with a sum in two parts made of the parts."""
     if not isinstance(node, Call) or node.function not in COMPARISONS:
@@ -143,7 +143,7 @@ class _Elements:
             raise NotFusable(f"the condition on groups reads {call.function}()")
         return made(self, folded, call)
 
-    def key(self, key: Key) -> Value:
+    def key(self, key: GroupKey) -> Value:
         """A group key, which is a part of the group's number."""
         if key.values is not None:
             raise NotFusable(f'the condition on groups reads the key "{key.column.name}"')
@@ -161,7 +161,7 @@ class _Elements:
         term: Term = Apply("+", (part, Number(key.low, Machine.I64)), Machine.I64)
         if key.column.type.kind is Kind.BOOLEAN:
             return _true(term, valid)
-        return Value(term, valid, Interval(key.low, key.low + last - key.nullable))
+        return Value(term, valid, IntegerRange(key.low, key.low + last - key.nullable))
 
     def parts(self, folded: Folded) -> Parts:
         """A sum in two parts."""
@@ -181,7 +181,7 @@ class _Elements:
         """How many rows a group may have."""
         return I64_MAX if self.program.repeats else max(self.program.relations[0].rows, 1)
 
-    def total(self, folded: Folded) -> tuple[Term, Interval | None]:
+    def total(self, folded: Folded) -> tuple[Term, IntegerRange | None]:
         """The sum of a call's values and, of integers, what it may be."""
         low, *rest = folded.accumulators[:-1]
         if rest:
@@ -192,11 +192,11 @@ class _Elements:
         magnitude = self.program.accumulators[low].magnitude
         rows = ROW_LIMIT if self.program.repeats else self.rows
         most = I64_MAX if magnitude is None else min(magnitude * rows, I64_MAX)
-        return term, Interval(-most, most)
+        return term, IntegerRange(-most, most)
 
 
 def _count(given: _Elements, folded: Folded, call: AggregateCall) -> Value:
-    return Value(given.read(folded.accumulators[0]), None, Interval(0, given.rows))
+    return Value(given.read(folded.accumulators[0]), None, IntegerRange(0, given.rows))
 
 
 def _sum(given: _Elements, folded: Folded, call: AggregateCall) -> Value:
@@ -208,7 +208,7 @@ def _sum(given: _Elements, folded: Folded, call: AggregateCall) -> Value:
 
 def _count_true(given: _Elements, folded: Folded, call: AggregateCall) -> Value:
     term, _ = given.total(folded)
-    return Value(term, given.valid(folded), Interval(0, given.rows))
+    return Value(term, given.valid(folded), IntegerRange(0, given.rows))
 
 
 def _average(given: _Elements, folded: Folded, call: AggregateCall) -> Value:
@@ -232,7 +232,7 @@ def _extreme(given: _Elements, folded: Folded, call: AggregateCall) -> Value:
     if not kind.is_float:
         magnitude = given.program.accumulators[folded.accumulators[0]].magnitude
         most = I64_MAX if magnitude is None else magnitude
-        return Value(best, valid, Interval(-most - (magnitude is None), most))
+        return Value(best, valid, IntegerRange(-most - (magnitude is None), most))
     # The inverse of `order_of_double`
     below = Apply("<", (best, Number(0, Machine.I64)), Machine.BOOL)
     flipped = Apply("^", (best, Number(I64_MAX, Machine.I64)), Machine.I64)

@@ -14,7 +14,7 @@ from .grouping import Grouping
 
 
 @dataclass(frozen=True, slots=True)
-class Sink:
+class FoldSink:
     """What rows are folded into, and how results come of it."""
 
     grouping: Grouping
@@ -22,7 +22,7 @@ class Sink:
     folded: tuple[Folded, ...]
 
 
-def without_count(sink: Sink, calls: Sequence[AggregateCall]) -> Sink:
+def without_count(sink: FoldSink, calls: Sequence[AggregateCall]) -> FoldSink:
     """Have a positive sum over all rows stand for the count of rows, where nothing takes the count's value.
 
     The caller sees to it that no group has too many rows for its sums.
@@ -43,7 +43,7 @@ def without_count(sink: Sink, calls: Sequence[AggregateCall]) -> Sink:
     place = {old: new for new, old in enumerate(kept)}
     place[count] = place[chosen]
     rows_of = tuple((relation, place[i]) for relation, i in sink.grouping.rows_of)
-    return Sink(
+    return FoldSink(
         replace(sink.grouping, rows=place[count], rows_of=rows_of),
         tuple(sink.accumulators[i] for i in kept),
         tuple(

@@ -14,8 +14,8 @@ from ...plan.expr import Column, Expr
 from ..expressions.arithmetic import convert
 from ..expressions.translate import translate
 from ..loop import Apply, Convert, Machine, Number, Select, Term
-from ..program_builder import Kernel
-from ..ranges import I64_MAX, Interval
+from ..program_builder import ProgramBuilder
+from ..ranges import I64_MAX, IntegerRange
 from ..typed_values import Input, NotFusable, Value
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class GroupKey:
     """A group key as a component of the group number: (value - low), times `stride`; NULL is `size - 1`."""
 
     column: Column
@@ -35,7 +35,7 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
-class Ordered:
+class OrderedGroups:
     """The rows of a group follow one another, since codes of column `key` ascend and decide the group's number.
 
     A group is then done when the next one begins, and needs no place in a table: what fulfils `condition` comes out.
@@ -60,15 +60,15 @@ class Grouping:
     `ordered`: the kernel makes use of the order of the rows (`groups.ordered`).
     """
 
-    keys: tuple[Key, ...]
+    keys: tuple[GroupKey, ...]
     slot: Term
     groups: int
     rows: int
-    distinct: tuple[Key, ...] = ()
+    distinct: tuple[GroupKey, ...] = ()
     hashed: bool = False
     row: int | None = None
     rows_of: tuple[tuple[int, int], ...] = ()
-    ordered: Ordered | None = None
+    ordered: OrderedGroups | None = None
 
     @property
     def inner(self) -> int:
@@ -83,7 +83,7 @@ def grouping_of(
     keys: Sequence[Column],
     values: Sequence[Expr],
     distinct: Sequence[Expr],
-    kernel: Kernel,
+    kernel: ProgramBuilder,
     limit: int,
     rows: int,
     may_hash: bool,
@@ -92,16 +92,18 @@ def grouping_of(
 
     `values` are the keys over what the kernel reads, `limit` is how many groups may be addressed directly; `rows` the accumulator that counts rows.
     """
-    found: list[tuple[Key, Value, Interval]] = []
+    found: list[tuple[GroupKey, Value, IntegerRange]] = []
     domain = 1
     for place, expr in reversed(list(enumerate([*values, *distinct]))):
         column = keys[place] if place < len(keys) else Column(-1, str(expr), expr.type)
         value = translate(expr, kernel)
-        interval = Interval(0, 1) if value.term.type is Machine.BOOL else value.interval
+        interval = IntegerRange(0, 1) if value.term.type is Machine.BOOL else value.interval
         if interval is None:
             raise NotFusable(f'the group key "{column.name}" is a {column.type}')
         nullable = value.valid is not None
-        key = Key(column, interval.low, interval.size + nullable, domain, nullable, value.values)
+        key = GroupKey(
+            column, interval.low, interval.size + nullable, domain, nullable, value.values
+        )
         found.append((key, value, interval))
         domain *= key.size
     hashed = domain > limit
@@ -121,7 +123,7 @@ def grouping_of(
     )
 
 
-def _number(parts: list[tuple[Key, Value, Interval]], machine: Machine) -> Term:
+def _number(parts: list[tuple[GroupKey, Value, IntegerRange]], machine: Machine) -> Term:
     slot: Term | None = None
     for key, value, interval in parts:
         part = _component(value, interval, key.size, machine)
@@ -132,7 +134,7 @@ def _number(parts: list[tuple[Key, Value, Interval]], machine: Machine) -> Term:
     return slot
 
 
-def _component(value: Value, interval: Interval, size: int, machine: Machine) -> Term:
+def _component(value: Value, interval: IntegerRange, size: int, machine: Machine) -> Term:
     """A key's value less the low end; computed in the value's own register, where it cannot overflow."""
     wide = value.term.type if value.term.type is not Machine.BOOL else Machine.I32
     if machine is Machine.I64:

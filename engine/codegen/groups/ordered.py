@@ -13,7 +13,7 @@ from ..program import Program
 from ..ranges import I64_MAX
 from ..typed_values import Input
 from .conditions import Condition
-from .grouping import Ordered
+from .grouping import OrderedGroups
 
 LONGEST = 1 << 10  # rows of a group: beyond, whoever reads them alone keeps all others waiting
 FOLDED = 2 * LONGEST  # rows of a group up to which what is folded must be right
@@ -64,7 +64,9 @@ def has_all_rows(program: Program) -> bool:
 def in_order(program: Program, key: Input, condition: Condition | None) -> Program:
     """Return a program that makes use of the order of a column."""
     assert program.grouping is not None
-    return replace(program, grouping=replace(program.grouping, ordered=Ordered(key, condition)))
+    return replace(
+        program, grouping=replace(program.grouping, ordered=OrderedGroups(key, condition))
+    )
 
 
 def coming_out(program: Program) -> tuple[int, ...]:

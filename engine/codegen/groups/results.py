@@ -15,7 +15,7 @@ from ...plan.types import DataType, Kind, to_arrow
 from ..program import Program
 from ..typed_values import Input
 from .accumulate import FOLDS, Accumulator
-from .grouping import Grouping, Key
+from .grouping import Grouping, GroupKey
 
 DECIMAL_LIMIT = 10**38
 INT64 = pa.int64()
@@ -127,7 +127,7 @@ def _distinct_counts(made: Program, grouping: Grouping, arrays: Sequence[Any]) -
     return counts
 
 
-def _key_values(key: Key, groups: Any, grouping: Grouping) -> Registers | pa.Array:
+def _key_values(key: GroupKey, groups: Any, grouping: Grouping) -> Registers | pa.Array:
     """The values of a group key in the groups of these numbers; the first key is what is left of them."""
     stride = key.stride // grouping.inner  # of numbers that leave out arguments of DISTINCT
     part = groups if stride == 1 else groups // stride

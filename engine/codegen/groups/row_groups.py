@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from ...plan.expr import Column, ColumnRef, Expr
 from ...plan.node import walk
 from ..loop import Convert, Machine
-from ..program_builder import Kernel, Reading
+from ..program_builder import ProgramBuilder, RelationReading
 from .accumulate import Accumulator, Accumulators
 from .grouping import Grouping
 
 
 @dataclass(frozen=True, slots=True)
-class RowGroups:
+class GroupsByRow:
     """A grouping by a relation's row, and each key as an expression over what is read at that row."""
 
     grouping: Grouping
@@ -25,8 +25,8 @@ class RowGroups:
 
 
 def row_groups(
-    keys: Sequence[Expr], kernel: Kernel, accumulators: Accumulators, rows: int
-) -> RowGroups | None:
+    keys: Sequence[Expr], kernel: ProgramBuilder, accumulators: Accumulators, rows: int
+) -> GroupsByRow | None:
     """Group by the row of the smallest relation that decides all keys, and that they decide; None without one.
 
     A row is decided by keys that include those of its join, if these are unique.  `rows` is the accumulator that counts.
@@ -58,26 +58,26 @@ def row_groups(
             term = Convert(other.row, Machine.I64)
             rows_of.append((at, accumulators.add(Accumulator("put", Machine.I64, term))))
     grouping = Grouping((), row.row, max(row.rows, 1), rows, row=number, rows_of=tuple(rows_of))
-    return RowGroups(grouping, tuple(made))
+    return GroupsByRow(grouping, tuple(made))
 
 
-def _has_keys(keys: Sequence[Expr], reading: Reading) -> bool:
+def _has_keys(keys: Sequence[Expr], reading: RelationReading) -> bool:
     """Whether the group keys tell the rows of a relation apart: by what its join compares, of either side."""
     pairs = zip(reading.keys, reading.stored_keys, strict=True)
     return bool(reading.keys) and all(probe in keys or stored in keys for probe, stored in pairs)
 
 
-def _readings(kernel: Kernel) -> list[Reading]:
+def _readings(kernel: ProgramBuilder) -> list[RelationReading]:
     """All readings, also of relations that nothing has read yet."""
     return list(dict.fromkeys(kernel.readings.values()))
 
 
-def _decided(expr: Expr, row: Reading, kernel: Kernel) -> Expr | None:
+def _decided(expr: Expr, row: RelationReading, kernel: ProgramBuilder) -> Expr | None:
     """Return an expression over columns of relations that a row decides: its own, and those probed with keys of it."""
     equal = dict(zip(row.keys, row.stored_keys, strict=True))
-    decided: dict[Reading, bool] = {row: True}
+    decided: dict[RelationReading, bool] = {row: True}
 
-    def is_decided(reading: Reading) -> bool:
+    def is_decided(reading: RelationReading) -> bool:
         if reading not in decided:
             decided[reading] = False  # while its keys are looked at
             joined = reading.unique and reading is not kernel.relations[0]

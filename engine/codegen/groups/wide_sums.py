@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..expressions.arithmetic import convert
 from ..loop import Apply, Machine, Name, Number, Term, negated, true_and
-from ..program_builder import Kernel
+from ..program_builder import ProgramBuilder
 from ..typed_values import Value
 
 LOW_BITS = 32
@@ -36,7 +36,7 @@ def parts_of_value(value: Value) -> Parts:
     return Parts(_shifted(wide), _masked(wide), value.valid)
 
 
-def parts_of_constant(number: int, meaning: str, kernel: Kernel) -> Parts:
+def parts_of_constant(number: int, meaning: str, kernel: ProgramBuilder) -> Parts:
     """A constant of a query; one that no sum reaches stays one."""
     number = min(max(number, -LARGEST), LARGEST - 1)
     high = kernel.parameter(number >> LOW_BITS, Machine.I64, f"{meaning}, above 32 bits")

@@ -32,7 +32,7 @@ Signature = list[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class LikeShape:
     """What a kernel's text depends on; patterns of one shape share a kernel.
 
     `blocks` says whether strings are looked at by blocks, and then `aligned` whether the part that is looked for is so long that
@@ -55,11 +55,11 @@ def searched(parts: Literals) -> int:
     return lengths.index(max(lengths))
 
 
-def shape_of(parts: Literals, blocks: bool, wide: bool) -> Shape:
+def shape_of(parts: Literals, blocks: bool, wide: bool) -> LikeShape:
     """Return the shape of a pattern's kernel."""
     if not blocks or not parts.floating:
-        return Shape(False, False, wide)
-    return Shape(True, len(parts.floating[searched(parts)]) >= ALIGNED, wide)
+        return LikeShape(False, False, wide)
+    return LikeShape(True, len(parts.floating[searched(parts)]) >= ALIGNED, wide)
 
 
 def words(parts: Literals) -> list[Any]:
@@ -90,7 +90,7 @@ def rows_a_block(rows: int, size: int) -> int:
     return min(max(BLOCK_BYTES * rows // max(size, 1), 1), MOST_ROWS)
 
 
-def signature(shape: Shape) -> Signature:
+def signature(shape: LikeShape) -> Signature:
     """Name and Numba type of each parameter, in order.
 
     Positions count from `vectors`, the address of a multiple of 16 bytes at or before the characters, which begin `shift` bytes
@@ -108,7 +108,7 @@ def signature(shape: Shape) -> Signature:
     return found + _word_parameters(shape)
 
 
-def _word_parameters(shape: Shape) -> Signature:
+def _word_parameters(shape: LikeShape) -> Signature:
     """The first 8 bytes of a part and their mask, its first and its second byte repeated, which bits of the second count; words at places 0 to 3."""
     if not shape.blocks:
         return []

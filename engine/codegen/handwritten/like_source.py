@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .like import BYTES, LOADS, MOST_ROWS, THREADS, TURN, WORD, Shape, signature
+from .like import BYTES, LOADS, MOST_ROWS, THREADS, TURN, WORD, LikeShape, signature
 
 
-def source(shape: Shape) -> str:
+def source(shape: LikeShape) -> str:
     """Return a kernel's file."""
     parameters = ", ".join(name for name, _ in signature(shape))
     position = "np.int64" if shape.wide else "np.int32"
@@ -34,7 +34,7 @@ def _load_starts() -> list[str]:
     return [*loads, *stores]
 
 
-def _load_and_note(shape: Shape) -> list[str]:
+def _load_and_note(shape: LikeShape) -> list[str]:
     """Load this thread's vectors of a turn, then note those in which the part may begin."""
     lines = []
     for j in range(LOADS):
@@ -51,7 +51,7 @@ def _load_and_note(shape: Shape) -> list[str]:
     return lines
 
 
-def _find_near(shape: Shape) -> list[str]:
+def _find_near(shape: LikeShape) -> list[str]:
     """Find the places where the part may begin for which a vector was noted, from the one `first` on."""
     load = "x, y = load_pair(vectors, first_vector + vector)"
     if shape.aligned:  # of an aligned word, it begins up to 3 bytes before

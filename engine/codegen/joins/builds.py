@@ -33,8 +33,8 @@ from ..indexes import (
 from ..loop import Apply, Convert, Let, Machine, Name, Number, Term, negated
 from ..names import free_name, identifier
 from ..program import Program, Ranking
-from ..program_builder import ROW, Kernel
-from ..row_sources import Source
+from ..program_builder import ROW, ProgramBuilder
+from ..row_sources import LeafColumns
 from ..typed_values import Element, Multiplied, NotFusable, Value
 from .probe_keys import Domains, TooWide, domains, key_number
 from .probes import insert, number_machine
@@ -52,7 +52,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedIndex:
     """What a join wants of the index of a build side, which is made once for all joins that want the same.
 
     `kind` is that of a join which asks for rows; `counts`: it matters how often a row is found.
@@ -67,7 +67,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Ordered:
+class AscendingKey:
     """That the only key of a build side is a column of its leaf whose values ascend strictly; `whole`: all rows are in."""
 
     column: Column
@@ -78,11 +78,11 @@ class Ordered:
 class Builds:
     """The build programs of a pipeline, in the order in which they run."""
 
-    source: Source
+    source: LeafColumns
     programs: list[Program] = field(default_factory=list)
     indexes: list[Index] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
-    sides: dict[Wanted, Side] = field(default_factory=dict)
+    sides: dict[WantedIndex, Side] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._parted: dict[int, HashJoin] = {}
@@ -111,7 +111,7 @@ class Builds:
         by_row = bool(wanted) or node.residual is not None or node.kind is JoinKind.SINGLE
         kind = ("member" if member else node.kind) if by_row else None
         keys, counts = build_keys(node), counts and not member
-        key = Wanted(id(build_side(node)), keys, node.null_equal, kind, wanted, counts)
+        key = WantedIndex(id(build_side(node)), keys, node.null_equal, kind, wanted, counts)
         if key not in self.sides:
             # An index that tells keys apart says which are there as well
             found = None if by_row else self.sides.get(replace(key, counts=True))
@@ -127,7 +127,7 @@ class Builds:
         wanted = read | frozenset(keys)
         counts = counts and not node.kind.is_membership
         by_row = bool(read) or node.residual is not None
-        kernel = Kernel(self.source)
+        kernel = ProgramBuilder(self.source)
         once = build if counts or by_row else None
         chain = Chain(kernel, self, counts=counts, once=once)
         scope = chain.walk(build, wanted)
@@ -148,7 +148,7 @@ class Builds:
         counts: bool,
         by_row: bool,
         rows: int,
-        ordered: Ordered | None,
+        ordered: AscendingKey | None,
     ) -> Index:
         number = len(self.indexes)
         probes = self.source.rows(leaf_of(probe_side(node)))
@@ -182,7 +182,7 @@ class Builds:
         )
 
 
-def _ordered(keys: list[Expr], made: Domains, kernel: Kernel) -> Ordered | None:
+def _ordered(keys: list[Expr], made: Domains, kernel: ProgramBuilder) -> AscendingKey | None:
     """Look whether numbers of keys ascend with the rows of relation 0."""
     leaf = kernel.relations[0]
     if len(keys) > 1 or kernel.repeats:
@@ -193,11 +193,11 @@ def _ordered(keys: list[Expr], made: Domains, kernel: Kernel) -> Ordered | None:
             if not source.ascending or made.raw or made.keys[0].part.low != source.base:
                 return None
             stated = kernel.blocks[0].statements or kernel.doubts
-            return Ordered(column, not stated and kernel.keep is None)
+            return AscendingKey(column, not stated and kernel.keep is None)
     return None
 
 
-def _ranking(index: Index, key: Column, kernel: Kernel) -> Ranking:
+def _ranking(index: Index, key: Column, kernel: ProgramBuilder) -> Ranking:
     """Have all rows ranked: the key is read apart from what the kernel does with each row, and whatever becomes of that."""
     leaf = kernel.relations[0]
     (stored,) = (own for own, alias in leaf.aliases.items() if alias == key)
@@ -211,7 +211,11 @@ def _ranking(index: Index, key: Column, kernel: Kernel) -> Ranking:
 
 
 def _program(
-    index: Index, values: list[Value], keys: Domains, kernel: Kernel, ordered: Ordered | None
+    index: Index,
+    values: list[Value],
+    keys: Domains,
+    kernel: ProgramBuilder,
+    ordered: AscendingKey | None,
 ) -> Program:
     """A build program, whose three accumulators are those of `Program.index`."""
     kernel.guard()
@@ -245,7 +249,7 @@ def _program(
     return kernel_program(name, kernel, accumulators=accumulators, index=index, ranking=ranking)
 
 
-def kernel_program(name: str, kernel: Kernel, **details: Any) -> Program:
+def kernel_program(name: str, kernel: ProgramBuilder, **details: Any) -> Program:
     """Return a program of what a kernel has grown to, and of its sink."""
     return Program(
         name,

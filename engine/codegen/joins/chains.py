@@ -25,7 +25,7 @@ from ...plan.types import BOOLEAN
 from ..expressions.translate import translate
 from ..loop import Apply, Guard, Let, Machine, Name, Number, Select, Term, true_and
 from ..names import free_name
-from ..program_builder import ROW, Kernel, Reading, Scope, over
+from ..program_builder import ROW, ProgramBuilder, RelationReading, Scope, over
 from ..typed_values import NotFusable, Value
 from .builds import Builds, equal_keys, leaf_name, needed, payload, probe_keys
 from .clustered_self_join import neighbours
@@ -44,11 +44,11 @@ class Chain:
     added here, over aliases.
     """
 
-    kernel: Kernel
+    kernel: ProgramBuilder
     builds: Builds
     counts: bool = True
     once: Physical | None = None
-    given: Reading | None = None
+    given: RelationReading | None = None
     untested: list[Expr] | None = None
     guarded: bool = False
     probed: bool = False
@@ -173,7 +173,7 @@ class Chain:
 
     def payload(
         self,
-        reading: Reading,
+        reading: RelationReading,
         chain: Physical,
         wanted: Columns,
         counts: bool = True,
@@ -183,7 +183,7 @@ class Chain:
         found = Chain(self.kernel, self.builds, counts, chain, reading, untested)
         return found.walk(chain, wanted)
 
-    def present(self, scope: Scope, reading: Reading) -> Scope:
+    def present(self, scope: Scope, reading: RelationReading) -> Scope:
         """Columns of an outer join's build side: NULL where it found no row, whatever they are computed from."""
         kernel = self.kernel
 
@@ -211,7 +211,7 @@ class Chain:
                 made[column] = ColumnRef(alias)
         return made
 
-    def choose(self, reading: Reading, condition: Expr | None, scope: Scope) -> None:
+    def choose(self, reading: RelationReading, condition: Expr | None, scope: Scope) -> None:
         """Give up the row that was found for an outer join unless the condition holds."""
         kernel = self.kernel
         assert condition is not None

@@ -17,7 +17,7 @@ from ...plan.self_joins import self_key, unreduced
 from ...plan.text.concealed_text import concealed_name
 from ..indexes import Form, Index
 from ..loop import Function, Let, Machine, Name, Term
-from ..program_builder import ROW, Reading, Scope
+from ..program_builder import ROW, RelationReading, Scope
 from ..typed_values import Element
 from .builds import Side, build_keys, leaf_name, leaf_of, payload
 from .join_steps import Joining
@@ -55,7 +55,7 @@ class Neighbours(Joining):
         )
         return KeyNumber(self.number_name, None, raw=False)
 
-    def reading(self, optional: bool, unique: bool = True) -> tuple[Reading, Scope]:
+    def reading(self, optional: bool, unique: bool = True) -> tuple[RelationReading, Scope]:
         self.untested = []
         return super().reading(optional, unique)
 

@@ -27,7 +27,7 @@ from ..loop import (
     negated,
     true_and,
 )
-from ..program_builder import Reading, Scope, over
+from ..program_builder import RelationReading, Scope, over
 from ..typed_values import Multiplied, NotFusable, Value
 from .builds import Side, build_keys, leaf_of, probe_keys
 from .probe_keys import KeyNumber, key_number
@@ -86,7 +86,7 @@ class Joining:
         machine = number_machine(self.side.index)
         return key_number(values, self.side.keys, machine, self.number_name, kernel)
 
-    def reading(self, optional: bool, unique: bool = True) -> tuple[Reading, Scope]:
+    def reading(self, optional: bool, unique: bool = True) -> tuple[RelationReading, Scope]:
         """The build side's leaf at the row found, and the columns of the build side over it."""
         chain, build = self.chain, build_side(self.node)
         if self.silent:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...plan.text.concealed_text import concealed_name
 from ..expressions.arithmetic import convert
-from ..indexes import Part
+from ..indexes import KeyPart
 from ..loop import (
     Apply,
     Convert,
@@ -26,8 +26,8 @@ from ..loop import (
     Term,
     true_and,
 )
-from ..program_builder import Kernel
-from ..ranges import I64_MAX, Interval
+from ..program_builder import ProgramBuilder
+from ..ranges import I64_MAX, IntegerRange
 from ..typed_values import NotFusable, Value
 
 WHOLE = 1 << 64  # the values of a raw key
@@ -53,7 +53,7 @@ class Domain:
     """The build side's values of one key: `part` of the number; `null`: the last of them is NULL, which equals NULL."""
 
     name: str
-    part: Part
+    part: KeyPart
     null: bool
     values: Any = None
 
@@ -70,7 +70,7 @@ class Domains:
         return self.size == WHOLE
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[KeyPart, ...]:
         return tuple(key.part for key in self.keys)
 
 
@@ -93,7 +93,7 @@ def domains(values: Sequence[Value], names: Sequence[str], null_equal: Sequence[
         if interval is None or stride * (interval.size + null) > I64_MAX:
             continue
         size = interval.size + null
-        found.append(Domain(name, Part(interval.low, size, stride), null, value.values))
+        found.append(Domain(name, KeyPart(interval.low, size, stride), null, value.values))
         kept.append(place)
         stride *= size
     if len(kept) == len(values):
@@ -104,11 +104,11 @@ def domains(values: Sequence[Value], names: Sequence[str], null_equal: Sequence[
         raise TooWide((0,))
     if null_equal[0] and values[0].valid is not None:
         raise NotFusable(f'"{names[0]}" takes 64 bits, and its NULLs are equal')
-    return Domains((Domain(names[0], Part(0, WHOLE, 1), False),), WHOLE)
+    return Domains((Domain(names[0], KeyPart(0, WHOLE, 1), False),), WHOLE)
 
 
 def key_number(
-    values: Sequence[Value], build: Domains, machine: Machine, name: Name, kernel: Kernel
+    values: Sequence[Value], build: Domains, machine: Machine, name: Name, kernel: ProgramBuilder
 ) -> KeyNumber:
     """State the number of a row's key, on either side."""
     if build.raw:
@@ -139,13 +139,13 @@ def key_number(
 
 
 def _component(
-    value: Value, key: Domain, machine: Machine, kernel: Kernel
+    value: Value, key: Domain, machine: Machine, kernel: ProgramBuilder
 ) -> tuple[Term, list[Term]]:
     """What one key adds to the number, and the conditions under which it lies in the domain."""
     value = _integer(value)
     assert value.interval is not None
     part = key.part
-    held = Interval(part.low, part.low + part.size - 1 - key.null)
+    held = IntegerRange(part.low, part.low + part.size - 1 - key.null)
     wide = value.term.type if value.interval.fits_i32 and held.fits_i32 else Machine.I64
     if machine is Machine.I64:
         wide = machine
@@ -192,12 +192,12 @@ def _integer(value: Value) -> Value:
     if value.interval is not None:
         return value
     if value.term.type is Machine.BOOL:
-        return Value(Convert(value.term, Machine.I32), value.valid, Interval(0, 1))
+        return Value(Convert(value.term, Machine.I32), value.valid, IntegerRange(0, 1))
     order = Function("order_of_double", (convert(value.term, Machine.F64),), Machine.I64)
     return Value(order, value.valid)
 
 
-def _coded(value: Value, key: Domain, kernel: Kernel) -> Value:
+def _coded(value: Value, key: Domain, kernel: ProgramBuilder) -> Value:
     """A string by its code in the build side's dictionary, -1 where that does not have it."""
     if value.values is key.values:
         return value
@@ -212,4 +212,4 @@ def _coded(value: Value, key: Domain, kernel: Kernel) -> Value:
     if value.valid is not None:
         index = Select(value.valid, index, Number(len(codes) - 1, Machine.I32), Machine.I32)
     term = Lookup(kernel.table(codes, Machine.I32), index, Machine.I32)
-    return Value(term, value.valid, Interval(-1, max(len(key.values) - 1, 0)))
+    return Value(term, value.valid, IntegerRange(-1, max(len(key.values) - 1, 0)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..indexes import Buffer, Form, Index
 from ..loop import Apply, Convert, Function, Let, Lookup, Machine, Name, Number, Term
-from ..program_builder import Kernel
+from ..program_builder import ProgramBuilder
 from ..ranges import I32_MAX
 from .probe_keys import KeyNumber
 
@@ -17,7 +17,7 @@ def number_machine(index: Index) -> Machine:
     return Machine.I32 if small else Machine.I64
 
 
-def insert(index: Index, key: KeyNumber, row: Term, kernel: Kernel) -> Term:
+def insert(index: Index, key: KeyNumber, row: Term, kernel: ProgramBuilder) -> Term:
     """Put a row in; 1 where its key was there before and that matters."""
     buffers, numbers = _buffers(index, kernel), key.args
     if index.sieved:
@@ -38,7 +38,7 @@ def insert(index: Index, key: KeyNumber, row: Term, kernel: Kernel) -> Term:
     return Function(name, (*buffers, *numbers, row), Machine.I64)
 
 
-def member(index: Index, key: KeyNumber, kernel: Kernel) -> Term:
+def member(index: Index, key: KeyNumber, kernel: ProgramBuilder) -> Term:
     """Whether any row has the key."""
     if index.form is Form.BITS or index.guarded:
         members, *_ = index.buffers
@@ -48,7 +48,7 @@ def member(index: Index, key: KeyNumber, kernel: Kernel) -> Term:
     return Apply(">=", (row, Number(0, Machine.I32)), Machine.BOOL)
 
 
-def first_row(index: Index, key: KeyNumber, kernel: Kernel) -> Term:
+def first_row(index: Index, key: KeyNumber, kernel: ProgramBuilder) -> Term:
     """A row of the key, or -1."""
     buffers = _buffers(index, kernel)
     if index.form in (Form.PLACED, Form.RANKED):
@@ -70,7 +70,7 @@ def first_row(index: Index, key: KeyNumber, kernel: Kernel) -> Term:
     return Function("find_hashed", (*buffers, *numbers), Machine.I32)
 
 
-def next_row(index: Index, key: KeyNumber, row: Name, kernel: Kernel) -> Term:
+def next_row(index: Index, key: KeyNumber, row: Name, kernel: ProgramBuilder) -> Term:
     """Another row of the key than those before, or -1."""
     if not index.linked:
         return EMPTY
@@ -80,27 +80,29 @@ def next_row(index: Index, key: KeyNumber, row: Name, kernel: Kernel) -> Term:
     return Function("next_hashed", (*buffers, key.number, row), Machine.I32)
 
 
-def built_rows(index: Index, kernel: Kernel) -> Term:
+def built_rows(index: Index, kernel: ProgramBuilder) -> Term:
     """How many rows an index holds."""
     return _state(index, 0, kernel)
 
 
-def built_nulls(index: Index, kernel: Kernel) -> Term:
+def built_nulls(index: Index, kernel: ProgramBuilder) -> Term:
     """How many rows of the build side have a NULL key."""
     return _state(index, 1, kernel)
 
 
-def _state(index: Index, place: int, kernel: Kernel) -> Term:
+def _state(index: Index, place: int, kernel: ProgramBuilder) -> Term:
     state = kernel.buffer(Buffer(f"{index.name}_state", "int64", 3, 0, index.number))
     return Lookup(state.text, Number(place, Machine.I32), Machine.I64)
 
 
-def _buffers(index: Index, kernel: Kernel) -> list[Name]:
+def _buffers(index: Index, kernel: ProgramBuilder) -> list[Name]:
     """Where the rows are."""
     return [kernel.buffer(b) for b in index.buffers if not index.sieved or b != index.sieve]
 
 
-def _sifted(index: Index, key: KeyNumber, function: str, kernel: Kernel) -> tuple[Term, ...]:
+def _sifted(
+    index: Index, key: KeyNumber, function: str, kernel: ProgramBuilder
+) -> tuple[Term, ...]:
     """What is looked for in an index, as arguments of functions: the number, by way of the sieve if there is one."""
     if not index.sieved:
         return key.args

@@ -15,13 +15,13 @@ from .conditional import CONDITIONAL
 from .dates import DATES
 from .numeric import NUMERIC
 from .operators import OPERATORS
-from .row import Function, Resolve
+from .row import FunctionRow, Resolve
 from .strings import STRINGS
 
 __all__ = [
     "AGGREGATE",
     "SCALAR",
-    "Function",
+    "FunctionRow",
     "Resolve",
     "aggregate_name",
     "constants",
@@ -30,13 +30,13 @@ __all__ = [
 ]
 
 CONSTANTS = frozenset(("base", "format", "fraction", "part", "separator", "unit"))
-SCALAR: Mapping[str, Function] = {
+SCALAR: Mapping[str, FunctionRow] = {
     row.name: row for row in (*OPERATORS, *NUMERIC, *CONDITIONAL, *STRINGS, *DATES)
 }
-AGGREGATE: Mapping[str, Function] = {row.name: row for row in AGGREGATES}
+AGGREGATE: Mapping[str, FunctionRow] = {row.name: row for row in AGGREGATES}
 
 
-def _spellings(table: Mapping[str, Function]) -> dict[str, str]:
+def _spellings(table: Mapping[str, FunctionRow]) -> dict[str, str]:
     """Map what SQL may call a function to its name: operators have signs, and plans say is_nan where SQL says isnan."""
     names = {
         name: name

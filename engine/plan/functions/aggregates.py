@@ -18,7 +18,7 @@ from ..types import (
     Kind,
     decimal,
 )
-from .row import Function, Resolve
+from .row import FunctionRow, Resolve
 from .signatures import fixed, unary
 
 Resolved = tuple[tuple[DataType, ...], DataType] | None
@@ -26,9 +26,9 @@ Resolved = tuple[tuple[DataType, ...], DataType] | None
 
 def _row(
     name: str, resolve: Resolve, signature: str, *aliases: str, own: bool = False, **traits: bool
-) -> Function:
+) -> FunctionRow:
     nulls: Literal["own", "propagate"] = "own" if own else "propagate"
-    return Function(name, resolve, signature, aliases, "aggregate", nulls, **traits)
+    return FunctionRow(name, resolve, signature, aliases, "aggregate", nulls, **traits)
 
 
 def _sum(types: Sequence[DataType]) -> Resolved:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from .row import Function
+from .row import FunctionRow
 from .signatures import variadic
 
 CONDITIONAL = (
     # n-ary, all of the result's type.  NULL arguments are skipped; NULL when all are.
-    Function("greatest", variadic(1), "greatest(any, ...)", nulls="own", total=True),
-    Function("least", variadic(1), "least(any, ...)", nulls="own", total=True),
+    FunctionRow("greatest", variadic(1), "greatest(any, ...)", nulls="own", total=True),
+    FunctionRow("least", variadic(1), "least(any, ...)", nulls="own", total=True),
     # The first that is not NULL; a later argument's error counts only where it is reached.
-    Function("coalesce", variadic(1), "coalesce(any, ...)", nulls="own"),
+    FunctionRow("coalesce", variadic(1), "coalesce(any, ...)", nulls="own"),
 )

@@ -17,7 +17,7 @@ from ..types import (
     DataType,
     Kind,
 )
-from .row import Function, Resolve
+from .row import FunctionRow, Resolve
 from .signatures import any_of, fixed, overloads
 
 UNITS = (
@@ -70,9 +70,9 @@ def _clock(result: DataType) -> Resolve:
     return overloads(fixed(TIMESTAMP, result=result), fixed(INTERVAL, result=result))
 
 
-def _unit(name: str) -> Function:
+def _unit(name: str) -> FunctionRow:
     """(unit Literal, TIMESTAMP, TIMESTAMP) -> BIGINT."""
-    return Function(
+    return FunctionRow(
         name,
         fixed(VARCHAR, TIMESTAMP, TIMESTAMP, result=BIGINT),
         f"{name}(unit, TIMESTAMP, TIMESTAMP)",
@@ -83,7 +83,7 @@ def _unit(name: str) -> Function:
 PART_FUNCTIONS = (
     # DATE or TIMESTAMP or INTERVAL -> BIGINT.
     *(
-        Function(
+        FunctionRow(
             name, _CALENDAR_OR_INTERVAL, f"{name}(DATE | TIMESTAMP | INTERVAL)", aliases, total=True
         )
         for name, aliases in {
@@ -98,7 +98,7 @@ PART_FUNCTIONS = (
     ),
     # DATE or TIMESTAMP -> BIGINT.  week is ISO's; dayofweek has Sunday 0, isodow Monday 1 to Sunday 7.
     *(
-        Function(name, _CALENDAR, f"{name}(DATE | TIMESTAMP)", aliases)
+        FunctionRow(name, _CALENDAR, f"{name}(DATE | TIMESTAMP)", aliases)
         for name, aliases in {
             "week": ("weekofyear",),
             "isodow": (),
@@ -109,14 +109,16 @@ PART_FUNCTIONS = (
     ),
     # TIMESTAMP or INTERVAL -> BIGINT.  millisecond and microsecond include the seconds of the minute (12.345 s is 12345).
     *(
-        Function(name, _clock(BIGINT), f"{name}(TIMESTAMP | INTERVAL)")
+        FunctionRow(name, _clock(BIGINT), f"{name}(TIMESTAMP | INTERVAL)")
         for name in ("hour", "minute", "second", "millisecond", "microsecond")
     ),
-    Function("epoch", _clock(DOUBLE), "epoch(TIMESTAMP | INTERVAL)"),  # seconds with their fraction
+    FunctionRow(
+        "epoch", _clock(DOUBLE), "epoch(TIMESTAMP | INTERVAL)"
+    ),  # seconds with their fraction
 )
 
 CALENDAR = (
-    Function(
+    FunctionRow(
         "date_trunc",
         fixed(VARCHAR, TIMESTAMP, result=TIMESTAMP),
         "date_trunc(unit, TIMESTAMP)",
@@ -124,13 +126,13 @@ CALENDAR = (
     ),
     _unit("date_diff"),  # boundaries of the unit between a and b
     _unit("date_sub"),  # whole units between a and b
-    Function("last_day", fixed(TIMESTAMP, result=DATE), "last_day(DATE)"),
+    FunctionRow("last_day", fixed(TIMESTAMP, result=DATE), "last_day(DATE)"),
     # Invalid parts: ConversionError.
-    Function(
+    FunctionRow(
         "make_date", fixed(BIGINT, BIGINT, BIGINT, result=DATE), "make_date(BIGINT, BIGINT, BIGINT)"
     ),
     # (year, month, day, hour, minute, seconds DOUBLE), or microseconds since 1970.
-    Function(
+    FunctionRow(
         "make_timestamp",
         overloads(
             fixed(BIGINT, BIGINT, BIGINT, BIGINT, BIGINT, DOUBLE, result=TIMESTAMP),
@@ -138,43 +140,43 @@ CALENDAR = (
         ),
         "make_timestamp(BIGINT, BIGINT, BIGINT, BIGINT, BIGINT, DOUBLE)",
     ),
-    Function(
+    FunctionRow(
         "strftime", fixed(TIMESTAMP, VARCHAR, result=VARCHAR), "strftime(TIMESTAMP, format)"
     ),  # format is a Literal
     # What is no moment in the format: ExecutionError or ConversionError, of try_strptime NULL.
-    Function("strptime", fixed(VARCHAR, VARCHAR, result=TIMESTAMP), "strptime(VARCHAR, format)"),
-    Function(
+    FunctionRow("strptime", fixed(VARCHAR, VARCHAR, result=TIMESTAMP), "strptime(VARCHAR, format)"),
+    FunctionRow(
         "try_strptime",
         fixed(VARCHAR, VARCHAR, result=TIMESTAMP),
         "try_strptime(VARCHAR, format)",
     ),
-    Function("monthname", fixed(TIMESTAMP, result=VARCHAR), "monthname(DATE)"),
-    Function("dayname", fixed(TIMESTAMP, result=VARCHAR), "dayname(DATE)"),
+    FunctionRow("monthname", fixed(TIMESTAMP, result=VARCHAR), "monthname(DATE)"),
+    FunctionRow("dayname", fixed(TIMESTAMP, result=VARCHAR), "dayname(DATE)"),
 )
 
 ARITHMETIC = (
     # (TIMESTAMP, INTERVAL) -> TIMESTAMP, a DATE is cast: months first (clipped to the month's end), days, microseconds.
-    Function(
+    FunctionRow(
         "add_interval",
         fixed(TIMESTAMP, INTERVAL, result=TIMESTAMP),
         "TIMESTAMP + INTERVAL",
         (),
         "operator",
     ),
-    Function(
+    FunctionRow(
         "sub_interval",
         fixed(TIMESTAMP, INTERVAL, result=TIMESTAMP),
         "TIMESTAMP - INTERVAL",
         (),
         "operator",
     ),
-    Function("add_days", fixed(DATE, INTEGER, result=DATE), "DATE + INTEGER", (), "operator"),
-    Function("sub_days", fixed(DATE, INTEGER, result=DATE), "DATE - INTEGER", (), "operator"),
-    Function(
+    FunctionRow("add_days", fixed(DATE, INTEGER, result=DATE), "DATE + INTEGER", (), "operator"),
+    FunctionRow("sub_days", fixed(DATE, INTEGER, result=DATE), "DATE - INTEGER", (), "operator"),
+    FunctionRow(
         "date_minus_date", fixed(DATE, DATE, result=BIGINT), "DATE - DATE", (), "operator"
     ),  # days
     # INTERVAL of whole days and microseconds, no months.
-    Function(
+    FunctionRow(
         "timestamp_minus_timestamp",
         fixed(TIMESTAMP, TIMESTAMP, result=INTERVAL),
         "TIMESTAMP - TIMESTAMP",
@@ -182,23 +184,23 @@ ARITHMETIC = (
         "operator",
     ),
     # Part by part.
-    Function(
+    FunctionRow(
         "add_intervals",
         fixed(INTERVAL, INTERVAL, result=INTERVAL),
         "INTERVAL + INTERVAL",
         (),
         "operator",
     ),
-    Function(
+    FunctionRow(
         "sub_intervals",
         fixed(INTERVAL, INTERVAL, result=INTERVAL),
         "INTERVAL - INTERVAL",
         (),
         "operator",
     ),
-    Function("neg_interval", fixed(INTERVAL, result=INTERVAL), "- INTERVAL", (), "operator"),
+    FunctionRow("neg_interval", fixed(INTERVAL, result=INTERVAL), "- INTERVAL", (), "operator"),
     # By BIGINT part by part; by DOUBLE with fractions of a month spilling to days of 30 and of a day to microseconds.
-    Function(
+    FunctionRow(
         "mul_interval",
         overloads(
             fixed(INTERVAL, BIGINT, result=INTERVAL), fixed(INTERVAL, DOUBLE, result=INTERVAL)
@@ -207,7 +209,7 @@ ARITHMETIC = (
         (),
         "operator",
     ),
-    Function(
+    FunctionRow(
         "div_interval",
         fixed(INTERVAL, DOUBLE, result=INTERVAL),
         "INTERVAL / number",
@@ -216,7 +218,7 @@ ARITHMETIC = (
     ),
     # A number of the unit as an INTERVAL.
     *(
-        Function(f"to_{unit}", fixed(BIGINT, result=INTERVAL), f"to_{unit}(BIGINT)")
+        FunctionRow(f"to_{unit}", fixed(BIGINT, result=INTERVAL), f"to_{unit}(BIGINT)")
         for unit in (
             "millennia",
             "centuries",
@@ -229,11 +231,11 @@ ARITHMETIC = (
         )
     ),
     *(
-        Function(f"to_{unit}", fixed(BIGINT, result=INTERVAL), f"to_{unit}(BIGINT)")
+        FunctionRow(f"to_{unit}", fixed(BIGINT, result=INTERVAL), f"to_{unit}(BIGINT)")
         for unit in ("hours", "minutes", "microseconds")
     ),
     *(
-        Function(f"to_{unit}", fixed(DOUBLE, result=INTERVAL), f"to_{unit}(DOUBLE)")
+        FunctionRow(f"to_{unit}", fixed(DOUBLE, result=INTERVAL), f"to_{unit}(DOUBLE)")
         for unit in ("seconds", "milliseconds")
     ),
 )

@@ -11,7 +11,7 @@ from ..types import (
     DataType,
     Kind,
 )
-from .row import Function
+from .row import FunctionRow
 from .signatures import any_of, fixed, overloads, rounding, unary, whole
 
 
@@ -19,8 +19,8 @@ def _is_number(data_type: DataType) -> bool:
     return data_type.is_numeric
 
 
-def _of_double(name: str, *aliases: str) -> Function:
-    return Function(name, fixed(DOUBLE, result=DOUBLE), f"{name}(DOUBLE)", aliases)
+def _of_double(name: str, *aliases: str) -> FunctionRow:
+    return FunctionRow(name, fixed(DOUBLE, result=DOUBLE), f"{name}(DOUBLE)", aliases)
 
 
 _BIGINT_PAIR = overloads(
@@ -29,17 +29,17 @@ _BIGINT_PAIR = overloads(
 _FLOATING = any_of(Kind.FLOAT, Kind.DOUBLE, result=BOOLEAN, null=DOUBLE)
 
 NUMERIC = (
-    Function(
+    FunctionRow(
         "abs", unary(_is_number), "abs(number)", ("@",), total=True
     ),  # same type; smallest integer: OutOfRange
     # FLOAT, DOUBLE: same type.  DECIMAL(p,s) -> DECIMAL(p,0).  Integers arrive cast to DOUBLE.
-    Function("ceil", whole, "ceil(number)", ("ceiling",)),
-    Function("floor", whole, "floor(number)"),
+    FunctionRow("ceil", whole, "ceil(number)", ("ceiling",)),
+    FunctionRow("floor", whole, "floor(number)"),
     # round(x) or round(x, digits INTEGER).  DECIMAL(p,s) needs a Literal for digits d and gives DECIMAL(p, max(0, d)), or
     # its own type when d >= s; half away from zero.  Integers keep their type (d < 0 rounds to tens).
-    Function("round", rounding, "round(number[, INTEGER])"),
-    Function("trunc", rounding, "trunc(number[, INTEGER])"),  # as round, toward zero
-    Function("sign", unary(_is_number, TINYINT), "sign(number)"),  # -1, 0, 1; NaN gives 0
+    FunctionRow("round", rounding, "round(number[, INTEGER])"),
+    FunctionRow("trunc", rounding, "trunc(number[, INTEGER])"),  # as round, toward zero
+    FunctionRow("sign", unary(_is_number, TINYINT), "sign(number)"),  # -1, 0, 1; NaN gives 0
     # IEEE arithmetic throughout, as in DuckDB 2.0: sqrt(-1) is NaN, ln(0) -inf, sin(inf) NaN; no errors.
     _of_double("sqrt"),
     _of_double("cbrt"),
@@ -47,7 +47,7 @@ NUMERIC = (
     _of_double("ln"),
     _of_double("log10", "log"),
     _of_double("log2"),
-    Function(
+    FunctionRow(
         "power", fixed(DOUBLE, DOUBLE, result=DOUBLE), "power(DOUBLE, DOUBLE)", ("pow", "**", "^")
     ),
     _of_double("sin"),
@@ -56,20 +56,20 @@ NUMERIC = (
     _of_double("asin"),
     _of_double("acos"),
     _of_double("atan"),
-    Function("atan2", fixed(DOUBLE, DOUBLE, result=DOUBLE), "atan2(DOUBLE, DOUBLE)"),
+    FunctionRow("atan2", fixed(DOUBLE, DOUBLE, result=DOUBLE), "atan2(DOUBLE, DOUBLE)"),
     _of_double("degrees"),
     _of_double("radians"),
     # BIGINT or HUGEINT; result not negative; OutOfRange.
-    Function("gcd", _BIGINT_PAIR, "gcd(BIGINT, BIGINT)", ("greatest_common_divisor",)),
-    Function("lcm", _BIGINT_PAIR, "lcm(BIGINT, BIGINT)", ("least_common_multiple",)),
+    FunctionRow("gcd", _BIGINT_PAIR, "gcd(BIGINT, BIGINT)", ("greatest_common_divisor",)),
+    FunctionRow("lcm", _BIGINT_PAIR, "lcm(BIGINT, BIGINT)", ("least_common_multiple",)),
     # FLOAT or DOUBLE.
-    Function(
+    FunctionRow(
         "is_nan", overloads(_FLOATING, fixed(DOUBLE, result=BOOLEAN)), "isnan(DOUBLE)", ("isnan",)
     ),
-    Function(
+    FunctionRow(
         "is_inf", overloads(_FLOATING, fixed(DOUBLE, result=BOOLEAN)), "isinf(DOUBLE)", ("isinf",)
     ),
-    Function(
+    FunctionRow(
         "is_finite",
         overloads(_FLOATING, fixed(DOUBLE, result=BOOLEAN)),
         "isfinite(DOUBLE)",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..types import BOOLEAN, DataType
-from .row import Function
+from .row import FunctionRow
 from .signatures import (
     addition,
     comparison,
@@ -36,7 +36,7 @@ def _anything(types: Sequence[DataType]) -> tuple[tuple[DataType, ...], DataType
 
 LOGIC = (
     # n-ary, at least two BOOLEANs: FALSE and x is FALSE, TRUE or x is TRUE, for NULL x too.
-    Function(
+    FunctionRow(
         "and",
         repeated(BOOLEAN, 2, BOOLEAN),
         "BOOLEAN AND BOOLEAN",
@@ -45,10 +45,10 @@ LOGIC = (
         "own",
         total=True,
     ),
-    Function(
+    FunctionRow(
         "or", repeated(BOOLEAN, 2, BOOLEAN), "BOOLEAN OR BOOLEAN", (), "operator", "own", total=True
     ),
-    Function(
+    FunctionRow(
         "not",
         unary(lambda t: t == BOOLEAN, null=BOOLEAN),
         "NOT BOOLEAN",
@@ -57,53 +57,53 @@ LOGIC = (
         total=True,
     ),
     # Any one type, the NULL type included; never NULL.
-    Function("is_null", _anything, "any IS NULL", (), "operator", "never"),
-    Function("is_not_null", _anything, "any IS NOT NULL", (), "operator", "never"),
+    FunctionRow("is_null", _anything, "any IS NULL", (), "operator", "never"),
+    FunctionRow("is_not_null", _anything, "any IS NOT NULL", (), "operator", "never"),
 )
 
 # Both arguments have one type (decimals: the same precision and scale).  NaN equals NaN and is above every number.
 COMPARISON = (
-    Function("eq", comparison, "any = any", (), "operator", total=True),
-    Function("ne", comparison, "any <> any", (), "operator", total=True),
-    Function("lt", comparison, "any < any", (), "operator", total=True),
-    Function("le", comparison, "any <= any", (), "operator", total=True),
-    Function("gt", comparison, "any > any", (), "operator", total=True),
-    Function("ge", comparison, "any >= any", (), "operator", total=True),
-    Function("is_distinct", comparison, "any IS DISTINCT FROM any", (), "operator", "never"),
-    Function(
+    FunctionRow("eq", comparison, "any = any", (), "operator", total=True),
+    FunctionRow("ne", comparison, "any <> any", (), "operator", total=True),
+    FunctionRow("lt", comparison, "any < any", (), "operator", total=True),
+    FunctionRow("le", comparison, "any <= any", (), "operator", total=True),
+    FunctionRow("gt", comparison, "any > any", (), "operator", total=True),
+    FunctionRow("ge", comparison, "any >= any", (), "operator", total=True),
+    FunctionRow("is_distinct", comparison, "any IS DISTINCT FROM any", (), "operator", "never"),
+    FunctionRow(
         "is_not_distinct", comparison, "any IS NOT DISTINCT FROM any", (), "operator", "never"
     ),
 )
 
 ARITHMETIC = (
     # Both arguments have exactly the result's type.  Integers and decimals that do not fit: OutOfRange.
-    Function("add", addition, "number + number", (), "operator", total=True),
-    Function("sub", addition, "number - number", (), "operator", total=True),
+    FunctionRow("add", addition, "number + number", (), "operator", total=True),
+    FunctionRow("sub", addition, "number - number", (), "operator", total=True),
     # Integers, floats and HUGEINT: one type throughout.  Decimals (p1,s1), (p2,s2) keep their own types and give (p,s1+s2),
     # p = p1+p2 but at most 18 when both have <= 18 digits (s permitting), else at most 38; OutOfRange beyond.
-    Function("mul", multiplication, "number * number", (), "operator", total=True),
+    FunctionRow("mul", multiplication, "number * number", (), "operator", total=True),
     # DOUBLE,DOUBLE -> DOUBLE or FLOAT,FLOAT -> FLOAT.  x/0 is +-inf, 0/0 is NaN; no error.
-    Function("div", division, "number / number", (), "operator", total=True),
+    FunctionRow("div", division, "number / number", (), "operator", total=True),
     # Integers, HUGEINT too, one type: truncates toward zero.  DOUBLE or FLOAT: plain x / y, as in DuckDB 2.0.
     # y = 0: ExecutionError, for floats too.  Smallest integer // -1: OutOfRange.
-    Function("int_div", integer_division, "number // number", ("divide",), "operator"),
+    FunctionRow("int_div", integer_division, "number // number", ("divide",), "operator"),
     # One type, the result's; sign of the dividend.  y = 0: ExecutionError, but NaN for floats.  Smallest integer % -1:
     # OutOfRange.
-    Function("mod", remainder, "number % number", (), "operator"),
+    FunctionRow("mod", remainder, "number % number", (), "operator"),
     # Same type.  Smallest integer, and unsigned other than 0: OutOfRange.
-    Function("neg", unary(_is_number), "- number", (), "operator", total=True),
+    FunctionRow("neg", unary(_is_number), "- number", (), "operator", total=True),
 )
 
 BITS = (
     # One integer type, the result's.
-    Function("bit_and", same(_is_integer), "integer & integer", (), "operator"),
-    Function("bit_or", same(_is_integer), "integer | integer", (), "operator"),
-    Function("bit_xor", same(_is_integer), "xor(integer, integer)", ("xor",), "operator"),
-    Function("bit_not", unary(_is_integer), "~ integer", (), "operator"),
+    FunctionRow("bit_and", same(_is_integer), "integer & integer", (), "operator"),
+    FunctionRow("bit_or", same(_is_integer), "integer | integer", (), "operator"),
+    FunctionRow("bit_xor", same(_is_integer), "xor(integer, integer)", ("xor",), "operator"),
+    FunctionRow("bit_not", unary(_is_integer), "~ integer", (), "operator"),
     # One integer type.  Left: negative x, negative or too large shift, lost bits: OutOfRange; 0 stays 0.
     # Right: a shift outside of [0, width) gives 0, else arithmetic shift.
-    Function("shift_left", same(_is_integer), "integer << integer", (), "operator"),
-    Function("shift_right", same(_is_integer), "integer >> integer", (), "operator"),
+    FunctionRow("shift_left", same(_is_integer), "integer << integer", (), "operator"),
+    FunctionRow("shift_right", same(_is_integer), "integer >> integer", (), "operator"),
 )
 
 OPERATORS = (*LOGIC, *COMPARISON, *ARITHMETIC, *BITS)

@@ -14,7 +14,7 @@ Resolve = Callable[[Sequence[DataType]], tuple[tuple[DataType, ...], DataType] |
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class FunctionRow:
     """One function: its name in plans, SQL spellings, types, NULL rule, and what the planner may do with it.
 
     Each backend's table KERNELS has its way to compute it, by name.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..types import BIGINT, BOOLEAN, INTEGER, VARCHAR
-from .row import Function
+from .row import FunctionRow
 from .signatures import fixed, repeated
 
 _TEXT = fixed(VARCHAR, result=VARCHAR)
@@ -12,7 +12,7 @@ _TEST = fixed(VARCHAR, VARCHAR, result=BOOLEAN)
 
 STRINGS = (
     # n-ary, VARCHAR (`infer` casts); NULL in any argument gives NULL.  SQL's concat() wraps its arguments in coalesce(x, '').
-    Function(
+    FunctionRow(
         "concat",
         repeated(VARCHAR, 1, VARCHAR),
         "VARCHAR || VARCHAR",
@@ -21,22 +21,22 @@ STRINGS = (
         total=True,
     ),
     # (separator, strings...): NULL strings are skipped, a NULL separator gives NULL.
-    Function(
+    FunctionRow(
         "concat_ws", repeated(VARCHAR, 2, VARCHAR), "concat_ws(separator, any, ...)", nulls="own"
     ),
-    Function("lower", _TEXT, "lower(VARCHAR)", ("lcase",), total=True),
-    Function("upper", _TEXT, "upper(VARCHAR)", ("ucase",), total=True),
-    Function(
+    FunctionRow("lower", _TEXT, "lower(VARCHAR)", ("lcase",), total=True),
+    FunctionRow("upper", _TEXT, "upper(VARCHAR)", ("ucase",), total=True),
+    FunctionRow(
         "length",
         _TEXT_LENGTH,
         "length(VARCHAR)",
         ("char_length", "character_length", "len"),
         total=True,
     ),
-    Function("octet_length", _TEXT_LENGTH, "strlen(VARCHAR)", ("strlen",)),
+    FunctionRow("octet_length", _TEXT_LENGTH, "strlen(VARCHAR)", ("strlen",)),
     # start: from 1; 0 is the place before the first character (and takes from the length); negative counts from the end.
     # A negative length takes the characters before start.
-    Function(
+    FunctionRow(
         "substring",
         fixed(VARCHAR, BIGINT, BIGINT, result=VARCHAR, optional=1),
         "substring(VARCHAR, BIGINT[, BIGINT])",
@@ -44,59 +44,59 @@ STRINGS = (
         total=True,
     ),
     # Negative n: all but the last (left) or first (right) -n characters.
-    Function("left", fixed(VARCHAR, BIGINT, result=VARCHAR), "left(VARCHAR, BIGINT)"),
-    Function("right", fixed(VARCHAR, BIGINT, result=VARCHAR), "right(VARCHAR, BIGINT)"),
+    FunctionRow("left", fixed(VARCHAR, BIGINT, result=VARCHAR), "left(VARCHAR, BIGINT)"),
+    FunctionRow("right", fixed(VARCHAR, BIGINT, result=VARCHAR), "right(VARCHAR, BIGINT)"),
     # The second argument is the set of characters to remove; spaces alone (not tabs) without it.
     *(
-        Function(
+        FunctionRow(
             name, fixed(VARCHAR, VARCHAR, result=VARCHAR, optional=1), f"{name}(VARCHAR[, VARCHAR])"
         )
         for name in ("trim", "ltrim", "rtrim")
     ),
     # lpad(s, n, fill): cut to n characters when longer; n <= 0 gives ''; an empty fill that is needed: ExecutionError.
-    Function(
+    FunctionRow(
         "lpad", fixed(VARCHAR, INTEGER, VARCHAR, result=VARCHAR), "lpad(VARCHAR, INTEGER, VARCHAR)"
     ),
-    Function(
+    FunctionRow(
         "rpad", fixed(VARCHAR, INTEGER, VARCHAR, result=VARCHAR), "rpad(VARCHAR, INTEGER, VARCHAR)"
     ),
-    Function("repeat", fixed(VARCHAR, BIGINT, result=VARCHAR), "repeat(VARCHAR, BIGINT)"),
+    FunctionRow("repeat", fixed(VARCHAR, BIGINT, result=VARCHAR), "repeat(VARCHAR, BIGINT)"),
     # Every occurrence; an empty needle changes nothing.
-    Function(
+    FunctionRow(
         "replace",
         fixed(VARCHAR, VARCHAR, VARCHAR, result=VARCHAR),
         "replace(VARCHAR, VARCHAR, VARCHAR)",
     ),
-    Function("reverse", _TEXT, "reverse(VARCHAR)"),
-    Function("contains", _TEST, "contains(VARCHAR, VARCHAR)"),
-    Function("starts_with", _TEST, "starts_with(VARCHAR, VARCHAR)", ("prefix", "^@")),
-    Function("ends_with", _TEST, "ends_with(VARCHAR, VARCHAR)", ("suffix",)),
+    FunctionRow("reverse", _TEXT, "reverse(VARCHAR)"),
+    FunctionRow("contains", _TEST, "contains(VARCHAR, VARCHAR)"),
+    FunctionRow("starts_with", _TEST, "starts_with(VARCHAR, VARCHAR)", ("prefix", "^@")),
+    FunctionRow("ends_with", _TEST, "ends_with(VARCHAR, VARCHAR)", ("suffix",)),
     # position(haystack, needle): from 1, 0 for none, 1 for an empty needle.
-    Function(
+    FunctionRow(
         "position",
         fixed(VARCHAR, VARCHAR, result=BIGINT),
         "strpos(VARCHAR, VARCHAR)",
         ("strpos", "instr"),
     ),
     # split_part(s, separator, n): negative n from the end; '' outside; an empty separator splits into characters.
-    Function(
+    FunctionRow(
         "split_part",
         fixed(VARCHAR, VARCHAR, BIGINT, result=VARCHAR),
         "split_part(VARCHAR, VARCHAR, BIGINT)",
     ),
     # Code point of the first character, 0 for ''.
-    Function("ascii", fixed(VARCHAR, result=INTEGER), "ascii(VARCHAR)"),
+    FunctionRow("ascii", fixed(VARCHAR, result=INTEGER), "ascii(VARCHAR)"),
     # An invalid code point: ExecutionError.
-    Function("chr", fixed(INTEGER, result=VARCHAR), "chr(INTEGER)"),
+    FunctionRow("chr", fixed(INTEGER, result=VARCHAR), "chr(INTEGER)"),
     # translate(s, from, to): characters of `from` become those of `to` at the same place, or vanish.
-    Function(
+    FunctionRow(
         "translate",
         fixed(VARCHAR, VARCHAR, VARCHAR, result=VARCHAR),
         "translate(VARCHAR, VARCHAR, VARCHAR)",
     ),
     # like(s, pattern[, escape]): % any run, _ one character, newlines included; pattern mostly a Literal, escape always: one character or '' for none.
     # A pattern that ends with the escape character: ExecutionError.
-    Function(
+    FunctionRow(
         "like",
         fixed(VARCHAR, VARCHAR, VARCHAR, result=BOOLEAN, optional=1),
         "VARCHAR LIKE VARCHAR",
@@ -104,7 +104,7 @@ STRINGS = (
         "operator",
         total=True,
     ),
-    Function(
+    FunctionRow(
         "ilike",
         fixed(VARCHAR, VARCHAR, VARCHAR, result=BOOLEAN, optional=1),
         "VARCHAR ILIKE VARCHAR",
@@ -113,25 +113,25 @@ STRINGS = (
         total=True,
     ),
     # RE2 syntax; pattern and options ('i', 'c', 's', 'l', 'g' for replace) are Literals; the string is searched for a match.
-    Function(
+    FunctionRow(
         "regexp_matches",
         fixed(VARCHAR, VARCHAR, VARCHAR, result=BOOLEAN, optional=1),
         "regexp_matches(VARCHAR, VARCHAR[, VARCHAR])",
     ),
     # SIMILAR TO is this: the whole string has to match (`~` searches).
-    Function(
+    FunctionRow(
         "regexp_full_match",
         fixed(VARCHAR, VARCHAR, VARCHAR, result=BOOLEAN, optional=1),
         "regexp_full_match(VARCHAR, VARCHAR[, VARCHAR])",
     ),
     # (s, pattern, replacement[, options]): the first match, every one with 'g'; \\1 is a group.
-    Function(
+    FunctionRow(
         "regexp_replace",
         fixed(VARCHAR, VARCHAR, VARCHAR, VARCHAR, result=VARCHAR, optional=1),
         "regexp_replace(VARCHAR, VARCHAR, VARCHAR[, VARCHAR])",
     ),
     # (s, pattern[, group[, options]]): '' without a match.
-    Function(
+    FunctionRow(
         "regexp_extract",
         fixed(VARCHAR, VARCHAR, INTEGER, VARCHAR, result=VARCHAR, optional=2),
         "regexp_extract(VARCHAR, VARCHAR[, INTEGER[, VARCHAR]])",

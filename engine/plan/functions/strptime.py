@@ -55,7 +55,7 @@ _CLASSES = {"m": "d", "y": "Y"}
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TimeFormat:
     """A format: the pattern of texts that fit, its specifiers, what makes the date, and whether they go together."""
 
     pattern: re.Pattern[str]
@@ -65,7 +65,7 @@ class Layout:
 
 
 @lru_cache(64)
-def layout(text: str) -> Layout:
+def layout(text: str) -> TimeFormat:
     """Read a format; raises `ExecutionError` for one that is malformed or needs a type that is not here."""
     parts, letters = [rf"[{_SPACE}]*+"], []
     for kind, piece in specifiers(text):
@@ -83,7 +83,7 @@ def layout(text: str) -> Layout:
         parts.append(_group(letter))
     pattern = re.compile("".join([*parts, rf"[{_SPACE}]*+"]), re.DOTALL)
     made_of, possible = _made_of(letters)
-    return Layout(pattern, tuple(letters), made_of, possible)
+    return TimeFormat(pattern, tuple(letters), made_of, possible)
 
 
 def _literal(text: str) -> str:
@@ -119,7 +119,7 @@ def _made_of(letters: Sequence[str]) -> tuple[str, bool]:
     return state, True
 
 
-def moment(text: str, form: Layout, safe: bool = False) -> int | None:
+def moment(text: str, form: TimeFormat, safe: bool = False) -> int | None:
     """Return microseconds since 1970; None where the text does not fit.
 
     Raises ValueError for a day that no calendar has, and `ExecutionError` for infinity, which has no value here.

@@ -9,7 +9,7 @@ from ..logical import Limit, Range, Values
 from ..node import Node
 from ..physical import LimitRows, RangeScan, TopK, ValuesScan
 from .expr_text import expression
-from .plan_text import Tree
+from .plan_text import PlanTree
 
 CONSTANT = "constant"
 # Names that users gave, and those of aggregates of such; what a SELECT names by its text may hold constants
@@ -35,7 +35,7 @@ def _literal(literal: Literal) -> str:
     return "null" if literal.value is None else CONSTANT
 
 
-class _Concealed(Tree):
+class _Concealed(PlanTree):
     def __init__(self, plan: Node) -> None:
         super().__init__(plan)
         self.names = {number: concealed_name(name) for number, name in self.names.items()}

@@ -62,15 +62,15 @@ def tree(plan: Node) -> str:
     Below a pipeline stand its operators, and below `Stored i` among them the operators of the pipeline's input i.  Why nodes are
     not on the GPU, or in no pipeline, stands below the tree, each reason once.
     """
-    return Tree(plan).text()
+    return PlanTree(plan).text()
 
 
 def describe(plan: Node) -> str:
     """Return the one line that stands for the root of `plan` in its tree, without device and estimate."""
-    return Tree(plan).line(plan)
+    return PlanTree(plan).line(plan)
 
 
-class Tree:
+class PlanTree:
     """The names of the columns and subqueries of one plan."""
 
     def __init__(self, plan: Node) -> None:

@@ -20,7 +20,7 @@ from ...plan.physical import (
     probe_side,
 )
 from .estimate import projected
-from .relation_estimate import UNKNOWN_ROWS, Relation, scan_relation
+from .relation_estimate import UNKNOWN_ROWS, RelationEstimate, scan_relation
 from .selectivity import ColumnEstimate, Columns, Lazily, narrowed, selectivity, united
 
 
@@ -30,16 +30,16 @@ class ChainEstimates:
 
     inputs: Sequence[Physical] = ()
     stored: ChainEstimates | None = None
-    _known: dict[int, tuple[Physical, Relation]] = field(default_factory=dict)
+    _known: dict[int, tuple[Physical, RelationEstimate]] = field(default_factory=dict)
 
-    def relation(self, node: Physical) -> Relation:
+    def relation(self, node: Physical) -> RelationEstimate:
         found = self._known.get(id(node))
         if found is None:
             found = node, self._estimate(node)  # the node is kept, so that its id stays its own
             self._known[id(node)] = found
         return found[1]
 
-    def _estimate(self, node: Physical) -> Relation:
+    def _estimate(self, node: Physical) -> RelationEstimate:
         match node:
             case ParquetScan() | MemoryScan():
                 return scan_relation(node)
@@ -59,9 +59,11 @@ class ChainEstimates:
         def shown(column: Column) -> ColumnEstimate | None:
             return columns.get(column) or unknown if column in own else None
 
-        return Relation(max(rows, *(s.rows for s in below), 0.0), Lazily(shown)).scaled(rows)
+        return RelationEstimate(max(rows, *(s.rows for s in below), 0.0), Lazily(shown)).scaled(
+            rows
+        )
 
-    def _columns(self, node: Physical, below: list[Relation], rows: float) -> Columns:
+    def _columns(self, node: Physical, below: list[RelationEstimate], rows: float) -> Columns:
         """What is expected of the columns of a node that makes so many rows, those that it drops included."""
         match node:
             case FilterRows(predicate=predicate):
@@ -95,7 +97,7 @@ def _unordered(columns: Columns) -> Columns:
     return Lazily(looked_up)
 
 
-def expected_column(relation: Relation, column: Column) -> ColumnEstimate:
+def expected_column(relation: RelationEstimate, column: Column) -> ColumnEstimate:
     """What is expected of one column, which `relation` may not know."""
     rows = max(relation.rows, 1.0)
     return relation.columns.get(column) or ColumnEstimate(rows, rows, False)

@@ -32,7 +32,7 @@ from ...plan.logical import (
 from ...plan.types import Kind
 from ..expressions.equalities import equalities
 from ..plan_properties import at_most_one_row
-from .relation_estimate import Relation, scan_relation
+from .relation_estimate import RelationEstimate, scan_relation
 from .selectivity import ColumnEstimate, Columns, Lazily, narrowed, number, selectivity, united
 
 PARTS_OF_DATES = {"quarter": 4.0, "month": 12.0, "day": 31.0, "dayofweek": 7.0, "isodow": 7.0}
@@ -43,12 +43,12 @@ YEAR_DAYS, DAY_SECONDS = 365.2425, 86400.0
 class Estimates:
     """Estimates of the nodes of a plan, each worked out once."""
 
-    _known: dict[int, tuple[Logical, Relation]] = field(default_factory=dict)
+    _known: dict[int, tuple[Logical, RelationEstimate]] = field(default_factory=dict)
 
     def rows(self, node: Logical) -> float:
         return self.relation(node).rows
 
-    def relation(self, node: Logical) -> Relation:
+    def relation(self, node: Logical) -> RelationEstimate:
         found = self._known.get(id(node))
         if found is None:
             found = node, _estimate(node, self)  # the node is kept, so that its id stays its own
@@ -57,40 +57,40 @@ class Estimates:
 
 
 @singledispatch
-def _estimate(node: Logical, estimates: Estimates) -> Relation:
+def _estimate(node: Logical, estimates: Estimates) -> RelationEstimate:
     raise TypeError(f"{type(node).__name__} has no estimate")
 
 
 @_estimate.register
-def _(node: Scan, estimates: Estimates) -> Relation:
+def _(node: Scan, estimates: Estimates) -> RelationEstimate:
     return scan_relation(node)
 
 
 @_estimate.register
-def _(node: CommonScan, estimates: Estimates) -> Relation:
+def _(node: CommonScan, estimates: Estimates) -> RelationEstimate:
     below = node.common.once(_of_common)
     sources = dict(zip(node.made, node.sources, strict=True))
-    return Relation(
+    return RelationEstimate(
         below.rows, Lazily(lambda c: below.columns.get(sources[c]) if c in sources else None)
     )
 
 
-def _of_common(plan: Logical) -> Relation:
+def _of_common(plan: Logical) -> RelationEstimate:
     """Estimate a common query; its columns at once, or a chain of such queries would ask as deep as it is long."""
     found = Estimates().relation(plan)
-    return Relation(found.rows, {c: e for c in plan.columns if (e := found.columns.get(c))})
+    return RelationEstimate(found.rows, {c: e for c in plan.columns if (e := found.columns.get(c))})
 
 
 @_estimate.register
-def _(node: Range, estimates: Estimates) -> Relation:
+def _(node: Range, estimates: Estimates) -> RelationEstimate:
     rows = float(max(0, len(range(node.start, node.stop, node.step)))) if node.step else 0.0
     low, high = sorted((float(node.start), float(node.stop)))
     made = ColumnEstimate(max(rows, 1.0), max(rows, 1.0), True, low, high)
-    return Relation(rows, {node.made: made})
+    return RelationEstimate(rows, {node.made: made})
 
 
 @_estimate.register
-def _(node: Values, estimates: Estimates) -> Relation:
+def _(node: Values, estimates: Estimates) -> RelationEstimate:
     rows = float(len(node.rows))
     made = {}
     for i, column in enumerate(node.made):
@@ -101,25 +101,25 @@ def _(node: Values, estimates: Estimates) -> Relation:
         distinct = float(max(1, len(set(known)) if complete else len(values)))
         low, high = (min(known), max(known)) if complete else (None, None)
         made[column] = ColumnEstimate(distinct, distinct, distinct >= rows, low, high)
-    return Relation(rows, made)
+    return RelationEstimate(rows, made)
 
 
 @_estimate.register
-def _(node: Filter, estimates: Estimates) -> Relation:
+def _(node: Filter, estimates: Estimates) -> RelationEstimate:
     below = estimates.relation(node.input)
     fraction = selectivity(node.predicate, below.columns)
     columns = narrowed(below.columns, node.predicate)
-    return Relation(below.rows, columns).scaled(below.rows * fraction)
+    return RelationEstimate(below.rows, columns).scaled(below.rows * fraction)
 
 
 @_estimate.register
-def _(node: Project, estimates: Estimates) -> Relation:
+def _(node: Project, estimates: Estimates) -> RelationEstimate:
     below = estimates.relation(node.input)
-    return Relation(below.rows, projected(node.items, below))
+    return RelationEstimate(below.rows, projected(node.items, below))
 
 
 @_estimate.register
-def _(node: Aggregate, estimates: Estimates) -> Relation:
+def _(node: Aggregate, estimates: Estimates) -> RelationEstimate:
     below = estimates.relation(node.input)
     keys = {column: expected(expr, below) for column, expr in node.keys}
     groups = group_count(keys.values(), below.rows)
@@ -138,11 +138,11 @@ def _(node: Aggregate, estimates: Estimates) -> Relation:
         call = calls.get(column)
         return made.get(column) if call is None else aggregated(call, below, groups)
 
-    return Relation(groups, Lazily(grouped))
+    return RelationEstimate(groups, Lazily(grouped))
 
 
 @_estimate.register
-def _(node: Distinct, estimates: Estimates) -> Relation:
+def _(node: Distinct, estimates: Estimates) -> RelationEstimate:
     below = estimates.relation(node.input)
     if node.on is None:
         keys = [below.columns[column] for column in dict.fromkeys(node.columns)]
@@ -152,12 +152,12 @@ def _(node: Distinct, estimates: Estimates) -> Relation:
 
 
 @_estimate.register
-def _(node: Sort, estimates: Estimates) -> Relation:
+def _(node: Sort, estimates: Estimates) -> RelationEstimate:
     return estimates.relation(node.input)
 
 
 @_estimate.register
-def _(node: Limit, estimates: Estimates) -> Relation:
+def _(node: Limit, estimates: Estimates) -> RelationEstimate:
     below = estimates.relation(node.input)
     if node.per:
         groups = group_count([expected(e, below) for e in node.per], below.rows)
@@ -167,7 +167,7 @@ def _(node: Limit, estimates: Estimates) -> Relation:
 
 
 @_estimate.register
-def _(node: SetOperation, estimates: Estimates) -> Relation:
+def _(node: SetOperation, estimates: Estimates) -> RelationEstimate:
     left, right = estimates.relation(node.left), estimates.relation(node.right)
     rows = {
         "union": left.rows + right.rows,
@@ -179,12 +179,12 @@ def _(node: SetOperation, estimates: Estimates) -> Relation:
     for column, (a, b) in zip(node.made, pairs, strict=True):
         one, other = left.columns[a], right.columns[b]
         made[column] = _united(one, other) if node.kind == "union" else one
-    relation = Relation(rows, made).scaled(rows)
+    relation = RelationEstimate(rows, made).scaled(rows)
     return relation if node.all else relation.scaled(group_count(made.values(), rows))
 
 
 @_estimate.register
-def _(node: Join, estimates: Estimates) -> Relation:
+def _(node: Join, estimates: Estimates) -> RelationEstimate:
     left, right = estimates.relation(node.left), estimates.relation(node.right)
     own, other = frozenset(node.left.columns), frozenset(node.right.columns)
     both = Lazily(lambda c: (right if c in other else left).columns.get(c))
@@ -200,18 +200,18 @@ def _(node: Join, estimates: Estimates) -> Relation:
         case JoinKind.MARK:
             assert node.mark is not None
             made = {node.mark: ColumnEstimate(2.0, 2.0, False)}
-            return Relation(left.rows, united(left.columns, made))
+            return RelationEstimate(left.rows, united(left.columns, made))
         case JoinKind.INNER:
             if at_most_one_row(node.right) and not keys:
                 matches = max(1.0, left.rows * residual)
-            return Relation(max(left.rows, right.rows) + matches, both).scaled(matches)
+            return RelationEstimate(max(left.rows, right.rows) + matches, both).scaled(matches)
     rows = {
         JoinKind.LEFT: max(left.rows, matches),
         JoinKind.SINGLE: left.rows,
         JoinKind.RIGHT: max(right.rows, matches),
         JoinKind.FULL: max(left.rows, right.rows, matches),
     }[node.kind]
-    return Relation(left.rows + right.rows, both).scaled(rows)
+    return RelationEstimate(left.rows + right.rows, both).scaled(rows)
 
 
 def group_count(keys: Iterable[ColumnEstimate], rows: float) -> float:
@@ -270,7 +270,7 @@ def semi_fraction(
     return max(matched, 0.0) if kind is JoinKind.SEMI else max(0.1, 1.0 - matched)
 
 
-def projected(items: Iterable[Item], below: Relation) -> Columns:
+def projected(items: Iterable[Item], below: RelationEstimate) -> Columns:
     exprs = dict(items)
 
     def made(column: Column) -> ColumnEstimate | None:
@@ -280,7 +280,7 @@ def projected(items: Iterable[Item], below: Relation) -> Columns:
     return Lazily(made)
 
 
-def expected(expr: Expr, relation: Relation) -> ColumnEstimate:
+def expected(expr: Expr, relation: RelationEstimate) -> ColumnEstimate:
     """What is expected of an expression's values: those of its column, through casts; of a call, guessed."""
     match expr:
         case ColumnRef(column=column):
@@ -307,7 +307,9 @@ def expected(expr: Expr, relation: Relation) -> ColumnEstimate:
     return ColumnEstimate(distinct, distinct, False, derived=True)
 
 
-def _with_keys_of(kept: Relation, keys: Iterable[tuple[Expr, Expr]], right: Relation) -> Relation:
+def _with_keys_of(
+    kept: RelationEstimate, keys: Iterable[tuple[Expr, Expr]], right: RelationEstimate
+) -> RelationEstimate:
     """A semi join's rows: their keys are among those of the other side."""
     fewer: dict[Column, ColumnEstimate] = {}
     for a, b in keys:
@@ -315,15 +317,15 @@ def _with_keys_of(kept: Relation, keys: Iterable[tuple[Expr, Expr]], right: Rela
             known = fewer.get(a.column) or kept.columns[a.column]
             distinct = min(known.distinct, expected(b, right).distinct)
             fewer[a.column] = replace(known, distinct=distinct)
-    return Relation(kept.rows, united(kept.columns, fewer))
+    return RelationEstimate(kept.rows, united(kept.columns, fewer))
 
 
-def _fewer(relation: Relation, distinct: float) -> ColumnEstimate:
+def _fewer(relation: RelationEstimate, distinct: float) -> ColumnEstimate:
     few = max(1.0, min(distinct, relation.rows))
     return ColumnEstimate(few, few, False, derived=True)
 
 
-def aggregated(call: AggregateCall, below: Relation, groups: float) -> ColumnEstimate:
+def aggregated(call: AggregateCall, below: RelationEstimate, groups: float) -> ColumnEstimate:
     """What is expected of an aggregate: a sum of as many uniform values as a group has rows, on average."""
     made = ColumnEstimate(groups, groups, False, derived=True)
     rows = below.rows / max(groups, 1.0)

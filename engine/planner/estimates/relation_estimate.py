@@ -20,13 +20,13 @@ SMALL_TABLE = 1000  # rows up to which a column of unknown values is taken for a
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class RelationEstimate:
     """Expected rows, and what is expected of each column."""
 
     rows: float
     columns: Columns
 
-    def scaled(self, rows: float) -> Relation:
+    def scaled(self, rows: float) -> RelationEstimate:
         """The same columns over another number of rows; distinct values do not outnumber rows."""
         if rows == self.rows:
             return self
@@ -38,10 +38,10 @@ class Relation:
                 return known
             return replace(known, distinct=max(1.0, rows))
 
-        return Relation(rows, Lazily(limited))
+        return RelationEstimate(rows, Lazily(limited))
 
 
-def scan_relation(scan: Scan | ParquetScan | MemoryScan) -> Relation:
+def scan_relation(scan: Scan | ParquetScan | MemoryScan) -> RelationEstimate:
     """Read the statistics of a table; what they leave open follows from the column's type and bounds."""
     statistics = scan.table.statistics()
     rows = UNKNOWN_ROWS if statistics.rows is None else float(statistics.rows)
@@ -53,7 +53,7 @@ def scan_relation(scan: Scan | ParquetScan | MemoryScan) -> Relation:
             return None
         return _stored(column.type, statistics.columns.get(source), rows)
 
-    return Relation(rows, Lazily(stored))
+    return RelationEstimate(rows, Lazily(stored))
 
 
 def _stored(data_type: DataType, known: ColumnStatistics | None, rows: float) -> ColumnEstimate:

@@ -9,7 +9,7 @@ from ...plan.expr import Call, Column, Expr, columns_of, conjuncts
 from ...plan.join_kinds import JoinKind
 from ...plan.logical import Join, Logical
 from ..estimates.estimate import Estimates, expected, semi_fraction
-from ..estimates.relation_estimate import Relation
+from ..estimates.relation_estimate import RelationEstimate
 from ..estimates.selectivity import ColumnEstimate, Lazily, selectivity, united
 from ..expressions.equalities import equalities
 
@@ -24,7 +24,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Equal:
+class JoinEquality:
     """A class of equal expressions, and the bit set of their relations."""
 
     members: tuple[Member, ...]
@@ -61,8 +61,8 @@ class JoinGraph:
     """Units 0 .. n-1 are relations, the units after them reducers."""
 
     relations: list[Logical]
-    estimates: list[Relation]
-    classes: list[Equal]
+    estimates: list[RelationEstimate]
+    classes: list[JoinEquality]
     residuals: list[Residual]
     reducers: list[Reducer]
     neighbors: list[int] = field(init=False)
@@ -105,16 +105,19 @@ def build_graph(
         known,
         [_equal(members, known) for members in classes],
         [Residual(_units(part, maker), part, selectivity(part, columns)) for part in others],
-        [_reducer(join, maker, Relation(max_rows, columns), estimates) for join in reducers],
+        [
+            _reducer(join, maker, RelationEstimate(max_rows, columns), estimates)
+            for join in reducers
+        ],
     )
 
 
-def _equal(members: dict[Expr, int], known: list[Relation]) -> Equal:
+def _equal(members: dict[Expr, int], known: list[RelationEstimate]) -> JoinEquality:
     found = tuple(Member(unit, expr, expected(expr, known[unit])) for expr, unit in members.items())
     units = 0
     for unit in members.values():
         units |= 1 << unit
-    return Equal(found, units)
+    return JoinEquality(found, units)
 
 
 def equal_expressions(
@@ -164,7 +167,9 @@ def _unite(classes: list[dict[Expr, int]], sides: list[tuple[Expr, int]]) -> Non
     classes.append(joined)
 
 
-def _reducer(join: Join, maker: dict[Column, int], left: Relation, estimates: Estimates) -> Reducer:
+def _reducer(
+    join: Join, maker: dict[Column, int], left: RelationEstimate, estimates: Estimates
+) -> Reducer:
     right = estimates.relation(join.right)
     units = 0
     for part in conjuncts(join.condition):

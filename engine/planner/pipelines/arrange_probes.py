@@ -24,12 +24,12 @@ from ..rewrite import is_passed, replace_columns
 from .pipeline_shape import Body, columns_read, spine, table_rows
 from .probe_order import (
     IMPOSSIBLE,
-    Condition,
     Equal,
     Extra,
     Group,
     Key,
-    Step,
+    ProbeCondition,
+    ProbeStep,
     Unit,
     best_order,
     index_bytes,
@@ -37,6 +37,7 @@ from .probe_order import (
     reductions,
 )
 
+KeyPairs = list[tuple[Key, Key]]  # columns of the probe side and of the build side
 Join = HashJoin | NestedLoopJoin
 Equality = tuple[Column, Column]
 
@@ -296,19 +297,19 @@ class _Ordered:
     def key(self, column: Column) -> Key:
         return Key(self.maker[column].bit_length() - 1, column, self.known[column])
 
-    def conditions(self) -> list[Condition]:
+    def conditions(self) -> list[ProbeCondition]:
         return [
-            Condition(self.makers(columns_of(p)), p, selectivity(p, self.known))
+            ProbeCondition(self.makers(columns_of(p)), p, selectivity(p, self.known))
             for p in self.parts.predicates
         ]
 
     # The order as operators
 
-    def build(self, step: Step, needed: frozenset[Column]) -> Physical:
+    def build(self, step: ProbeStep, needed: frozenset[Column]) -> Physical:
         """Return the operators of a step, with no more columns than are needed above."""
         before = tuple(s.members for s in (step.probe, step.build) if s is not None)
         tests = [c.expr for c in self.group.completed(before, step.members)]
-        keys: list[tuple[Key, Key]] = []
+        keys: KeyPairs = []
         if step.probe is not None and step.build is not None:
             keys, rest = self.keys(step.probe, step.build)
             tests += [_equal(a.column, b.column) for a, b in rest]
@@ -346,15 +347,13 @@ class _Ordered:
         self.reductions = waiting
         return node
 
-    def with_extra(self, probe: Step, number: int, needed: frozenset[Column]) -> Physical:
+    def with_extra(self, probe: ProbeStep, number: int, needed: frozenset[Column]) -> Physical:
         join = self.parts.extras[number]
         left = self.build(probe, needed - set(_made(join)) | columns_read(join))
         joined = replace(join, left=left, keep=None)
         return replace(joined, keep=_kept(joined.columns, needed))
 
-    def joined(
-        self, step: Step, keys: list[tuple[Key, Key]], needed: frozenset[Column]
-    ) -> Physical:
+    def joined(self, step: ProbeStep, keys: KeyPairs, needed: frozenset[Column]) -> Physical:
         assert step.probe is not None
         assert step.build is not None
         read = needed.union(*({a.column, b.column} for a, b in keys))
@@ -372,7 +371,7 @@ class _Ordered:
             estimate=step.rows,
         )
 
-    def keys(self, probe: Step, build: Step) -> tuple[list[tuple[Key, Key]], list[tuple[Key, Key]]]:
+    def keys(self, probe: ProbeStep, build: ProbeStep) -> tuple[KeyPairs, KeyPairs]:
         """Return the equalities to look up, and those to compare afterwards: one key that may be unique makes the smaller index."""
         pairs = self.group.crossing(probe, build)
         if len(pairs) > 1 and not build.repeats:

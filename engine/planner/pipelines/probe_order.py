@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ...plan.expr import Column, Expr
 from ..estimates.estimate import join_rows
-from ..estimates.relation_estimate import Relation
+from ..estimates.relation_estimate import RelationEstimate
 from ..estimates.selectivity import ColumnEstimate
 from ..join_order.cheapest_order import reached, splits
 
@@ -39,7 +39,7 @@ class Unit:
     `payload`: something above reads its columns.  `repeats`: a row that is read may come out several times.
     """
 
-    relation: Relation
+    relation: RelationEstimate
     base: float
     payload: bool
     repeats: bool = False
@@ -58,7 +58,7 @@ class Extra:
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class ProbeCondition:
     """A predicate, applied as soon as all of `needs` is there."""
 
     needs: int
@@ -82,7 +82,7 @@ class Equal:
     members: Sequence[Key]
     units: int
 
-    def member(self, step: Step) -> Key:
+    def member(self, step: ProbeStep) -> Key:
         """Return the column of a step, that of its spine if there is one."""
         found = [m for m in self.members if step.members >> m.unit & 1]
         return next((m for m in found if m.unit == step.spine), found[0])
@@ -98,7 +98,7 @@ class Group:
     units: Sequence[Unit]
     extras: Sequence[Extra]
     classes: Sequence[Equal]
-    conditions: Sequence[Condition]
+    conditions: Sequence[ProbeCondition]
     payload: int = field(init=False)
     neighbors: list[int] = field(init=False)
 
@@ -109,7 +109,7 @@ class Group:
             for member in equal.members:
                 self.neighbors[member.unit] |= equal.units & ~(1 << member.unit)
 
-    def crossing(self, a: Step, b: Step) -> list[tuple[Key, Key]]:
+    def crossing(self, a: ProbeStep, b: ProbeStep) -> list[tuple[Key, Key]]:
         """Return one pair of equal columns for each class that has members on both sides, those of the spines first."""
         return [
             (equal.member(a), equal.member(b))
@@ -126,7 +126,7 @@ class Group:
             for equal in self.classes
         )
 
-    def completed(self, before: Sequence[int], after: int) -> Iterator[Condition]:
+    def completed(self, before: Sequence[int], after: int) -> Iterator[ProbeCondition]:
         """Yield the conditions that become possible with the set `after`."""
         for condition in self.conditions:
             needs = condition.needs
@@ -135,7 +135,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ProbeStep:
     """The best known way to a set of units and extras: one unit, a probe into an index of `build`, or an extra above `probe`.
 
     `spine` is the unit whose `base` rows are gone through.  `again` is what finding the payload of its build sides costs for each row,
@@ -148,14 +148,14 @@ class Step:
     cost: float
     base: float
     spine: int
-    probe: Step | None = None
-    build: Step | None = None
+    probe: ProbeStep | None = None
+    build: ProbeStep | None = None
     extra: int | None = None
     again: float = 0.0
     repeats: bool = False
 
 
-def best_order(group: Group) -> Step:
+def best_order(group: Group) -> ProbeStep:
     """Return the cheapest way to all units and extras of a connected group."""
     count = len(group.units) + len(group.extras)
     found = _dynamic(group, count) if count <= MAX_UNITS else None
@@ -194,12 +194,12 @@ class Reduction:
 
     unit: int
     key: Column
-    source: Step
+    source: ProbeStep
     source_key: Column
     fraction: float
 
 
-def reductions(group: Group, root: Step) -> list[Reduction]:
+def reductions(group: Group, root: ProbeStep) -> list[Reduction]:
     """Return what a build side is spared by a filter of a column that is equal to one of its own.
 
     In x.a = y.a = z.a, where x is gone through and y is few rows, z need not hold more than those of y.
@@ -224,14 +224,14 @@ def reductions(group: Group, root: Step) -> list[Reduction]:
     return list(found.values())
 
 
-def _is_worth_it(group: Group, other: Key, source: Step, key: Key, fraction: float) -> bool:
+def _is_worth_it(group: Group, other: Key, source: ProbeStep, key: Key, fraction: float) -> bool:
     rows = group.units[other.unit].relation.rows
     spared = (1.0 - fraction) * rows * probe_cost(rows * SLOT_BYTES)
     size = index_bytes(source.rows, [key.estimate], membership=True)
     return spared > rows * probe_cost(size) + source.base + source.cost
 
 
-def _joins(step: Step) -> Iterator[Step]:
+def _joins(step: ProbeStep) -> Iterator[ProbeStep]:
     """Yield the joins of a step, those above first."""
     if step.build is not None:
         yield step
@@ -240,15 +240,15 @@ def _joins(step: Step) -> Iterator[Step]:
         yield from _joins(step.probe)
 
 
-def _unit(group: Group, number: int) -> Step:
+def _unit(group: Group, number: int) -> ProbeStep:
     unit = group.units[number]
     rows = unit.relation.rows
     for condition in group.completed((), 1 << number):
         rows *= condition.selectivity
-    return Step(1 << number, rows, 0.0, unit.base, number, repeats=unit.repeats)
+    return ProbeStep(1 << number, rows, 0.0, unit.base, number, repeats=unit.repeats)
 
 
-def _joined(group: Group, a: Step, b: Step) -> Step:
+def _joined(group: Group, a: ProbeStep, b: ProbeStep) -> ProbeStep:
     """Go through the set with more rows to read, unless only that one has unique keys."""
     keys = group.crossing(a, b)
     sides = {
@@ -272,10 +272,10 @@ def _joined(group: Group, a: Step, b: Step) -> Step:
         cost += rows * b.again + (IMPOSSIBLE if b.repeats else 0.0)
         again += each + b.again
     repeats = a.repeats or not unique
-    return Step(members, rows, cost, a.base, a.spine, a, b, None, again, repeats)
+    return ProbeStep(members, rows, cost, a.base, a.spine, a, b, None, again, repeats)
 
 
-def _with_extra(group: Group, step: Step, number: int) -> Step:
+def _with_extra(group: Group, step: ProbeStep, number: int) -> ProbeStep:
     extra = group.extras[number]
     members = step.members | 1 << (len(group.units) + number)
     rows = step.rows * extra.fraction
@@ -283,10 +283,12 @@ def _with_extra(group: Group, step: Step, number: int) -> Step:
         rows *= condition.selectivity
     cost = step.cost + step.rows * (probe_cost(extra.index_bytes) if extra.index_bytes else 0.0)
     repeats = step.repeats or extra.fraction > 1.0
-    return Step(members, rows, cost, step.base, step.spine, step, None, number, step.again, repeats)
+    return ProbeStep(
+        members, rows, cost, step.base, step.spine, step, None, number, step.again, repeats
+    )
 
 
-def _dynamic(group: Group, count: int) -> Step | None:
+def _dynamic(group: Group, count: int) -> ProbeStep | None:
     """Fill a table of the best way to each connected set, smaller sets first."""
     size = len(group.units)
     only_units = (1 << size) - 1
@@ -295,7 +297,7 @@ def _dynamic(group: Group, count: int) -> Step | None:
     for members in range(1, 1 << count):
         if members in best or not members & only_units:
             continue
-        found: Step | None = None
+        found: ProbeStep | None = None
         for number, extra in enumerate(group.extras):
             bit = 1 << (size + number)
             below = best.get(members & ~bit) if members & bit else None
@@ -314,7 +316,7 @@ def _dynamic(group: Group, count: int) -> Step | None:
     return best.get((1 << count) - 1)
 
 
-def _cheaper(found: Step | None, step: Step) -> Step:
+def _cheaper(found: ProbeStep | None, step: ProbeStep) -> ProbeStep:
     return step if found is None or step.cost < found.cost else found
 
 
@@ -322,7 +324,7 @@ def _are_neighbors(group: Group, left: int, right: int) -> bool:
     return any(left >> unit & 1 and near & right for unit, near in enumerate(group.neighbors))
 
 
-def _greedy(group: Group) -> Step:
+def _greedy(group: Group) -> ProbeStep:
     """Join, again and again, the two sets whose join costs least; extras as soon as they can be applied."""
     steps = [_unit(group, i) for i in range(len(group.units))]
     waiting = set(range(len(group.extras)))
@@ -340,7 +342,7 @@ def _greedy(group: Group) -> Step:
         steps = [*(s for s in steps if s is not a and s is not b), joined]
 
 
-def _with_extras(group: Group, step: Step, waiting: set[int]) -> Step:
+def _with_extras(group: Group, step: ProbeStep, waiting: set[int]) -> ProbeStep:
     for number in sorted(waiting):
         needs = group.extras[number].needs
         if needs & step.members == needs:

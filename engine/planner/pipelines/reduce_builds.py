@@ -57,7 +57,7 @@ Identity = tuple[int, tuple[Column, ...], tuple[bool, ...]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Source:
+class KeySource:
     """A part of a probe side, and those of its columns that hold the keys of a join above it."""
 
     part: Physical
@@ -82,13 +82,13 @@ def _sets(joins: Sequence[HashJoin]) -> set[Identity]:
     return {(id(build_side(j)), _build_keys(j), j.null_equal) for j in found}
 
 
-def _chosen(joins: Sequence[HashJoin], costs: _Costs) -> dict[int, tuple[Source, float]]:
+def _chosen(joins: Sequence[HashJoin], costs: _Costs) -> dict[int, tuple[KeySource, float]]:
     """For joins, by their identity, the part that reduces their build side and the share of it that remains.
 
     The part that spares most for all the joins that it can reduce comes first.
     """
-    spared: dict[Source, dict[int, tuple[float, float]]] = {}
-    known: dict[Identity, Source] = {}
+    spared: dict[KeySource, dict[int, tuple[float, float]]] = {}
+    known: dict[Identity, KeySource] = {}
     for join in joins:
         if not join.kind.is_divisible or join.null_aware or costs.is_unbuilt(join):
             continue
@@ -97,7 +97,7 @@ def _chosen(joins: Sequence[HashJoin], costs: _Costs) -> dict[int, tuple[Source,
             gain, fraction = costs.spared(join, source)
             if gain > 0.0:
                 spared.setdefault(source, {})[id(join)] = gain, fraction
-    chosen: dict[int, tuple[Source, float]] = {}
+    chosen: dict[int, tuple[KeySource, float]] = {}
     while spared:
         totals = {
             source: sum(gain for gain, _ in reduced.values()) - costs.source(source)
@@ -115,14 +115,14 @@ def _chosen(joins: Sequence[HashJoin], costs: _Costs) -> dict[int, tuple[Source,
     return chosen
 
 
-def _sources(join: HashJoin) -> Iterator[Source]:
+def _sources(join: HashJoin) -> Iterator[KeySource]:
     """Yield the parts of a join's probe side in which all keys occur that the probe side has, the largest first."""
     from_left = probe_side(join) is join.left
     keys = join.left_keys if from_left else join.right_keys
     waiting = [(probe_side(join), keys)]
     while waiting:
         node, keys = waiting.pop(0)
-        yield Source(node, keys, join.null_equal)
+        yield KeySource(node, keys, join.null_equal)
         waiting += _below(node, keys)
 
 
@@ -161,14 +161,14 @@ class _Costs:
     there: set[Identity]
     whole: dict[int, float] = field(default_factory=dict)  # by join what its build costs, unreduced
 
-    def source(self, source: Source) -> float:
+    def source(self, source: KeySource) -> float:
         """What it costs to make the set of keys, unless it is there anyway."""
         if source.identity in self.there:
             return 0.0
         cost = self.made(source.part, frozenset(source.keys))
         return ONE_MORE_KERNEL + (cost * CPU_PASS if source.part.device == "cpu" else cost)
 
-    def spared(self, join: HashJoin, source: Source) -> tuple[float, float]:
+    def spared(self, join: HashJoin, source: KeySource) -> tuple[float, float]:
         """What a join's build costs less once the set of keys is there, and the share of its rows that remains."""
         build, keys = build_side(join), _build_keys(join)
         known, other = self.estimates.relation(build), self.estimates.relation(source.part)
@@ -293,9 +293,9 @@ def _each(
 class _Reduction:
     """One pass over a body; what is reached twice stays one object, and so does each set of keys."""
 
-    chosen: dict[int, tuple[Source, float]]
+    chosen: dict[int, tuple[KeySource, float]]
     done: dict[int, Physical] = field(default_factory=dict)
-    renamed: dict[Source, Physical] = field(default_factory=dict)
+    renamed: dict[KeySource, Physical] = field(default_factory=dict)
 
     def visit(self, node: Physical) -> Physical:
         if id(node) not in self.done:
@@ -329,7 +329,7 @@ class _Reduction:
         )
         return replace(made, left=reduced) if build is made.left else replace(made, right=reduced)
 
-    def renamed_keys(self, source: Source) -> Physical:
+    def renamed_keys(self, source: KeySource) -> Physical:
         """The keys of a part under names of their own, where a build side reads the same table."""
         if source not in self.renamed:
             part = self.visit(source.part)

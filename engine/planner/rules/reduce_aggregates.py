@@ -23,7 +23,7 @@ Source = tuple[Logical, Column]
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class ComparedColumn:
     """A column of the aggregating side that a join compares, by the function `test`, with one of the other side."""
 
     test: str
@@ -54,12 +54,12 @@ def _reduce(node: Logical, estimates: Estimates) -> Logical | None:
         return None
     left, right = node.left, node.right
     equal = list(_equal_columns(node))
-    keys = [Key(test, b, (left, a)) for test, a, b in equal]
+    keys = [ComparedColumn(test, b, (left, a)) for test, a, b in equal]
     new_right = _reduced(right, keys, estimates)
     if new_right is not None:
         return dataclasses.replace(node, right=new_right)
     if node.kind is JoinKind.INNER:
-        keys = [Key(test, a, (right, b)) for test, a, b in equal]
+        keys = [ComparedColumn(test, a, (right, b)) for test, a, b in equal]
         new_left = _reduced(left, keys, estimates)
         if new_left is not None:
             return dataclasses.replace(node, left=new_left)
@@ -76,7 +76,7 @@ def _equal_columns(node: Join) -> Iterator[tuple[str, Column, Column]]:
                 yield part.function, a, b
 
 
-def _reduced(side: Logical, keys: list[Key], estimates: Estimates) -> Logical | None:
+def _reduced(side: Logical, keys: list[ComparedColumn], estimates: Estimates) -> Logical | None:
     """Return `side` with the aggregation in it reduced by the best of the keys, or None."""
     found = _aggregate_below(side)
     if found is None:

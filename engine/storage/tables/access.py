@@ -41,13 +41,13 @@ class FileIdentity(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Rules:
+class AccessRules:
     """The files and folders that may be opened, as resolved paths; None for all."""
 
     allowed: tuple[str, ...] | None = None
 
     @classmethod
-    def of(cls, external_access: bool, allowed_paths: Sequence[Path] | None) -> Rules:
+    def of(cls, external_access: bool, allowed_paths: Sequence[Path] | None) -> AccessRules:
         """Return what settings mean: without external access there is nothing but what is allowed."""
         if allowed_paths is None:
             return cls(None if external_access else ())
@@ -72,13 +72,13 @@ class Rules:
         return resolved
 
 
-EVERYTHING = Rules()
+EVERYTHING = AccessRules()
 
 
 class Access:
     """The rules of a connection, which may become stricter while tables are open."""
 
-    def __init__(self, rules: Rules = EVERYTHING) -> None:
+    def __init__(self, rules: AccessRules = EVERYTHING) -> None:
         self.rules = rules
 
 
@@ -128,7 +128,7 @@ def _check_identity(handle: int, file: FileIdentity) -> None:
         raise changed(file.path)
 
 
-def look_inside(resolved: str, rules: Rules, asked: str) -> os.stat_result | None:
+def look_inside(resolved: str, rules: AccessRules, asked: str) -> os.stat_result | None:
     """Return what a resolved path leads to, None for nothing; raises `AccessDenied` where another place is there by now."""
     try:
         handle = os.open(resolved, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -147,7 +147,7 @@ def look_inside(resolved: str, rules: Rules, asked: str) -> os.stat_result | Non
         os.close(handle)
 
 
-def matching(folder: str, pattern: str, rules: Rules) -> Iterator[str]:
+def matching(folder: str, pattern: str, rules: AccessRules) -> Iterator[str]:
     """Yield the paths below a folder that match a pattern, which names no folder above.
 
     Below `**` links are not followed, as in DuckDB.  Raises `AccessDenied` where a match leads outside of the rules.
@@ -158,7 +158,7 @@ def matching(folder: str, pattern: str, rules: Rules) -> Iterator[str]:
 
 
 def _walk(
-    found: str, resolved: str, parts: Sequence[str], rules: Rules, asked: str
+    found: str, resolved: str, parts: Sequence[str], rules: AccessRules, asked: str
 ) -> Iterator[str]:
     if not parts:
         yield found

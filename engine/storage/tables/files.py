@@ -14,8 +14,8 @@ from typing import NamedTuple
 from ...errors import AccessDenied, DataError, Unsupported
 from .access import (
     EVERYTHING,
+    AccessRules,
     FileIdentity,
-    Rules,
     changed,
     look_inside,
     matching,
@@ -33,7 +33,7 @@ class FoundFile(NamedTuple):
     identity: FileIdentity
 
 
-def find_files(patterns: Sequence[str], rules: Rules = EVERYTHING) -> tuple[FoundFile, ...]:
+def find_files(patterns: Sequence[str], rules: AccessRules = EVERYTHING) -> tuple[FoundFile, ...]:
     """Return the files that paths, globs and directories stand for, each pattern's in the order of their names.
 
     A directory means all `*.parquet` below it.  Raises `DataError`, naming the pattern, where there is no file, and
@@ -47,7 +47,7 @@ def find_files(patterns: Sequence[str], rules: Rules = EVERYTHING) -> tuple[Foun
 
 
 def are_current(
-    patterns: Sequence[str], files: Sequence[FileIdentity], rules: Rules = EVERYTHING
+    patterns: Sequence[str], files: Sequence[FileIdentity], rules: AccessRules = EVERYTHING
 ) -> bool:
     """Whether paths, globs and directories stand for these files, and these are as they were; a look at each."""
     if are_paths_of(patterns, files) and are_unchanged(files):
@@ -76,7 +76,7 @@ def are_unchanged(files: Iterable[FileIdentity]) -> bool:
     return True
 
 
-def _find(pattern: str, rules: Rules) -> list[FoundFile]:
+def _find(pattern: str, rules: AccessRules) -> list[FoundFile]:
     path = _local(pattern)
     found = _look(path, rules, pattern)
     if isinstance(found, FoundFile):
@@ -127,7 +127,7 @@ def check_unchanged(file: FileIdentity) -> None:
         raise changed(file.path, "is gone" if now is None else "has changed")
 
 
-def _look(path: str, rules: Rules, asked: str) -> FoundFile | int | None:
+def _look(path: str, rules: AccessRules, asked: str) -> FoundFile | int | None:
     """Return a file's identity, the mode of what is not a file, or None for nothing.
 
     With `os` alone: a table of a thousand files looks at each before each query, and a `Path` takes ten times as long.
@@ -149,7 +149,7 @@ def _look(path: str, rules: Rules, asked: str) -> FoundFile | int | None:
     return FoundFile(path, FileIdentity.of(place, found))
 
 
-def _below(folder: str, rules: Rules) -> list[FoundFile]:
+def _below(folder: str, rules: AccessRules) -> list[FoundFile]:
     """Return the Parquet files of a folder and of those in it."""
     if rules.allowed is None:
         return _matching(str(Path(glob.escape(folder)) / "**" / f"*{SUFFIX}"), rules)
@@ -157,7 +157,7 @@ def _below(folder: str, rules: Rules) -> list[FoundFile]:
     return _looked_at(list(matching(folder, f"**/*{SUFFIX}", rules)), rules)
 
 
-def _matching(pattern: str, rules: Rules) -> list[FoundFile]:
+def _matching(pattern: str, rules: AccessRules) -> list[FoundFile]:
     """Return the files of a glob; hidden ones count, as in DuckDB."""
     if rules.allowed is not None:
         fixed = re.match(r"(?:[^*?[/]*/)*", pattern)
@@ -170,7 +170,7 @@ def _matching(pattern: str, rules: Rules) -> list[FoundFile]:
     return _looked_at(paths, rules)
 
 
-def _looked_at(paths: list[str], rules: Rules) -> list[FoundFile]:
+def _looked_at(paths: list[str], rules: AccessRules) -> list[FoundFile]:
     """Return the files among paths, those of a folder before those of the folders in it."""
     paths.sort(key=_files_before_folders)
     looked = (_look(path, rules, path) for path in paths)

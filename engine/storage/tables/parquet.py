@@ -18,7 +18,7 @@ from ...plan.expr import Column, Expr, Value
 from ...plan.physical import RowGroups
 from ...plan.statistics import ColumnStatistics, TableStatistics
 from ...plan.types import VARCHAR, DataType, Kind
-from .access import Access, FileIdentity, Rules
+from .access import Access, AccessRules, FileIdentity
 from .bounds import Bounds, excluded
 from .column_chunks import ColumnChunks, chunks_of_constant, chunks_of_files
 from .column_statistics import LazyColumns, column_positions
@@ -59,7 +59,7 @@ class ParquetTable:
     unsupported: Mapping[str, DataType] = field(repr=False)
     settled: bool
     access: Access = field(repr=False)
-    rules: Rules = field(repr=False)
+    rules: AccessRules = field(repr=False)
     _chunks: dict[str, ColumnChunks] = field(default_factory=dict, repr=False)
 
     @classmethod

@@ -40,7 +40,7 @@ def quantile_cont(call: AggregateCall, args: list[pa.Array], groups: Groups) -> 
 def quantile_disc(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
     """A value that occurs: the ceil(n * fraction)-th, for 0 the first."""
     fraction = _fraction(call)
-    ordered = _Ordered(call, args[0], groups)
+    ordered = _OrderedValues(call, args[0], groups)
     sizes = ordered.sizes
     place = sizes - np.floor(sizes - fraction * sizes).astype(np.int64)
     return take_array(args[0], ordered.rows_at(np.maximum(place, 1) - 1))
@@ -72,7 +72,7 @@ def _valid_rows(array: pa.Array, groups: Groups) -> tuple[Indices, Groups]:
     return rows, groups.subset(rows)
 
 
-class _Ordered:
+class _OrderedValues:
     """The rows of each group sorted by value, NULLs left out."""
 
     def __init__(self, call: AggregateCall, array: pa.Array, groups: Groups) -> None:
@@ -96,7 +96,7 @@ class _Ordered:
 
 def _continuous(call: AggregateCall, array: pa.Array, groups: Groups, fraction: float) -> pa.Array:
     """The value at `fraction` of the way through the sorted group, interpolated between two neighbours."""
-    ordered = _Ordered(call, array, groups)
+    ordered = _OrderedValues(call, array, groups)
     place = np.maximum(ordered.sizes - 1, 0) * fraction
     below, above = np.floor(place).astype(np.int64), np.ceil(place).astype(np.int64)
     low = take_array(array, ordered.rows_at(below))

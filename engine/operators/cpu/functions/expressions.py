@@ -24,8 +24,8 @@ from ....plan.expr import ColumnRef, Expr, conjuncts
 from ....plan.types import Kind
 from .. import table as tables
 from ..table import Table
-from .expressions_chunk import Chunk, Known, Lookup, true_rows, value
-from .expressions_prepare import Prepared, prepare
+from .expressions_chunk import Chunk, ComputedConstant, DictionaryLookup, true_rows, value
+from .expressions_prepare import PreparedExpressions, prepare
 from .vectors import Array, Mask, Vector, dtype_of
 
 CHUNK_ROWS = 1 << 17  # int64 intermediates of 1 MB stay in the second-level cache
@@ -77,9 +77,9 @@ def _finished(root: Expr, table: Table) -> pa.Array | None:
     match root:
         case ColumnRef(column=column):
             return table.arrays[column.id]
-        case Known(vector=vector):
+        case ComputedConstant(vector=vector):
             return vector.to_arrow(table.num_rows)
-        case Lookup() if root.type.kind is Kind.VARCHAR:
+        case DictionaryLookup() if root.type.kind is Kind.VARCHAR:
             return root.dictionary_array(table)
     return None
 
@@ -145,7 +145,7 @@ def selection(
     predicate: Expr, table: Table, threads: int | None = None
 ) -> Mask | npt.NDArray[np.int64]:
     """Return the rows for which `predicate` is TRUE: a mask, or ascending row numbers when they are few."""
-    plan: Prepared = prepare(tuple(conjuncts(predicate)), table)
+    plan: PreparedExpressions = prepare(tuple(conjuncts(predicate)), table)
     mask = np.empty(table.num_rows, bool)
 
     def run(start: int, stop: int) -> None:

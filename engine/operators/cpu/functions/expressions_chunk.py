@@ -33,7 +33,7 @@ NARROW = (
 
 
 @dataclass(frozen=True, eq=False)
-class Known(Expr):
+class ComputedConstant(Expr):
     """A constant that has been computed."""
 
     vector: Vector
@@ -42,7 +42,7 @@ class Known(Expr):
 
 
 @dataclass(frozen=True, eq=False)
-class Lookup(Expr):
+class DictionaryLookup(Expr):
     """A function of one dictionary column: its value for each entry, and last for NULL."""
 
     column: Column
@@ -127,7 +127,7 @@ class Chunk:
             return self.once(-column.id, lambda: whole.take(rows))
         return self.once(-column.id, lambda: Vector.from_arrow(self.array(column), column.type))
 
-    def lookup(self, lookup: Lookup) -> Vector:
+    def lookup(self, lookup: DictionaryLookup) -> Vector:
         codes = lookup.codes(self.array(lookup.column))
         return lookup.values(codes if self.rows is None else codes.take(pa.array(self.rows)))
 
@@ -148,13 +148,13 @@ def value(expr: Expr, chunk: Chunk) -> Vector:
 
 def _value(expr: Expr, chunk: Chunk) -> Vector:
     match expr:
-        case Known(vector=vector):
+        case ComputedConstant(vector=vector):
             return vector
         case ColumnRef(column=column):
             return chunk.column(column)
         case Call():
             return _call(expr, chunk)
-        case Lookup():
+        case DictionaryLookup():
             return chunk.lookup(expr)
         case Literal():
             return constant(expr.value, expr.type)
@@ -305,7 +305,7 @@ def true_rows(parts: Sequence[Expr], chunk: Chunk) -> Array:
 def _cost(part: Expr) -> int:
     """Lookups and comparisons of numbers first, plain strings last."""
     match part:
-        case Lookup():
+        case DictionaryLookup():
             return 0
         case Call(args=args) if args and all(a.type.kind is not Kind.VARCHAR for a in args):
             return 1

@@ -19,12 +19,12 @@ from ....plan.expr import Column, ColumnRef, Expr, Literal
 from ....plan.node import walk
 from .. import table as tables
 from ..table import Table
-from .expressions_chunk import Chunk, Known, Lookup, value
+from .expressions_chunk import Chunk, ComputedConstant, DictionaryLookup, value
 from .vectors import Vector, constant
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedExpressions:
     """Expressions ready for `expressions_chunk`, and the ids of the objects that occur in them more than once."""
 
     roots: tuple[Expr, ...]
@@ -32,11 +32,11 @@ class Prepared:
     maker: Any = field(repr=False)  # holds the objects, so that ids stay theirs
 
 
-def prepare(exprs: Sequence[Expr], table: Table) -> Prepared:
+def prepare(exprs: Sequence[Expr], table: Table) -> PreparedExpressions:
     maker = _Maker(table)
     roots = tuple(maker.made(expr) for expr in exprs)
     uses = Counter(id(node) for root in roots for node in walk(root) if node.children)
-    return Prepared(roots, frozenset(n for n, count in uses.items() if count > 1), maker)
+    return PreparedExpressions(roots, frozenset(n for n, count in uses.items() if count > 1), maker)
 
 
 class _Maker:
@@ -50,7 +50,9 @@ class _Maker:
         """Return the one object for `expr`, computed already if no row is needed."""
         stopping.check()
         if isinstance(expr, Literal):
-            return self._one(expr, lambda: Known(constant(expr.value, expr.type), expr.type))
+            return self._one(
+                expr, lambda: ComputedConstant(constant(expr.value, expr.type), expr.type)
+            )
         if isinstance(expr, ColumnRef):
             return self._one(expr, lambda: expr)
         columns = {node.column for node in walk(expr) if isinstance(node, ColumnRef)}
@@ -93,13 +95,15 @@ class _Maker:
             vector = value(expr, Chunk(Table({}, 1), 0, 1))
             if not vector.is_constant:
                 vector = vector.first()
-            return Known(vector, expr.type)
+            return ComputedConstant(vector, expr.type)
         (column,) = columns
         entries = self.table.arrays[column.id].dictionary
         entries = tables.concat_arrays([entries, pa.nulls(1, entries.type)])
         count = len(entries)
         vector = value(expr, Chunk(Table({column.id: entries}, count), 0, count))
-        return Lookup(column, Vector.from_arrow(vector.to_arrow(count), expr.type), expr.type)
+        return DictionaryLookup(
+            column, Vector.from_arrow(vector.to_arrow(count), expr.type), expr.type
+        )
 
 
 def _label(expr: Expr) -> tuple[Any, ...]:

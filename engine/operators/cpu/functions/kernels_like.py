@@ -19,7 +19,7 @@ from ....codegen import handwritten
 from ....codegen.compile.compile_pool import compiled
 from ....codegen.compile.compiler import Signature
 from ....codegen.compile.kernel_files import kernel_file, warn_without
-from ....codegen.compile.native import Kernel
+from ....codegen.compile.native import NativeKernel
 from ....plan.patterns import Literals
 
 FEW_ROWS = 1 << 14  # up to which Arrow is quick enough
@@ -29,7 +29,7 @@ RARE = 2  # bytes of a part that not nearly all strings have
 SOURCE = Path(handwritten.__file__).with_name("functions_like_cpu.py")
 NAME = "search"
 
-_kernels: dict[bool, Future[Kernel]] = {}  # for offsets of 64 and of 32 bits
+_kernels: dict[bool, Future[NativeKernel]] = {}  # for offsets of 64 and of 32 bits
 _lock = threading.Lock()
 _directory: Path | None = None
 
@@ -63,7 +63,7 @@ def _arguments(parts: Literals) -> list[Any]:
     return [pattern, bounds, parts.size, len(parts.suffix), wanted, seen, mask]
 
 
-def started(wide: bool) -> Future[Kernel]:
+def started(wide: bool) -> Future[NativeKernel]:
     """Return the kernel, which a thread compiles at first."""
     with _lock:
         if wide not in _kernels:
@@ -91,14 +91,14 @@ def _signature(wide: bool) -> Signature:
     ]
 
 
-def _compile(found: Future[Kernel], wide: bool) -> None:
+def _compile(found: Future[NativeKernel], wide: bool) -> None:
     try:
         source, signature = SOURCE.read_text(encoding="utf-8"), _signature(wide)
         if _directory is None:
             code = compiled(source, NAME, signature)
         else:
             code, _ = kernel_file(NAME, source, signature, _directory, None).machine_code()
-        found.set_result(Kernel(code, signature))
+        found.set_result(NativeKernel(code, signature))
     except Exception as error:  # whatever a compiler may raise
         found.set_exception(error)
         warn_without(NAME, error)

@@ -22,7 +22,7 @@ Pairs = tuple[Indices, Indices]
 
 
 @dataclass(frozen=True)
-class Index:
+class BuildRows:
     """Build rows by key code.
 
     `slot[code]` is 0 for a code without rows.  With unique keys it is the row number plus 1, otherwise the number, plus 1, of
@@ -36,7 +36,7 @@ class Index:
     count: Ints
 
 
-def build_index(build: Codes) -> Index:
+def build_index(build: Codes) -> BuildRows:
     codes = build.all()
     rows = np.flatnonzero(codes < build.size)
     codes = codes[rows]
@@ -46,16 +46,16 @@ def build_index(build: Codes) -> Index:
     leader = slot[codes] == rows + 1  # of rows with equal keys, the last one written
     empty = np.zeros(0, np.int64)
     if leader.all():
-        return Index(slot, True, empty, empty, empty)
+        return BuildRows(slot, True, empty, empty, empty)
     distinct = codes[leader]
     slot[distinct] = np.arange(1, len(distinct) + 1)
     keys = slot[codes].astype(np.int64) - 1
     count = np.bincount(keys, minlength=len(distinct))
     order = rows[stable_order(keys, len(distinct))]
-    return Index(slot, False, order, np.cumsum(count) - count, count)
+    return BuildRows(slot, False, order, np.cumsum(count) - count, count)
 
 
-def unique_matches(index: Index, probe: Codes, context: Context) -> Indices:
+def unique_matches(index: BuildRows, probe: Codes, context: Context) -> Indices:
     """Return the build row of each probe row, -1 for none, of an index with unique keys."""
     matches = np.empty(probe.rows, np.int64)
 
@@ -70,7 +70,7 @@ def unique_matches(index: Index, probe: Codes, context: Context) -> Indices:
 class Matches:
     """Probe rows that have a match, each with its key in the index."""
 
-    index: Index
+    index: BuildRows
     keys: Ints
     rows: Indices
 
@@ -101,7 +101,7 @@ class Matches:
             begin = end
 
 
-def match(index: Index, probe: Codes, context: Context) -> Matches:
+def match(index: BuildRows, probe: Codes, context: Context) -> Matches:
     def chunk(start: int, stop: int) -> Pairs:
         slots = index.slot[probe.read(start, stop)]
         rows = np.flatnonzero(slots)
@@ -148,7 +148,7 @@ def members(rows: Codes, others: Codes, context: Context) -> Mask:
     return found
 
 
-def _expand(index: Index, rows: Indices, keys: Ints, counts: Ints) -> Pairs:
+def _expand(index: BuildRows, rows: Indices, keys: Ints, counts: Ints) -> Pairs:
     ends = np.cumsum(counts)
     total = int(ends[-1])
     # The first match of each row, less the pairs before it, plus the pair's number: its place in `order`.

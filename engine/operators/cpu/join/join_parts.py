@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ....plan.expr import Column
-from ...spill_area import Piece
+from ...spill_area import SpilledPiece
 from ...spilling import PARTS
 from .. import table as tables
 from ..memory.chunks import each_chunk
@@ -29,7 +29,9 @@ BACK = pow(STEP, -1, 1 << 64)
 SHIFT = np.uint64(32)
 
 
-def parted(table: Table, keys: Sequence[Column], columns: Sequence[Column]) -> Iterator[Piece]:
+def parted(
+    table: Table, keys: Sequence[Column], columns: Sequence[Column]
+) -> Iterator[SpilledPiece]:
     """Yield the rows of a table, some at a time, in the order of their parts; an empty table as one piece."""
     size = sum(table[c].nbytes for c in columns)
     step = max(1, table.num_rows * PIECE_BYTES // max(1, size))
@@ -41,13 +43,13 @@ def parted(table: Table, keys: Sequence[Column], columns: Sequence[Column]) -> I
         arrays = [_without_unused(ordered[c]) for c in columns]
         batch = pa.RecordBatch.from_arrays(arrays, [str(c.id) for c in columns])
         counts = np.bincount(numbers, minlength=PARTS)
-        yield Piece(batch, [0, *np.cumsum(counts).tolist()])
+        yield SpilledPiece(batch, [0, *np.cumsum(counts).tolist()])
 
 
-def piece_of(table: Table, bounds: Sequence[int], columns: Sequence[Column]) -> Piece:
+def piece_of(table: Table, bounds: Sequence[int], columns: Sequence[Column]) -> SpilledPiece:
     """Return a table whose rows lie in the order of parts already."""
     arrays = [_without_unused(table[c]) for c in columns]
-    return Piece(pa.RecordBatch.from_arrays(arrays, [str(c.id) for c in columns]), bounds)
+    return SpilledPiece(pa.RecordBatch.from_arrays(arrays, [str(c.id) for c in columns]), bounds)
 
 
 def unparted(rows: Sequence[pa.RecordBatch], columns: Sequence[Column]) -> Table:

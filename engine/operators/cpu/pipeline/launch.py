@@ -31,7 +31,7 @@ class Kernels:
     """The kernels of `compile_pipeline.programs`, ready to be compiled, and their files."""
 
     stages: Stages
-    functions: tuple[host_kernels.Function, ...]
+    functions: tuple[host_kernels.HostFunction, ...]
     paths: tuple[Path, ...]
 
     @property
@@ -68,7 +68,7 @@ def load(kernels: Kernels) -> list[Origin]:
 def fetch(kernels: Kernels) -> list[Origin]:
     """Bring the machine code into memory, compiled where it is not stored; return where it came from."""
     missing = sum(not function.is_stored for function in kernels.functions)
-    return at_once(host_kernels.Function.fetch, kernels.functions, missing)
+    return at_once(host_kernels.HostFunction.fetch, kernels.functions, missing)
 
 
 def uses(stages: Stages, leaves: Leaves) -> tuple[Use, ...]:
@@ -136,7 +136,7 @@ def _rows_of_sums(made: Program, outcome: host_kernels.Outcome) -> int:
 
 
 def _main(
-    function: host_kernels.Function,
+    function: host_kernels.HostFunction,
     made: Program,
     memory: dict[str, Any],
     leaves: Leaves,

@@ -44,7 +44,7 @@ class Use:
 
 
 class Leaves:
-    """The leaves of a pipeline's body: a `codegen.row_sources.Source`, and the arrays behind its answers.
+    """The leaves of a pipeline's body: a `codegen.row_sources.LeafColumns`, and the arrays behind its answers.
 
     `wanted` are columns that kernels will probably read, which are loaded together; `repeating` the build sides of which an
     earlier run found that their keys repeat.

@@ -23,10 +23,10 @@ from . import aggregate_moments as moments
 from . import aggregate_order as ordered
 from . import aggregate_sums as sums
 from . import aggregate_values as values
-from .groups import Answer, Argument, Groups, matching_order, pick, pick_held, restore
+from .groups import Answer, GroupedArgument, Groups, matching_order, pick, pick_held, restore
 from .unique_groups import each_alone
 
-Aggregate = Callable[[AggregateCall, list[Argument], Groups], Answer]
+Aggregate = Callable[[AggregateCall, list[GroupedArgument], Groups], Answer]
 # As `Answer`, or strings as codes.
 HeldAnswer = Callable[[], Held]
 
@@ -180,11 +180,11 @@ def _ask(
         filtered = [a.column for a in args]
         order = variants[key].once("order", lambda: None)
         groups = variants[key]
-        args = [Argument(a.key, pick(c, order)) for a, c in zip(args, filtered, strict=True)]
+        args = [GroupedArgument(a.key, pick(c, order)) for a, c in zip(args, filtered, strict=True)]
     return groups, AGGREGATES[call.function](call, args, groups)
 
 
-def _coded_argument(call: AggregateCall, groups: Groups) -> tuple[Argument, Coded] | None:
+def _coded_argument(call: AggregateCall, groups: Groups) -> tuple[GroupedArgument, Coded] | None:
     """Return the codes of which the extreme stands for that of the strings."""
     arg = call.args[0] if call.args else None
     if call.function not in ("min", "max") or not isinstance(arg, ColumnRef):
@@ -195,7 +195,7 @@ def _coded_argument(call: AggregateCall, groups: Groups) -> tuple[Argument, Code
     return _kept(found[0], groups.source(call.filter.column), groups), found[1]
 
 
-def _arguments(call: AggregateCall, groups: Groups) -> list[Argument]:
+def _arguments(call: AggregateCall, groups: Groups) -> list[GroupedArgument]:
     """Return the columns of a call, NULL in the rows that its FILTER leaves out."""
     counts = call.function in ("count", "approx_count_distinct")
     args = [
@@ -210,18 +210,18 @@ def _arguments(call: AggregateCall, groups: Groups) -> list[Argument]:
     return [_kept(a, keep, groups) for a in args or [keep]]
 
 
-def _counted(column: Column, groups: Groups) -> Argument:
+def _counted(column: Column, groups: Groups) -> GroupedArgument:
     """Return what stands for values of which only equality and NULL matter."""
     coded = groups.codes(column)
     return groups.source(column) if coded is None else coded[0]
 
 
-def _kept(argument: Argument, keep: Argument, groups: Groups) -> Argument:
+def _kept(argument: GroupedArgument, keep: GroupedArgument, groups: Groups) -> GroupedArgument:
     key = ("filtered", argument.key, keep.key)
-    return groups.once(key, lambda: Argument(key, where_true(argument.column, keep.column)))
+    return groups.once(key, lambda: GroupedArgument(key, where_true(argument.column, keep.column)))
 
 
-def _distinct_rows(args: list[Argument], groups: Groups, call: AggregateCall) -> Groups:
+def _distinct_rows(args: list[GroupedArgument], groups: Groups, call: AggregateCall) -> Groups:
     """Return the groups of the first row for each combination of keys and arguments, of which alone the order is computed."""
     rows = first_of_each(plc.Table([*groups.keys, *(as_key(a.column) for a in args)]))
     columns: dict[int, Held] = {

@@ -22,37 +22,37 @@ from ..columns import (
     where_true,
 )
 from .aggregate_sums import as_double, float_sum
-from .groups import Answer, Argument, Groups, matching_order, pick
+from .groups import Answer, GroupedArgument, Groups, matching_order, pick
 
 Op = plc.binaryop.BinaryOperator
 Unary = plc.unary.UnaryOperator
 
 
-def var_samp(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+def var_samp(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     return _variance(args[0], groups, 1)
 
 
-def var_pop(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+def var_pop(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     return _variance(args[0], groups, 0)
 
 
-def stddev_samp(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+def stddev_samp(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     return _root(_variance(args[0], groups, 1))
 
 
-def stddev_pop(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+def stddev_pop(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     return _root(_variance(args[0], groups, 0))
 
 
-def covar_samp(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+def covar_samp(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     return _covariance(args, groups, 1)
 
 
-def covar_pop(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+def covar_pop(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     return _covariance(args, groups, 0)
 
 
-def corr(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+def corr(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     """NaN where a side does not vary, a single row included; NULL without rows."""
     x, y = _pairs(args, groups)
     distance_x, distance_y = _distances(x, groups), _distances(y, groups)
@@ -68,7 +68,7 @@ def corr(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
     return divide
 
 
-def _variance(argument: Argument, groups: Groups, ddof: int) -> Answer:
+def _variance(argument: GroupedArgument, groups: Groups, ddof: int) -> Answer:
     """Over `count - ddof`; NULL where that is not positive, 0 for one value, infinite or NaN though it may be."""
     values = as_double(argument, groups)
     distances = _distances(values, groups)
@@ -92,7 +92,7 @@ def _variance(argument: Argument, groups: Groups, ddof: int) -> Answer:
     return settle
 
 
-def _covariance(args: list[Argument], groups: Groups, ddof: int) -> Answer:
+def _covariance(args: list[GroupedArgument], groups: Groups, ddof: int) -> Answer:
     x, y = _pairs(args, groups)
     distance_x, distance_y = _distances(x, groups), _distances(y, groups)
     count = groups.ask_count(x)
@@ -106,21 +106,21 @@ def _covariance(args: list[Argument], groups: Groups, ddof: int) -> Answer:
     return settle
 
 
-def _pairs(args: list[Argument], groups: Groups) -> list[Argument]:
+def _pairs(args: list[GroupedArgument], groups: Groups) -> list[GroupedArgument]:
     """Two arguments, each NULL wherever the other one is."""
     x, y = (as_double(a, groups) for a in args)
     return [_beside(x, y, groups), _beside(y, x, groups)]
 
 
-def _beside(argument: Argument, other: Argument, groups: Groups) -> Argument:
+def _beside(argument: GroupedArgument, other: GroupedArgument, groups: Groups) -> GroupedArgument:
     if not other.column.null_count():
         return argument
     key = ("beside", argument.key, other.key)
     valid = plc.unary.is_valid(other.column)
-    return Argument(key, groups.once(key, lambda: where_true(argument.column, valid)))
+    return GroupedArgument(key, groups.once(key, lambda: where_true(argument.column, valid)))
 
 
-def _distances(values: Argument, groups: Groups) -> Answer:
+def _distances(values: GroupedArgument, groups: Groups) -> Answer:
     """Ask for the mean of each group; the answer is the distance of each row from it."""
     total, count = float_sum(values, groups), groups.ask_count(values)
 
@@ -149,7 +149,7 @@ def _second_pass(columns: list[plc.Column], groups: Groups) -> list[plc.Column]:
         return [null_column(groups.count, FLOAT64) for _ in columns]
     keys = [_group_of_row(groups)] if groups.keys else []
     members = Groups(keys, groups.rows, {}, groups.deterministic)
-    sums = [float_sum(Argument(i, column), members) for i, column in enumerate(columns)]
+    sums = [float_sum(GroupedArgument(i, column), members) for i, column in enumerate(columns)]
     members.run()
     found = [answer() for answer in sums]
     if not groups.keys:

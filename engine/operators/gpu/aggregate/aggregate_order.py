@@ -28,13 +28,13 @@ from ..join.join_pairs import UNMATCHED
 from ..sort.sort import sorted_rows
 from ..table import DONT_CHECK
 from .aggregate_values import ordered_places
-from .groups import INCLUDE, Answer, Argument, Groups, matching_order, pick
+from .groups import INCLUDE, Answer, GroupedArgument, Groups, matching_order, pick
 
 Op = plc.binaryop.BinaryOperator
 TEXT = plc.DataType(plc.TypeId.STRING)
 
 
-def string_agg(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+def string_agg(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     """Values in the order of the rows, NULLs left out; NULL for a group without values."""
     (argument,) = args
     separator = call.args[1]
@@ -59,15 +59,15 @@ def string_agg(call: AggregateCall, args: list[Argument], groups: Groups) -> Ans
     return join
 
 
-def median(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+def median(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     return _continuous(call, args[0], groups, 0.5)
 
 
-def quantile_cont(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+def quantile_cont(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     return _continuous(call, args[0], groups, _fraction(call))
 
 
-def quantile_disc(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+def quantile_disc(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     """A value that occurs: the ceil(n * fraction)-th, for 0 the first."""
     fraction = scalar(_fraction(call), FLOAT64)
     groups.ask_rows()
@@ -86,7 +86,7 @@ def quantile_disc(call: AggregateCall, args: list[Argument], groups: Groups) -> 
     return find
 
 
-def mode(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+def mode(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     """The most frequent value, of several the one that occurs first."""
     (argument,) = args
     groups.ask_rows()
@@ -150,7 +150,7 @@ def _spread(rows: plc.Column, keys: list[plc.Column], groups: Groups) -> plc.Col
     return without_nulls(pick(rows, order, nullify=True), UNMATCHED)
 
 
-def _sorted_values(call: AggregateCall, argument: Argument, groups: Groups) -> _Sorted:
+def _sorted_values(call: AggregateCall, argument: GroupedArgument, groups: Groups) -> _Sorted:
     descending = bool(call.order) and call.order[0].descending
     return groups.once(
         ("sorted", argument.key, descending), lambda: _sort(argument.column, groups, descending)
@@ -178,7 +178,9 @@ def _sort(column: plc.Column, groups: Groups, descending: bool) -> _Sorted:
     )
 
 
-def _continuous(call: AggregateCall, argument: Argument, groups: Groups, fraction: float) -> Answer:
+def _continuous(
+    call: AggregateCall, argument: GroupedArgument, groups: Groups, fraction: float
+) -> Answer:
     """The value at `fraction` of the way through the sorted group, interpolated between two neighbours."""
     groups.ask_rows()
 

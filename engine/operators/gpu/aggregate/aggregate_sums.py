@@ -30,7 +30,7 @@ from ..columns import (
 )
 from ..functions.kernels_arithmetic import extremes
 from ..table import count_true, device_type
-from .groups import Answer, Argument, Groups
+from .groups import Answer, GroupedArgument, Groups
 
 Op = plc.binaryop.BinaryOperator
 
@@ -45,7 +45,7 @@ _LIMBS = 3
 _SMALLEST_EXPONENT = -1074  # of a double
 
 
-def sum_of(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+def sum_of(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     (argument,) = args
     if call.type.is_float:
         return float_sum(argument, groups)
@@ -54,7 +54,7 @@ def sum_of(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
     return lambda: reinterpret(cast(total(), HUGE), result)
 
 
-def avg(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+def avg(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     """The exact sum divided once."""
     (argument,) = args
     argument_type = call.args[0].type
@@ -74,11 +74,11 @@ def avg(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
     return divide
 
 
-def product(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+def product(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     return groups.ask(as_double(args[0], groups), "product")
 
 
-def exact_sum(argument: Argument, value_range: tuple[int, int], groups: Groups) -> Answer:
+def exact_sum(argument: GroupedArgument, value_range: tuple[int, int], groups: Groups) -> Answer:
     """Ask for the sum of integers or unscaled decimals, of which the type says the range.
 
     The answer is INT64 or HUGE.  Raises `OutOfRange` for a sum of more than 38 digits.
@@ -91,7 +91,7 @@ def exact_sum(argument: Argument, value_range: tuple[int, int], groups: Groups) 
     return _sum_of_narrow(integers, value_range, groups)
 
 
-def _sum_of_narrow(integers: Argument, bounds: tuple[int, int], groups: Groups) -> Answer:
+def _sum_of_narrow(integers: GroupedArgument, bounds: tuple[int, int], groups: Groups) -> Answer:
     """The sum of integers of at most 64 bits that lie within bounds."""
     if _magnitude(bounds) * groups.rows >= 1 << 63:
         return _sum_of_limbs(integers, groups)
@@ -100,7 +100,7 @@ def _sum_of_narrow(integers: Argument, bounds: tuple[int, int], groups: Groups) 
     return groups.ask(integers, "sum")
 
 
-def _sum_of_limbs(argument: Argument, groups: Groups) -> Answer:
+def _sum_of_limbs(argument: GroupedArgument, groups: Groups) -> Answer:
     """Low and high 32 bits apart: each sum of 2^31 of them fits an int64."""
     data_type = argument.column.type()
     is_signed = data_type.id() == plc.TypeId.INT64
@@ -123,7 +123,7 @@ def _sum_of_limbs(argument: Argument, groups: Groups) -> Answer:
     return combine
 
 
-def _sum_of_wide(argument: Argument, value_range: tuple[int, int], groups: Groups) -> Answer:
+def _sum_of_wide(argument: GroupedArgument, value_range: tuple[int, int], groups: Groups) -> Answer:
     """Sums of 128-bit values, plain when neither the sum nor a part of it can pass the limits."""
     values = argument.derive("huge", reinterpret(argument.column, HUGE))
     rows = groups.rows
@@ -142,7 +142,7 @@ def _sum_of_wide(argument: Argument, value_range: tuple[int, int], groups: Group
     return _sum_of_wide_limbs(values, groups)
 
 
-def _sum_of_wide_limbs(argument: Argument, groups: Groups) -> Answer:
+def _sum_of_wide_limbs(argument: GroupedArgument, groups: Groups) -> Answer:
     """Quotient and remainder by 10^19 apart: both halves have sums of at most 29 digits."""
     limb = scalar(_LIMB, HUGE)
 
@@ -184,7 +184,7 @@ def _magnitude(bounds: tuple[int, int]) -> int:
     return max(abs(bounds[0]), abs(bounds[1]))
 
 
-def as_double(argument: Argument, groups: Groups) -> Argument:
+def as_double(argument: GroupedArgument, groups: Groups) -> GroupedArgument:
     """Return an argument as FLOAT64."""
     if argument.column.type().id() == plc.TypeId.FLOAT64:
         return argument
@@ -192,7 +192,7 @@ def as_double(argument: Argument, groups: Groups) -> Argument:
     return argument.derive("double", column)
 
 
-def float_sum(argument: Argument, groups: Groups) -> Answer:
+def float_sum(argument: GroupedArgument, groups: Groups) -> Answer:
     """Ask for the sum of floats as FLOAT64; where it must be repeatable, from sums of integers."""
     values = as_double(argument, groups)
     if not groups.deterministic:
@@ -217,7 +217,7 @@ def _split_off_infinities(column: plc.Column) -> tuple[plc.Column, plc.Column | 
     return where_true(column, finite), where_true(column, negate(finite))
 
 
-def _sum_of_float_limbs(argument: Argument, groups: Groups) -> Answer:
+def _sum_of_float_limbs(argument: GroupedArgument, groups: Groups) -> Answer:
     """Each value is cut into integers that count powers of two; integers add up to the same in any order."""
     exponent, limbs = groups.once(("limbs", argument.key), lambda: _float_limbs(argument.column))
     sums = [groups.ask(argument.derive(f"limb {i}", limb), "sum") for i, limb in enumerate(limbs)]

@@ -28,86 +28,86 @@ from ..join.join_pairs import UNMATCHED
 from ..sort.sort import sorted_rows
 from ..table import count_true, device_type
 from .aggregate_sums import exact_sum
-from .groups import Answer, Argument, Groups, pick
+from .groups import Answer, GroupedArgument, Groups, pick
 
 
 @dataclass(frozen=True)
-class Places:
+class OrderedPlaces:
     """Rows in an order: `rows[p]` is the row at place p, None when that is p itself; `argument` the place of each row."""
 
-    argument: Argument
+    argument: GroupedArgument
     rows: plc.Column | None
 
-    def among(self, valid: plc.Column | None, key: Any) -> Places:
+    def among(self, valid: plc.Column | None, key: Any) -> OrderedPlaces:
         """Leave out the rows where `valid` is not TRUE."""
         if valid is None:
             return self
         column = where_true(self.argument.column, valid)
-        return Places(Argument((self.argument.key, key), column), self.rows)
+        return OrderedPlaces(GroupedArgument((self.argument.key, key), column), self.rows)
 
 
-def count_star(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+def count_star(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     """`args` is empty, or the FILTER column with NULL for the rows that it leaves out."""
     return groups.ask_count(args[0]) if args else groups.ask_rows()
 
 
-def count(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+def count(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     return groups.ask_count(args[0])
 
 
-def count_if(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+def count_if(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     """A sum of ones and zeros: NULL where no value counts."""
     total = exact_sum(args[0], (0, 1), groups)
     return lambda: cast(total(), device_type(call.type))
 
 
-def min_of(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+def min_of(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     if is_float(args[0].column):
         return _float_extreme(args[0], groups, "min")
     return _extreme(args[0], groups, "min")
 
 
-def max_of(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+def max_of(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     if is_float(args[0].column):
         return _float_extreme(args[0], groups, "max")
     return _extreme(args[0], groups, "max")
 
 
-def bool_and(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+def bool_and(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     return _extreme(args[0], groups, "min")
 
 
-def bool_or(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+def bool_or(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     return _extreme(args[0], groups, "max")
 
 
-def bits(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+def bits(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     return groups.ask(args[0], call.function)
 
 
-def first(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+def first(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     return _picked(args[0], places_in_order(call, groups), groups, "min")
 
 
-def last(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+def last(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     return _picked(args[0], places_in_order(call, groups), groups, "max")
 
 
-def any_value(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+def any_value(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     """The first value that is not NULL."""
     places = places_in_order(call, groups).among(_valid(args[0].column), ("valid", args[0].key))
     return _picked(args[0], places, groups, "min")
 
 
-def arg_min(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+def arg_min(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     return _value_at_extreme(args, groups, descending=False)
 
 
-def arg_max(call: AggregateCall, args: list[Argument], groups: Groups) -> Answer:
+def arg_max(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     return _value_at_extreme(args, groups, descending=True)
 
 
-def _extreme(argument: Argument, groups: Groups, aggregation: str) -> Answer:
+def _extreme(argument: GroupedArgument, groups: Groups, aggregation: str) -> Answer:
     """Ask for the extreme of the integers behind a column, for which the hardware has an instruction."""
     column = argument.column
     bits = as_integers(column)
@@ -117,7 +117,7 @@ def _extreme(argument: Argument, groups: Groups, aggregation: str) -> Answer:
     return lambda: reinterpret(found(), column.type())
 
 
-def _float_extreme(argument: Argument, groups: Groups, aggregation: str) -> Answer:
+def _float_extreme(argument: GroupedArgument, groups: Groups, aggregation: str) -> Answer:
     """NaN is the greatest value, which the hardware's minimum and maximum do not know."""
     column = argument.column
     nan = groups.once(("is nan", argument.key), lambda: _is_nan(column))
@@ -141,10 +141,12 @@ def _is_nan(column: plc.Column) -> plc.Column:
     return where_true(nan, plc.unary.is_valid(column)) if column.null_count() else nan
 
 
-def places_in_order(call: AggregateCall, groups: Groups) -> Places:
+def places_in_order(call: AggregateCall, groups: Groups) -> OrderedPlaces:
     """Number the rows in the order that the call asks for, by default the input's."""
     if not call.order:
-        return _filtered(Places(Argument("row numbers", groups.row_numbers()), None), call, groups)
+        return _filtered(
+            OrderedPlaces(GroupedArgument("row numbers", groups.row_numbers()), None), call, groups
+        )
     keys = [groups.source(k.expr.column) for k in call.order if isinstance(k.expr, ColumnRef)]
     directions = [
         (k.descending, k.nulls_first) for k in call.order if isinstance(k.expr, ColumnRef)
@@ -155,7 +157,7 @@ def places_in_order(call: AggregateCall, groups: Groups) -> Places:
     return _filtered(places, call, groups)
 
 
-def _filtered(places: Places, call: AggregateCall, groups: Groups) -> Places:
+def _filtered(places: OrderedPlaces, call: AggregateCall, groups: Groups) -> OrderedPlaces:
     """Leave out the rows that FILTER excludes, which matters where NULL is a value."""
     if not isinstance(call.filter, ColumnRef):
         return places
@@ -165,14 +167,16 @@ def _filtered(places: Places, call: AggregateCall, groups: Groups) -> Places:
 
 def ordered_places(
     key: Any, columns: list[plc.Column], directions: list[tuple[bool, bool]]
-) -> Places:
+) -> OrderedPlaces:
     rows = sorted_rows(columns, directions)
     numbers = sequence(rows.size())
     (places,) = plc.copying.scatter(plc.Table([numbers]), rows, plc.Table([numbers])).columns()
-    return Places(Argument(key, places), rows)
+    return OrderedPlaces(GroupedArgument(key, places), rows)
 
 
-def _picked(argument: Argument, places: Places, groups: Groups, aggregation: str) -> Answer:
+def _picked(
+    argument: GroupedArgument, places: OrderedPlaces, groups: Groups, aggregation: str
+) -> Answer:
     """Gather the value at the first (min) or last (max) place of each group, NULL for none."""
     place = groups.ask(places.argument, aggregation)
 
@@ -185,7 +189,7 @@ def _picked(argument: Argument, places: Places, groups: Groups, aggregation: str
     return gather
 
 
-def _value_at_extreme(args: list[Argument], groups: Groups, descending: bool) -> Answer:
+def _value_at_extreme(args: list[GroupedArgument], groups: Groups, descending: bool) -> Answer:
     """The value of the first row with the extreme key; rows with NULL in either do not count."""
     value, by = args
     key = ("extreme", by.key, descending)

@@ -62,19 +62,19 @@ _NARROW_INTEGERS = (
 
 
 @dataclass(frozen=True)
-class Argument:
+class GroupedArgument:
     """Values to aggregate; arguments with equal keys hold the same values."""
 
     key: Hashable
     column: plc.Column
 
-    def derive(self, step: str, column: plc.Column) -> Argument:
-        return Argument((self.key, step), column)
+    def derive(self, step: str, column: plc.Column) -> GroupedArgument:
+        return GroupedArgument((self.key, step), column)
 
 
 @dataclass(frozen=True)
 class _Question:
-    argument: Argument
+    argument: GroupedArgument
     aggregation: str
     details: tuple[Any, ...]
 
@@ -122,24 +122,24 @@ class Groups:
     def was_asked(self) -> bool:
         return bool(self._questions)
 
-    def source(self, column: Column) -> Argument:
+    def source(self, column: Column) -> GroupedArgument:
         """Return a column of the rows as an argument."""
         held = self.columns[column.id]
-        return self.once(("source", column.id), lambda: Argument(column.id, plain(held)))
+        return self.once(("source", column.id), lambda: GroupedArgument(column.id, plain(held)))
 
-    def codes(self, column: Column) -> tuple[Argument, Coded] | None:
+    def codes(self, column: Column) -> tuple[GroupedArgument, Coded] | None:
         """Return the codes of a column of strings as an argument, if it has any."""
         held = self.columns[column.id]
         if not isinstance(held, Coded):
             return None
         # Extremes of less than 32 bits have no atomic instruction.
         codes = self.once(("codes", column.id), lambda: cast(held.codes, INT32))
-        return Argument(("codes", column.id), codes), held
+        return GroupedArgument(("codes", column.id), codes), held
 
     def row_numbers(self) -> plc.Column:
         return self.once("row numbers", lambda: sequence(self.rows))
 
-    def ask(self, argument: Argument, aggregation: str, *details: Any) -> Answer:
+    def ask(self, argument: GroupedArgument, aggregation: str, *details: Any) -> Answer:
         """Ask for an aggregation of each group's values that are not NULL; NULL where there are none."""
         key = (argument.key, aggregation, details)
         if key not in self._questions:
@@ -149,9 +149,9 @@ class Groups:
     def ask_rows(self) -> Answer:
         """Ask for the number of rows of each group, as BIGINT."""
         column = self.keys[0] if self.keys else empty(INT32)
-        return as_bigint(self.ask(Argument("rows", column), "count_all"))
+        return as_bigint(self.ask(GroupedArgument("rows", column), "count_all"))
 
-    def ask_count(self, argument: Argument) -> Answer:
+    def ask_count(self, argument: GroupedArgument) -> Answer:
         """Ask for the number of values that are not NULL, as BIGINT."""
         if not argument.column.null_count():
             return self.ask_rows()

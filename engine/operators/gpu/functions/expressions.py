@@ -2,7 +2,7 @@
 
 Each function runs as one or a few libcudf kernels over all rows; constants stay scalars, equal parts are computed once, and what
 reads nothing but one column of codes is computed once for each key.  What a row that CASE or COALESCE does not reach would raise
-is ignored: checks look at the rows in `Scope.active` alone.
+is ignored: checks look at the rows in `RowScope.active` alone.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from ..table import Table, device_type
 from .expressions_kernels import KERNELS, refusal
 from .kernels_casts import cast, cast_refusal
 from .kernels_logic import in_list
-from .values import Constant, Scope, Value, as_column, is_null_constant, literal, null, operand
+from .values import Constant, RowScope, Value, as_column, is_null_constant, literal, null, operand
 
 __all__ = ["evaluate", "evaluate_all", "selection", "unsupported"]
 
 
 def evaluate(expr: Expr, table: Table) -> plc.Column:
     """Return the value of `expr` in each row of `table`, in physical form."""
-    return as_column(value(expr, Scope(table)), table.num_rows)
+    return as_column(value(expr, RowScope(table)), table.num_rows)
 
 
 def evaluate_all(exprs: Sequence[Expr], table: Table) -> list[Held]:
     """Return the values of several expressions; what they have in common is computed once, and codes stay codes."""
-    scope = Scope(table)
+    scope = RowScope(table)
     return [_held(expr, scope) for expr in exprs]
 
 
-def _held(expr: Expr, scope: Scope) -> Held:
+def _held(expr: Expr, scope: RowScope) -> Held:
     if isinstance(expr, ColumnRef):
         return scope.table.columns[expr.column.id]
     if expr.type.kind is Kind.VARCHAR:
@@ -101,7 +101,7 @@ def _moves_by_literal(expr: Expr) -> bool:
     )
 
 
-def value(expr: Expr, scope: Scope) -> Value:
+def value(expr: Expr, scope: RowScope) -> Value:
     """Return the value of an expression in the rows of a scope; arbitrary in rows that are not active.
 
     An error gets the place of the innermost expression that raised it.
@@ -121,14 +121,14 @@ def value(expr: Expr, scope: Scope) -> Value:
     return found
 
 
-def _of_codes(expr: Expr, scope: Scope) -> plc.Column | None:
+def _of_codes(expr: Expr, scope: RowScope) -> plc.Column | None:
     """Return the value of an expression over one column of codes, computed for each key."""
     coded = _only_codes(expr, scope)
     values = None if coded is None else _of_each_key(expr, coded)
     return None if coded is None or values is None else coded[1].spread(values)
 
 
-def _only_codes(expr: Expr, scope: Scope) -> tuple[Column, Coded] | None:
+def _only_codes(expr: Expr, scope: RowScope) -> tuple[Column, Coded] | None:
     """Return the one column that an expression reads, if it has codes with fewer keys than rows."""
     if not scope.has_codes or isinstance(expr, ColumnRef):
         return None
@@ -150,7 +150,7 @@ def _of_each_key(expr: Expr, coded: tuple[Column, Coded]) -> plc.Column | None:
         return None
 
 
-def _computed(expr: Expr, scope: Scope) -> Value:
+def _computed(expr: Expr, scope: RowScope) -> Value:
     match expr:
         case ColumnRef(column=column):
             return scope.table[column]
@@ -187,7 +187,7 @@ def _unwidened(expr: Expr) -> Expr:
     return expr.operand if source.is_decimal and wider else expr
 
 
-def _case(expr: Case, scope: Scope) -> Value:
+def _case(expr: Case, scope: RowScope) -> Value:
     """Conditions see the rows that none before took, results the rows that their condition took."""
     chosen: list[tuple[plc.Column, Value]] = []
     rest = scope
@@ -213,7 +213,7 @@ def _typed(found: Value, data_type: plc.DataType) -> Value:
     return found
 
 
-def _coalesce(expr: Call, scope: Scope) -> Value:
+def _coalesce(expr: Call, scope: RowScope) -> Value:
     """Later arguments see the rows in which all before are NULL."""
     answer: Value = null(expr.type)
     rest = scope

@@ -14,9 +14,9 @@ from . import (
     kernels_patterns,
     kernels_strings,
 )
-from .values import Scope, Value
+from .values import RowScope, Value
 
-Kernel = Callable[[Call, Scope, tuple[Value, ...]], Value]
+Kernel = Callable[[Call, RowScope, tuple[Value, ...]], Value]
 
 KERNELS: dict[str, Kernel] = {
     **kernels_logic.KERNELS,

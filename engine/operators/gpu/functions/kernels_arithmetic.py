@@ -29,7 +29,7 @@ from ..columns import (
 from ..table import device_type
 from .values import (
     Constant,
-    Scope,
+    RowScope,
     Value,
     as_column,
     binary,
@@ -51,7 +51,7 @@ _INT64_RANGE = (-(1 << 63), (1 << 63) - 1)
 _SAFE_HUGE = 1.6e38
 
 
-def exact(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def exact(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     """+, - and *."""
     left, right = args
     operator = _OPERATORS[call.function]
@@ -83,7 +83,7 @@ def _type_of(value: Value) -> plc.DataType:
     return value.type if isinstance(value, Constant) else value.type()
 
 
-def _checked(call: Call, scope: Scope, left: Value, right: Value) -> plc.Column:
+def _checked(call: Call, scope: RowScope, left: Value, right: Value) -> plc.Column:
     """Compute in 128 bits and raise `OutOfRange` for a result in an active row that its type does not hold."""
     operator = _OPERATORS[call.function]
     message = f"Overflow in {_WORDS[call.function]} of {call.type}: {room_for(call.type)}"
@@ -134,7 +134,7 @@ def _rescaled(found: Bounds, source: DataType, target: DataType) -> Bounds:
     return max(found[0] * 10**shift, low), min(found[1] * 10**shift, high)
 
 
-def bounds(expr: Expr, scope: Scope) -> Bounds:
+def bounds(expr: Expr, scope: RowScope) -> Bounds:
     """Return bounds of the integers behind an expression, from the extremes of the columns that it is made of."""
     match expr:
         case Literal():
@@ -179,14 +179,14 @@ def inside(found: Bounds, limits: Bounds) -> bool:
     return limits[0] <= found[0] and found[1] <= limits[1]
 
 
-def negation(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def negation(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     column = as_column(args[0], scope.rows)
     if call.type.is_float:
         return plc.unary.unary_operation(column, Unary.NEGATE)
     return _from_zero(call, scope, column)
 
 
-def _from_zero(call: Call, scope: Scope, column: plc.Column) -> plc.Column:
+def _from_zero(call: Call, scope: RowScope, column: plc.Column) -> plc.Column:
     """Return 0 - x."""
     result_type = device_type(call.type)
     width = integer_type(result_type)
@@ -203,7 +203,7 @@ def _from_zero(call: Call, scope: Scope, column: plc.Column) -> plc.Column:
     return reinterpret(binary(Constant(0, width), values, Op.SUB, width), result_type)
 
 
-def absolute(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def absolute(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     column = as_column(args[0], scope.rows)
     if call.type.is_float:
         return plc.unary.unary_operation(column, Unary.ABS)
@@ -225,7 +225,7 @@ def _choose(condition: plc.Column, yes: plc.Column, no: plc.Column) -> plc.Colum
     return select(true_mask(condition), yes, no)
 
 
-def sign(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def sign(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     """-1, 0 or 1; NaN gives 0."""
     column = as_column(args[0], scope.rows)
     values = column if call.args[0].type.is_float else integers(column)
@@ -237,11 +237,11 @@ def sign(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
     return binary(above, below, Op.SUB, tiny)
 
 
-def divide(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def divide(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     return binary(args[0], args[1], Op.DIV, device_type(call.type))
 
 
-def integer_division(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def integer_division(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     """`//`: integers truncate toward zero; floats divide as `/` does, but not by zero."""
     left, right = args
     _refuse_zero(call, scope, left, right)
@@ -254,7 +254,7 @@ def integer_division(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value
     return reinterpret(result, result_type)
 
 
-def modulo(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def modulo(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     """`%`: the result has the sign of the dividend; a float modulo zero is NaN."""
     left, right = args
     result_type = device_type(call.type)
@@ -267,7 +267,7 @@ def modulo(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
     return reinterpret(result, result_type)
 
 
-def _refuse_zero(call: Call, scope: Scope, dividend: Value, divisor: Value) -> None:
+def _refuse_zero(call: Call, scope: RowScope, dividend: Value, divisor: Value) -> None:
     """Raise `ExecutionError` for a zero in an active row whose dividend is not NULL."""
     if isinstance(divisor, Constant):
         if divisor.value:
@@ -285,7 +285,7 @@ def _refuse_zero(call: Call, scope: Scope, dividend: Value, divisor: Value) -> N
         )
 
 
-def _refuse_smallest_by_minus_one(call: Call, scope: Scope, left: Value, right: Value) -> None:
+def _refuse_smallest_by_minus_one(call: Call, scope: RowScope, left: Value, right: Value) -> None:
     low = call.type.integer_range[0]
     if low == 0 or call.type.is_decimal or (isinstance(right, Constant) and right.value != -1):
         return
@@ -298,7 +298,7 @@ def _refuse_smallest_by_minus_one(call: Call, scope: Scope, left: Value, right: 
         raise OutOfRange(f"Overflow in division of {low} / -1: cast the argument to a wider type.")
 
 
-def bits(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def bits(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     operator = {
         "bit_and": Op.BITWISE_AND,
         "bit_or": Op.BITWISE_OR,
@@ -307,7 +307,7 @@ def bits(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
     return binary(args[0], args[1], operator, device_type(call.type))
 
 
-def bit_not(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def bit_not(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     return plc.unary.unary_operation(as_column(args[0], scope.rows), Unary.BIT_INVERT)
 
 

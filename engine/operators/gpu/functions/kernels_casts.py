@@ -28,7 +28,7 @@ from ..table import device_type
 from .kernels_arithmetic import bounds, extremes, inside
 from .kernels_parse import parsed
 from .kernels_print import MICROS_A_DAY, printed
-from .values import Constant, Scope, binary, integer_type, integers
+from .values import Constant, RowScope, binary, integer_type, integers
 
 Op = plc.binaryop.BinaryOperator
 Unary = plc.unary.UnaryOperator
@@ -54,7 +54,7 @@ def cast_refusal(source: DataType, target: DataType) -> str | None:
     return None
 
 
-def cast(expr: Cast, scope: Scope, column: plc.Column) -> plc.Column:
+def cast(expr: Cast, scope: RowScope, column: plc.Column) -> plc.Column:
     """Return values in another type; where there is none: NULL for TRY_CAST, else `ConversionError`."""
     source, target = expr.operand.type, expr.type
     if source == target:
@@ -84,7 +84,7 @@ def _truth(column: plc.Column) -> plc.Column:
     return binary(values, zero, Op.NOT_EQUAL, BOOL)
 
 
-def _temporal(expr: Cast, scope: Scope, column: plc.Column) -> plc.Column:
+def _temporal(expr: Cast, scope: RowScope, column: plc.Column) -> plc.Column:
     target = device_type(expr.type)
     if expr.type.kind is Kind.DATE:
         days = plc.datetime.floor_datetimes(column, plc.datetime.RoundingFrequency.DAY)
@@ -118,7 +118,7 @@ def _to_float(column: plc.Column, source: DataType, target: DataType) -> plc.Col
     return columns.cast(values, device_type(target))
 
 
-def _from_float(expr: Cast, scope: Scope, column: plc.Column) -> plc.Column:
+def _from_float(expr: Cast, scope: RowScope, column: plc.Column) -> plc.Column:
     target = expr.type
     if target.is_float:
         result = columns.cast(column, device_type(target))
@@ -164,7 +164,7 @@ def with_sign_of(sizes: plc.Column, values: plc.Column) -> plc.Column:
     return select(negative, plc.unary.unary_operation(sizes, Unary.NEGATE), sizes)
 
 
-def _exact(expr: Cast, scope: Scope, column: plc.Column) -> plc.Column:
+def _exact(expr: Cast, scope: RowScope, column: plc.Column) -> plc.Column:
     """Integers and decimals: rescaled, rounded half away from zero, and checked unless the types or values prove the fit."""
     source, target = expr.operand.type, expr.type
     shift = target.scale - source.scale
@@ -246,7 +246,7 @@ def _as_number(flags: plc.Column, width: plc.DataType) -> plc.Column:
     return columns.cast(columns.cast(flags, INT64), width)
 
 
-def _refused(expr: Cast, scope: Scope, result: plc.Column, wrong: plc.Column) -> plc.Column:
+def _refused(expr: Cast, scope: RowScope, result: plc.Column, wrong: plc.Column) -> plc.Column:
     """Raise for values that are wrong in an active row, or make them NULL for TRY_CAST."""
     if expr.safe:
         return where_true(result, negate(true_mask(wrong)))

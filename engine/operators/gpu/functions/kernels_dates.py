@@ -26,7 +26,7 @@ from ..table import device_type
 from .kernels_arithmetic import extremes, inside
 from .kernels_host import settled
 from .kernels_print import MICROS_A_DAY, in_days, in_four_digit_years
-from .values import Constant, Scope, Value, as_column, binary, integers
+from .values import Constant, RowScope, Value, as_column, binary, integers
 
 Op = plc.binaryop.BinaryOperator
 Component = plc.datetime.DatetimeComponent
@@ -60,7 +60,7 @@ _COUNTED = ("month", "quarter", "year")
 _INT64_RANGE = (-(1 << 63), (1 << 63) - 1)
 
 
-def part(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def part(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     """One part of EXTRACT."""
     column = as_column(args[0], scope.rows)
     found = _part(call.function, column)
@@ -120,7 +120,7 @@ def _in_short_years(column: plc.Column) -> plc.Column | None:
     return in_days(column, *_SHORT_YEARS)
 
 
-def name(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def name(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     """The English name of the month or the weekday."""
     column = as_column(args[0], scope.rows)
     names: tuple[str, ...]
@@ -154,14 +154,14 @@ def floored(micros: plc.Column, length: int) -> plc.Column:
     return binary(micros, rest, Op.SUB, INT64)
 
 
-def epoch(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def epoch(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     """Seconds since 1970, with their fraction."""
     double = device_type(call.type)
     micros = cast(as_column(integers(args[0]), scope.rows), double)
     return binary(micros, Constant(1e6, double), Op.DIV, double)
 
 
-def date_trunc(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def date_trunc(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     unit = _unit(call)
     column = as_column(args[1], scope.rows)
     if unit in _LENGTHS:
@@ -195,7 +195,7 @@ def _days(column: plc.Column) -> plc.Column:
     return plc.unary.cast(plc.datetime.floor_datetimes(column, frequency), DAYS)
 
 
-def date_diff(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def date_diff(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     """Boundaries of the unit between two timestamps."""
     unit = _unit(call)
     first, last = (_place(as_column(a, scope.rows), unit) for a in args[1:])
@@ -217,14 +217,14 @@ def _place(column: plc.Column, unit: str) -> plc.Column:
     return months if unit == "month" else binary(months, Constant(3, INT64), Op.DIV, INT64)
 
 
-def date_sub(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def date_sub(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     """Whole units of a fixed length between two timestamps."""
     first, last = (as_column(integers(as_column(a, scope.rows)), scope.rows) for a in args[1:])
     length = Constant(_LENGTHS[_unit(call)], INT64)
     return binary(_difference(last, first, scope), length, Op.DIV, INT64)
 
 
-def _difference(last: plc.Column, first: plc.Column, scope: Scope) -> plc.Column:
+def _difference(last: plc.Column, first: plc.Column, scope: RowScope) -> plc.Column:
     """Return the difference of two columns; raises `OutOfRange` where it leaves 64 bits, and so has the other sign."""
     found = binary(last, first, Op.SUB, INT64)
     (low, high), (other_low, other_high) = extremes(last), extremes(first)
@@ -239,12 +239,12 @@ def _difference(last: plc.Column, first: plc.Column, scope: Scope) -> plc.Column
     return found
 
 
-def last_day(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def last_day(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     days = _days(as_column(args[0], scope.rows))
     return cast(plc.datetime.last_day_of_month(days), DAYS)
 
 
-def add_interval(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def add_interval(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     """Months first, clipped to the month's end, then days and microseconds; the host does what may leave the calendar."""
     interval = _interval(call)
     column = as_column(args[0], scope.rows)
@@ -270,7 +270,7 @@ def _reach(interval: Interval) -> int:
     return days * MICROS_A_DAY + abs(interval.micros)
 
 
-def add_days(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def add_days(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     """DATE plus or minus a number of days."""
     operator = Op.ADD if call.function == "add_days" else Op.SUB
     left, right = (integers(a, INT64) for a in args)
@@ -284,7 +284,7 @@ def add_days(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
     return reinterpret(cast(moved, INT32), DAYS)
 
 
-def date_minus_date(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def date_minus_date(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     left, right = (integers(a, INT64) for a in args)
     return binary(left, right, Op.SUB, INT64)
 

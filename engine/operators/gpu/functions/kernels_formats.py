@@ -22,7 +22,7 @@ from ..table import device_type
 from .kernels_host import settled
 from .kernels_parse import read_by
 from .kernels_print import TEXT, in_four_digit_years
-from .values import Scope, Value, as_column
+from .values import RowScope, Value, as_column
 
 _FRACTIONS = {"f": "6f", "g": "3f", "n": "9f"}
 _NAMED = ("p", "a", "A", "b", "B", "h")
@@ -34,7 +34,7 @@ _WRITTEN = {
 _READ = {**{letter: letter for letter in "YmdHMS"}, "f": "6f"}
 
 
-def strftime(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def strftime(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     column = as_column(args[0], scope.rows)
     layout = _translated(call, _WRITTEN)
     assert layout is not None
@@ -45,7 +45,7 @@ def strftime(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
     return settled(call, scope, column, found, in_four_digit_years(column))
 
 
-def strptime(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def strptime(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     """Also try_strptime: the host says what malformed strings give, an error or NULL."""
     column = as_column(args[0], scope.rows)
     layout = _translated(call, _READ)

@@ -14,11 +14,11 @@ from .. import host_backend
 from .. import table as tables
 from ..columns import both, negate, sequence, true_mask
 from ..table import Table, count_true, to_device
-from .values import Scope
+from .values import RowScope
 
 
 def settled(
-    expr: Expr, scope: Scope, column: plc.Column, result: plc.Column, usual: plc.Column | None
+    expr: Expr, scope: RowScope, column: plc.Column, result: plc.Column, usual: plc.Column | None
 ) -> plc.Column:
     """Return `result` with the values that are not NULL and not `usual` computed on the host; None stands for all.
 

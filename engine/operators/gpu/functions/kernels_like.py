@@ -17,7 +17,7 @@ from rmm.pylibrmm.device_buffer import DeviceBuffer
 
 from ....codegen.compile.kernel_files import KernelFile, kernel_file, warn_without
 from ....codegen.handwritten import like, like_source
-from ....codegen.handwritten.like import Shape
+from ....codegen.handwritten.like import LikeShape
 from ....errors import Interrupted
 from ....plan.patterns import Literals
 from ..columns import BOOL, kept
@@ -30,7 +30,7 @@ FEW_ROWS = 1 << 16  # up to which libcudf is as fast
 FEW_BYTES = 32 << 20
 VECTOR = 16  # bytes
 
-_kernels: dict[Shape, Future[Kernel]] = {}
+_kernels: dict[LikeShape, Future[Kernel]] = {}
 _lock = threading.Lock()
 
 
@@ -67,7 +67,7 @@ def _bytes(column: plc.Column) -> int:
 
 def _launch(
     kernel: Kernel,
-    shape: Shape,
+    shape: LikeShape,
     column: plc.Column,
     parts: Literals,
     size: int,
@@ -108,7 +108,7 @@ def _uploaded(parts: Literals) -> DeviceBuffer:
     return DeviceBuffer.to_device(like.memory(parts))
 
 
-def _kernel(shape: Shape) -> Kernel | None:
+def _kernel(shape: LikeShape) -> Kernel | None:
     """Return the kernel of a shape; None while it is being compiled, and where it cannot be."""
     place = kernel_files.get()
     if place is None:

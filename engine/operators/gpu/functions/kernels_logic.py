@@ -23,7 +23,7 @@ from ..columns import (
 )
 from .values import (
     Constant,
-    Scope,
+    RowScope,
     Value,
     as_column,
     binary,
@@ -48,11 +48,11 @@ _OPERATORS = {
 FEW_VALUES = 3
 
 
-def conjunction(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def conjunction(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     return reduce(lambda a, b: _combined(a, b, Op.LOGICAL_AND, Op.NULL_LOGICAL_AND), args)
 
 
-def disjunction(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def disjunction(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     return reduce(lambda a, b: _combined(a, b, Op.LOGICAL_OR, Op.NULL_LOGICAL_OR), args)
 
 
@@ -74,21 +74,21 @@ def _folded(left: Constant, right: Constant, decisive: bool) -> Constant:
     return Constant(None if None in found else not decisive, BOOL)
 
 
-def negation(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def negation(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     return negate(as_column(args[0], scope.rows))
 
 
-def is_null(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def is_null(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     column = as_column(args[0], scope.rows)
     return plc.unary.is_null(column) if column.null_count() else constant(False, BOOL, scope.rows)
 
 
-def is_not_null(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def is_not_null(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     column = as_column(args[0], scope.rows)
     return plc.unary.is_valid(column) if column.null_count() else constant(True, BOOL, scope.rows)
 
 
-def comparison(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def comparison(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     return compare(call.function, args[0], args[1], scope.rows)
 
 
@@ -132,24 +132,24 @@ def _is_nan(value: Value) -> bool:
     )
 
 
-def is_not_distinct(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def is_not_distinct(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     left, right = (as_key(as_column(a, scope.rows)) for a in args)
     return plc.binaryop.binary_operation(left, right, Op.NULL_EQUALS, BOOL)
 
 
-def is_distinct(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def is_distinct(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     return negate(operand(is_not_distinct(call, scope, args)))
 
 
-def greatest(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def greatest(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     return _extreme("gt", scope, args)
 
 
-def least(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def least(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     return _extreme("lt", scope, args)
 
 
-def _extreme(better: str, scope: Scope, args: tuple[Value, ...]) -> Value:
+def _extreme(better: str, scope: RowScope, args: tuple[Value, ...]) -> Value:
     """NULL arguments are left out."""
     best, *others = [as_column(a, scope.rows) for a in args if not is_null_constant(a)] or [
         as_column(args[0], scope.rows)
@@ -162,7 +162,7 @@ def _extreme(better: str, scope: Scope, args: tuple[Value, ...]) -> Value:
     return best
 
 
-def in_list(expr: InList, scope: Scope, column: plc.Column) -> plc.Column:
+def in_list(expr: InList, scope: RowScope, column: plc.Column) -> plc.Column:
     """TRUE for a value of the list, NULL for NULL, and NULL for a miss when NULL is in the list."""
     found_null = any(v.value is None for v in expr.values)
     values = [literal(v) for v in expr.values if v.value is not None]

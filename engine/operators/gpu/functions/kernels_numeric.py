@@ -13,7 +13,7 @@ from ....plan.types import MAX_DECIMAL_DIGITS
 from ..columns import BOOL, FLOAT64, cast, constant, negate, reinterpret, select
 from ..table import device_type
 from .kernels_casts import divided, half_away, is_infinite, with_sign_of
-from .values import Constant, Scope, Value, as_column, binary, integer_type, integers
+from .values import Constant, RowScope, Value, as_column, binary, integer_type, integers
 
 Op = plc.binaryop.BinaryOperator
 Unary = plc.unary.UnaryOperator
@@ -22,7 +22,7 @@ _LARGEST_POWER = 308  # of ten, in a double
 _MODES = {"round": "half_away", "trunc": "truncate", "ceil": "ceil", "floor": "floor"}
 
 
-def rounding(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def rounding(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     """Round and trunc, with a literal number of digits or without, and ceil and floor."""
     column = as_column(args[0], scope.rows)
     digits = _digits(call)
@@ -84,45 +84,45 @@ def _round_decimals(call: Call, column: plc.Column, digits: int) -> plc.Column:
     return reinterpret(result, device_type(target))
 
 
-def _of_double(operator: Any) -> Callable[[Call, Scope, tuple[Value, ...]], Value]:
-    def kernel(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def _of_double(operator: Any) -> Callable[[Call, RowScope, tuple[Value, ...]], Value]:
+    def kernel(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
         return plc.unary.unary_operation(as_column(args[0], scope.rows), operator)
 
     return kernel
 
 
-def _logarithm(base: float) -> Callable[[Call, Scope, tuple[Value, ...]], Value]:
-    def kernel(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def _logarithm(base: float) -> Callable[[Call, RowScope, tuple[Value, ...]], Value]:
+    def kernel(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
         column = as_column(args[0], scope.rows)
         return binary(column, Constant(base, FLOAT64), Op.LOG_BASE, FLOAT64)
 
     return kernel
 
 
-def _times(factor: float) -> Callable[[Call, Scope, tuple[Value, ...]], Value]:
-    def kernel(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def _times(factor: float) -> Callable[[Call, RowScope, tuple[Value, ...]], Value]:
+    def kernel(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
         return binary(as_column(args[0], scope.rows), Constant(factor, FLOAT64), Op.MUL, FLOAT64)
 
     return kernel
 
 
-def power(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def power(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     return binary(args[0], args[1], Op.POW, FLOAT64)
 
 
-def atan2(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def atan2(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     return binary(args[0], args[1], Op.ATAN2, FLOAT64)
 
 
-def is_nan(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def is_nan(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     return _test(as_column(args[0], scope.rows), plc.unary.is_nan)
 
 
-def is_inf(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def is_inf(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     return is_infinite(as_column(args[0], scope.rows))
 
 
-def is_finite(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def is_finite(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     column = as_column(args[0], scope.rows)
     difference = binary(column, column, Op.SUB, column.type())
     return binary(difference, Constant(0.0, column.type()), Op.EQUAL, BOOL)

@@ -30,7 +30,7 @@ from ..columns import (
 )
 from ..table import count_true, device_type
 from .kernels_host import settled
-from .values import Constant, Scope, as_column, binary, integers
+from .values import Constant, RowScope, as_column, binary, integers
 
 Op = plc.binaryop.BinaryOperator
 Parsed = tuple[plc.Column, plc.Column]
@@ -50,7 +50,7 @@ _HUGE_DIGITS = 38
 _EXACT = {Kind.DOUBLE: (1 << 53, 22), Kind.FLOAT: (1 << 24, 10)}
 
 
-def parsed(expr: Cast, scope: Scope, column: plc.Column) -> plc.Column:
+def parsed(expr: Cast, scope: RowScope, column: plc.Column) -> plc.Column:
     """Return strings cast to another type."""
     target = expr.type
     if column.null_count() == column.size():

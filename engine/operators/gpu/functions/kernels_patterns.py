@@ -12,7 +12,7 @@ from ....plan.patterns import Literals, Part, anywhere, literals, pattern_parts
 from ..columns import BOOL, constant, scalar, select, sequence
 from ..table import count_true
 from .kernels_like import matches
-from .values import Constant, Scope, Value, as_column, binary, operand
+from .values import Constant, RowScope, Value, as_column, binary, operand
 
 Op = plc.binaryop.BinaryOperator
 TEXT = plc.DataType(plc.TypeId.STRING)
@@ -23,15 +23,15 @@ NEEDLE_ROWS = 100_000
 NEEDLE_SHARE = 4
 
 
-def like(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def like(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     return _like(call, scope, args[0], fold=False)
 
 
-def ilike(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def ilike(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     return _like(call, scope, args[0], fold=True)
 
 
-def _like(call: Call, scope: Scope, text: Value, fold: bool) -> plc.Column:
+def _like(call: Call, scope: RowScope, text: Value, fold: bool) -> plc.Column:
     pattern, escape = text_argument(call, 1), text_argument(call, 2, "")
     if pattern is None or escape is None:
         return constant(None, BOOL, scope.rows)
@@ -84,7 +84,7 @@ def _written(parts: list[Part]) -> str:
     )
 
 
-def contains(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def contains(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     return _contains(as_column(args[0], scope.rows), args[1])
 
 
@@ -93,13 +93,13 @@ def _contains(column: plc.Column, needle: Value) -> plc.Column:
     return plc.strings.find.contains(column, operand(needle)) if found is None else found
 
 
-def starts_with(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def starts_with(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     column = as_column(args[0], scope.rows)
     found = _matches(column, args[1], lambda text: Literals(text.encode(), (), b""))
     return plc.strings.find.starts_with(column, operand(args[1])) if found is None else found
 
 
-def ends_with(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def ends_with(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     column = as_column(args[0], scope.rows)
     found = _matches(column, args[1], lambda text: Literals(b"", (), text.encode()))
     return plc.strings.find.ends_with(column, operand(args[1])) if found is None else found
@@ -112,21 +112,21 @@ def _matches(
     return matches(column, pattern(text.value)) if isinstance(text, Constant) else None
 
 
-def regexp_matches(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def regexp_matches(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     pattern = text_argument(call, 1)
     if pattern is None:
         return constant(None, BOOL, scope.rows)
     return _search(as_column(args[0], scope.rows), pattern)
 
 
-def regexp_full_match(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def regexp_full_match(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     pattern = text_argument(call, 1)
     if pattern is None:
         return constant(None, BOOL, scope.rows)
     return _search(as_column(args[0], scope.rows), f"^(?:{pattern})$")
 
 
-def regexp_replace(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def regexp_replace(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     """The first match, or with the option g all of them."""
     pattern, options = text_argument(call, 1), text_argument(call, 3)
     assert pattern is not None
@@ -135,7 +135,7 @@ def regexp_replace(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
     return plc.strings.replace_re.replace_re(column, _program(pattern), operand(args[2]), count)
 
 
-def regexp_extract(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def regexp_extract(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     """A group of the first match, 0 for all of it; '' where nothing matches."""
     pattern = text_argument(call, 1)
     column = as_column(args[0], scope.rows)

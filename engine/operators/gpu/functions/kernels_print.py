@@ -21,7 +21,7 @@ from ..columns import (
 )
 from .kernels_arithmetic import extremes
 from .kernels_host import settled
-from .values import Scope
+from .values import RowScope
 
 Op = plc.binaryop.BinaryOperator
 
@@ -33,7 +33,7 @@ _FOUR_DIGITS = (
 )  # days from 1970 to the first of the year 1 and the last of 9999
 
 
-def printed(expr: Expr, scope: Scope, column: plc.Column) -> plc.Column:
+def printed(expr: Expr, scope: RowScope, column: plc.Column) -> plc.Column:
     """Return the text of values; `expr` is the cast that asks for it."""
     source = expr.children[0].type
     if source.kind is Kind.BOOLEAN:

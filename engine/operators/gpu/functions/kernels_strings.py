@@ -25,7 +25,7 @@ from .kernels_host import settled
 from .kernels_patterns import TEXT, filled, literal_refusal, text_argument
 from .values import (
     Constant,
-    Scope,
+    RowScope,
     Value,
     as_column,
     binary,
@@ -44,7 +44,7 @@ _COUNTED = 1000  # from so many times or characters on, what a function will mak
 _SIDES = {"trim": Side.BOTH, "ltrim": Side.LEFT, "rtrim": Side.RIGHT}
 
 
-def concat(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def concat(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     if len(args) == 1:
         return args[0]
     table = plc.Table([as_column(a, scope.rows) for a in args])
@@ -52,7 +52,7 @@ def concat(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
     return plc.strings.combine.concatenate(table, scalar("", TEXT), scalar(None, TEXT))
 
 
-def concat_ws(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def concat_ws(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     """NULLs are left out with their separator; a separator that is NULL makes all NULL."""
     separator, *texts = args
     if is_null_constant(separator):
@@ -67,23 +67,23 @@ def concat_ws(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
     return combine.concatenate(table, separator, none, nothing, without)
 
 
-def lower(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def lower(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     return plc.strings.case.to_lower(as_column(args[0], scope.rows))
 
 
-def upper(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def upper(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     return plc.strings.case.to_upper(as_column(args[0], scope.rows))
 
 
-def length(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def length(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     return cast(plc.strings.attributes.count_characters(as_column(args[0], scope.rows)), INT64)
 
 
-def octet_length(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def octet_length(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     return cast(plc.strings.attributes.count_bytes(as_column(args[0], scope.rows)), INT64)
 
 
-def substring(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def substring(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     """Characters from `start`: 0 is the place before the first, a negative one counts from the end.
 
     A negative length takes the characters before `start`.
@@ -102,12 +102,12 @@ def substring(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
     return _slice(column, max(first, 0), max(last, 0))
 
 
-def left(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def left(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     check_characters("left", _number(call, 1))
     return _slice(as_column(args[0], scope.rows), 0, _number(call, 1))
 
 
-def right(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def right(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     column = as_column(args[0], scope.rows)
     count = _number(call, 1)
     return _slice(column, 0, 0) if count == 0 else _slice(column, -count, None)
@@ -141,7 +141,7 @@ def _known(places: plc.Column) -> plc.Column:
     return plc.replace.replace_nulls(places, scalar(0, INT32)) if places.null_count() else places
 
 
-def trim(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def trim(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     """Spaces alone without a second argument; no characters remove nothing."""
     column = as_column(args[0], scope.rows)
     characters = text_argument(call, 1, " ")
@@ -150,7 +150,7 @@ def trim(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
     return plc.strings.strip.strip(column, _SIDES[call.function], scalar(characters, TEXT))
 
 
-def pad(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def pad(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     """Cut or fill to a number of characters, by one fill character."""
     column = as_column(args[0], scope.rows)
     width, fill = max(_number(call, 1), 0), text_argument(call, 2)
@@ -167,7 +167,7 @@ def pad(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
     return plc.strings.padding.pad(_slice(column, 0, width), width, side, fill)
 
 
-def repeat(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def repeat(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     column, count = as_column(args[0], scope.rows), max(_number(call, 1), 0)
     if count > _COUNTED:
         check_bytes("repeat", _bytes(column) * count)
@@ -179,14 +179,14 @@ def _bytes(column: plc.Column) -> int:
     return extremes(plc.strings.attributes.count_bytes(column))[1] * column.size()
 
 
-def replace(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def replace(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     column = as_column(args[0], scope.rows)
     if not text_argument(call, 1):
         return column
     return plc.strings.replace.replace(column, operand(args[1]), operand(args[2]))
 
 
-def reverse(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def reverse(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     """ASCII here; the host keeps marks beside their letters."""
     column = as_column(args[0], scope.rows)
     characters, size = (count(column) for count in (_COUNT.count_characters, _COUNT.count_bytes))
@@ -194,7 +194,7 @@ def reverse(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
     return settled(call, scope, column, result, binary(characters, size, Op.EQUAL, BOOL))
 
 
-def split_part(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def split_part(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     """The part with a number, from 1; '' where there are fewer."""
     column = as_column(args[0], scope.rows)
     place = _number(call, 2) - 1
@@ -204,7 +204,7 @@ def split_part(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
     return filled(parts, column)
 
 
-def translate(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def translate(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     """Characters one by one; the first of equal ones to replace counts, and those without a replacement go."""
     old, new = text_argument(call, 1) or "", text_argument(call, 2) or ""
     table: dict[str, str | int] = {}
@@ -214,7 +214,7 @@ def translate(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
     return plc.strings.translate.translate(column, table) if table else column
 
 
-def position(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def position(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     """The place of the first occurrence, from 1; 0 for none and 1 for an empty needle."""
     column = as_column(args[0], scope.rows)
     if not text_argument(call, 1):
@@ -226,7 +226,7 @@ def position(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
     return binary(found, Constant(1, INT64), Op.ADD, INT64)
 
 
-def code_point(call: Call, scope: Scope, args: tuple[Value, ...]) -> Value:
+def code_point(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     """The code point of the first character; 0 for an empty string."""
     column = as_column(args[0], scope.rows)
     empty = binary(column, Constant("", TEXT), Op.EQUAL, BOOL)

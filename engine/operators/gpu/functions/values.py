@@ -35,7 +35,7 @@ Value: TypeAlias = "plc.Column | Constant"
 
 
 @dataclass
-class Scope:
+class RowScope:
     """The table that expressions read, what has been computed of it, and in which rows errors count.
 
     `active` gives a BOOL8 column without NULL, made when it is first needed; None stands for all rows.
@@ -43,7 +43,7 @@ class Scope:
 
     table: Table
     active: Callable[[], plc.Column] | None = None
-    parent: Scope | None = None
+    parent: RowScope | None = None
     known: dict[Expr, Value] = field(default_factory=dict)
     extremes: dict[int, tuple[int, int]] = field(default_factory=dict)
 
@@ -56,7 +56,7 @@ class Scope:
         """Whether any strings of the table lie as codes."""
         return any(isinstance(c, Coded) for c in self.table.columns.values())
 
-    def where(self, condition: Callable[[], plc.Column]) -> Scope:
+    def where(self, condition: Callable[[], plc.Column]) -> RowScope:
         """Return the scope of the rows, among these, for which a BOOL8 column is TRUE."""
         outer = self.active
 
@@ -64,11 +64,11 @@ class Scope:
             inner = true_mask(condition())
             return inner if outer is None else both(outer(), inner)
 
-        return Scope(self.table, active, self, {}, self.extremes)
+        return RowScope(self.table, active, self, {}, self.extremes)
 
     def find(self, expr: Expr) -> Value | None:
         """Return what was computed for an expression, here or in a scope of more rows."""
-        scope: Scope | None = self
+        scope: RowScope | None = self
         while scope is not None:
             if expr in scope.known:
                 return scope.known[expr]

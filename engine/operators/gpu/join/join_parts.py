@@ -14,7 +14,7 @@ import pyarrow as pa
 import pylibcudf as plc
 
 from ....plan.expr import Column
-from ...spill_area import Piece
+from ...spill_area import SpilledPiece
 from ...spilling import PARTS, PIECE_BYTES
 from .. import table as tables
 from ..columns import (
@@ -41,13 +41,15 @@ ASCENDING, NO_NULLS = [plc.types.Order.ASCENDING], [plc.types.NullOrder.AFTER]
 FEWEST_ROWS = 1 << 10  # of a piece, whatever little memory there is
 
 
-def parted(table: Table, keys: Sequence[Column], columns: Sequence[Column]) -> Iterator[Piece]:
+def parted(
+    table: Table, keys: Sequence[Column], columns: Sequence[Column]
+) -> Iterator[SpilledPiece]:
     """Yield the rows of a table, some at a time, in the order of their parts; an empty table as one piece.
 
     Pieces become smaller where the device has no memory to bring them into that order.
     """
     if not table.num_rows:
-        yield Piece(_nothing(columns), [0] * (PARTS + 1))
+        yield SpilledPiece(_nothing(columns), [0] * (PARTS + 1))
         return
     step = max(1, table.num_rows * PIECE_BYTES // max(1, tables.num_bytes(table)))
     start = 0
@@ -70,10 +72,10 @@ def parted(table: Table, keys: Sequence[Column], columns: Sequence[Column]) -> I
         pinned.wait()  # before the memory of what is being copied belongs to someone else
 
 
-def piece_of(table: Table, bounds: Sequence[int], columns: Sequence[Column]) -> Piece:
+def piece_of(table: Table, bounds: Sequence[int], columns: Sequence[Column]) -> SpilledPiece:
     """Return a table whose rows lie in the order of parts already."""
     if not table.num_rows:
-        return Piece(_nothing(columns), bounds)
+        return SpilledPiece(_nothing(columns), bounds)
     try:
         return _Moving(tables.plc_table(table, columns), bounds).landed(columns)
     finally:
@@ -118,7 +120,7 @@ class _Lying:
     column: plc.Column
     places: list[slice]
 
-    def landed(self, landing: pinned.Landing) -> pa.Array:
+    def landed(self, landing: pinned.PinnedLanding) -> pa.Array:
         buffers: list[pa.Buffer | None] = [*landing.buffers(self.places)]
         if not self.column.null_count():
             buffers.insert(0, None)
@@ -130,19 +132,19 @@ class _Moving:
     """Rows on their way to the host; the device's memory is kept meanwhile."""
 
     def __init__(self, rows: plc.Table, bounds: Sequence[int]) -> None:
-        self._bounds, self._landing = bounds, pinned.Landing()
+        self._bounds, self._landing = bounds, pinned.PinnedLanding()
         # Bits count from the beginning of a buffer
         whole = [c.copy() if c.offset() else c for c in rows.columns()]
         self._columns = [_Lying(column, _places(column, self._landing)) for column in whole]
         self._landing.begin()
 
-    def landed(self, columns: Sequence[Column]) -> Piece:
+    def landed(self, columns: Sequence[Column]) -> SpilledPiece:
         """Wait, and let go of the device's memory."""
         pinned.wait()
         arrays = [column.landed(self._landing) for column in self._columns]
         self._columns.clear()
         batch = pa.RecordBatch.from_arrays(arrays, [str(c.id) for c in columns])
-        return Piece(batch, self._bounds, self._landing.pinned)
+        return SpilledPiece(batch, self._bounds, self._landing.pinned)
 
 
 def _cut(
@@ -164,7 +166,7 @@ def _cut(
         return None
 
 
-def _places(column: plc.Column, landing: pinned.Landing) -> list[slice]:
+def _places(column: plc.Column, landing: pinned.PinnedLanding) -> list[slice]:
     """Have a column's buffers copied, in Arrow's order."""
     rows, kind, places = column.size(), column.type().id(), []
     if column.null_count():

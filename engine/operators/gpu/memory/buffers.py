@@ -13,7 +13,7 @@ from cuda.bindings import runtime
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
 from ..columns import INT64, empty, scalar
-from ..pipeline.regions import ALIGNMENT, Region, Regions, Span
+from ..pipeline.regions import ALIGNMENT, BufferSpan, Region, Regions
 
 TO_DEVICE = runtime.cudaMemcpyKind.cudaMemcpyDeviceToDevice
 TO_HOST = runtime.cudaMemcpyKind.cudaMemcpyDeviceToHost
@@ -46,10 +46,10 @@ class Memory:
         for span, word in regions.fills:
             self._fill(span, word)
 
-    def address(self, span: Span) -> int:
+    def address(self, span: BufferSpan) -> int:
         return self.starts[span.region] + span.start
 
-    def column(self, span: Span, data_type: plc.DataType) -> plc.Column:
+    def column(self, span: BufferSpan, data_type: plc.DataType) -> plc.Column:
         """Return a large array as a column, which keeps the buffer."""
         if not span.length:
             return empty(data_type)
@@ -71,7 +71,7 @@ class Memory:
         plc.utils.CUDF_DEFAULT_STREAM.synchronize()
         return host.view(np.int64)
 
-    def _fill(self, span: Span, word: int) -> None:
+    def _fill(self, span: BufferSpan, word: int) -> None:
         byte = BYTES.get(word)
         if byte is not None:
             check(runtime.cudaMemsetAsync(self.address(span), byte, span.size, stream_handle())[0])

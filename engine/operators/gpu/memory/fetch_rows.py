@@ -112,7 +112,7 @@ def _size(picked: Any) -> int:
 
 
 @dataclass(slots=True)
-class _Part:
+class _FetchedPart:
     """A column that is to be fetched."""
 
     column: Column
@@ -120,7 +120,7 @@ class _Part:
     job: Job
 
 
-def _part(columns: Mapping[int, Held], column: Column) -> _Part | None:
+def _part(columns: Mapping[int, Held], column: Column) -> _FetchedPart | None:
     """What to fetch of a column; None for types that the kernel does not know."""
     places: Places | None = None
     if isinstance(columns, LateColumns) and column.id not in columns.there:
@@ -138,13 +138,13 @@ def _part(columns: Mapping[int, Held], column: Column) -> _Part | None:
         job.places = places.address
         if places.optional and job.places:
             job.valid = 0
-    return _Part(column, lying, job)
+    return _FetchedPart(column, lying, job)
 
 
 class _Fetch:
     """One run of the kernel, and another where there are more characters than one had to expect."""
 
-    def __init__(self, parts: list[_Part], rows: int, picked: Any, code: bytes) -> None:
+    def __init__(self, parts: list[_FetchedPart], rows: int, picked: Any, code: bytes) -> None:
         self.parts, self.rows, self.picked, self.code = parts, rows, picked, code
         self.items = sum(part.job.items(rows) for part in parts)
         self.head = np.zeros(WORD * len(parts), np.uint8)  # of the result, from the cursors on
@@ -228,7 +228,7 @@ class _Fetch:
     def columns(self, memory: Any) -> HostColumns:
         return HostColumns({p.column: self._held(p, memory) for p in self.parts}, uploaded)
 
-    def _held(self, part: _Part, memory: Any) -> Any:
+    def _held(self, part: _FetchedPart, memory: Any) -> Any:
         job, rows = part.job, self.rows
         valid = None
         if job.valid >= 0:
@@ -247,7 +247,7 @@ class _Leading(_Fetch):
 
     def __init__(
         self,
-        parts: list[_Part],
+        parts: list[_FetchedPart],
         room: int,
         picked: None,
         code: bytes,

@@ -31,7 +31,7 @@ TO_HOST = runtime.cudaMemcpyKind.cudaMemcpyDeviceToHost
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class PinnedBlock:
     """Memory of the host; `owner` is what holds it where its pages are not locked."""
 
     address: int
@@ -46,7 +46,7 @@ class Block:
 class Lease:
     """The use of a block, over once nobody refers to this."""
 
-    def __init__(self, block: Block, pool: Pool) -> None:
+    def __init__(self, block: PinnedBlock, pool: Pool) -> None:
         self.block = block
         if block.pinned:
             # Nothing is to be done at exit, when the driver may be gone already
@@ -61,7 +61,7 @@ class Pool:
     """Blocks whose pages are locked, oldest first; a lease may end in any thread at any time, also while one begins."""
 
     def __init__(self) -> None:
-        self.free: list[Block] = []
+        self.free: list[PinnedBlock] = []
         self._lock = RLock()
 
     def take(self, size: int) -> Lease:
@@ -74,7 +74,7 @@ class Pool:
                 return Lease(block, self)
         return Lease(self._locked(rounded(size)) or _usual(size), self)
 
-    def give(self, block: Block) -> None:
+    def give(self, block: PinnedBlock) -> None:
         """Keep a block for the next one who asks, and no more than `KEPT_BYTES` altogether."""
         with self._lock:
             self.free.append(block)
@@ -87,12 +87,12 @@ class Pool:
             while self.free:
                 _unlock(self.free.pop())
 
-    def _locked(self, size: int) -> Block | None:
+    def _locked(self, size: int) -> PinnedBlock | None:
         """Return a new block; None where the system refuses, even without the blocks that nobody uses."""
         for attempt in range(2):
             error, address = runtime.cudaHostAlloc(size, runtime.cudaHostAllocDefault)
             if int(error) == 0:
-                return Block(int(address), size)
+                return PinnedBlock(int(address), size)
             runtime.cudaGetLastError()  # else the next caller who asks takes the failure for its own
             if attempt == 0:
                 self.clear()
@@ -102,7 +102,7 @@ class Pool:
 POOL = Pool()
 
 
-def _usual(size: int) -> Block:
+def _usual(size: int) -> PinnedBlock:
     try:
         memory = np.empty(size, np.uint8)
     except MemoryError as error:
@@ -110,10 +110,10 @@ def _usual(size: int) -> Block:
             f"The host has no memory for {size:,} bytes of a join that does not fit into the GPU's. "
             "Let more of it go to disk: SET spill_memory to fewer bytes."
         ) from error
-    return Block(memory.ctypes.data, size, memory)
+    return PinnedBlock(memory.ctypes.data, size, memory)
 
 
-def _unlock(block: Block) -> None:
+def _unlock(block: PinnedBlock) -> None:
     check(runtime.cudaFreeHost(block.address)[0])
 
 
@@ -126,7 +126,7 @@ def rounded(size: int) -> int:
 # Copies to the host
 
 
-class Landing:
+class PinnedLanding:
     """Device memory on its way to the host, a piece behind the other, while the device goes on with other work.
 
     Who began a landing keeps the device memory until it has waited for `wait`.

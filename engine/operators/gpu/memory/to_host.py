@@ -119,7 +119,7 @@ class Landing:
 
 
 @dataclass
-class _Part:
+class _CopiedPart:
     """A column on its way: as it lies, and where its buffers will be."""
 
     column: Column
@@ -148,7 +148,7 @@ class _Part:
         return bits[first : first + column.size()].astype(np.bool_)
 
 
-def _lying(table: Table, columns: Sequence[Column]) -> list[_Part]:
+def _lying(table: Table, columns: Sequence[Column]) -> list[_CopiedPart]:
     """Columns as they lie in memory, those that are late as codes of their relations."""
     held = table.columns
     late = held.lying(c.id for c in columns) if isinstance(held, LateColumns) else {}
@@ -160,11 +160,11 @@ def _lying(table: Table, columns: Sequence[Column]) -> list[_Part]:
             encoding = fetch.encoding
             if encoding is None:
                 found = fetch.decode(found)
-        parts.append(_Part(column, lying_of(found, encoding)))
+        parts.append(_CopiedPart(column, lying_of(found, encoding)))
     return parts
 
 
-def _added(part: _Part, landing: Landing) -> _Part | None:
+def _added(part: _CopiedPart, landing: Landing) -> _CopiedPart | None:
     """Have a column's buffers copied; None for strings that libcudf addresses with 64 bits."""
     lying = part.lying.column
     rows, kind, first = int(lying.size()), lying.type().id(), int(lying.offset())

@@ -1,6 +1,6 @@
 """The kernels of a pipeline for the columns of one run: generated, compiled, and laid out in memory.
 
-What was prepared serves the next run as well, while the columns are the same (`pipeline_inputs.Known`).
+What was prepared serves the next run as well, while the columns are the same (`pipeline_inputs.KnownInputs`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ....codegen.indexes import Form, Index
 from ....codegen.listing import operations
 from ....codegen.loop import Machine
 from ....codegen.program import Program
-from ....codegen.row_sources import Relation
+from ....codegen.row_sources import RowSource
 from ....codegen.typed_values import Input, NotFusable
 from ....errors import Interrupted
 from ....plan import physical as p
@@ -39,9 +39,9 @@ from .buckets import with_buckets
 from .launch import Given, Launch, Launches
 from .ordered_groups import ComingOut, coming_out_of, in_their_order, remark_of
 from .picking import Picking, picking, short_arrays
-from .pipeline_inputs import Known, Relations
+from .pipeline_inputs import KnownInputs, Relations
 from .receipts import of_every_run
-from .regions import Region, Regions, Span
+from .regions import BufferSpan, Region, Regions
 from .unpack_counters import Unpacking, short_results, unpacking, with_packed_counts
 
 GROUP_LIMIT = 1 << 16  # groups that are addressed directly; their accumulators travel to the host
@@ -72,7 +72,7 @@ class Learnt:
 
 
 @dataclass(frozen=True)
-class Sink:
+class ResultMemory:
     """Where the main kernel's results lie: accumulators of `groups` groups, or lists of rows.
 
     `doubt`, `counter` and `full` are words of the small buffer.  `picking`: accumulators are in device memory after the run.
@@ -80,15 +80,15 @@ class Sink:
 
     where: Layout
     groups: int
-    out_i: Span
-    out_f: Span
-    doubt: Span
-    keys: Span | None = None
-    full: Span | None = None
-    lists: tuple[Span, ...] = ()
-    counter: Span | None = None
+    out_i: BufferSpan
+    out_f: BufferSpan
+    doubt: BufferSpan
+    keys: BufferSpan | None = None
+    full: BufferSpan | None = None
+    lists: tuple[BufferSpan, ...] = ()
+    counter: BufferSpan | None = None
     picking: Picking | ComingOut | None = None
-    out_n: Span | None = None
+    out_n: BufferSpan | None = None
     unpacking: Unpacking | None = None
 
     @cached_property
@@ -101,9 +101,9 @@ class Ready:
     """The launches of a pipeline and where their results lie; `states` of indexes: rows, NULL keys, repeated keys, doubts."""
 
     launches: Launches
-    sink: Sink
+    sink: ResultMemory
     indexes: tuple[Index, ...]
-    states: tuple[Span, ...]
+    states: tuple[BufferSpan, ...]
     receipt: PipelineReceipt
 
     @cached_property
@@ -118,13 +118,13 @@ class Ready:
 
 
 @dataclass
-class Prepared:
+class CompiledPipeline:
     """The kernels of a pipeline, made for what they read; `ready` is there once all are compiled.
 
     `condition` is what groups are tested for in device memory; `remark` says what is particular to its groups.
     """
 
-    known: Known
+    known: KnownInputs
     stages: Stages
     files: tuple[KernelFile, ...]
     codes: Future[Codes]
@@ -136,7 +136,7 @@ class Prepared:
 
 def generated(
     node: p.Pipeline, relations: Relations, context: Context, learnt: Learnt, estimate: float | None
-) -> Prepared:
+) -> CompiledPipeline:
     """Generate a pipeline's kernels and begin to compile those that are not on disk; raises `NotFusable`."""
     rows = relations.rows(probed_leaf(node.body))
     dense = min(MOST_DENSE, max(LEAST_DENSE, DENSE_A_ROW * rows))
@@ -168,7 +168,7 @@ def generated(
         files += [group_kernels.group_kernel(name, *where, short) for name in names]
     codes = _compiled(files, context.fuse)
     remark = remark_of(main, untested)
-    return Prepared(
+    return CompiledPipeline(
         relations.known(), made, tuple(files), codes, operations(main), condition, remark
     )
 
@@ -212,7 +212,7 @@ def _compiled(files: Sequence[KernelFile], fuse: str) -> Future[Codes]:
 
 
 def laid_out(
-    prepared: Prepared, relations: Relations, learnt: Learnt, estimate: float | None
+    prepared: CompiledPipeline, relations: Relations, learnt: Learnt, estimate: float | None
 ) -> Ready:
     """Load the machine code and lay the buffers out; what could not be compiled leaves the work to the operators."""
     error = prepared.codes.exception()
@@ -227,7 +227,7 @@ class _Builder:
 
     def __init__(
         self,
-        prepared: Prepared,
+        prepared: CompiledPipeline,
         relations: Relations,
         learnt: Learnt,
         estimate: float | None,
@@ -241,11 +241,11 @@ class _Builder:
         fixed = list(zip(prepared.files, codes, strict=True))[len(self.made.programs) :]
         self.fixed = {file.name: code for file, code in fixed}
         self.regions = Regions()
-        self.nothing = Span(Region.SMALL, 0, 0, 8)
+        self.nothing = BufferSpan(Region.SMALL, 0, 0, 8)
         self.steps: list[Launch] = []
         self.held: list[Any] = []
 
-    def build(self, prepared: Prepared) -> Ready:
+    def build(self, prepared: CompiledPipeline) -> Ready:
         made = self.made
         buffers = [buffer for index in self.indexes for buffer in index.buffers]
         spans = self.regions.indexes(buffers)
@@ -278,8 +278,8 @@ class _Builder:
         return Ready(launches, sink, self.indexes, states, known)
 
     def _build_step(
-        self, program: Program, index: Index, code: bytes, spans: dict[str, Span]
-    ) -> Span:
+        self, program: Program, index: Index, code: bytes, spans: dict[str, BufferSpan]
+    ) -> BufferSpan:
         """Add the launch that fills an index, and after it the one that looks for repeated keys where those matter."""
         where = layout(program)
         state = self.regions.small(_blank(where.identities("out_i"), 1, 1))
@@ -301,7 +301,7 @@ class _Builder:
         if held is not None:
             self.held.append(held)
 
-    def _given(self, program: Program, spans: dict[str, Span]) -> dict[str, Given]:
+    def _given(self, program: Program, spans: dict[str, BufferSpan]) -> dict[str, Given]:
         """Columns and buffers by the names of a program's parameters."""
         given: dict[str, Given] = {b.name: spans[b.name] for b in program.buffers}
         for source, relation in _columns(program):
@@ -317,7 +317,7 @@ class _Builder:
         columns = _columns(program)
         return sum(self.relations.encoded(r, source.column)[1].nbytes for source, r in columns)
 
-    def _sink(self, main: Program) -> Sink:
+    def _sink(self, main: Program) -> ResultMemory:
         where, grouping = layout(main), main.grouping
         if main.rows_out:
             return self._lists(main, where)
@@ -336,7 +336,7 @@ class _Builder:
         if not _has_many_groups(main):
             out_i = self.regions.small(_blank(integers, groups, 1))
             out_f = self.regions.small(_blank(doubles, groups, 0))
-            return Sink(where, groups, out_i, out_f, out_i.part(out_i.length - 1, 1))
+            return ResultMemory(where, groups, out_i, out_f, out_i.part(out_i.length - 1, 1))
         out_i = self.regions.accumulators(integers, groups, 1)
         out_f = self.regions.accumulators(doubles, groups)
         doubt = self.regions.report(out_i.part(out_i.length - 1, 1))
@@ -345,16 +345,16 @@ class _Builder:
         spans = {"out_i": out_i, "out_f": out_f, "out_n": out_n}
         picked = picking(main, where, groups, spans, keys, self.regions, self.fixed, self.condition)
         arrays = out_i, out_f, doubt, keys, full
-        return Sink(where, groups, *arrays, picking=picked, out_n=out_n, unpacking=unpacked)
+        return ResultMemory(where, groups, *arrays, picking=picked, out_n=out_n, unpacking=unpacked)
 
-    def _coming_out(self, main: Program, where: Layout) -> Sink:
+    def _coming_out(self, main: Program, where: Layout) -> ResultMemory:
         """A sink of groups that come out of the kernel one by one."""
         out_i, listed = self.regions.small(_blank([], 1, 1)), self.learnt.listed
         found = coming_out_of(main, self.relations, listed, self.regions)
         lists, counter = (found.numbers,), found.counter
-        return Sink(where, 1, out_i, self.nothing, out_i, None, None, lists, counter, found)
+        return ResultMemory(where, 1, out_i, self.nothing, out_i, None, None, lists, counter, found)
 
-    def _lists(self, main: Program, where: Layout) -> Sink:
+    def _lists(self, main: Program, where: Layout) -> ResultMemory:
         """A sink of row numbers: of as many as the last run found, or as are expected."""
         length = self.learnt.listed
         if length is None:
@@ -363,7 +363,7 @@ class _Builder:
             length = expected if main.repeats else min(expected, rows)
             length = max(length, min(LEAST_LISTED, rows))
         out_i = self.regions.small(_blank([], 1, 1))
-        return Sink(
+        return ResultMemory(
             where,
             1,
             out_i,
@@ -382,7 +382,7 @@ class _Builder:
         return self.learnt.slots
 
 
-def _columns(program: Program) -> Iterator[tuple[Input, Relation]]:
+def _columns(program: Program) -> Iterator[tuple[Input, RowSource]]:
     """The columns that a program reads, and their relations."""
     for source in program.inputs:
         yield source, program.relations[0]

@@ -12,7 +12,7 @@ import numpy as np
 import pylibcudf as plc
 
 from ....codegen.groups.accumulate import Folded
-from ....codegen.groups.grouping import Key
+from ....codegen.groups.grouping import GroupKey
 from ....codegen.groups.results import arrow_array
 from ....codegen.program import Program
 from ....plan.expr import AggregateCall, Column
@@ -38,7 +38,7 @@ from ..memory.buffers import Memory
 from ..table import Table, device_type, to_device
 from .gather import late_columns
 from .ordered_groups import ComingOut, Listed
-from .picking import Bounds, Component, Groups, Picking, Picks, Wanted
+from .picking import Bounds, Component, PickedGroups, Picking, Picks, Wanted
 from .pipeline_inputs import Relations
 from .stored import keys_of, rounded
 
@@ -77,7 +77,7 @@ def _finisher(
     return Finisher(program, keys, calls, picks)
 
 
-def _component(key: Key, is_first: bool) -> Component:
+def _component(key: GroupKey, is_first: bool) -> Component:
     """How a key is picked: strings as codes of the width in which columns have them."""
     size = 0 if is_first else key.size
     if key.values is None:
@@ -91,7 +91,7 @@ class Finisher:
     """How columns of a program's result are made of the groups that exist: some of the keys and calls, of what `picks` picks."""
 
     program: Program
-    keys: tuple[Key, ...]
+    keys: tuple[GroupKey, ...]
     calls: tuple[tuple[Folded, AggregateCall], ...]
     picks: Picks | Listed
 
@@ -125,7 +125,7 @@ class Finisher:
         return Table(together(columns, late), count)
 
 
-def _key(key: Key, part: plc.Column) -> Held | Fetch:
+def _key(key: GroupKey, part: plc.Column) -> Held | Fetch:
     """The values of a group key, which is a component of the groups' numbers."""
     if key.nullable:
         # NULL is the last of the component's values, where 64 bits begin again below
@@ -170,11 +170,11 @@ def from_registers(registers: plc.Column, data_type: plc.DataType) -> plc.Column
 
 # Aggregates
 
-Finish = Callable[["Call"], plc.Column]
+Finish = Callable[["AccumulatedCall"], plc.Column]
 
 
 @dataclass(frozen=True)
-class Call:
+class AccumulatedCall:
     """An aggregate call with its accumulators, in the order of `Folded.accumulators`."""
 
     folded: Folded
@@ -196,14 +196,14 @@ class Call:
 
 
 def _finished(
-    folded: Folded, call: AggregateCall, groups: Groups, rows: int, bounds: Bounds | None
+    folded: Folded, call: AggregateCall, groups: PickedGroups, rows: int, bounds: Bounds | None
 ) -> Held | Fetch:
     """The values of a call; where it counted no value of a group, it is NULL.
 
     `rows` is the accumulator that counts the groups' rows, `bounds` are known to hold the first one of the call.
     """
     arrays = [groups.accumulators.get(at) for at in folded.accumulators]
-    given = Call(folded, call, arrays)
+    given = AccumulatedCall(folded, call, arrays)
     if call.function in COUNTS:
         return _late(arrays[0], given.type, bounds)
     if call.function not in FINISHES:
@@ -224,13 +224,13 @@ def _finished(
     return values if there is None else where_true(values, there)
 
 
-def _sum(given: Call) -> plc.Column:
+def _sum(given: AccumulatedCall) -> plc.Column:
     if given.type.is_float:
         return cast(given.total, device_type(given.type))
     return reinterpret(cast(given.total, HUGE), device_type(given.type))
 
 
-def _average(given: Call) -> plc.Column:
+def _average(given: AccumulatedCall) -> plc.Column:
     """The exact sum divided once, as `aggregate_sums.avg` does."""
     divisor = cast(given.arrays[-1], FLOAT64)
     scale = given.call.args[0].type.scale
@@ -239,7 +239,7 @@ def _average(given: Call) -> plc.Column:
     return binary(cast(given.total, FLOAT64), divisor, Op.DIV, FLOAT64)
 
 
-def _extreme(given: Call) -> plc.Column:
+def _extreme(given: AccumulatedCall) -> plc.Column:
     best = given.arrays[0]
     if not given.type.is_float:
         return from_registers(best, device_type(given.type))
@@ -249,15 +249,15 @@ def _extreme(given: Call) -> plc.Column:
     return cast(reinterpret(bits, FLOAT64), device_type(given.type))
 
 
-def _truth(given: Call) -> plc.Column:
+def _truth(given: AccumulatedCall) -> plc.Column:
     return binary(given.arrays[0], scalar(0, INT64), Op.NOT_EQUAL, BOOL)
 
 
-def _bits(given: Call) -> plc.Column:
+def _bits(given: AccumulatedCall) -> plc.Column:
     return from_registers(given.arrays[0], device_type(given.type))
 
 
-def _on_host(given: Call) -> plc.Column:
+def _on_host(given: AccumulatedCall) -> plc.Column:
     arrays = [np.asarray(a.to_arrow()) for a in given.arrays]
     values, valid = given.folded.finish(arrays)
     return to_device(arrow_array(values, valid, given.type, None), given.type)

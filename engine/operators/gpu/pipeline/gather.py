@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import pylibcudf as plc
 
-from ....codegen.program import Late, Program, once
+from ....codegen.program import LateColumn, Program, once
 from ....plan.expr import Column, ColumnRef, columns_of
 from ....plan.types import VARCHAR
 from ....storage.columns.device_decode import codes_of, decode_on_device
@@ -35,7 +35,7 @@ class _Made:
 
     read: Mapping[int, tuple[tuple[Column, Column], ...]]
     passed: tuple[tuple[int, int], ...]
-    computed: tuple[Late, ...]
+    computed: tuple[LateColumn, ...]
 
 
 @once

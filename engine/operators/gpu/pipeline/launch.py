@@ -30,7 +30,7 @@ from ....codegen.program import Program, SharedMemory
 from ....codegen.typed_values import NotFusable, Parameter
 from ....storage.columns.encodings import EncodedColumn
 from ..memory.buffers import Memory, check
-from .regions import Region, Regions, Span
+from .regions import BufferSpan, Region, Regions
 
 PLAIN_SHARED_BYTES = 48 * 1024  # of dynamic shared memory; for more the kernel must be told
 LITTLE_SHARED_BYTES = 1024  # with which the driver divides cache and shared memory well
@@ -53,7 +53,7 @@ class ColumnPart:
 
 
 @dataclass(frozen=True)
-class Late:
+class LateArgument:
     """An argument that a run of a single kernel is given, by its place among these."""
 
     number: int
@@ -233,14 +233,14 @@ def _launch(
         if isinstance(value, ColumnPart):
             columns.append((len(arguments), value))
             arguments.append(None)
-        elif isinstance(value, Late):
+        elif isinstance(value, LateArgument):
             late.append((len(arguments), value.number))
             arguments.append(None)
-        elif isinstance(value, Span) and kind.startswith("["):
+        elif isinstance(value, BufferSpan) and kind.startswith("["):
             spans.append((len(arguments) + 4, value.region, value.start))
             length, width = value.length, value.width
             arguments += [0, 0, length, width, None, length, width]
-        elif isinstance(value, Span):
+        elif isinstance(value, BufferSpan):
             spans.append((len(arguments), value.region, value.start))
             arguments.append(None)
         elif isinstance(value, tuple):

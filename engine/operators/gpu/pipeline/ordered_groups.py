@@ -29,9 +29,9 @@ from ..columns import FLOAT64, INT64
 from ..memory.buffers import Memory
 from ..table import check_rows
 from .launch import Given, Launch, scalars
-from .picking import Bounds, Finishers, Groups, Wanted
+from .picking import Bounds, Finishers, PickedGroups, Wanted
 from .pipeline_inputs import Relations
-from .regions import Regions, Span
+from .regions import BufferSpan, Regions
 
 LEAST_ROWS = 1 << 20  # fewer take a table of groups little time
 HEAD = 1 << 16  # rows that tell most columns which are not sorted
@@ -111,17 +111,17 @@ class ComingOut:
     """
 
     program: Program
-    numbers: Span
-    arrays: Mapping[int, tuple[Span, plc.DataType]]
-    counter: Span
+    numbers: BufferSpan
+    arrays: Mapping[int, tuple[BufferSpan, plc.DataType]]
+    counter: BufferSpan
     finishers: Finishers = field(default_factory=dict, repr=False)
 
     @property
-    def state(self) -> Span:
+    def state(self) -> BufferSpan:
         return self.counter.part(COUNT, 1)
 
     @property
-    def too_long(self) -> Span:
+    def too_long(self) -> BufferSpan:
         return self.counter.part(TOO_LONG, 1)
 
     def steps(self) -> tuple[Launch, ...]:
@@ -164,13 +164,13 @@ class Listed:
     found: ComingOut
     wanted: Wanted
 
-    def run(self, memory: Memory, count: int) -> Groups:
+    def run(self, memory: Memory, count: int) -> PickedGroups:
         """Return what is there of `count` groups."""
         arrays = ((n, *self.found.arrays[n]) for n in self.wanted.wide)
         accumulators = {n: memory.column(span.part(0, count), kind) for n, span, kind in arrays}
         numbers = self.found.numbers.part(0, count)
         components = tuple(memory.column(numbers, INT64) for _ in self.wanted.components)
-        return Groups(components, accumulators)
+        return PickedGroups(components, accumulators)
 
 
 def coming_out_of(

@@ -25,8 +25,8 @@ from ..dictionaries import INT8, INT16
 from ..memory.buffers import Memory
 from ..table import check_rows
 from . import launch
-from .launch import Late, Launch
-from .regions import ALIGNMENT, Regions, Span
+from .launch import LateArgument, Launch
+from .regions import ALIGNMENT, BufferSpan, Regions
 
 if TYPE_CHECKING:
     from .finish import Finisher
@@ -61,7 +61,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Groups:
+class PickedGroups:
     """What was picked of the groups that exist: components of their numbers, and accumulators by number."""
 
     components: tuple[plc.Column, ...]
@@ -79,12 +79,12 @@ class Picking:
     program: Program
     condition: Condition | None
     slots: int
-    flags: Span
+    flags: BufferSpan
     keyed: bool
-    bits: Span
-    arrays: Mapping[int, tuple[Span, plc.DataType]]
-    places: Span
-    state: Span
+    bits: BufferSpan
+    arrays: Mapping[int, tuple[BufferSpan, plc.DataType]]
+    places: BufferSpan
+    state: BufferSpan
     measured: tuple[int, ...]
     codes: Mapping[str, bytes]
     finishers: Finishers = field(default_factory=dict, repr=False)
@@ -142,7 +142,7 @@ class Picking:
                     given |= {f"from{i}": self.flags, f"to{i}": 0}
                 for i, number in enumerate(now, place):
                     span, lying = self.arrays[number]
-                    given |= {f"from{i}": span, f"to{i}": Late(1 + len(targets))}
+                    given |= {f"from{i}": span, f"to{i}": LateArgument(1 + len(targets))}
                     targets.append(_Target(becomes or lying, 4 if becomes is INT32 else 8))
                     numbers.append(number)
                 place += once
@@ -155,13 +155,13 @@ class Picking:
         now = components[first:][: kernels.COMPONENTS]
         given = self._ranges | {"places": self.places, "flags": self.flags}
         given |= {"keyed": int(self.keyed and bool(now)), "components": len(now)}
-        given |= {f"result{8 * width}": Late(0) for width in kernels.WIDTHS}
+        given |= {f"result{8 * width}": LateArgument(0) for width in kernels.WIDTHS}
         for i in range(kernels.COMPONENTS):
             given |= {f"{name}{i}": 0 for name in kernels.COMPONENT}
         for i, part in enumerate(now):
             below = kernels.divisor(part.stride)
             above = kernels.divisor(part.stride * part.size) if part.size else (0, 0)
-            told = (*below, *above, part.size, part.low, part.width, Late(1 + first + i))
+            told = (*below, *above, part.size, part.low, part.width, LateArgument(1 + first + i))
             given |= {f"{n}{i}": value for n, value in zip(kernels.COMPONENT, told, strict=True)}
         return given
 
@@ -187,7 +187,7 @@ class Picks:
     targets: tuple[_Target, ...]
     numbers: tuple[int, ...]
 
-    def run(self, memory: Memory, count: int) -> Groups:
+    def run(self, memory: Memory, count: int) -> PickedGroups:
         """Pick what is wanted of `count` groups, into one buffer."""
         if count and self.targets:
             columns = self._picked(memory, count)
@@ -195,7 +195,7 @@ class Picks:
             columns = [empty(target.type) for target in self.targets]
         components = len(columns) - len(self.numbers)
         accumulators = dict(zip(self.numbers, columns[components:], strict=True))
-        return Groups(tuple(columns[:components]), accumulators)
+        return PickedGroups(tuple(columns[:components]), accumulators)
 
     def _picked(self, memory: Memory, count: int) -> list[plc.Column]:
         starts, size = [], 0
@@ -233,8 +233,8 @@ def picking(
     program: Program,
     where: Layout,
     slots: int,
-    spans: Mapping[str, Span],
-    keys: Span | None,
+    spans: Mapping[str, BufferSpan],
+    keys: BufferSpan | None,
     regions: Regions,
     codes: Mapping[str, bytes],
     condition: Condition | None,

@@ -31,13 +31,13 @@ from ..memory.upload import on_host
 from ..rows import filter_rows
 from ..table import Table, check_rows, only
 from .buckets import far_off
-from .compiled_pipeline import Learnt, Prepared, Ready, generated, laid_out
+from .compiled_pipeline import CompiledPipeline, Learnt, Ready, generated, laid_out
 from .finish import finisher_of
 from .gather import late_columns
 from .ordered_groups import ComingOut
 from .pipeline_inputs import Relations
 from .receipts import of_one_run
-from .regions import Span
+from .regions import BufferSpan
 
 DEVICE = "gpu"
 LEARNT = f"{DEVICE} learnt"
@@ -225,7 +225,7 @@ def _hold(node: p.Pipeline, ready: Ready, context: Context) -> None:
 
 def _prepared(
     node: p.Pipeline, relations: Relations, context: Context, learnt: Learnt
-) -> tuple[Prepared, Ready | None, Origin]:
+) -> tuple[CompiledPipeline, Ready | None, Origin]:
     """Return the kernels for these columns, those of the last run if they fit, their launches, and where their code came from.
 
     There are no launches while a thread compiles, which is waited for where operators would have to run in chunks: TPC-H SF100's
@@ -233,7 +233,7 @@ def _prepared(
     """
     held = node.prepared.get(DEVICE)
     origin: Origin = "memory"
-    if not isinstance(held, Prepared) or not relations.find(held.known):
+    if not isinstance(held, CompiledPipeline) or not relations.find(held.known):
         held = generated(node, relations, context, learnt, _estimate(node.body))
         node.prepared[DEVICE] = held
         made = held.codes.done() and held.codes.exception() is None
@@ -259,7 +259,7 @@ def _estimate(body: p.Physical) -> float | None:
 
 def _check(
     node: p.Pipeline,
-    prepared: Prepared,
+    prepared: CompiledPipeline,
     ready: Ready,
     words: Any,
     states: list[list[int]],
@@ -303,7 +303,7 @@ def _check(
 
 def _result(
     body: p.Physical,
-    prepared: Prepared,
+    prepared: CompiledPipeline,
     ready: Ready,
     memory: Memory,
     words: Any,
@@ -345,6 +345,6 @@ def _ascending(rows: plc.Column) -> plc.Column:
     return plc.sorting.sort(plc.Table([rows]), order, nulls).columns()[0]
 
 
-def _values(words: Any, span: Span) -> Any:
+def _values(words: Any, span: BufferSpan) -> Any:
     """An array in the small buffer."""
     return words[span.start // 8 : span.start // 8 + span.length]

@@ -1,6 +1,6 @@
 """What a pipeline's kernels read in one run: the leaves of its body, their columns as codes and as they are.
 
-`Relations` is what `codegen.compile_pipeline` asks about leaves (`codegen.row_sources.Source`).  What it was asked is kept for the next run,
+`Relations` is what `codegen.compile_pipeline` asks about leaves (`codegen.row_sources.LeafColumns`).  What it was asked is kept for the next run,
 which then looks for these columns alone.
 """
 
@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from ....codegen.groups.results import domain
 from ....codegen.inputs import input_of
-from ....codegen.row_sources import TRUTH, TRUTHS, Relation
+from ....codegen.row_sources import TRUTH, TRUTHS, RowSource
 from ....codegen.typed_values import Input, NotFusable
 from ....plan import physical as p
 from ....plan.expr import Column, Expr, columns_of, new_column
@@ -178,7 +178,7 @@ class Read:
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownInputs:
     """What kernels were made for: the columns that they read, and the rows of each leaf, with the scan that has them."""
 
     reads: tuple[Read, ...]
@@ -301,20 +301,20 @@ class Relations:
             self._leaves[id(leaf)] = leaf, found  # the node too, so that no other gets its identity
         return self._leaves[id(leaf)][1]
 
-    def encoded(self, relation: Relation, column: Column) -> tuple[Read, EncodedColumn]:
+    def encoded(self, relation: RowSource, column: Column) -> tuple[Read, EncodedColumn]:
         """Return what a kernel reads as a column of a relation: the leaf's own, or an alias of it."""
         key = id(relation.leaf), own_column(relation, column).id
         return self._reads[key], self.columns[key]
 
-    def known(self) -> Known:
+    def known(self) -> KnownInputs:
         """Return what the generator asked for."""
         leaves = [
             (node, leaf.scan if isinstance(leaf, ScanLeaf) else None, leaf.rows)
             for node, leaf in self._leaves.values()
         ]
-        return Known(tuple(self._reads.values()), tuple(leaves))
+        return KnownInputs(tuple(self._reads.values()), tuple(leaves))
 
-    def find(self, known: Known) -> bool:
+    def find(self, known: KnownInputs) -> bool:
         """Look for the columns of an earlier run, those of scans in the cache alone; say whether its kernels fit them.
 
         Columns of scans must be the same, those of stored rows alike.  Where they are not, all is as before.
@@ -329,7 +329,7 @@ class Relations:
             self._reads, self.columns, self._scans = {}, {}, {}
         return found
 
-    def _found_scans(self, known: Known) -> bool:
+    def _found_scans(self, known: KnownInputs) -> bool:
         wanted = [(key, ref()) for key, ref in known.cached]
         if not self.context.cache.holds_these(wanted):
             return False
@@ -339,7 +339,7 @@ class Relations:
         self._scans = known.scans
         return True
 
-    def _found_stored(self, known: Known) -> bool:
+    def _found_stored(self, known: KnownInputs) -> bool:
         for node, rows, reads in known.others:
             leaf = self.leaf(node)
             assert isinstance(leaf, StoredLeaf)
@@ -353,7 +353,7 @@ class Relations:
                 self._add(read, encoded)
         return True
 
-    def _found_derived(self, known: Known) -> bool:
+    def _found_derived(self, known: KnownInputs) -> bool:
         for read in known.derived:
             assert read.expr is not None
             encoded = self._evaluated(read.leaf, read.expr)
@@ -379,7 +379,7 @@ def _truths() -> Held:
     return to_device(pa.array([False, True]), BOOLEAN)
 
 
-def own_column(relation: Relation, column: Column) -> Column:
+def own_column(relation: RowSource, column: Column) -> Column:
     """Return the leaf's column of which a relation has an alias, or the column itself."""
     for own, alias in relation.aliases.items():
         if alias == column:

@@ -27,7 +27,7 @@ class Region(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class BufferSpan:
     """An array in one of the buffers: `length` elements of `width` bytes, `start` bytes in."""
 
     region: Region
@@ -39,9 +39,9 @@ class Span:
     def size(self) -> int:
         return self.length * self.width
 
-    def part(self, first: int, length: int) -> Span:
+    def part(self, first: int, length: int) -> BufferSpan:
         """Return `length` elements from `first` on."""
-        return Span(self.region, self.start + first * self.width, length, self.width)
+        return BufferSpan(self.region, self.start + first * self.width, length, self.width)
 
 
 @dataclass
@@ -54,20 +54,22 @@ class Regions:
 
     sizes: dict[Region, int] = field(default_factory=lambda: dict.fromkeys(Region, 0))
     initial: list[Any] = field(default_factory=list)
-    fills: list[tuple[Span, int]] = field(default_factory=list)
-    reports: list[tuple[Span, Span]] = field(default_factory=list)
+    fills: list[tuple[BufferSpan, int]] = field(default_factory=list)
+    reports: list[tuple[BufferSpan, BufferSpan]] = field(default_factory=list)
 
-    def small(self, contents: Any) -> Span:
+    def small(self, contents: Any) -> BufferSpan:
         """Add a small array of 8 bytes an element, with its first contents."""
         words = np.ascontiguousarray(contents).view(np.int64)
         self.initial.append(words)
         return self._add(Region.SMALL, len(words), 8)
 
-    def large(self, length: int, width: int) -> Span:
+    def large(self, length: int, width: int) -> BufferSpan:
         """Add a large array of anything."""
         return self._add(Region.LARGE, length, width)
 
-    def accumulators(self, identities: Sequence[int | float], groups: int, more: int = 0) -> Span:
+    def accumulators(
+        self, identities: Sequence[int | float], groups: int, more: int = 0
+    ) -> BufferSpan:
         """Add a large array of `groups` elements for each identity, and `more` zeros."""
         span = self.large(len(identities) * groups + more, 8)
         words = [int(np.array(i, type(i)).view(np.int64)) for i in identities]
@@ -83,19 +85,19 @@ class Regions:
             self._fill(span.part(len(words) * groups, more), 0)
         return span
 
-    def short_accumulators(self, length: int) -> Span:
+    def short_accumulators(self, length: int) -> BufferSpan:
         """Add a large array of zeros of 32 bits."""
         span = self.large(length, 4)
-        self._fill(Span(span.region, span.start, -(-length // 2), 8), 0)
+        self._fill(BufferSpan(span.region, span.start, -(-length // 2), 8), 0)
         return span
 
-    def keys(self, slots: int) -> Span:
+    def keys(self, slots: int) -> BufferSpan:
         """Add a large array of -1, the keys of an empty hash table."""
         span = self.large(slots, 8)
         self._fill(span, -1)
         return span
 
-    def indexes(self, buffers: Sequence[Buffer]) -> dict[str, Span]:
+    def indexes(self, buffers: Sequence[Buffer]) -> dict[str, BufferSpan]:
         """Add the buffers of all indexes, those of one fill side by side."""
         found = {}
         for fill in (-1, 0, None):
@@ -105,23 +107,23 @@ class Regions:
                 found[buffer.name] = self._add(Region.INDEXES, buffer.length, width)
             words = (self.sizes[Region.INDEXES] - start) // 8
             if fill is not None:
-                self._fill(Span(Region.INDEXES, start, words, 8), fill)
+                self._fill(BufferSpan(Region.INDEXES, start, words, 8), fill)
         return found
 
-    def report(self, word: Span) -> Span:
+    def report(self, word: BufferSpan) -> BufferSpan:
         """Have a word of a large array copied into the small buffer, and return its place there."""
         place = self.small(np.zeros(1, np.int64))
         self.reports.append((word, place))
         return place
 
-    def _add(self, region: Region, length: int, width: int) -> Span:
+    def _add(self, region: Region, length: int, width: int) -> BufferSpan:
         # The small buffer is copied as a whole, so that its arrays lie without gaps
         alignment = 8 if region is Region.SMALL else ALIGNMENT
-        span = Span(region, self.sizes[region], length, width)
+        span = BufferSpan(region, self.sizes[region], length, width)
         self.sizes[region] += -(-span.size // alignment) * alignment
         return span
 
-    def _fill(self, span: Span, word: int) -> None:
+    def _fill(self, span: BufferSpan, word: int) -> None:
         """Note what an array begins with, together with the one before it where that begins with the same."""
         if not span.length:
             return
@@ -131,5 +133,5 @@ class Regions:
             if (before.region, same) == (span.region, word) and end <= span.start < end + ALIGNMENT:
                 self.fills.pop()
                 length = (span.start - before.start) // span.width + span.length
-                span = Span(span.region, before.start, length, span.width)
+                span = BufferSpan(span.region, before.start, length, span.width)
         self.fills.append((span, word))

@@ -13,7 +13,7 @@ from ....codegen.cuda.packed_counters import count_bits, packed_words
 from ....codegen.handwritten import group_kernels as kernels
 from . import launch
 from .launch import Launch
-from .regions import Regions, Span
+from .regions import BufferSpan, Regions
 
 SLOTS_A_THREAD = 4
 
@@ -23,8 +23,8 @@ class Unpacking:
     """`packed` counts of `bits` bits, the launches that unpack them, and `lost`: a word that is not 0 if a count outgrew its bits."""
 
     bits: int
-    packed: Span
-    lost: Span
+    packed: BufferSpan
+    lost: BufferSpan
     steps: tuple[Launch, ...]
 
 
@@ -39,7 +39,11 @@ def with_packed_counts(made: Stages, groups: float | None, least: int) -> Stages
 
 
 def unpacking(
-    cells: Sequence[Cell], slots: int, out_n: Span, regions: Regions, codes: Mapping[str, bytes]
+    cells: Sequence[Cell],
+    slots: int,
+    out_n: BufferSpan,
+    regions: Regions,
+    codes: Mapping[str, bytes],
 ) -> Unpacking | None:
     """Lay out the words of packed counts, whose places in `out_n` need no filling; None where there are none."""
     if not cells:
@@ -61,7 +65,7 @@ def unpacking(
     return Unpacking(bits, packed, lost, tuple(steps))
 
 
-def short_results(where: Layout, slots: int, regions: Regions) -> Span:
+def short_results(where: Layout, slots: int, regions: Regions) -> BufferSpan:
     """Add the array of results of 32 bits, zeros unless all of them are unpacked into it."""
     rows = len(where.identities("out_n"))
     if rows == len(where.packed):

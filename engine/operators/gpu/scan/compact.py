@@ -93,7 +93,7 @@ class CompactText:
 
 
 @dataclass(frozen=True)
-class Layout:
+class TextLayout:
     """How long texts are to be kept: bytes of a length, how many characters there are, and which bytes occur."""
 
     length_width: int
@@ -106,13 +106,13 @@ class Layout:
         return max(1, (len(self.symbols) - 1).bit_length())
 
 
-def layout(measured: Any) -> Layout | None:
+def layout(measured: Any) -> TextLayout | None:
     """Return how to keep texts of which `text_measure` found this; None where that takes no fewer bytes than they do."""
     longest, *seen, first, last = map(int, measured)
     bits = np.array(seen, np.int64).view(np.uint8)
     symbols = np.flatnonzero(np.unpackbits(bits, bitorder="little")).astype(np.uint8)
     width = 1 if longest < 1 << 8 else 2 if longest < 1 << 16 else 4
-    found = Layout(width, last, symbols)
+    found = TextLayout(width, last, symbols)
     if first != 0 or last == 0 or (width == 4 and found.width == BYTE_BITS):
         return None
     return found
@@ -126,7 +126,7 @@ def blocks(count: int) -> int:
 class Compacting:
     """A column on its way into fewer bytes: memory is taken first, then kernels run on a stream."""
 
-    def __init__(self, column: plc.Column, how: Layout) -> None:
+    def __init__(self, column: plc.Column, how: TextLayout) -> None:
         stream = plc.utils.CUDF_DEFAULT_STREAM
         self._column, self._how = column, how
         rows = column.size() + 1
@@ -145,7 +145,7 @@ class Compacting:
         arguments = (*starts, how.length_width, *lengths)
         run_column_kernels.run("text_lengths", column.size() + 1, arguments, stream, directory)
         if self._symbols is None:
-            self._packed.copy_from_device(_Bytes(characters, how.count), stream)
+            self._packed.copy_from_device(_TextBytes(characters, how.count), stream)
             return
         numbers = np.zeros(256, np.uint8)
         numbers[how.symbols] = np.arange(len(how.symbols))
@@ -169,7 +169,7 @@ class Compacting:
 
 
 @dataclass(frozen=True)
-class _Bytes:
+class _TextBytes:
     """Device memory as RMM copies from it."""
 
     pointer: int

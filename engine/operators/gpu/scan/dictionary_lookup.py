@@ -17,14 +17,14 @@ from .compact import text_pointers
 
 
 @dataclass(frozen=True)
-class Piece:
+class Substring:
     """`most` characters of a text, without the `skipped` ones before them; all of it where `most` is 0."""
 
     skipped: int = 0
     most: int = 0
 
 
-WHOLE = Piece()
+WHOLE = Substring()
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ def key_table(keys: pa.Array, stream: Any) -> KeyTable:
 def number(
     column: plc.Column,
     table: KeyTable,
-    piece: Piece,
+    piece: Substring,
     into: tuple[int, int, int],
     stream: Any,
     directory: Path,

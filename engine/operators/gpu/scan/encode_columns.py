@@ -147,7 +147,7 @@ def _copied(column: plc.Column) -> plc.Column:
 
 
 @dataclass
-class _Task:
+class _EncodeTask:
     """One column: what is known of it, and the memory that its codes go to."""
 
     column: plc.Column
@@ -167,7 +167,7 @@ class _Turn:
 
     def __init__(self, stream: Any, directory: Path, keep_compact: bool) -> None:
         self._stream, self._directory, self._keep_compact = stream, directory, keep_compact
-        self._tasks: dict[str, _Task] = {}
+        self._tasks: dict[str, _EncodeTask] = {}
         self._blanks: list[Any] = []
         self._size = 0
         self._tables: list[KeyTable] = []  # what kernels read until they have run
@@ -189,7 +189,7 @@ class _Turn:
         if kind in NUMBERS:
             blank = np.full(EXTREMES + -(-column.size() // _spacing(column)), I64_MIN)
             blank[0] = I64_MAX
-            self._tasks[source] = _Task(column, data_type, self._room(blank))
+            self._tasks[source] = _EncodeTask(column, data_type, self._room(blank))
             return True
         if kind != plc.TypeId.STRING:
             return False
@@ -200,7 +200,7 @@ class _Turn:
         if keys is not None and len(keys) > MOST_KEYS:
             return False
         blank = np.zeros(compact.MEASURES if keys is None else 0, np.int64)
-        self._tasks[source] = _Task(column, data_type, self._room(blank), keys)
+        self._tasks[source] = _EncodeTask(column, data_type, self._room(blank), keys)
         return True
 
     def _keys(self, column: plc.Column) -> pa.Array | None:
@@ -267,7 +267,7 @@ class _Turn:
                 self._launch("text_measure", column.size(), arguments)
         return _to_host(out, self._stream)
 
-    def _write(self, task: _Task, wrong: int) -> None:
+    def _write(self, task: _EncodeTask, wrong: int) -> None:
         """Launch what writes a column's codes."""
         column = task.column
         if task.compacting is not None:
@@ -288,7 +288,7 @@ class _Turn:
         run_column_kernels.run(name, rows, arguments, self._stream, self._directory)
 
 
-def _choose(task: _Task, found: Any) -> None:
+def _choose(task: _EncodeTask, found: Any) -> None:
     """Choose a column's encoding by what was measured, and take the memory for it; leave both where there is none."""
     column, rows = task.column, task.column.size()
     if task.keys is not None:
@@ -319,7 +319,7 @@ def _likely_step(sample: Any, low: int, high: int) -> int:
     return useful_step(low, high, step)
 
 
-def _result(task: _Task) -> Encoded | None:
+def _result(task: _EncodeTask) -> Encoded | None:
     rows, nulls = task.column.size(), task.column.null_count()
     if task.compacting is not None:
         return task.compacting.finished(task.validity)

@@ -22,16 +22,16 @@ from ...context import Context
 from ..dictionaries import Coded, Held
 from ..memory.buffers import landed, zeros
 from . import run_column_kernels
-from .dictionary_lookup import KeyTable, Piece, key_table, number
+from .dictionary_lookup import KeyTable, Substring, key_table, number
 
 MOST_KEYS = 1 << 14  # the hash table is made on the host, a key at a time
 MOST_KNOWN = 64
 FURTHEST = 64  # characters that are looked at, since one thread looks at all
 
-Source = tuple[str, int, Piece]  # a column's name and rows: enough for a guess
+Source = tuple[str, int, Substring]  # a column's name and rows: enough for a guess
 
 
-class Known:
+class KnownSubstrings:
     """The pieces that some texts have given, ascending; on the device from the second run on."""
 
     def __init__(self, values: pa.Array) -> None:
@@ -42,7 +42,7 @@ class Known:
         return key_table(self.values, plc.utils.CUDF_DEFAULT_STREAM)
 
 
-_known: OrderedDict[Source, Known] = OrderedDict()
+_known: OrderedDict[Source, KnownSubstrings] = OrderedDict()
 _lock = threading.Lock()
 
 
@@ -52,9 +52,9 @@ def source_of(expr: Expr, rows: int) -> Source | None:
         case Call(
             "substring", (ColumnRef(of), Literal(value=int(start)), Literal(value=int(most)))
         ):
-            piece = Piece(start - 1, most)
+            piece = Substring(start - 1, most)
         case Call("left", (ColumnRef(of), Literal(value=int(most)))):
-            piece = Piece(0, most)
+            piece = Substring(0, most)
         case _:
             return None
     near = piece.skipped >= 0 and piece.most > 0 and piece.skipped + piece.most <= FURTHEST
@@ -65,7 +65,7 @@ def remember(source: Source, found: EncodedColumn) -> None:
     """Keep the different pieces in mind."""
     if isinstance(found.encoding, Dictionary) and 0 < len(found.encoding.values) <= MOST_KEYS:
         with _lock:
-            _known[source] = Known(found.encoding.values)
+            _known[source] = KnownSubstrings(found.encoding.values)
             if len(_known) > MOST_KNOWN:
                 _known.popitem(last=False)
 
