@@ -16,6 +16,7 @@ import secrets
 import shutil
 import stat
 import time
+import weakref
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -58,7 +59,7 @@ class Owner:
 
 
 class SpillFolder:
-    """A folder of this process alone, under a name that nobody can guess."""
+    """A folder of this process alone, under a name that nobody can guess; it goes with this object where nobody gets to remove it."""
 
     def __init__(self, parent: Path) -> None:
         """Make the folder, and the ones above it; raises `OSError`."""
@@ -66,16 +67,24 @@ class SpillFolder:
         self.path = parent / f"{PREFIX}{secrets.token_hex(16)}"
         self.path.mkdir(mode=0o700)
         try:
-            self._lock = _written_record(self.path)
+            lock = _written_record(self.path)
         except BaseException:
             shutil.rmtree(self.path, ignore_errors=True)
             raise
+        self._removal = weakref.finalize(self, _removed, self.path, lock, os.getpid())
 
     def remove(self) -> None:
         """Remove the folder with all that is in it."""
-        shutil.rmtree(self.path, ignore_errors=True)
-        with suppress(OSError):
-            os.close(self._lock)
+        self._removal()
+
+
+def _removed(folder: Path, lock: int, owner: int) -> None:
+    """Remove a folder, unless this is a copy of its process, made by `fork`, that ends."""
+    if os.getpid() != owner:
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    with suppress(OSError):
+        os.close(lock)
 
 
 def sweep(parent: Path) -> list[Path]:
