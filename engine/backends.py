@@ -61,7 +61,7 @@ def cache_limits(device: Device, settings: Settings) -> Mapping[str, int]:
     if device == "gpu":
         from .operators import gpu
 
-        _, total = gpu.memory()
+        _, total = gpu.device_memory()
         limits["gpu"] = int((settings.memory_limit or total) * CACHE_SHARE)
     return limits
 

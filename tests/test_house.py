@@ -162,6 +162,33 @@ def test_a_repeated_class_name_is_found(tmp_path: Path) -> None:
     assert [*repeated(class_names([first, second]))] == ["Part"]
 
 
+def hidden(plates: Iterable[Path]) -> list[str]:
+    """Modules that a name of their package hides, by the package's door plate: `a.b.c` finds the name instead."""
+    found = []
+    for plate in plates:
+        inside = {
+            path.stem
+            for path in plate.parent.iterdir()
+            if path.suffix == ".py" or (path / "__init__.py").exists()
+        }
+        for node in ast.walk(ast.parse(plate.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module is not None:
+                bound = {alias.asname or alias.name for alias in node.names}
+                found += [f"{plate.parent.name}.{name}" for name in sorted(bound & inside)]
+    return found
+
+
+def test_no_name_hides_a_module() -> None:
+    assert hidden(path for path in ENGINE if path.name == "__init__.py") == []
+
+
+def test_a_hidden_module_is_found(tmp_path: Path) -> None:
+    (tmp_path / "memory.py").touch()
+    plate = tmp_path / "__init__.py"
+    plate.write_text("from .device import memory\nfrom . import memory as other\n")
+    assert hidden([plate]) == [f"{tmp_path.name}.memory"]
+
+
 def test_modules_import_each_other_in_known_circles_alone() -> None:
     """A known one that got smaller, or is gone, is to be taken out of the list."""
     found = {frozenset(n.removeprefix("fuseline.") for n in c) for c in circles(imported())}

@@ -27,10 +27,10 @@ from .check import check_logical, check_physical
 from .common_queries import optimize_commons
 from .common_subplans import share_subplans
 from .estimates.estimate import Estimates
-from .lower.lower import lower
+from .lower.lower import lower as as_physical
 from .optimizer import optimize
 from .pipelines.fuse import fuse as fuse_pipelines
-from .place import place
+from .place import place as placed_on
 from .reuse_finer_groups import roll_up
 
 __all__ = ["plan_query"]
@@ -58,10 +58,10 @@ def plan_query(
     if check:
         check_logical(plan, "bind", subqueries=True)
     optimized = optimize_commons(plan, partial(optimize, observer=observer, check=check))
-    physical = roll_up(share_subplans(lower(optimized, Estimates())))
+    physical = roll_up(share_subplans(as_physical(optimized, Estimates())))
     if check:
         check_physical(physical, "lower", optimized.columns)
-    placed = place(physical, device, unsupported)
+    placed = placed_on(physical, device, unsupported)
     if check:
         check_physical(placed, "place", optimized.columns)
     if observer is not None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ...plan import physical as p
 from ..context import Context
-from .memory.device import available, device_description, memory, prepare, synchronize
+from .memory.device import available, device_description, device_memory, prepare, synchronize
 
 __all__ = [
     "OPERATORS",
@@ -23,10 +23,10 @@ __all__ = [
     "batches",
     "copy_bandwidth",
     "device_description",
+    "device_memory",
     "device_name",
     "from_arrow",
     "load_columns",
-    "memory",
     "name",
     "num_bytes",
     "num_rows",

@@ -53,7 +53,7 @@ def device_description() -> list[str]:
 
     _, properties = runtime.cudaGetDeviceProperties(0)
     _, version = runtime.cudaDriverGetVersion()
-    free, total = memory()
+    free, total = device_memory()
     capability = f"{properties.major}.{properties.minor}"
     return [
         f"{properties.name.decode()}, compute capability {capability}",
@@ -95,7 +95,7 @@ def prepare(
     _Memory.limit, _Memory.ready = memory_limit, True
 
 
-def memory() -> tuple[int, int]:
+def device_memory() -> tuple[int, int]:
     """Return the free and the total bytes of device memory."""
     import rmm.mr
 
@@ -138,7 +138,7 @@ def on_device(operator: Operator) -> Operator:
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
-            free, total = memory()
+            free, total = device_memory()
             raise MemoryError(f"{free:,} of {total:,} bytes are free") from error
         finally:
             hosts.count_in(before)
