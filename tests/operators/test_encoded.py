@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import fuseline
+from fuseline.storage.tables.sizes import ColumnSizes
 
 ROWS, GROUP_ROWS = 40_000, 1_000
 LONG = "many"  # too many different strings to be encoded
@@ -173,7 +174,7 @@ def test_turns_are_read_one_after_the_other_where_memory_is_short(tmp_path, monk
     events, read, encode = [], turns.read_columns, turns.encode_each
     monkeypatch.setattr(turns, "BYTES_A_TURN", 1)
     monkeypatch.setattr(
-        turns, "_while_read", lambda scan, columns, _: sum(sizes[s] for _, s in columns) << 20
+        ColumnSizes, "reading", lambda self, sources, part: sum(sizes[s] for s in sources) << 20
     )
 
     def reading(scan, *rest):
@@ -181,12 +182,12 @@ def test_turns_are_read_one_after_the_other_where_memory_is_short(tmp_path, monk
         return read(scan, *rest)
 
     monkeypatch.setattr(turns, "read_columns", reading)
-    monkeypatch.setattr(turns.column_kernels, "ready", lambda *_: False)
+    monkeypatch.setattr(turns.run_column_kernels, "ready", lambda *_: False)
     monkeypatch.setattr(
         turns, "encode_each", lambda *given: events.append("encoded") or encode(*given)
     )
     pq.write_table(DATA, tmp_path / "t.parquet")
-    with fuseline.connect(device="gpu", memory_limit=2 * most << 20) as connection:
+    with fuseline.connect(device="gpu", memory_limit=(most + 5) << 20) as connection:
         connection.read_parquet(tmp_path / "t.parquet", "t").cache()
         assert connection.table("t").to_arrow().equals(DATA)
     assert events[1::2] == ["encoded"] * (len(events) // 2)

@@ -39,12 +39,11 @@ class ColumnSizes:
         """Some row groups of some columns, as scans read them."""
         return sum(self._groups(s)[part.file][g] for s in sources for g in part.groups)
 
-    def stored(self, sources: Sequence[str], part: RowGroups) -> int:
-        """Some row groups of some columns in the files, before compression."""
-        return round(
-            sum(
-                self.plain([s], part) * self._stored(s) / max(1, self._all_rows(s)) for s in sources
-            )
+    def reading(self, sources: Sequence[str], part: RowGroups) -> int:
+        """What some row groups of some columns take while they are read: as in the file, unpacked, and as scans read them."""
+        return sum(
+            round(self.plain([s], part) * (1 + 2 * self._stored(s) / max(1, self._all_rows(s))))
+            for s in sources
         )
 
     def narrow(self, sources: Sequence[str], rows: int) -> int:

@@ -30,16 +30,13 @@ from ..dictionaries import Held
 from . import run_column_kernels
 from .compact import CompactText
 from .encode_columns import encode_each, encode_together
-from .scan import DEVICE, bytes_a_read, read_columns, row_groups
+from .scan import DEVICE, read_columns, row_groups
 
 # Each turn costs some milliseconds, and what is read last is encoded while nothing is read
 MOST_TURNS = 4
 BYTES_A_TURN = 1 << 30  # at least
 MOST_BYTES_A_TURN = 6 << 30
 READERS = 2
-SHARE_OF_LIMIT = (
-    0.75  # that columns may take while they are read; indexes of build sides may be there
-)
 ENCODING = READERS  # the number of the stream that columns are encoded on
 
 # Columns of a scan by their sources: what was encoded, and the names of those that have no encoding
@@ -60,8 +57,6 @@ def load(
     identity: Any = getattr(scan.table, "identity")  # noqa: B009 - the catalog's tables have one
     types = {s: c for c, s in zip(scan.made, scan.sources, strict=True)}
     pairs = [(types[source], source) for source in dict.fromkeys(missing)]
-    if context.memory_limit is not None and isinstance(scan.table, ParquetTable):
-        pairs.sort(key=lambda pair: _while_read(scan, [pair], context), reverse=True)
     keep_compact = compact and not isinstance(scan.table, DeviceTable)
     by_kernels = bool(pairs) and run_column_kernels.ready(context, _rows(scan))
     for share in column_shares(scan, pairs, context) if pairs else []:
@@ -159,36 +154,20 @@ def _schedule(
     table = scan.table
     if not isinstance(table, ParquetTable):
         return [share], READERS
-    turns = _turns(table, share, _row_groups(scan))
+    chosen = table.all_row_groups if row_groups(scan) is None else scan.selection or ()  # type: ignore[union-attr]
+    turns = _turns(table, share, chosen)
     if context.memory_limit is None:
         return turns, READERS
-    most = [(_while_read(scan, turn, context), turn) for turn in turns]
+    most = [
+        (sum(table.sizes.reading([s for _, s in turn], part) for part in chosen), turn)
+        for turn in turns
+    ]
     most.sort(key=lambda pair: pair[0], reverse=True)
-    held, room = context.cache.used(DEVICE), round(SHARE_OF_LIMIT * context.memory_limit)
-    if held + sum(size for size, _ in most[: READERS + 1]) <= room:
+    held = context.cache.used(DEVICE)
+    if held + sum(size for size, _ in most[: READERS + 1]) <= context.memory_limit:
         return turns, READERS
-    context.cache.release(DEVICE, max(0, held + most[0][0] - room))
+    context.cache.release(DEVICE, max(0, held + most[0][0] - context.memory_limit))
     return [turn for _, turn in most], 0
-
-
-def _while_read(scan: p.ParquetScan | p.MemoryScan, columns: Columns, context: Context) -> int:
-    """Bytes that columns take while they are read: as in the file and unpacked, one call's worth, and as scans read them.
-
-    What takes several calls is put together in the end, and so there twice.
-    """
-    table, sources = scan.table, [source for _, source in columns]
-    assert isinstance(table, ParquetTable)
-    parts, call = _row_groups(scan), bytes_a_read(context)
-    plain = sum(table.sizes.plain(sources, part) for part in parts)
-    stored = sum(table.sizes.stored(sources, part) for part in parts)
-    return plain + 2 * stored if stored <= call else plain + max(plain, 2 * call)
-
-
-def _row_groups(scan: p.ParquetScan | p.MemoryScan) -> Sequence[RowGroups]:
-    table = scan.table
-    assert isinstance(scan, p.ParquetScan)
-    assert isinstance(table, ParquetTable)
-    return table.all_row_groups if row_groups(scan) is None else scan.selection or ()
 
 
 def _turns(table: ParquetTable, share: Columns, chosen: Sequence[RowGroups]) -> list[Columns]:

@@ -41,7 +41,6 @@ from .compact import CompactText
 DEVICE = "gpu"
 # Uncompressed bytes that one call of the reader takes: decoding needs a few times as much beside the result.
 BYTES_A_READ = 8 << 30
-READS_IN_LIMIT = 8  # of so many bytes each, where memory is limited
 MOST_IO_THREADS = (
     16  # that copy from files; libcudf's own number, 4, leaves a PCIe 5 link idle half of the time
 )
@@ -93,12 +92,6 @@ def parquet_scan(node: p.ParquetScan, inputs: tuple[Table, ...], context: Contex
     found |= made
     context.bytes_read += _bytes(found)
     return Table(_by_id(node, found), _selected_rows(table, chosen))
-
-
-def bytes_a_read(context: Context) -> int:
-    """Return how many uncompressed bytes one call of the reader takes under the memory limit."""
-    limit = context.memory_limit
-    return BYTES_A_READ if limit is None else min(BYTES_A_READ, max(1, limit // READS_IN_LIMIT))
 
 
 def row_groups(scan: p.ParquetScan | p.MemoryScan) -> Any:
@@ -253,7 +246,7 @@ def _read(
     if from_files:
         set_default("KVIKIO_NTHREADS", str(min(context.threads, MOST_IO_THREADS)))
         parts: dict[str, list[plc.Column]] = {s: [] for s in from_files}
-        for share in _shares(table, chosen, len(from_files), bytes_a_read(context)):
+        for share in _shares(table, chosen, len(from_files)):
             read = _read_share(table, from_files, share, stream)
             for source, column in zip(from_files, read, strict=True):
                 check_device_timestamps(column, _whence(table, source, share))
@@ -281,9 +274,9 @@ def _whence(table: ParquetTable, source: str, share: Sequence[RowGroups]) -> str
 
 
 def _shares(
-    table: ParquetTable, chosen: Sequence[RowGroups], width: int, target: int
+    table: ParquetTable, chosen: Sequence[RowGroups], width: int
 ) -> Iterator[list[RowGroups]]:
-    """Split a selection into runs of row groups of which `width` columns have about `target` bytes.
+    """Split a selection into runs of row groups of which `width` columns have about `BYTES_A_READ`.
 
     libcudf reads files in one call only when all have the same columns in the same order.
     """
@@ -302,7 +295,7 @@ def _shares(
                 share[-1] = RowGroups(part.file, (*share[-1].groups, group))
             else:
                 share.append(RowGroups(part.file, (group,)))
-            if size >= target:
+            if size >= BYTES_A_READ:
                 yield share
                 share, size = [], 0
     if share:
