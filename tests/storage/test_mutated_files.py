@@ -116,6 +116,10 @@ def test_damaged_files() -> None:
     print(check(seed=1, first=0, count=300))
 
 
+def test_a_timestamp_of_96_bits_beyond_nanoseconds() -> None:
+    assert check(seed=1795400853, first=580, count=1).startswith("1 files, 1 read")
+
+
 @pytest.mark.nightly
 def test_damaged_files_of_new_seeds() -> None:
     seed = int(time.time())
