@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 import fuseline
+from fuseline.plan.expr import conjuncts
 from fuseline.plan.node import walk
-from fuseline.plan.physical import ConcatRows, HashJoin, Pipeline
+from fuseline.plan.physical import ConcatRows, FilterRows, HashJoin, Pipeline
 from tests.compare import assert_same_as_duckdb, connected
 
 NAN = float("nan")
@@ -60,6 +61,14 @@ QUERIES = [
     "select v, x from a full join equal using (k)",
     "select o.x, e.x as y from one o full join equal e on o.k = e.k and o.x = e.x",
     "select v, w from a full join b on a.k = b.k order by v, w limit 3",
+    "select v, w from a full join b on a.k = b.k and w > 1",
+    "select v, w from a full join b on a.k = b.k and v > 1",
+    "select v, w from a full join b on a.k = b.k and v > 1 and w < 3 and v < w + 2",
+    "select v, w from a full join b on a.k = b.k and a.s = 'x' and b.s is null",
+    "select v, w from a full join b on a.k = b.k and w is null",
+    "select v, w from a full join b on a.k is not distinct from b.k and v > 5 and w < 5",
+    "select v, w from a full join b on a.k = b.k and 1 = 2",
+    "select count(*), sum(v), sum(w) from a full join b on a.k = b.k and w > 1 and v > 1",
 ]
 
 
@@ -111,3 +120,12 @@ def test_sides_with_joins_run_once(large: fuseline.Connection) -> None:
 def test_texts_stay_with_the_operator() -> None:
     """No kernel may hold them, and two joins by operators take longer than one."""
     assert [n.kind for n in _plan(QUERIES[8]) if isinstance(n, HashJoin)] == ["full"]
+
+
+def test_a_condition_on_one_side_filters_it_before_it_is_put_into_an_index() -> None:
+    query = "select v, w from a full join b on a.k = b.k and w > 1 and v > 2 and v < w"
+    bodies = [n.body for n in _plan(query) if isinstance(n, Pipeline)]
+    joins = [n for body in bodies for n in walk(body) if isinstance(n, HashJoin)]
+    assert [type(join.right) for join in joins] == [FilterRows, FilterRows]
+    # What asks something of the probe side stays, with what asks something of pairs
+    assert [len(list(conjuncts(join.residual))) for join in joins] == [2, 2]

@@ -1,17 +1,21 @@
 """Full joins in two halves, each of which a kernel can hold: the rows of one side with their matches, and those of the other without.
 
 FULL(a, b)  ->  LEFT(a, b)  union all  (b ANTI a, with NULLs for the columns of a)
+
+A condition of the join that reads one side alone filters that side where it is the build side: fewer rows are put into its index, and
+a probe of few rows does not follow the others of its key.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from ...plan.expr import Column, ColumnRef, Literal, new_column
+from ...plan.expr import Column, ColumnRef, Expr, Literal, conjunction, conjuncts, new_column
 from ...plan.join_kinds import JoinKind
 from ...plan.logical import Item
-from ...plan.physical import ComputeColumns, HashJoin, Physical
+from ...plan.physical import ComputeColumns, FilterRows, HashJoin, Physical
 from ...plan.types import Kind
+from ..rewrite import reads_only
 
 
 def halves(node: Physical) -> tuple[Physical, Physical] | None:
@@ -21,16 +25,20 @@ def halves(node: Physical) -> tuple[Physical, Physical] | None:
     if any(key.type.kind in (Kind.VARCHAR, Kind.INTERVAL) for key in node.left_keys):
         return None  # two joins by operators take longer than one
     kept = node.columns
-    matched = replace(node, kind=JoinKind.LEFT, build="right", keep=kept)
+    right, of_pairs = _filtered(node.right, node.residual)
+    matched = replace(
+        node, right=right, residual=of_pairs, kind=JoinKind.LEFT, build="right", keep=kept
+    )
+    left, of_pairs = _filtered(node.left, node.residual)
     own = tuple(c for c in kept if c in node.right.columns)
     alone = HashJoin(
         node.right,
-        node.left,
+        left,
         JoinKind.ANTI,
         node.right_keys,
         node.left_keys,
         node.null_equal,
-        node.residual,
+        of_pairs,
         keep=own,
         device=node.device,
         reason=node.reason,
@@ -41,6 +49,19 @@ def halves(node: Physical) -> tuple[Physical, Physical] | None:
         alone, items, device=node.device, reason=node.reason, estimate=alone.estimate
     )
     return matched, unmatched
+
+
+def _filtered(side: Physical, condition: Expr | None) -> tuple[Physical, Expr | None]:
+    """Return a side with what a condition asks of it alone, and the rest of the condition."""
+    parts = list(conjuncts(condition))
+    own = [part for part in parts if reads_only(part, side.columns)]
+    others = [part for part in parts if part not in own]
+    if not own:
+        return side, condition
+    filtered = FilterRows(
+        side, conjunction(own), device=side.device, reason=side.reason, estimate=side.estimate
+    )
+    return filtered, conjunction(others) if others else None
 
 
 def _item(column: Column, there: bool) -> Item:
