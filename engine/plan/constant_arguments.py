@@ -6,9 +6,8 @@ import dataclasses
 from collections.abc import Sequence
 
 from ..errors import InvalidQuery, OutOfRange
-from .expr import Call, Case, Cast, Expr, Literal
+from .expr import Call, Cast, Expr, Literal
 from .literals import convert
-from .types import BOOLEAN, VARCHAR
 
 _FIRST = {  # position of the first argument that has to be a constant
     "strftime": 1,
@@ -22,10 +21,11 @@ _FIRST = {  # position of the first argument that has to be a constant
 _OPTIONS = {"regexp_matches": 2, "regexp_full_match": 2, "regexp_replace": 3, "regexp_extract": 3}
 _GROUP = 2  # of regexp_extract
 LARGEST_GROUP = 9
+_NO_GROUP = -1
 
 
-def checked(call: Call) -> Expr:
-    """Return a call whose constant arguments are constants of allowed values, or what it is without them."""
+def checked(call: Call) -> Call:
+    """Return a call whose constant arguments are constants of allowed values."""
     first = _FIRST.get(call.function, len(call.args))
     if first < len(call.args):
         rest = tuple(constant(arg) for arg in call.args[first:])
@@ -68,16 +68,17 @@ def _check_options(function: str, rest: Sequence[Expr]) -> None:
             )
 
 
-def _with_group(call: Call, rest: Sequence[Expr]) -> Expr:
-    """The group NULL gives '' for what is not NULL."""
+def _with_group(call: Call, rest: Sequence[Expr]) -> Call:
+    """The group NULL is one that no pattern has: '' for what is not NULL, after the pattern is read."""
     if not rest:
         return call
     group = rest[0]
     assert isinstance(group, Literal)
     if group.value is None:
-        unknown = [Call("is_null", (arg,), BOOLEAN, call.span) for arg in call.args[:2]]
-        null, empty = Literal(None, VARCHAR), Literal("", VARCHAR)
-        return Case((Call("or", tuple(unknown), BOOLEAN),), (null,), empty, VARCHAR, call.span)
+        nowhere = dataclasses.replace(group, value=_NO_GROUP)
+        return dataclasses.replace(
+            call, args=(*call.args[:_GROUP], nowhere, *call.args[_GROUP + 1 :])
+        )
     assert isinstance(group.value, int)
     if not 0 <= group.value <= LARGEST_GROUP:
         raise OutOfRange(

@@ -48,6 +48,7 @@ REFUSED = [
     "regexp_extract('abc', 'b', 42)",
     "regexp_extract('abc', '(b)', 1, 'g')",
     "regexp_extract('abc', '(b)', 1, null)",
+    *(f"regexp_extract('abc', '(', {g})" for g in ("null", "null::integer, 'i'", "7")),
     "regexp_matches('abc', 'b', 'g')",
     "regexp_full_match('abc', 'b', 'ig')",
     "regexp_matches('abc', 'b', null)",

@@ -150,9 +150,9 @@ def _check_size(text: pa.Array, expression: str, replacement: str, count: int | 
 def regexp_extract(text: pa.Array, pattern: str, group: int = 0, options: str = "") -> pa.Array:
     """The group of the first match, '' without one; group 0 is the whole match."""
     names, expression = _named_groups(_with_options(pattern, options))
+    found = _guarded(lambda: pc.extract_regex(text, expression), pattern)
     if group < 0 or group >= len(names):
         return pc.if_else(pc.is_valid(text), pa.scalar("", text.type), pa.scalar(None, text.type))
-    found = _guarded(lambda: pc.extract_regex(text, expression), pattern)
     part = pc.fill_null(pc.struct_field(found, names[group]), "")
     return pc.if_else(pc.is_valid(text), part, pa.scalar(None, part.type))
 
