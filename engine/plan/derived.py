@@ -14,6 +14,7 @@ from .functions import SCALAR, scalar_name
 from .functions.dates import PARTS, UNITS
 from .functions.formats import check_written
 from .functions.strptime import layout
+from .null_constants import is_null_constant
 from .types import BIGINT, DATE, DOUBLE, TIMESTAMP, VARCHAR, Kind
 
 Build = Callable[[Sequence[Expr], Span | None], Expr]
@@ -144,15 +145,19 @@ def _text(expr: Expr, what: str) -> str:
 
 
 def _part(args: Sequence[Expr], span: Span | None) -> Expr:
-    """date_part('year', x) -> year(x)."""
+    """date_part('year', x) -> year(x); where an argument is a constant NULL, as of no part yet: a DOUBLE."""
+    if is_null_constant(args[0]):
+        return Literal(None, DOUBLE, span)
     name = _text(args[0], "The part of date_part").lower()
     if name == "yearweek":
-        return _yearweek(args[1:], span)
+        found = _yearweek(args[1:], span)
+        return Literal(None, DOUBLE, span) if is_null_constant(args[1]) else found
     known = PARTS.get(name)
     if known is None:
         hint = nearest(name, [*PARTS, "yearweek"])
         raise UnknownName(f'Dates have no part "{name}".{hint}', args[0].span or span)
-    return infer.call(known, args[1:], span)
+    found = infer.call(known, args[1:], span)
+    return Literal(None, DOUBLE, span) if is_null_constant(args[1]) else found
 
 
 def _yearweek(args: Sequence[Expr], span: Span | None) -> Expr:

@@ -24,6 +24,17 @@ ANSWERS = [
     "(-('nan'::double))::varchar",
     "(0::double / 0)::varchar",
     "(-('nan'::float))::varchar",
+    # A NULL that constants alone make: of the type before the part was looked at
+    *(
+        f"date_part('{part}', {moment})"
+        for part in ("hour", "year", "epoch", "yearweek")
+        for moment in ("null::timestamp", "null::date", "null::interval", "date '2024-01-01' + null::interval",
+                       "date_trunc('day', null::date)", "make_date(2024, null, 1)")
+        if part != "yearweek" or "interval" not in moment
+    ),
+    "extract(hour from null::timestamp)",
+    "date_part(null, timestamp '2024-01-01')",
+    "hour(null::timestamp)",
     # B1
     *(
         f"{f}({x}, {d})"
