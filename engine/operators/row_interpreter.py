@@ -16,7 +16,6 @@ from ..plan.expr import Call, Case, Cast, Column, ColumnRef, Expr, Literal
 from ..plan.types import DataType, Kind
 
 MOST_ROWS = 64  # of so many, arrays take as long
-EXACT = 1 << 53  # up to which a double is every integer
 LIMB = 64
 DIGITS = 80  # more than a DECIMAL has
 
@@ -106,27 +105,17 @@ def _converted(source: DataType, target: DataType) -> Convert | None:
 
 
 def _to_double(source: DataType) -> Convert:
-    """As arrays do it, digit for digit (`cpu.kernels_casts`)."""
-    scale, divisor = 10**source.scale, 10.0**source.scale
-    if source.is_wide_decimal:
-        return lambda value: _of_limbs(value) / divisor
-    if scale == 1:
-        return float
-
-    def convert(value: int) -> float:
-        if -EXACT <= value <= EXACT:
-            return value / divisor
-        whole, rest = divmod(abs(value), scale)
-        size = whole + rest / divisor
-        return -size if value < 0 else size
-
-    return convert
+    """As arrays do it, digit for digit (`cpu.functions.kernels_doubles`)."""
+    scale = 10**source.scale
+    if scale > 1:
+        return lambda value: value / scale  # of integers, so rounded once
+    return _of_limbs if source.is_wide_decimal else float
 
 
 def _of_limbs(value: int) -> float:
     high = value >> LIMB
-    if -(1 << (LIMB - 1)) <= value < 1 << (LIMB - 1):
-        return float(value)
+    if high == -1:
+        return -float(~value) - 1
     return high * 2.0**LIMB + float(value - (high << LIMB))
 
 

@@ -16,6 +16,7 @@ from . import kernels_decimals as decimals
 from . import kernels_wide as wide
 from .kernels_arithmetic import bounds
 from .kernels_calendar import MICROS_A_DAY
+from .kernels_doubles import doubles
 from .kernels_numeric import half_away
 from .kernels_parse import parsed
 from .kernels_print import INFINITE_DAY, INFINITE_MICROS, printed
@@ -142,7 +143,8 @@ def _date_of_timestamp(micros: Array) -> Converted:
 def _numbers(data: Array, scale: int, target: DataType) -> Converted:
     """Integers and decimals, as unscaled values of `scale`."""
     if target.is_float:
-        return _to_float(data, scale, target), None
+        whole = scale == 0 and data.dtype != WIDE
+        return (data if whole else doubles(data, scale)).astype(dtype_of(target)), None
     rescaled, lost = decimals.rescale(data, target.scale - scale)
     wrong = _outside(rescaled, target)
     wrong = lost if wrong is None else wrong if lost is None else wrong | lost
@@ -163,22 +165,6 @@ def _outside(data: Array, target: DataType) -> Mask | None:
     if high < info.max:
         wrong |= data > data.dtype.type(high)
     return wrong
-
-
-def _to_float(data: Array, scale: int, target: DataType) -> Array:
-    """The nearest double; beyond 2^53 whole part and fraction apart, so that dividing does not round twice."""
-    if data.dtype == WIDE:
-        values = wide.to_double(data) / 10.0**scale
-    elif scale == 0:
-        values = data
-    else:
-        values = data / 10.0**scale
-        smallest, largest = bounds(data)
-        if max(-smallest, largest) > 2**53:
-            whole = decimals.rescale(data, -scale, "truncate")[0]
-            rest = data - whole * np.int64(10**scale)
-            values = np.where(np.abs(data) > 2**53, whole + rest / 10.0**scale, values)
-    return values.astype(dtype_of(target))
 
 
 def _from_float(data: Array, target: DataType) -> Converted:

@@ -107,10 +107,10 @@ def _product(left: Unsigned, right: Unsigned) -> tuple[Unsigned, Unsigned]:
 
 
 def to_double(values: Array) -> npt.NDArray[np.float64]:
-    """Return the nearest double, off by one unit in the last place at most beyond 64 bits."""
+    """Return doubles that are off by one unit in the last place at most, to the bit as DuckDB casts a HUGEINT."""
     low = values["low"]
     split = values["high"] * _TWO_64 + low.astype(np.float64)
-    return np.where(fits_int64(values), signed(low).astype(np.float64), split)
+    return np.where(values["high"] == -1, -(~low).astype(np.float64) - 1, split)
 
 
 def from_double(values: npt.NDArray[np.float64]) -> Array:
