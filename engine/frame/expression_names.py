@@ -17,6 +17,7 @@ _SIGNS = {
     "div": "/",
     "int_div": "//",
     "mod": "%",
+    "mod_of_decimals": "%",
     "like": "~~",
 }
 

@@ -1,10 +1,11 @@
-"""What + - * / mean for dates, intervals and text."""
+"""What + - * / % mean for dates, intervals, text, and decimals that no decimal holds together."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .casts import coerce, is_text_literal
+from .casts import coerce, is_text_literal, literal_types
+from .coercion import loses_digits
 from .expr import Expr
 from .types import DATE, DOUBLE, Kind
 
@@ -46,6 +47,8 @@ def arithmetic(name: str, left: Expr, right: Expr) -> tuple[str, Sequence[Expr]]
         if sides in _TEMPORAL:
             function, swap = _TEMPORAL[sides]
             return function, (right, left) if swap else (left, right)
+    if name == "mod" and loses_digits(*literal_types((left, right))):
+        name = "mod_of_decimals"
     return name, (left, right)
 
 

@@ -35,6 +35,8 @@ ANSWERS = [
     "extract(hour from null::timestamp)",
     "date_part(null, timestamp '2024-01-01')",
     "hour(null::timestamp)",
+    # Of decimals that no decimal holds together
+    *(f"{x} % {y}" for x in ("0.5::decimal(38,38)", "null::decimal(38,38)") for y in ("nullif(0, 0)", "3", "0.2", "0::double")),
     # B1
     *(
         f"{f}({x}, {d})"
@@ -69,6 +71,10 @@ REFUSED = [
     *(f"'{text}'::{kind}"
       for text in ("١", "１", "١.٥")
       for kind in ("int", "double", "decimal(5,2)", "hugeint", "boolean")),
+    *(f"{x} % {y}"
+      for x, y in (("0.5::decimal(38,38)", "0"), ("5", "0::decimal(38,38)"),
+                   (f"{'9' * 38}::decimal(38,0)", "0.0::decimal(18,3)"))),
+    "mod(0.5::decimal(38,38), 0::hugeint)",
     "round(9223372036854775807, -19)",
     "repeat('a', 10000000000)",
     "repeat('ab', 9223372036854775807)",

@@ -20,10 +20,6 @@ LIMITS = (
 )
 # What differs for a reason: of which function with an argument of which type.
 KNOWN = {
-    (
-        "mod",
-        "decimal(38,38)",
-    ): "DuckDB refuses 0.5 % 0 where the types share no decimal, but no double % 0",
     ("or", "varchar"): "an error counts where it decides",
     ("and", "varchar"): "an error counts where it decides",
     **{

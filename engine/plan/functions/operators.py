@@ -90,6 +90,8 @@ ARITHMETIC = (
     # One type, the result's; sign of the dividend.  y = 0: ExecutionError, but NaN for floats.  Smallest integer % -1:
     # OutOfRange.
     FunctionRow("mod", remainder, "number % number", (), "operator"),
+    # DOUBLE in place of decimals that no decimal type holds together.  y = 0: ExecutionError.
+    FunctionRow("mod_of_decimals", remainder, "number % number", (), "operator"),
     # Same type.  Smallest integer, and unsigned other than 0: OutOfRange.
     FunctionRow("neg", unary(_is_number), "- number", (), "operator", total=True),
 )

@@ -47,6 +47,7 @@ _INFIX: dict[str, tuple[str, int]] = {
     "div": ("/", PRODUCT),
     "int_div": ("//", PRODUCT),
     "mod": ("%", PRODUCT),
+    "mod_of_decimals": ("%", PRODUCT),
 }
 # Operators of dates and intervals: the sign at the end of the name says which.
 _TEMPORAL: dict[str, tuple[str, int]] = {

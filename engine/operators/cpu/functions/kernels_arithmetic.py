@@ -207,6 +207,13 @@ def modulo(call: Call, args: tuple[Vector, ...]) -> Vector:
     return Vector(call.type, np.fmod(left.data, _safe_divisor(call, left, right, valid)), valid)
 
 
+def modulo_of_decimals(call: Call, args: tuple[Vector, ...]) -> Vector:
+    """`%` of decimals that are doubles by now: zero is refused as for decimals."""
+    left, right = args
+    _refuse_zero(call, left, right, both_valid(left, right))
+    return modulo(call, args)
+
+
 def _is_zero(data: Array) -> Array:
     if data.dtype == WIDE:
         return (data["low"] == 0) & (data["high"] == 0)
@@ -296,6 +303,7 @@ KERNELS: dict[str, Any] = {
     "div": divide,
     "int_div": integer_division,
     "mod": modulo,
+    "mod_of_decimals": modulo_of_decimals,
     "neg": negate,
     "abs": absolute,
     "sign": sign,

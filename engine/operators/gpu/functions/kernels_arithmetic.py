@@ -267,6 +267,12 @@ def modulo(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     return reinterpret(result, result_type)
 
 
+def modulo_of_decimals(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
+    """`%` of decimals that are doubles by now: zero is refused as for decimals."""
+    _refuse_zero(call, scope, *args)
+    return modulo(call, scope, args)
+
+
 def _refuse_zero(call: Call, scope: RowScope, dividend: Value, divisor: Value) -> None:
     """Raise `ExecutionError` for a zero in an active row whose dividend is not NULL."""
     if isinstance(divisor, Constant):
@@ -318,6 +324,7 @@ KERNELS = {
     "div": divide,
     "int_div": integer_division,
     "mod": modulo,
+    "mod_of_decimals": modulo_of_decimals,
     "neg": negation,
     "abs": absolute,
     "sign": sign,
