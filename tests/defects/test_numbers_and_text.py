@@ -118,6 +118,21 @@ def test_long_texts_are_refused_before_they_are_made(
 def test_39_digits_are_refused_not_null(connection: fuseline.Connection) -> None:
     with pytest.raises(OutOfRange, match="39 digits"):
         connection.sql(f"select try_cast('{2**127 - 1}' as hugeint)").fetchall()
+    with pytest.raises(OutOfRange, match="HUGEINT has 38 digits here"):
+        connection.sql(f"select lcm({2**64 - 1}::ubigint, {1 - 2**63})").fetchall()
+
+
+@pytest.mark.parametrize("digits", [-7, -40])
+@pytest.mark.parametrize("function", ["round", "trunc"])
+def test_null_rounded_to_no_digit_is_null(
+    function: str, digits: int, connection: fuseline.Connection
+) -> None:
+    """DuckDB gives 0 for every row where no digit of a DECIMAL is left, and NULL for the same NULL as a constant."""
+    query = (
+        f"select {function}(d, {digits}) from (values (5::decimal(9,3)), (null)) t(d) order by d"
+    )
+    assert connection.sql(query).fetchall() == [(0,), (None,)]
+    assert run_duckdb(query).column(0).to_pylist() == [0, 0], "mended there: drop it from the docs"
 
 
 @pytest.mark.parametrize(

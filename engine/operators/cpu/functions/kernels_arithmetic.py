@@ -291,7 +291,8 @@ def _by_divisors(call: Call, args: tuple[Vector, ...], function: Any, name: str)
         a, b = (wide.to_int(s[row]) if s.dtype == WIDE else s[row].item() for s in sides)
         value = math.gcd(a, b) if name == "gcd" else math.lcm(a, b)
         if value > limits[1]:
-            raise OutOfRange(f"Overflow in {name}({a}, {b}): its result does not fit {call.type}.")
+            words = f"Overflow in {name}({a}, {b}), whose result does not fit {call.type}"
+            raise OutOfRange(f"{words}: {room_for(call.type)}")
         out.reshape(-1)[row] = wide_limbs(value) if out.dtype == WIDE else value
     return Vector(call.type, out, valid)
 
