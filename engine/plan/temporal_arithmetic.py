@@ -53,11 +53,12 @@ def arithmetic(name: str, left: Expr, right: Expr) -> tuple[str, Sequence[Expr]]
 
 
 def _number(expr: Expr, other: Expr, name: str) -> Expr:
-    """Return a text literal beside a number as a number; a DOUBLE where the other is no integer."""
+    """Return a text literal beside a number as a number; a DOUBLE where the other is neither integer nor FLOAT."""
     if not is_text_literal(expr) or not other.type.is_numeric:
         return expr
     whole = other.type.is_whole and name != "div"
-    return coerce(expr, other.type if whole else DOUBLE)
+    kept = whole or other.type.kind is Kind.FLOAT
+    return coerce(expr, other.type if kept else DOUBLE)
 
 
 def _sides(args: Sequence[Expr]) -> tuple[str, str]:

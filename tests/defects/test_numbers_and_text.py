@@ -37,6 +37,9 @@ ANSWERS = [
     "hour(null::timestamp)",
     # Of decimals that no decimal holds together
     *(f"{x} % {y}" for x in ("0.5::decimal(38,38)", "null::decimal(38,38)") for y in ("nullif(0, 0)", "3", "0.2", "0::double")),
+    # Text beside a FLOAT is one
+    *(f"{x} {sign} {y}" for sign in ("+", "-", "*", "/", "//", "%") for x, y in (("'0.1'", "1.5::float"), ("1.5::float", "'0.1'"))),
+    "fmod('0.5'::float, '-2.5')",
     # B1
     *(
         f"{f}({x}, {d})"
