@@ -9,9 +9,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ....plan.expr import AggregateCall
-from ..sort.keys import Ints, group_codes, ordered_images
+from ..sort.keys import Ints, group_codes, is_plain_string, leading_image, ordered_images
 from ..table import Indices, Mask, from_numpy, take_array, to_numpy, validity
 from .groups import INT64, Groups, Sums
+
+FEW_STRINGS = 1 << 12  # which are ranked as they are
+MOST_LOOKS = 8  # at some bytes more of what is left
 
 
 def count_star(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
@@ -96,6 +99,34 @@ def bit_xor(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Arr
 
 def extreme_rows(array: pa.Array, groups: Groups, largest: bool) -> Indices:
     """Return the first row of each group that has its extreme value, -1 without a valid one."""
+    rows = _leading_rows(array, groups, largest) if is_plain_string(array) else None
+    if rows is None:
+        return _extreme_rows(array, groups, largest)
+    return _renamed(_extreme_rows(take_array(array, rows), groups.subset(rows), largest), rows)
+
+
+def _leading_rows(array: pa.Array, groups: Groups, largest: bool) -> Indices | None:
+    """Return those rows of many strings whose first bytes are the extreme ones of their group, None where that are all.
+
+    They alone are ranked: ranking six million comments takes twenty times as long as looking at their first bytes.
+    """
+    rows: Indices | None = None
+    for _ in range(MOST_LOOKS):
+        strings = array if rows is None else take_array(array, rows)
+        if len(strings) <= FEW_STRINGS:
+            break
+        valid = validity(strings)
+        here = np.arange(len(strings)) if valid is None else np.flatnonzero(valid)
+        values = leading_image(strings).values[here]
+        members = groups.subset(here if rows is None else rows[here])
+        led = here[values == _extremes(values, members, largest)[members.all_codes]]
+        if len(led) == len(strings):
+            break
+        rows = led if rows is None else rows[led]
+    return rows
+
+
+def _extreme_rows(array: pa.Array, groups: Groups, largest: bool) -> Indices:
     rows = None
     valid = validity(array)
     if valid is not None:

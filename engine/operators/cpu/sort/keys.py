@@ -56,7 +56,7 @@ def is_string(array: pa.Array) -> bool:
     return bool(pa.types.is_string(t) or pa.types.is_large_string(t))
 
 
-def _is_plain_string(array: pa.Array) -> bool:
+def is_plain_string(array: pa.Array) -> bool:
     return is_string(array) and not pa.types.is_dictionary(array.type)
 
 
@@ -89,7 +89,7 @@ def _distinct_dictionary(array: pa.DictionaryArray) -> pa.DictionaryArray:
 
 def ranked_image(array: pa.Array) -> Image:
     """Return ranks of strings in binary order of their UTF-8 bytes."""
-    if _is_plain_string(array) and mostly_distinct(array):
+    if is_plain_string(array) and mostly_distinct(array):
         return _places_in_order(array)
     codes, values = dictionary_image(array)
     if not len(values):
@@ -117,7 +117,7 @@ def _places_in_order(array: pa.Array) -> Image:
 
 def leading_image(array: pa.Array) -> Image:
     """Return an image whose order is that of an array's values, but in which some may be equal that are not: quicker for strings."""
-    if _is_plain_string(array):
+    if is_plain_string(array):
         return _measured(leading_words(array) >> 3, validity(array))  # with room for NULL
     return ordered_images(array)[0]
 
@@ -132,11 +132,11 @@ def group_codes(arrays: Sequence[pa.Array]) -> tuple[Ints, int]:
     length = len(arrays[0])
     packed, size = np.zeros(length, np.int64), 1
     for array in arrays:
-        if not _is_plain_string(array):
+        if not is_plain_string(array):
             for image in [dictionary_image(array)[0]] if is_string(array) else images(array):
                 packed, size = _append(packed, size, *_with_null(image))
     # Plain strings last: where the other keys tell rows apart already, hashing them is saved.
-    for array in filter(_is_plain_string, arrays):
+    for array in filter(is_plain_string, arrays):
         if size > length:
             packed, size = renumber(packed)
         if size * DETERMINED_ROWS > length and _determined(array, packed, size):
