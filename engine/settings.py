@@ -90,7 +90,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         if self.threads <= 0:
-            object.__setattr__(self, "threads", _available_cores())
+            object.__setattr__(self, "threads", usable_cores())
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
@@ -276,7 +276,7 @@ def _refused(name: str, value: object, expected: str) -> InvalidQuery:
     return InvalidQuery(f"The setting {name} does not take {shown(value)}: expected {expected}.")
 
 
-def _available_cores() -> int:
+def usable_cores() -> int:
     """Cores that this process may run on, which in a container are fewer than the machine has."""
     if hasattr(os, "sched_getaffinity"):
         return max(1, len(os.sched_getaffinity(0)))

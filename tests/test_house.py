@@ -234,3 +234,9 @@ def test_each_rule_looks_at_the_whole_house() -> None:
     assert len(ENGINE) > 300
     assert len(imported()) == len(ENGINE)
     assert ROOT / "sql" / "__init__.py" in ENGINE
+
+
+def test_cores_are_counted_in_one_place() -> None:
+    """A process may use fewer than the machine has: threads by the machine's number would get in each other's way."""
+    counting = [path.name for path in ENGINE if "cpu_count(" in path.read_text()]
+    assert counting == ["settings.py"]

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from ... import stopping
+from ...settings import usable_cores
 from .compile_worker import DONE, LENGTH, message
 from .compiler import NotCompiled
 
@@ -57,16 +58,10 @@ def compiled(
 @cache
 def pool() -> CompilePool:
     """The pool of this process; a forked one has its own."""
-    made = CompilePool(max(1, min(_cores() - 1, MOST_PROCESSES)))
+    made = CompilePool(max(1, min(usable_cores() - 1, MOST_PROCESSES)))
     atexit.register(made.kill)
     os.register_at_fork(after_in_child=made.forget)
     return made
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 @dataclass(eq=False)

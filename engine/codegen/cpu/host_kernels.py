@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ... import stopping
+from ...settings import usable_cores
 from ..compile.compiler import Signature
 from ..compile.kernel_files import KernelFile, Origin, kernel_file
 from ..compile.native import NativeKernel
@@ -331,4 +331,4 @@ def _filled(identities: Any, groups: int, wide: bool) -> Any:
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="fuseline-kernel")
+    return ThreadPoolExecutor(usable_cores(), thread_name_prefix="fuseline-kernel")

@@ -9,7 +9,6 @@ dictionary column alone.  `expressions_chunk` computes one chunk; the kernels ar
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -22,6 +21,7 @@ import pyarrow as pa
 from .... import stopping
 from ....plan.expr import ColumnRef, Expr, conjuncts
 from ....plan.types import Kind
+from ....settings import usable_cores
 from .. import table as tables
 from ..table import Table
 from .expressions_chunk import Chunk, ComputedConstant, DictionaryLookup, true_rows, value
@@ -34,7 +34,7 @@ SPARSE = 8  # row numbers are returned when less than one row in so many is sele
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="fuseline-expressions")
+    return ThreadPoolExecutor(usable_cores(), thread_name_prefix="fuseline-expressions")
 
 
 def evaluate(expr: Expr, table: Table, threads: int | None = None) -> pa.Array:
@@ -125,7 +125,7 @@ def _each_chunk(run: Callable[[int, int], None], num_rows: int, threads: int | N
         with np.errstate(all="ignore"):
             run(start, min(start + CHUNK_ROWS, num_rows))
 
-    threads = min(threads or os.cpu_count() or 1, len(starts))
+    threads = min(threads or usable_cores(), len(starts))
     if threads == 1:
         for start in starts:
             stopping.check()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from typing import TypeVar
 
 from .... import stopping
+from ....settings import usable_cores
 from ...context import Context
 
 CHUNK_ROWS = 1 << 17  # int64 intermediates of 1 MB stay in the second-level cache
@@ -28,13 +28,13 @@ def each_chunk(work: Callable[[int, int], T], rows: int, context: Context | None
     `work` must not call this itself: the threads could all wait for each other.
     """
     ranges = [(start, min(start + CHUNK_ROWS, rows)) for start in range(0, rows, CHUNK_ROWS)]
-    threads = context.threads if context else os.cpu_count() or 1
+    threads = context.threads if context else usable_cores()
     return list(_each(lambda part: work(*part), ranges, threads))
 
 
 def each(work: Callable[[A], T], items: list[A], rows: int) -> list[T]:
     """Return the results of `work` for each item; with one thread when so few `rows` are not worth more."""
-    threads = 1 if rows < CHUNK_ROWS else os.cpu_count() or 1
+    threads = 1 if rows < CHUNK_ROWS else usable_cores()
     return list(_each(work, items, threads))
 
 
