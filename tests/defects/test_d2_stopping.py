@@ -37,7 +37,7 @@ def test_planning_hears_it(monkeypatch: Any) -> None:
 
     with fuseline.connect("cpu") as connection:
         connection.sql("select 40 + 2").fetchall()
-        monkeypatch.setattr(planner, "lower", endless)
+        monkeypatch.setattr(planner, "as_physical", endless)
         interrupted(connection, begun, "select 40 + 3")
 
 
