@@ -66,6 +66,8 @@ QUERIES = [
     "select v, w from a full join b on a.k = b.k and v > 1 and w < 3 and v < w + 2",
     "select v, w from a full join b on a.k = b.k and a.s = 'x' and b.s is null",
     "select v, w from a full join b on a.k = b.k and w is null",
+    "select v, w from a full join b on a.k = b.k and w in (2, 5) and not v > 2",
+    "select v, n from a full join c on a.k = c.k and (case when c.k = 11 then 'x' else '3' end)::int > 2",
     "select v, w from a full join b on a.k is not distinct from b.k and v > 5 and w < 5",
     "select v, w from a full join b on a.k = b.k and 1 = 2",
     "select count(*), sum(v), sum(w) from a full join b on a.k = b.k and w > 1 and v > 1",

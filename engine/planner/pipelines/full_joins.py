@@ -2,20 +2,34 @@
 
 FULL(a, b)  ->  LEFT(a, b)  union all  (b ANTI a, with NULLs for the columns of a)
 
-A condition of the join that reads one side alone filters that side where it is the build side: fewer rows are put into its index, and
-a probe of few rows does not follow the others of its key.
+A condition of the join that reads one side alone and cannot raise filters that side where it is the build side: fewer rows are put into
+its index, and a probe of few rows does not follow the others of its key.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from ...plan.expr import Column, ColumnRef, Expr, Literal, conjunction, conjuncts, new_column
+from ...plan.expr import (
+    Call,
+    Column,
+    ColumnRef,
+    Expr,
+    InList,
+    Literal,
+    conjunction,
+    conjuncts,
+    new_column,
+)
+from ...plan.infer import COMPARISONS
 from ...plan.join_kinds import JoinKind
 from ...plan.logical import Item
+from ...plan.node import walk
 from ...plan.physical import ComputeColumns, FilterRows, HashJoin, Physical
 from ...plan.types import Kind
 from ..rewrite import reads_only
+
+LOGIC = ("and", "or", "not", "is_null", "is_not_null")
 
 
 def halves(node: Physical) -> tuple[Physical, Physical] | None:
@@ -54,7 +68,7 @@ def halves(node: Physical) -> tuple[Physical, Physical] | None:
 def _filtered(side: Physical, condition: Expr | None) -> tuple[Physical, Expr | None]:
     """Return a side with what a condition asks of it alone, and the rest of the condition."""
     parts = list(conjuncts(condition))
-    own = [part for part in parts if reads_only(part, side.columns)]
+    own = [part for part in parts if reads_only(part, side.columns) and _never_raises(part)]
     others = [part for part in parts if part not in own]
     if not own:
         return side, condition
@@ -62,6 +76,15 @@ def _filtered(side: Physical, condition: Expr | None) -> tuple[Physical, Expr | 
         side, conjunction(own), device=side.device, reason=side.reason, estimate=side.estimate
     )
     return filtered, conjunction(others) if others else None
+
+
+def _never_raises(condition: Expr) -> bool:
+    """Whether a condition compares columns and constants alone: others may raise on rows whose keys match none."""
+    return all(
+        isinstance(part, ColumnRef | Literal | InList)
+        or (isinstance(part, Call) and part.function in (*COMPARISONS, *LOGIC))
+        for part in walk(condition)
+    )
 
 
 def _item(column: Column, there: bool) -> Item:
