@@ -20,10 +20,6 @@ from ..plan.types import BIGINT, BOOLEAN, DOUBLE
 if TYPE_CHECKING:
     from .pulling import Pull
 
-MOMENTS = frozenset(
-    ("var_samp", "var_pop", "stddev_samp", "stddev_pop", "covar_samp", "covar_pop", "corr")
-)
-
 
 class Moments(NamedTuple):
     """Of some rows: how many there are, the means of x and y, and the sums of products of their deviations from these."""

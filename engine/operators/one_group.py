@@ -19,9 +19,10 @@ from ..errors import MemoryLimitError
 from ..plan import partial
 from ..plan import physical as p
 from ..plan.expr import AggregateCall, Call, Column, ColumnRef, Literal, new_column
+from ..plan.functions import AGGREGATE
 from ..plan.join_kinds import JoinKind
 from ..plan.types import BIGINT, BOOLEAN, DOUBLE
-from .moments import MOMENTS, moments
+from .moments import moments
 
 if TYPE_CHECKING:
     from .pulling import Pull
@@ -42,7 +43,7 @@ def one_group(pull: Pull, node: p.HashAggregate) -> Iterator[Any]:
         elif (rows := _of_distinct(node.input, *made) or _in_order(node, made)) is not None:
             nodes.append(rows)
             tables.append(pull.collected(rows))
-        elif made[1].function in MOMENTS and not made[1].distinct:
+        elif AGGREGATE[made[1].function].moments and not made[1].distinct:
             spread.append(made)
         elif (few := _of_few_rows(pull, node.input, *made)) is not None:
             nodes.append(few)

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import fuseline
+from fuseline.operators.moments import Moments, result, together
 from fuseline.plan.functions import AGGREGATE, SCALAR
 
 TOTAL = sorted(name for name, row in SCALAR.items() if row.total)
@@ -83,3 +84,22 @@ def test_an_aggregate_is_what_its_row_says(name: str, connection: Any) -> None:
     if row.idempotent:
         assert one(f"select {name}(distinct x) from t") == whole
     assert row.counts == (one(f"select {call} from t where false") == 0)
+
+
+@pytest.mark.parametrize("name", [name for name, row in AGGREGATE.items() if row.moments])
+def test_moments_of_parts_are_those_of_all_rows(name: str, connection: Any) -> None:
+    """What two parts' counts, means and products of deviations make is what the aggregate makes of all rows."""
+    xs, ys = [1.0, 2.5, -3.0, 8.0, 0.25], [4.0, -1.0, 2.0, 2.0, 9.5]
+    parts = [moments_of(xs[:2], ys[:2]), moments_of(xs[2:], ys[2:])]
+    connection.register("m", pa.table({"x": xs, "y": ys}))
+    arguments = "x, y" if len(AGGREGATE[name].signature.split(",")) == 2 else "x"
+    ((expected,),) = connection.sql(f"select {name}({arguments}) from m").fetchall()
+    assert result(name, together(*parts)) == pytest.approx(expected, rel=1e-12)
+
+
+def moments_of(xs: list[float], ys: list[float]) -> Moments:
+    x, y = sum(xs) / len(xs), sum(ys) / len(ys)
+    products = [
+        ((a - x) ** 2, (b - y) ** 2, (a - x) * (b - y)) for a, b in zip(xs, ys, strict=True)
+    ]
+    return Moments(len(xs), x, y, *map(sum, zip(*products, strict=True)))

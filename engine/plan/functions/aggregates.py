@@ -112,10 +112,10 @@ AGGREGATES = (
     _row("bit_or", _BITS, "bit_or(integer)", merges=True, idempotent=True),
     _row("bit_xor", _BITS, "bit_xor(integer)", merges=True),
     # DOUBLE -> DOUBLE; of one value the samp ones are NULL and the pop ones 0.  Inf or NaN among several: NaN.
-    _row("var_samp", _SPREAD, "var_samp(DOUBLE)", "variance"),
-    _row("var_pop", _SPREAD, "var_pop(DOUBLE)"),
-    _row("stddev_samp", _SPREAD, "stddev_samp(DOUBLE)", "stddev"),
-    _row("stddev_pop", _SPREAD, "stddev_pop(DOUBLE)"),
+    _row("var_samp", _SPREAD, "var_samp(DOUBLE)", "variance", moments=True),
+    _row("var_pop", _SPREAD, "var_pop(DOUBLE)", moments=True),
+    _row("stddev_samp", _SPREAD, "stddev_samp(DOUBLE)", "stddev", moments=True),
+    _row("stddev_pop", _SPREAD, "stddev_pop(DOUBLE)", moments=True),
     _row("product", _SPREAD, "product(DOUBLE)"),
     # BOOLEAN -> HUGEINT; NULL, not 0, when no value is known.
     _row(
@@ -141,9 +141,9 @@ AGGREGATES = (
     _row("arg_min", _argument_of, "arg_min(any, any)", "min_by", "argmin", ordered=True),
     _row("arg_max", _argument_of, "arg_max(any, any)", "max_by", "argmax", ordered=True),
     # (y DOUBLE, x DOUBLE); rows with NULL in either do not count.
-    _row("covar_samp", _PAIR, "covar_samp(DOUBLE, DOUBLE)"),
-    _row("covar_pop", _PAIR, "covar_pop(DOUBLE, DOUBLE)"),
-    _row("corr", _PAIR, "corr(DOUBLE, DOUBLE)"),
+    _row("covar_samp", _PAIR, "covar_samp(DOUBLE, DOUBLE)", moments=True),
+    _row("covar_pop", _PAIR, "covar_pop(DOUBLE, DOUBLE)", moments=True),
+    _row("corr", _PAIR, "corr(DOUBLE, DOUBLE)", moments=True),
     _row(
         "approx_count_distinct", _any_count, "approx_count_distinct(any)", counts=True
     ),  # exact is allowed

@@ -39,3 +39,6 @@ class FunctionRow:
     )
     ordered: bool = False  # the result may depend on the order of the rows
     counts: bool = False  # is 0 for no rows, where others are NULL
+    moments: bool = (
+        False  # is made of counts, means and products of deviations, which parts add up to
+    )
