@@ -108,16 +108,17 @@ def deeply(work: Callable[[], T]) -> T:
     if is_deep():
         return work()
     result: Future[T] = Future()
+    stoppable = carried(work)
 
     def run() -> None:
         _in_deep_thread.here = True
         try:
-            result.set_result(work())
+            result.set_result(stoppable())
         except BaseException as error:  # handed on, whatever it is
             result.set_exception(error)
 
     with _many_calls():
-        thread = _started(carried(run))
+        thread = _started(run)
         thread.join()
     try:
         return result.result()

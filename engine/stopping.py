@@ -95,13 +95,12 @@ class Stop:
         """Return what `work` makes, ended at any instruction when it is to end."""
         if self._thread is not None:
             return work()
-        timer = None
+        timer = self._timer()  # before `_Now` may come: amid its start its lock would stay taken
         try:
             try:
                 with self._lock:
                     self._thread = threading.get_ident()
                 self.check()
-                timer = self._timer()
                 return work()
             finally:
                 self._leave()

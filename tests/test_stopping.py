@@ -14,6 +14,7 @@ import pytest
 
 import fuseline
 from fuseline import planner, stopping
+from fuseline.deep import deeply
 from fuseline.errors import Interrupted
 from fuseline.frame import cursor, python_values
 from fuseline.operators.cpu.functions import kernels_texts
@@ -228,6 +229,14 @@ def test_threads_carry_the_stop_of_whom_they_work_for():
         thread.join()
     assert raised == [True]
     assert stopping.current() is None
+
+
+def test_a_stop_before_a_deep_thread_begins_is_heard():
+    stop = Stop()
+    with stopping.Stoppable(stop):
+        stop.ask()
+        with pytest.raises(Interrupted):
+            deeply(lambda: pytest.fail("began"))
 
 
 def test_fetching_stops_and_loses_no_row(connection, monkeypatch, limits):

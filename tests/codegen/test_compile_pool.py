@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import threading
@@ -13,7 +14,13 @@ from typing import Any
 import pytest
 
 from fuseline import stopping
-from fuseline.codegen.compile.compile_pool import CompilePool, CompilerEnded, Job, NotCompiled
+from fuseline.codegen.compile.compile_pool import (
+    CompilePool,
+    CompilerEnded,
+    Job,
+    NotCompiled,
+    _Process,
+)
 from fuseline.codegen.compile.native import NativeKernel
 from fuseline.errors import Interrupted
 from fuseline.stopping import Stop
@@ -159,6 +166,24 @@ def test_idle_processes_end(pool, monkeypatch, limits):
         time.sleep(0.01)
     monkeypatch.undo()
     assert answer(pool.compiled(job(TWICE))) == 42
+
+
+def test_a_process_killed_just_after_its_answer_is_closed(pool, monkeypatch):
+    answered, processes = _Process.answer, []
+
+    def answer_and_die(self: _Process, asked: Job) -> bytes:
+        code = answered(self, asked)
+        processes.append(self._process)
+        self.kill()
+        return code
+
+    monkeypatch.setattr(_Process, "answer", answer_and_die)
+    assert answer(pool.compiled(job(TWICE))) == 42
+    assert answer(pool.compiled(job("# another\n" + TWICE))) == 42  # by another process
+    first = processes[0]
+    assert first.returncode == -signal.SIGKILL
+    assert first.stdin.closed
+    assert first.stdout.closed
 
 
 def test_a_query_goes_on_without_the_compiler(tmp_path: Path, monkeypatch: Any) -> None:

@@ -173,11 +173,15 @@ class CompilePool:
                     task.process = None
                 task.future.set_result(code)
             if process is not None and not process.lives:
-                self._processes.discard(process)
+                self._let_end(process)
                 process = None
         if process is not None:
-            self._processes.discard(process)
-            process.end()
+            self._let_end(process)
+
+    def _let_end(self, process: _Process) -> None:
+        """End a process and close its pipes, also of one that was killed just after its answer."""
+        self._processes.discard(process)
+        process.end()
 
     def _next(self) -> _Task | None:
         """Wait for a job; None ends the thread."""
