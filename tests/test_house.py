@@ -240,3 +240,60 @@ def test_cores_are_counted_in_one_place() -> None:
     """A process may use fewer than the machine has: threads by the machine's number would get in each other's way."""
     counting = [path.name for path in ENGINE if "cpu_count(" in path.read_text()]
     assert counting == ["settings.py"]
+
+
+# Folders of tests, what their files are named after, and topics that are no module's alone
+MIRRORED: dict[str, tuple[str, ...]] = {
+    "codegen": ("engine/codegen",),
+    "gpu": ("engine/operators", "engine/storage", "engine/codegen", "engine/interop"),
+    "interop": ("engine/interop",),
+    "operators": ("engine/operators",),
+    "plan": ("engine/plan",),
+    "planner": ("engine/planner",),
+    "runtime": ("engine/runtime",),
+    "sql": ("sql",),
+    "storage": ("engine/storage",),
+}
+TOPICS = {
+    "codegen": ("auto", "cubins", "index_functions", "kernels", "many_kernels", "ordered_keys", "pipelines", "random", "random_joins"),
+    "gpu": ("fused_joins", "hot_runs", "many_groups", "seeing", "short_of_memory", "values_of_joins"),
+    "interop": ("every_arrow_type",),
+    "operators": ("date_range", "function_sweep", "sorts_keep_to_limits"),
+    "plan": ("function_traits",),
+    "planner": ("goldens", "random_queries"),
+    "sql": ("arguments", "compiled_parser", "ctes", "errors", "expression_values", "group_by", "joins", "mutations", "order_limit",
+            "plans", "result_names", "select", "set_operations", "subqueries", "tree_coverage", "tree_grafts", "views"),
+    "storage": ("mutated_files", "opening"),
+}  # fmt: skip
+
+
+def unplaced(folder: str, names: Iterable[str], root: Path = ROOT) -> list[str]:
+    """Return the test files of a folder that are named after no module, as `test_module.py` or `test_module_topic.py`, and no topic."""
+    modules = {
+        path.parent.name if path.stem == "__init__" else path.stem
+        for mirrored in MIRRORED[folder]
+        for path in (root / mirrored).rglob("*.py")
+    }
+    topics = {*TOPICS.get(folder, ())}
+
+    def is_placed(name: str) -> bool:
+        words = name.removeprefix("test_").removeprefix("gpu_").split("_")
+        starts = {"_".join(words[:n]) for n in range(1, len(words) + 1)}
+        return bool(starts & modules) or name.removeprefix("test_") in topics
+
+    return [name for name in names if not is_placed(name)]
+
+
+@pytest.mark.parametrize("folder", sorted(MIRRORED))
+def test_tests_are_named_after_what_they_test(folder: str) -> None:
+    names = {path.stem for path in (ROOT / "tests" / folder).glob("test_*.py")}
+    assert names
+    assert not unplaced(folder, sorted(names))
+    assert {f"test_{topic}" for topic in TOPICS.get(folder, ())} <= names
+
+
+def test_a_test_of_no_module_is_found(tmp_path: Path) -> None:
+    (tmp_path / "engine/planner/rules").mkdir(parents=True)
+    (tmp_path / "engine/planner/rules/decorrelate.py").touch()
+    names = ["test_decorrelate_answers", "test_random_queries", "test_old_name", "test_decor"]
+    assert unplaced("planner", names, tmp_path) == ["test_old_name", "test_decor"]

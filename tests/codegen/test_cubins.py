@@ -28,9 +28,9 @@ from tests.codegen.index_programs import (
     index,
     main_program,
 )
-from tests.codegen.test_cuda_joins import SEVERAL
-from tests.codegen.test_index_kernels import FORMS, JOINS, JOINS_BEHIND, by_amount, by_build_row
+from tests.codegen.test_indexes import FORMS, JOINS, JOINS_BEHIND, by_amount, by_build_row
 from tests.codegen.test_joins import STAR
+from tests.codegen.test_joins_cuda import SEVERAL
 from tests.codegen.test_pipelines import FUSED, TABLES
 from tests.compare import connected
 

@@ -20,7 +20,7 @@ from fuseline.codegen.stored import secret as secrets
 from fuseline.codegen.stored import shipped
 from fuseline.codegen.stored.folder import CODE, Folder
 from fuseline.codegen.stored.sealed import MAGIC, Secret, sealed
-from tests.codegen.test_cache import add
+from tests.codegen.test_kernel_files import add
 
 ROOT_ALONE = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 KEY, OTHER_KEY = b"k" * 32, b"o" * 32

@@ -13,7 +13,7 @@ DEFECTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "A1": ("joins after FROM first", ("defects/test_a1_from_first.py",)),
     "A2": ("syntax without effect", ("defects/test_a2_accepted_and_ignored.py",)),
     "A3": ("INT96 outside 1677-2262", ("defects/test_a12_nanoseconds.py",)),
-    "A4": ("strptime", ("defects/test_a4_strptime.py", "operators/test_formats_grid.py")),
+    "A4": ("strptime", ("defects/test_a4_strptime.py", "operators/test_kernels_formats.py")),
     "A5": ("TRY_CAST to NULL", ("defects/test_hugeint.py", "defects/test_numbers_and_text.py")),
     "A6": ("functions at their limits", ("defects/test_numbers_and_text.py",)),
     "A7": ("invalid UTF-8", ("defects/test_a7_invalid_utf8.py",)),

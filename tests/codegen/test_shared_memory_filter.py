@@ -38,7 +38,7 @@ from tests.codegen.index_programs import (
     sifted,
 )
 from tests.codegen.simulated import Simulate
-from tests.codegen.test_survivors import TABLES
+from tests.codegen.test_warp_queue import TABLES
 from tests.limits import SetLimits
 
 ADA = SharedMemory(99 * 1024, 100 * 1024, 1536)

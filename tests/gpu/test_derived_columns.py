@@ -19,7 +19,7 @@ from fuseline.storage.columns.encodings import Dictionary, EncodedColumn, Narrow
 from tests.codegen.test_lookup import ALL, ASCII
 from tests.compare import assert_same_as_duckdb, connected
 from tests.limits import SetLimits
-from tests.operators.test_derived import LIKE, TEXTS, S, call
+from tests.operators.test_derived_columns import LIKE, TEXTS, S, call
 
 pytestmark = pytest.mark.gpu
 
