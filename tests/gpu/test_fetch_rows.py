@@ -17,8 +17,8 @@ from tests.compare import assert_same, assert_same_as_duckdb
 from tests.limits import SetLimits
 
 from .plans import TYPES, column, scan
+from .test_host_table import device_table
 from .test_late_materialization import ROWS, tables
-from .test_small_tables import device_table
 
 pytestmark = pytest.mark.gpu
 
