@@ -16,6 +16,7 @@ from .catalog import Catalog
 from .deep import retried_deeply
 from .errors import ConnectionClosed, DataError, FuselineError
 from .operators.context import Context
+from .operators.plan_memory import PlanMemory
 from .plan.logical import Logical
 from .plan.node import Node
 from .plan.physical import Physical
@@ -50,6 +51,7 @@ class QueryRunner:
         self.backends = load_backends(self.device, settings)
         self.cache = ColumnCache(cache_limits(self.device, settings))
         self.plans = PlanCache(catalog)
+        self.memory = PlanMemory()
         self._running: set[Stop] = set()
         self._readings: set[ref[Reading]] = set()  # with rows that are still to be made
         catalog.restrict(AccessRules.of(settings.external_access, settings.allowed_paths))
@@ -158,6 +160,7 @@ class QueryRunner:
             settings.fuse,
             settings.deterministic,
             settings.memory_limit,
+            self.memory,
         )
 
     def _prepared(self, plan: Logical, key: object) -> CachedPlan:

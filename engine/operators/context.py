@@ -13,6 +13,7 @@ from ..plan.expr import Expr
 from ..plan.physical import Physical, Stored
 from ..storage.columns.cache import ColumnCache
 from ..storage.columns.encodings import EncodedColumn
+from .plan_memory import PlanMemory
 
 MOST_DERIVED = 1 << 26  # bytes of what pipelines make of columns that stay until the query ends
 
@@ -92,7 +93,7 @@ class Context:
     `bytes_read` counts what scans read from memory or files, for the profile.  `receipts` holds, by the identity of a node,
     what makes the receipt of what a pipeline did, should anybody ask; it keeps no table.  `remarks` what else its profile should say.  `host_values` counts, by function, the single values that GPU
     operators had the host compute.  `spilled` counts the bytes of joins in parts, by the place where they lay.  `fuse`,
-    `deterministic` and `memory_limit` are the settings of these names.
+    `deterministic` and `memory_limit` are the settings of these names; `memory` is what earlier runs of the connection's plans have left.
     `hold` counts bytes that a node's table takes, or lets go of, towards the memory limit, and raises `MemoryLimitError` beyond it.
     `ask` raises `MemoryError` where there is no room for bytes that a node is about to take for itself.
     """
@@ -104,6 +105,7 @@ class Context:
     fuse: str = "always"
     deterministic: bool = False
     memory_limit: int | None = None
+    memory: PlanMemory = field(default_factory=PlanMemory)
     bytes_read: int = 0
     receipts: dict[int, Callable[[], PipelineReceipt]] = field(default_factory=dict)
     remarks: dict[int, str] = field(default_factory=dict)

@@ -7,25 +7,17 @@ number says too little: another pipeline lists the rows of the side first, and e
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ..codegen.typed_values import Multiplied, NotFusable
 from ..plan import physical as p
 from ..plan.node import walk
 from .context import Context, PipelineReceipt
+from .plan_memory import Apart
 from .streaming import TooLarge
 
-APART = "apart"  # what `Pipeline.prepared` remembers it as
 REMARK = "a build side that its joins multiply is stored first"
-
-
-@dataclass(frozen=True)
-class Apart:
-    """A pipeline in two: `rest` reads the rows of `side` as its last input."""
-
-    side: p.Pipeline
-    rest: p.Pipeline
 
 
 def apart(node: p.Pipeline, refused: NotFusable) -> Apart | None:

@@ -7,6 +7,7 @@ and not every value is found in it: what raises there, or has to do with NaN, ar
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from math import isnan
 from operator import add, eq, ge, gt, le, lt, mul, ne, sub
@@ -21,6 +22,25 @@ DIGITS = 80  # more than a DECIMAL has
 
 # The values of a row's columns -> that of an expression
 Step: TypeAlias = Callable[[Sequence[Any]], Any]
+
+
+@dataclass(frozen=True)
+class RowSteps:
+    """What a node computes of which columns, and which it passes on; `steps` is None where arrays have to do it."""
+
+    read: tuple[Column, ...]
+    passed: tuple[tuple[Column, Column], ...]
+    steps: tuple[tuple[Column, Step], ...] | None
+
+    @classmethod
+    def of(cls, items: Sequence[tuple[Column, Expr]]) -> RowSteps:
+        wanted = [(c, e) for c, e in items if not isinstance(e, ColumnRef)]
+        read = tuple(set().union(*(columns_read(e) for _, e in wanted)))
+        places = {column.id: place for place, column in enumerate(read)}
+        found = [(c, compiled(e, places) if is_known(e.type) else None) for c, e in wanted]
+        steps = tuple((column, step) for column, step in found if step is not None)
+        passed = tuple((c, e.column) for c, e in items if isinstance(e, ColumnRef))
+        return cls(read, passed, steps if len(steps) == len(found) else None)
 
 
 class Unsure(Exception):

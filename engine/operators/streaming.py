@@ -36,7 +36,6 @@ MERGED_ROWS = (
     1 << 20
 )  # of parts, at least, before they are merged: merging costs what grouping so many rows costs
 MERGED_PARTS = 64
-WHOLE = "bytes of the probe side"  # in a pipeline's memory
 ORIGINS: tuple[Origin, ...] = ("memory", "disk", "compiler")
 
 
@@ -81,9 +80,10 @@ def run_pipeline(
 
     `inputs` are the tables of the nodes of this name.  Raises `MemoryError` when the device has no memory for a single row group.
     """
-    size = node.prepared.get(WHOLE)
+    memory = context.memory.pipeline(node)
+    size = memory.probe_bytes
     if size is None:
-        size = node.prepared[WHOLE] = _whole(probed_leaf(node.body))
+        size = memory.probe_bytes = _whole(probed_leaf(node.body))
     chunks = chunks_of(node.body, context) if size > _room(context, node.device) else None
     if chunks is None:
         # A device that had no memory has let go of its cached columns and tried once more

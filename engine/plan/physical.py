@@ -7,7 +7,7 @@ Operators read columns; only `FilterRows`, `ComputeColumns`, `ValuesScan` and jo
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 from typing import Literal as OneOf
 
 from ..errors import Span
@@ -117,12 +117,11 @@ class FilterRows(Physical):
 
 @dataclass(frozen=True)
 class ComputeColumns(Physical):
-    """Exactly the columns of `items`: computed, or passed on; `prepared` is as in `Pipeline`."""
+    """Exactly the columns of `items`: computed, or passed on."""
 
     CHILDREN: ClassVar = ("input",)
     input: Physical
     items: tuple[Item, ...]
-    prepared: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @Once
     def columns(self) -> tuple[Column, ...]:
@@ -336,13 +335,12 @@ class Pipeline(Physical):
     Above an aggregate there may be one filter, a condition on groups.  `body` is that tree as operators, which run it one
     after the other when no kernel can hold it (`codegen.typed_values.NotFusable`) or when its answer is in doubt; its leaves are
     scans and `Stored`.  One kernel goes from the leaf of the probe sides to the sink, and one more makes the index of each
-    build side.  `prepared` is the operator's own memory of kernels from one run to the next.
+    build side.
     """
 
     CHILDREN: ClassVar = ("inputs",)
     body: Physical
     inputs: tuple[Physical, ...] = ()
-    prepared: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def columns(self) -> tuple[Column, ...]:

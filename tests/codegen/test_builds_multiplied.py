@@ -10,7 +10,7 @@ import pytest
 
 from fuseline.codegen.typed_values import Multiplied, NotFusable
 from fuseline.operators.context import Context, PipelineReceipt
-from fuseline.operators.materialize_build_side import APART, REMARK, Apart, apart, run_apart
+from fuseline.operators.materialize_build_side import REMARK, apart, run_apart
 from fuseline.operators.streaming import TooLarge
 from fuseline.plan.node import walk
 from fuseline.plan.physical import HashJoin, Pipeline, Stored, build_side
@@ -84,7 +84,7 @@ def test_the_profile_says_so_and_later_runs_know() -> None:
             assert len(node.receipt.builds) == 2
         assert answers[0] == answers[1]
         assert isinstance(node.node, Pipeline)
-        assert isinstance(node.node.prepared[APART], Apart)
+        assert connection._runner.memory.pipeline(node.node).apart is not None
 
 
 def _body() -> tuple[HashJoin, Tables]:

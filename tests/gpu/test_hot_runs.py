@@ -38,7 +38,7 @@ def test_launches_hold_the_places_of_cached_columns_only_while_these_are_there(
         frame = connection.sql(JOINED)
         frame.to_arrow()
         (node,) = [n.node for n in frame.profile.nodes if n.name == "Pipeline"]
-        prepared.append(node.prepared["gpu"])
+        prepared.append(connection._runner.memory.pipeline(node).kernels)
         if forget:
             kept = [entry.value for entry in connection.cache.stats()]
             connection.cache.clear()  # others will lie elsewhere, since these are still in use

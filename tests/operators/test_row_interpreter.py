@@ -17,6 +17,7 @@ from fuseline.operators.context import Context
 from fuseline.operators.cpu import operate
 from fuseline.operators.gpu.compute_few_rows import row_by_row
 from fuseline.operators.gpu.memory.host_table import HostColumns
+from fuseline.operators.plan_memory import PlanMemory
 from fuseline.operators.row_interpreter import MOST_ROWS, Unsure, columns_read, compiled
 from fuseline.plan import physical as p
 from fuseline.plan.expr import Call, Column, Expr
@@ -112,7 +113,7 @@ def test_each_row_is_what_arrays_give(expression: str) -> None:
         given = rows.select([c.name for c in columns])
         wanted = by_arrays(node, given)
         for lies in (False, True):
-            found = row_by_row(node, held(rows, columns, lies), rows.num_rows)
+            found = row_by_row(node, held(rows, columns, lies), rows.num_rows, PlanMemory())
             if found is None:
                 continue
             decided += 1
@@ -162,7 +163,7 @@ def test_other_expressions_are_left_to_arrays(expression: str) -> None:
 @pytest.mark.parametrize("expression", ["null", "null::varchar", "case when true then null end"])
 def test_columns_of_other_types_are_left_to_arrays(expression: str) -> None:
     node, columns = bound(expression, rows_of(0, 1))
-    assert row_by_row(node, held(rows_of(1, 3), columns, True), 3) is None
+    assert row_by_row(node, held(rows_of(1, 3), columns, True), 3, PlanMemory()) is None
 
 
 def test_a_quotient_of_integers_is_left_to_arrays() -> None:
@@ -176,14 +177,15 @@ def test_what_was_prepared_belongs_to_its_expressions() -> None:
     rows = rows_of(1, 3)
     node, columns = bound("i::bigint + 1", rows)
     here = held(rows, columns, True)
-    first = row_by_row(node, here, 3)
+    memory = PlanMemory()
+    first = row_by_row(node, here, 3, memory)
     assert first is not None
-    assert row_by_row(node, here, MOST_ROWS + 1) is None
+    assert row_by_row(node, here, MOST_ROWS + 1, memory) is None
     other = bound("i::bigint + 2", rows)[0].items[0][1]
     assert isinstance(other, Call)
     same = Call(other.function, (node.items[0][1].children[0], other.args[1]), other.type)
-    changed = p.ComputeColumns(node.input, ((node.columns[0], same),), prepared=node.prepared)
-    second = row_by_row(changed, here, 3)
+    changed = p.ComputeColumns(node.input, ((node.columns[0], same),))
+    second = row_by_row(changed, here, 3, memory)
     assert second is not None
     (made,) = node.columns
     for a, b in zip(first.array(made).to_pylist(), second.array(made).to_pylist(), strict=True):
@@ -199,6 +201,6 @@ def test_columns_that_are_passed_on_stay_as_they_lie() -> None:
         node.input,
         (*node.items, (passed, node.items[0][1].children[0].children[0])),
     )
-    found = row_by_row(both, here, 4)
+    found = row_by_row(both, here, 4, PlanMemory())
     assert found is not None
     assert found.lying(passed) is here.lying(passed)

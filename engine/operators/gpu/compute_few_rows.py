@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,32 +9,22 @@ import pyarrow as pa
 
 from ...codegen.groups.results import Registers, arrow_array
 from ...plan import physical as p
-from ...plan.expr import Column, ColumnRef
+from ...plan.expr import Column
 from ...plan.types import DataType, Kind
-from ..row_interpreter import MOST_ROWS, Step, Unsure, columns_read, compiled, is_known
+from ..plan_memory import PlanMemory
+from ..row_interpreter import MOST_ROWS, Unsure
 from .memory.host_table import HostColumns, Lying
 
-PREPARED = "few rows"
 LIMB = 64
 
 
-@dataclass(frozen=True)
-class _Steps:
-    """What a node computes of which columns, and which it passes on; `steps` is None where arrays have to do it."""
-
-    items: Any
-    read: tuple[Column, ...]
-    passed: tuple[tuple[Column, Column], ...]
-    steps: tuple[tuple[Column, Step], ...] | None
-
-
-def row_by_row(node: p.ComputeColumns, columns: HostColumns, rows: int) -> HostColumns | None:
+def row_by_row(
+    node: p.ComputeColumns, columns: HostColumns, rows: int, memory: PlanMemory
+) -> HostColumns | None:
     """Return a node's columns; None where its expressions or their values need arrays."""
     if rows > MOST_ROWS:
         return None
-    made = node.prepared.get(PREPARED)
-    if made is None or made.items is not node.items:
-        made = node.prepared[PREPARED] = _steps(node)
+    made = memory.row_steps(node)
     if made.steps is None:
         return None
     values = [_values(columns.lying(column)) for column in made.read]
@@ -49,16 +38,6 @@ def row_by_row(node: p.ComputeColumns, columns: HostColumns, rows: int) -> HostC
     except Unsure:
         return None
     return HostColumns({column: held[column] for column in node.columns}, columns.move)
-
-
-def _steps(node: p.ComputeColumns) -> _Steps:
-    wanted = [(c, e) for c, e in node.items if not isinstance(e, ColumnRef)]
-    read = tuple(set().union(*(columns_read(e) for _, e in wanted)))
-    places = {column.id: place for place, column in enumerate(read)}
-    found = [(c, compiled(e, places) if is_known(e.type) else None) for c, e in wanted]
-    steps = tuple((column, step) for column, step in found if step is not None)
-    passed = tuple((c, e.column) for c, e in node.items if isinstance(e, ColumnRef))
-    return _Steps(node.items, read, passed, steps if len(steps) == len(found) else None)
 
 
 def _values(lying: Lying) -> list[Any] | None:

@@ -72,7 +72,7 @@ def compute_columns(node: p.ComputeColumns, inputs: tuple[Table, ...], context: 
         few_on_host(node, table.columns, table.num_rows, context)
         return tables.renamed(table, passed)
     if isinstance(table.columns, HostColumns):
-        made = row_by_row(node, table.columns, table.num_rows)
+        made = row_by_row(node, table.columns, table.num_rows, context.memory)
         if made is not None:
             note(node, table.num_rows, context)
             return Table(made, table.num_rows)

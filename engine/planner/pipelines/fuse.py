@@ -116,7 +116,7 @@ class _Fusion:
         if not isinstance(made, Pipeline) or not isinstance(made.body, HashAggregate):
             return None
         body = node.with_children([made.body])
-        return replace(made, body=body, estimate=node.estimate, prepared={})
+        return replace(made, body=body, estimate=node.estimate)
 
     def _is_conditioned(self, node: FilterRows) -> bool:
         return self._conditioned(node) is not None

@@ -6,7 +6,6 @@ import dataclasses
 import threading
 import time
 from functools import partial
-from typing import Any
 
 from ....codegen.compile.compiler import NotCompiled
 from ....codegen.compile.kernel_files import compiler_refusal
@@ -18,7 +17,8 @@ from ....plan.expr import Column, columns_of
 from ....plan.node import walk
 from ....plan.text.concealed_text import concealed_tree
 from ...context import Context, Origin, PipelineReceipt
-from ...materialize_build_side import APART, apart, run_apart
+from ...materialize_build_side import apart, run_apart
+from ...plan_memory import Refused, is_lasting
 from ...run_unfused import Operators, probed_leaf, run_operators
 from ...streaming import ORIGINS, check_room
 from ..memory.ask_memory import ask_kernels
@@ -53,23 +53,14 @@ class _Prepared:
     error: Exception | None = None
 
 
-@dataclasses.dataclass(frozen=True)
-class _Refused:
-    """Why no kernel holds the pipeline over these table versions and so many rows of its inputs."""
-
-    identity: Any
-    reason: str
-
-
 def pipeline(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> Table:
     """Run a pipeline fused when kernels hold it, else one operator at a time; the result is the same."""
-    parts = node.prepared.get(APART)
-    if parts is not None:
-        return run_apart(parts, node, inputs, context, pipeline, _unfused)
-    identity = _identity(node, inputs)
-    held = node.prepared.get("cpu")
-    if isinstance(held, _Refused) and held.identity == identity is not None:
-        return _unfused(node, inputs, held.reason, context)
+    memory = context.memory.pipeline(node)
+    if memory.apart is not None:
+        return run_apart(memory.apart, node, inputs, context, pipeline, _unfused)
+    rows = tuple(table.num_rows for table in inputs)
+    if memory.refused is not None and memory.refused.rows == rows:
+        return _unfused(node, inputs, memory.refused.reason, context)
     try:
         while True:
             found = _fused(node, inputs, context)
@@ -78,11 +69,11 @@ def pipeline(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> T
     except NotCompiled as error:
         return _unfused(node, inputs, compiler_refusal(error), context)
     except NotFusable as refused:
-        parts = apart(node, refused)
+        parts = memory.apart = apart(node, refused)
         if parts is None:
-            node.prepared["cpu"] = _Refused(identity, refused.message)
+            if is_lasting(node):
+                memory.refused = Refused(rows, refused.message)
             return _unfused(node, inputs, refused.message, context)
-    node.prepared[APART] = parts
     return run_apart(parts, node, inputs, context, pipeline, _unfused)
 
 
@@ -96,8 +87,9 @@ def _fused(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> Tab
     ask_kernels(node, prepared.kernels.stages, context)
     done = launch.run(prepared.kernels, leaves, context)
     if done.repeating:
-        node.prepared.setdefault("repeating", set()).update(done.repeating)
-        node.prepared.pop("cpu", None)
+        memory = context.memory.pipeline(node)
+        memory.feedback.repeating |= frozenset(done.repeating)
+        memory.kernels = None
         return None
     table = None
     if done.doubt is None:
@@ -131,13 +123,6 @@ def _fused(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> Tab
     return table
 
 
-def _identity(node: p.Pipeline, inputs: tuple[Table, ...]) -> Any:
-    """What a refusal depends on; None where it is not worth remembering."""
-    tables = [n.table for n in walk(node.body) if isinstance(n, p.ParquetScan | p.MemoryScan)]
-    identities = tuple(getattr(table, "identity", None) for table in tables)
-    return None if None in identities else (identities, tuple(table.num_rows for table in inputs))
-
-
 def _unfused(
     node: p.Pipeline,
     inputs: tuple[Table, ...],
@@ -165,13 +150,13 @@ def _prepare(
 
     Their origin is None while another thread compiles them.
     """
-    repeating: set[int] = node.prepared.setdefault("repeating", set())
-    held = node.prepared.get("cpu")
+    memory = context.memory.pipeline(node)
+    repeating, held = memory.feedback.repeating, memory.kernels
     if isinstance(held, _Prepared):
         leaves = Leaves(inputs, {use.made for use in held.uses}, repeating, context)
         if leaves.fits(held.uses, held.rows):
             if held.error is not None:
-                node.prepared.pop("cpu", None)  # the next run tries again
+                memory.kernels = None  # the next run tries again
                 raise held.error
             if held.origin is not None:
                 launch.load(held.kernels)
@@ -186,11 +171,11 @@ def _prepare(
     total = sum(count for _, count in rows)
     most = UNFUSED_FIRST_ROWS * len(kernels.paths)
     if context.fuse == "auto" and total < most and not kernels.are_stored:
-        node.prepared["cpu"] = prepared
+        memory.kernels = prepared
         threading.Thread(target=_fetch_later, args=(prepared,), daemon=True).start()
         return prepared, leaves, None, 0.0
     prepared.origin = max(launch.load(kernels), key=ORIGINS.index)
-    node.prepared["cpu"] = prepared
+    memory.kernels = prepared
     return prepared, leaves, prepared.origin, time.perf_counter() - start
 
 

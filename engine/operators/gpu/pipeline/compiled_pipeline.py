@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -31,6 +31,7 @@ from ....errors import Interrupted
 from ....plan import physical as p
 from ....plan.text.concealed_text import concealed_tree
 from ...context import Context, Origin, PipelineReceipt
+from ...plan_memory import Feedback
 from ...run_unfused import probed_leaf
 from ...streaming import ORIGINS
 from ..memory.buffers import blank_of
@@ -53,22 +54,6 @@ LEAST_SLOTS = 1 << 16
 LEAST_LISTED = 1 << 16
 
 Codes = tuple[tuple[bytes, ...], Origin]
-
-
-@dataclass
-class Learnt:
-    """What runs of a pipeline have found out: keys that repeat, how large its result is, that memory ran out.
-
-    `built` are the rows of hashed indexes of which other numbers were expected.
-    """
-
-    repeating: frozenset[int] = frozenset()
-    slots: int | None = None  # of the hash table of groups
-    listed: int | None = None  # rows that come out
-    short_of_memory: bool = False
-    long_groups: bool = False  # some have too many rows to be made in their order
-    built: dict[int, int] = field(default_factory=dict)
-    count_bits: int = 0  # that counts need at least
 
 
 @dataclass(frozen=True)
@@ -135,7 +120,11 @@ class CompiledPipeline:
 
 
 def generated(
-    node: p.Pipeline, relations: Relations, context: Context, learnt: Learnt, estimate: float | None
+    node: p.Pipeline,
+    relations: Relations,
+    context: Context,
+    learnt: Feedback,
+    estimate: float | None,
 ) -> CompiledPipeline:
     """Generate a pipeline's kernels and begin to compile those that are not on disk; raises `NotFusable`."""
     rows = relations.rows(probed_leaf(node.body))
@@ -212,7 +201,7 @@ def _compiled(files: Sequence[KernelFile], fuse: str) -> Future[Codes]:
 
 
 def laid_out(
-    prepared: CompiledPipeline, relations: Relations, learnt: Learnt, estimate: float | None
+    prepared: CompiledPipeline, relations: Relations, learnt: Feedback, estimate: float | None
 ) -> Ready:
     """Load the machine code and lay the buffers out; what could not be compiled leaves the work to the operators."""
     error = prepared.codes.exception()
@@ -229,7 +218,7 @@ class _Builder:
         self,
         prepared: CompiledPipeline,
         relations: Relations,
-        learnt: Learnt,
+        learnt: Feedback,
         estimate: float | None,
         codes: Sequence[bytes],
     ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterator
 from concurrent.futures import Future
 from functools import partial
 from typing import Any
@@ -21,7 +20,8 @@ from ....plan import physical as p
 from ....plan.node import walk
 from ....stopping import wait
 from ...context import Context, Origin, PipelineReceipt
-from ...materialize_build_side import APART, apart, run_apart
+from ...materialize_build_side import apart, run_apart
+from ...plan_memory import Feedback, PipelineMemory, Refused, is_lasting
 from ...run_unfused import Operators, run_operators
 from ...streaming import check_room, unfused_chunks
 from ..columns import INT32
@@ -31,7 +31,7 @@ from ..memory.upload import on_host
 from ..rows import filter_rows
 from ..table import Table, check_rows, only
 from .buckets import far_off
-from .compiled_pipeline import CompiledPipeline, Learnt, Ready, generated, laid_out
+from .compiled_pipeline import CompiledPipeline, Ready, generated, laid_out
 from .finish import finisher_of
 from .gather import late_columns
 from .ordered_groups import ComingOut
@@ -39,8 +39,6 @@ from .pipeline_inputs import Relations
 from .receipts import of_one_run
 from .regions import BufferSpan
 
-DEVICE = "gpu"
-LEARNT = f"{DEVICE} learnt"
 ATTEMPTS = 8  # each of which learns something that the next one needs
 GROWTH = 4
 MOST_FOLDED = 1 << 31  # values of a sum in two parts
@@ -48,14 +46,6 @@ ROWS, REPEATED = 0, 2  # of the state of an index: between them are NULL keys, b
 
 DOUBT = "a value was close to 64 bits"
 SHORT = "there is too little memory for its indexes and groups"
-
-
-@dataclasses.dataclass(frozen=True)
-class _Refused:
-    """Why no kernel holds the pipeline over the table versions of these identities."""
-
-    identities: tuple[Any, ...]
-    reason: str
 
 
 class _Unfused(Exception):
@@ -74,19 +64,20 @@ class _Again(Exception):
 @on_device
 def pipeline(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> Table:
     """Run a pipeline fused when kernels hold it, else one operator at a time; the result is the same."""
-    held, parts = node.prepared.get(DEVICE), node.prepared.get(APART)
+    memory = context.memory.pipeline(node)
+    parts = memory.apart
     if parts is not None:
         return run_apart(parts, node, inputs, context, pipeline, _unfused)
-    if isinstance(held, _Refused) and held.identities == _identities(node):
-        return _in_parts(node, inputs, held.reason, context)
+    rows = tuple(table.num_rows for table in inputs)
+    if memory.refused is not None and memory.refused.rows == rows:
+        return _in_parts(node, inputs, memory.refused.reason, context)
     try:
         return _fused(node, inputs, context)
     except NotFusable as refused:
-        parts = node.prepared[APART] = apart(node, refused)
+        parts = memory.apart = apart(node, refused)
         if parts is None:
-            identities = _identities(node)
-            if None not in identities:
-                node.prepared[DEVICE] = _Refused(identities, refused.message)
+            if is_lasting(node):
+                memory.refused = Refused(rows, refused.message)
             return _in_parts(node, inputs, refused.message, context)
     except _Unfused as found:
         reason, receipt = found.reason, found.receipt
@@ -94,19 +85,6 @@ def pipeline(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> T
     if parts is not None:
         return run_apart(parts, node, inputs, context, pipeline, _unfused)
     return _unfused(node, inputs, reason, context, receipt)
-
-
-def _identities(node: p.Pipeline) -> tuple[Any, ...]:
-    return tuple(getattr(scan.table, "identity", None) for scan in _scans(node))
-
-
-def _scans(node: p.Physical) -> Iterator[p.ParquetScan | p.MemoryScan]:
-    """The scans of a pipeline, of its inputs too, since it depends on these which kernels hold it."""
-    if isinstance(node, p.ParquetScan | p.MemoryScan):
-        yield node
-    below = (node.body, *node.inputs) if isinstance(node, p.Pipeline) else node.children
-    for child in below:
-        yield from _scans(child)
 
 
 def _unfused(
@@ -131,7 +109,7 @@ def _in_parts(node: p.Pipeline, inputs: tuple[Table, ...], reason: str, context:
     """Run the last operator of a body that no kernel holds, over pipelines of what is below it as far as that joins."""
     from .. import OPERATORS, num_bytes  # which list this module's operator too
 
-    parts: dict[int, p.Pipeline] = node.prepared.setdefault(f"{DEVICE} parts", {})
+    parts = context.memory.pipeline(node).parts
     for number, child in enumerate(node.body.children):
         if number not in parts and any(isinstance(n, p.HashJoin) for n in walk(child)):
             parts[number] = p.Pipeline(
@@ -160,9 +138,7 @@ def _in_parts(node: p.Pipeline, inputs: tuple[Table, ...], reason: str, context:
 
 def _fused(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> Table:
     """Run a pipeline's kernels; raises `NotFusable`, and `_Unfused` where only this run has no answer."""
-    learnt: Learnt | None = node.prepared.get(LEARNT)
-    if learnt is None:
-        learnt = node.prepared.setdefault(LEARNT, Learnt())
+    learnt = context.memory.pipeline(node).feedback
     for _ in range(ATTEMPTS):
         context.check()
         try:
@@ -180,7 +156,7 @@ def _fused(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> Tab
     raise _Unfused("its result did not settle")
 
 
-def _run(node: p.Pipeline, inputs: tuple[Table, ...], context: Context, learnt: Learnt) -> Table:
+def _run(node: p.Pipeline, inputs: tuple[Table, ...], context: Context, learnt: Feedback) -> Table:
     start = time.perf_counter()
     relations = Relations(inputs, context, learnt.repeating)
     prepared, ready, origin = _prepared(node, relations, context, learnt)
@@ -197,7 +173,7 @@ def _run(node: p.Pipeline, inputs: tuple[Table, ...], context: Context, learnt: 
     done = partial(of_one_run, ready.receipt, [state[ROWS] for state in states], origin)
     loading, preparing = relations.loading, launched - start - relations.loading
     try:
-        _check(node, prepared, ready, words, states, learnt)
+        _check(prepared, ready, words, states, context.memory.pipeline(node))
         table = _result(node.body, prepared, ready, memory, words, relations)
     except _Unfused as found:
         found.receipt = done(0.0, loading, preparing)
@@ -224,18 +200,19 @@ def _hold(node: p.Pipeline, ready: Ready, context: Context) -> None:
 
 
 def _prepared(
-    node: p.Pipeline, relations: Relations, context: Context, learnt: Learnt
+    node: p.Pipeline, relations: Relations, context: Context, learnt: Feedback
 ) -> tuple[CompiledPipeline, Ready | None, Origin]:
     """Return the kernels for these columns, those of the last run if they fit, their launches, and where their code came from.
 
     There are no launches while a thread compiles, which is waited for where operators would have to run in chunks: TPC-H SF100's
     Q21 takes 1.2 s under 20 GB then, and more than 25 without.  Another run may lay them out anew meanwhile: these serve this one.
     """
-    held = node.prepared.get(DEVICE)
+    memory = context.memory.pipeline(node)
+    held = memory.kernels
     origin: Origin = "memory"
     if not isinstance(held, CompiledPipeline) or not relations.find(held.known):
         held = generated(node, relations, context, learnt, _estimate(node.body))
-        node.prepared[DEVICE] = held
+        memory.kernels = held
         made = held.codes.done() and held.codes.exception() is None
         origin = held.codes.result()[1] if made else "compiler"
     ready = held.ready
@@ -245,7 +222,7 @@ def _prepared(
         wait(compiled)
     if ready is None and held.codes.done():
         if isinstance(error := held.codes.exception(), NotCompiled):
-            node.prepared.pop(DEVICE, None)  # the next run tries again
+            memory.kernels = None  # the next run tries again
             raise _Unfused(compiler_refusal(error))
         ready = held.ready = laid_out(held, relations, learnt, _estimate(node.body))
     return held, ready, origin
@@ -258,14 +235,14 @@ def _estimate(body: p.Physical) -> float | None:
 
 
 def _check(
-    node: p.Pipeline,
     prepared: CompiledPipeline,
     ready: Ready,
     words: Any,
     states: list[list[int]],
-    learnt: Learnt,
+    memory: PipelineMemory,
 ) -> None:
     """Look at what the kernels reported; raises `_Again` or `_Unfused` where the answer is void."""
+    learnt = memory.feedback
     if any(state[-1] for state in states):
         raise _Unfused(DOUBT)
     indexes = zip(prepared.stages.indexes, states, strict=True)
@@ -274,7 +251,7 @@ def _check(
         raise _Unfused("keys of a build side repeat")
     if repeating:
         learnt.repeating |= repeating
-        node.prepared.pop(DEVICE, None)
+        memory.kernels = None
         raise _Again
     sink = ready.sink
     if _values(words, sink.doubt)[-1]:
@@ -284,11 +261,11 @@ def _check(
         raise _Again
     if sink.unpacking is not None and _values(words, sink.unpacking.lost)[0]:
         learnt.count_bits = 2 * sink.unpacking.bits
-        node.prepared.pop(DEVICE, None)
+        memory.kernels = None
         raise _Again
     if isinstance(sink.picking, ComingOut) and _values(words, sink.picking.too_long)[0]:
         learnt.long_groups = True
-        node.prepared.pop(DEVICE, None)
+        memory.kernels = None
         raise _Again
     if sink.counter is not None:
         count = int(_values(words, sink.counter)[0])
