@@ -26,7 +26,7 @@ from .casts import (
 )
 from .constant_arguments import checked, constant
 from .expr import AggregateCall, Call, Case, Expr, InList, Literal, SortKey, Value
-from .functions import AGGREGATE, SCALAR, aggregate_name, scalar_name, sql_names
+from .functions import AGGREGATE, COMPARISONS, SCALAR, aggregate_name, scalar_name, sql_names
 from .functions.row import FunctionRow, Resolve
 from .functions.signatures import Resolved, compared
 from .literals import integer, literal
@@ -65,8 +65,6 @@ __all__ = [
     "unknown_function",
 ]
 
-COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct")
-_ORDER = ("lt", "le", "gt", "ge")
 _TAKE_A_COMMON_TYPE = ("coalesce", "greatest", "least")
 _ORDERED = (
     "string_agg",
@@ -181,8 +179,9 @@ def compare(name: str, left: Expr, right: Expr, span: Span | None = None) -> Cal
     """Return a comparison of two values in the type that both have or take; VARCHAR takes the other side's."""
     span = span or span_over((left, right))
     shared = _compared_type((left, right))
+    ordered = SCALAR[name].bound in ("lower", "upper")
     mixed = shared is not None and shared.kind is not Kind.VARCHAR
-    if shared is None or (name in _ORDER and mixed and _has_text_column((left, right))):
+    if shared is None or (ordered and mixed and _has_text_column((left, right))):
         raise TypeMismatch(f"{left.type} and {right.type} cannot be compared: cast one side.", span)
     return Call(name, (coerce(left, shared), coerce(right, shared)), BOOLEAN, span)
 

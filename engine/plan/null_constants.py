@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .expr import Call, Cast, Expr, Literal
-from .functions import SCALAR
+from .functions import STRICT
 
 
 def is_null_constant(expr: Expr) -> bool:
@@ -14,7 +14,5 @@ def is_null_constant(expr: Expr) -> bool:
         case Cast(operand=operand):
             return is_null_constant(operand)
         case Call(function=function, args=args):
-            row = SCALAR.get(function)
-            propagates = row is not None and row.nulls == "propagate"
-            return propagates and any(is_null_constant(arg) for arg in args)
+            return function in STRICT and any(is_null_constant(arg) for arg in args)
     return False

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from ..plan.commons import commons_of
 from ..plan.expr import Call, Case, Column, ColumnRef, Expr, InList, Subquery
+from ..plan.functions import COMPARISONS
 from ..plan.join_kinds import JoinKind
 from ..plan.logical import (
     Aggregate,
@@ -38,8 +39,6 @@ from ..plan.physical import (
     TopK,
 )
 from ..plan.types import BOOLEAN
-
-COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct"))
 
 
 class InvalidPlanError(AssertionError):

@@ -19,6 +19,7 @@ from fuseline.plan.expr import (
     ScalarSubquery,
     new_column,
 )
+from fuseline.plan.functions import EQUALITIES, NEGATED, SCALAR, STRICT
 from fuseline.plan.logical import Logical, Project
 from fuseline.plan.types import BOOLEAN, DataType, Kind
 
@@ -91,17 +92,17 @@ def _compare_rows(
         )
     use(left, right)
     if not left.expressions:
-        return infer.literal(name in ("eq", "is_not_distinct", "le", "ge"))
+        return infer.literal(name in EQUALITIES or name in ("le", "ge"))
     pairs = [
         (scope.bind(a), scope.bind(b))
         for a, b in zip(left.expressions, right.expressions, strict=True)
     ]
-    if name in ("eq", "is_not_distinct"):
+    if name in EQUALITIES:
         return infer.call("and", _fields("is_not_distinct", pairs, place), place)
-    if name in ("ne", "is_distinct"):
+    if NEGATED[name] in EQUALITIES:
         return infer.call("or", _fields("is_distinct", pairs, place), place)
     if name in ("le", "ge"):
-        return infer.call("not", [_order_rows({"le": "gt", "ge": "lt"}[name], pairs, place)], place)
+        return infer.call("not", [_order_rows(NEGATED[name], pairs, place)], place)
     return _order_rows(name, pairs, place)
 
 
@@ -144,9 +145,9 @@ def _quantified(
     operands = [scope.bind(n) for n in nodes]
     plan = scope.bind_query(query)
     _check_width(plan, len(operands), query)
-    if len(operands) > 1 and name not in ("eq", "ne"):
+    if len(operands) > 1 and SCALAR[name].bound in ("lower", "upper"):
         raise Unsupported("Rows of values can be compared with = and <> ANY or ALL alone.", place)
-    if name not in ("eq", "ne", "lt", "le", "gt", "ge"):
+    if name not in STRICT:
         raise Unsupported("IS DISTINCT FROM does not take ANY or ALL.", place)
     types = [
         _shared(operand, column.type)

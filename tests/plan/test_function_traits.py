@@ -10,7 +10,7 @@ import pytest
 
 import fuseline
 from fuseline.operators.moments import Moments, result, together
-from fuseline.plan.functions import AGGREGATE, SCALAR
+from fuseline.plan.functions import AGGREGATE, COMPARISONS, NEGATED, SCALAR, STRICT
 
 TOTAL = sorted(name for name, row in SCALAR.items() if row.total)
 SIGNS = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "add": "+", "sub": "-", "mul": "*", "div": "/", "concat": "||", "and": "and", "or": "or", "like": "like", "ilike": "ilike"}  # fmt: skip
@@ -59,6 +59,29 @@ def test_a_total_function_has_a_value_for_values(name: str, connection: Any) -> 
 def test_what_is_never_null(call: str, connection: Any) -> None:
     assert connection.sql(f"select {call}").fetchall() != [(None,)]
     assert sum(row.nulls == "never" for row in SCALAR.values()) == 4
+
+
+SQL = SIGNS | {"is_distinct": "is distinct from", "is_not_distinct": "is not distinct from"}
+
+
+@pytest.mark.parametrize("name", sorted(COMPARISONS))
+def test_a_comparison_is_what_its_row_says(name: str, connection: Any) -> None:
+    """Exchanged, negated, and as a bound of its left side: for values and for NULL."""
+    row, sides = SCALAR[name], ["null::int", "1", "2", "3"]
+    for a, b in itertools.product(sides, sides):
+        texts = (
+            f"{a} {SQL[name]} {b}, {b} {SQL[row.mirrored]} {a}, not ({a} {SQL[row.negated]} {b})"
+        )
+        ((found, mirrored, negated),) = connection.sql(f"select {texts}").fetchall()
+        assert found == mirrored == negated
+        unknown = "null::int" in (a, b)
+        assert (found is None) == (name in STRICT and unknown)
+        if a != b and not unknown:
+            assert found == (row.bound in ("", "upper" if a < b else "lower"))
+
+
+def test_what_is_negated_is_negated_by_it() -> None:
+    assert all(NEGATED[NEGATED[name]] == name for name in NEGATED)
 
 
 VALUES = {"bool_and": [True, False, True, True], "bool_or": [False, True, False, False]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...plan.functions import STRICT
 from ...plan.text.concealed_text import concealed_name
 from ..loop import Apply, Function, Machine, Name, Number, Term, negated, true_and
 from ..program_builder import ProgramBuilder
@@ -17,7 +18,7 @@ def compare(name: str, left: Value, right: Value) -> Value:
     if left.values is not right.values:
         raise NotFusable("a comparison of strings of different dictionaries")
     valid = true_and([v for v in (left.valid, right.valid) if v is not None])
-    if name in ("is_distinct", "is_not_distinct"):
+    if name not in STRICT:
         return _distinct(name, left, right)
     return _with_validity(_ordered(name, left, right), valid)
 

@@ -13,6 +13,7 @@ from datetime import date, datetime
 from decimal import Context, Decimal
 
 from ...plan.expr import Call, Case, Cast, ColumnRef, Expr, InList, Literal, columns_of
+from ...plan.functions import COMPARISONS, MIRRORED
 from ...plan.text.concealed_text import concealed_name
 from ...plan.types import INT64_DECIMAL_DIGITS, DataType, Kind
 from ..loop import (
@@ -35,7 +36,6 @@ from .compare import compare, compare_with_constant
 from .lookup import in_one_dictionary, through_table
 
 MOST_TESTS = 16  # of a list of values, one after the other
-COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct")
 EPOCH = date(1970, 1, 1)
 DIGITS = Context(prec=80)  # Python's own 28 would round a DECIMAL(38)
 
@@ -205,8 +205,7 @@ def _is_not_null(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value
 def _comparison(name: str, args: tuple[Expr, ...], kernel: ProgramBuilder) -> Value | None:
     left, right = args
     if isinstance(left, Literal) and not isinstance(right, Literal):
-        mirrored = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
-        return _comparison(mirrored.get(name, name), (right, left), kernel)
+        return _comparison(MIRRORED[name], (right, left), kernel)
     if isinstance(left, ColumnRef) and isinstance(right, Literal):
         source = kernel.described(left.column)
         value = constant(right.value, right.type)

@@ -20,6 +20,7 @@ from ...plan.expr import (
     columns_of,
     new_column,
 )
+from ...plan.functions import COMPARISONS, STRICT
 from ...plan.node import transform_up
 from ...plan.types import Kind
 from ..expressions.arithmetic import convert
@@ -33,7 +34,6 @@ from ..typed_values import NotFusable, Parameter, Value
 from .accumulate import Folded
 from .grouping import GroupKey
 from .wide_sums import (
-    COMPARISONS,
     Parts,
     compare_parts,
     parts_of_constant,
@@ -103,7 +103,7 @@ def _compared(
     wide: Mapping[Column, Folded], elements: _Elements, kernel: ProgramBuilder, node: Expr
 ) -> Expr | None:
     """Have a comparison with a sum in two parts made of the parts."""
-    if not isinstance(node, Call) or node.function not in COMPARISONS:
+    if not isinstance(node, Call) or node.function not in COMPARISONS & STRICT:
         return None
     name, (left, right) = node.function, node.args
     sums = [isinstance(e, ColumnRef) and e.column in wide for e in (left, right)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...plan.functions import MIRRORED, SCALAR
 from ..expressions.arithmetic import convert
 from ..loop import Apply, Machine, Name, Number, Term, negated, true_and
 from ..program_builder import ProgramBuilder
@@ -12,8 +13,6 @@ from ..typed_values import Value
 LOW_BITS = 32
 LOW = (1 << LOW_BITS) - 1
 LARGEST = 1 << 95  # beyond which no sum is
-MIRRORED = {"gt": "lt", "ge": "le"}
-COMPARISONS = ("eq", "ne", "lt", "le", *MIRRORED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +44,10 @@ def parts_of_constant(number: int, meaning: str, kernel: ProgramBuilder) -> Part
 
 
 def compare_parts(name: str, left: Parts, right: Parts) -> Value:
-    if name in MIRRORED:
+    if SCALAR[name].bound == "lower":
         return compare_parts(MIRRORED[name], right, left)
     same = Apply("==", (left.high, right.high), Machine.BOOL)
-    if name in ("eq", "ne"):
+    if SCALAR[name].bound != "upper":
         lows = Apply("==", (left.low, right.low), Machine.BOOL)
         term: Term = Apply("&", (same, lows), Machine.BOOL)
         term = negated(term) if name == "ne" else term

@@ -20,7 +20,12 @@ from .strings import STRINGS
 
 __all__ = [
     "AGGREGATE",
+    "COMPARISONS",
+    "EQUALITIES",
+    "MIRRORED",
+    "NEGATED",
     "SCALAR",
+    "STRICT",
     "FunctionRow",
     "Resolve",
     "aggregate_name",
@@ -33,6 +38,11 @@ CONSTANTS = frozenset(("base", "format", "fraction", "part", "separator", "unit"
 SCALAR: Mapping[str, FunctionRow] = {
     row.name: row for row in (*OPERATORS, *NUMERIC, *CONDITIONAL, *STRINGS, *DATES)
 }
+NEGATED: Mapping[str, str] = {row.name: row.negated for row in OPERATORS if row.negated}
+MIRRORED: Mapping[str, str] = {row.name: row.mirrored for row in OPERATORS if row.mirrored}
+COMPARISONS = frozenset(MIRRORED)
+EQUALITIES = frozenset(row.name for row in OPERATORS if row.bound == "both")
+STRICT = frozenset(row.name for row in SCALAR.values() if row.nulls == "propagate")
 AGGREGATE: Mapping[str, FunctionRow] = {row.name: row for row in AGGREGATES}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any
 
 from ..types import (
     BIGINT,
@@ -24,11 +24,8 @@ from .signatures import fixed, unary
 Resolved = tuple[tuple[DataType, ...], DataType] | None
 
 
-def _row(
-    name: str, resolve: Resolve, signature: str, *aliases: str, own: bool = False, **traits: bool
-) -> FunctionRow:
-    nulls: Literal["own", "propagate"] = "own" if own else "propagate"
-    return FunctionRow(name, resolve, signature, aliases, "aggregate", nulls, **traits)
+def _row(name: str, resolve: Resolve, signature: str, *aliases: str, **traits: Any) -> FunctionRow:
+    return FunctionRow(name, resolve, signature, aliases, "aggregate", **traits)
 
 
 def _sum(types: Sequence[DataType]) -> Resolved:
@@ -89,7 +86,7 @@ AGGREGATES = (
         "count_star",
         lambda types: ((), BIGINT) if not types else None,
         "count(*)",
-        own=True,
+        nulls="own",
         counts=True,
     ),
     _row("count", _any_count, "count(any)", counts=True),
@@ -103,9 +100,9 @@ AGGREGATES = (
         "any_value", _any, "any_value(any)", idempotent=True, ordered=True
     ),  # the first that is not NULL
     _row(
-        "first", _any, "first(any)", "arbitrary", own=True, idempotent=True, ordered=True
+        "first", _any, "first(any)", "arbitrary", nulls="own", idempotent=True, ordered=True
     ),  # of the first row, NULL included
-    _row("last", _any, "last(any)", own=True, ordered=True),
+    _row("last", _any, "last(any)", nulls="own", ordered=True),
     _row("bool_and", _TRUTH, "bool_and(BOOLEAN)", merges=True, idempotent=True),
     _row("bool_or", _TRUTH, "bool_or(BOOLEAN)", merges=True, idempotent=True),
     _row("bit_and", _BITS, "bit_and(integer)", merges=True, idempotent=True),  # same type

@@ -6,9 +6,10 @@ Comments give the types after coercion where the signature leaves them open.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ..types import BOOLEAN, DataType
-from .row import FunctionRow
+from .row import FunctionRow, Resolve
 from .signatures import (
     addition,
     comparison,
@@ -34,78 +35,95 @@ def _anything(types: Sequence[DataType]) -> tuple[tuple[DataType, ...], DataType
     return (tuple(types), BOOLEAN) if len(types) == 1 else None
 
 
+def _operator(
+    name: str, resolve: Resolve, signature: str, *aliases: str, **traits: Any
+) -> FunctionRow:
+    return FunctionRow(name, resolve, signature, aliases, "operator", **traits)
+
+
 LOGIC = (
     # n-ary, at least two BOOLEANs: FALSE and x is FALSE, TRUE or x is TRUE, for NULL x too.
-    FunctionRow(
-        "and",
-        repeated(BOOLEAN, 2, BOOLEAN),
-        "BOOLEAN AND BOOLEAN",
-        (),
-        "operator",
-        "own",
-        total=True,
+    *(
+        _operator(
+            name,
+            repeated(BOOLEAN, 2, BOOLEAN),
+            f"BOOLEAN {name.upper()} BOOLEAN",
+            nulls="own",
+            total=True,
+            raises=False,
+        )
+        for name in ("and", "or")
     ),
-    FunctionRow(
-        "or", repeated(BOOLEAN, 2, BOOLEAN), "BOOLEAN OR BOOLEAN", (), "operator", "own", total=True
-    ),
-    FunctionRow(
-        "not",
-        unary(lambda t: t == BOOLEAN, null=BOOLEAN),
-        "NOT BOOLEAN",
-        (),
-        "operator",
-        total=True,
+    _operator(
+        "not", unary(lambda t: t == BOOLEAN, null=BOOLEAN), "NOT BOOLEAN", total=True, raises=False
     ),
     # Any one type, the NULL type included; never NULL.
-    FunctionRow("is_null", _anything, "any IS NULL", (), "operator", "never"),
-    FunctionRow("is_not_null", _anything, "any IS NOT NULL", (), "operator", "never"),
+    _operator(
+        "is_null", _anything, "any IS NULL", nulls="never", negated="is_not_null", raises=False
+    ),
+    _operator(
+        "is_not_null", _anything, "any IS NOT NULL", nulls="never", negated="is_null", raises=False
+    ),
 )
 
-# Both arguments have one type (decimals: the same precision and scale).  NaN equals NaN and is above every number.
+
+def _compares(
+    name: str, sign: str, mirrored: str, negated: str, nulls: str = "propagate", **traits: Any
+) -> FunctionRow:
+    """Both arguments have one type (decimals: the same precision and scale).  NaN equals NaN and is above every number."""
+    traits |= {"mirrored": mirrored, "negated": negated, "nulls": nulls, "raises": False}
+    return _operator(name, comparison, f"any {sign} any", total=nulls == "propagate", **traits)
+
+
 COMPARISON = (
-    FunctionRow("eq", comparison, "any = any", (), "operator", total=True),
-    FunctionRow("ne", comparison, "any <> any", (), "operator", total=True),
-    FunctionRow("lt", comparison, "any < any", (), "operator", total=True),
-    FunctionRow("le", comparison, "any <= any", (), "operator", total=True),
-    FunctionRow("gt", comparison, "any > any", (), "operator", total=True),
-    FunctionRow("ge", comparison, "any >= any", (), "operator", total=True),
-    FunctionRow("is_distinct", comparison, "any IS DISTINCT FROM any", (), "operator", "never"),
-    FunctionRow(
-        "is_not_distinct", comparison, "any IS NOT DISTINCT FROM any", (), "operator", "never"
+    _compares("eq", "=", "eq", "ne", bound="both"),
+    _compares("ne", "<>", "ne", "eq"),
+    _compares("lt", "<", "gt", "ge", bound="upper"),
+    _compares("le", "<=", "ge", "gt", bound="upper"),
+    _compares("gt", ">", "lt", "le", bound="lower"),
+    _compares("ge", ">=", "le", "lt", bound="lower"),
+    _compares("is_distinct", "IS DISTINCT FROM", "is_distinct", "is_not_distinct", "never"),
+    _compares(
+        "is_not_distinct",
+        "IS NOT DISTINCT FROM",
+        "is_not_distinct",
+        "is_distinct",
+        "never",
+        bound="both",
     ),
 )
 
 ARITHMETIC = (
     # Both arguments have exactly the result's type.  Integers and decimals that do not fit: OutOfRange.
-    FunctionRow("add", addition, "number + number", (), "operator", total=True),
-    FunctionRow("sub", addition, "number - number", (), "operator", total=True),
+    _operator("add", addition, "number + number", total=True),
+    _operator("sub", addition, "number - number", total=True),
     # Integers, floats and HUGEINT: one type throughout.  Decimals (p1,s1), (p2,s2) keep their own types and give (p,s1+s2),
     # p = p1+p2 but at most 18 when both have <= 18 digits (s permitting), else at most 38; OutOfRange beyond.
-    FunctionRow("mul", multiplication, "number * number", (), "operator", total=True),
+    _operator("mul", multiplication, "number * number", total=True),
     # DOUBLE,DOUBLE -> DOUBLE or FLOAT,FLOAT -> FLOAT.  x/0 is +-inf, 0/0 is NaN; no error.
-    FunctionRow("div", division, "number / number", (), "operator", total=True),
+    _operator("div", division, "number / number", total=True),
     # Integers, HUGEINT too, one type: truncates toward zero.  DOUBLE or FLOAT: plain x / y, as in DuckDB 2.0.
     # y = 0: ExecutionError, for floats too.  Smallest integer // -1: OutOfRange.
-    FunctionRow("int_div", integer_division, "number // number", ("divide",), "operator"),
+    _operator("int_div", integer_division, "number // number", "divide"),
     # One type, the result's; sign of the dividend.  y = 0: ExecutionError, but NaN for floats.  Smallest integer % -1:
     # OutOfRange.
-    FunctionRow("mod", remainder, "number % number", (), "operator"),
+    _operator("mod", remainder, "number % number"),
     # DOUBLE in place of decimals that no decimal type holds together.  y = 0: ExecutionError.
-    FunctionRow("mod_of_decimals", remainder, "number % number", (), "operator"),
+    _operator("mod_of_decimals", remainder, "number % number"),
     # Same type.  Smallest integer, and unsigned other than 0: OutOfRange.
-    FunctionRow("neg", unary(_is_number), "- number", (), "operator", total=True),
+    _operator("neg", unary(_is_number), "- number", total=True),
 )
 
 BITS = (
     # One integer type, the result's.
-    FunctionRow("bit_and", same(_is_integer), "integer & integer", (), "operator"),
-    FunctionRow("bit_or", same(_is_integer), "integer | integer", (), "operator"),
-    FunctionRow("bit_xor", same(_is_integer), "xor(integer, integer)", ("xor",), "operator"),
-    FunctionRow("bit_not", unary(_is_integer), "~ integer", (), "operator"),
+    _operator("bit_and", same(_is_integer), "integer & integer"),
+    _operator("bit_or", same(_is_integer), "integer | integer"),
+    _operator("bit_xor", same(_is_integer), "xor(integer, integer)", "xor"),
+    _operator("bit_not", unary(_is_integer), "~ integer"),
     # One integer type.  Left: negative x, negative or too large shift, lost bits: OutOfRange; 0 stays 0.
     # Right: a shift outside of [0, width) gives 0, else arithmetic shift.
-    FunctionRow("shift_left", same(_is_integer), "integer << integer", (), "operator"),
-    FunctionRow("shift_right", same(_is_integer), "integer >> integer", (), "operator"),
+    _operator("shift_left", same(_is_integer), "integer << integer"),
+    _operator("shift_right", same(_is_integer), "integer >> integer"),
 )
 
 OPERATORS = (*LOGIC, *COMPARISON, *ARITHMETIC, *BITS)

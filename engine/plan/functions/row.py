@@ -30,6 +30,13 @@ class FunctionRow:
     total: bool = (
         False  # has a value whenever its arguments have; others may make a NULL of their own
     )
+    raises: bool = True  # for some values, rather than to give one for all
+    # Of operators
+    negated: str = ""  # the operator that is TRUE where this is FALSE, FALSE where it is TRUE, and NULL where it is
+    mirrored: str = ""  # the comparison that says the same of exchanged sides
+    bound: OneOf["", "lower", "upper", "both"] = (
+        ""  # what a comparison says that the right side is for the left
+    )
     # Of aggregates
     merges: bool = (
         False  # the aggregate of the aggregates of parts, in any order, is that of all rows

@@ -21,6 +21,7 @@ from ...plan.expr import (
     Value,
     conjuncts,
 )
+from ...plan.functions import COMPARISONS, MIRRORED, SCALAR
 
 EQUAL = 0.05
 UNEQUAL = 0.9
@@ -31,8 +32,6 @@ CONTAINS = 0.1  # LIKE with a leading %
 PREFIX = 0.05
 NULLS = 0.05  # IS NULL where the number of NULLs is not known
 TRUTH = 0.5  # a BOOLEAN column, a mark
-
-FLIPPED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,15 +187,16 @@ def _bound(part: Expr) -> tuple[Column, float | None, float | None] | None:
         case Call(function=function, args=(ColumnRef(column=column), Literal(value=value))):
             pass
         case Call(function=function, args=(Literal(value=value), ColumnRef(column=column))):
-            function = FLIPPED.get(function, "")
+            function = MIRRORED.get(function, function)
         case _:
             return None
     at = number(value)
     if at is None:
         return None
-    if function in ("lt", "le"):
+    bound = SCALAR[function].bound
+    if bound == "upper":
         return column, None, at
-    return (column, at, None) if function in ("gt", "ge") else None
+    return (column, at, None) if bound == "lower" else None
 
 
 def _range_share(known: ColumnEstimate, low: float | None, high: float | None) -> float:
@@ -236,25 +236,24 @@ def _share(part: Expr, columns: Columns) -> float:
             return PREFIX
         case InList(operand=operand, values=values):
             return min(1.0, len(values) * _equal_share(operand, columns))
-        case Call(function=function, args=(a, b)) if function in FLIPPED:
+        case Call(function=function, args=(a, b)) if function in COMPARISONS:
             return _comparison_share(function, a, b, columns)
-        case Call(function="is_not_distinct", args=(a, b)):
-            return _comparison_share("eq", a, b, columns)
         case Case(results=results):
             return min(1.0, sum(_share(r, columns) for r in results))
     return TRUTH
 
 
 def _comparison_share(function: str, a: Expr, b: Expr, columns: Columns) -> float:
-    if function in ("eq", "ne"):
+    bound = SCALAR[function].bound
+    if bound in ("", "both"):
         if isinstance(a, Literal):
             a, b = b, a
         share = _equal_share(a, columns)
         if not isinstance(b, Literal):
             share = min(share, _equal_share(b, columns))
-        return share if function == "eq" else max(UNEQUAL, 1.0 - share)
+        return share if bound == "both" else max(UNEQUAL, 1.0 - share)
     if isinstance(a, Literal):
-        a, b, function = b, a, FLIPPED[function]
+        a, b, function = b, a, MIRRORED[function]
     known = _column(a, columns)
     if known is not None and known.mean is not None and isinstance(b, Literal):
         return _tail(known, function, number(b.value))
@@ -269,7 +268,7 @@ def _tail(known: ColumnEstimate, function: str, bound: float | None) -> float:
         return AGGREGATE_COMPARED
     distance = (bound - known.mean) / max(known.deviation, 1e-9)
     above = math.erfc(min(max(distance, -9.0), 9.0) / math.sqrt(2)) / 2
-    share = above if function in ("gt", "ge") else 1.0 - above
+    share = above if SCALAR[function].bound == "lower" else 1.0 - above
     return max(share, LEAST_TAIL)
 
 

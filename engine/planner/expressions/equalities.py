@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...plan.expr import Call, Column, Expr, columns_of, conjuncts
+from ...plan.functions import EQUALITIES
 
 Pair = tuple[Expr, Expr]
 
@@ -25,7 +26,7 @@ def equalities(
 
 def as_equality(part: Expr, left: frozenset[Column], right: frozenset[Column]) -> Pair | None:
     """Return the sides of an equality (or IS NOT DISTINCT FROM) between left and right, left first."""
-    if not isinstance(part, Call) or part.function not in ("eq", "is_not_distinct"):
+    if not isinstance(part, Call) or part.function not in EQUALITIES:
         return None
     for a, b in _both_ways(part):
         read_a, read_b = columns_of(a), columns_of(b)

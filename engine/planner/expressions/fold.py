@@ -14,7 +14,7 @@ from typing import Any
 
 from ...errors import FuselineError
 from ...plan.expr import Call, Cast, Expr, InList, Interval, Literal, Value
-from ...plan.functions import SCALAR
+from ...plan.functions import STRICT
 from ...plan.literals import convert
 from ...plan.types import BOOLEAN, DataType, Kind
 
@@ -32,7 +32,7 @@ def folded(expr: Expr) -> Literal | None:
     match expr:
         case Call(function=function, args=args):
             literals = [a for a in args if isinstance(a, Literal)]
-            if any(a.value is None for a in literals) and _propagates_null(function):
+            if any(a.value is None for a in literals) and function in STRICT:
                 return Literal(None, expr.type)
             if len(literals) < len(args):
                 return None
@@ -43,11 +43,6 @@ def folded(expr: Expr) -> Literal | None:
         case _:
             return None
     return _computed(expr)
-
-
-def _propagates_null(function: str) -> bool:
-    row = SCALAR.get(function)
-    return row is not None and row.nulls == "propagate"
 
 
 def _computed(expr: Expr) -> Literal | None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...plan.expr import Call, Column, ColumnRef, Expr, InList, Literal, columns_of, conjunction
+from ...plan.functions import SCALAR
 from ..rewrite import reads_only, replace_columns
 from .logic import combine, terms
 from .simplification import simplified
-
-BOUNDS = frozenset(("eq", "lt", "le", "gt", "ge"))
 
 
 def implied(parts: list[Expr], inputs: list[tuple[Column, ...]]) -> list[Expr]:
@@ -69,10 +68,8 @@ def _column_pairs(parts: Iterable[Expr]) -> Iterable[tuple[Column, Column]]:
 def _bounded(part: Expr) -> Column | None:
     """Return the column that a part compares with constants."""
     match part:
-        case Call(function=function, args=(ColumnRef(column=column), Literal())) if (
-            function in BOUNDS
-        ):
-            return column
+        case Call(function=function, args=(ColumnRef(column=column), Literal())):
+            return column if SCALAR[function].bound else None
         case InList(operand=ColumnRef(column=column)):
             return column
     return None

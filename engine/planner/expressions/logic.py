@@ -8,24 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...plan.expr import FALSE, TRUE, Call, Expr, InList, Literal
+from ...plan.functions import NEGATED, SCALAR
 from ...plan.types import BOOLEAN
 from .fold import folded
 
-NEGATED = {
-    "eq": "ne",
-    "ne": "eq",
-    "lt": "ge",
-    "ge": "lt",
-    "gt": "le",
-    "le": "gt",
-    "is_null": "is_not_null",
-    "is_not_null": "is_null",
-    "is_distinct": "is_not_distinct",
-    "is_not_distinct": "is_distinct",
-}
 DUAL = {"and": "or", "or": "and"}
-LOWER = {"gt": 1, "ge": 1}
-UPPER = {"lt": -1, "le": -1}
 
 
 def combine(function: str, parts: list[Expr]) -> Expr:
@@ -126,16 +113,13 @@ def _as_lists(branches: list[Expr]) -> list[Expr]:
 
 def _tightest(parts: list[Expr]) -> list[Expr]:
     """Keep, of several lower (or upper) bounds of one operand, the tightest."""
-    best: dict[tuple[Expr, int], Call] = {}
+    best: dict[tuple[Expr, str], Call] = {}
     dropped: set[int] = set()
     for part in parts:
         match part:
             case Call(function=function, args=(operand, Literal(value=value))) if (
-                function in LOWER or function in UPPER
+                value is not None and (side := SCALAR[function].bound) in ("lower", "upper")
             ):
-                side = LOWER.get(function) or UPPER[function]
-                if value is None:
-                    continue
                 known = best.get((operand, side))
                 if known is None:
                     best[operand, side] = part
@@ -147,12 +131,12 @@ def _tightest(parts: list[Expr]) -> list[Expr]:
     return [p for p in parts if id(p) not in dropped] if dropped else parts
 
 
-def _looser(a: Call, b: Call, side: int) -> Call | None:
+def _looser(a: Call, b: Call, side: str) -> Call | None:
     smaller = folded(Call("lt", (a.args[1], b.args[1]), BOOLEAN))
     equal = folded(Call("eq", (a.args[1], b.args[1]), BOOLEAN))
     if smaller is None or equal is None:
         return None
     if equal.value is True:
         return a if a.function in ("ge", "le") else b
-    a_is_looser = (smaller.value is True) == (side > 0)
+    a_is_looser = (smaller.value is True) == (side == "lower")
     return a if a_is_looser else b

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 
 from ...plan.expr import Call, Case, Cast, Column, ColumnRef, Expr, InList, Literal, conjuncts
-from ...plan.functions import SCALAR
-
-COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
+from ...plan.functions import COMPARISONS, SCALAR, STRICT
 
 
 def is_never_null(expr: Expr, columns: AbstractSet[Column]) -> bool:
@@ -37,7 +35,7 @@ def compared_columns(predicate: Expr | None) -> set[Column]:
     found: set[Column] = set()
     for part in conjuncts(predicate):
         match part:
-            case Call(function=function, args=args) if function in COMPARISONS:
+            case Call(function=function, args=args) if function in COMPARISONS & STRICT:
                 found |= {a.column for a in args if isinstance(a, ColumnRef)}
             case Call(function="is_not_null", args=(ColumnRef(column=column),)):
                 found.add(column)
@@ -62,9 +60,7 @@ def _is_null(expr: Expr, columns: AbstractSet[Column]) -> bool:
         case Call(function="and" | "or" | "coalesce" | "greatest" | "least", args=args):
             return all(_is_null(a, columns) for a in args)
         case Call(function=function, args=args):
-            row = SCALAR.get(function)
-            propagates = row is not None and row.nulls == "propagate"
-            return propagates and any(_is_null(a, columns) for a in args)
+            return function in STRICT and any(_is_null(a, columns) for a in args)
         case Case(results=results, default=default):
             return all(_is_null(r, columns) for r in (*results, default))
     return False

@@ -11,19 +11,10 @@ from datetime import date, datetime, timedelta
 from decimal import ROUND_FLOOR, Decimal
 
 from ...plan.expr import Call, Cast, Expr, InList, Literal, Value
+from ...plan.functions import COMPARISONS, MIRRORED, SCALAR
 from ...plan.types import BOOLEAN, DIGITS, DataType, Kind
 from .fold import WIDE
 
-FLIPPED = {
-    "eq": "eq",
-    "ne": "ne",
-    "lt": "gt",
-    "le": "ge",
-    "gt": "lt",
-    "ge": "le",
-    "is_distinct": "is_distinct",
-    "is_not_distinct": "is_not_distinct",
-}
 MAX_DOUBLE_INTEGER_BITS = 53
 
 
@@ -31,15 +22,15 @@ def unwrapped(expr: Expr) -> Expr | None:
     """Return a comparison without its widening cast, with the constant on the right; None when it has that form already."""
     match expr:
         case Call(function=function, args=(Literal() as value, other)) if (
-            function in FLIPPED and not isinstance(other, Literal)
+            function in COMPARISONS and not isinstance(other, Literal)
         ):
-            return Call(FLIPPED[function], (other, value), BOOLEAN, expr.span)
+            return Call(MIRRORED[function], (other, value), BOOLEAN, expr.span)
         case Call(function=function, args=(Cast(safe=False) as a, Cast(safe=False) as b)) if (
-            function in FLIPPED and a.operand.type == b.operand.type and _keeps_order(a)
+            function in COMPARISONS and a.operand.type == b.operand.type and _keeps_order(a)
         ):
             return Call(function, (a.operand, b.operand), BOOLEAN, expr.span)
         case Call(function=function, args=(Cast(safe=False) as cast, Literal(value=value))) if (
-            function in FLIPPED and value is not None and _keeps_order(cast)
+            function in COMPARISONS and value is not None and _keeps_order(cast)
         ):
             return _compared(function, cast.operand, value)
         case InList(operand=Cast(safe=False) as cast, values=values) if _keeps_order(cast):
@@ -86,7 +77,7 @@ def _compared(function: str, operand: Expr, value: Value) -> Expr | None:
         case "is_not_distinct":
             return Literal(False, BOOLEAN)
     # No value of the operand's type lies between `below` and the constant.
-    upper = function in ("lt", "le")
+    upper = SCALAR[function].bound == "upper"
     if high is not None and below >= high:  # type: ignore[operator]
         return _true_for_values(operand) if upper else _false_for_values(operand)
     if low is not None and below < low:  # type: ignore[operator]

@@ -21,15 +21,13 @@ from ...plan.expr import (
     conjuncts,
     new_column,
 )
-from ...plan.infer import COMPARISONS
+from ...plan.functions import SCALAR
 from ...plan.join_kinds import JoinKind
 from ...plan.logical import Item
 from ...plan.node import walk
 from ...plan.physical import ComputeColumns, FilterRows, HashJoin, Physical
 from ...plan.types import Kind
 from ..rewrite import reads_only
-
-LOGIC = ("and", "or", "not", "is_null", "is_not_null")
 
 
 def halves(node: Physical) -> tuple[Physical, Physical] | None:
@@ -82,7 +80,7 @@ def _never_raises(condition: Expr) -> bool:
     """Whether a condition compares columns and constants alone: others may raise on rows whose keys match none."""
     return all(
         isinstance(part, ColumnRef | Literal | InList)
-        or (isinstance(part, Call) and part.function in (*COMPARISONS, *LOGIC))
+        or (isinstance(part, Call) and not SCALAR[part.function].raises)
         for part in walk(condition)
     )
 

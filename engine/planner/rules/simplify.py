@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 
 from ...plan.expr import TRUE, AggregateCall, Call, Expr
+from ...plan.functions import SCALAR
 from ...plan.logical import Aggregate, Filter, Join, Logical
 from ...plan.node import transform_up
 from ..expressions.nullness import is_never_null
 from ..expressions.simplification import Known, as_condition, simplified
 from ..plan_properties import never_null
-
-ASKS_FOR_NULLS = frozenset(("is_null", "is_not_null", "coalesce", "is_distinct", "is_not_distinct"))
 
 
 def simplify(plan: Logical) -> Logical | None:
@@ -69,8 +68,9 @@ def _known(node: Logical) -> Known:
 
 
 def _asks(expr: Expr) -> bool:
-    if isinstance(expr, Call) and expr.function in ASKS_FOR_NULLS:
-        return True
+    match expr:
+        case Call(function=name) if name == "coalesce" or SCALAR[name].nulls == "never":
+            return True
     return bool(expr.CHILDREN) and any(map(_asks, expr.children))
 
 

@@ -25,6 +25,7 @@ from ...plan.expr import (
     conjuncts,
     new_column,
 )
+from ...plan.functions import NEGATED, SCALAR
 from ...plan.join_kinds import JoinKind
 from ...plan.logical import (
     Aggregate,
@@ -45,7 +46,6 @@ from ..rewrite import has_subquery, narrow, pass_on
 from .flatten import flatten, marked, not_false
 from .unnest import Outer, materialized, with_defaults
 
-NEGATED = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 UNORDERED = (Kind.BOOLEAN, Kind.INTERVAL, Kind.NULL)  # types without MIN and MAX
 
 Take = Callable[[Logical], Logical]
@@ -120,16 +120,9 @@ class Attachment:
     def _by_extremes(self, op: str, operand: Expr, plan: Logical) -> Expr:
         """X < ANY (plan) is x < max(plan) where that is TRUE; FALSE or NULL follow from the counts."""
         value = ColumnRef(plan.columns[0])
-        functions = {
-            "lt": ("max",),
-            "le": ("max",),
-            "gt": ("min",),
-            "ge": ("min",),
-            "ne": ("min", "max"),
-        }
+        functions = {"upper": ("max",), "lower": ("min",)}.get(SCALAR[op].bound, ("min", "max"))
         extremes = [
-            (new_column(f, value.type), AggregateCall(f, (value,), value.type))
-            for f in functions[op]
+            (new_column(f, value.type), AggregateCall(f, (value,), value.type)) for f in functions
         ]
         rows, values = new_column("rows", BIGINT), new_column("values", BIGINT)
         calls = (

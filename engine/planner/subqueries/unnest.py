@@ -27,6 +27,7 @@ from ...plan.expr import (
     conjuncts,
     new_column,
 )
+from ...plan.functions import EQUALITIES
 from ...plan.join_kinds import JoinKind
 from ...plan.logical import (
     Distinct,
@@ -194,7 +195,7 @@ def absorb(bound: Bound, outer: Outer, parts: Iterable[Expr]) -> Bound:
 
 def _binding(part: Expr, outer: Outer, own: frozenset[Column]) -> tuple[Column, Expr] | None:
     """Return the outer column and the expression over `own` columns that an equality makes equal."""
-    if not isinstance(part, Call) or part.function not in ("eq", "is_not_distinct"):
+    if not isinstance(part, Call) or part.function not in EQUALITIES:
         return None
     for a, b in (part.args, part.args[::-1]):
         is_outer = isinstance(a, ColumnRef) and a.column in outer.columns

@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from ...plan.expr import Call, Cast, Column, ColumnRef, Expr, InList, Literal, Value, conjuncts
+from ...plan.functions import COMPARISONS, MIRRORED
 from ...plan.types import DataType, Kind
 
 EXACT_INT_AS_DOUBLE = 1 << 53
@@ -36,6 +37,7 @@ class Bounds:
 UNKNOWN = Bounds(-1)
 BoundsOf = Callable[[Column], Bounds | None]
 
+BOUNDED = COMPARISONS - {"is_distinct"}  # which is TRUE of NULL
 # What a statistics value must be, so that one of a strange writer or type is not compared
 PYTHON_TYPES: Mapping[Kind, type] = {
     Kind.BOOLEAN: bool,
@@ -45,16 +47,6 @@ PYTHON_TYPES: Mapping[Kind, type] = {
     Kind.DATE: date,
     Kind.TIMESTAMP: datetime,
     Kind.VARCHAR: str,
-}
-
-_FLIPPED = {
-    "eq": "eq",
-    "lt": "gt",
-    "le": "ge",
-    "gt": "lt",
-    "ge": "le",
-    "ne": "ne",
-    "is_not_distinct": "is_not_distinct",
 }
 
 
@@ -97,10 +89,10 @@ def _excludes(part: Expr, bounds_of: BoundsOf) -> bool:
         case ColumnRef():
             known = _range(part, bounds_of)
             return known is not None and (known.all_null or known.high is False)
-        case Call(function=function, args=(left, Literal(value=value))) if function in _FLIPPED:
+        case Call(function=function, args=(left, Literal(value=value))) if function in BOUNDED:
             return _compare(function, left, value, bounds_of)
-        case Call(function=function, args=(Literal(value=value), right)) if function in _FLIPPED:
-            return _compare(_FLIPPED[function], right, value, bounds_of)
+        case Call(function=function, args=(Literal(value=value), right)) if function in BOUNDED:
+            return _compare(MIRRORED[function], right, value, bounds_of)
         case Call(function="like" | "starts_with", args=(operand, Literal(value=str(text)), *rest)):
             prefix = text if part.function == "starts_with" else _like_prefix(text, rest)
             return prefix is not None and _misses_prefix(operand, prefix, bounds_of)

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from .... import stopping
 from ....errors import ExecutionError, FuselineError
 from ....plan.expr import Call, Case, Cast, Column, ColumnRef, Expr, InList, Literal
-from ....plan.functions import SCALAR
+from ....plan.functions import STRICT
 from ....plan.types import BOOLEAN, DataType, Kind
 from .. import table as tables
 from ..table import Table
@@ -175,8 +175,7 @@ def _call(call: Call, chunk: Chunk) -> Vector:
         except FuselineError:
             return lazy(call, chunk)
     args = tuple(value(a, chunk) for a in call.args)
-    row = SCALAR[call.function]
-    if row.nulls == "propagate" and any(a.is_null for a in args):
+    if call.function in STRICT and any(a.is_null for a in args):
         return null_constant(call.type)
     return KERNELS[call.function](call, args)
 

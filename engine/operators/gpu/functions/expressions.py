@@ -23,7 +23,7 @@ from ....plan.expr import (
     Literal,
     columns_of,
 )
-from ....plan.functions import SCALAR
+from ....plan.functions import STRICT
 from ....plan.types import Kind
 from ..columns import negate, select, true_mask
 from ..dictionaries import Coded, Held, recoded
@@ -158,7 +158,7 @@ def _computed(expr: Expr, scope: RowScope) -> Value:
             return _coalesce(expr, scope)
         case Call():
             args = [value(a, scope) for a in _operands(expr)]
-            if any(map(is_null_constant, args)) and SCALAR[expr.function].nulls == "propagate":
+            if any(map(is_null_constant, args)) and expr.function in STRICT:
                 return null(expr.type)
             if args and all(isinstance(a, Constant) for a in args):
                 args[0] = as_column(args[0], scope.rows)
