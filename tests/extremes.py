@@ -29,19 +29,8 @@ def decimals(precision: int, scale: int) -> tuple[Decimal, ...]:
     """Return the ends of a decimal type, and what is around 0 and 1."""
     high = 10**precision - 1
     unscaled = (
-        -high,
-        -(10 ** (precision - 1)),
-        -15,
-        -5,
-        -1,
-        0,
-        1,
-        5,
-        15,
-        10**scale,
-        high - 1,
-        high,
-    )
+        -high, -(10 ** (precision - 1)), -15, -5, -1, 0, 1, 5, 15, 10**scale, high - 1, high,
+    )  # fmt: skip
     return tuple(Decimal(v).scaleb(-scale, WIDE) for v in dict.fromkeys(unscaled) if abs(v) <= high)
 
 
@@ -97,21 +86,8 @@ SINGLES = (-INF, -3.4028234663852886e38, -2.5, -0.5, -0.0, 0.0, 0.5, 1.0, 1.5, 1
 TEXTS = ("", " ", "a", "A", "ab", "abc", "Abc", "aaa", "%", "_", "\\", "a\nb", "'", "héé", "ß", "ÀÉ", "日本語", "😀x", "e\u0301",
          "1", "-2.5", " 7 ", "1e3", "nan", "true", "2020-02-29", "9223372036854775808", "a,b,,c", LONG_TEXT)  # fmt: skip
 DAYS = (
-    -719162,
-    -719528,
-    -1,
-    0,
-    1,
-    58,
-    59,
-    11016,
-    18320,
-    18321,
-    2932896,
-    2932897,
-    -5000000,
-    5000000,
-)
+    -719162, -719528, -1, 0, 1, 58, 59, 11016, 18320, 18321, 2932896, 2932897, -5000000, 5000000,
+)  # fmt: skip
 _DAY = 86_400_000_000
 MOMENTS = (-719162 * _DAY, -1, 0, 1, 951_827_696_789_012, 1_582_934_400_000_000, 1_709_251_199_999_999,
            2932896 * _DAY + _DAY - 1, 2932897 * _DAY, -(2**62), 2**62)  # fmt: skip

@@ -31,13 +31,9 @@ from tests.random_shapes import filled, shape, tables
 
 REFUSALS = (errors.Unsupported, errors.TypeMismatch, errors.InvalidQuery, errors.UnknownName, errors.ParseError)  # fmt: skip
 LIMITS = (
-    "Interval value out of range",
-    "An interval of more than 292 years",
-    "has 39 digits",
-    "HUGEINT has 38 digits",
-    "bytes of text",
-    "Overflow in addition of DECIMAL(38",
-)
+    "Interval value out of range", "An interval of more than 292 years", "has 39 digits", "HUGEINT has 38 digits",
+    "bytes of text", "Overflow in addition of DECIMAL(38",
+)  # fmt: skip
 DATA_A_SHAPE = 3  # draws of data a shape; the draws of constants are spread over them
 REDUCING_TRIES = 150
 Tables = Mapping[str, pa.Table]

@@ -32,71 +32,14 @@ class Unprintable:
 
 
 VALUES: list[Any] = [
-    *(
-        None,
-        True,
-        0,
-        1,
-        -1,
-        2**63,
-        10**400,
-        0.5,
-        math.nan,
-        math.inf,
-        Decimal("1e50"),
-        Decimal("NaN"),
-    ),
-    *(
-        "",
-        "a",
-        "A",
-        "no",
-        "\0",
-        "\ud800",
-        "é" * 50,
-        b"a",
-        bytearray(b"a"),
-        [],
-        ["a"],
-        [[]],
-        [None],
-        (),
-    ),
-    *(
-        {},
-        {"a": "b"},
-        {"a": None},
-        {1: 2},
-        {"a"},
-        range(2),
-        iter("ab"),
-        object(),
-        type,
-        len,
-        ...,
-        1j,
-    ),
+    *(None, True, 0, 1, -1, 2**63, 10**400, 0.5, math.nan, math.inf, Decimal("1e50"), Decimal("NaN")),
+    *("", "a", "A", "no", "\0", "\ud800", "é" * 50, b"a", bytearray(b"a"), [], ["a"], [[]], [None], ()),
+    *({}, {"a": "b"}, {"a": None}, {1: 2}, {"a"}, range(2), iter("ab"), object(), type, len, ..., 1j),
     *(datetime.date.min, datetime.datetime.max, datetime.timedelta.max, datetime.UTC, Path("x")),
-    *(
-        np.int8(1),
-        np.array([1]),
-        np.array("a"),
-        np.datetime64("NaT"),
-        np.float16("inf"),
-        np.void(b"x"),
-    ),
-    *(
-        pa.scalar(1),
-        pa.array([1]),
-        pa.table({"a": [1]}),
-        pa.int8(),
-        col("a"),
-        col("no"),
-        count(),
-        Exception("x"),
-    ),
+    *(np.int8(1), np.array([1]), np.array("a"), np.datetime64("NaT"), np.float16("inf"), np.void(b"x")),
+    *(pa.scalar(1), pa.array([1]), pa.table({"a": [1]}), pa.int8(), col("a"), col("no"), count(), Exception("x")),
     *(datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC), lambda: 1, fuseline, slice(1)),
-]
+]  # fmt: skip
 # What writes to the outside or ends the connection, and what takes plans, which only this package makes
 LEFT_OUT = {"show", "close", "interrupt", "to_cudf", "__exit__", "__init__"}
 LEFT_OUT |= {"run", "stream", "load", "forget", "physical", "over", "resolve"}
@@ -106,28 +49,18 @@ def subjects() -> dict[str, Any]:
     connection = fuseline.connect(device="cpu")
     frame = connection.register("t", {"a": [1, 2, None], "s": ["x", "y", "z"]})
     made = {
-        "Connection": connection,
-        "Frame": frame,
-        "GroupBy": frame.group_by("s"),
+        "Connection": connection, "Frame": frame, "GroupBy": frame.group_by("s"),
         "Cursor": connection.execute("select a, s from t"),
-        "Expression": col("a"),
-        "When": fuseline.when(col("a") > 1).then(1),
-        "Then": fuseline.when(col("a") > 1),
-    }
+        "Expression": col("a"), "When": fuseline.when(col("a") > 1).then(1), "Then": fuseline.when(col("a") > 1),
+    }  # fmt: skip
     made["module"] = fuseline
     return made
 
 
 def calls() -> list[tuple[str, str]]:
     owners = (
-        fuseline.Connection,
-        Frame,
-        GroupBy,
-        Cursor,
-        functions.Expression,
-        functions.When,
-        functions.Then,
-    )
+        fuseline.Connection, Frame, GroupBy, Cursor, functions.Expression, functions.When, functions.Then,
+    )  # fmt: skip
     found = [
         (owner.__name__, name)
         for owner in owners

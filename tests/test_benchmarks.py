@@ -111,15 +111,10 @@ def test_no_measurement_begins_after_the_limit(tmp_path: Path, tpch_dir: Path) -
 
 def test_floor_says_where_the_time_went() -> None:
     found = {
-        "hot": 0.010,
-        "columns": {"t.a": 4_000, "t.b": 6_000},
-        "placement": [{"device": "gpu"}],
+        "hot": 0.010, "columns": {"t.a": 4_000, "t.b": 6_000}, "placement": [{"device": "gpu"}],
         "operator_seconds": 0.002,
-        "pipelines": [
-            {"bound": "memory", "seconds": 0.005},
-            {"bound": None, "seconds": 0.0},
-        ],
-    }
+        "pipelines": [{"bound": "memory", "seconds": 0.005}, {"bound": None, "seconds": 0.0}],
+    }  # fmt: skip
     floor = floors.floor(found, {"gpu": 1e9})
     assert floor is not None
     assert (floor["bytes"], floor["seconds"], floor["bound"]) == (10_000, 1e-5, "memory")

@@ -19,19 +19,15 @@ from fuseline.plan.types import from_arrow
 from fuseline.storage.columns.encode import encode
 from fuseline.storage.tables.cached_columns import cudf_bytes
 
-TABLE = pa.table(
-    {
-        "n": pa.array([10, None, 30, 50]),
-        "m": pa.array([Decimal("1.50"), Decimal("-2.00"), None, None], pa.decimal128(12, 2)),
-        "d": pa.array([dt.date(2024, 1, d) for d in (1, 2, 3, 3)]),
-        "at": pa.array([dt.datetime(2024, 1, 1, h) for h in (1, 2, 3, 4)], pa.timestamp("us")),
-        "s": ["aa", "b", None, "b"],
-        "f": [1.5, None, 2.5, float("nan")],
-        "x": [True, False, True, None],
-        "nothing": pa.nulls(4, pa.int64()),
-        "i": pa.array([(1, 2, 3)] * 4, pa.month_day_nano_interval()),
-    }
-)
+TABLE = pa.table({
+    "n": pa.array([10, None, 30, 50]),
+    "m": pa.array([Decimal("1.50"), Decimal("-2.00"), None, None], pa.decimal128(12, 2)),
+    "d": pa.array([dt.date(2024, 1, d) for d in (1, 2, 3, 3)]),
+    "at": pa.array([dt.datetime(2024, 1, 1, h) for h in (1, 2, 3, 4)], pa.timestamp("us")),
+    "s": ["aa", "b", None, "b"], "f": [1.5, None, 2.5, float("nan")], "x": [True, False, True, None],
+    "nothing": pa.nulls(4, pa.int64()),
+    "i": pa.array([(1, 2, 3)] * 4, pa.month_day_nano_interval()),
+})  # fmt: skip
 COLUMNS = "encoding, rows, nulls, min, max, distinct_count, bytes, plain_bytes"
 
 

@@ -74,22 +74,16 @@ def test_rows_that_tie_may_come_in_any_order() -> None:
     assert difference(want, changed, Ordering(True, (0,)))
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        ("select a, b from t", UNORDERED),
-        ("select a, b from (select * from t order by a)", UNORDERED),
-        (
-            "with u as (from t order by a) select a, b from u order by 2, A desc",
-            Ordering(True, (1, 0)),
-        ),
-        ("select a, b from t order by a + 1", ORDERED),
-        ("select a, b from t order by c", ORDERED),
-        ("select a, b from t order by all", ORDERED),
-        ("select a, b from t union select b, a from t order by b limit 1", Ordering(True, (1,))),
-        ("explain select 1", UNORDERED),
-    ],
-)
+@pytest.mark.parametrize(("query", "expected"), [
+    ("select a, b from t", UNORDERED),
+    ("select a, b from (select * from t order by a)", UNORDERED),
+    ("with u as (from t order by a) select a, b from u order by 2, A desc", Ordering(True, (1, 0))),
+    ("select a, b from t order by a + 1", ORDERED),
+    ("select a, b from t order by c", ORDERED),
+    ("select a, b from t order by all", ORDERED),
+    ("select a, b from t union select b, a from t order by b limit 1", Ordering(True, (1,))),
+    ("explain select 1", UNORDERED),
+])  # fmt: skip
 def test_ordering(query: str, expected: Ordering) -> None:
     assert ordering(query, ["a", "b"]) == expected
 

@@ -317,17 +317,14 @@ def test_importing_fuseline_imports_nothing_heavy():
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda c: c.sql(None), "SQL is given as a str, not as NoneType"),
-        (lambda c: c.sql("select ?", 1), "params takes a list or a dictionary, not int"),
-        (lambda c: c.sql("select ?", "a"), "params takes a list or a dictionary, not str"),
-        (lambda c: c.read_parquet(None), "A path is a str or a pathlib.Path, .* not None"),
-        (lambda c: c.register(None, {"a": [1]}), "name is a str that is not empty, not None"),
-        (lambda c: c.register("", {"a": [1]}), "name is a str that is not empty, not ''"),
-    ],
-)
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda c: c.sql(None), "SQL is given as a str, not as NoneType"),
+    (lambda c: c.sql("select ?", 1), "params takes a list or a dictionary, not int"),
+    (lambda c: c.sql("select ?", "a"), "params takes a list or a dictionary, not str"),
+    (lambda c: c.read_parquet(None), "A path is a str or a pathlib.Path, .* not None"),
+    (lambda c: c.register(None, {"a": [1]}), "name is a str that is not empty, not None"),
+    (lambda c: c.register("", {"a": [1]}), "name is a str that is not empty, not ''"),
+])  # fmt: skip
 def test_an_argument_of_the_wrong_kind_is_refused_by_name(connection, call, message):
     with pytest.raises((InvalidQuery, TypeMismatch), match=message):
         call(connection)

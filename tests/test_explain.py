@@ -162,12 +162,9 @@ def test_a_directory_that_cannot_be_written_is_done_without(tmp_path: Path) -> N
 
 
 HEADINGS = {
-    1: "       ms          rows",
-    2: "SortRows  k  [cpu",
-    3: "-- place",
-    4: "-- kernel of pipeline 1: ",
+    1: "       ms          rows", 2: "SortRows  k  [cpu", 3: "-- place", 4: "-- kernel of pipeline 1: ",
     5: "-- loop statements of pipeline 1",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("debug", [0, 1, 2, 3, 4, 5])

@@ -73,11 +73,8 @@ def _shown(c: Any) -> Any:
 STEPS: Sequence[Step] = (
     lambda c: c.sql(GROUPED).fetchall(),
     lambda c: c.sql(JOINED).to_pandas().values.tolist(),
-    _dataframe,
-    _cursor,
-    _spilled,
-    _shown,
-)
+    _dataframe, _cursor, _spilled, _shown,
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -201,17 +198,14 @@ def test_a_fault_at_every_floor_is_an_internal_error(
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(
-    ("fault", "kinds"),
-    [
-        (lambda: Planted("planted"), (InternalError,)),
-        (lambda: ValueError("planted"), (InternalError,)),
-        (lambda: KeyError("planted"), (InternalError,)),
-        (lambda: MemoryError("planted"), (MemoryLimitError,)),
-        (lambda: RecursionError("planted"), (InvalidQuery,)),
-        (lambda: KeyboardInterrupt("planted"), (KeyboardInterrupt,)),
-    ],
-)
+@pytest.mark.parametrize(("fault", "kinds"), [
+    (lambda: Planted("planted"), (InternalError,)),
+    (lambda: ValueError("planted"), (InternalError,)),
+    (lambda: KeyError("planted"), (InternalError,)),
+    (lambda: MemoryError("planted"), (MemoryLimitError,)),
+    (lambda: RecursionError("planted"), (InvalidQuery,)),
+    (lambda: KeyboardInterrupt("planted"), (KeyboardInterrupt,)),
+])  # fmt: skip
 def test_each_fault_in_each_function(
     fault: Callable[[], BaseException],
     kinds: tuple[type[BaseException], ...],

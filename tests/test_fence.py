@@ -127,16 +127,11 @@ def test_an_error_between_two_rows_is_fenced(monkeypatch: pytest.MonkeyPatch) ->
         list(rows)
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda c: c.sql(),
-        lambda c: c.sql("select 1", 2, 3),
-        lambda c: c.sql("select 1").limit(count=1, rows=2),
-        lambda c: c.sql("select 1 as a").rename(3),
-        lambda c: col(),
-    ],
-)
+@pytest.mark.parametrize("call", [
+    lambda c: c.sql(), lambda c: c.sql("select 1", 2, 3),
+    lambda c: c.sql("select 1").limit(count=1, rows=2),
+    lambda c: c.sql("select 1 as a").rename(3), lambda c: col(),
+])  # fmt: skip
 def test_a_wrong_call_is_a_type_error_too(call: Callable[[Any], Any]) -> None:
     with pytest.raises(WrongArguments), fuseline.connect(device="cpu") as connection:
         call(connection)

@@ -27,20 +27,14 @@ from tests.compare import assert_same_as_duckdb
 
 DIGITS = "9" * 38
 VALUES = {
-    "boolean": ["true", "false"],
-    "tinyint": ["-128", "127"],
-    "smallint": ["-32768", "32767"],
+    "boolean": ["true", "false"], "tinyint": ["-128", "127"], "smallint": ["-32768", "32767"],
     "integer": ["-2147483648", "2147483647"],
     "bigint": ["-9223372036854775808", "9223372036854775807"],
-    "utinyint": ["0", "255"],
-    "usmallint": ["0", "65535"],
-    "uinteger": ["0", "4294967295"],
-    "ubigint": ["0", "18446744073709551615"],
-    "hugeint": [f"-{DIGITS}", DIGITS, "0"],
+    "utinyint": ["0", "255"], "usmallint": ["0", "65535"], "uinteger": ["0", "4294967295"],
+    "ubigint": ["0", "18446744073709551615"], "hugeint": [f"-{DIGITS}", DIGITS, "0"],
     "float": ["'nan'", "'inf'", "'-inf'", "-0.0", "3.4e38", "1e-45", "0.1"],
     "double": ["'nan'", "'inf'", "'-inf'", "-0.0", "1.7976931348623157e308", "5e-324", "0.1"],
-    "decimal(1, 0)": ["9", "-9"],
-    "decimal(4, 2)": ["99.99", "-99.99", "0.01"],
+    "decimal(1, 0)": ["9", "-9"], "decimal(4, 2)": ["99.99", "-99.99", "0.01"],
     "decimal(18, 3)": ["999999999999999.999", "-0.001"],
     "decimal(38, 0)": [DIGITS, f"-{DIGITS}"],
     "decimal(38, 38)": [f"'0.{DIGITS}'", f"'-0.{DIGITS}'"],
@@ -48,7 +42,7 @@ VALUES = {
     "timestamp": ["'0001-01-01 00:00:00'", "'9999-12-31 23:59:59.999999'", "'1969-12-31 23:59:59'"],
     "interval": ["'1 year 2 months 3 days 04:05:06.789'", "'-1 day'", "'0 days'"],
     "varchar": ["''", "'a'", "'é€😀'", "'a''b\"c,d'", "'NULL'", "'two\nlines'", "' '", "'\t\\'"],
-}
+}  # fmt: skip
 
 
 def json_text(table: pa.Table) -> str:
@@ -197,15 +191,12 @@ FORMATS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("rows", [(1, 2, 3, 4)]),
-        ("arrow", ["a", "a", "A", "a_1"]),
-        ("json", ["a", "a_1", "A_2", "a_1_1"]),
-        ("html", 4),
-    ],
-)
+@pytest.mark.parametrize(("name", "expected"), [
+    ("rows", [(1, 2, 3, 4)]),
+    ("arrow", ["a", "a", "A", "a_1"]),
+    ("json", ["a", "a_1", "A_2", "a_1_1"]),
+    ("html", 4),
+])  # fmt: skip
 def test_names_that_repeat(name: str, expected: Any, connection: Any) -> None:
     assert FORMATS[name](connection.sql(REPEATED)) == expected
 

@@ -25,24 +25,11 @@ from fuseline.errors import (
 )
 from tests.compare import assert_same, connected
 
-SALES = pa.table(
-    {
-        "id": [1, 2, 3, 4, 5, None],
-        "shop": ["a", "b", "a", None, "b", "a"],
-        "price": pa.array(
-            [
-                Decimal("1.50"),
-                Decimal("2.25"),
-                None,
-                Decimal("9.99"),
-                Decimal("0.01"),
-                Decimal("4.00"),
-            ],
-            pa.decimal128(10, 2),
-        ),
-        "weight": [1.0, float("nan"), 0.5, None, 2.0, 3.0],
-    }
-)
+SALES = pa.table({
+    "id": [1, 2, 3, 4, 5, None], "shop": ["a", "b", "a", None, "b", "a"],
+    "price": pa.array([Decimal("1.50"), Decimal("2.25"), None, Decimal("9.99"), Decimal("0.01"), Decimal("4.00")], pa.decimal128(10, 2)),
+    "weight": [1.0, float("nan"), 0.5, None, 2.0, 3.0],
+})  # fmt: skip
 SHOPS = pa.table({"shop": ["a", "b", "c"], "city": ["Aix", "Bonn", "Cork"], "id": [10, 20, 30]})
 
 
@@ -340,50 +327,39 @@ def test_explain_shows_each_stage(db: Any) -> None:
         frame.explain("fysical")
 
 
-@pytest.mark.parametrize(
-    ("build", "error", "message"),
-    [
-        (lambda t: t.select("prise"), UnknownName, '"price"'),
-        (lambda t: t.filter(col("price") > 1 and col("id") > 1), InvalidQuery, "&"),
-        (lambda t: t.select(sum_("price")), InvalidQuery, "agg"),
-        (lambda t: t.group_by("shop").agg(x=col("price")), InvalidQuery, "group_by"),
-        (lambda t: t.join(t, how="inner"), InvalidQuery, "on"),
-        (lambda t: t.join(t, on="id", how="outer"), InvalidQuery, "outer"),
-        (lambda t: t.filter(col("shop") + 1 > 0), TypeMismatch, "VARCHAR"),
-        (lambda t: t.join(t, on=col("id") == 1), AmbiguousName, "Both sides"),
-        (lambda t: t.union(t.select("id")), InvalidQuery, "4 and 1"),
-        (lambda t: t.limit(-1), InvalidQuery, "negative"),
-        (lambda t: t.limit("2"), InvalidQuery, "whole numbers"),
-        (lambda t: t["id", "shop"], InvalidQuery, "select"),
-        (lambda t: t.select(), InvalidQuery, "at least one"),
-        (lambda t: t.agg(), InvalidQuery, "at least one"),
-        (lambda t: t.drop(t.columns), InvalidQuery, "at least one"),
-        (lambda t: t.agg("id"), InvalidQuery, "group_by"),
-        (lambda t: t.agg(sum_(sum_("id"))), InvalidQuery, "takes no aggregate"),
-        (lambda t: t.filter(sum_("id") > 1), InvalidQuery, "belongs in agg"),
-        (lambda t: t.sort(sum_("id")), InvalidQuery, "belongs in agg"),
-        (
-            lambda t: t.filter(t.rename({"id": "i"}).distinct().with_columns(i=1)["i"] > 1),
-            InvalidQuery,
-            "another frame",
-        ),
-        (lambda t: t.filter(col("shop").is_in("ab")), InvalidQuery, "list of values"),
-        (lambda t: t.filter(col("id").is_in(t)), InvalidQuery, "semi"),
-        (lambda t: t.select(col("id").cast(int)), InvalidQuery, "SQL name of a type"),
-        (lambda t: t.select(col(1)), InvalidQuery, "named by a string"),
-        (
-            lambda t: t.limit(1).join(t.limit(2), on=t.limit(1)["id"] == t.limit(2)["id"]),
-            AmbiguousName,
-            "come from one frame",
-        ),
-        (lambda t: t.join(SHOPS, on="id"), InvalidQuery, "register"),
-        (lambda t: t.union(SHOPS), InvalidQuery, "register"),
-        (lambda t: t.join(t, on=[]), InvalidQuery, "empty"),
-        (lambda t: t.join(t, on=True), InvalidQuery, "`on`"),
-        (lambda t: t.join(t, on="id", suffix=""), InvalidQuery, "suffix"),
-        (lambda t: t.select("zz"), UnknownName, 'There are "id", "shop"'),
-    ],
-)
+@pytest.mark.parametrize(("build", "error", "message"), [
+    (lambda t: t.select("prise"), UnknownName, '"price"'),
+    (lambda t: t.filter(col("price") > 1 and col("id") > 1), InvalidQuery, "&"),
+    (lambda t: t.select(sum_("price")), InvalidQuery, "agg"),
+    (lambda t: t.group_by("shop").agg(x=col("price")), InvalidQuery, "group_by"),
+    (lambda t: t.join(t, how="inner"), InvalidQuery, "on"),
+    (lambda t: t.join(t, on="id", how="outer"), InvalidQuery, "outer"),
+    (lambda t: t.filter(col("shop") + 1 > 0), TypeMismatch, "VARCHAR"),
+    (lambda t: t.join(t, on=col("id") == 1), AmbiguousName, "Both sides"),
+    (lambda t: t.union(t.select("id")), InvalidQuery, "4 and 1"),
+    (lambda t: t.limit(-1), InvalidQuery, "negative"),
+    (lambda t: t.limit("2"), InvalidQuery, "whole numbers"),
+    (lambda t: t["id", "shop"], InvalidQuery, "select"),
+    (lambda t: t.select(), InvalidQuery, "at least one"),
+    (lambda t: t.agg(), InvalidQuery, "at least one"),
+    (lambda t: t.drop(t.columns), InvalidQuery, "at least one"),
+    (lambda t: t.agg("id"), InvalidQuery, "group_by"),
+    (lambda t: t.agg(sum_(sum_("id"))), InvalidQuery, "takes no aggregate"),
+    (lambda t: t.filter(sum_("id") > 1), InvalidQuery, "belongs in agg"),
+    (lambda t: t.sort(sum_("id")), InvalidQuery, "belongs in agg"),
+    (lambda t: t.filter(t.rename({"id": "i"}).distinct().with_columns(i=1)["i"] > 1), InvalidQuery, "another frame"),
+    (lambda t: t.filter(col("shop").is_in("ab")), InvalidQuery, "list of values"),
+    (lambda t: t.filter(col("id").is_in(t)), InvalidQuery, "semi"),
+    (lambda t: t.select(col("id").cast(int)), InvalidQuery, "SQL name of a type"),
+    (lambda t: t.select(col(1)), InvalidQuery, "named by a string"),
+    (lambda t: t.limit(1).join(t.limit(2), on=t.limit(1)["id"] == t.limit(2)["id"]), AmbiguousName, "come from one frame"),
+    (lambda t: t.join(SHOPS, on="id"), InvalidQuery, "register"),
+    (lambda t: t.union(SHOPS), InvalidQuery, "register"),
+    (lambda t: t.join(t, on=[]), InvalidQuery, "empty"),
+    (lambda t: t.join(t, on=True), InvalidQuery, "`on`"),
+    (lambda t: t.join(t, on="id", suffix=""), InvalidQuery, "suffix"),
+    (lambda t: t.select("zz"), UnknownName, 'There are "id", "shop"'),
+])  # fmt: skip
 def test_bad_calls(db: Any, build: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         build(db.table("sales"))

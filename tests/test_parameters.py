@@ -21,18 +21,15 @@ def column(query: str, tables: dict[str, Path]) -> set[str]:
     return {value for (value,) in duckdb.sql(query.format(**tables)).fetchall()}
 
 
-@pytest.mark.parametrize(
-    ("values", "query"),
-    [
-        (parameters.REGIONS, "select r_name from '{region}'"),
-        (parameters.SEGMENTS, "select distinct c_mktsegment from '{customer}'"),
-        (parameters.MODES, "select distinct l_shipmode from '{lineitem}'"),
-        (parameters.CONTAINERS, "select distinct p_container from '{part}'"),
-        (parameters.COLORS, "select distinct unnest(split(p_name, ' ')) from '{part}'"),
-        (parameters.FINISHES, "select distinct split_part(p_type, ' ', 3) from '{part}'"),
-        (parameters.KINDS, "select distinct regexp_replace(p_type, ' [A-Z]+$', '') from '{part}'"),
-    ],
-)
+@pytest.mark.parametrize(("values", "query"), [
+    (parameters.REGIONS, "select r_name from '{region}'"),
+    (parameters.SEGMENTS, "select distinct c_mktsegment from '{customer}'"),
+    (parameters.MODES, "select distinct l_shipmode from '{lineitem}'"),
+    (parameters.CONTAINERS, "select distinct p_container from '{part}'"),
+    (parameters.COLORS, "select distinct unnest(split(p_name, ' ')) from '{part}'"),
+    (parameters.FINISHES, "select distinct split_part(p_type, ' ', 3) from '{part}'"),
+    (parameters.KINDS, "select distinct regexp_replace(p_type, ' [A-Z]+$', '') from '{part}'"),
+])  # fmt: skip
 def test_values_are_those_of_the_data(
     values: list[str], query: str, tpch_tables: dict[str, Path]
 ) -> None:
@@ -73,16 +70,13 @@ def test_a_literal_that_is_not_there_is_an_error() -> None:
         parameters.substituted("select 1", {"'ASIA'": "'EUROPE'"})
 
 
-@pytest.mark.parametrize(
-    ("rule", "drawn", "low", "high"),
-    [
-        ("q04", "'1993-07-01'", "'1993-01-01'", "'1997-10-01'"),
-        ("q10", "'1993-10-01'", "'1993-02-01'", "'1995-01-01'"),
-        ("q14", "'1995-09-01'", "'1993-01-01'", "'1997-12-01'"),
-        ("q03", "'1995-03-15'", "'1995-03-01'", "'1995-03-31'"),
-        ("q18", "> 300", "> 312", "> 315"),
-    ],
-)
+@pytest.mark.parametrize(("rule", "drawn", "low", "high"), [
+    ("q04", "'1993-07-01'", "'1993-01-01'", "'1997-10-01'"),
+    ("q10", "'1993-10-01'", "'1993-02-01'", "'1995-01-01'"),
+    ("q14", "'1995-09-01'", "'1993-01-01'", "'1997-12-01'"),
+    ("q03", "'1995-03-15'", "'1995-03-01'", "'1995-03-31'"),
+    ("q18", "> 300", "> 312", "> 315"),
+])  # fmt: skip
 def test_draws_reach_both_ends_of_their_range(rule: str, drawn: str, low: str, high: str) -> None:
     draws = {parameters.RULES[rule](Random(i))[drawn] for i in range(1500)}
     assert (min(draws), max(draws)) == (low, high)

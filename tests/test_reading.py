@@ -18,17 +18,12 @@ def lake(tmp_path_factory):
             path = folder / f"year={year}" / f"country={country}"
             path.mkdir(parents=True)
             days = [date(year, 1, 1) + timedelta(days=n) for n in range(300)]
-            table = pa.table(
-                {
-                    "day": days,
-                    "moment": pa.array(
-                        [datetime(d.year, d.month, d.day, 12) for d in days], pa.timestamp("ms")
-                    ),
-                    "amount": pa.array([None if n % 10 == 0 else n * 1.5 for n in range(300)]),
-                    "item": [f"item {n % 7}" for n in range(300)],
-                    "n": pa.array(range(300), pa.uint16()),
-                }
-            )
+            table = pa.table({
+                "day": days,
+                "moment": pa.array([datetime(d.year, d.month, d.day, 12) for d in days], pa.timestamp("ms")),
+                "amount": pa.array([None if n % 10 == 0 else n * 1.5 for n in range(300)]),
+                "item": [f"item {n % 7}" for n in range(300)], "n": pa.array(range(300), pa.uint16()),
+            })  # fmt: skip
             pq.write_table(table, path / "part.parquet", row_group_size=50)
     return folder
 

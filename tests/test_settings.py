@@ -7,19 +7,10 @@ from fuseline.errors import InvalidQuery, UnknownName
 from fuseline.settings import Settings, history_file, parse_bytes, parse_seconds
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (1000, 1000),
-        ("4GB", 4_000_000_000),
-        ("512 MiB", 512 << 20),
-        ("1.5gb", 1_500_000_000),
-        ("10b", 10),
-        ("7", 7),
-        ("auto", None),
-        (None, None),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), [
+    (1000, 1000), ("4GB", 4_000_000_000), ("512 MiB", 512 << 20), ("1.5gb", 1_500_000_000), ("10b", 10), ("7", 7),
+    ("auto", None), (None, None),
+])  # fmt: skip
 def test_bytes_with_units(text, expected):
     assert parse_bytes("memory_limit", text) == expected
 
@@ -30,20 +21,10 @@ def test_bytes_that_are_none(text):
         parse_bytes("memory_limit", text)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (2, 2.0),
-        (0.25, 0.25),
-        ("500ms", 0.5),
-        ("2 s", 2.0),
-        ("1.5min", 90.0),
-        (0, None),
-        ("0ms", None),
-        ("none", None),
-        (None, None),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), [
+    (2, 2.0), (0.25, 0.25), ("500ms", 0.5), ("2 s", 2.0), ("1.5min", 90.0), (0, None), ("0ms", None), ("none", None),
+    (None, None),
+])  # fmt: skip
 def test_seconds_with_units(text, expected):
     assert parse_seconds("statement_timeout", text) == expected
 
@@ -55,24 +36,15 @@ def test_seconds_that_are_none(text):
 
 
 GIVEN = {
-    "device": ("cpu", "cpu"),
-    "memory_limit": ("1GB", 10**9),
-    "column_cache_limit": ("2GB", 2 * 10**9),
-    "threads": ("3", 3),
-    "require_gpu": ("on", True),
-    "fuse": ("never", "never"),
+    "device": ("cpu", "cpu"), "memory_limit": ("1GB", 10**9), "column_cache_limit": ("2GB", 2 * 10**9),
+    "threads": ("3", 3), "require_gpu": ("on", True), "fuse": ("never", "never"),
     "cache_dir": ("/somewhere/else", Path("/somewhere/else")),
-    "kernel_cache_limit": ("300MB", 3 * 10**8),
-    "spill_dir": ("/scratch", Path("/scratch")),
-    "spill_memory": ("3MB", 3 * 10**6),
-    "debug": ("4", 4),
-    "check": ("1", True),
-    "deterministic": ("true", True),
-    "statement_timeout": ("500ms", 0.5),
-    "external_access": ("off", False),
+    "kernel_cache_limit": ("300MB", 3 * 10**8), "spill_dir": ("/scratch", Path("/scratch")),
+    "spill_memory": ("3MB", 3 * 10**6), "debug": ("4", 4), "check": ("1", True), "deterministic": ("true", True),
+    "statement_timeout": ("500ms", 0.5), "external_access": ("off", False),
     "allowed_paths": ("/data:/other/data", (Path("/data"), Path("/other/data"))),
     "lock_settings": ("yes", True),
-}
+}  # fmt: skip
 
 
 def test_the_environment_sets_every_field():
@@ -88,18 +60,15 @@ def test_threads_default_to_the_cores_of_the_process():
     assert Settings().with_option("threads", "auto").threads == Settings().threads
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "expected"),
-    [
-        ("device", "tpu", "one of auto, gpu, cpu"),
-        ("threads", "many", "from 1 to 4096"),
-        ("threads", True, "from 1 to 4096"),
-        ("threads", 0, "from 1 to 4096"),
-        ("debug", 6, "from 0 to 5"),
-        ("require_gpu", "maybe", "true or false"),
-        ("fuse", "sometimes", "one of auto, always, never"),
-    ],
-)
+@pytest.mark.parametrize(("name", "value", "expected"), [
+    ("device", "tpu", "one of auto, gpu, cpu"),
+    ("threads", "many", "from 1 to 4096"),
+    ("threads", True, "from 1 to 4096"),
+    ("threads", 0, "from 1 to 4096"),
+    ("debug", 6, "from 0 to 5"),
+    ("require_gpu", "maybe", "true or false"),
+    ("fuse", "sometimes", "one of auto, always, never"),
+])  # fmt: skip
 def test_a_value_that_a_setting_does_not_take_says_what_it_takes(name, value, expected):
     with pytest.raises(InvalidQuery, match=f"{name} does not take .*{expected}"):
         Settings().with_option(name, value)

@@ -48,18 +48,11 @@ def test_each_fact_has_its_dimensions(tables: dict[str, Path]) -> None:
     assert duckdb.sql(query).fetchall() == [(pq.read_metadata(tables["lineorder"]).num_rows,)]
 
 
-@pytest.mark.parametrize(
-    ("table", "column", "distinct"),
-    [
-        ("customer", "c_city", 250),
-        ("part", "p_mfgr", 5),
-        ("part", "p_category", 25),
-        ("part", "p_brand1", 1000),
-        ("date", "d_datekey", 2557),
-        ("date", "d_yearmonth", 84),
-        ("lineorder", "lo_discount", 11),
-    ],
-)
+@pytest.mark.parametrize(("table", "column", "distinct"), [
+    ("customer", "c_city", 250), ("part", "p_mfgr", 5), ("part", "p_category", 25), ("part", "p_brand1", 1000),
+    ("date", "d_datekey", 2557), ("date", "d_yearmonth", 84),
+    ("lineorder", "lo_discount", 11),
+])  # fmt: skip
 def test_domains_are_those_of_the_paper(
     table: str, column: str, distinct: int, tables: dict[str, Path]
 ) -> None:

@@ -27,14 +27,9 @@ I64_MAX = np.int64(2**63 - 1)
 ALL_LANES = 0xFFFFFFFF
 CONSTANTS = {n: v for n, v in vars(functions_cuda).items() if n.isupper()}
 FOLDS: dict[str, Callable[[Any, Any], Any]] = {
-    "add": lambda a, b: a + b,
-    "min": min,
-    "max": max,
-    "or_": lambda a, b: a | b,
-    "and_": lambda a, b: a & b,
-    "xor": lambda a, b: a ^ b,
-    "exch": lambda a, b: b,
-}
+    "add": lambda a, b: a + b, "min": min, "max": max, "or_": lambda a, b: a | b, "and_": lambda a, b: a & b,
+    "xor": lambda a, b: a ^ b, "exch": lambda a, b: b,
+}  # fmt: skip
 
 
 class _Block:
@@ -363,13 +358,8 @@ def _load_codes(codes: Any, group: Any) -> tuple[Any, ...]:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "absolute": _absolute,
-    "order_of_double": _order_of_double,
+    "absolute": _absolute, "order_of_double": _order_of_double,
     "load_pair": lambda words, pair: (words[2 * int(pair)], words[2 * int(pair) + 1]),
-    "double_of_bits": lambda bits: np.float64(
-        struct.unpack("d", struct.pack("Q", int(bits) & (2**64 - 1)))[0]
-    ),
-    "float_of_bits": lambda bits: np.float32(
-        struct.unpack("f", struct.pack("I", int(bits) & 0xFFFFFFFF))[0]
-    ),
-}
+    "double_of_bits": lambda bits: np.float64(struct.unpack("d", struct.pack("Q", int(bits) & (2**64 - 1)))[0]),
+    "float_of_bits": lambda bits: np.float32(struct.unpack("f", struct.pack("I", int(bits) & 0xFFFFFFFF))[0]),
+}  # fmt: skip

@@ -40,14 +40,9 @@ KEYS: dict[str, list[int]] = {
 # In which rows are found otherwise
 OTHERS: dict[str, list[int | None]] = {
     "too long a run": [3, *[5] * (MOST_ALIKE + 1), 7, 7],
-    "not in order": [1, 1, 3, 3, 2, 2],
-    "falls at the end": [*[1] * 30, 2, 2, 1],
-    "nulls": [1, 1, None, 2, 2],
-    "nulls alone": [None, None],
-    "none": [],
-    "one row": [5],
-    "no repeats": [1, 2, 3, 9],
-}
+    "not in order": [1, 1, 3, 3, 2, 2], "falls at the end": [*[1] * 30, 2, 2, 1], "nulls": [1, 1, None, 2, 2],
+    "nulls alone": [None, None], "none": [], "one row": [5], "no repeats": [1, 2, 3, 9],
+}  # fmt: skip
 EXISTS = (
     "select count(*), sum(v) from t a where {}exists (select * from t b where b.k = a.k and {})"
 )

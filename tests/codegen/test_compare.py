@@ -20,15 +20,9 @@ from fuseline.plan.expr import new_column
 from fuseline.plan.types import BIGINT
 
 OPERATORS = {
-    "eq": operator.eq,
-    "ne": operator.ne,
-    "lt": operator.lt,
-    "le": operator.le,
-    "gt": operator.gt,
-    "ge": operator.ge,
-    "is_distinct": operator.ne,
-    "is_not_distinct": operator.eq,
-}
+    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
+    "is_distinct": operator.ne, "is_not_distinct": operator.eq,
+}  # fmt: skip
 
 
 def _holds(name: str, source: Input, code: int, constant: int, valid: bool | None) -> bool:

@@ -39,16 +39,9 @@ def test_the_rows_after_the_last_word(rows: int) -> None:
     simulate(ran("select count(*), sum(v), sum(w), max(w) from t where v < 90", {"t": table}))
 
 
-@pytest.mark.parametrize(
-    ("groups", "place"),
-    [
-        (3, Place.PRIVATE),
-        (500, Place.BLOCK),
-        (1500, Place.BLOCK),
-        (40_000, Place.GLOBAL),
-        (10**12, Place.GLOBAL),
-    ],
-)
+@pytest.mark.parametrize(("groups", "place"), [
+    (3, Place.PRIVATE), (500, Place.BLOCK), (1500, Place.BLOCK), (40_000, Place.GLOBAL), (10**12, Place.GLOBAL),
+])  # fmt: skip
 def test_groups_in_each_place(groups: int, place: Place) -> None:
     random = np.random.default_rng(groups)
     keys = np.concatenate([random.integers(0, groups, 200), [0, groups - 1]])

@@ -124,11 +124,8 @@ def test_components_of_a_number_take_as_many_bytes_as_they_need(groups: list[int
     flags[groups] = 1
     given: dict[str, Any] = {"measured": 1, "values0": flags, "components": 4}
     parts = [
-        (1, 7, 7, 0, -3),
-        (2, 1024, 1, 7, 1),
-        (4, 2048, 14, 0, -(2**31)),
-        (8, 4096, 2, 5, 2**40),
-    ]
+        (1, 7, 7, 0, -3), (2, 1024, 1, 7, 1), (4, 2048, 14, 0, -(2**31)), (8, 4096, 2, 5, 2**40),
+    ]  # fmt: skip
     for i, (width, at, stride, size, low) in enumerate(parts):
         given |= part(i, width, at, stride, size, low)
     count = picked(flags, 1, given)[0]

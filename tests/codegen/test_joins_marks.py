@@ -28,15 +28,8 @@ MARKS = {
 ALL = ", ".join(f"({mark}) as {name}" for name, mark in MARKS.items())
 ROWS = f"select k, v, {ALL} from t"
 CHOSEN = (
-    "unique",
-    "duplicate",
-    "nulls",
-    "empty build",
-    "empty probe",
-    "all keys null",
-    "one row",
-    "all equal",
-)
+    "unique", "duplicate", "nulls", "empty build", "empty probe", "all keys null", "one row", "all equal",
+)  # fmt: skip
 CHOSEN = (*CHOSEN, "build keys null", "range of 2**63, duplicate", "many, duplicate")
 
 

@@ -170,15 +170,9 @@ def test_blocks_of_many_turns() -> None:
     """A block whose bytes are more than it looks through at a time, and parts across that border."""
     border = 16 * like.TURN
     for place in range(border - 9, border + 3):
-        strings = pa.array(
-            [
-                "x" * place + "special",
-                "x" * 30,
-                "requests",
-                "special",
-                "y" * border + "special requests",
-            ]
-        )
+        strings = pa.array([
+            "x" * place + "special", "x" * 30, "requests", "special", "y" * border + "special requests",
+        ])  # fmt: skip
         found = matched(strings, parts_of("%special%"), "blocks", group=5)
         assert found == [True, False, False, True, True]
 

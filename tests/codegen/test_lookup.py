@@ -14,20 +14,10 @@ from tests.limits import SetLimits
 WORDS = {"t": pa.table({"s": ["b", None, "a", "", "é"] * 3, "k": [1, 2, 3, None, 5] * 3})}
 
 
-@pytest.mark.parametrize(
-    "predicate",
-    [
-        "s like '%b%'",
-        "s not like 'a'",
-        "upper(s) in ('A', 'É')",
-        "s || 'x' = 'bx'",
-        "coalesce(s, 'none') = 'none'",
-        "regexp_matches(s, '[ab]')",
-        "s > 'a'",
-        "k % 2 = 1",
-        "s is not distinct from 'a'",
-    ],
-)
+@pytest.mark.parametrize("predicate", [
+    "s like '%b%'", "s not like 'a'", "upper(s) in ('A', 'É')", "s || 'x' = 'bx'", "coalesce(s, 'none') = 'none'",
+    "regexp_matches(s, '[ab]')", "s > 'a'", "k % 2 = 1", "s is not distinct from 'a'",
+])  # fmt: skip
 def test_a_predicate_of_one_column(predicate: str) -> None:
     assert_fused(f"select count(*), sum(k) from t where {predicate}", WORDS)
 
@@ -70,22 +60,10 @@ ALL, ASCII = _long(HEADS), _long([h for h in HEADS if h is None or h.isascii()])
 
 
 @pytest.mark.parametrize("tables", [ALL, ASCII], ids=["all", "ascii"])
-@pytest.mark.parametrize(
-    "expr",
-    [
-        "substring(s, 1, 2)",
-        "substring(s, 3, 1)",
-        "left(s, 2)",
-        "right(s, 1)",
-        "upper(left(s, 3))",
-        "left(upper(s), 3)",
-        "split_part(s, '-', 1)",
-        "substring(s, 0, 2)",
-        "substring(s, -2, 1)",
-        "substring(s, 4, 3)",
-        "left(s, 0)",
-    ],
-)
+@pytest.mark.parametrize("expr", [
+    "substring(s, 1, 2)", "substring(s, 3, 1)", "left(s, 2)", "right(s, 1)", "upper(left(s, 3))", "left(upper(s), 3)",
+    "split_part(s, '-', 1)", "substring(s, 0, 2)", "substring(s, -2, 1)", "substring(s, 4, 3)", "left(s, 0)",
+])  # fmt: skip
 def test_a_piece_of_long_texts(expr: str, tables: dict[str, pa.Table]) -> None:
     assert_fused(f"select {expr} as x, count(*), sum(k) from t group by 1", tables)
     assert_fused(
@@ -93,19 +71,12 @@ def test_a_piece_of_long_texts(expr: str, tables: dict[str, pa.Table]) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "predicate",
-    [
-        "substring(s, 1, 2) like '1%'",
-        "substring(s, 1, 2) || 'x' = '13x'",
-        "try_cast(substring(s, 1, 2) as int) between 1 and 20",
-        "left(s, 1) is null",
-        "coalesce(left(s, 1), '9') = '9'",
-        "left(s, 2) = right(s, 2)",
-        "left(s, 1) || s > '1'",
-        "substring(s, 1, 2) in ('13', 'zz', 'é') and s like '%1'",
-    ],
-)
+@pytest.mark.parametrize("predicate", [
+    "substring(s, 1, 2) like '1%'", "substring(s, 1, 2) || 'x' = '13x'",
+    "try_cast(substring(s, 1, 2) as int) between 1 and 20",
+    "left(s, 1) is null", "coalesce(left(s, 1), '9') = '9'", "left(s, 2) = right(s, 2)", "left(s, 1) || s > '1'",
+    "substring(s, 1, 2) in ('13', 'zz', 'é') and s like '%1'",
+])  # fmt: skip
 def test_what_is_made_of_a_piece(predicate: str) -> None:
     assert_fused(f"select count(*), sum(k) from t where {predicate}", ALL)
 

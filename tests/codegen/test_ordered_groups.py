@@ -145,15 +145,10 @@ def test_numbers_that_a_hash_table_would_hold(far: int) -> None:
 
 
 HAVING = {
-    "sum(n) > 100": lambda g: g["n"] > 100,
-    "count(*) > 3": lambda g: g["rows"] > 3,
-    "count(*) >= 0": lambda g: True,
-    "max(w) < 0": lambda g: g["w"] < 0,
-    "sum(n) > 100000": lambda g: False,
-    "k < 40 and count(*) > 1 or max(w) = k": lambda g: (
-        (g["k"] < 40 and g["rows"] > 1) or g["w"] == g["k"]
-    ),
-}
+    "sum(n) > 100": lambda g: g["n"] > 100, "count(*) > 3": lambda g: g["rows"] > 3, "count(*) >= 0": lambda g: True,
+    "max(w) < 0": lambda g: g["w"] < 0, "sum(n) > 100000": lambda g: False,
+    "k < 40 and count(*) > 1 or max(w) = k": lambda g: ((g["k"] < 40 and g["rows"] > 1) or g["w"] == g["k"]),
+}  # fmt: skip
 FILTERS = ["true", "f > 0", "v is null", "n < 0", "f > 0 and v > 0 or n > 30"]
 
 

@@ -196,22 +196,14 @@ def encoded(values: list[Any], arrow: pa.DataType, data_type: DataType) -> Encod
     return made
 
 
-@pytest.mark.parametrize(
-    ("values", "ascending"),
-    [
-        ([], False),
-        ([7], True),
-        ([None], False),
-        ([1, 2, 3], True),
-        ([1, 2, 2], False),
-        ([2, 1], False),
-        ([1, None, 3], False),
-        ([-(2**63), 0, 2**63 - 1], True),
-        (list(range(-5, 100_000 * 10, 10)), True),
-        ([*range(70_000), 69_999], False),
-        ([*range(32_768), 32_767, *range(32_769, 70_000)], False),
-    ],
-)
+@pytest.mark.parametrize(("values", "ascending"), [
+    ([], False), ([7], True), ([None], False), ([1, 2, 3], True), ([1, 2, 2], False), ([2, 1], False),
+    ([1, None, 3], False),
+    ([-(2**63), 0, 2**63 - 1], True),
+    (list(range(-5, 100_000 * 10, 10)), True),
+    ([*range(70_000), 69_999], False),
+    ([*range(32_768), 32_767, *range(32_769, 70_000)], False),
+])  # fmt: skip
 def test_whether_values_ascend(values: list[int | None], ascending: bool) -> None:
     assert with_order(encoded(values, pa.int64(), BIGINT), 2).ascending == ascending
 

@@ -30,13 +30,9 @@ HIGH = Apply(">=", (code(AMOUNT), Number(100, Machine.I32)), Machine.BOOL)
 RANDOM = np.random.default_rng(11)
 KEYS: dict[str, Any] = {
     "no two neighbours alike": np.arange(700) * 7 % GROUPS,
-    "all in one group": np.full(255, 2),
-    "runs": np.arange(900) // 11,
-    "at random": RANDOM.integers(0, GROUPS, 500),
-    "the last group": np.full(33, GROUPS - 1),
-    "one row": np.array([7]),
-    "no rows": np.array([], np.int64),
-}
+    "all in one group": np.full(255, 2), "runs": np.arange(900) // 11, "at random": RANDOM.integers(0, GROUPS, 500),
+    "the last group": np.full(33, GROUPS - 1), "one row": np.array([7]), "no rows": np.array([], np.int64),
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

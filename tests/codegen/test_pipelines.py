@@ -145,18 +145,8 @@ def test_an_overflow_raises_as_the_operators_do() -> None:
 
 def test_names_that_a_kernel_uses_itself() -> None:
     names = [
-        "keep",
-        "row",
-        "start",
-        "abc",
-        "abc_bits",
-        "abc_code",
-        "np",
-        "c0",
-        "table0",
-        "lambda",
-        "min",
-    ]
+        "keep", "row", "start", "abc", "abc_bits", "abc_code", "np", "c0", "table0", "lambda", "min",
+    ]  # fmt: skip
     table = pa.table({n: pa.array([1, None, i]) for i, n in enumerate(names)})
     sums = ", ".join(f'sum("{n}" * 2) as s{i}' for i, n in enumerate(names))
     assert_fused(f'select {sums} from t where "keep" = 1 or "row" > 0', {"t": table})

@@ -222,17 +222,10 @@ def leading(keys: Any, count: int, descending: bool, room: int = 64) -> tuple[li
     least = np.full(SLOTS, np.iinfo(np.int64).max)
     state, chosen = np.zeros(2, np.int64), np.full(room + 1, -1, np.int32)
     given = {
-        "rows": len(keys),
-        "width": keys.dtype.itemsize,
-        "keys32": keys.view(np.int32),
+        "rows": len(keys), "width": keys.dtype.itemsize, "keys32": keys.view(np.int32),
         "keys64": keys if keys.dtype == np.int64 else np.zeros(0, np.int64),
-        "turned": -int(descending),
-        "least": least,
-        "wanted": count,
-        "state": state,
-        "room": room,
-        "chosen": chosen,
-    }
+        "turned": -int(descending), "least": least, "wanted": count, "state": state, "room": room, "chosen": chosen,
+    }  # fmt: skip
     launch(kernels.LEAST, given, 3)
     launch(kernels.BOUND, given, 3)
     launch(kernels.ROWS, given, 2)

@@ -78,17 +78,10 @@ def run(program: Program, given: Data, made: Index, everything: bool = False) ->
 
 
 @pytest.mark.parametrize("alone", [False, True])
-@pytest.mark.parametrize(
-    ("kind", "made"),
-    [
-        ("semi", BITS),
-        ("anti", BITS),
-        ("semi", SIEVED_BITS),
-        ("anti", SIEVED_BITS),
-        ("inner", BEHIND),
-        ("inner", SIEVED_BEHIND),
-    ],
-)
+@pytest.mark.parametrize(("kind", "made"), [
+    ("semi", BITS), ("anti", BITS), ("semi", SIEVED_BITS), ("anti", SIEVED_BITS), ("inner", BEHIND),
+    ("inner", SIEVED_BEHIND),
+])  # fmt: skip
 @pytest.mark.usefixtures("small")
 def test_a_join(
     kind: str, made: Index, alone: bool, monkeypatch: pytest.MonkeyPatch, limits: SetLimits

@@ -23,21 +23,10 @@ def part(*numbers: int) -> tuple[Any, list[Any]]:
     return found, [found * 0 + 1, found * 10]
 
 
-@pytest.mark.parametrize(
-    "parts",
-    [
-        [(), ()],
-        [(1, 5)],
-        [(1, 5), (7, 9)],
-        [(1, 5), (5, 9)],
-        [(1, 5), (5,), (5, 6)],
-        [(1, 5), (), (5, 6), ()],
-        [(4,), (4,), (4,)],
-        [(1, 5), (1, 5)],
-        [(5, 9), (1, 5)],
-        [(1, 9), (2, 3), (3, 8)],
-    ],
-)
+@pytest.mark.parametrize("parts", [
+    [(), ()], [(1, 5)], [(1, 5), (7, 9)], [(1, 5), (5, 9)], [(1, 5), (5,), (5, 6)], [(1, 5), (), (5, 6), ()],
+    [(4,), (4,), (4,)], [(1, 5), (1, 5)], [(5, 9), (1, 5)], [(1, 9), (2, 3), (3, 8)],
+])  # fmt: skip
 def test_groups_of_several_ranges(parts: list[tuple[int, ...]]) -> None:
     numbers, (counts, least) = merged(ADDS_AND_MINS, [part(*p) for p in parts])
     everything = [n for p in parts for n in p]

@@ -17,14 +17,9 @@ U = pa.table({"k": range(10), "w": range(10)})
 @pytest.mark.parametrize("condition", ["v < 0", "v >= 0", "v % 3 = 1", "v > 5 and v % 100 < 50"])
 def test_rows_at_the_ends_of_blocks(rows: int, condition: str) -> None:
     values = np.arange(rows)
-    table = pa.table(
-        {
-            "v": values,
-            "k": values % 12,
-            "g": values % 5,
-            "n": pa.array(values, mask=values % 4 == 0),
-        }
-    )
+    table = pa.table({
+        "v": values, "k": values % 12, "g": values % 5, "n": pa.array(values, mask=values % 4 == 0),
+    })  # fmt: skip
     tables = {"t": table, "u": U}
     for query in (
         f"select count(*), sum(v), sum(n), sum(w) from t join u on t.k = u.k where {condition}",

@@ -29,29 +29,23 @@ def table() -> Any:
         yield connection.register("t", ROWS)
 
 
-@pytest.mark.parametrize(
-    ("expression", "sql"),
-    [
-        (lambda: fn.upper("driver"), "upper(driver)"),
-        (lambda: fn.length("DRIVER"), "length(driver)"),
-        (lambda: fn.contains("driver", "99"), "contains(driver, '99')"),
-        (lambda: fn.contains("driver", col("other")), "contains(driver, other)"),
-        (lambda: fn.upper(lit("driver")), "upper('driver')"),
-        (lambda: fn.replace("driver", "driver", "other"), "replace(driver, 'driver', 'other')"),
-        (lambda: fn.concat("driver", "other"), "concat(driver, 'other')"),
-        (lambda: fn.concat_ws("-", "driver", "other"), "concat_ws('-', driver, 'other')"),
-        (lambda: fn.greatest("n", 3), "greatest(n, 3)"),
-        (lambda: fn.log("n"), "log(n)"),
-        (lambda: fn.log(2, "n"), "log(2, n)"),
-        (lambda: fn.coalesce("driver", "other"), "coalesce(driver, 'other')"),
-        (lambda: coalesce("driver", "other"), "coalesce(driver, 'other')"),
-        (lambda: fn.nullif("driver", "driver"), "nullif(driver, 'driver')"),
-        (
-            lambda: fn.starts_with("driver", fn.left("other", 1)),
-            "starts_with(driver, left(other, 1))",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("expression", "sql"), [
+    (lambda: fn.upper("driver"), "upper(driver)"),
+    (lambda: fn.length("DRIVER"), "length(driver)"),
+    (lambda: fn.contains("driver", "99"), "contains(driver, '99')"),
+    (lambda: fn.contains("driver", col("other")), "contains(driver, other)"),
+    (lambda: fn.upper(lit("driver")), "upper('driver')"),
+    (lambda: fn.replace("driver", "driver", "other"), "replace(driver, 'driver', 'other')"),
+    (lambda: fn.concat("driver", "other"), "concat(driver, 'other')"),
+    (lambda: fn.concat_ws("-", "driver", "other"), "concat_ws('-', driver, 'other')"),
+    (lambda: fn.greatest("n", 3), "greatest(n, 3)"),
+    (lambda: fn.log("n"), "log(n)"),
+    (lambda: fn.log(2, "n"), "log(2, n)"),
+    (lambda: fn.coalesce("driver", "other"), "coalesce(driver, 'other')"),
+    (lambda: coalesce("driver", "other"), "coalesce(driver, 'other')"),
+    (lambda: fn.nullif("driver", "driver"), "nullif(driver, 'driver')"),
+    (lambda: fn.starts_with("driver", fn.left("other", 1)), "starts_with(driver, left(other, 1))"),
+])  # fmt: skip
 def test_the_first_column_argument_names_a_column(
     expression: Callable[[], Expression], sql: str, table: Any
 ) -> None:

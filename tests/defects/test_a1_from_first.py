@@ -14,35 +14,25 @@ TABLES = {"q1": Q1, "q2": Q2, "q3": Q3}
 
 # What may follow FROM, each to stand before SELECT, behind it, and in every kind of subquery.
 SOURCES = [
-    "q1, q2",
-    "q1 join q2 on q1.a < q2.a",
-    "q1 join q2 on q1.a = q2.a",
-    "q1 left join q2 using (a)",
-    "q1 full join q2 using (a), q3",
-    "q1 natural join q2 natural left join q3",
+    "q1, q2", "q1 join q2 on q1.a < q2.a", "q1 join q2 on q1.a = q2.a", "q1 left join q2 using (a)",
+    "q1 full join q2 using (a), q3", "q1 natural join q2 natural left join q3",
     "q1 cross join q2, q3 x join q3 y on x.c = y.c",
-    "q1 semi join q2 using (a)",
-    "q1 x, q1 y anti join q2 on y.a = q2.a",
+    "q1 semi join q2 using (a)", "q1 x, q1 y anti join q2 on y.a = q2.a",
     "q1, lateral (select c + q1.b as s from q2) l, q3",
     "(q1 join q2 using (a)) j join q3 on j.c = q3.c",
     "q1 join q2 join q3 on q2.c = q3.c on q1.a = q2.a",
     "q1 left join (q2 join q3 on q2.c = q3.c) on q1.a = q2.a",
     "(select 1 as one) s, q1 join q2 on true",
     "(select * from (values (1), (2)) v(n)) s, (from q1, q2) w",
-    "range(3) r, range(2) s",
-    "range(2) r(n) join q1 on r.n = q1.a, q2",
-]
+    "range(3) r, range(2) s", "range(2) r(n) join q1 on r.n = q1.a, q2",
+]  # fmt: skip
 SHAPES = [
-    "from {}",
-    "from {} select *",
-    "from {} select count(*) as n",
-    "select * from (from {}) s",
+    "from {}", "from {} select *", "from {} select count(*) as n", "select * from (from {}) s",
     "with c as (from {}) select count(*) as n from c",
-    "select (from {} select count(*)) as n",
-    "select b from q1 where exists (from {})",
+    "select (from {} select count(*)) as n", "select b from q1 where exists (from {})",
     "select b from q1 where b in (from {} select count(*))",
     "(from {} select count(*) as n) union all (select count(*) from {})",
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("source", SOURCES)

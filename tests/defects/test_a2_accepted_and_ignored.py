@@ -86,38 +86,22 @@ def test_rows_of_values_have_values(connection) -> None:
         connection.sql("values ()")
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "from t limit 1 cross join u",
-        "from t order by i join u on true",
-        "select i from t having max(i) > 0 group by i",
-        "select i from t order by i union select 1",
-        "select i from t limit 1 union all select 1",
-        "from t cross join u on true",
-        "from t cross join u using (i)",
-        "from t natural join u using (i)",
-        "select i from t group by distinct i",
-        "select i <=> 1 from t",
-        "select s rlike 'x' from t",
-        "select mode(i) within group (order by i) from t",
-    ],
-)
+@pytest.mark.parametrize("query", [
+    "from t limit 1 cross join u", "from t order by i join u on true",
+    "select i from t having max(i) > 0 group by i",
+    "select i from t order by i union select 1", "select i from t limit 1 union all select 1",
+    "from t cross join u on true", "from t cross join u using (i)", "from t natural join u using (i)",
+    "select i from t group by distinct i", "select i <=> 1 from t", "select s rlike 'x' from t",
+    "select mode(i) within group (order by i) from t",
+])  # fmt: skip
 def test_what_duckdb_does_not_parse_is_refused(connection, query: str) -> None:
     with pytest.raises(FuselineError):
         connection.sql(query)
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "vacuum nosuch",
-        "analyze nosuch",
-        "pragma enable_profiling garbage",
-        "set local threads = 2",
-        "set threads 2",
-    ],
-)
+@pytest.mark.parametrize("statement", [
+    "vacuum nosuch", "analyze nosuch", "pragma enable_profiling garbage", "set local threads = 2", "set threads 2",
+])  # fmt: skip
 def test_the_rest_of_a_statement_is_read(connection, statement: str) -> None:
     with pytest.raises(FuselineError):
         connection.sql(statement)

@@ -7,21 +7,11 @@ import fuseline
 from tests.compare import assert_same_as_duckdb
 
 READ = [
-    "'12-3', '%V-%u'",
-    "'1 3', '%U %w'",
-    "'2020 5 3', '%Y %U %w'",
-    "'3', '%u'",
-    "'5', '%G'",
-    "'1 2', '%f %f'",
-]
+    "'12-3', '%V-%u'", "'1 3', '%U %w'", "'2020 5 3', '%Y %U %w'", "'3', '%u'", "'5', '%G'", "'1 2', '%f %f'",
+]  # fmt: skip
 REFUSED = [
-    "'1 1', '%u %u'",
-    "'2020 1', '%Y %V'",
-    "'1 2020', '%U %G'",
-    "'1 1', '%j %W'",
-    "'13 PM', '%H %p'",
-    "'\u0665', '%d'",
-]
+    "'1 1', '%u %u'", "'2020 1', '%Y %V'", "'1 2020', '%U %G'", "'1 1', '%j %W'", "'13 PM', '%H %p'", "'\u0665', '%d'",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("arguments", READ)

@@ -34,17 +34,12 @@ GOOD = {
     "of eight bytes and more": ["abcdefgh", "abcdefghi", "é" * 9],
 }
 READING = [
-    "select s from t",
-    "select s, a from t where a >= 0",
-    "select count(*) from t where s like '%x%'",
-    "select s, count(*) from t group by s",
-    "select count(distinct s) from t",
-    "select max(length(s)) from t",
+    "select s from t", "select s, a from t where a >= 0", "select count(*) from t where s like '%x%'",
+    "select s, count(*) from t group by s", "select count(distinct s) from t", "select max(length(s)) from t",
     "select a from t order by s",
     "select count(*) from t x join t y on x.s = y.s",
-    "select upper(s) from t",
-    "from t",
-]
+    "select upper(s) from t", "from t",
+]  # fmt: skip
 
 
 def array(values: list[bytes]) -> pa.Array:

@@ -16,18 +16,14 @@ from fuseline.storage.columns.decimals import check_decimals
 from tests.compare import assert_same_as_duckdb, run_duckdb
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "(select nullif(1, 1)) union select date '2024-01-01'",
-        "select nullif(1.5, 1.5) as x union all select timestamp '2024-01-01' order by x",
-        "select date '2024-01-01' as x union select nullif(true, true)",
-        "select nullif(y, 1) as x from range(1, 2) r(y) union select date '2024-01-01'",
-        "select 1 as x where false union select date '2024-01-01'",
-        "select 1.5::double as x union select true",
-        "select true as x union all select 1.5",
-    ],
-)
+@pytest.mark.parametrize("query", [
+    "(select nullif(1, 1)) union select date '2024-01-01'",
+    "select nullif(1.5, 1.5) as x union all select timestamp '2024-01-01' order by x",
+    "select date '2024-01-01' as x union select nullif(true, true)",
+    "select nullif(y, 1) as x from range(1, 2) r(y) union select date '2024-01-01'",
+    "select 1 as x where false union select date '2024-01-01'",
+    "select 1.5::double as x union select true", "select true as x union all select 1.5",
+])  # fmt: skip
 def test_a_side_of_nulls_takes_any_type(query: str) -> None:
     assert_same_as_duckdb(query, fuse=["never", "always"])
 
@@ -56,17 +52,8 @@ def decimals(precision: int, *unscaled: int) -> pa.Array:
 def test_digits_beyond_the_type_are_found(precision: int) -> None:
     most = 10**precision - 1
     edges = {
-        most,
-        most + 1,
-        0,
-        1,
-        2**63,
-        2**64 - 1,
-        2**64,
-        2**64 + most % 2**64,
-        2**127 - 1,
-        2**127,
-    }
+        most, most + 1, 0, 1, 2**63, 2**64 - 1, 2**64, 2**64 + most % 2**64, 2**127 - 1, 2**127,
+    }  # fmt: skip
     for value in edges | {-v for v in edges}:
         if -(2**127) <= value < 2**127:
             for beside in ((), (5,), (-5,)):

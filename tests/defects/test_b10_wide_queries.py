@@ -56,17 +56,14 @@ def test_joins_are_weighed_once(
     assert len(weighed) < 64 * 64
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        sums(600),
-        f"select {', '.join(f'c{i}' for i in range(600))} from t",
-        f"select c1 + 1 as k, {', '.join(f'max(c{i}) as m{i}' for i in range(200))} from t group by all",
-        f"select {', '.join(f'c{i}' for i in range(200))} from t group by {', '.join(f'c{i}' for i in range(200))}",
-        "select c1 + 1 as k, c1 + 1 as l, count(*) + c1 + 1 as n, sum(c2), sum(c2) as s from t group by c1 + 1, c1, c1 + 1",
-        "select c1, grouping(c1, c2) as g, count(*) as n, count(*) as m from t group by rollup (c1, c2, c1) having grouping(c2) = 0 or count(*) > 1",
-    ],
-)
+@pytest.mark.parametrize("query", [
+    sums(600),
+    f"select {', '.join(f'c{i}' for i in range(600))} from t",
+    f"select c1 + 1 as k, {', '.join(f'max(c{i}) as m{i}' for i in range(200))} from t group by all",
+    f"select {', '.join(f'c{i}' for i in range(200))} from t group by {', '.join(f'c{i}' for i in range(200))}",
+    "select c1 + 1 as k, c1 + 1 as l, count(*) + c1 + 1 as n, sum(c2), sum(c2) as s from t group by c1 + 1, c1, c1 + 1",
+    "select c1, grouping(c1, c2) as g, count(*) as n, count(*) as m from t group by rollup (c1, c2, c1) having grouping(c2) = 0 or count(*) > 1",
+])  # fmt: skip
 def test_wide_selects(query: str) -> None:
     assert_same_as_duckdb(query, WIDE, backend="cpu", fuse=("never",), ordered=False)
 

@@ -39,19 +39,14 @@ def path(tmp_path: Path) -> str:
     return str(tmp_path / "t.parquet")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "describe from '{}'",
-        "describe select * from '{}'",
-        "describe '{}'",
-        "describe select z, \"list\", a + 1 as b from '{}'",
-        "describe select t.*, 1 as one from '{}' t",
-        "describe select * exclude (\"map\", a) from '{}'",
-        "describe with c as (from '{}') select * from c",
-        "describe select * from '{}' x join (select 1::bigint as a) y using (a)",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "describe from '{}'", "describe select * from '{}'", "describe '{}'",
+    "describe select z, \"list\", a + 1 as b from '{}'",
+    "describe select t.*, 1 as one from '{}' t",
+    "describe select * exclude (\"map\", a) from '{}'",
+    "describe with c as (from '{}') select * from c",
+    "describe select * from '{}' x join (select 1::bigint as a) y using (a)",
+])  # fmt: skip
 def test_describe_gives_names_and_types_as_duckdb(text: str, path: str, connection: Any) -> None:
     query = text.format(path)
     expected = [row[:2] for row in duckdb.sql(query).fetchall()]

@@ -8,23 +8,14 @@ from fuseline.frame.display import csv_columns, json_lines
 from tests.compare import assert_same_as_duckdb
 
 MOMENTS = (
-    "date '9999-12-31' + 1",
-    "date '0001-01-01' - 1",
-    "make_date(12345, 1, 1)",
-    "make_date(-5, 1, 1)",
-    "make_date(5881580, 7, 10)",
-    "make_date(-5877641, 6, 25)",
-    "date '12345-01-01'",
-    "date '0044-03-15 (BC)'",
-    "date '-44-03-15'",
-    "timestamp '12345-01-01 01:02:03.5'",
-    "timestamp '0044-03-15 (BC) 01:02:03'",
-    "make_timestamp(9223372036854775806)",
-    "make_timestamp(12345, 1, 1, 0, 0, 0.5)",
+    "date '9999-12-31' + 1", "date '0001-01-01' - 1", "make_date(12345, 1, 1)", "make_date(-5, 1, 1)",
+    "make_date(5881580, 7, 10)", "make_date(-5877641, 6, 25)", "date '12345-01-01'", "date '0044-03-15 (BC)'",
+    "date '-44-03-15'", "timestamp '12345-01-01 01:02:03.5'", "timestamp '0044-03-15 (BC) 01:02:03'",
+    "make_timestamp(9223372036854775806)", "make_timestamp(12345, 1, 1, 0, 0, 0.5)",
     "date '9999-12-31' + interval 1 day",
     "timestamp '9999-12-31 23:59:59' + interval 1 second",
     "timestamp '0001-01-01 00:00:00' - interval 1 microsecond",
-)
+)  # fmt: skip
 COLUMN = "select d + 0 as d, d::timestamp as t from (values (date '2024-01-01'), (null), (date '12345-01-01')) v(d)"
 
 

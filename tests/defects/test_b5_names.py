@@ -24,38 +24,25 @@ LONE = "\ud800"
 TABLES = {"t": {"a": [1, 2], "s": ["x", "y"]}}
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda c: c.sql(f"select '{LONE}'"),
-        lambda c: c.sql(f'select a as "{LONE}" from t'),
-        lambda c: c.sql(f"select 1 -- {LONE}"),
-        lambda c: c.execute(f"create table x{LONE} as select 1"),
-        lambda c: c.execute(f"set threads = {LONE}"),
-        lambda c: c.sql("select ?", [LONE]),
-        lambda c: c.sql("select $x", {"x": f"a{LONE}"}),
-        lambda c: c.sql("select $x", {LONE: 1}),
-        lambda c: c.register(LONE, {"a": [1]}),
-        lambda c: c.register("x", {LONE: [1]}),
-        lambda c: c.register("x", {"a": [LONE]}),
-        lambda c: c.table(LONE),
-        lambda c: c.unregister(LONE),
-        lambda c: c.read_parquet(f"/tmp/{LONE}"),
-        lambda c: c.read_parquet("/tmp/x", LONE),
-        lambda c: c.table("t").select(col(LONE)),
-        lambda c: c.table("t").filter(col("s") == LONE),
-        lambda c: c.table("t").select(**{LONE: lit(1)}),
-        lambda c: c.table("t").select(lit(LONE)),
-        lambda c: c.table("t").rename({"a": LONE}),
-        lambda c: c.table("t").group_by("a").agg(**{LONE: fuseline.count()}),
-        lambda c: c.table("t").join(c.table("t"), on="a", suffix=LONE),
-        lambda c: c.table("t")[LONE],
-        lambda c: getattr(c.table("t"), LONE),
-        lambda c: c.set_option(LONE, 1),
-        lambda c: c.set_option("cache_dir", LONE),
-        lambda c: fuseline.connect(device=LONE),
-    ],
-)
+@pytest.mark.parametrize("call", [
+    lambda c: c.sql(f"select '{LONE}'"),
+    lambda c: c.sql(f'select a as "{LONE}" from t'),
+    lambda c: c.sql(f"select 1 -- {LONE}"),
+    lambda c: c.execute(f"create table x{LONE} as select 1"),
+    lambda c: c.execute(f"set threads = {LONE}"), lambda c: c.sql("select ?", [LONE]),
+    lambda c: c.sql("select $x", {"x": f"a{LONE}"}),
+    lambda c: c.sql("select $x", {LONE: 1}), lambda c: c.register(LONE, {"a": [1]}),
+    lambda c: c.register("x", {LONE: [1]}), lambda c: c.register("x", {"a": [LONE]}), lambda c: c.table(LONE),
+    lambda c: c.unregister(LONE), lambda c: c.read_parquet(f"/tmp/{LONE}"), lambda c: c.read_parquet("/tmp/x", LONE),
+    lambda c: c.table("t").select(col(LONE)),
+    lambda c: c.table("t").filter(col("s") == LONE),
+    lambda c: c.table("t").select(**{LONE: lit(1)}),
+    lambda c: c.table("t").select(lit(LONE)), lambda c: c.table("t").rename({"a": LONE}),
+    lambda c: c.table("t").group_by("a").agg(**{LONE: fuseline.count()}),
+    lambda c: c.table("t").join(c.table("t"), on="a", suffix=LONE),
+    lambda c: c.table("t")[LONE], lambda c: getattr(c.table("t"), LONE), lambda c: c.set_option(LONE, 1),
+    lambda c: c.set_option("cache_dir", LONE), lambda c: fuseline.connect(device=LONE),
+])  # fmt: skip
 def test_a_lone_surrogate_is_a_clear_error(call: Callable[[Any], Any], connection: Any) -> None:
     with pytest.raises(FuselineError) as caught:
         call(connection)

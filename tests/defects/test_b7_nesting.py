@@ -66,18 +66,11 @@ def test_branches_are_cast_to_the_types_of_all_of_their_kind(text: str) -> None:
     assert_same_as_duckdb(text, ordered=False)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"select {'(' * 2000}1{')' * 2000}",
-        f"select {'(' * 100_000}1{')' * 100_000}",
-        "select " + "(" * 100_000,
-        f"select {'abs(' * 2000}1{')' * 2000}",
-        f"select {'- ' * 50_000}1",
-        f"select {'not ' * 50_000}true",
-        f"select {'case when true then ' * 2000}1{' end' * 2000}",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    f"select {'(' * 2000}1{')' * 2000}", f"select {'(' * 100_000}1{')' * 100_000}", "select " + "(" * 100_000,
+    f"select {'abs(' * 2000}1{')' * 2000}", f"select {'- ' * 50_000}1", f"select {'not ' * 50_000}true",
+    f"select {'case when true then ' * 2000}1{' end' * 2000}",
+])  # fmt: skip
 def test_beyond_that_it_is_an_error_and_the_connection_goes_on(text: str) -> None:
     with fuseline.connect(device="cpu") as connection:
         with pytest.raises(FuselineError):
@@ -141,16 +134,11 @@ def test_nesting_counts_what_is_open_and_operators_in_a_row() -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(
-    ("text", "most"),
-    [
-        (DEEP["parentheses"], 0.5),
-        (DEEP["functions"], 0.5),
-        (DEEP["scalar subqueries"], 0.5),
-        (" union all ".join(f"select {i} as a" for i in range(10_000)), 5.0),
-    ],
-    ids=["parentheses", "functions", "scalar subqueries", "branches of a union"],
-)
+@pytest.mark.parametrize(("text", "most"), [
+    (DEEP["parentheses"], 0.5), (DEEP["functions"], 0.5),
+    (DEEP["scalar subqueries"], 0.5),
+    (" union all ".join(f"select {i} as a" for i in range(10_000)), 5.0),
+], ids=["parentheses", "functions", "scalar subqueries", "branches of a union"])  # fmt: skip
 def test_deep_texts_take_no_longer_than_they_may(text: str, most: float) -> None:
     with fuseline.connect(device="cpu", fuse="never") as connection:
         connection.execute("create table t as select range as x from range(4)")

@@ -38,18 +38,15 @@ def ran(connection, query):
     return answer, sum(node.rows for node in frame.profile.nodes)
 
 
-@pytest.mark.parametrize(
-    ("query", "rows"),
-    [
-        ("select x, y from range(12000) a(x), range(12000) b(y) limit 5", 5),
-        ("select count(*) as n from (select 1 from range(90000) a, range(90000) b limit 7)", 1),
-        ("select x from range(100000000) a(x) limit 3 offset 70000", 3),
-        ("select x * 2 as d from range(500000000) a(x) where x % 7 = 3 limit 4", 4),
-        ("select x from range(300000000) a(x) union all select 3 limit 4", 4),
-        ("select * from (select x from range(200000000) a(x) limit 9) limit 4 offset 2", 4),
-        ("select x from range(1000000) a(x) where exists (select 1 from range(4)) limit 2", 2),
-    ],
-)
+@pytest.mark.parametrize(("query", "rows"), [
+    ("select x, y from range(12000) a(x), range(12000) b(y) limit 5", 5),
+    ("select count(*) as n from (select 1 from range(90000) a, range(90000) b limit 7)", 1),
+    ("select x from range(100000000) a(x) limit 3 offset 70000", 3),
+    ("select x * 2 as d from range(500000000) a(x) where x % 7 = 3 limit 4", 4),
+    ("select x from range(300000000) a(x) union all select 3 limit 4", 4),
+    ("select * from (select x from range(200000000) a(x) limit 9) limit 4 offset 2", 4),
+    ("select x from range(1000000) a(x) where exists (select 1 from range(4)) limit 2", 2),
+])  # fmt: skip
 def test_a_limit_stops_ranges_and_pairs(query, rows, backend):
     with fuseline.connect(backend) as connection:
         answer, made = ran(connection, query)
@@ -57,16 +54,13 @@ def test_a_limit_stops_ranges_and_pairs(query, rows, backend):
     assert made < 3 * MOST_ROWS
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "select * from t limit 10",
-        "select n + 1 as m from t where k = 3 limit 10",
-        "select t.n, u.n as other from t, t u limit 10",
-        "select t.n, z.s from t join (values (3, 'c'), (4, 'd')) z(k, s) on t.k = z.k limit 10",
-        "select n from t union all select k from t limit 10 offset 5",
-    ],
-)
+@pytest.mark.parametrize("query", [
+    "select * from t limit 10",
+    "select n + 1 as m from t where k = 3 limit 10",
+    "select t.n, u.n as other from t, t u limit 10",
+    "select t.n, z.s from t join (values (3, 'c'), (4, 'd')) z(k, s) on t.k = z.k limit 10",
+    "select n from t union all select k from t limit 10 offset 5",
+])  # fmt: skip
 @pytest.mark.parametrize("fuse", ["never", "auto", "always"])
 def test_a_limit_stops_a_scan(query, fuse, path, backend):
     with connected({"t": path}, backend, fuse=fuse) as connection:
@@ -76,15 +70,10 @@ def test_a_limit_stops_a_scan(query, fuse, path, backend):
         assert made < (ROWS + 4 * MOST_ROWS if " u limit" in query else 4 * GROUP_ROWS)
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "create table made as select * from t limit 1000",
-        "select * from t limit 1000",
-        "select n, x from t where k = 3 limit 200",
-        "select n from t limit 10 offset 9000",
-    ],
-)
+@pytest.mark.parametrize("query", [
+    "create table made as select * from t limit 1000",
+    "select * from t limit 1000", "select n, x from t where k = 3 limit 200", "select n from t limit 10 offset 9000",
+])  # fmt: skip
 def test_a_limit_decodes_a_part_of_a_row_group(query, large, monkeypatch):
     decoded = []
     ours = pq.ParquetFile.iter_batches

@@ -39,23 +39,11 @@ from fuseline.storage.tables.memory_table import MemoryTable
 from tests.compare import assert_same
 
 TYPES: dict[str, DataType] = {
-    "boolean": BOOLEAN,
-    "tinyint": TINYINT,
-    "smallint": SMALLINT,
-    "integer": INTEGER,
-    "bigint": BIGINT,
-    "utinyint": UTINYINT,
-    "ubigint": UBIGINT,
-    "float": FLOAT,
-    "double": DOUBLE,
-    "decimal": decimal(15, 2),
-    "decimal18": decimal(18, 4),
-    "wide": decimal(31, 4),
-    "hugeint": HUGEINT,
-    "date": DATE,
-    "timestamp": TIMESTAMP,
+    "boolean": BOOLEAN, "tinyint": TINYINT, "smallint": SMALLINT, "integer": INTEGER, "bigint": BIGINT,
+    "utinyint": UTINYINT, "ubigint": UBIGINT, "float": FLOAT, "double": DOUBLE, "decimal": decimal(15, 2),
+    "decimal18": decimal(18, 4), "wide": decimal(31, 4), "hugeint": HUGEINT, "date": DATE, "timestamp": TIMESTAMP,
     "varchar": VARCHAR,
-}
+}  # fmt: skip
 _WORDS = ("", "a", "b", "ab", "Ärger", "a b", "%", "naïve", "zz", "日本", "x" * 40)
 
 

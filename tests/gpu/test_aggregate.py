@@ -49,16 +49,8 @@ def test_distinct(keys: tuple[str, ...]) -> None:
 
 
 NUMBERS = (
-    "tinyint",
-    "smallint",
-    "integer",
-    "bigint",
-    "utinyint",
-    "ubigint",
-    "float",
-    "decimal",
-    "decimal18",
-)
+    "tinyint", "smallint", "integer", "bigint", "utinyint", "ubigint", "float", "decimal", "decimal18",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("nulls", [0.0, 0.3])
@@ -110,16 +102,8 @@ def test_sum_of_wide_values_that_cancel() -> None:
 
 
 PICKS = (
-    "min",
-    "max",
-    "any_value",
-    "first",
-    "last",
-    "count",
-    "quantile_disc",
-    "mode",
-    "approx_count_distinct",
-)
+    "min", "max", "any_value", "first", "last", "count", "quantile_disc", "mode", "approx_count_distinct",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -319,17 +303,8 @@ def test_ordered(function: str, descending: bool) -> None:
 
 
 FILTERED = (
-    "count",
-    "sum",
-    "avg",
-    "min",
-    "max",
-    "first",
-    "last",
-    "any_value",
-    "count_star",
-    "string_agg",
-)
+    "count", "sum", "avg", "min", "max", "first", "last", "any_value", "count_star", "string_agg",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("distinct", [False, True])

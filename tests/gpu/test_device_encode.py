@@ -95,44 +95,19 @@ def test_each_type(kind: str, nulls: float, rows: int) -> None:
     assert_alike(pa.array(values, to_arrow(TYPES[kind])))
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        [0, 255],
-        [0, 256],
-        [-(2**63), 2**63 - 1],
-        [2**63 - 256, 2**63 - 1],
-        [-(2**63), -(2**63) + 65535],
-        [0, 2**32 - 1],
-        [0, 2**32],
-        [100, 5000, 300, 2600],
-        [5, 5, 5],
-        [-7, 14, 0, 700],
-        [0, 3 * 2**60],
-        [None, 4, None, 4_000_000_000_000],
-    ],
-)
+@pytest.mark.parametrize("values", [
+    [0, 255], [0, 256], [-(2**63), 2**63 - 1], [2**63 - 256, 2**63 - 1], [-(2**63), -(2**63) + 65535], [0, 2**32 - 1],
+    [0, 2**32], [100, 5000, 300, 2600], [5, 5, 5], [-7, 14, 0, 700], [0, 3 * 2**60], [None, 4, None, 4_000_000_000_000],
+])  # fmt: skip
 def test_widths_and_steps(values: list[Any]) -> None:
     assert_alike(pa.array(values, pa.int64()))
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        [],
-        [7],
-        [1, 2, 3],
-        [1, 2, 2],
-        [1, None, 3],
-        [-(2**63), 0, 2**63 - 1],
-        list(range(0, 1_000_000, 10)),
-        [*range(70_000), 69_999],
-        [1, 1, 2, 1],
-        [i // 64 for i in range(100_000)],
-        [*[0] * 64, *[1] * 65, *range(2, 100_000)],
-        [-(2**63), -(2**63), 2**63 - 1],
-    ],
-)
+@pytest.mark.parametrize("values", [
+    [], [7], [1, 2, 3], [1, 2, 2], [1, None, 3], [-(2**63), 0, 2**63 - 1], list(range(0, 1_000_000, 10)),
+    [*range(70_000), 69_999], [1, 1, 2, 1], [i // 64 for i in range(100_000)],
+    [*[0] * 64, *[1] * 65, *range(2, 100_000)], [-(2**63), -(2**63), 2**63 - 1],
+])  # fmt: skip
 def test_whether_values_ascend(values: list[Any]) -> None:
     from fuseline.storage.columns import device_encode, encode
 

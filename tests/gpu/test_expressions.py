@@ -50,12 +50,9 @@ def test_comparisons(function: str, kind: str) -> None:
 
 
 CONSTANTS: dict[str, Literal] = {
-    "integer": number(3),
-    "bigint": Literal(100, BIGINT),
-    "double": Literal(1.5, DOUBLE),
-    "varchar": text("ab"),
+    "integer": number(3), "bigint": Literal(100, BIGINT), "double": Literal(1.5, DOUBLE), "varchar": text("ab"),
     "boolean": Literal(True, BOOLEAN),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", CONSTANTS)
@@ -244,21 +241,8 @@ def test_rounding(function: str, kind: str, digits: int | None) -> None:
 
 
 FLOATING = (
-    "sqrt",
-    "cbrt",
-    "exp",
-    "ln",
-    "log10",
-    "log2",
-    "sin",
-    "cos",
-    "tan",
-    "asin",
-    "acos",
-    "atan",
-    "degrees",
-    "radians",
-)
+    "sqrt", "cbrt", "exp", "ln", "log10", "log2", "sin", "cos", "tan", "asin", "acos", "atan", "degrees", "radians",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("function", [*FLOATING, "is_nan", "is_inf", "is_finite"])

@@ -193,18 +193,15 @@ AGGREGATES = (
 ALL_COLUMNS = "id, t.k, g, far, large, price, t.day, moment, real, half, flag, t.word, text"
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        f"select g, {AGGREGATES} from t group by g",
-        f"select far, {AGGREGATES} from t group by far",
-        "select g, word, flag, sum(price), count(*) from t group by g, word, flag",
-        "select far, word, day, sum(price) from t group by far, word, day",
-        "select g from t group by g",
-        "select g, sum(price) from t where id < 0 group by g",
-        "select far, sum(price) from t where price < 0 and word = 'a' group by far",
-    ],
-)
+@pytest.mark.parametrize("query", [
+    f"select g, {AGGREGATES} from t group by g",
+    f"select far, {AGGREGATES} from t group by far",
+    "select g, word, flag, sum(price), count(*) from t group by g, word, flag",
+    "select far, word, day, sum(price) from t group by far, word, day",
+    "select g from t group by g",
+    "select g, sum(price) from t where id < 0 group by g",
+    "select far, sum(price) from t where price < 0 and word = 'a' group by far",
+])  # fmt: skip
 def test_many_groups(query: str) -> None:
     expected, _ = run(query, WIDE, fuse="never")
     found, done = run(query, WIDE, fuse="always")

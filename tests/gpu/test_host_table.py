@@ -163,14 +163,10 @@ def test_ties_at_the_end_of_the_first_are_looked_for(
 
 
 KEYS = [
-    ("integer", "varchar", "date"),
-    ("decimal", "boolean"),
+    ("integer", "varchar", "date"), ("decimal", "boolean"),
     ("utinyint", "timestamp", "tinyint"),
-    ("bigint", "integer"),
-    ("float", "tinyint"),
-    ("ubigint", "tinyint"),
-    ("wide", "tinyint"),
-]
+    ("bigint", "integer"), ("float", "tinyint"), ("ubigint", "tinyint"), ("wide", "tinyint"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("kinds", KEYS, ids="-".join)

@@ -97,16 +97,12 @@ def test_groups_of_each_run_go_into_memory_of_its_own(connection: Any, limits: S
     assert_same_as_duckdb(GROUPS, TABLES, connection=connection)
 
 
-@pytest.mark.parametrize(
-    ("data_type", "values"),
-    [
-        (types.BIGINT, [3, -5, 2**62]),
-        (types.DATE, [1, 0, -40]),
-        (types.decimal(38, 2), [12, 7, -(2**60)]),
-        (types.DOUBLE, [1.5, float("nan"), -0.0]),
-        (types.FLOAT, [1.5, 2.5, -3.0]),
-    ],
-)
+@pytest.mark.parametrize(("data_type", "values"), [
+    (types.BIGINT, [3, -5, 2**62]), (types.DATE, [1, 0, -40]),
+    (types.decimal(38, 2), [12, 7, -(2**60)]),
+    (types.DOUBLE, [1.5, float("nan"), -0.0]),
+    (types.FLOAT, [1.5, 2.5, -3.0]),
+])  # fmt: skip
 @pytest.mark.parametrize("valid", [None, [True, False, True], [False, False, False], [True] * 3])
 def test_numbers_in_registers_are_stored_as_their_arrays_are(
     data_type: DataType, values: list[Any], valid: list[bool] | None

@@ -141,16 +141,12 @@ def test_queries(query: str, moved: bool, limits: SetLimits) -> None:
         limits(to_host__MOST_BYTES=-1)  # the device sorts and libcudf copies
     rng = np.random.default_rng(4)
     customers, orders = 400, 6000
-    c = pa.table(
-        {
-            "id": rng.permutation(customers).astype(np.int64),
-            "name": [
-                None if i % 17 == 0 else f"name {i * 7919 % 1000:04d}" for i in range(customers)
-            ],
-            "note": [("ab", "b", "", None, "Ärger")[i % 5] for i in range(customers)],
-            "grade": pa.array([i % 4 for i in range(customers)], pa.int32()),
-        }
-    )
+    c = pa.table({
+        "id": rng.permutation(customers).astype(np.int64),
+        "name": [None if i % 17 == 0 else f"name {i * 7919 % 1000:04d}" for i in range(customers)],
+        "note": [("ab", "b", "", None, "Ärger")[i % 5] for i in range(customers)],
+        "grade": pa.array([i % 4 for i in range(customers)], pa.int32()),
+    })  # fmt: skip
     o = pa.table(
         {
             "customer": rng.integers(0, customers + 20, orders),

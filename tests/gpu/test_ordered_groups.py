@@ -78,18 +78,14 @@ def test_groups_of_a_sorted_key(query: str) -> None:
 
 
 @pytest.mark.parametrize("query", QUERIES[:3])
-@pytest.mark.parametrize(
-    ("keys", "together"),
-    [
-        (np.arange(ROWS) * 10**12, True),
-        (np.repeat(np.arange(0, 3000, 30), 1 + (np.arange(100) == 50) * 1100), False),
-        (np.full(ROWS, 7), False),
-        (np.arange(ROWS) * 101 % 5000, False),
-        (np.arange(ROWS) // 40 * 500, False),
-        (np.array([5]), None),
-        (np.arange(0), None),
-    ],
-)
+@pytest.mark.parametrize(("keys", "together"), [
+    (np.arange(ROWS) * 10**12, True),
+    (np.repeat(np.arange(0, 3000, 30), 1 + (np.arange(100) == 50) * 1100), False),
+    (np.full(ROWS, 7), False),
+    (np.arange(ROWS) * 101 % 5000, False),
+    (np.arange(ROWS) // 40 * 500, False),
+    (np.array([5]), None), (np.arange(0), None),
+])  # fmt: skip
 def test_other_keys(keys: Any, together: bool | None, query: str) -> None:
     """Far apart, one of many rows, one alone, in no order, with long groups; of one row and of none."""
     given = tables(keys)

@@ -207,20 +207,9 @@ def test_strptime(layout: str) -> None:
     assert_agree(computed(infer.call("try_strptime", [ref, text(layout)]), bad), ordered=True)
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        "week",
-        "isoyear",
-        "decade",
-        "century",
-        "millennium",
-        "monthname",
-        "dayname",
-        "year",
-        "dayofyear",
-    ],
-)
+@pytest.mark.parametrize("function", [
+    "week", "isoyear", "decade", "century", "millennium", "monthname", "dayname", "year", "dayofyear",
+])  # fmt: skip
 def test_parts_of_far_dates(function: str) -> None:
     """libcudf's years have 16 bits."""
     around = [

@@ -45,11 +45,8 @@ def test_nanoseconds_are_refused_or_whole(tmp_path: Path, in_parquet: bool) -> N
 
 FAR = [2**63 - 2, -9_223_372_022_400_000_000, 0, 1_700_000_000_000_000, None]
 SHIFTS = (
-    "interval 1 month",
-    "interval '-13 months 40 days'",
-    "interval 1 day",
-    "interval '1 microsecond'",
-)
+    "interval 1 month", "interval '-13 months 40 days'", "interval 1 day", "interval '1 microsecond'",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("shift", [*SHIFTS, "interval '200000 years'", "interval '3000000 hours'"])

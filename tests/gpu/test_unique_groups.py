@@ -84,16 +84,12 @@ def there(table: Any) -> Any:
     return Table({i: table.columns[i] for i in (NAME.id, GRADE.id, COUNT.id, AMOUNT.id)}, GROUPS)
 
 
-@pytest.mark.parametrize(
-    ("names", "alone"),
-    [
-        (UNIQUE, True),
-        ([None, *UNIQUE[1:]], True),
-        ([None, None, *UNIQUE[2:]], False),
-        ([*UNIQUE[:-1], UNIQUE[0]], False),
-        (["same"] * RELATION, False),
-    ],
-)
+@pytest.mark.parametrize(("names", "alone"), [
+    (UNIQUE, True), ([None, *UNIQUE[1:]], True),
+    ([None, None, *UNIQUE[2:]], False),
+    ([*UNIQUE[:-1], UNIQUE[0]], False),
+    (["same"] * RELATION, False),
+])  # fmt: skip
 @pytest.mark.parametrize("keys", [(NAME,), (GRADE, NAME)])
 def test_rows_of_different_names_are_groups(
     names: list[str | None], alone: bool, keys: tuple[Column, ...]

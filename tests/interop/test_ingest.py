@@ -29,31 +29,14 @@ def dataset(tmp_path):
     return ds.dataset(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda _: TABLE,
-        lambda _: TABLE.to_batches()[0],
-        lambda _: TABLE.to_reader(),
-        dataset,
-        lambda _: pd.DataFrame({"a": pd.array([1, None], "Int64"), "s": ["x", "y"]}),
-        lambda _: pl.DataFrame({"a": [1, None], "s": ["x", "y"]}),
-        lambda _: pl.LazyFrame({"a": [1, None], "s": ["x", "y"]}),
-        lambda _: {"a": [1, None], "s": np.array(["x", "y"])},
-        lambda _: Stream(),
-    ],
-    ids=[
-        "table",
-        "batch",
-        "reader",
-        "dataset",
-        "pandas",
-        "polars",
-        "lazy polars",
-        "dict",
-        "stream",
-    ],
-)
+@pytest.mark.parametrize("make", [
+    lambda _: TABLE, lambda _: TABLE.to_batches()[0], lambda _: TABLE.to_reader(), dataset,
+    lambda _: pd.DataFrame({"a": pd.array([1, None], "Int64"), "s": ["x", "y"]}),
+    lambda _: pl.DataFrame({"a": [1, None], "s": ["x", "y"]}),
+    lambda _: pl.LazyFrame({"a": [1, None], "s": ["x", "y"]}),
+    lambda _: {"a": [1, None], "s": np.array(["x", "y"])},
+    lambda _: Stream(),
+], ids=["table", "batch", "reader", "dataset", "pandas", "polars", "lazy polars", "dict", "stream"])  # fmt: skip
 def test_every_kind_of_table_is_taken(tmp_path, make):
     table = ingest(make(tmp_path))
     assert isinstance(table, pa.Table)
@@ -87,17 +70,14 @@ def test_missing_values_of_pandas_objects_are_null():
     assert ingest(pd.DataFrame({"s": ["x", None, np.nan]}, dtype=object))["s"].null_count == 2
 
 
-@pytest.mark.parametrize(
-    ("source", "said"),
-    [
-        (5, "int is no table: give a pyarrow Table"),
-        ([1, 2], "list is no table"),
-        ({"a": [1], "b": [1, 2]}, "one length"),
-        ({"a": np.zeros((2, 2))}, '"a" has 2 dimensions'),
-        ({"a": [object()]}, "dict could not be taken"),
-        (pd.DataFrame({"a": [1, "x"]}), "pandas.DataFrame could not be taken"),
-    ],
-)
+@pytest.mark.parametrize(("source", "said"), [
+    (5, "int is no table: give a pyarrow Table"),
+    ([1, 2], "list is no table"),
+    ({"a": [1], "b": [1, 2]}, "one length"),
+    ({"a": np.zeros((2, 2))}, '"a" has 2 dimensions'),
+    ({"a": [object()]}, "dict could not be taken"),
+    (pd.DataFrame({"a": [1, "x"]}), "pandas.DataFrame could not be taken"),
+])  # fmt: skip
 def test_what_is_no_table_is_refused_with_the_reason(source, said):
     with pytest.raises(TypeMismatch, match=said):
         ingest(source)

@@ -11,13 +11,9 @@ from fuseline.errors import OutOfRange
 
 # Limits that docs/sql.md names; DuckDB has more room there, or hands over what has wrapped around.
 LIMITS = (
-    "Interval value out of range",
-    "An interval of more than 292 years",
-    "has 39 digits",
-    "it has 38 digits here",
-    "HUGEINT has 38 digits",
-    "bytes of text",
-)
+    "Interval value out of range", "An interval of more than 292 years", "has 39 digits", "it has 38 digits here",
+    "HUGEINT has 38 digits", "bytes of text",
+)  # fmt: skip
 # What differs for a reason: of which function with an argument of which type.
 KNOWN = {
     ("or", "varchar"): "an error counts where it decides",

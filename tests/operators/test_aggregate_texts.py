@@ -14,19 +14,8 @@ from tests.compare import assert_same_as_duckdb
 ROWS = 9_000  # more than are ranked without a look at their first bytes
 draw = random.Random(5)
 WORDS = [
-    "",
-    "a",
-    "ab",
-    "abc",
-    "abcdefgh",
-    "abcdefghi",
-    "\x00",
-    "a\x00",
-    "é",
-    "日本",
-    "\U0001f600",
-    "zz",
-]
+    "", "a", "ab", "abc", "abcdefgh", "abcdefghi", "\x00", "a\x00", "é", "日本", "\U0001f600", "zz",
+]  # fmt: skip
 STRINGS: dict[str, Callable[[int], str | None]] = {
     "words": lambda n: draw.choice(WORDS),
     "numbers": lambda n: str(draw.randrange(10**9)),

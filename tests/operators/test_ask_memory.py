@@ -26,15 +26,10 @@ ROWS = 30_000
 NOT_ASKED = 8_000  # bytes: masks and single values
 NOT_COPIED = 64  # bytes: what conversions that pass an array on make beside it
 NUMBERS = np.arange(ROWS)
-DATA = pa.table(
-    {
-        "k": NUMBERS * 7919 % ROWS,
-        "x": NUMBERS,
-        "f": NUMBERS / 3,
-        "s": [f"text {n % 1000}" for n in NUMBERS],
-        "u": [f"a longer, unique text {n}" for n in NUMBERS],
-    }
-)
+DATA = pa.table({
+    "k": NUMBERS * 7919 % ROWS, "x": NUMBERS, "f": NUMBERS / 3, "s": [f"text {n % 1000}" for n in NUMBERS],
+    "u": [f"a longer, unique text {n}" for n in NUMBERS],
+})  # fmt: skip
 QUERIES = [
     "select * from t where k > 5",
     "select k, x, u from t order by u desc, k offset 7",
@@ -167,27 +162,16 @@ def test_columns_are_asked_for_before_they_are_encoded(monkeypatch, tmp_path):
 
 
 TYPES = {
-    "boolean": "x % 2 = 0",
-    "tinyint": "(x % 100)::tinyint",
-    "smallint": "x::smallint",
-    "integer": "x::integer",
-    "bigint": "x",
-    "utinyint": "(x % 100)::utinyint",
-    "usmallint": "x::usmallint",
-    "uinteger": "x::uinteger",
-    "ubigint": "x::ubigint",
-    "float": "x::float",
-    "double": "x / 7",
-    "decimal": "x::decimal(12, 2)",
+    "boolean": "x % 2 = 0", "tinyint": "(x % 100)::tinyint", "smallint": "x::smallint", "integer": "x::integer",
+    "bigint": "x", "utinyint": "(x % 100)::utinyint", "usmallint": "x::usmallint", "uinteger": "x::uinteger",
+    "ubigint": "x::ubigint", "float": "x::float", "double": "x / 7", "decimal": "x::decimal(12, 2)",
     "wide decimal": "x::decimal(30, 2)",
     "date": "date '2020-01-01' + (x % 1000)::integer",
     "timestamp": "timestamp '2020-01-01' + interval 1 day * x",
-    "interval": "interval 1 day * x",
-    "text": "'a text ' || x",
-    "text of few values": "s",
+    "interval": "interval 1 day * x", "text": "'a text ' || x", "text of few values": "s",
     "text with NULL": "case when x % 3 > 0 then s end",
     "decimal with NULL": "case when x % 3 > 0 then x::decimal(12, 2) end",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", TYPES)

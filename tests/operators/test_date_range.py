@@ -13,70 +13,35 @@ import fuseline
 from tests.compare import assert_same_as_duckdb
 
 DATES = (
-    "date '1970-01-01'",
-    "date '2024-02-29'",
-    "date '2000-01-31'",
-    "date '0001-01-01'",
-    "date '9999-12-31'",
-    "date '12345-06-07'",
-    "date '0044-03-15 (BC)'",
-    "date '290308-12-21 (BC)'",
-    "date '294247-01-10'",
-)
+    "date '1970-01-01'", "date '2024-02-29'", "date '2000-01-31'", "date '0001-01-01'", "date '9999-12-31'",
+    "date '12345-06-07'", "date '0044-03-15 (BC)'", "date '290308-12-21 (BC)'", "date '294247-01-10'",
+)  # fmt: skip
 FAR_DATES = ("date '5881580-07-10'", "make_date(-5877641, 6, 25)")  # no TIMESTAMP has them
 TIMES = (
-    "timestamp '1970-01-01'",
-    "timestamp '2024-02-29 13:04:05.678901'",
-    "timestamp '1969-12-31 23:59:59.999999'",
-    "timestamp '10000-01-01 00:00:01'",
-    "timestamp '0044-03-15 (BC) 01:02:03'",
-    "make_timestamp(9223372036854775806)",
+    "timestamp '1970-01-01'", "timestamp '2024-02-29 13:04:05.678901'", "timestamp '1969-12-31 23:59:59.999999'",
+    "timestamp '10000-01-01 00:00:01'", "timestamp '0044-03-15 (BC) 01:02:03'", "make_timestamp(9223372036854775806)",
     "make_timestamp(-9223372022400000000)",
-)
+)  # fmt: skip
 SPANS = (
-    "interval '1 month'",
-    "interval '-13 months 40 days'",
-    "interval 1 day",
-    "interval '1 microsecond'",
-    "interval '178956970 years'",
-    "interval '-2147483647 months'",
-    "interval '2147483647 days'",
-    "interval '3000000 hours'",
-    "interval '9223372036854775807 microseconds'",
+    "interval '1 month'", "interval '-13 months 40 days'", "interval 1 day", "interval '1 microsecond'",
+    "interval '178956970 years'", "interval '-2147483647 months'", "interval '2147483647 days'",
+    "interval '3000000 hours'", "interval '9223372036854775807 microseconds'",
     "interval '-9223372036854775807 microseconds'",
     "interval '1 year 2 months 3 days 04:05:06.789'",
-    "interval '-1 day 01:00:00'",
-    "interval '0 seconds'",
-)
+    "interval '-1 day 01:00:00'", "interval '0 seconds'",
+)  # fmt: skip
 UNITS = ("microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month", "quarter", "year",
          "decade", "century", "millennium")  # fmt: skip
 PARTS = (*UNITS, "dow", "isodow", "doy", "isoyear", "epoch", "yearweek")
 FUNCTIONS = (
-    "last_day",
-    "dayname",
-    "monthname",
-    "epoch_ms",
-    "epoch_us",
-    "isodow",
-    "week",
-    "dayofyear",
-    "year",
-)
+    "last_day", "dayname", "monthname", "epoch_ms", "epoch_us", "isodow", "week", "dayofyear", "year",
+)  # fmt: skip
 NUMBERS = ("0", "1", "-1", "3", "-7", "1000000", "2147483647", "-2147483648", "178956971", "3000000000", "2562047788",
            "2562047789", "153722867281", "9223372036854775807", "-9223372036854775808")  # fmt: skip
 TO = (
-    "millennia",
-    "centuries",
-    "decades",
-    "years",
-    "quarters",
-    "months",
-    "weeks",
-    "days",
-    "hours",
-    "minutes",
+    "millennia", "centuries", "decades", "years", "quarters", "months", "weeks", "days", "hours", "minutes",
     "microseconds",
-)
+)  # fmt: skip
 YEARS = ("0", "-1", "1", "9999", "10000", "5881580", "-5877641", "5881581", "290308", "-290308", "9223372036854775807",
          "-9223372036854775808")  # fmt: skip
 
@@ -130,15 +95,9 @@ def expressions() -> list[str]:
         for n in ("0", "-1", "9223372036854775807", "-9223372036854775808", "-9223372022400000001")
     ]
     clocks = (
-        "24, 0, 0",
-        "24, 0, 0.000001",
-        "-1, 0, 0",
-        "0, 60, 0",
-        "0, 0, 60",
-        "0, 0, 59.9999999",
-        "0, 0, 'nan'::double",
+        "24, 0, 0", "24, 0, 0.000001", "-1, 0, 0", "0, 60, 0", "0, 0, 60", "0, 0, 59.9999999", "0, 0, 'nan'::double",
         "12, 30, 1e300",
-    )
+    )  # fmt: skip
     found += [f"make_timestamp(2024, 2, 29, {clock})" for clock in clocks]
     return found
 

@@ -25,20 +25,9 @@ def decimals(digits: int, scale: int, *values: str) -> pa.Array:
     return pa.array([None, *map(Decimal, values)], pa.decimal128(digits, scale))
 
 
-@pytest.mark.parametrize(
-    "arrow",
-    [
-        pa.int8(),
-        pa.int16(),
-        pa.int32(),
-        pa.int64(),
-        pa.uint8(),
-        pa.uint16(),
-        pa.uint32(),
-        pa.uint64(),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("arrow", [
+    pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64(),
+], ids=str)  # fmt: skip
 def test_integers_at_their_limits(arrow: pa.DataType) -> None:
     signed = str(arrow).startswith("int")
     low = -(2 ** (arrow.bit_width - 1)) if signed else 0

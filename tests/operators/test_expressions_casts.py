@@ -11,15 +11,8 @@ from fuseline.errors import ConversionError
 from tests.operators.evaluated import assert_expressions, error_of
 
 INTEGERS = [
-    "tinyint",
-    "smallint",
-    "integer",
-    "bigint",
-    "utinyint",
-    "usmallint",
-    "uinteger",
-    "ubigint",
-]
+    "tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger", "ubigint",
+]  # fmt: skip
 NUMBERS = [*INTEGERS, "float", "double", "boolean", "decimal(3,1)", "decimal(9,2)", "decimal(18,0)", "decimal(18,6)",
            "decimal(38,0)", "decimal(38,10)"]  # fmt: skip
 NAN, INF = float("nan"), float("inf")
@@ -43,26 +36,9 @@ def test_text_to_numbers(target: str) -> None:
 
 def test_text_to_boolean() -> None:
     texts = [
-        "true",
-        "t",
-        "T",
-        "TRUE",
-        "yes",
-        "Y",
-        "1",
-        "on",
-        "false",
-        "F",
-        "no",
-        "n",
-        "0",
-        "off",
-        " true",
-        "2",
-        "",
-        None,
+        "true", "t", "T", "TRUE", "yes", "Y", "1", "on", "false", "F", "no", "n", "0", "off", " true", "2", "", None,
         "tr",
-    ]
+    ]  # fmt: skip
     assert_expressions(["try_cast(s as boolean)"], pa.table({"s": texts}))
 
 
@@ -126,16 +102,8 @@ def test_integers_to_numbers(source: pa.DataType) -> None:
     signed = str(source).startswith("int")
     low = -(2 ** (source.bit_width - 1)) if signed else 0
     values = [
-        None,
-        0,
-        1,
-        100,
-        99,
-        low,
-        low + 2**source.bit_width - 1,
-        low + 2 ** (source.bit_width - 2),
-        127,
-    ]
+        None, 0, 1, 100, 99, low, low + 2**source.bit_width - 1, low + 2 ** (source.bit_width - 2), 127,
+    ]  # fmt: skip
     table = pa.table({"x": pa.array(values, source)})
     assert_expressions([f"try_cast(x as {target})" for target in NUMBERS], table)
 
@@ -156,21 +124,8 @@ def test_decimals_to_numbers(digits: int) -> None:
 def test_everything_to_text() -> None:
     assert_expressions(["x::varchar"], pa.table({"x": doubles()}))
     floats = [
-        None,
-        NAN,
-        -INF,
-        0.1,
-        1e7,
-        1e10,
-        1e15,
-        1e16,
-        1e-4,
-        1e-5,
-        3.4028235e38,
-        16777216.0,
-        -0.0,
-        123456789.0,
-    ]
+        None, NAN, -INF, 0.1, 1e7, 1e10, 1e15, 1e16, 1e-4, 1e-5, 3.4028235e38, 16777216.0, -0.0, 123456789.0,
+    ]  # fmt: skip
     assert_expressions(["x::varchar"], pa.table({"x": pa.array(floats, pa.float32())}))
     assert_expressions(
         ["x::varchar"], pa.table({"x": pa.array([None, 0, -5, 2**63 - 1, -(2**63)])})
@@ -201,17 +156,8 @@ def test_dates_and_timestamps() -> None:
     )
     assert_expressions(["x::varchar", "try_cast(x as timestamp)"], days)
     micros = [
-        None,
-        0,
-        -1,
-        1,
-        1_000_000,
-        86_400_000_000 - 1,
-        -86_400_000_001,
-        1_580_000_000_120_000,
-        -(10**17),
-        10**17,
-    ]
+        None, 0, -1, 1, 1_000_000, 86_400_000_000 - 1, -86_400_000_001, 1_580_000_000_120_000, -(10**17), 10**17,
+    ]  # fmt: skip
     moments = pa.table({"x": pa.array(micros, pa.timestamp("us"))})
     assert_expressions(["x::varchar", "x::date", "x::date::timestamp"], moments)
 

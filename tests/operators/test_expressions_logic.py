@@ -42,21 +42,17 @@ def test_logic_is_kleenes() -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("values", "arrow"),
-    [
-        (FLOATS, pa.float64()),
-        ([None, NAN, 0.0, -0.0, 1.5], pa.float32()),
-        (INTEGERS, pa.int64()),
-        ([None, 0, 1, 255], pa.uint8()),
-        ([None, 0, 2**64 - 1], pa.uint64()),
-        (TEXTS, pa.string()),
-        ([None, True, False], pa.bool_()),
-        ([None, 0, -1, 20_000], pa.date32()),
-        ([None, 0, -1, 10**15], pa.timestamp("us")),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("values", "arrow"), [
+    (FLOATS, pa.float64()),
+    ([None, NAN, 0.0, -0.0, 1.5], pa.float32()),
+    (INTEGERS, pa.int64()),
+    ([None, 0, 1, 255], pa.uint8()),
+    ([None, 0, 2**64 - 1], pa.uint64()),
+    (TEXTS, pa.string()),
+    ([None, True, False], pa.bool_()),
+    ([None, 0, -1, 20_000], pa.date32()),
+    ([None, 0, -1, 10**15], pa.timestamp("us")),
+], ids=str)  # fmt: skip
 def test_comparisons(values: list[object], arrow: pa.DataType) -> None:
     chosen = ["greatest(x, y)", "least(x, y)", "coalesce(x, y)", "nullif(x, y)"]
     assert_expressions([*COMPARISONS, *chosen], pairs(values, arrow))

@@ -33,18 +33,8 @@ def test_rounding_to_a_column_of_digits() -> None:
 @pytest.mark.parametrize("digits", [9, 18, 30])
 def test_rounding_of_decimals(digits: int) -> None:
     values = [
-        "0",
-        "0.005",
-        "-0.005",
-        "0.004",
-        "1.5",
-        "-1.5",
-        "2.5",
-        "123.456",
-        "-123.456",
-        "99999.995",
-        "-0.999",
-    ]
+        "0", "0.005", "-0.005", "0.004", "1.5", "-1.5", "2.5", "123.456", "-123.456", "99999.995", "-0.999",
+    ]  # fmt: skip
     table = pa.table({"x": pa.array([None, *map(Decimal, values)], pa.decimal128(digits, 3))})
     functions = ["round(x)", "trunc(x)", "ceil(x)", "floor(x)"]
     places = [f"{f}(x, {d})" for f in ("round", "trunc") for d in (0, 1, 2, 3, 5, -1, -3)]

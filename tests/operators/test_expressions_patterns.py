@@ -50,21 +50,8 @@ def test_like_over_few_and_many_matches() -> None:
 
 
 EXPRESSIONS = [
-    "a",
-    "^a",
-    "c$",
-    "a.c",
-    "^$",
-    "[0-9]+",
-    "(a|b)c",
-    "a.b",
-    "\\.",
-    "X+",
-    "(?i)abc",
-    "é",
-    "^.$",
-    "[[]a",
-]
+    "a", "^a", "c$", "a.c", "^$", "[0-9]+", "(a|b)c", "a.b", "\\.", "X+", "(?i)abc", "é", "^.$", "[[]a",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("pattern", EXPRESSIONS)

@@ -23,12 +23,9 @@ COLUMNS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "f": (pa.float64(), [0.5, -1.5, *POOL["double"].values]),
     "d": (pa.decimal128(9, 2), list(POOL["decimal(9,2)"].values)),
     "w": (pa.decimal128(38, 4), list(decimals(38, 4))),
-    "s": (pa.string(), TEXTS),
-    "r": (pa.string(), TEXTS),
-    "t": (pa.date32(), DATES),
-    "m": (pa.timestamp("us"), MOMENTS),
+    "s": (pa.string(), TEXTS), "r": (pa.string(), TEXTS), "t": (pa.date32(), DATES), "m": (pa.timestamp("us"), MOMENTS),
     "b": (pa.bool_(), [True, False]),
-}
+}  # fmt: skip
 
 
 @st.composite
@@ -46,28 +43,18 @@ def tables(draw: st.DrawFn) -> pa.Table:
 # Conditions that cannot raise.  DuckDB computes both arguments of AND and OR outside of a filter; here an error counts only
 # where it decides.
 SAFE = [
-    "b",
-    "(s = r)",
-    "(t < m)",
-    "(f > 0)",
-    "(d = 1.25)",
-    "(s like '%a%')",
-    "(i is null)",
-    "(j in (0, 7))",
+    "b", "(s = r)", "(t < m)", "(f > 0)", "(d = 1.25)", "(s like '%a%')", "(i is null)", "(j in (0, 7))",
     "null::boolean",
-]
+]  # fmt: skip
 
 # What makes an expression of a kind: {kind} stands for an expression of that kind.
 LEAVES = {
-    "int": ["i", "j", "3", "0", "-7"],
-    "float": ["f", "2.5::double", "0.0::double"],
-    "dec": ["d", "1.25", "d::decimal(18,4)"],
-    "wide": ["w", "12.5::decimal(38,4)"],
-    "text": ["s", "r", "'a'", "''"],
+    "int": ["i", "j", "3", "0", "-7"], "float": ["f", "2.5::double", "0.0::double"],
+    "dec": ["d", "1.25", "d::decimal(18,4)"], "wide": ["w", "12.5::decimal(38,4)"], "text": ["s", "r", "'a'", "''"],
     "day": ["t", "date '2020-01-31'"],
     "moment": ["m", "timestamp '1999-12-31 23:00:00'"],
     "bool": ["b", "true", "null::boolean"],
-}
+}  # fmt: skip
 MAKERS = {
     "int": ["({int} + {int})", "({int} - {int})", "({int} * {int})", "({int} // {int})", "({int} % {int})", "abs({int})",
             "length({text})", "year({day})", "({day} - {day})", "try_cast({text} as integer)", "cast({dec} as bigint)",

@@ -51,21 +51,15 @@ from fuseline.storage.columns.cache import ColumnCache
 
 FLOATS = [0.0, -0.0, 1.5, -1.5, math.inf, -math.inf, math.nan]
 VALUES: dict[DataType, list[Any]] = {
-    BIGINT: [-(2**63), -1, 0, 1, 2**63 - 1],
-    UBIGINT: [0, 1, 2**63, 2**64 - 1],
-    BOOLEAN: [False, True],
-    FLOAT: FLOATS,
+    BIGINT: [-(2**63), -1, 0, 1, 2**63 - 1], UBIGINT: [0, 1, 2**63, 2**64 - 1], BOOLEAN: [False, True], FLOAT: FLOATS,
     DOUBLE: FLOATS,
     DATE: [datetime.date(1, 1, 1), datetime.date(1969, 12, 31), datetime.date(9999, 12, 31)],
-    TIMESTAMP: [
-        datetime.datetime(1969, 12, 31, 23, 59, 59, 999999),
-        datetime.datetime(2024, 2, 29),
-    ],
+    TIMESTAMP: [datetime.datetime(1969, 12, 31, 23, 59, 59, 999999), datetime.datetime(2024, 2, 29)],
     VARCHAR: ["", "a", "A", "ab", "é", "z", "\U0001f600", "\uffff"],
     decimal(18, 2): [Decimal("-9999999999999999.99"), Decimal("0.00"), Decimal("0.01")],
     decimal(38, 0): [Decimal(-(10**38) + 1), Decimal(-1), Decimal(2**64), Decimal(10**38 - 1)],
     NULL: [],
-}
+}  # fmt: skip
 DIRECTIONS = list(itertools.product((False, True), repeat=2))
 
 
@@ -157,16 +151,10 @@ def test_what_was_done_on_the_host_is_noted() -> None:
 
 
 REGISTERS: dict[DataType, list[Any]] = {
-    BIGINT: [-(2**63), -1, 0, 1, 2**63 - 1],
-    BOOLEAN: [0, 1, 7],
-    FLOAT: [*FLOATS, 1e-50, 0.1],
-    DOUBLE: FLOATS,
-    DATE: [-719162, -1, 0, 2932896],
-    TIMESTAMP: [-1, 0, 1709164800000000],
-    VARCHAR: [0, 1, 2],
-    decimal(18, 2): [-999999999999999999, 0, 1],
-    decimal(38, 4): [-(2**63), 0, 2**63 - 1],
-}
+    BIGINT: [-(2**63), -1, 0, 1, 2**63 - 1], BOOLEAN: [0, 1, 7], FLOAT: [*FLOATS, 1e-50, 0.1], DOUBLE: FLOATS,
+    DATE: [-719162, -1, 0, 2932896], TIMESTAMP: [-1, 0, 1709164800000000], VARCHAR: [0, 1, 2],
+    decimal(18, 2): [-999999999999999999, 0, 1], decimal(38, 4): [-(2**63), 0, 2**63 - 1],
+}  # fmt: skip
 WORDS = pa.array(["", "a", "\U0001f600"])
 
 

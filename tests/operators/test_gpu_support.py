@@ -63,20 +63,14 @@ def test_function_without_kernel() -> None:
     assert "the function gcd()" in str(refusal("gcd", BIGINT, BIGINT))
 
 
-@pytest.mark.parametrize(
-    ("function", "layout", "computed"),
-    [
-        ("strftime", "%Y-%m-%d", True),
-        ("strftime", "%d %b %H:%M:%S.%f", True),
-        ("strftime", "%-d", False),
-        ("strftime", "%f %g", False),
-        ("strftime", "100%% %Y", False),
-        ("strftime", "%Z", False),
-        ("strptime", "%d.%m.%Y", True),
-        ("strptime", "%Y-%m", False),
-        ("strptime", "%y-%m-%d", False),
-    ],
-)
+@pytest.mark.parametrize(("function", "layout", "computed"), [
+    ("strftime", "%Y-%m-%d", True),
+    ("strftime", "%d %b %H:%M:%S.%f", True),
+    ("strftime", "%-d", False), ("strftime", "%f %g", False),
+    ("strftime", "100%% %Y", False),
+    ("strftime", "%Z", False), ("strptime", "%d.%m.%Y", True), ("strptime", "%Y-%m", False),
+    ("strptime", "%y-%m-%d", False),
+])  # fmt: skip
 def test_formats(function: str, layout: str, computed: bool) -> None:
     source = TIMESTAMP if function == "strftime" else VARCHAR
     reason = refusal(function, source, extra=(Literal(layout, VARCHAR),))

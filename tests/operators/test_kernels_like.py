@@ -18,15 +18,8 @@ from tests.limits import SetLimits
 from tests.operators.evaluated import assert_expressions
 
 FURTHER = [
-    "%",
-    "abc%",
-    "%日",
-    "日本%",
-    "a%b%a",
-    "%special requests%",
-    "%" + "x" * 200 + "%",
-    "%s%r%",
-]
+    "%", "abc%", "%日", "日本%", "a%b%a", "%special requests%", "%" + "x" * 200 + "%", "%s%r%",
+]  # fmt: skip
 TYPES = [pa.string(), pa.large_string()]
 
 

@@ -130,17 +130,13 @@ def expr_of(expression: str) -> tuple[Expr, tuple[Column, ...]]:
     return node.items[0][1], columns
 
 
-@pytest.mark.parametrize(
-    ("expression", "row"),
-    [
-        ("i * 1::integer", {"i": 2**31}),
-        ("-i", {"i": -(2**31)}),
-        ("w + w", {"w": WIDE}),
-        ("x / y", {"x": 1.0, "y": 0.0}),
-        ("x < y", {"x": math.nan, "y": 0.0}),
-        ("d::decimal(16, 4)", {"d": 10**15 - 1}),
-    ],
-)
+@pytest.mark.parametrize(("expression", "row"), [
+    ("i * 1::integer", {"i": 2**31}),
+    ("-i", {"i": -(2**31)}), ("w + w", {"w": WIDE}),
+    ("x / y", {"x": 1.0, "y": 0.0}),
+    ("x < y", {"x": math.nan, "y": 0.0}),
+    ("d::decimal(16, 4)", {"d": 10**15 - 1}),
+])  # fmt: skip
 def test_what_raises_or_is_no_number_is_left_to_arrays(
     expression: str, row: dict[str, Any]
 ) -> None:

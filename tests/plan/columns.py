@@ -12,28 +12,11 @@ from fuseline.plan.type_names import parse_type
 from fuseline.plan.types import NULL
 
 TYPES = {
-    "ti": "TINYINT",
-    "si": "SMALLINT",
-    "i": "INTEGER",
-    "bi": "BIGINT",
-    "ut": "UTINYINT",
-    "us": "USMALLINT",
-    "ui": "UINTEGER",
-    "ub": "UBIGINT",
-    "hi": "HUGEINT",
-    "d4": "DECIMAL(4,1)",
-    "d15": "DECIMAL(15,2)",
-    "d18": "DECIMAL(18,3)",
-    "d20": "DECIMAL(20,5)",
-    "d38": "DECIMAL(38,5)",
-    "f": "FLOAT",
-    "d": "DOUBLE",
-    "b": "BOOLEAN",
-    "dt": "DATE",
-    "ts": "TIMESTAMP",
-    "iv": "INTERVAL",
-    "s": "VARCHAR",
-}
+    "ti": "TINYINT", "si": "SMALLINT", "i": "INTEGER", "bi": "BIGINT", "ut": "UTINYINT", "us": "USMALLINT",
+    "ui": "UINTEGER", "ub": "UBIGINT", "hi": "HUGEINT", "d4": "DECIMAL(4,1)", "d15": "DECIMAL(15,2)",
+    "d18": "DECIMAL(18,3)", "d20": "DECIMAL(20,5)", "d38": "DECIMAL(38,5)", "f": "FLOAT", "d": "DOUBLE", "b": "BOOLEAN",
+    "dt": "DATE", "ts": "TIMESTAMP", "iv": "INTERVAL", "s": "VARCHAR",
+}  # fmt: skip
 COLUMNS: dict[str, Column] = {name: new_column(name, parse_type(t)) for name, t in TYPES.items()}
 COLUMNS["n"] = new_column("n", NULL)
 REFS = {name: ColumnRef(column) for name, column in COLUMNS.items()}

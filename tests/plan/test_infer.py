@@ -262,30 +262,17 @@ def test_nullif_has_the_type_of_its_first_argument():
     assert found.type == INTEGER
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (None, NULL),
-        (True, BOOLEAN),
-        (1, INTEGER),
-        (2**31, BIGINT),
-        (2**63, HUGEINT),
-        (1.5, DOUBLE),
-        (Decimal("1.50"), decimal(3, 2)),
-        (Decimal("0.05"), decimal(3, 2)),
-        (Decimal("1e3"), decimal(4, 0)),
-        ("x", VARCHAR),
-        (date(2020, 1, 1), DATE),
-        (datetime(2020, 1, 1), TIMESTAMP),
-        (np.int8(1), TINYINT),
-        (np.int64(1), BIGINT),
-        (np.float64(1), DOUBLE),
-        (np.bool_(True), BOOLEAN),
-        (np.datetime64("2020-01-01"), DATE),
-        (np.datetime64("2020-01-01T10:00:00.123456000"), TIMESTAMP),
-    ],
-    ids=repr,
-)
+@pytest.mark.parametrize(("value", "expected"), [
+    (None, NULL), (True, BOOLEAN), (1, INTEGER), (2**31, BIGINT), (2**63, HUGEINT), (1.5, DOUBLE),
+    (Decimal("1.50"), decimal(3, 2)),
+    (Decimal("0.05"), decimal(3, 2)),
+    (Decimal("1e3"), decimal(4, 0)),
+    ("x", VARCHAR), (date(2020, 1, 1), DATE),
+    (datetime(2020, 1, 1), TIMESTAMP),
+    (np.int8(1), TINYINT), (np.int64(1), BIGINT), (np.float64(1), DOUBLE), (np.bool_(True), BOOLEAN),
+    (np.datetime64("2020-01-01"), DATE),
+    (np.datetime64("2020-01-01T10:00:00.123456000"), TIMESTAMP),
+], ids=repr)  # fmt: skip
 def test_python_values_have_types(value, expected):
     assert infer.literal(value).type == expected
 

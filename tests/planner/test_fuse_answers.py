@@ -72,15 +72,10 @@ def test_with_all_reductions(start: int, connection: Any, monkeypatch: pytest.Mo
     check(start, connection)
 
 
-@pytest.mark.parametrize(
-    "joined",
-    [
-        "x join x y on x.a = y.a",
-        "x left join x y on x.a = y.b",
-        "x full join x y on x.a = y.b",
-        "x join x y on x.a = y.b join w on w.p = y.a left join x z on z.b = w.q",
-    ],
-)
+@pytest.mark.parametrize("joined", [
+    "x join x y on x.a = y.a", "x left join x y on x.a = y.b", "x full join x y on x.a = y.b",
+    "x join x y on x.a = y.b join w on w.p = y.a left join x z on z.b = w.q",
+])  # fmt: skip
 @pytest.mark.parametrize(
     "part",
     [

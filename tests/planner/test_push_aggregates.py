@@ -43,18 +43,10 @@ def test_without_keys(left: str, connection: Any, backend: str) -> None:
     assert_same_as_duckdb(query, TABLES, backend=backend, connection=connection)
 
 
-@pytest.mark.parametrize(
-    "calls",
-    [
-        "count(distinct v)",
-        "avg(v)",
-        "sum(v) filter (v > 1)",
-        "sum(coalesce(v, 1))",
-        "string_agg(s, ',' order by s) as all_s",
-        "sum(v::double)",
-        "sum(v), sum(x.j)",
-    ],
-)
+@pytest.mark.parametrize("calls", [
+    "count(distinct v)", "avg(v)", "sum(v) filter (v > 1)", "sum(coalesce(v, 1))",
+    "string_agg(s, ',' order by s) as all_s", "sum(v::double)", "sum(v), sum(x.j)",
+])  # fmt: skip
 def test_what_stays_above(calls: str, connection: Any, backend: str) -> None:
     query = f"select g, {calls} from x left join y on x.j = y.j group by g"
     assert not _is_pushed(connection, query)

@@ -151,11 +151,8 @@ EMPTY = {
     name: pa.array([], pa.int64() if name != "f" else pa.float64()) for name in ("k", "f", "w")
 }
 TABLES: dict[str, Any] = {
-    "a": pa.table(A),
-    "b": pa.table(B),
-    "c": pa.table(C),
-    "empty": pa.table(EMPTY),
-}
+    "a": pa.table(A), "b": pa.table(B), "c": pa.table(C), "empty": pa.table(EMPTY),
+}  # fmt: skip
 QUERIES = [
     "select count(*), sum(v) from a where v > 1 and exists (select * from b where b.k = a.k)",
     "select count(*), sum(v) from a where v > 1 and not exists (select * from b where b.k = a.k)",

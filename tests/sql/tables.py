@@ -8,16 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
-T = pa.table(
-    {
-        "x": pa.array([1, 2, None, 2, 4], pa.int32()),
-        "y": pa.array([10, 20, 30, 5, None], pa.int32()),
-        "s": pa.array(["a", "b", None, "c", "a"]),
-        "d": pa.array(
-            [date(2024, 1, 31), date(2023, 5, 1), None, date(2024, 2, 29), date(1999, 12, 31)]
-        ),
-    }
-)
+T = pa.table({
+    "x": pa.array([1, 2, None, 2, 4], pa.int32()),
+    "y": pa.array([10, 20, 30, 5, None], pa.int32()),
+    "s": pa.array(["a", "b", None, "c", "a"]),
+    "d": pa.array([date(2024, 1, 31), date(2023, 5, 1), None, date(2024, 2, 29), date(1999, 12, 31)]),
+})  # fmt: skip
 U = pa.table(
     {
         "x": pa.array([1, 2, 3, None, 2], pa.int32()),

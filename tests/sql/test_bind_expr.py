@@ -181,18 +181,14 @@ def test_descending_percentiles_count_from_the_other_end():
     assert found.args == (bind("d"), Literal(0.75, DOUBLE))
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (1, Literal(1, INTEGER)),
-        (Decimal("1.50"), Literal(Decimal("1.50"), decimal(3, 2))),
-        ("x", Literal("x", VARCHAR)),
-        (date(2020, 1, 1), Literal(date(2020, 1, 1), DATE)),
-        (timedelta(1), Literal(Interval(0, 1, 0), INTERVAL)),
-        (np.int64(1), Literal(1, BIGINT)),
-    ],
-    ids=repr,
-)
+@pytest.mark.parametrize(("value", "expected"), [
+    (1, Literal(1, INTEGER)),
+    (Decimal("1.50"), Literal(Decimal("1.50"), decimal(3, 2))),
+    ("x", Literal("x", VARCHAR)),
+    (date(2020, 1, 1), Literal(date(2020, 1, 1), DATE)),
+    (timedelta(1), Literal(Interval(0, 1, 0), INTERVAL)),
+    (np.int64(1), Literal(1, BIGINT)),
+], ids=repr)  # fmt: skip
 def test_parameters_are_constants_of_their_python_type(value, expected):
     assert bind("?", [value]) == bind("$1", [value]) == bind("$x", {"x": value}) == expected
 

@@ -67,16 +67,11 @@ def test_values_are_duckdbs(sql: str, connection: fuseline.Connection) -> None:
     assert difference(expected, actual, Ordering(ordered=True)) is None
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        "mode() within group (order by x)",
-        "mode() within group (order by x desc)",
-        "mode(x order by i desc)",
-        "mode(x order by s desc, i) filter (where i <> 3)",
-        "mode(distinct x order by x desc)",
-    ],
-)
+@pytest.mark.parametrize("call", [
+    "mode() within group (order by x)", "mode() within group (order by x desc)", "mode(x order by i desc)",
+    "mode(x order by s desc, i) filter (where i <> 3)",
+    "mode(distinct x order by x desc)",
+])  # fmt: skip
 def test_of_the_most_frequent_values_mode_is_the_first_in_its_order(
     call: str, backend: str
 ) -> None:

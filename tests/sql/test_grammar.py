@@ -16,18 +16,13 @@ from tests.marks import assert_marks
 
 SETUP = ["create table t as select * from (values (1, 'x', 1.5)) v(i, s, d)"]
 READ_OVER = [
-    "select case when i > 1 ^2^ end from t",
-    "with c (^select^ 1) select * from c",
+    "select case when i > 1 ^2^ end from t", "with c (^select^ 1) select * from c",
     "select i from t order by i fetch ^2^ rows only",
-    "select i between 1 ^2^ from t",
-    "select max^(^ (i) as x from t",
-    "from ^.^ t",
-    "select t.^@^ i from t",
+    "select i between 1 ^2^ from t", "select max^(^ (i) as x from t", "from ^.^ t", "select t.^@^ i from t",
     "from t join t u on t.i < ^<^ u.i",
     "select timestamp timestamp ^'2024-01-01 00:00:00'^::date",
-    "select position(s^,^ s) from t",
-    "select i from t order by all desc ^,^",
-]
+    "select position(s^,^ s) from t", "select i from t order by all desc ^,^",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("marked", READ_OVER)

@@ -9,17 +9,10 @@ from tests.sql.tables import TABLES
 
 KINDS = ["join", "inner join", "left join", "right join", "full join", "left outer join"]
 CONDITIONS = [
-    "on t.x = u.x",
-    "on t.x = u.x and t.y > 5",
-    "on t.x = u.x and u.z > 150",
-    "on t.x = u.x and t.y * 10 < u.z",
-    "on t.x < u.x",
-    "on t.x = u.x or t.y = u.z",
-    "on t.x is not distinct from u.x",
-    "on t.x + 1 = u.x",
-    "on true",
+    "on t.x = u.x", "on t.x = u.x and t.y > 5", "on t.x = u.x and u.z > 150", "on t.x = u.x and t.y * 10 < u.z",
+    "on t.x < u.x", "on t.x = u.x or t.y = u.z", "on t.x is not distinct from u.x", "on t.x + 1 = u.x", "on true",
     "on false",
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -90,16 +83,13 @@ def test_joins_of_several_tables(query: str, backend: str) -> None:
     assert_same_as_duckdb(query, TABLES, backend=backend)
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "select * from t, (select t.x + 1 as k) q",
-        "select * from t, lateral (select max(z) as m from u where u.x = t.x) q",
-        "select t.x, z from t left join lateral (select z from u where u.x = t.x) q on true",
-        "select t.x, z from t join lateral (select z from u where u.z > t.y * 10) q on z > 200",
-        "select t.x, n from t, lateral (select count(*) as n from u where u.x < t.x) q where n > 0",
-        "select x, a, b from t, (select x + 1 as a) p, (select a * 2 as b) q",
-    ],
-)
+@pytest.mark.parametrize("query", [
+    "select * from t, (select t.x + 1 as k) q",
+    "select * from t, lateral (select max(z) as m from u where u.x = t.x) q",
+    "select t.x, z from t left join lateral (select z from u where u.x = t.x) q on true",
+    "select t.x, z from t join lateral (select z from u where u.z > t.y * 10) q on z > 200",
+    "select t.x, n from t, lateral (select count(*) as n from u where u.x < t.x) q where n > 0",
+    "select x, a, b from t, (select x + 1 as a) p, (select a * 2 as b) q",
+])  # fmt: skip
 def test_lateral_subqueries_read_the_tables_before_them(query: str, backend: str) -> None:
     assert_same_as_duckdb(query, TABLES, backend=backend)

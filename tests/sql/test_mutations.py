@@ -40,17 +40,13 @@ def test_new_seeds(judges: Judges) -> None:
     print(dict(counts))
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "select i from t order by (1) desc",
-        "select -i as i from t order by (i)",
-        "select i, count(*) as n from t group by (1), ((i)) order by ((1))",
-        "select distinct on ((1)) i, s from t order by ((1)) desc",
-        "select i from t order by +1, 1",
-        "select +i as x, - +i as y, + + 1.5 as z, +null as n from t where +i between +1 and (+2)",
-        "select ((i) in ((1), 2)) as a, ((i, s)) in ((1, 'x'), ((2, 'z'))) as b from t",
-    ],
-)
+@pytest.mark.parametrize("query", [
+    "select i from t order by (1) desc", "select -i as i from t order by (i)",
+    "select i, count(*) as n from t group by (1), ((i)) order by ((1))",
+    "select distinct on ((1)) i, s from t order by ((1)) desc",
+    "select i from t order by +1, 1",
+    "select +i as x, - +i as y, + + 1.5 as z, +null as n from t where +i between +1 and (+2)",
+    "select ((i) in ((1), 2)) as a, ((i, s)) in ((1, 'x'), ((2, 'z'))) as b from t",
+])  # fmt: skip
 def test_parentheses_and_plus_are_read_as_by_duckdb(query: str, backend: str) -> None:
     assert_same_as_duckdb(query, setup=SETUP, backend=backend)

@@ -8,16 +8,12 @@ from tests.compare import assert_same_as_duckdb
 from tests.sql.tables import TABLES
 
 ORDERS = [
-    "select x, y from t order by x, y",
-    "select x, y from t order by x desc, y desc",
+    "select x, y from t order by x, y", "select x, y from t order by x desc, y desc",
     "select x, y from t order by x nulls first, y",
     "select x, y from t order by x desc nulls first, y desc nulls last",
-    "select x, y from t order by 2 desc, 1",
-    "select y as x, x as w from t order by x",
-    "select y as x from t order by -x, y",
-    "select x + 1 as k, y from t order by k, y",
-    "select x, y from t order by x + y, y",
-    "select s from t order by s, y",
+    "select x, y from t order by 2 desc, 1", "select y as x, x as w from t order by x",
+    "select y as x from t order by -x, y", "select x + 1 as k, y from t order by k, y",
+    "select x, y from t order by x + y, y", "select s from t order by s, y",
     "select s from t order by upper(s) desc, x desc",
     "select x, y from t order by all",
     "select x, y from t order by all desc nulls first",
@@ -27,10 +23,8 @@ ORDERS = [
     "select x from t group by x order by sum(y) desc nulls last",
     "select sum(x) as x from t group by y order by x, y",
     "select x from t order by (select max(z) from u where u.x = t.x) desc, x, y",
-    "select d from t order by d",
-    "select x, p from u order by p, x",
-    "select x from empty order by x",
-]
+    "select d from t order by d", "select x, p from u order by p, x", "select x from empty order by x",
+]  # fmt: skip
 LIMITS = [
     "select x, y from t order by y limit 2",
     "select x, y from t order by y limit 2 offset 1",

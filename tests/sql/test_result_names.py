@@ -19,53 +19,25 @@ TABLE = """create table t(a int, b varchar, d double, e decimal(10, 2), m timest
 ROW = """insert into t values (1, 'x', 1.5, 2.25, timestamp '2024-01-31 01:02:03', date '2024-02-29', 3, 4, true)"""
 # What a name is made of that is not in random expressions.
 WRITTEN = (
-    "a not in (((select max(a) from t)) / 2)",
-    "a in (((select 2)) + 1, 4)",
-    "~5",
-    "m + interval '1 day 2 hours'",
-    "string_agg(b, '|' order by b)",
-    "extract(epoch from m)",
-    'sum("distance")',
-    "max(null::decimal)",
-    "(a)",
-    '("My Col")',
-    "+a",
-    "-(-5)",
-    "- - a",
-    "date '2024-01-01'::varchar",
-    "decimal(5, 1) '1.5'",
-    "a::dec(5,1)",
-    "a::character varying",
-    "a::Text",
+    "a not in (((select max(a) from t)) / 2)", "a in (((select 2)) + 1, 4)", "~5", "m + interval '1 day 2 hours'",
+    "string_agg(b, '|' order by b)", "extract(epoch from m)", 'sum("distance")', "max(null::decimal)", "(a)",
+    '("My Col")', "+a", "-(-5)", "- - a", "date '2024-01-01'::varchar", "decimal(5, 1) '1.5'", "a::dec(5,1)",
+    "a::character varying", "a::Text",
     "(select x from (select a as x from t) s limit 1)",
     "(select t.a from t left join t u using (a) limit 1)",
     "(select t.a from t join t u on t.a = u.a join t w on w.a = u.a limit 1)",
     "(select 1 union select 2 union select 3 limit 1)",
     "((select 1) union all (select 2) order by 1 desc limit 1)",
     "(with q as (select 1 z), r(y) as (select 2) select y from r)",
-    "(from t select a limit 1)",
-    "(select sum(range) from range(3))",
+    "(from t select a limit 1)", "(select sum(range) from range(3))",
     "(select count(*) from t where a in (1, 2) group by b having count(*) > 0 limit 1)",
     "(select distinct a from t order by a nulls first limit 1 offset 0)",
-    "a in (values (1), (2))",
-    "exists (from t)",
-    "overlay('abc' placing 'x' from 2 for 1)",
-    "b.upper()",
-)
+    "a in (values (1), (2))", "exists (from t)", "overlay('abc' placing 'x' from 2 for 1)", "b.upper()",
+)  # fmt: skip
 NUMBERS = ("+", "-", "*", "/", "//", "%", "**", "^", "&", "|", "<<", ">>", "=", "<>", "<", ">=")
 TEXTS = [
-    "||",
-    "like",
-    "not like",
-    "~",
-    "!~",
-    "similar to",
-    "ilike",
-    "^@",
-    "=",
-    "<",
-    "is distinct from",
-]
+    "||", "like", "not like", "~", "!~", "similar to", "ilike", "^@", "=", "<", "is distinct from",
+]  # fmt: skip
 CI_SEED, CI_EXPRESSIONS = 12, 600
 
 
@@ -122,18 +94,8 @@ def test_names_of_many_random_expressions_are_duckdbs(pair, seed):
 def test_names_of_all_functions_are_duckdbs(pair):
     """Each function by each of its names, with arguments that DuckDB takes."""
     lists = (
-        "",
-        "a",
-        "B",
-        "m",
-        "2,a",
-        "B, 'x'",
-        "'Year',m",
-        "m,'x'",
-        "B, 'x',1",
-        "a,2,1",
-        "g, a, a",
-    )
+        "", "a", "B", "m", "2,a", "B, 'x'", "'Year',m", "m,'x'", "B, 'x',1", "a,2,1", "g, a, a",
+    )  # fmt: skip
     named = set()
     for name in {*SCALAR, *AGGREGATE, *DERIVED}:
         for arguments in lists:
@@ -187,16 +149,11 @@ def test_operators_have_duckdbs_ranks(pair):
     assert not wrong
 
 
-@pytest.mark.parametrize(
-    "chained",
-    [
-        "1 < 2 < 3",
-        "1 = 1 = true",
-        "1 < 2 = true",
-        "true is distinct from true is distinct from 1",
-        "1 is 2",
-    ],
-)
+@pytest.mark.parametrize("chained", [
+    "1 < 2 < 3", "1 = 1 = true", "1 < 2 = true",
+    "true is distinct from true is distinct from 1",
+    "1 is 2",
+])  # fmt: skip
 def test_chained_comparisons_are_refused(pair, chained):
     theirs, ours = pair
     with pytest.raises(ParseError):

@@ -11,60 +11,36 @@ from tests.compare import assert_same_as_duckdb
 from tests.sql.tables import TABLES, T
 
 LISTS = [
-    "select * from t",
-    "from t",
-    "from t select y, x where x > 1",
-    "table t",
-    "select t.* from t, u",
-    'select T.X, Y as "Big" from t',
-    "select main.t.x from main.t",
-    "select * exclude (x, D) from t",
+    "select * from t", "from t", "from t select y, x where x > 1", "table t", "select t.* from t, u",
+    'select T.X, Y as "Big" from t', "select main.t.x from main.t", "select * exclude (x, D) from t",
     "select * exclude s from t",
     "select * replace (x + 1 as x, upper(s) as s) from t",
     "select * rename (x as xx, s as name) from t",
     "select t.* exclude (s), u.* exclude (x) replace (-z as z) from t join u on t.x = u.x",
     "select x, x, x + 1 as x from t",
     "select x as a, a + 1 as b, b * 2 as c from t",
-    "select 1, 'a', null, true, 1.50, 1e3",
-    "select 1 where false",
-    'select x as "a b", "a b" + 1 from t',
-]
+    "select 1, 'a', null, true, 1.50, 1e3", "select 1 where false", 'select x as "a b", "a b" + 1 from t',
+]  # fmt: skip
 WHERES = [
-    "select x from t where x > 1 and y < 30",
-    "select x from t where x > 1 or y > 10",
-    "select x from t where not (x > 1)",
-    "select x from t where x is null",
-    "select x + 1 as k from t where k > 2",
-    "select x from t where x",
-    "select x from t where null",
-    "select x from t where true",
-    "select x from empty where x > 1",
-    "select x from t where x in (1, 4, null)",
-    "select x from t where x not in (1, 4)",
-    "select x from t where x not in (1, null)",
+    "select x from t where x > 1 and y < 30", "select x from t where x > 1 or y > 10",
+    "select x from t where not (x > 1)", "select x from t where x is null", "select x + 1 as k from t where k > 2",
+    "select x from t where x", "select x from t where null", "select x from t where true",
+    "select x from empty where x > 1", "select x from t where x in (1, 4, null)",
+    "select x from t where x not in (1, 4)", "select x from t where x not in (1, null)",
     "select x from t where x between 1 and 2 and s like 'b%'",
-]
+]  # fmt: skip
 SOURCES = [
     "select * from (select x as a, y from t) q where a > 1",
-    "select * from (select x, y from t) q(a)",
-    "select a, b from (select 1, 2) as q(a, b)",
+    "select * from (select x, y from t) q(a)", "select a, b from (select 1, 2) as q(a, b)",
     "select * from (select 1 as a, 2 as a, 3 as A)",
-    "select q.x from (from t) q",
-    "values (1, 'a'), (2.5, null)",
-    "values (1), ('2')",
+    "select q.x from (from t) q", "values (1, 'a'), (2.5, null)", "values (1), ('2')",
     "select * from (values (1, 2), (3, null)) v(a, b)",
-    "select * from (values (1, 2)) v(a)",
-    "select * from (values (1, 2))",
+    "select * from (values (1, 2)) v(a)", "select * from (values (1, 2))",
     "select b, a from (values (date '2024-01-01', 'x')) v(a, b)",
-    "select * from range(5)",
-    "select range + 1 from range(2, 4)",
-    "select i from range(1, 10, 3) r(i)",
-    "select g from generate_series(3, 1, -1) g",
-    "select * from generate_series(1, 3)",
-    "select a, range, a.range from range(3) a",
-    "select * from range(5, 1)",
-    "select * from range(null)",
-]
+    "select * from range(5)", "select range + 1 from range(2, 4)", "select i from range(1, 10, 3) r(i)",
+    "select g from generate_series(3, 1, -1) g", "select * from generate_series(1, 3)",
+    "select a, range, a.range from range(3) a", "select * from range(5, 1)", "select * from range(null)",
+]  # fmt: skip
 NAMES = [
     "select x+1, -x, not x=1, x is null, x is not null, x between 1 and 2, x in (1,2) from t",
     "select x not in (1, 2), s like 'a%', s not like 'a', s ilike 'a', x <> 1, x != 1 from t",
@@ -100,34 +76,25 @@ def test_columns_without_alias_have_duckdbs_names(query: str, backend: str) -> N
     assert_same_as_duckdb(query, TABLES, backend=backend)
 
 
-@pytest.mark.parametrize(
-    ("query", "params"),
-    [
-        ("select x + ? as a, ? as b from t where x >= ?", [10, "w", 2]),
-        ("select $2 as a, $1 as b, $2 as c", [1, "two"]),
-        ("select x from t where x = $key limit $n", {"key": 2, "n": 1}),
-        ("select ?::bigint as a, coalesce(?, 5) as b", [3, None]),
-        ("select ?, ?::int, x + ? from t", [1, 2, 3]),
-        ("select * from t limit ? offset ?", [2, 1]),
-        ("with unread as (select ?::int as a) select ?::int as b", [1, 2]),
-    ],
-)
+@pytest.mark.parametrize(("query", "params"), [
+    ("select x + ? as a, ? as b from t where x >= ?", [10, "w", 2]),
+    ("select $2 as a, $1 as b, $2 as c", [1, "two"]),
+    ("select x from t where x = $key limit $n", {"key": 2, "n": 1}),
+    ("select ?::bigint as a, coalesce(?, 5) as b", [3, None]),
+    ("select ?, ?::int, x + ? from t", [1, 2, 3]),
+    ("select * from t limit ? offset ?", [2, 1]),
+    ("with unread as (select ?::int as a) select ?::int as b", [1, 2]),
+])  # fmt: skip
 def test_parameters(query: str, params: object, backend: str) -> None:
     assert_same_as_duckdb(query, TABLES, backend=backend, params=params, ordered=False)
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "'{folder}/a.parquet'",
-        '"{folder}/a.parquet"',
-        "'{folder}/*.parquet' w",
-        "read_parquet('{folder}/a.parquet')",
-        "read_parquet('{folder}/*.parquet')",
-        "read_parquet(['{folder}/a.parquet', '{folder}/b.parquet'])",
-        "parquet_scan('{folder}/a.parquet') as p(one, two)",
-    ],
-)
+@pytest.mark.parametrize("source", [
+    "'{folder}/a.parquet'", '"{folder}/a.parquet"', "'{folder}/*.parquet' w", "read_parquet('{folder}/a.parquet')",
+    "read_parquet('{folder}/*.parquet')",
+    "read_parquet(['{folder}/a.parquet', '{folder}/b.parquet'])",
+    "parquet_scan('{folder}/a.parquet') as p(one, two)",
+])  # fmt: skip
 def test_files(source: str, tmp_path: Path, backend: str) -> None:
     for name in ("a", "b"):
         pq.write_table(T, tmp_path / f"{name}.parquet")

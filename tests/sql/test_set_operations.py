@@ -39,17 +39,14 @@ QUERIES = [
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-@pytest.mark.parametrize(
-    ("left", "right"),
-    [
-        ("select x from t", "select x from u"),
-        ("select x, s from t", "select x, s from t where x > 1"),
-        ("select x from t", "select x from empty"),
-        ("select x from empty", "select x from t"),
-        ("select x, y from t", "select x, z from u"),
-        ("select s, d from t", "select s, d from t limit 2"),
-    ],
-)
+@pytest.mark.parametrize(("left", "right"), [
+    ("select x from t", "select x from u"),
+    ("select x, s from t", "select x, s from t where x > 1"),
+    ("select x from t", "select x from empty"),
+    ("select x from empty", "select x from t"),
+    ("select x, y from t", "select x, z from u"),
+    ("select s, d from t", "select s, d from t limit 2"),
+])  # fmt: skip
 def test_each_operation(operation: str, left: str, right: str, backend: str) -> None:
     ordered = "order by all limit 2" in right
     assert_same_as_duckdb(

@@ -79,18 +79,9 @@ def test_set_and_reset(connection: Any) -> None:
         connection.execute("set thread = 1")
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "begin",
-        "commit",
-        "pragma enable_progress_bar",
-        "analyze",
-        "vacuum",
-        "checkpoint",
-        "drop index i",
-    ],
-)
+@pytest.mark.parametrize("statement", [
+    "begin", "commit", "pragma enable_progress_bar", "analyze", "vacuum", "checkpoint", "drop index i",
+])  # fmt: skip
 def test_accepted_without_effect(statement: str, connection: Any) -> None:
     connection.execute(statement)
     assert connection.execute("select 1").fetchall() == [(1,)]

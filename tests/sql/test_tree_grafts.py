@@ -32,21 +32,10 @@ Change = Callable[[Tree], exp.Expr]
 A_CLASS = 2  # texts that a pair is tried in
 # Where a class that no text has is put, a place of each kind that a query has.
 PLACES = (
-    ("Select", "expressions"),
-    ("Where", "this"),
-    ("From", "this"),
-    ("Select", "joins"),
-    ("Group", "expressions"),
-    ("Ordered", "this"),
-    ("Limit", "expression"),
-    ("Cast", "to"),
-    ("Sum", "this"),
-    ("CTE", "this"),
-    ("Union", "expression"),
-    ("Properties", "expressions"),
-    ("ColumnDef", "constraints"),
-    ("Schema", "expressions"),
-)
+    ("Select", "expressions"), ("Where", "this"), ("From", "this"), ("Select", "joins"), ("Group", "expressions"),
+    ("Ordered", "this"), ("Limit", "expression"), ("Cast", "to"), ("Sum", "this"), ("CTE", "this"),
+    ("Union", "expression"), ("Properties", "expressions"), ("ColumnDef", "constraints"), ("Schema", "expressions"),
+)  # fmt: skip
 PLACE = Span(9_000, 9_007)  # of what is grafted
 # Refusals that call the argument as its users do.
 OTHER_WORDS = [

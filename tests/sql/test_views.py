@@ -156,16 +156,10 @@ def test_all_columns(connection, query, columns):
     assert names(connection, query) == columns
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "select * from t where a > 1",
-        "select * from t order by a desc limit 1",
-        "select * from t limit 1 offset 1",
-        "select distinct * from t where a = 2",
-        "select * from t group by all having a = 2",
-    ],
-)
+@pytest.mark.parametrize("query", [
+    "select * from t where a > 1", "select * from t order by a desc limit 1", "select * from t limit 1 offset 1",
+    "select distinct * from t where a = 2", "select * from t group by all having a = 2",
+])  # fmt: skip
 def test_all_columns_and_another_clause(connection, query):
     assert rows(connection, query) == [(2, "y")]
 

@@ -164,27 +164,14 @@ AROUND = {
     "span": ("to_days({num}::int)", "-{span}", "to_seconds({num})"),
 }
 AGGREGATES = (
-    "sum({num})",
-    "SUM(distinct {num})",
-    "avg(all {num})",
-    "count(*)",
-    "count()",
-    "Count(distinct {text})",
-    "min({text}) filter (where {bool})",
-    "max({num}) FILTER ({bool})",
+    "sum({num})", "SUM(distinct {num})", "avg(all {num})", "count(*)", "count()", "Count(distinct {text})",
+    "min({text}) filter (where {bool})", "max({num}) FILTER ({bool})",
     "string_agg({text}, '|' order by {text} desc, {num} nulls first)",
-    "string_agg(distinct {text}, ',')",
-    "first({num} order by {num})",
-    "last({text})",
-    "any_value({text})",
-    "bool_and({bool})",
-    "median({num})",
-    "quantile_cont({num}, 0.5)",
+    "string_agg(distinct {text}, ',')", "first({num} order by {num})", "last({text})", "any_value({text})",
+    "bool_and({bool})", "median({num})", "quantile_cont({num}, 0.5)",
     "percentile_cont(0.5) within group (order by {num} desc)",
-    "stddev({num})",
-    "arg_max({num}, {num})",
-    "count_if({bool})",
-)
+    "stddev({num})", "arg_max({num}, {num})", "count_if({bool})",
+)  # fmt: skip
 
 
 class Writer:

@@ -24,15 +24,9 @@ import pyarrow.parquet as pq
 
 ROWS = 240
 ENCODINGS = {
-    "i32": "DELTA_BINARY_PACKED",
-    "i64": "DELTA_BINARY_PACKED",
-    "f": "BYTE_STREAM_SPLIT",
-    "d": "BYTE_STREAM_SPLIT",
-    "s": "DELTA_BYTE_ARRAY",
-    "few": "DELTA_LENGTH_BYTE_ARRAY",
-    "b": "RLE",
-    "dec7": "PLAIN",
-}
+    "i32": "DELTA_BINARY_PACKED", "i64": "DELTA_BINARY_PACKED", "f": "BYTE_STREAM_SPLIT", "d": "BYTE_STREAM_SPLIT",
+    "s": "DELTA_BYTE_ARRAY", "few": "DELTA_LENGTH_BYTE_ARRAY", "b": "RLE", "dec7": "PLAIN",
+}  # fmt: skip
 
 
 def table() -> pa.Table:
@@ -75,16 +69,11 @@ BASES: dict[str, dict[str, Any]] = {
     "lz4": {"compression": "lz4", "write_page_checksum": True},
     "brotli": {"compression": "brotli", "data_page_version": "2.0", "use_dictionary": False},
     "encodings": {"compression": "none", "use_dictionary": False, "column_encoding": ENCODINGS},
-    "encodings, version 2": {
-        "compression": "snappy",
-        "use_dictionary": False,
-        "column_encoding": ENCODINGS,
-        "data_page_version": "2.0",
-    },
+    "encodings, version 2": {"compression": "snappy", "use_dictionary": False, "column_encoding": ENCODINGS, "data_page_version": "2.0"},
     "decimals as integers": {"store_decimal_as_integer": True, "compression": "none"},
     "no schema of Arrow": {"store_schema": False, "write_statistics": False},
     "integers of 96 bits": {"use_deprecated_int96_timestamps": True, "compression": "none"},
-}
+}  # fmt: skip
 
 
 @cache

@@ -67,26 +67,20 @@ WAYS: dict[str, Any] = {
 
 # Path of a file or folder outside, by the name of a file that may be missing there
 PATHS: dict[str, str] = {
-    "absolute": "{outside}/{name}",
-    "relative": "../outside/{name}",
-    "from home": "~/{name}",
-    "file://": "file://{outside}/{name}",
-    "FILE://": "FILE://{outside}/{name}",
+    "absolute": "{outside}/{name}", "relative": "../outside/{name}", "from home": "~/{name}",
+    "file://": "file://{outside}/{name}", "FILE://": "FILE://{outside}/{name}",
     "out of the folder": "{inside}/../outside/{name}",
     "out of a folder in it": "{inside}/hive/../../outside/{name}",
     "through the file system": "/proc/self/root{outside}/{name}",
     "the folder's name goes on": "{inside}2/{name}",
     "glob": "{outside}/*{name}",
     "folders by a glob": "{inside}/../out*/{name}",
-    "glob from the root": "/*/{name}",
-    "any folder": "{outside}/**/{name}",
-    "link": "{inside}/link.parquet",
-    "link by a glob": "{inside}/lin*.parquet",
-    "folder by a link": "{inside}/folder/{name}",
+    "glob from the root": "/*/{name}", "any folder": "{outside}/**/{name}", "link": "{inside}/link.parquet",
+    "link by a glob": "{inside}/lin*.parquet", "folder by a link": "{inside}/folder/{name}",
     "folder by a link in a glob": "{inside}/fold*/{name}",
     "hive folder by a link": "{inside}/linked/year=*/{name}",
     "out by a glob": "{inside}/hive/*/../../../outside/{name}",
-}
+}  # fmt: skip
 
 
 # Each kind of path in two ways, and each way with three kinds of paths
@@ -116,15 +110,9 @@ def test_no_way_leads_outside(kind: str, way: str, connection: Any, places: Plac
 
 
 INSIDE = (
-    "t.parquet",
-    "*.parquet",
-    "{inside}/../inside/t.parquet",
-    "file://{inside}/t.parquet",
-    "{outside}/../inside/t.parquet",
-    "alias.parquet",
-    "hive/year=2024/*",
-    "{outside}/none/../../inside/*.parquet",
-)
+    "t.parquet", "*.parquet", "{inside}/../inside/t.parquet", "file://{inside}/t.parquet",
+    "{outside}/../inside/t.parquet", "alias.parquet", "hive/year=2024/*", "{outside}/none/../../inside/*.parquet",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("path", INSIDE)

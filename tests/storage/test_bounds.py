@@ -45,18 +45,11 @@ def compare(function, value, bounds, data_type=BIGINT):
 FIVE_TO_NINE = Bounds(10, 1, 5, 9)
 
 
-@pytest.mark.parametrize(
-    ("function", "excluding", "keeping"),
-    [
-        ("eq", [4, 10], [5, 7, 9]),
-        ("lt", [4, 5], [6, 10]),
-        ("le", [4], [5, 10]),
-        ("gt", [9, 10], [8, 4]),
-        ("ge", [10], [9, 4]),
-        ("ne", [], [4, 5, 7]),
-        ("is_not_distinct", [4, 10], [5, 7, None]),
-    ],
-)
+@pytest.mark.parametrize(("function", "excluding", "keeping"), [
+    ("eq", [4, 10], [5, 7, 9]), ("lt", [4, 5], [6, 10]), ("le", [4], [5, 10]), ("gt", [9, 10], [8, 4]),
+    ("ge", [10], [9, 4]), ("ne", [], [4, 5, 7]),
+    ("is_not_distinct", [4, 10], [5, 7, None]),
+])  # fmt: skip
 def test_comparisons(function, excluding, keeping):
     assert [v for v in excluding if not compare(function, v, FIVE_TO_NINE)] == []
     assert [v for v in keeping if compare(function, v, FIVE_TO_NINE)] == []
@@ -145,13 +138,10 @@ def order(value):
 
 
 MATCHES = {
-    "eq": lambda x, v: order(x) == order(v),
-    "ne": lambda x, v: order(x) != order(v),
-    "lt": lambda x, v: order(x) < order(v),
-    "le": lambda x, v: order(x) <= order(v),
-    "gt": lambda x, v: order(x) > order(v),
-    "ge": lambda x, v: order(x) >= order(v),
-}
+    "eq": lambda x, v: order(x) == order(v), "ne": lambda x, v: order(x) != order(v),
+    "lt": lambda x, v: order(x) < order(v), "le": lambda x, v: order(x) <= order(v),
+    "gt": lambda x, v: order(x) > order(v), "ge": lambda x, v: order(x) >= order(v),
+}  # fmt: skip
 VALUES = {
     INTEGER: st.integers(-5, 5),
     DOUBLE: st.sampled_from([NAN, -0.0, 0.0, 1.5, -1.5, math.inf, -math.inf]),

@@ -89,12 +89,9 @@ def test_integers_of_each_type_and_width(data_type: DataType, data: st.DataObjec
 
 
 VALUES = {
-    Kind.UBIGINT: st.integers(0, 2**63 - 1),
-    Kind.BOOLEAN: st.booleans(),
-    Kind.FLOAT: st.floats(width=32),
-    Kind.DOUBLE: st.floats(),
-    Kind.VARCHAR: st.text(max_size=3),
-}
+    Kind.UBIGINT: st.integers(0, 2**63 - 1), Kind.BOOLEAN: st.booleans(), Kind.FLOAT: st.floats(width=32),
+    Kind.DOUBLE: st.floats(), Kind.VARCHAR: st.text(max_size=3),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("data_type", OTHERS, ids=str)

@@ -26,15 +26,11 @@ def table() -> pa.Table:
 
 WRITERS: dict[str, Any] = {
     "pyarrow": lambda path: pq.write_table(table(), path, row_group_size=2048),
-    "pyarrow, version 1": lambda path: pq.write_table(
-        table(), path, row_group_size=2048, version="1.0", use_dictionary=False
-    ),
-    "pyarrow, page index": lambda path: pq.write_table(
-        table(), path, data_page_version="2.0", write_page_index=True, compression="zstd"
-    ),
+    "pyarrow, version 1": lambda path: pq.write_table(table(), path, row_group_size=2048, version="1.0", use_dictionary=False),
+    "pyarrow, page index": lambda path: pq.write_table(table(), path, data_page_version="2.0", write_page_index=True, compression="zstd"),
     "duckdb": lambda path: duckdb.sql(f"copy ({ROWS}) to '{path}' (row_group_size 2048)"),
     "polars": lambda path: pl.DataFrame(table()).write_parquet(path, row_group_size=2048),
-}
+}  # fmt: skip
 
 
 def footer_of(path: Path) -> bytes:

@@ -26,28 +26,12 @@ def types(table):
     return [(name, str(t)) for name, t in table.fields]
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        ["1", "2"],
-        ["007", "8"],
-        ["-5", "0"],
-        ["1.5", "2"],
-        ["2024-01-01", "2024-1-2"],
-        ["2024-01-01", "1"],
-        ["2024-13-01"],
-        ["2024-01-01 10:00:00"],
-        ["x", "__HIVE_DEFAULT_PARTITION__"],
-        ["1", "__HIVE_DEFAULT_PARTITION__"],
-        ["__HIVE_DEFAULT_PARTITION__"],
-        ["NULL", "1"],
-        ["null", "x"],
-        ["a%20b", "c+d"],
-        ["9223372036854775807"],
-        ["9223372036854775808"],
-        ["true", "false"],
-    ],
-)
+@pytest.mark.parametrize("values", [
+    ["1", "2"], ["007", "8"], ["-5", "0"], ["1.5", "2"], ["2024-01-01", "2024-1-2"], ["2024-01-01", "1"],
+    ["2024-13-01"], ["2024-01-01 10:00:00"], ["x", "__HIVE_DEFAULT_PARTITION__"], ["1", "__HIVE_DEFAULT_PARTITION__"],
+    ["__HIVE_DEFAULT_PARTITION__"], ["NULL", "1"], ["null", "x"], ["a%20b", "c+d"], ["9223372036854775807"],
+    ["9223372036854775808"], ["true", "false"],
+])  # fmt: skip
 def test_values_get_the_type_and_the_value_that_duckdb_gives_them(tmp_path, values):
     write(tmp_path, *(f"k={v}/x.parquet" for v in values))
     pattern = f"{tmp_path}/*/*.parquet"
@@ -57,17 +41,10 @@ def test_values_get_the_type_and_the_value_that_duckdb_gives_them(tmp_path, valu
     assert sorted(table.constants["k"].values, key=str) == sorted((v for (v,) in expected), key=str)
 
 
-@pytest.mark.parametrize(
-    "paths",
-    [
-        ["k=1/j=2/x.parquet", "k=3/j=4/x.parquet"],
-        ["k=1/x.parquet", "j=2/x.parquet"],
-        ["k=1/x.parquet", "x.parquet"],
-        ["K=1/k=2/x.parquet"],
-        ["a=b=c/x.parquet"],
-        ["A=text/x.parquet"],
-    ],
-)
+@pytest.mark.parametrize("paths", [
+    ["k=1/j=2/x.parquet", "k=3/j=4/x.parquet"], ["k=1/x.parquet", "j=2/x.parquet"], ["k=1/x.parquet", "x.parquet"],
+    ["K=1/k=2/x.parquet"], ["a=b=c/x.parquet"], ["A=text/x.parquet"],
+])  # fmt: skip
 def test_keys_are_found_where_duckdb_finds_them(tmp_path, paths):
     write(tmp_path, *paths)
     assert types(ParquetTable.open([str(tmp_path)])) == duckdb_types(tmp_path)

@@ -16,15 +16,11 @@ def test_fields_and_columns_without_a_sql_type():
 
 
 def test_statistics_are_worked_out_when_asked_for():
-    data = pa.table(
-        {
-            "i": [3, None, 1],
-            "f": [1.0, float("nan"), None],
-            "s": pa.array(["b", None, "a"]).dictionary_encode(),
-            "none": pa.nulls(3, pa.int64()),
-            "ns": pa.array([1, 2, 3], pa.timestamp("ns")),
-        }
-    )
+    data = pa.table({
+        "i": [3, None, 1], "f": [1.0, float("nan"), None],
+        "s": pa.array(["b", None, "a"]).dictionary_encode(),
+        "none": pa.nulls(3, pa.int64()), "ns": pa.array([1, 2, 3], pa.timestamp("ns")),
+    })  # fmt: skip
     found = MemoryTable("t", data).statistics()
     bounds = {n: (s.low, s.high, s.nulls) for n, s in found.columns.items()}
     assert found.rows == 3

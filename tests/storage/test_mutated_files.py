@@ -47,12 +47,8 @@ def read_all(seed: int, first: int, count: int, *how: str) -> Found:
 def _read_some(found: Found, seed: int, first: int, count: int, *how: str) -> int:
     """Return the number of the file at which a process ended, or the one behind the last."""
     command = [
-        sys.executable,
-        "-m",
-        "tests.storage.mutated_files",
-        *map(str, (seed, first, count)),
-        *how,
-    ]
+        sys.executable, "-m", "tests.storage.mutated_files", *map(str, (seed, first, count)), *how,
+    ]  # fmt: skip
     lines: queue.Queue[str | None] = queue.Queue()
     with subprocess.Popen(
         command,

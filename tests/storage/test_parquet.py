@@ -29,23 +29,15 @@ def types(table):
 
 def test_fields_have_the_sql_types(write):
     columns = {
-        "i": pa.array([1], pa.int32()),
-        "u": pa.array([1], pa.uint64()),
+        "i": pa.array([1], pa.int32()), "u": pa.array([1], pa.uint64()),
         "d": pa.array([Decimal("1.50")], pa.decimal128(15, 2)),
-        "t": pa.array([date(2024, 1, 1)]),
-        "ms": pa.array([1], pa.timestamp("ms")),
-        "s": pa.array(["x"]).dictionary_encode(),
-        "n": pa.nulls(1),
-    }
+        "t": pa.array([date(2024, 1, 1)]), "ms": pa.array([1], pa.timestamp("ms")),
+        "s": pa.array(["x"]).dictionary_encode(), "n": pa.nulls(1),
+    }  # fmt: skip
     expected = {
-        "i": "INTEGER",
-        "u": "UBIGINT",
-        "d": "DECIMAL(15,2)",
-        "t": "DATE",
-        "ms": "TIMESTAMP",
-        "s": "VARCHAR",
+        "i": "INTEGER", "u": "UBIGINT", "d": "DECIMAL(15,2)", "t": "DATE", "ms": "TIMESTAMP", "s": "VARCHAR",
         "n": '"NULL"',
-    }
+    }  # fmt: skip
     assert types(ParquetTable.open([write("x.parquet", columns)])) == expected
 
 
