@@ -8,11 +8,12 @@ inserts casts), never with a guessed type.
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from typing import Literal as OneOf
 
 from ..errors import Span
@@ -34,8 +35,18 @@ class Column:
     def __hash__(self) -> int:
         return self.id  # columns are in sets and mappings everywhere: cheaper than that of a tuple
 
+    def __reduce__(self) -> tuple[Callable[..., Column], tuple[Any, ...]]:
+        return _received, (self.id, self.name, self.type)
+
 
 _ids = itertools.count(1)
+
+
+def _received(number: int, name: str, data_type: DataType) -> Column:
+    """Return a column of a plan that another process has made: ids of this process go on behind it."""
+    behind = number - next(_ids)
+    deque(itertools.islice(_ids, max(0, behind)), maxlen=0)
+    return Column(number, name, data_type)
 
 
 def new_column(name: str, data_type: DataType) -> Column:

@@ -2,6 +2,10 @@
 
 Operators read columns; only `FilterRows`, `ComputeColumns`, `ValuesScan` and join residuals evaluate expressions, since
 `lower` computes keys and aggregate arguments below the node that needs them.
+
+A plan is frozen data: several connections may run it at once, and it can be pickled and run by another process.  Scans of Parquet
+files then carry paths, footers and the rules by which files may be opened, and read the files there as long as they are the same;
+scans of tables in memory carry all rows.  A pickle runs code where it is read: take plans from processes that are trusted.
 """
 
 from __future__ import annotations

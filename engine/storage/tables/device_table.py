@@ -80,6 +80,9 @@ class DeviceTable(MemoryTable):
     def statistics(self) -> TableStatistics:
         return TableStatistics(self._rows)
 
+    def _sent(self) -> pa.Table:
+        return self._host
+
     @cached_property
     def _host(self) -> pa.Table:
         arrays = [

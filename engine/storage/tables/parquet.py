@@ -6,7 +6,7 @@ import itertools
 from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -114,6 +114,10 @@ class ParquetTable:
             access=access,
             rules=rules,
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Its fields: another process reads the same files by paths, footers and rules that it is sent, while they are unchanged."""
+        return {f.name: getattr(self, f.name) for f in fields(self)} | {"_chunks": {}}
 
     @cached_property
     def identity(self) -> Hashable:
