@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..plan import partial
 from ..plan import physical as p
+from ..plan.spine import probed
 from .one_group import one_group
-from .run_unfused import probed
 from .sorted_ranges import SHARE_OF_SORT, size_of_sort, sorted_pieces
 from .spilling import read_of, witness
 from .spools import SHARE_IN_MEMORY, Spool, in_parts

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..plan import physical as p
-from .run_unfused import opened, probed
+from ..plan.spine import probed
+from .run_unfused import opened
 
 FEW_ROWS = 1 << 17  # of a source or a join, which are made at once
 

@@ -20,11 +20,12 @@ from ..plan import physical as p
 from ..plan.expr import Column
 from ..plan.node import walk
 from ..plan.physical import RowGroups
+from ..plan.spine import probed
 from ..storage.columns.cache import CacheKey, ColumnCache
 from . import breakers, sorted_ranges
 from .context import Context
 from .host_memory import available_memory
-from .run_unfused import opened, probed
+from .run_unfused import opened
 from .spill_area import SpillArea
 from .spilling import Parting
 from .transfer import moved

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..plan import physical as p
-from ..plan.join_kinds import JoinKind
+from ..plan.spine import probed
 from .context import Context
 
 Operator = Callable[[Any, tuple[Any, ...], Context], Any]
@@ -19,27 +19,6 @@ class Operators:
 
     by_node: Mapping[type[p.Physical], Operator]
     num_bytes: Callable[[Any], int]
-
-
-def probed(node: p.Physical) -> int | None:
-    """Return which child the rows come from that go through a node one by one, or None for a leaf or another node."""
-    match node:
-        case p.FilterRows() | p.ComputeColumns() | p.HashAggregate():
-            return 0
-        case p.HashJoin(kind=kind):
-            if not kind.is_divisible:
-                return None
-            return 1 if kind is JoinKind.INNER and node.build == "left" else 0
-        case p.NestedLoopJoin(kind=kind):
-            return 0 if kind.is_divisible else None
-    return None
-
-
-def probed_leaf(body: p.Physical) -> p.Physical:
-    """Return the node whose rows go through the body one by one: a leaf, unless a join keeps rows of both sides."""
-    while (place := probed(body)) is not None:
-        body = body.children[place]
-    return body
 
 
 def run_operators(

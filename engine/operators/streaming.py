@@ -20,10 +20,11 @@ from ..plan import physical as p
 from ..plan.expr import Column
 from ..plan.partial import PartialAggregate, in_parts
 from ..plan.physical import RowGroups
+from ..plan.spine import leaf_of, probed
 from ..storage.columns.cache import CacheKey, ColumnCache, encoded_key
 from .context import Context, Origin, PipelineReceipt
 from .host_memory import let_go
-from .run_unfused import Operator, Operators, probed, probed_leaf, run_operators, with_stored_builds
+from .run_unfused import Operator, Operators, run_operators, with_stored_builds
 
 if TYPE_CHECKING:
     from ..storage.tables.parquet import ParquetTable
@@ -83,7 +84,7 @@ def run_pipeline(
     memory = context.memory.pipeline(node)
     size = memory.probe_bytes
     if size is None:
-        size = memory.probe_bytes = _whole(probed_leaf(node.body))
+        size = memory.probe_bytes = _whole(leaf_of(node.body))
     chunks = chunks_of(node.body, context) if size > _room(context, node.device) else None
     if chunks is None:
         # A device that had no memory has let go of its cached columns and tried once more
@@ -126,7 +127,7 @@ def _in_chunks(
 
 def chunks_of(body: p.Physical, context: Context) -> Chunks | None:
     """Return the chunks in which a body is to run; None where its columns fit, are there, or cannot come in chunks."""
-    scan = probed_leaf(body)
+    scan = leaf_of(body)
     if not isinstance(scan, p.ParquetScan) or not scan.made:
         return None
     room = _room(context, scan.device)
@@ -241,7 +242,7 @@ def _cut(scan: p.ParquetScan, target: int) -> Chunks:
 
 def _smaller(body: p.Physical, chunks: Chunks | None) -> Chunks | None:
     """Return more chunks than these, None standing for a single one; None where they cannot be smaller."""
-    scan = probed_leaf(body)
+    scan = leaf_of(body)
     if not isinstance(scan, p.ParquetScan) or not _is_divisible(body):
         return None
     given = chunks or [_selected(scan)]
@@ -323,7 +324,7 @@ def _read_ahead(
     body: p.Physical, chunks: Chunks, context: Context, backend: Streaming
 ) -> Generator[tuple[p.ParquetScan, Context], None, None]:
     """Yield the scan of each chunk with a context in whose cache its columns lie, while a thread reads the next one's."""
-    scan = probed_leaf(body)
+    scan = leaf_of(body)
     assert isinstance(scan, p.ParquetScan)
     # The kernel of the first chunk serves for others, so that compiling it while operators run would save little
     fuse = "never" if context.fuse == "never" else "always"

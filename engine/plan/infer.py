@@ -24,13 +24,13 @@ from .casts import (
     to_text,
     unify,
 )
-from .constant_arguments import checked, constant
 from .expr import AggregateCall, Call, Case, Expr, InList, Literal, SortKey, Value
 from .functions import AGGREGATE, COMPARISONS, SCALAR, aggregate_name, scalar_name, sql_names
+from .functions.constant_arguments import checked, constant
 from .functions.row import FunctionRow, Resolve
 from .functions.signatures import Resolved, compared
+from .functions.temporal_arithmetic import arithmetic
 from .literals import integer, literal
-from .temporal_arithmetic import arithmetic
 from .type_names import parse_type
 from .types import (
     BIGINT,

@@ -175,6 +175,30 @@ class HashJoin(Physical):
             return self.keep
         return _join_columns(self.left, self.right, self.kind, self.mark)
 
+    @property
+    def probes_right(self) -> bool:
+        """Whether a fused join goes through the rows of the right input: an inner join that hashes the left one."""
+        return self.kind is JoinKind.INNER and self.build == "left"
+
+    @property
+    def probe_side(self) -> Physical:
+        return self.right if self.probes_right else self.left
+
+    @property
+    def build_side(self) -> Physical:
+        return self.left if self.probes_right else self.right
+
+    @property
+    def probe_keys(self) -> tuple[Column, ...]:
+        return self.right_keys if self.probes_right else self.left_keys
+
+    @property
+    def build_keys(self) -> tuple[Column, ...]:
+        return self.left_keys if self.probes_right else self.right_keys
+
+    def with_build_side(self, side: Physical) -> HashJoin:
+        return self.replaced(**{"left" if self.probes_right else "right": side})
+
 
 @dataclass(frozen=True)
 class NestedLoopJoin(Physical):
@@ -356,13 +380,3 @@ def aggregate_of(body: Physical) -> HashAggregate | None:
     while isinstance(body, FilterRows):
         body = body.input
     return body if isinstance(body, HashAggregate) else None
-
-
-def probe_side(node: HashJoin) -> Physical:
-    """Return the input whose rows a fused join goes through: the left one, unless an inner join hashes that."""
-    return node.right if node.kind is JoinKind.INNER and node.build == "left" else node.left
-
-
-def build_side(node: HashJoin) -> Physical:
-    """Return the input that a fused join makes an index of."""
-    return node.left if node.kind is JoinKind.INNER and node.build == "left" else node.right

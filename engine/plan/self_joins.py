@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from .expr import Column, ColumnRef
 from .join_kinds import JoinKind
 from .physical import (
@@ -14,9 +12,8 @@ from .physical import (
     NestedLoopJoin,
     ParquetScan,
     Physical,
-    build_side,
-    probe_side,
 )
+from .spine import spine
 
 # Of a table's rows: so many look at most, or are looked for at least, where looking around each is no more work than an index, of
 # which a few rows are soon made
@@ -32,9 +29,8 @@ def self_key(node: HashJoin) -> Column | None:
     """
     if len(node.left_keys) != 1 or node.null_aware:
         return None
-    (left,), (right,) = node.left_keys, node.right_keys
-    probe, build = probe_side(node), build_side(node)
-    probed, built = (left, right) if probe is node.left else (right, left)
+    probe, build = node.probe_side, node.build_side
+    (probed,), (built,) = node.probe_keys, node.build_keys
     own, other = _stored(probe, probed, through_joins=True), _stored(build, built)
     if own is None or other is None or not _same(*own, *other):
         return None
@@ -46,39 +42,37 @@ def self_key(node: HashJoin) -> Column | None:
 
 def unreduced(join: HashJoin) -> HashJoin:
     """Return a join whose build side has the rows too that no probe finds."""
-    whole = build = build_side(join)
+    whole = build = join.build_side
     while isinstance(whole, HashJoin) and whole.reduces:
         whole = whole.left
-    if whole is build:
-        return join
-    return replace(join, left=whole) if build is join.left else replace(join, right=whole)
+    return join if whole is build else join.with_build_side(whole)
 
 
 def _stored(
-    node: Physical, column: Column, through_joins: bool = False
+    chain: Physical, column: Column, through_joins: bool = False
 ) -> tuple[Scan, Column] | None:
     """The scan whose rows a chain goes through, and which of its columns this one is."""
-    match node:
-        case ParquetScan() | MemoryScan():
-            return node, column
-        case FilterRows(input=below):
-            return _stored(below, column, through_joins)
-        case ComputeColumns(input=below, items=items):
-            made = dict(items)[column]
-            return (
-                _stored(below, made.column, through_joins) if isinstance(made, ColumnRef) else None
-            )
-        case HashJoin() if through_joins:
-            probe = probe_side(node)
-            if column not in probe.columns:
-                pairs = zip(node.left_keys, node.right_keys, strict=True)
-                equal = {b: a for a, b in pairs} if probe is node.left else dict(pairs)
-                if node.kind is not JoinKind.INNER or column not in equal:
+    for node in spine(chain):
+        match node:
+            case ParquetScan() | MemoryScan():
+                return node, column
+            case FilterRows():
+                continue
+            case ComputeColumns(items=items):
+                made = dict(items)[column]
+                if not isinstance(made, ColumnRef):
                     return None
-                column = equal[column]
-            return _stored(probe, column, through_joins)
-        case NestedLoopJoin(left=left) if through_joins and column in left.columns:
-            return _stored(left, column, through_joins)
+                column = made.column
+            case HashJoin() if through_joins:
+                if column not in node.probe_side.columns:
+                    equal = dict(zip(node.build_keys, node.probe_keys, strict=True))
+                    if node.kind is not JoinKind.INNER or column not in equal:
+                        return None
+                    column = equal[column]
+            case NestedLoopJoin(left=left) if through_joins and column in left.columns:
+                continue
+            case _:
+                return None
     return None
 
 

@@ -13,7 +13,7 @@ from fuseline.operators.context import Context, PipelineReceipt
 from fuseline.operators.materialize_build_side import REMARK, apart, run_apart
 from fuseline.operators.streaming import TooLarge
 from fuseline.plan.node import walk
-from fuseline.plan.physical import HashJoin, Pipeline, Stored, build_side
+from fuseline.plan.physical import HashJoin, Pipeline, Stored
 from fuseline.storage.columns.cache import ColumnCache
 from tests.codegen.bodies import Tables, grouped, join, refusal
 from tests.codegen.fused import assert_fused_joins, notes
@@ -98,12 +98,12 @@ def test_a_side_is_stored_as_one_more_input() -> None:
     body, tables = _body()
     assert "found several times" in refusal(grouped(body, "f", "n"), tables)
     node = Pipeline(body, (tables.stored(0, 5, a=(0, 1)),))
-    parts = apart(node, Multiplied(build_side(body)))
+    parts = apart(node, Multiplied(body.build_side))
     assert parts is not None
-    assert parts.side.body is build_side(body)
+    assert parts.side.body is body.build_side
     assert parts.rest.inputs == (*node.inputs, parts.side)
     (stored,) = [part for part in walk(parts.rest.body) if isinstance(part, Stored)]
-    assert (stored.number, stored.columns) == (1, build_side(body).columns)
+    assert (stored.number, stored.columns) == (1, body.build_side.columns)
     assert apart(node, NotFusable("for another reason")) is None
     assert apart(node, Multiplied(tables.scan("elsewhere", 1, e=(0, 1)))) is None
 
@@ -111,7 +111,7 @@ def test_a_side_is_stored_as_one_more_input() -> None:
 def test_a_side_that_has_to_come_in_chunks_is_left_to_operators() -> None:
     body, _ = _body()
     node, context = Pipeline(body), Context(ColumnCache(0), lambda: None, 1)
-    parts = apart(node, Multiplied(build_side(body)))
+    parts = apart(node, Multiplied(body.build_side))
     assert parts is not None
 
     def run(part: Pipeline, inputs: tuple[Any, ...], context: Context) -> Any:
@@ -125,7 +125,7 @@ def test_a_side_that_has_to_come_in_chunks_is_left_to_operators() -> None:
 def test_what_both_did_counts_together() -> None:
     body, _ = _body()
     node, context = Pipeline(body), Context(ColumnCache(0), lambda: None, 1)
-    parts = apart(node, Multiplied(build_side(body)))
+    parts = apart(node, Multiplied(body.build_side))
     assert parts is not None
 
     def run(part: Pipeline, inputs: tuple[Any, ...], context: Context) -> Any:

@@ -12,7 +12,7 @@ from hypothesis import given
 
 import fuseline
 from fuseline.plan.node import walk
-from fuseline.plan.physical import HashJoin, Pipeline, build_side
+from fuseline.plan.physical import HashJoin, Pipeline
 from fuseline.plan.statistics import TableStatistics
 from fuseline.plan.types import BIGINT, INTEGER
 from fuseline.planner.pipelines import reduce_builds
@@ -47,13 +47,13 @@ def _reduced(query: str, device: str = "gpu", tables: Tables | None = None) -> l
     plan = physical(query, device=device, tables=tables, fuse="always")
     bodies = [node.body for node in walk(plan) if isinstance(node, Pipeline)]
     found = {id(n): n for body in bodies for n in walk(body) if isinstance(n, HashJoin)}
-    sides = ((join, build_side(join)) for join in found.values())
+    sides = ((join, join.build_side) for join in found.values())
     return [j for j, side in sides if isinstance(side, HashJoin) and side.kind == "semi"]
 
 
 def test_a_large_build_side_of_a_filtered_probe_side() -> None:
     (join,) = _reduced(OTHER_SHOPS)
-    reduction = build_side(join)
+    reduction = join.build_side
     assert isinstance(reduction, HashJoin)
     assert reduction.left_keys == join.right_keys
     assert (reduction.estimate or 0.0) < 0.01 * (reduction.left.estimate or 0.0)
@@ -80,7 +80,7 @@ def test_where_it_does_not_pay(query: str) -> None:
 def test_rows_in_the_order_of_their_keys_are_ranked_for_less(rows: int) -> None:
     """The set takes a pass over the lines, an index of orders in any order a random access to memory for each."""
     (join,) = _reduced(ONE_DAY, tables=_shop(rows, in_order=False))
-    assert (build_side(join).estimate or 0.0) < 0.05 * rows
+    assert (join.build_side.estimate or 0.0) < 0.05 * rows
     assert _reduced(ONE_DAY, tables=_shop(rows, in_order=True)) == []
     assert _reduced(ONE_DAY, tables=_shop(rows, in_order=True, dense=True)) == []
 
@@ -108,7 +108,7 @@ def test_two_joins_share_the_set() -> None:
     query = OTHER_SHOPS + (
         "and not exists (select * from sales p where p.item = s.item and p.amount < s.amount)"
     )
-    one, other = (build_side(join) for join in _reduced(query))
+    one, other = (join.build_side for join in _reduced(query))
     assert isinstance(one, HashJoin)
     assert isinstance(other, HashJoin)
     assert one.right is other.right
@@ -122,9 +122,9 @@ def test_a_set_that_the_main_kernel_probes_costs_nothing() -> None:
         and exists (select * from sales o where o.item = s.item and o.shop <> s.shop)
     """
     (join,) = _reduced(query)
-    reduction = build_side(join)
+    reduction = join.build_side
     assert isinstance(reduction, HashJoin)
-    sides = [build_side(n) for n in walk(join.left) if isinstance(n, HashJoin)]
+    sides = [n.build_side for n in walk(join.left) if isinstance(n, HashJoin)]
     assert any(reduction.right is side for side in sides)
 
 

@@ -7,15 +7,8 @@ from typing import Any
 
 from ...plan.expr import Call, Column, ColumnRef, Expr, columns_of, conjunction
 from ...plan.join_kinds import JoinKind
-from ...plan.physical import (
-    HashJoin,
-    MemoryScan,
-    ParquetScan,
-    Physical,
-    Stored,
-    build_side,
-    probe_side,
-)
+from ...plan.physical import HashJoin, MemoryScan, ParquetScan, Physical, Stored
+from ...plan.spine import leaf_of
 from ...plan.text.concealed_text import concealed_name
 from ...plan.types import BOOLEAN
 from ..expressions.translate import translate
@@ -110,8 +103,8 @@ class Builds:
         member = node.kind.is_membership
         by_row = bool(wanted) or node.residual is not None or node.kind is JoinKind.SINGLE
         kind = ("member" if member else node.kind) if by_row else None
-        keys, counts = build_keys(node), counts and not member
-        key = WantedIndex(id(build_side(node)), keys, node.null_equal, kind, wanted, counts)
+        keys, counts = node.build_keys, counts and not member
+        key = WantedIndex(id(node.build_side), keys, node.null_equal, kind, wanted, counts)
         if key not in self.sides:
             # An index that tells keys apart says which are there as well
             found = None if by_row else self.sides.get(replace(key, counts=True))
@@ -123,7 +116,7 @@ class Builds:
     def _build(self, node: HashJoin, read: frozenset[Column], counts: bool) -> Side:
         from .chains import Chain  # the two call each other
 
-        build, keys = build_side(node), build_keys(node)
+        build, keys = node.build_side, node.build_keys
         wanted = read | frozenset(keys)
         counts = counts and not node.kind.is_membership
         by_row = bool(read) or node.residual is not None
@@ -151,8 +144,8 @@ class Builds:
         ordered: AscendingKey | None,
     ) -> Index:
         number = len(self.indexes)
-        probes = self.source.rows(leaf_of(probe_side(node)))
-        name = free_name(leaf_name(leaf_of(build_side(node))), self.names)
+        probes = self.source.rows(leaf_of(node.probe_side))
+        name = free_name(leaf_name(leaf_of(node.build_side)), self.names)
         self.names.add(name)
         rows_matter = not node.kind.is_membership and (
             counts or by_row or node.kind is JoinKind.SINGLE
@@ -269,20 +262,12 @@ def kernel_program(name: str, kernel: ProgramBuilder, **details: Any) -> Program
 
 def expected(node: HashJoin, rows: int) -> tuple[float, float]:
     """How many of its leaf's rows are in a build side, and which share of probes finds one, by the planner's estimates."""
-    built, probes = build_side(node).estimate, probe_side(node).estimate
+    built, probes = node.build_side.estimate, node.probe_side.estimate
     few = rows if built is None else min(built, rows)
     found = few / max(rows, 1)
     if node.kind in (JoinKind.INNER, JoinKind.SEMI) and node.estimate is not None and probes:
         found = min(found, node.estimate / probes)
     return few, found
-
-
-def probe_keys(node: HashJoin) -> tuple[Column, ...]:
-    return node.left_keys if probe_side(node) is node.left else node.right_keys
-
-
-def build_keys(node: HashJoin) -> tuple[Column, ...]:
-    return node.right_keys if probe_side(node) is node.left else node.left_keys
 
 
 def needed(node: HashJoin, wanted: frozenset[Column]) -> frozenset[Column]:
@@ -297,13 +282,13 @@ def equal_keys(node: HashJoin) -> dict[Column, Column]:
     """
     if node.kind is not JoinKind.INNER:
         return {}
-    pairs = zip(build_keys(node), probe_keys(node), strict=True)
+    pairs = zip(node.build_keys, node.probe_keys, strict=True)
     return {built: probed for built, probed in pairs if not built.type.is_float}
 
 
 def payload(node: HashJoin, wanted: frozenset[Column]) -> frozenset[Column]:
     """Columns of the build side that are read at the rows found."""
-    return (needed(node, wanted) & set(build_side(node).columns)) - set(equal_keys(node))
+    return (needed(node, wanted) & set(node.build_side.columns)) - set(equal_keys(node))
 
 
 def _parted(node: HashJoin, kept: tuple[int, ...]) -> HashJoin:
@@ -320,13 +305,6 @@ def _parted(node: HashJoin, kept: tuple[int, ...]) -> HashJoin:
         null_equal=tuple(node.null_equal[i] for i in kept),
         residual=conjunction(tests),
     )
-
-
-def leaf_of(node: Physical) -> Physical:
-    """The leaf whose rows a chain goes through."""
-    while node.children:
-        node = probe_side(node) if isinstance(node, HashJoin) else node.children[0]
-    return node
 
 
 def leaf_name(leaf: Physical) -> str:

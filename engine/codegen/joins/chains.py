@@ -12,14 +12,7 @@ from math import prod
 
 from ...plan.expr import Case, Column, ColumnRef, Expr, Literal, columns_of, new_column
 from ...plan.join_kinds import JoinKind
-from ...plan.physical import (
-    ComputeColumns,
-    FilterRows,
-    HashJoin,
-    NestedLoopJoin,
-    Physical,
-    probe_side,
-)
+from ...plan.physical import ComputeColumns, FilterRows, HashJoin, NestedLoopJoin, Physical
 from ...plan.text.concealed_text import concealed, concealed_name
 from ...plan.types import BOOLEAN
 from ..expressions.translate import translate
@@ -27,7 +20,7 @@ from ..loop import Apply, Guard, Let, Machine, Name, Number, Select, Term, true_
 from ..names import free_name
 from ..program_builder import ROW, ProgramBuilder, RelationReading, Scope, over
 from ..typed_values import NotFusable, Value
-from .builds import Builds, equal_keys, leaf_name, needed, payload, probe_keys
+from .builds import Builds, equal_keys, leaf_name, needed, payload
 from .clustered_self_join import neighbours
 from .join_steps import Joining, share
 
@@ -125,8 +118,8 @@ class Chain:
     def _join(self, node: HashJoin, wanted: Columns) -> Scope:
         if not node.kind.is_divisible:
             raise NotFusable(f"a {node.kind} join keeps rows of its build side without a match")
-        probe = probe_side(node)
-        read = needed(node, wanted) | frozenset(probe_keys(node))
+        probe = node.probe_side
+        read = needed(node, wanted) | frozenset(node.probe_keys)
         scope = self.walk(probe, read & set(probe.columns))
         if node.kind.is_filter and self.given is not None:
             return scope

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 
 from ...plan.expr import Column
 from ...plan.node import walk
-from ...plan.physical import FilterRows, HashJoin, build_side
+from ...plan.physical import FilterRows, HashJoin
 from ...plan.self_joins import self_key, unreduced
+from ...plan.spine import leaf_of
 from ...plan.text.concealed_text import concealed_name
 from ..indexes import Form, Index
 from ..loop import Function, Let, Machine, Name, Term
 from ..program_builder import ROW, RelationReading, Scope
 from ..typed_values import Element
-from .builds import Side, build_keys, leaf_name, leaf_of, payload
+from .builds import Side, leaf_name, payload
 from .join_steps import Joining
 from .probe_keys import Domains, KeyNumber
 
@@ -35,7 +36,7 @@ class Neighbours(Joining):
 
     @property
     def conditional(self) -> bool:
-        filters = any(isinstance(part, FilterRows) for part in walk(build_side(self.node)))
+        filters = any(isinstance(part, FilterRows) for part in walk(self.node.build_side))
         return filters or super().conditional
 
     def number(self) -> KeyNumber:
@@ -82,7 +83,7 @@ def neighbours(
     column, kernel = self_key(node), chain.kernel
     if column is None:
         return None
-    own, leaf = kernel.relations[0], leaf_of(build_side(node))
+    own, leaf = kernel.relations[0], leaf_of(node.build_side)
     source = kernel.described(own.aliases[column])
     # Where no key repeats, an index finds the row as fast, and kernels that find no row twice are simpler
     if source is None or not source.clustered or source.ascending:
@@ -90,5 +91,5 @@ def neighbours(
     if kernel.source.rows(leaf) != own.rows:  # parts of the table
         return None
     index = Index(-1, leaf_name(leaf), Form.NEIGHBOURS, (), 0, own.rows, linked=True)
-    side = Side(index, Domains((), 0), read | frozenset(build_keys(node)))
+    side = Side(index, Domains((), 0), read | frozenset(node.build_keys))
     return Neighbours(chain, node, side, below, bool(read), column)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from ...plan.expr import ColumnRef, Expr, columns_of, conjunction, new_column
 from ...plan.join_kinds import JoinKind
 from ...plan.node import walk
-from ...plan.physical import HashJoin, Physical, build_side, probe_side
+from ...plan.physical import HashJoin, Physical
+from ...plan.spine import leaf_of
 from ...plan.text.concealed_text import concealed
 from ..expressions.translate import translate
 from ..loop import (
@@ -29,7 +30,7 @@ from ..loop import (
 )
 from ..program_builder import RelationReading, Scope, over
 from ..typed_values import Multiplied, NotFusable, Value
-from .builds import Side, build_keys, leaf_of, probe_keys
+from .builds import Side
 from .probe_keys import KeyNumber, key_number
 from .probes import built_nulls, built_rows, first_row, member, next_row, number_machine
 
@@ -52,7 +53,7 @@ class Joining:
     def __post_init__(self) -> None:
         index = self.side.index
         self.step = f"{self.node.kind} join {index.name}"
-        self.keys = tuple(self.below[k] for k in probe_keys(self.node))
+        self.keys = tuple(self.below[k] for k in self.node.probe_keys)
         self.number_name = self.chain.variable(f"{index.name}_number", number_machine(index))
         self.row = self.chain.variable(f"{index.name}_row", Machine.I32)
         self.untested: list[Expr] | None = None  # filters that rows found need not have passed
@@ -60,7 +61,7 @@ class Joining:
     @property
     def share(self) -> float | None:
         """Which share of the probe side's rows comes out."""
-        return share(self.node, probe_side(self.node))
+        return share(self.node, self.node.probe_side)
 
     @property
     def conditional(self) -> bool:
@@ -88,7 +89,7 @@ class Joining:
 
     def reading(self, optional: bool, unique: bool = True) -> tuple[RelationReading, Scope]:
         """The build side's leaf at the row found, and the columns of the build side over it."""
-        chain, build = self.chain, build_side(self.node)
+        chain, build = self.chain, self.node.build_side
         if self.silent:
             assert chain.given is not None
             optional |= chain.given.optional
@@ -97,7 +98,7 @@ class Joining:
         )
         counts = chain.counts and not self.node.kind.is_membership
         scope = chain.payload(reading, build, self.side.wanted, counts, self.untested)
-        reading.stored_keys = tuple(scope[k] for k in build_keys(self.node))
+        reading.stored_keys = tuple(scope[k] for k in self.node.build_keys)
         reading.inner = self.node.kind is JoinKind.INNER
         return reading, scope
 

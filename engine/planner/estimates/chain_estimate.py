@@ -16,8 +16,6 @@ from ...plan.physical import (
     Physical,
     Pipeline,
     Stored,
-    build_side,
-    probe_side,
 )
 from .estimate import projected
 from .relation_estimate import UNKNOWN_ROWS, RelationEstimate, scan_relation
@@ -81,8 +79,8 @@ class ChainEstimates:
                 groups = ColumnEstimate(rows, rows, False, derived=True)
                 return made | dict.fromkeys((column for column, _ in aggregates), groups)
             case HashJoin():
-                built = self.relation(build_side(node)).columns
-                return united(_unordered(built), self.relation(probe_side(node)).columns)
+                built = self.relation(node.build_side).columns
+                return united(_unordered(built), self.relation(node.probe_side).columns)
         columns: Columns = {}
         for source in below:
             columns = united(columns, source.columns)

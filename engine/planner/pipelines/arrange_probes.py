@@ -8,20 +8,14 @@ from dataclasses import dataclass, field, replace
 from ...plan.expr import Call, Column, ColumnRef, Expr, columns_of, conjunction, conjuncts
 from ...plan.join_kinds import JoinKind
 from ...plan.logical import Item
-from ...plan.physical import (
-    ComputeColumns,
-    FilterRows,
-    HashJoin,
-    NestedLoopJoin,
-    Physical,
-    probe_side,
-)
+from ...plan.physical import ComputeColumns, FilterRows, HashJoin, NestedLoopJoin, Physical
+from ...plan.spine import leaf_of, spine
 from ...plan.types import BOOLEAN
 from ..estimates.chain_estimate import ChainEstimates, expected_column
 from ..estimates.estimate import key_domain, semi_fraction
 from ..estimates.selectivity import Columns, Lazily, selectivity, united
 from ..rewrite import is_passed, replace_columns
-from .pipeline_shape import Body, columns_read, spine, table_rows
+from .pipeline_shape import Body, columns_read, table_rows
 from .probe_order import (
     IMPOSSIBLE,
     Equal,
@@ -83,11 +77,7 @@ class _Arrangement:
 
     def repeats(self, chain: Physical) -> bool:
         """Whether a row of the leaf may come out of a chain several times."""
-        while chain.children:
-            if id(chain) in self.repeating:
-                return True
-            chain = probe_side(chain) if isinstance(chain, HashJoin) else chain.children[0]
-        return False
+        return any(id(node) in self.repeating for node in spine(chain))
 
     def build_side(self, join: HashJoin) -> Physical:
         """The right side of a join that stays right; stored where its rows are asked for and an index cannot hold them."""
@@ -132,7 +122,7 @@ class _Arrangement:
         node = node.with_children([self.visit(child) for child in node.children])
         if not isinstance(node, HashJoin) or node.kind is not JoinKind.INNER:
             return node
-        left, right = table_rows(spine(node.left)), table_rows(spine(node.right))
+        left, right = table_rows(leaf_of(node.left)), table_rows(leaf_of(node.right))
         node = replace(node, build="right" if left >= right else "left")
         self.repeating[id(node)] = node
         return node
@@ -244,7 +234,7 @@ class _Ordered:
         return [
             Unit(
                 self.estimates.relation(unit),
-                table_rows(spine(unit)),
+                table_rows(leaf_of(unit)),
                 not wanted.isdisjoint(unit.columns),
                 repeats,
             )

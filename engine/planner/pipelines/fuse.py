@@ -22,12 +22,13 @@ from ...plan.physical import (
     Pipeline,
     Stored,
 )
+from ...plan.spine import leaf_of
 from ...settings import FuseChoice
 from ..estimates.chain_estimate import ChainEstimates
 from .arrange_probes import arranged
 from .full_joins import halves
 from .group_keys import is_held
-from .pipeline_shape import Body, is_link, outside, spine, untested, with_used
+from .pipeline_shape import Body, is_link, outside, untested, with_used
 from .reduce_builds import with_reduced_builds
 from .two_phase_aggregation import in_two_steps
 
@@ -160,7 +161,7 @@ class _Fusion:
         """Whether a kernel should end in these rows, or in this aggregate over a chain."""
         aggregate = isinstance(node, HashAggregate)
         chain = node.input if isinstance(node, HashAggregate) else node
-        leaf = spine(chain)
+        leaf = leaf_of(chain)
         if not _has_joins(chain):
             if isinstance(leaf, Stored):
                 large = (leaf.estimate or 0.0) >= SMALL_INPUT

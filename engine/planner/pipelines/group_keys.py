@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ...plan.expr import Column, ColumnRef
 from ...plan.join_kinds import JoinKind
-from ...plan.physical import (
-    HashAggregate,
-    HashJoin,
-    ParquetScan,
-    Physical,
-    build_side,
-    probe_side,
-)
+from ...plan.physical import HashAggregate, HashJoin, ParquetScan, Physical
+from ...plan.spine import leaf_of, spine
 from ...plan.types import Kind
 from ..estimates.chain_estimate import ChainEstimates, expected_column
-from .pipeline_shape import leaves, spine, table_rows
+from .pipeline_shape import leaves, table_rows
 from .probe_order import domain
 
 # What the CPU's kernels address directly, at least, for each of so many rows, and at most: as its operators decide
@@ -31,7 +25,7 @@ def is_held(node: HashAggregate, chain: Physical, estimates: ChainEstimates, has
 
     `hashed`: the numbers need not be few.
     """
-    joins = list(inner_joins(chain))
+    joins = inner_joins(chain)
     if any(tells_apart(node.keys, j) and decides(j, joins, node.keys) for j in joins):
         return True
     if any(has_no_numbers(chain, key) for key in node.keys):
@@ -41,7 +35,7 @@ def is_held(node: HashAggregate, chain: Physical, estimates: ChainEstimates, has
     arguments = [a.column for a in counted if isinstance(a, ColumnRef)]
     columns = dict.fromkeys((*node.keys, *arguments))
     numbers = math.prod(domain(expected_column(known, column)) for column in columns)
-    rows = table_rows(spine(chain)) / ROWS_A_GROUP
+    rows = table_rows(leaf_of(chain)) / ROWS_A_GROUP
     direct = max(GROUP_LIMIT, min(rows, LARGEST_GROUP_LIMIT))
     if arguments:  # whose combinations with the keys are no keys of a hash table
         return numbers <= GROUP_LIMIT
@@ -61,33 +55,23 @@ def has_no_numbers(chain: Physical, column: Column) -> bool:
     return False
 
 
-def inner_joins(node: Physical) -> Iterator[HashJoin]:
-    """Yield the inner joins of a chain that its rows go through, the last one first."""
-    while node.children:
-        if isinstance(node, HashJoin) and node.kind is JoinKind.INNER:
-            yield node
-        node = probe_side(node) if isinstance(node, HashJoin) else node.children[0]
+def inner_joins(chain: Physical) -> list[HashJoin]:
+    """Return the inner joins of a chain that its rows go through, the last one first."""
+    joins = (node for node in spine(chain) if isinstance(node, HashJoin))
+    return [join for join in joins if join.kind is JoinKind.INNER]
 
 
 def decides(join: HashJoin, joins: Sequence[HashJoin], keys: Sequence[Column]) -> bool:
     """Whether all keys follow from the row that a join finds: its columns, and those found by these in turn."""
-    decided = {*build_side(join).columns, *probe_keys(join)}
+    decided = {*join.build_side.columns, *join.probe_keys}
     for other in reversed(joins):
-        if decided.issuperset(probe_keys(other)):
-            decided |= set(build_side(other).columns)
+        if decided.issuperset(other.probe_keys):
+            decided |= set(other.build_side.columns)
     return decided.issuperset(keys)
 
 
 def tells_apart(keys: Sequence[Column], join: HashJoin) -> bool:
     """Whether the keys include those of a join, of either side, so that no two rows of its build side have the same."""
     return all(
-        a in keys or b in keys for a, b in zip(probe_keys(join), build_keys(join), strict=True)
+        a in keys or b in keys for a, b in zip(join.probe_keys, join.build_keys, strict=True)
     )
-
-
-def probe_keys(join: HashJoin) -> tuple[Column, ...]:
-    return join.left_keys if probe_side(join) is join.left else join.right_keys
-
-
-def build_keys(join: HashJoin) -> tuple[Column, ...]:
-    return join.left_keys if build_side(join) is join.left else join.right_keys

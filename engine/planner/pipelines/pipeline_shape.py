@@ -23,7 +23,6 @@ from ...plan.physical import (
     ParquetScan,
     Physical,
     Stored,
-    probe_side,
 )
 from ...plan.types import BOOLEAN, DataType, Kind
 from ..estimates.chain_estimate import ChainEstimates
@@ -263,13 +262,6 @@ def _has_joins(node: Physical) -> bool:
 
 def leaves(node: Physical) -> list[Physical]:
     return [part for part in walk(node) if not part.children]
-
-
-def spine(node: Physical) -> Physical:
-    """Return the leaf whose rows a chain goes through, at the end of its probe sides."""
-    while node.children:
-        node = probe_side(node) if isinstance(node, HashJoin) else node.children[0]
-    return node
 
 
 def table_rows(leaf: Physical) -> float:

@@ -9,26 +9,19 @@ rows, by which rows of `b` are dropped before they are put into the index.  Join
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ...plan.expr import Column, ColumnRef, columns_of, new_column
 from ...plan.join_kinds import JoinKind
 from ...plan.node import walk
-from ...plan.physical import (
-    ComputeColumns,
-    FilterRows,
-    HashJoin,
-    NestedLoopJoin,
-    Physical,
-    build_side,
-    probe_side,
-)
+from ...plan.physical import ComputeColumns, FilterRows, HashJoin, NestedLoopJoin, Physical
 from ...plan.self_joins import self_key
+from ...plan.spine import leaf_of
 from ...plan.types import DataType, Kind
 from ..estimates.chain_estimate import ChainEstimates, expected_column
 from ..estimates.estimate import key_domain
 from ..estimates.selectivity import ColumnEstimate
-from .pipeline_shape import columns_read, spine, table_rows
+from .pipeline_shape import columns_read, table_rows
 from .probe_order import CACHED_BYTES, domain, index_bytes, may_be_unique
 
 # What a row costs, in picoseconds on an H200, which streams four bytes in one: where the index stays in a cache, and where it does
@@ -79,7 +72,7 @@ def with_reduced_builds(body: Physical, estimates: ChainEstimates) -> Physical:
 def _sets(joins: Sequence[HashJoin]) -> set[Identity]:
     """The sets of keys that the kernels of a body make anyway."""
     found = (j for j in joins if not reads_build(j))
-    return {(id(build_side(j)), _build_keys(j), j.null_equal) for j in found}
+    return {(id(j.build_side), j.build_keys, j.null_equal) for j in found}
 
 
 def _chosen(joins: Sequence[HashJoin], costs: _Costs) -> dict[int, tuple[KeySource, float]]:
@@ -117,9 +110,7 @@ def _chosen(joins: Sequence[HashJoin], costs: _Costs) -> dict[int, tuple[KeySour
 
 def _sources(join: HashJoin) -> Iterator[KeySource]:
     """Yield the parts of a join's probe side in which all keys occur that the probe side has, the largest first."""
-    from_left = probe_side(join) is join.left
-    keys = join.left_keys if from_left else join.right_keys
-    waiting = [(probe_side(join), keys)]
+    waiting = [(join.probe_side, join.probe_keys)]
     while waiting:
         node, keys = waiting.pop(0)
         yield KeySource(node, keys, join.null_equal)
@@ -170,7 +161,7 @@ class _Costs:
 
     def spared(self, join: HashJoin, source: KeySource) -> tuple[float, float]:
         """What a join's build costs less once the set of keys is there, and the share of its rows that remains."""
-        build, keys = build_side(join), _build_keys(join)
+        build, keys = join.build_side, join.build_keys
         known, other = self.estimates.relation(build), self.estimates.relation(source.part)
         pairs = [
             (expected_column(known, a), expected_column(other, b))
@@ -178,7 +169,7 @@ class _Costs:
         ]
         shares = (b.distinct / max(key_domain(a, b), 1.0) for a, b in pairs)
         fraction = min(1.0, *shares)
-        rows = table_rows(spine(source.part))  # from which a kernel chooses the form of an index
+        rows = table_rows(leaf_of(source.part))  # from which a kernel chooses the form of an index
         size = index_bytes(rows, [b for _, b in pairs], membership=True)
         tested = _each(TEST_BIT, size, known.rows, [a for a, _ in pairs])
         if id(join) not in self.whole:
@@ -190,20 +181,20 @@ class _Costs:
         """Whether kernels probably look around a row for the others of its key, without an index: `codegen` measures that."""
         if not reads_build(join) or self_key(join) is None:
             return False
-        build = self.estimates.relation(build_side(join))
-        keys = [expected_column(build, key) for key in _build_keys(join)]
+        build = self.estimates.relation(join.build_side)
+        keys = [expected_column(build, key) for key in join.build_keys]
         (key,) = keys
         return key.ascending and key.null_share == 0.0 and not _ascends_strictly(keys)
 
     def built(self, join: HashJoin, share: float) -> float:
         """What it costs to put a share of the rows of the build side into its index."""
-        side = build_side(join)
+        side = join.build_side
         build = self.estimates.relation(side)
         bits, rows = not reads_build(join), share * build.rows
-        keys = [expected_column(build, key) for key in _build_keys(join)]
+        keys = [expected_column(build, key) for key in join.build_keys]
         size = index_bytes(build.rows, keys, bits)
         cost = rows * _each(INSERT_BIT if bits else INSERT_ROW, size, build.rows, keys)
-        all_rows = table_rows(spine(side))
+        all_rows = table_rows(leaf_of(side))
         if bits or not _ascends_strictly(keys) or rows < RANKED_SHARE * all_rows:
             return cost
         ranked = 0.0 if domain(keys[0]) <= all_rows else RANK_ROW * all_rows
@@ -228,10 +219,10 @@ class _Costs:
 
     def probed(self, join: HashJoin, wanted: frozenset[Column]) -> float:
         read = wanted | columns_read(join)
-        probe, build = probe_side(join), build_side(join)
+        probe, build = join.probe_side, join.build_side
         passing, built = self.estimates.relation(probe), self.estimates.relation(build)
-        keys = [expected_column(built, key) for key in _build_keys(join)]
-        asked = [expected_column(passing, key) for key in _probe_keys(join)]
+        keys = [expected_column(built, key) for key in join.build_keys]
+        asked = [expected_column(passing, key) for key in join.probe_keys]
         bits = not reads_build(join, wanted)
         size = index_bytes(built.rows, keys, bits)
         cost = self.made(probe, read)
@@ -250,18 +241,10 @@ def reads_build(join: HashJoin, wanted: frozenset[Column] | None = None) -> bool
         return True
     if join.kind.is_membership:
         return False
-    own = set(build_side(join).columns)
-    equal = set(_build_keys(join)) if join.kind is JoinKind.INNER else set()
+    own = set(join.build_side.columns)
+    equal = set(join.build_keys) if join.kind is JoinKind.INNER else set()
     read = set(join.columns) if wanted is None else wanted.intersection(join.columns)
     return not own.isdisjoint(read - equal)
-
-
-def _build_keys(join: HashJoin) -> tuple[Column, ...]:
-    return join.right_keys if build_side(join) is join.right else join.left_keys
-
-
-def _probe_keys(join: HashJoin) -> tuple[Column, ...]:
-    return join.left_keys if build_side(join) is join.right else join.right_keys
 
 
 def _value(data_type: DataType, known: ColumnEstimate | None) -> float:
@@ -309,17 +292,17 @@ class _Reduction:
         assert isinstance(node, HashJoin)
         assert isinstance(made, HashJoin)
         source, fraction = self.chosen[id(node)]
-        build, found = build_side(made), self.visit(source.part)
+        build, found = made.build_side, self.visit(source.part)
         keys = source.keys
         if not set(found.columns).isdisjoint(build.columns):
             found = self.renamed_keys(source)
             keys = found.columns
-        rows = build_side(node).estimate
+        rows = node.build_side.estimate
         reduced = HashJoin(
             build,
             found,
             JoinKind.SEMI,
-            _build_keys(node),
+            node.build_keys,
             keys,
             source.null_equal,
             device=node.device,
@@ -327,7 +310,7 @@ class _Reduction:
             reduces=True,
             estimate=None if rows is None else rows * fraction,
         )
-        return replace(made, left=reduced) if build is made.left else replace(made, right=reduced)
+        return made.with_build_side(reduced)
 
     def renamed_keys(self, source: KeySource) -> Physical:
         """The keys of a part under names of their own, where a build side reads the same table."""

@@ -14,11 +14,10 @@ from ...plan.physical import (
     HashJoin,
     NestedLoopJoin,
     Physical,
-    build_side,
 )
 from ...plan.types import Kind
 from ..estimates.chain_estimate import ChainEstimates, expected_column
-from .group_keys import decides, has_no_numbers, inner_joins, probe_keys, tells_apart
+from .group_keys import decides, has_no_numbers, inner_joins, tells_apart
 from .probe_order import domain
 
 DISTINCT_GROUPS = 1 << 16  # that a kernel counts apart for each distinct value of an argument
@@ -82,12 +81,12 @@ def by_build_row(node: HashAggregate) -> Steps | None:
     if isinstance(parts, str) or parts.averages:
         return None
     names = [key for key in node.keys if key.type.kind is Kind.VARCHAR]
-    joins = list(inner_joins(node.input))
+    joins = inner_joins(node.input)
     found = (_deciding(name, node, joins) for name in names)
     join = next((j for j in found if j is not None), None)
     if join is None:
         return None
-    keys = tuple(dict.fromkeys((*node.keys, *probe_keys(join))))
+    keys = tuple(dict.fromkeys((*node.keys, *join.probe_keys)))
     below = node.input
     for column in keys:
         below = _carried(below, column)
@@ -98,8 +97,8 @@ def by_build_row(node: HashAggregate) -> Steps | None:
 
 def _deciding(name: Column, node: HashAggregate, joins: list[HashJoin]) -> HashJoin | None:
     """Return the join whose build side has `name`, strings without numbers, if its row decides all keys but is none of them."""
-    join = next((j for j in joins if name in build_side(j).columns), None)
-    if join is None or not has_no_numbers(build_side(join), name):
+    join = next((j for j in joins if name in j.build_side.columns), None)
+    if join is None or not has_no_numbers(join.build_side, name):
         return None
     apart = tells_apart(node.keys, join)
     return join if decides(join, joins, node.keys) and not apart else None

@@ -10,8 +10,8 @@ from ....codegen.groups.results import result_columns, rows_of_groups
 from ....codegen.program import Program
 from ....plan import physical as p
 from ....plan.expr import columns_of
+from ....plan.spine import leaf_of
 from ...context import Context
-from ...run_unfused import probed_leaf
 from ..functions.expressions import evaluate_all
 from ..table import Indices, Table, filter, to_physical
 from .pipeline_inputs import Leaves
@@ -51,7 +51,7 @@ def _late(
 
 def selected_rows(body: p.Physical, chosen: Indices, leaves: Leaves) -> Table:
     """Return the rows of a scan that a selection keeps, in their order."""
-    leaf = probed_leaf(body)
+    leaf = leaf_of(body)
     arrays = leaves.plain(leaf, body.columns)
     table = Table({c.id: a for c, a in zip(body.columns, arrays, strict=True)}, leaves.rows(leaf))
     return filter(table, chosen)

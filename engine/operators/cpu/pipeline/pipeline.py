@@ -15,11 +15,12 @@ from ....codegen.typed_values import NotFusable
 from ....plan import physical as p
 from ....plan.expr import Column, columns_of
 from ....plan.node import walk
+from ....plan.spine import leaf_of
 from ....plan.text.concealed_text import concealed_tree
 from ...context import Context, Origin, PipelineReceipt
 from ...materialize_build_side import apart, run_apart
 from ...plan_memory import Refused, is_lasting
-from ...run_unfused import Operators, probed_leaf, run_operators
+from ...run_unfused import Operators, run_operators
 from ...streaming import ORIGINS, check_room
 from ..memory.ask_memory import ask_kernels
 from ..rows import filter_rows
@@ -107,7 +108,7 @@ def _fused(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> Tab
         None,
         prepared.kernels.paths[-1],
         origin,
-        leaves.rows(probed_leaf(node.body)),
+        leaves.rows(leaf_of(node.body)),
         size,
         ended - kernel_there,
         loading if leaves.loaded else 0.0,
@@ -162,7 +163,7 @@ def _prepare(
                 launch.load(held.kernels)
             return held, leaves, None if held.origin is None else "memory", 0.0
     leaves = Leaves(inputs, _read(node.body), repeating, context)
-    leaves.rows(probed_leaf(node.body))
+    leaves.rows(leaf_of(node.body))
     start = time.perf_counter()
     made = _stages(node.body, leaves, context)
     kernels = launch.compiled(made, partial(concealed_tree, node.body), context)
@@ -191,7 +192,7 @@ def _stages(body: p.Physical, leaves: Leaves, context: Context) -> Stages:
     if _is_selection(body):
         assert isinstance(body, p.FilterRows)
         return Stages((selected(body, leaves),), ())
-    leaf = probed_leaf(body)
+    leaf = leaf_of(body)
     share, largest = ROWS_A_GROUP, LARGEST_GROUP_LIMIT
     groups = p.aggregate_of(body)
     if groups is not None and any(leaves.in_order(leaf, key) for key in groups.keys):

@@ -29,10 +29,10 @@ from ....codegen.row_sources import RowSource
 from ....codegen.typed_values import Input, NotFusable
 from ....errors import Interrupted
 from ....plan import physical as p
+from ....plan.spine import leaf_of
 from ....plan.text.concealed_text import concealed_tree
 from ...context import Context, Origin, PipelineReceipt
 from ...plan_memory import Feedback
-from ...run_unfused import probed_leaf
 from ...streaming import ORIGINS
 from ..memory.buffers import blank_of
 from . import launch
@@ -127,7 +127,7 @@ def generated(
     estimate: float | None,
 ) -> CompiledPipeline:
     """Generate a pipeline's kernels and begin to compile those that are not on disk; raises `NotFusable`."""
-    rows = relations.rows(probed_leaf(node.body))
+    rows = relations.rows(leaf_of(node.body))
     dense = min(MOST_DENSE, max(LEAST_DENSE, DENSE_A_ROW * rows))
     limits, memory = Limits(GROUP_LIMIT, True, dense), launch.shared_memory()
     made = stages(node.body, relations, limits).made_for(memory)

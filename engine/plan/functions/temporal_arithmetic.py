@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .casts import coerce, is_text_literal, literal_types
-from .coercion import loses_digits
-from .expr import Expr
-from .types import DATE, DOUBLE, Kind
+from ..casts import coerce, is_text_literal, literal_types
+from ..coercion import loses_digits
+from ..expr import Expr
+from ..types import DATE, DOUBLE, Kind
 
 _OPERATORS = ("add", "sub", "mul", "div", "int_div", "mod")
 # (kinds of the two sides, N for a number) -> function and whether to swap the arguments.

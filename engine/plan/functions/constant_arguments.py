@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from ..errors import InvalidQuery, OutOfRange
-from .expr import Call, Cast, Expr, Literal
-from .literals import convert
+from ...errors import InvalidQuery, OutOfRange
+from ..expr import Call, Cast, Expr, Literal
+from ..literals import convert
 
 _FIRST = {  # position of the first argument that has to be a constant
     "strftime": 1,
