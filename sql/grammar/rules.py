@@ -28,7 +28,7 @@ quantity    <- 'all' / 'distinct' ('on' '(' exprs ')')?
 items       <- item (',' item)* ','?
 item        <- prefix? (star / starred / expr) label?
 starred     <- '(' (star / starred / LABEL ('.' LABEL)* '.' '*' change*) ')'
-prefix      <- LABEL ':'
+prefix      <- NAME ':'
 label       <- 'as' (LABEL / STRING) / ALIAS
 star        <- '*' change*
 change      <- 'not'? ('like' / 'ilike' / 'glob' / 'similar' 'to') unary

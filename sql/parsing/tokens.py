@@ -27,6 +27,12 @@ _NO_ENTRIES = (
     "data",
     "time",
 )  # behind WITH, which begins no list of queries there
+# Words that begin statements, which sqlglot takes for no name; DuckDB takes them for one wherever no statement begins
+_BEGIN = {
+    *(TokenType.ALTER, TokenType.DROP, TokenType.FORCE, TokenType.GRANT, TokenType.INSERT),
+    *(TokenType.INSTALL, TokenType.LOCK, TokenType.REVOKE, TokenType.ROLLBACK),
+}
+_OPENING = (TokenType.L_PAREN, TokenType.L_BRACE, TokenType.L_BRACKET)
 _TYPES = DuckDB.Parser.TYPE_TOKENS - {TokenType.INTERVAL}
 _SIGN_IN_NUMBER = re.compile(r"(?<=\d)[+-]")  # 1e2+1; the sign of 1e+2 has the e before it
 _NO_EXPONENT = re.compile(r".*[eE]")
@@ -58,7 +64,22 @@ def for_parser(tokens: list[Token], piece: Piece) -> list[Token]:
         tokens = list(_without_last_commas(tokens))
     if not kinds.isdisjoint(_PLACEHOLDERS):
         tokens = list(_number_placeholders(tokens))
+    if TokenType.MAP in kinds or not kinds.isdisjoint(_BEGIN):
+        tokens = list(_with_names(tokens))
     return tokens
+
+
+def _with_names(tokens: list[Token]) -> Iterator[Token]:
+    """Make names of words that are none for sqlglot: columns and tables may be called `map`, `force` or `insert`."""
+    for number, (token, after) in enumerate(itertools.zip_longest(tokens, tokens[1:])):
+        kind, following = token.token_type, after and after.token_type
+        begins = number == 0 or following is TokenType.INTO
+        if (kind in _BEGIN and not begins) or (kind is TokenType.MAP and following not in _OPENING):
+            yield Token(
+                TokenType.IDENTIFIER, token.text, token.line, token.col, token.start, token.end
+            )
+        else:
+            yield token
 
 
 def _without_last_commas(tokens: list[Token]) -> Iterator[Token]:

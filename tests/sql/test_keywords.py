@@ -7,6 +7,7 @@ import pytest
 
 import fuseline
 from fuseline.sql.parsing.keywords import NO_LABELS, RESERVED
+from tests.compare import assert_same_as_duckdb
 
 
 def _refused(query: str) -> set[str]:
@@ -21,17 +22,19 @@ def _refused(query: str) -> set[str]:
     return found
 
 
-def test_reserved_words_are_those_that_name_no_table() -> None:
-    assert _refused("select 1 from (select 1) {}") == RESERVED
+NAMES = ["select 1 from (select 1) {}", "select {}: 1", "from {}: range(2)"]
+
+
+@pytest.mark.parametrize("form", NAMES)
+def test_reserved_words_are_those_that_name_no_table(form: str) -> None:
+    assert _refused(form) == RESERVED
 
 
 def test_labels_without_as_are_fewer() -> None:
     assert _refused("select 1 {}") == (RESERVED | NO_LABELS) - {"isnull", "notnull"}
 
 
-@pytest.mark.parametrize(
-    "form", ["select 1 {}", "select 1 from (select 1) {}", "select 1 from (select 1) as {}"]
-)
+@pytest.mark.parametrize("form", [*NAMES, "select 1 {}", "select 1 from (select 1) as {}"])
 def test_they_are_refused_here(form: str) -> None:
     with fuseline.connect(device="cpu") as connection:
         words = RESERVED | NO_LABELS if form == "select 1 {}" else RESERVED
@@ -40,3 +43,16 @@ def test_they_are_refused_here(form: str) -> None:
                 with pytest.raises(fuseline.FuselineError):
                     connection.sql(form.format(word))
             assert connection.sql(f'select 1 "{word}"').columns == [word]
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["alter", "drop", "force", "grant", "insert", "install", "lock", "map", "revoke", "rollback"],
+)
+def test_words_of_other_statements_are_names(word: str, backend: str) -> None:
+    inner = f"(select 1 as {word}, 2 as b) {word}"
+    query = f"select {word}, {word} + 1, {word}.b, {word}.{word} as x from {inner} where {word} > 0"
+    assert_same_as_duckdb(query, backend=backend)
+    assert_same_as_duckdb(
+        f"select * exclude ({word}) from {inner} order by {word}", backend=backend
+    )
