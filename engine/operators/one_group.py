@@ -104,7 +104,7 @@ def _of_few_rows(
     pull: Pull, rows: p.Physical, made: Column, call: AggregateCall
 ) -> p.HashAggregate | None:
     """Return a call over the few sorted rows that decide it; None for a call of which none is known."""
-    if call.distinct and call.function not in ("arg_min", "arg_max"):  # which rows decide as often
+    if call.distinct:
         return None
     rows, call = _counted(rows, call), replace(call, filter=None)
     columns = [arg.column for arg in call.args if isinstance(arg, ColumnRef)]

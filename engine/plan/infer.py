@@ -25,7 +25,16 @@ from .casts import (
     unify,
 )
 from .expr import AggregateCall, Call, Case, Expr, InList, Literal, SortKey, Value
-from .functions import AGGREGATE, COMPARISONS, SCALAR, aggregate_name, scalar_name, sql_names
+from .functions import (
+    AGGREGATE,
+    CHOICES,
+    COMPARISONS,
+    SCALAR,
+    aggregate_name,
+    constants,
+    scalar_name,
+    sql_names,
+)
 from .functions.constant_arguments import checked, constant
 from .functions.row import FunctionRow, Resolve
 from .functions.signatures import Resolved, compared
@@ -65,27 +74,6 @@ __all__ = [
     "unknown_function",
 ]
 
-_TAKE_A_COMMON_TYPE = ("coalesce", "greatest", "least")
-_ORDERED = (
-    "string_agg",
-    "first",
-    "last",
-    "any_value",
-    "arg_min",
-    "arg_max",
-    "mode",
-    "quantile_disc",
-)
-_DISTINCT_IS_IDLE = (
-    "min",
-    "max",
-    "bool_and",
-    "bool_or",
-    "bit_and",
-    "bit_or",
-    "approx_count_distinct",
-)
-
 
 def call(name: str, args: Sequence[Expr], span: Span | None = None) -> Expr:
     """Return the call of a scalar function by its plan or SQL name, with its arguments cast.
@@ -102,7 +90,7 @@ def call(name: str, args: Sequence[Expr], span: Span | None = None) -> Expr:
     if known in COMPARISONS:
         left, right = _pair(args, SCALAR[known], span)
         return compare(known, left, right, span)
-    if known in _TAKE_A_COMMON_TYPE:
+    if known in CHOICES:
         return _with_common_type(known, args, span)
     if known == "concat_ws" and args and args[0].type.kind not in (Kind.VARCHAR, Kind.NULL):
         raise TypeMismatch(f"The separator of concat_ws is text and not {args[0].type}.", span)
@@ -355,27 +343,25 @@ def aggregate(
         and typed[0].value is not None
     ):
         known, typed = "count_star", ()
-    _check_constants(known, typed)
+    _check_constants(row, typed)
     return AggregateCall(
         known,
         typed,
         result,
-        distinct and known not in _DISTINCT_IS_IDLE,
+        distinct and not row.idempotent,
         None if filter is None else condition(filter),
-        tuple(order) if known in _ORDERED else (),
+        tuple(order) if row.ordered or known == "quantile_disc" else (),
         span,
     )
 
 
-def _check_constants(name: str, args: tuple[Expr, ...]) -> None:
-    if name in ("quantile_cont", "quantile_disc"):
-        fraction = args[1]
-        if not isinstance(fraction, Literal) or fraction.value is None:
-            raise InvalidQuery(f"The fraction of {name} has to be a constant.", fraction.span)
-        if not isinstance(fraction.value, float) or not 0 <= fraction.value <= 1:
-            raise InvalidQuery(f"The fraction of {name} has to be between 0 and 1.", fraction.span)
-    if name == "string_agg" and not isinstance(args[1], Literal):
-        raise InvalidQuery("The separator of string_agg has to be a constant.", args[1].span)
+def _check_constants(row: FunctionRow, args: tuple[Expr, ...]) -> None:
+    for place, word in constants(row.signature).items():
+        given, is_fraction = args[place], word == "fraction"
+        if not isinstance(given, Literal) or (is_fraction and given.value is None):
+            raise InvalidQuery(f"The {word} of {row.name} has to be a constant.", given.span)
+        if is_fraction and not (isinstance(given.value, float) and 0 <= given.value <= 1):
+            raise InvalidQuery(f"The fraction of {row.name} has to be between 0 and 1.", given.span)
 
 
 def unknown_function(name: str, span: Span | None, others: Iterable[str] = ()) -> UnknownName:

@@ -64,10 +64,6 @@ def in_parts(node: HashAggregate) -> PartialAggregate | str:
     return PartialAggregate(partial, tuple(steps), tuple(states.averages))
 
 
-# The aggregate of the parts' aggregates in their order is that of all; others do not even need the order
-_MERGE_IN_ORDER = ("product", "any_value", "string_agg")
-
-
 @dataclass
 class _States:
     """What parts keep for each call, and how two parts' states become one.
@@ -85,20 +81,16 @@ class _States:
     def add(self, made: Column, call: AggregateCall) -> str | None:
         """Take in a call; return the reason why it cannot be."""
         name = call.function
-        if call.distinct and AGGREGATE[name].idempotent:
-            call = replace(call, distinct=False)
         if call.distinct:
             return f"{name}(DISTINCT) needs the rows of a group together"
         if call.order:
             return f"{name}(... ORDER BY ...) needs the rows of a group together"
-        if name in ("count", "count_star", "count_if"):
-            self._keep(made, call, "sum")
-        elif name == "avg":
+        if name == "avg":
             self._average(made, call)
         elif name in ("first", "last"):
             self._first_or_last(made, call)
-        elif AGGREGATE[name].merges or name in _MERGE_IN_ORDER:
-            self._keep(made, call, name)
+        elif merge := AGGREGATE[name].merge:
+            self._keep(made, call, merge)
         else:
             return f"{name}() needs the rows of a group together"
         return None

@@ -173,10 +173,9 @@ def never_null(plan: Logical) -> set[Column]:
 
 
 def _aggregate_never_null(call: AggregateCall, grouped: bool, below: set[Column]) -> bool:
-    if AGGREGATE[call.function].counts:
-        return True
-    simple = call.function in ("sum", "min", "max", "any_value", "first", "last", "avg")
-    return simple and grouped and call.filter is None and is_never_null(call.args[0], below)
+    row = AGGREGATE[call.function]
+    total = row.total and grouped and call.filter is None
+    return row.counts or (total and all(is_never_null(a, below) for a in call.args))
 
 
 def _is_value(expr: Expr) -> bool:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Collection
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import fuseline
+from fuseline.codegen.groups import accumulate, conditions
+from fuseline.operators.cpu.aggregate import aggregate
 from fuseline.operators.moments import Moments, result, together
 from fuseline.plan.functions import AGGREGATE, COMPARISONS, NEGATED, SCALAR, STRICT
 
@@ -101,12 +104,37 @@ def test_an_aggregate_is_what_its_row_says(name: str, connection: Any) -> None:
         return connection.sql(query).fetchall()[0][0]
 
     whole = one(f"select {call} from t")
-    if row.merges:
-        halves = f"select {name}(x) as x from t group by i % 2"
-        assert one(f"select {name}(x) from ({halves})") == whole
+    if row.merge:
+        halves = f"select {call} as x from t group by i // 2 order by min(i)"
+        rest = ", ','" if name == "string_agg" else ""
+        assert one(f"select {row.merge}(x{rest}) from ({halves})") == whole
     if row.idempotent:
-        assert one(f"select {name}(distinct x) from t") == whole
+        twice = "(from t union all from t) order by i"
+        assert one(f"select {call} from ({twice})") == whole
+    if row.total:
+        assert one(f"select {call} from t where i = 0") is not None
     assert row.counts == (one(f"select {call} from t where false") == 0)
+
+
+def differences(table: Collection[str], rows: Collection[str]) -> set[str]:
+    """Return the names that a backend's table of functions has too many, or lacks."""
+    return set(table) ^ set(rows)
+
+
+def test_each_table_of_aggregates_has_those_that_the_rows_say() -> None:
+    folded = {name for name, row in AGGREGATE.items() if row.fold}
+    assert differences([*accumulate.RULES, "count_star"], folded) == set()
+    tested = {name for name, row in AGGREGATE.items() if row.tested}
+    assert differences(conditions.VALUES, tested) == set()
+    assert differences(aggregate.AGGREGATES, AGGREGATE) == set()
+    assert {row.fold for row in AGGREGATE.values()} - {""} <= set(accumulate.FOLDS)
+    assert {row.merge for row in AGGREGATE.values()} - {""} <= set(AGGREGATE)
+
+
+def test_a_function_that_a_table_lacks_is_found() -> None:
+    without_sum = [name for name in aggregate.AGGREGATES if name != "sum"]
+    assert differences(without_sum, AGGREGATE) == {"sum"}
+    assert differences([*aggregate.AGGREGATES, "covar"], AGGREGATE) == {"covar"}
 
 
 @pytest.mark.parametrize("name", [name for name, row in AGGREGATE.items() if row.moments])

@@ -81,7 +81,7 @@ class Folded:
         if self.distinct is not None:
             return False
         # Of whose values the count says only whether there are any
-        valued = AGGREGATE[function].merges or function == "count_if"
+        valued = AGGREGATE[function].merge and not AGGREGATE[function].counts
         return number in (self.accumulators[:-1] if valued else self.accumulators)
 
 
@@ -110,7 +110,7 @@ def fold_call(
     `distinct` are the arguments of DISTINCT aggregates, which the kernel groups by.
     """
     counted = call.distinct and call.function == "count"
-    if call.distinct and not counted and not AGGREGATE[call.function].idempotent:
+    if call.distinct and not counted:
         raise NotFusable(f"{call.function}(DISTINCT ...) keeps its values")
     chosen = None if call.filter is None else translate(call.filter, kernel).term
     if call.function == "count_star":
@@ -243,7 +243,7 @@ def _variance(c: Argument) -> Folded:
 
 
 def _extreme(c: Argument) -> Folded:
-    fold, value = c.call.function, c.value
+    fold, value = AGGREGATE[c.call.function].fold, c.value
     if value.interval is not None:
         wide = convert(value.term, Machine.I64)
         best = c.fold(fold, Machine.I64, wide, value.interval.magnitude)
@@ -263,13 +263,13 @@ def _double_of_order(order: Any) -> Any:
 
 
 def _truth(c: Argument) -> Folded:
-    fold = "min" if c.call.function == "bool_and" else "max"
+    fold = AGGREGATE[c.call.function].fold
     best = c.fold(fold, Machine.I64, Convert(c.value.term, Machine.I64))
     return Folded(c.column, (best, c.count), lambda a: (a[0] != 0, a[1] > 0))
 
 
 def _bits(c: Argument) -> Folded:
-    fold = c.call.function.removeprefix("bit_")
+    fold = AGGREGATE[c.call.function].fold
     bits = c.fold(fold, Machine.I64, convert(c.value.term, Machine.I64))
     return Folded(c.column, (bits, c.count), lambda a: (a[0], a[1] > 0))
 

@@ -9,6 +9,7 @@ Imports the types of `plan`.  Start at `row.py`, which says what a row holds.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 from .aggregates import AGGREGATES
 from .conditional import CONDITIONAL
@@ -20,6 +21,7 @@ from .strings import STRINGS
 
 __all__ = [
     "AGGREGATE",
+    "CHOICES",
     "COMPARISONS",
     "EQUALITIES",
     "MIRRORED",
@@ -42,6 +44,7 @@ NEGATED: Mapping[str, str] = {row.name: row.negated for row in OPERATORS if row.
 MIRRORED: Mapping[str, str] = {row.name: row.mirrored for row in OPERATORS if row.mirrored}
 COMPARISONS = frozenset(MIRRORED)
 EQUALITIES = frozenset(row.name for row in OPERATORS if row.bound == "both")
+CHOICES = frozenset(row.name for row in CONDITIONAL)
 STRICT = frozenset(row.name for row in SCALAR.values() if row.nulls == "propagate")
 AGGREGATE: Mapping[str, FunctionRow] = {row.name: row for row in AGGREGATES}
 
@@ -71,14 +74,15 @@ def aggregate_name(spelling: str) -> str | None:
     return _AGGREGATE_SPELLINGS.get(spelling.lower())
 
 
-def constants(signature: str) -> frozenset[int]:
+@cache
+def constants(signature: str) -> Mapping[int, str]:
     """Return which parameters are constants by their nature: those that a signature calls by a word of `CONSTANTS`.
 
-    >>> sorted(constants("date_diff(unit, start, end)")), sorted(constants("log([base,] DOUBLE)"))
-    ([0], [0])
+    >>> constants("date_diff(unit, start, end)"), constants("log([base,] DOUBLE)")
+    ({0: 'unit'}, {0: 'base'})
     """
-    parameters = signature.partition("(")[2].rstrip(")").split(",")
-    return frozenset(i for i, p in enumerate(parameters) if p.strip(" []") in CONSTANTS)
+    parameters = [p.strip(" []") for p in signature.partition("(")[2].rstrip(")").split(",")]
+    return {i: p for i, p in enumerate(parameters) if p in CONSTANTS}
 
 
 def sql_names() -> list[str]:

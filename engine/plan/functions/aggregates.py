@@ -21,11 +21,19 @@ from ..types import (
 from .row import FunctionRow, Resolve
 from .signatures import fixed, unary
 
+_COUNT = {"counts": True, "merge": "sum", "fold": "add"}
 Resolved = tuple[tuple[DataType, ...], DataType] | None
 
 
 def _row(name: str, resolve: Resolve, signature: str, *aliases: str, **traits: Any) -> FunctionRow:
     return FunctionRow(name, resolve, signature, aliases, "aggregate", **traits)
+
+
+def _lattice(name: str, resolve: Resolve, signature: str, fold: str, **traits: Any) -> FunctionRow:
+    """One that parts and repeated values do not change: the best of all values, or the bits that any or all have."""
+    return _row(
+        name, resolve, signature, merge=name, fold=fold, idempotent=True, total=True, **traits
+    )
 
 
 def _sum(types: Sequence[DataType]) -> Resolved:
@@ -86,37 +94,70 @@ AGGREGATES = (
         "count_star",
         lambda types: ((), BIGINT) if not types else None,
         "count(*)",
+        **_COUNT,
         nulls="own",
-        counts=True,
+        tested=True,
     ),
-    _row("count", _any_count, "count(any)", counts=True),
+    _row("count", _any_count, "count(any)", **_COUNT, tested=True),
     # Integers -> HUGEINT, DECIMAL(p,s) -> DECIMAL(38,s), FLOAT and DOUBLE -> DOUBLE.  OutOfRange, never wraps.
-    _row("sum", _sum, "sum(number)", merges=True),
+    _row("sum", _sum, "sum(number)", merge="sum", fold="add", tested=True, total=True),
     # Integers, decimals and floats arrive as they are; DOUBLE: the exact sum (of integers and decimals) over the count.
-    _row("avg", unary(lambda t: t.is_numeric, DOUBLE), "avg(number)", "mean"),
-    _row("min", _any, "min(any)", merges=True, idempotent=True),  # NaN is the greatest
-    _row("max", _any, "max(any)", merges=True, idempotent=True),
     _row(
-        "any_value", _any, "any_value(any)", idempotent=True, ordered=True
-    ),  # the first that is not NULL
+        "avg",
+        unary(lambda t: t.is_numeric, DOUBLE),
+        "avg(number)",
+        "mean",
+        fold="add",
+        tested=True,
+        total=True,
+    ),
+    # NaN is the greatest
+    *(_lattice(name, _any, f"{name}(any)", name, tested=True) for name in ("min", "max")),
+    # The first that is not NULL
     _row(
-        "first", _any, "first(any)", "arbitrary", nulls="own", idempotent=True, ordered=True
-    ),  # of the first row, NULL included
-    _row("last", _any, "last(any)", nulls="own", ordered=True),
-    _row("bool_and", _TRUTH, "bool_and(BOOLEAN)", merges=True, idempotent=True),
-    _row("bool_or", _TRUTH, "bool_or(BOOLEAN)", merges=True, idempotent=True),
-    _row("bit_and", _BITS, "bit_and(integer)", merges=True, idempotent=True),  # same type
-    _row("bit_or", _BITS, "bit_or(integer)", merges=True, idempotent=True),
-    _row("bit_xor", _BITS, "bit_xor(integer)", merges=True),
+        "any_value",
+        _any,
+        "any_value(any)",
+        merge="any_value",
+        in_order=True,
+        idempotent=True,
+        ordered=True,
+        total=True,
+    ),
+    # Of the first row, NULL included
+    _row(
+        "first",
+        _any,
+        "first(any)",
+        "arbitrary",
+        nulls="own",
+        idempotent=True,
+        ordered=True,
+        total=True,
+    ),
+    _row("last", _any, "last(any)", nulls="own", idempotent=True, ordered=True, total=True),
+    _lattice("bool_and", _TRUTH, "bool_and(BOOLEAN)", "min", tested=True),
+    _lattice("bool_or", _TRUTH, "bool_or(BOOLEAN)", "max", tested=True),
+    # The same type
+    _lattice("bit_and", _BITS, "bit_and(integer)", "and"),
+    _lattice("bit_or", _BITS, "bit_or(integer)", "or"),
+    _row("bit_xor", _BITS, "bit_xor(integer)", merge="bit_xor", fold="xor", total=True),
     # DOUBLE -> DOUBLE; of one value the samp ones are NULL and the pop ones 0.  Inf or NaN among several: NaN.
-    _row("var_samp", _SPREAD, "var_samp(DOUBLE)", "variance", moments=True),
-    _row("var_pop", _SPREAD, "var_pop(DOUBLE)", moments=True),
-    _row("stddev_samp", _SPREAD, "stddev_samp(DOUBLE)", "stddev", moments=True),
-    _row("stddev_pop", _SPREAD, "stddev_pop(DOUBLE)", moments=True),
-    _row("product", _SPREAD, "product(DOUBLE)"),
+    _row("var_samp", _SPREAD, "var_samp(DOUBLE)", "variance", moments=True, fold="add"),
+    _row("var_pop", _SPREAD, "var_pop(DOUBLE)", moments=True, fold="add"),
+    _row("stddev_samp", _SPREAD, "stddev_samp(DOUBLE)", "stddev", moments=True, fold="add"),
+    _row("stddev_pop", _SPREAD, "stddev_pop(DOUBLE)", moments=True, fold="add"),
+    _row("product", _SPREAD, "product(DOUBLE)", merge="product", in_order=True, total=True),
     # BOOLEAN -> HUGEINT; NULL, not 0, when no value is known.
     _row(
-        "count_if", unary(lambda t: t == BOOLEAN, HUGEINT, BOOLEAN), "count_if(BOOLEAN)", "countif"
+        "count_if",
+        unary(lambda t: t == BOOLEAN, HUGEINT, BOOLEAN),
+        "count_if(BOOLEAN)",
+        "countif",
+        merge="sum",
+        fold="add",
+        tested=True,
+        total=True,
     ),
     # (VARCHAR, separator Literal): always both; ORDER BY inside counts.
     _row(
@@ -125,23 +166,64 @@ AGGREGATES = (
         "string_agg(VARCHAR, separator)",
         "group_concat",
         "listagg",
+        merge="string_agg",
+        in_order=True,
         ordered=True,
+        keeps_values=True,
+        total=True,
     ),
     # DOUBLE, FLOAT, DECIMAL or TIMESTAMP -> same type, interpolated: quantile_cont at 0.5.
-    _row("median", _median, "median(number | TIMESTAMP)"),
+    _row("median", _median, "median(number | TIMESTAMP)", keeps_values=True, total=True),
     # (x, fraction Literal DOUBLE in [0, 1]), x as for median.
-    _row("quantile_cont", _quantile_cont, "quantile_cont(number | TIMESTAMP, fraction)"),
+    _row(
+        "quantile_cont",
+        _quantile_cont,
+        "quantile_cont(number | TIMESTAMP, fraction)",
+        keeps_values=True,
+        total=True,
+    ),
     # (x of any type, fraction Literal DOUBLE) -> a value that occurs: the ceil(n * fraction)-th, the first for 0.
-    _row("quantile_disc", _quantile_disc, "quantile_disc(any, fraction)", "quantile"),
-    _row("mode", _any, "mode(any)", ordered=True),  # the first to reach the highest count
+    _row(
+        "quantile_disc",
+        _quantile_disc,
+        "quantile_disc(any, fraction)",
+        "quantile",
+        keeps_values=True,
+        total=True,
+    ),
+    _row(
+        "mode", _any, "mode(any)", ordered=True, keeps_values=True, total=True
+    ),  # the first to reach the highest count
     # arg_min(value, key): the value of the first row with the extreme key; rows with NULL in either do not count.
-    _row("arg_min", _argument_of, "arg_min(any, any)", "min_by", "argmin", ordered=True),
-    _row("arg_max", _argument_of, "arg_max(any, any)", "max_by", "argmax", ordered=True),
+    _row(
+        "arg_min",
+        _argument_of,
+        "arg_min(any, any)",
+        "min_by",
+        "argmin",
+        idempotent=True,
+        ordered=True,
+        total=True,
+    ),
+    _row(
+        "arg_max",
+        _argument_of,
+        "arg_max(any, any)",
+        "max_by",
+        "argmax",
+        idempotent=True,
+        ordered=True,
+        total=True,
+    ),
     # (y DOUBLE, x DOUBLE); rows with NULL in either do not count.
     _row("covar_samp", _PAIR, "covar_samp(DOUBLE, DOUBLE)", moments=True),
     _row("covar_pop", _PAIR, "covar_pop(DOUBLE, DOUBLE)", moments=True),
     _row("corr", _PAIR, "corr(DOUBLE, DOUBLE)", moments=True),
     _row(
-        "approx_count_distinct", _any_count, "approx_count_distinct(any)", counts=True
+        "approx_count_distinct",
+        _any_count,
+        "approx_count_distinct(any)",
+        counts=True,
+        idempotent=True,
     ),  # exact is allowed
 )

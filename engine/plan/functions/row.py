@@ -27,9 +27,7 @@ class FunctionRow:
     kind: OneOf["scalar", "aggregate", "operator"] = "scalar"
     # propagate: NULL in any argument gives NULL; never: there is a value for any arguments
     nulls: OneOf["propagate", "own", "never"] = "propagate"
-    total: bool = (
-        False  # has a value whenever its arguments have; others may make a NULL of their own
-    )
+    total: bool = False  # has a value whenever its arguments have, of one row at least; others may make a NULL of their own
     raises: bool = True  # for some values, rather than to give one for all
     # Of operators
     negated: str = ""  # the operator that is TRUE where this is FALSE, FALSE where it is TRUE, and NULL where it is
@@ -38,14 +36,19 @@ class FunctionRow:
         ""  # what a comparison says that the right side is for the left
     )
     # Of aggregates
-    merges: bool = (
-        False  # the aggregate of the aggregates of parts, in any order, is that of all rows
-    )
-    idempotent: bool = (
-        False  # a value that comes twice counts once, so that DISTINCT changes nothing
-    )
+    merge: str = ""  # the aggregate that makes that of all rows of those of parts, if one does
+    in_order: bool = False  # and the parts have to come in their order
+    fold: str = ""  # with which a kernel adds a row's value to a group's accumulator, if one can
+    tested: bool = False  # a kernel can have its result in a condition on groups
+    keeps_values: bool = False  # of each group, until all of its rows have come
+    idempotent: bool = False  # a value that comes again changes nothing, and so DISTINCT does not
     ordered: bool = False  # the result may depend on the order of the rows
     counts: bool = False  # is 0 for no rows, where others are NULL
     moments: bool = (
         False  # is made of counts, means and products of deviations, which parts add up to
     )
+
+    @property
+    def merges(self) -> bool:
+        """Whether the aggregate of the aggregates of parts, in any order, is that of all rows."""
+        return self.merge == self.name and not self.in_order

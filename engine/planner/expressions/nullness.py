@@ -57,10 +57,11 @@ def _is_null(expr: Expr, columns: AbstractSet[Column]) -> bool:
             return value is None
         case Cast(operand=operand) | InList(operand=operand):
             return _is_null(operand, columns)
-        case Call(function="and" | "or" | "coalesce" | "greatest" | "least", args=args):
-            return all(_is_null(a, columns) for a in args)
         case Call(function=function, args=args):
-            return function in STRICT and any(_is_null(a, columns) for a in args)
+            nulls = [_is_null(a, columns) for a in args]
+            return (
+                any(nulls) if function in STRICT else SCALAR[function].nulls == "own" and all(nulls)
+            )
         case Case(results=results, default=default):
             return all(_is_null(r, columns) for r in (*results, default))
     return False

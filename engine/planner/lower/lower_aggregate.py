@@ -14,6 +14,7 @@ from ...plan.expr import (
     columns_of,
     new_column,
 )
+from ...plan.functions import AGGREGATE, constants
 from ...plan.logical import Aggregate, Item
 from ...plan.physical import ComputeColumns, ConcatRows, HashAggregate, Physical
 from ...plan.types import BIGINT
@@ -21,9 +22,6 @@ from ..estimates.estimate import expected, group_count
 from .lowering import Computed, Lowering, Needed
 
 Calls = list[tuple[Column, AggregateCall]]
-
-# Their arguments after the first are constants that shape the aggregate, no columns
-WITH_CONSTANTS = frozenset(("string_agg", "quantile_cont", "quantile_disc"))
 
 
 def lower_aggregate(node: Aggregate, needed: Needed, to: Lowering) -> Physical:
@@ -45,10 +43,8 @@ def _over_columns(call: AggregateCall, computed: Computed) -> AggregateCall:
     def as_ref(expr: Expr, name: str) -> ColumnRef:
         return ColumnRef(computed.column(expr, name))
 
-    args = tuple(
-        a if i and call.function in WITH_CONSTANTS else as_ref(a, "argument")
-        for i, a in enumerate(call.args)
-    )
+    fixed = constants(AGGREGATE[call.function].signature)
+    args = tuple(a if i in fixed else as_ref(a, "argument") for i, a in enumerate(call.args))
     condition = None if call.filter is None else as_ref(call.filter, "condition")
     order = tuple(
         SortKey(as_ref(k.expr, "key"), k.descending, k.nulls_first)

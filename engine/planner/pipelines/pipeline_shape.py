@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from ...plan.expr import AggregateCall, Call, Column, ColumnRef, Expr, columns_of, conjunction
+from ...plan.functions import AGGREGATE
 from ...plan.join_kinds import JoinKind
 from ...plan.node import walk, walk_once
 from ...plan.physical import (
@@ -33,18 +34,6 @@ JOINS = HashJoin | NestedLoopJoin
 # Rows of tables that are joined anew for each reader rather than once for all: indexes of so few rows cost a launch
 REPEATED_ROWS = 100_000
 MOST_REPEATED = 64  # operators
-
-FOLDED = frozenset(
-    (
-        *("count", "count_star", "count_if", "sum", "avg", "min", "max"),
-        *("bool_and", "bool_or", "bit_and", "bit_or", "bit_xor"),
-        *("var_samp", "var_pop", "stddev_samp", "stddev_pop"),
-    )
-)
-# Whose results a condition on groups may read in a kernel
-COMPARED = frozenset(
-    ("count", "count_star", "count_if", "sum", "avg", "min", "max", "bool_and", "bool_or")
-)
 
 
 @dataclass
@@ -177,7 +166,7 @@ def _has_number(key: DataType) -> bool:
 
 
 def _unfolded(call: AggregateCall) -> str | None:
-    return None if call.function in FOLDED else f"{call.function} is no fold of single rows"
+    return None if AGGREGATE[call.function].fold else f"{call.function} is no fold of single rows"
 
 
 def untested(node: FilterRows, groups: HashAggregate) -> str | None:
@@ -189,7 +178,7 @@ def untested(node: FilterRows, groups: HashAggregate) -> str | None:
             if _is_in_registers(column.type):
                 continue
             return f'the condition on groups reads the key "{column.name}", a {column.type}'
-        if call.function not in COMPARED or call.distinct:
+        if not AGGREGATE[call.function].tested or call.distinct:
             return f"a condition on groups reads {call.function}()"
         if not _is_in_registers(column.type):
             return f'the condition on groups reads "{column.name}", a {column.type}'

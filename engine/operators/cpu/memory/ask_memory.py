@@ -9,6 +9,7 @@ import pyarrow as pa
 from ....codegen.compile_pipeline import Stages
 from ....plan import physical as p
 from ....plan.expr import AggregateCall, Column, ColumnRef
+from ....plan.functions import AGGREGATE
 from ....plan.types import DataType, Kind, to_arrow
 from ....storage.tables.parquet import ParquetTable
 from ...context import Context
@@ -18,7 +19,6 @@ BYTES_A_CODE = 8  # of a key as an integer
 BYTES_A_PLACE = 8  # of a row number
 BYTES_A_VALUE = 8  # of what an expression computes, about
 BYTES_A_STATE = 16  # of an aggregate
-TOGETHER = frozenset(("median", "quantile_cont", "quantile_disc", "mode", "string_agg"))
 CODES_A_ROW = 4  # arrays of keys or row numbers that grouping and sorting have at a time
 
 
@@ -133,7 +133,7 @@ def ask_aggregates(node: p.HashAggregate, table: Table, groups: int, context: Co
 
 
 def _is_together(call: AggregateCall) -> bool:
-    return call.distinct or bool(call.order) or call.function in TOGETHER
+    return call.distinct or bool(call.order) or AGGREGATE[call.function].keeps_values
 
 
 def ask_order(

@@ -10,6 +10,7 @@ import pylibcudf as plc
 from ....errors import Located
 from ....plan import physical as p
 from ....plan.expr import AggregateCall, Column, ColumnRef
+from ....plan.functions import AGGREGATE
 from ...context import Context
 from .. import table as tables
 from ..columns import as_key, empty, where_true
@@ -63,11 +64,6 @@ AGGREGATES: dict[str, Aggregate] = {
     "quantile_disc": ordered.quantile_disc,
     "mode": ordered.mode,
 }
-# Seeing a value twice changes nothing, and for some it matters in which row it stands.
-_BLIND_TO_DUPLICATES = (
-    "min", "max", "arg_min", "arg_max", "first", "last", "any_value",
-    "bool_and", "bool_or", "bit_and", "bit_or",
-)  # fmt: skip
 _INTERPOLATED = ("median", "quantile_cont")
 
 
@@ -165,8 +161,7 @@ def _ask(
         codes = AGGREGATES[call.function](call, [argument], groups)
         return groups, lambda: Coded(codes(), held.keys)
     args = _arguments(call, groups)
-    is_distinct = call.distinct or call.function == "approx_count_distinct"
-    if is_distinct and call.args and call.function not in _BLIND_TO_DUPLICATES:
+    if (call.distinct or call.function == "approx_count_distinct") and call.args:
         key: Hashable = ("distinct", tuple(a.key for a in args), _order_keys(call))
         if key not in variants:
             variants[key] = _distinct_rows(args, groups, call)
@@ -197,7 +192,7 @@ def _coded_argument(call: AggregateCall, groups: Groups) -> tuple[GroupedArgumen
 
 def _arguments(call: AggregateCall, groups: Groups) -> list[GroupedArgument]:
     """Return the columns of a call, NULL in the rows that its FILTER leaves out."""
-    counts = call.function in ("count", "approx_count_distinct")
+    counts = AGGREGATE[call.function].counts
     args = [
         _counted(a.column, groups) if counts else groups.source(a.column)
         for a in call.args

@@ -14,16 +14,13 @@ import pylibcudf as plc
 
 from ....plan import physical as p
 from ....plan.expr import AggregateCall, Cast, Column, ColumnRef, Expr
+from ....plan.functions import AGGREGATE
 from ....plan.types import DataType, Kind
 from ..dictionaries import Held
 from ..late_materialization import Fetch, LateColumns
 from ..pipeline.finish import REGISTER, from_registers
 from ..table import Table, device_type, renamed
 
-# Aggregates that are the one value that they see
-OF_ONE = frozenset(
-    ("min", "max", "any_value", "first", "last", "bool_and", "bool_or", "bit_and", "bit_or")
-)
 MOST_ROWS = 1 << 24  # of a relation, of which the different values are counted once
 KNOWN = 256  # columns of which it is remembered whether a value comes twice
 
@@ -52,7 +49,8 @@ def _passed(call: AggregateCall, columns: LateColumns) -> Expr | None:
     (arg,) = call.args
     if not isinstance(arg, ColumnRef) or arg.type.is_float:
         return None
-    if call.function in OF_ONE and call.type == arg.type:
+    row = AGGREGATE[call.function]
+    if row.idempotent and not row.counts and call.type == arg.type:
         return arg
     if call.function != "sum":
         return None

@@ -16,6 +16,7 @@ from ....codegen.groups.grouping import GroupKey
 from ....codegen.groups.results import arrow_array
 from ....codegen.program import Program
 from ....plan.expr import AggregateCall, Column
+from ....plan.functions import AGGREGATE
 from ....plan.types import DataType, Kind
 from ....storage.columns.device_decode import REGISTERS
 from ....storage.columns.encodings import Narrow
@@ -204,7 +205,8 @@ def _finished(
     """
     arrays = [groups.accumulators.get(at) for at in folded.accumulators]
     given = AccumulatedCall(folded, call, arrays)
-    if call.function in COUNTS:
+    row = AGGREGATE[call.function]
+    if row.counts:
         return _late(arrays[0], given.type, bounds)
     if call.function not in FINISHES:
         return _on_host(given)
@@ -217,7 +219,8 @@ def _finished(
         if there is not None:
             codes = select(there, codes, scalar(0, INT64))
         return _as_type(codes, there, given.type, folded.values)
-    if call.function in SINGLE and len(arrays) == 2 and not given.type.is_float:
+    single = row.merge and len(arrays) == 2  # an accumulator of integers holds the values
+    if single and not given.type.is_float and given.type.kind is not Kind.BOOLEAN:
         integers = arrays[0] if there is None else where_true(arrays[0], there)
         return _late(integers, given.type, bounds)
     values = FINISHES[call.function](given)
@@ -263,9 +266,6 @@ def _on_host(given: AccumulatedCall) -> plc.Column:
     return to_device(arrow_array(values, valid, given.type, None), given.type)
 
 
-COUNTS = ("count_star", "count")
-# Where a single accumulator of integers holds the values
-SINGLE = frozenset(("sum", "min", "max", "bit_and", "bit_or", "bit_xor", "count_if"))
 FINISHES: dict[str, Finish] = {
     "sum": _sum,
     "avg": _average,
