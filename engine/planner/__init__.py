@@ -2,10 +2,9 @@
 
     optimize   logical -> logical     `optimizer.RULES`, in their order; `common_queries`: what is named several times, once
     lower      logical -> physical    which algorithm, which build side
-    common_subplans      equal parts become one object, which runs once
-    reuse_finer_groups   totals of what is grouped too read the groups
+    apply_rules          `optimizer.PHYSICAL_RULES`, in their order: `common_subplans`, `reuse_finer_groups`
     place      + device, + the reason when it is not the GPU
-    fuse       chains of row-wise operators and joins -> Pipeline
+    fuse       chains of row-wise operators and joins -> Pipeline: `PIPELINE_RULES`, `CHAIN_RULES` and `BODY_RULES` of `pipelines.fuse`
 
 Each step is a file here or a room: `rules`, with what they use in `subqueries`, `join_order`, `expressions` and `estimates`; `lower`;
 `pipelines`, where `fuse` begins.  `plan_properties` says what holds of a plan whatever the data, and `rewrite` changes plans and
@@ -20,22 +19,18 @@ from collections.abc import Callable
 from functools import partial
 
 from ..plan.logical import Logical
-from ..plan.node import Node
 from ..plan.physical import Device, Physical
 from ..settings import FuseChoice, Settings
 from .check import check_logical, check_physical
 from .common_queries import optimize_commons
-from .common_subplans import share_subplans
 from .estimates.estimate import Estimates
 from .lower.lower import lower as as_physical
-from .optimizer import optimize
+from .optimizer import PHYSICAL_RULES, optimize
 from .pipelines.fuse import fuse as fuse_pipelines
 from .place import place as placed_on
-from .reuse_finer_groups import roll_up
+from .rule import Observer, apply_rules, unobserved
 
-__all__ = ["plan_query"]
-
-Observer = Callable[[str, Node], None]
+__all__ = ["Observer", "plan_query"]
 
 
 def plan_query(
@@ -58,17 +53,17 @@ def plan_query(
     if check:
         check_logical(plan, "bind", subqueries=True)
     optimized = optimize_commons(plan, partial(optimize, observer=observer, check=check))
-    physical = roll_up(share_subplans(as_physical(optimized, Estimates())))
-    if check:
-        check_physical(physical, "lower", optimized.columns)
-    placed = placed_on(physical, device, unsupported)
-    if check:
-        check_physical(placed, "place", optimized.columns)
-    if observer is not None:
-        observer("place", placed)
-    fused = fuse_pipelines(placed, fuse)
-    if check:
-        check_physical(fused, "fuse", optimized.columns)
-    if observer is not None and fused is not placed:
-        observer("fuse", fused)
-    return fused
+
+    def seen(name: str, made: Physical) -> Physical:
+        if check:
+            check_physical(made, name, optimized.columns)
+        if observer is not None:
+            observer(name, made)
+        return made
+
+    lowered = as_physical(optimized, Estimates())
+    placed = seen(
+        "place", placed_on(apply_rules(lowered, PHYSICAL_RULES, observer=seen), device, unsupported)
+    )
+    fused = fuse_pipelines(placed, fuse, observer or unobserved)
+    return placed if fused is placed else seen("fuse", fused)

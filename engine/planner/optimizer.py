@@ -1,16 +1,18 @@
 """The order in which rules make a plan better.
 
-A rule takes a whole tree and returns another, or None when it has nothing to do.  To know what the optimizer does, read `RULES`.
+A rule takes a whole tree and returns another, or None when it has nothing to do.  To know what the optimizer does, read `RULES`, and
+for physical plans `PHYSICAL_RULES`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import operator
 
 from ..plan.logical import Logical
-from ..plan.node import Node
 from .check import check_logical
+from .common_subplans import share_subplans
+from .reuse_finer_groups import reuse_finer_groups
+from .rule import Fixpoint, Observer, Rule, Rules, apply_rules
 from .rules.count_rows import count_rows
 from .rules.decorrelate import decorrelate
 from .rules.eliminate import eliminate
@@ -23,29 +25,7 @@ from .rules.reduce_aggregates import reduce_aggregates
 from .rules.reorder_joins import reorder_joins
 from .rules.simplify import simplify
 
-MAX_ROUNDS = 8  # of a group that runs to a fixed point; TPC-H needs at most 3
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One rewriting of the tree and why it stands where it does."""
-
-    apply: Callable[[Logical], Logical | None]
-    reason: str
-
-    @property
-    def name(self) -> str:
-        return self.apply.__name__
-
-
-@dataclass(frozen=True, slots=True)
-class Fixpoint:
-    """Rules that make work for each other: repeated until a round changes nothing."""
-
-    rules: tuple[Rule, ...]
-
-
-RULES: tuple[Rule | Fixpoint, ...] = (
+RULES: Rules = (
     Rule(
         simplify,
         "first: folded constants and shared factors show decorrelate the equalities it looks for",
@@ -76,42 +56,29 @@ RULES: tuple[Rule | Fixpoint, ...] = (
     Rule(push_limits, "last, so that no rule parts a limit from the sort below it"),
 )
 
+# Of the plan that `lower` made; those of what becomes a pipeline stand in `pipelines.fuse`
+PHYSICAL_RULES = (
+    Rule(share_subplans, "first: what computes the same is one object for all that follows"),
+    Rule(
+        reuse_finer_groups,
+        "needs equal parts as one object: totals read the groups of the same rows",
+    ),
+)
+
 
 def optimize(
     plan: Logical,
     *,
-    observer: Callable[[str, Node], None] | None = None,
+    observer: Observer | None = None,
     check: bool = False,
-    rules: tuple[Rule | Fixpoint, ...] = RULES,
+    rules: Rules = RULES,
 ) -> Logical:
     """Apply `rules` in order; `observer` gets the name and the new tree of each that changed something."""
-    wanted = plan.columns
-    decorrelated = False
-    finished: dict[str, Logical] = {}  # by rule the tree in which it found nothing to do
 
-    def run(rule: Rule, before: Logical) -> Logical:
-        nonlocal decorrelated
-        if finished.get(rule.name) is before:
-            return before
-        after = rule.apply(before)
-        decorrelated = decorrelated or rule.apply is decorrelate
-        if after is None or after is before or after == before:
-            finished[rule.name] = before
-            return before
-        if check:
-            check_logical(after, rule.name, subqueries=not decorrelated, columns=wanted)
+    def seen(name: str, made: Logical) -> None:
+        if check:  # `simplify` comes before `decorrelate` too
+            check_logical(made, name, subqueries=name == "simplify", columns=plan.columns)
         if observer is not None:
-            observer(rule.name, after)
-        return after
+            observer(name, made)
 
-    for entry in rules:
-        if isinstance(entry, Rule):
-            plan = run(entry, plan)
-            continue
-        for _ in range(MAX_ROUNDS):
-            before = plan
-            for rule in entry.rules:
-                plan = run(rule, plan)
-            if plan is before:
-                break
-    return plan
+    return apply_rules(plan, rules, observer=seen, same=operator.eq)

@@ -15,7 +15,7 @@ from .common_subplans import Shapes
 MAX_SHARE = 0.5  # of the rows that remain as groups, to be worth more than another pass over a scan
 
 
-def roll_up(plan: Physical) -> Physical:
+def reuse_finer_groups(plan: Physical) -> Physical:
     """Aggregate the groups of another aggregation over the same rows.
 
         x = HashAggregate(k, s: sum(a), y);  HashAggregate(sum(a), y)  ->  x;  HashAggregate(sum(s), x)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import Any
+from unittest import mock
 
 import pyarrow as pa
 
+from fuseline import planner
 from fuseline.plan.logical import Logical
 from fuseline.plan.node import Node
 from fuseline.plan.physical import Physical
@@ -27,8 +31,10 @@ from fuseline.plan.types import (
     decimal,
     to_arrow,
 )
-from fuseline.planner import plan_query
-from fuseline.planner.optimizer import RULES, Fixpoint, Rule, optimize
+from fuseline.planner import optimizer, plan_query
+from fuseline.planner.optimizer import RULES, optimize
+from fuseline.planner.pipelines import fuse as fusion
+from fuseline.planner.rule import Fixpoint, Rule
 from fuseline.settings import FuseChoice
 from fuseline.sql import plan_sql
 
@@ -158,3 +164,38 @@ def rules() -> list[Rule]:
         for rule in entry.rules if isinstance(entry, Fixpoint) else (entry,):
             found.setdefault(rule.name, rule)
     return list(found.values())
+
+
+PHYSICAL = (
+    (optimizer, "PHYSICAL_RULES"),
+    (fusion, "PIPELINE_RULES"),
+    (fusion, "CHAIN_RULES"),
+    (fusion, "BODY_RULES"),
+)
+
+
+def physical_rules() -> list[Rule]:
+    return [rule for module, name in PHYSICAL for rule in getattr(module, name)]
+
+
+def physical_steps(query: str) -> list[tuple[str, Node, Node]]:
+    """Return what each rule of physical plans that changed something got and gave, of a query that a GPU is to run."""
+    found: list[tuple[str, Node, Node]] = []
+
+    def recorded(apply: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(apply)
+        def record(before: Node, *context: Any) -> Any:
+            after = apply(before, *context)
+            if after is not None and after != before:
+                found.append((apply.__name__, before, after))
+            return after
+
+        return record
+
+    with ExitStack() as patches:
+        for module, name in PHYSICAL:
+            made = [replace(rule, apply=recorded(rule.apply)) for rule in getattr(module, name)]
+            for user in {module, planner} if hasattr(planner, name) else {module}:
+                patches.enter_context(mock.patch.object(user, name, tuple(made)))
+        physical(query, device="gpu", fuse="auto")
+    return found

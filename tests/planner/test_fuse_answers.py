@@ -44,7 +44,7 @@ def unfolded(plan: Physical) -> Physical:
 @pytest.fixture
 def connection(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     made = planner.fuse_pipelines
-    monkeypatch.setattr(planner, "fuse_pipelines", lambda plan, _: unfolded(made(plan, "always")))
+    monkeypatch.setattr(planner, "fuse_pipelines", lambda plan, *_: unfolded(made(plan, "always")))
     with connected(TABLES, check=True) as opened:
         yield opened
 

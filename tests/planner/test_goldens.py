@@ -18,10 +18,19 @@ import pytest
 from fuseline.errors import FuselineError
 from fuseline.plan.text.plan_text import tree
 from tests.compare import assert_same_as_duckdb, connected
-from tests.planner.build import physical, rows, rules, steps
+from tests.planner.build import (
+    physical,
+    physical_rules,
+    physical_steps,
+    rows,
+    rules,
+    steps,
+)
 
 GOLDEN = Path(__file__).parent.parent / "golden"
-RULE_NAMES = [rule.name for rule in rules()]
+LOGICAL_NAMES = [rule.name for rule in rules()]
+PHYSICAL_NAMES = [rule.name for rule in physical_rules()]
+RULE_NAMES = [*LOGICAL_NAMES, *PHYSICAL_NAMES]
 
 
 @dataclass(frozen=True)
@@ -46,8 +55,11 @@ def cases(name: str) -> list[Case]:
 
 def before_and_after(rule: str, query: str) -> str:
     """The plan that the rule got and the plan that it gave, or that it left the query alone."""
-    done = steps(query)
-    for (_, before), (name, after) in pairwise(done):
+    if rule in LOGICAL_NAMES:
+        done = [(name, before, made) for (_, before), (name, made) in pairwise(steps(query))]
+    else:
+        done = physical_steps(query)
+    for name, before, after in done:
         if name == rule:
             return f"--- before\n{tree(before)}\n--- {rule}\n{tree(after)}"
     return "--- unchanged"
@@ -86,7 +98,8 @@ def test_fuse(rewrite_goldens: bool) -> None:
 @pytest.mark.parametrize("name", [*RULE_NAMES, "whole_way", "fuse"])
 def test_answers(name: str, backend: str) -> None:
     tables = rows()
-    with connected(tables, backend, fuse="never", check=True) as connection:
+    fuse = "always" if name in PHYSICAL_NAMES else "never"
+    with connected(tables, backend, fuse=fuse, check=True) as connection:
         for case in cases(name):
             query = case.query
             if "limit" in query and "order by" not in query:  # any rows, but as many

@@ -8,7 +8,14 @@ from dataclasses import dataclass, field, replace
 from ...plan.expr import Call, Column, ColumnRef, Expr, columns_of, conjunction, conjuncts
 from ...plan.join_kinds import JoinKind
 from ...plan.logical import Item
-from ...plan.physical import ComputeColumns, FilterRows, HashJoin, NestedLoopJoin, Physical
+from ...plan.physical import (
+    ComputeColumns,
+    FilterRows,
+    HashAggregate,
+    HashJoin,
+    NestedLoopJoin,
+    Physical,
+)
 from ...plan.spine import leaf_of, spine
 from ...plan.types import BOOLEAN
 from ..estimates.chain_estimate import ChainEstimates, expected_column
@@ -36,7 +43,7 @@ Join = HashJoin | NestedLoopJoin
 Equality = tuple[Column, Column]
 
 
-def arranged(node: Physical, body: Body) -> Physical:
+def arrange_probes(node: Physical, body: Body) -> Physical:
     """Return a chain whose joins are in the order in which a kernel should probe.
 
         HashJoin(HashJoin(x, fact, inner), y, inner)  ->  HashJoin(HashJoin(fact, y, inner), x, inner)
@@ -45,6 +52,8 @@ def arranged(node: Physical, body: Body) -> Physical:
     the larger one has to be looked up; joins that drop most rows for the least memory come first.  What a build side probes itself
     filters it before it is put into its index.
     """
+    if isinstance(node, HashAggregate):
+        return node.with_children([arrange_probes(node.input, body)])
     return _Arrangement(body, body.estimates).visit(node)
 
 

@@ -1,16 +1,17 @@
 """Trees of row-wise operators and joins become pipelines, which generated kernels run without storing what lies in between.
 
 Whether a kernel can really hold a tree depends on the columns' statistics and is settled when it runs; here stay out those trees
-that no kernel holds.
+that no kernel holds.  To know which operators become a pipeline, read `PIPELINE_RULES`; to know what becomes of their tree, `CHAIN_RULES`
+and `BODY_RULES`.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from ...plan.node import walk_once
 from ...plan.physical import (
-    ComputeColumns,
     ConcatRows,
     FilterRows,
     HashAggregate,
@@ -22,15 +23,16 @@ from ...plan.physical import (
     Pipeline,
     Stored,
 )
-from ...plan.spine import leaf_of
+from ...plan.spine import leaf_of, spine
 from ...settings import FuseChoice
 from ..estimates.chain_estimate import ChainEstimates
-from .arrange_probes import arranged
+from ..rule import Observer, Rule, apply_rules, unobserved
+from .arrange_probes import arrange_probes
 from .full_joins import halves
 from .group_keys import is_held
-from .pipeline_shape import Body, is_link, outside, untested, with_used
-from .reduce_builds import with_reduced_builds
-from .two_phase_aggregation import in_two_steps
+from .pipeline_shape import Body, has_joins, is_link, outside, untested, with_used
+from .reduce_builds import reduce_builds
+from .two_phase_aggregation import aggregate_in_two_phases
 
 # Rows below which the CPU's operators finish before a kernel has been looked up; compiling one takes half a second.  At 60,000
 # rows TPC-H Q1 takes operators 4.4 ms, and its kernel 1.1 once it is there.
@@ -39,7 +41,7 @@ SMALL_INPUT = 50_000
 SMALL_STORED = 1000  # rows that operators have made, of which others make the next step at once
 
 
-def fuse(plan: Physical, choice: FuseChoice) -> Physical:
+def fuse(plan: Physical, choice: FuseChoice, observer: Observer = unobserved) -> Physical:
     """Trees of scans, filters, projections and joins, below an aggregate or not -> Pipeline of the same.
 
     As in HyPer (Neumann 2011), data flows from the scan to the sink without being stored.  What must be complete before a kernel can
@@ -47,25 +49,28 @@ def fuse(plan: Physical, choice: FuseChoice) -> Physical:
     """
     if choice == "never":
         return plan
-    return _Fusion(choice, _count_readers(plan)).visit(plan)
+    readers = Counter(id(child) for node in walk_once(plan) for child in node.children)
+    return Fusion(choice, readers, observer).visit(plan)
 
 
 @dataclass
-class _Fusion:
+class Fusion:
     """One pass over a plan: an operator that is reached twice is fused once."""
 
     choice: FuseChoice
-    readers: dict[int, int]
+    readers: Counter[int]
+    observer: Observer
     done: dict[int, tuple[Physical, Physical]] = field(default_factory=dict)
     stored: ChainEstimates = field(default_factory=ChainEstimates)
 
     def visit(self, node: Physical) -> Physical:
         if id(node) not in self.done:
-            made = self.pipeline(node) or self._in_halves(node) or self._plain(node)
+            ways = (rule.apply(node, self) for rule in PIPELINE_RULES)
+            made = next((way for way in ways if way is not None), None) or self._alone(node)
             self.done[id(node)] = node, made  # the node is kept, so that its id stays its own
         return self.done[id(node)][1]
 
-    def _plain(self, node: Physical) -> Physical:
+    def _alone(self, node: Physical) -> Physical:
         rebuilt = node.with_children([self.visit(child) for child in node.children])
         if self.joins(node) and isinstance(node, HashJoin | NestedLoopJoin | HashAggregate):
             return replace(rebuilt, not_fused=outside(node))
@@ -74,137 +79,129 @@ class _Fusion:
             return replace(rebuilt, not_fused=untested(node, node.input) if fused else None)
         return rebuilt
 
-    def _in_halves(self, node: Physical) -> Physical | None:
-        """A full join as the rows of two pipelines, each of which reads both of its sides."""
-        found = halves(node)
-        if found is None:
-            return None
-        for child in node.children:
-            self.readers[id(child)] += 1
-        made = tuple(self.visit(half) for half in found)
-        if not all(isinstance(half, Pipeline) for half in made):
-            for child in node.children:
-                self.readers[id(child)] -= 1
-            return None
-        return ConcatRows(
-            made, node.columns, device=node.device, reason=node.reason, estimate=node.estimate
-        )
-
     def joins(self, node: Physical) -> bool:
         """Whether joins are fused where this operator runs, however small they are and many their groups."""
         return self.choice == "always" or node.device == "gpu"
 
-    def pipeline(self, node: Physical) -> Physical | None:
-        """Return a pipeline that ends in this operator, or None."""
-        if isinstance(node, FilterRows) and (found := self._conditioned(node)) is not None:
-            return found
-        aggregates = isinstance(node, HashAggregate)
-        if aggregates or is_link(node):
-            found = self._sink(node, node.input if isinstance(node, HashAggregate) else node)
-            if found is not None or self.joins(node):
-                return found
-        rows = node.device == "cpu" and _is_row_selection(node)
-        return self._row_wise(node) if rows or aggregates else None
-
-    def _conditioned(self, node: FilterRows) -> Physical | None:
-        """A pipeline that ends in those groups for which a condition on them holds."""
-        groups = node.input
-        if not isinstance(groups, HashAggregate) or untested(node, groups) is not None:
-            return None
-        if self.readers.get(id(groups), 1) > 1 or groups.device != node.device:
-            return None
-        made = self.visit(groups)
-        if not isinstance(made, Pipeline) or not isinstance(made.body, HashAggregate):
-            return None
-        body = node.with_children([made.body])
-        return replace(made, body=body, estimate=node.estimate)
-
-    def _is_conditioned(self, node: FilterRows) -> bool:
-        return self._conditioned(node) is not None
-
-    def _row_wise(self, node: Physical) -> Physical | None:
-        """A pipeline without joins, all of whose operators only it reads."""
-        below: Physical = node.input if isinstance(node, HashAggregate) else node
-        while isinstance(below, FilterRows | ComputeColumns):
-            if below is not node and self.readers[id(below)] > 1:
-                return None
-            below = below.input
-        return _pipeline(node, node, ()) if self._is_worth_it(below) else None
-
-    def _is_worth_it(self, leaf: Physical) -> bool:
+    def is_worth_it(self, leaf: Physical) -> bool:
         if not isinstance(leaf, ParquetScan | MemoryScan):
             return False
-        if self.choice == "always" or leaf.device == "gpu":
-            return True
-        return (leaf.table.statistics().rows or 0) >= SMALL_INPUT
+        return self.joins(leaf) or (leaf.table.statistics().rows or 0) >= SMALL_INPUT
 
-    def _sink(self, node: Physical, chain: Physical) -> Physical | None:
-        """A pipeline of an aggregate over a chain, or of the rows of a chain that filters or joins."""
-        if not (self.joins(node) or _has_joins(chain)):
-            return None
-        body = Body(self.readers, self._is_conditioned, stored=self.stored)
-        below = arranged(body.chain(chain), body)
-        made = below if node is chain else node.with_children([below])
-        hashed = self.joins(node)
-        steps = (
-            in_two_steps(made, body.estimates, hashed) if isinstance(made, HashAggregate) else None
-        )
-        if not self._is_sink(made if steps is None else steps.early, body.estimates):
-            return None
-        if steps is not None:
-            early = self._pipeline(steps.early, steps.early, body)
-            self.done[id(early)] = early, early
-            return self.visit(steps.over(early))
-        return self._pipeline(node, made, body)
-
-    def _is_sink(self, node: Physical, estimates: ChainEstimates) -> bool:
-        """Whether a kernel should end in these rows, or in this aggregate over a chain."""
-        aggregate = isinstance(node, HashAggregate)
-        chain = node.input if isinstance(node, HashAggregate) else node
-        leaf = leaf_of(chain)
-        if not _has_joins(chain):
+    def ends(self, node: Physical, chain: Physical, body: Body) -> bool:
+        """Whether a kernel should end in the rows of a chain, or in this aggregate over them."""
+        leaf, aggregate = leaf_of(chain), node is not chain
+        if not has_joins(chain):
             if isinstance(leaf, Stored):
                 large = (leaf.estimate or 0.0) >= SMALL_INPUT
-                return aggregate and large and outside(node) is None and self.joins(node)
-            return self._is_worth_it(leaf) and (aggregate or _is_row_selection(chain))
-        if isinstance(node, HashAggregate):
-            hashed = self.joins(node)
-            if outside(node) is not None or not is_held(node, chain, estimates, hashed):
-                return False
-        if self.joins(node):
+                return aggregate and large and outside(node) is None and body.hashed
+            return self.is_worth_it(leaf) and (aggregate or _is_row_selection(chain))
+        if isinstance(node, HashAggregate) and (
+            outside(node) is not None or not is_held(node, chain, body.estimates, body.hashed)
+        ):
+            return False
+        if body.hashed:
             return not isinstance(leaf, Stored) or (leaf.estimate or 0.0) >= SMALL_STORED
-        return self._is_worth_it(leaf)
+        return self.is_worth_it(leaf)
 
-    def _pipeline(self, node: Physical, made: Physical, body: Body) -> Pipeline:
-        made, inputs = with_used(with_reduced_builds(made, body.estimates), body.inputs)
-        return _pipeline(node, made, tuple(self.visit(given) for given in inputs))
+    def pipeline(self, node: Physical, sink: Physical, body: Body) -> Pipeline:
+        made = apply_rules(sink, BODY_RULES, body, observer=self.observer)
+        made, used = with_used(made, body.inputs)
+        inputs = tuple(map(self.visit, used))
+        return Pipeline(
+            made, inputs, device=node.device, reason=node.reason, estimate=node.estimate
+        )
 
 
-def _pipeline(node: Physical, body: Physical, inputs: tuple[Physical, ...]) -> Pipeline:
-    return Pipeline(body, inputs, device=node.device, reason=node.reason, estimate=node.estimate)
+def filter_groups(node: Physical, fusion: Fusion) -> Physical | None:
+    """FilterRows(p, Pipeline(HashAggregate(k, x)))  ->  Pipeline(FilterRows(p, HashAggregate(k, x)))."""
+    if not isinstance(node, FilterRows) or not isinstance(node.input, HashAggregate):
+        return None
+    groups = node.input
+    if untested(node, groups) is not None or groups.device != node.device:
+        return None
+    made = None if fusion.readers[id(groups)] > 1 else fusion.visit(groups)
+    if not isinstance(made, Pipeline) or not isinstance(made.body, HashAggregate):
+        return None
+    body = node.with_children([made.body])
+    return replace(made, body=body, estimate=node.estimate)
+
+
+def fuse_chain(node: Physical, fusion: Fusion) -> Physical | None:
+    """HashAggregate(k, chain), or chain  ->  Pipeline of the same; of an aggregate in two phases the first one."""
+    aggregates = isinstance(node, HashAggregate)
+    if not aggregates and not is_link(node):
+        return None
+    chain = node.children[0] if aggregates else node
+    hashed = fusion.joins(node)
+    if not (hashed or has_joins(chain)):
+        between = (n for n in spine(chain) if n is not node and n.children)
+        if any(fusion.readers[id(n)] > 1 for n in between):
+            return None
+    body = Body(
+        fusion.readers,
+        lambda condition: filter_groups(condition, fusion) is not None,
+        hashed=hashed,
+        stored=fusion.stored,
+    )
+    below = body.chain(chain)
+    made = node.with_children([below]) if aggregates else below
+    made = apply_rules(made, CHAIN_RULES, body, observer=fusion.observer)
+    sink = [n for n in spine(made) if isinstance(n, HashAggregate)][-1] if aggregates else made
+    below = sink.children[0] if aggregates else sink
+    if not fusion.ends(sink, below, body):
+        return None
+    if sink is made:
+        return fusion.pipeline(node, sink, body)
+    early = fusion.pipeline(sink, sink, body)
+    fusion.done[id(early)] = early, early
+    return fusion.visit(_over(made, sink, early))
+
+
+def split_full_joins(node: Physical, fusion: Fusion) -> Physical | None:
+    """HashJoin(a, b, full)  ->  ConcatRows(Pipeline(HashJoin(a, b, left)), Pipeline(HashJoin(b, a, anti)))."""
+    found = halves(node)
+    if found is None:
+        return None
+    fusion.readers.update(map(id, node.children))
+    made = tuple(map(fusion.visit, found))
+    if not all(isinstance(half, Pipeline) for half in made):
+        fusion.readers.subtract(map(id, node.children))
+        return None
+    return ConcatRows(
+        made, node.columns, device=node.device, reason=node.reason, estimate=node.estimate
+    )
+
+
+# What an operator becomes, instead of one that runs alone: the first that makes something of it
+PIPELINE_RULES = (
+    Rule(
+        filter_groups, "first: as the end of a chain of its own a filter would read stored groups"
+    ),
+    Rule(fuse_chain, "whatever rows go through without being stored, from a scan to where it ends"),
+    Rule(split_full_joins, "last: the halves are chains, which a full join ends"),
+)
+# What becomes of a tree before it is settled whether a kernel ends there
+CHAIN_RULES = (
+    Rule(arrange_probes, "first: which rows are gone through decides about all that follows"),
+    Rule(
+        aggregate_in_two_phases,
+        "needs the joins as they are probed: a row that one of them finds may decide the keys",
+    ),
+)
+# And what then, of the tree that becomes a pipeline's body
+BODY_RULES = (
+    Rule(reduce_builds, "last: what a build side is spared depends on all that probes it"),
+)
+
+
+def _over(node: Physical, old: Physical, new: Physical) -> Physical:
+    """Return what stands over a sink over another operator."""
+    return new if node is old else node.with_children([_over(node.children[0], old, new)])
 
 
 def _is_row_selection(node: Physical) -> bool:
     """Whether these are the rows that filters above a scan select."""
-    below: Physical = node
-    while isinstance(below, FilterRows):
-        below = below.input
-    return below is not node and isinstance(below, ParquetScan | MemoryScan)
-
-
-def _has_joins(node: Physical) -> bool:
-    return any(isinstance(part, HashJoin | NestedLoopJoin) for part in walk_once(node))
-
-
-def _count_readers(plan: Physical) -> dict[int, int]:
-    readers: dict[int, int] = {}
-    seen: set[int] = set()
-    stack = [plan]
-    while stack:
-        node = stack.pop()
-        if id(node) not in seen:
-            seen.add(id(node))
-            for child in node.children:
-                readers[id(child)] = readers.get(id(child), 0) + 1
-                stack.append(child)
-    return readers
+    *above, leaf = spine(node)
+    filters = all(isinstance(part, FilterRows) for part in above)
+    return bool(above) and filters and isinstance(leaf, ParquetScan | MemoryScan)

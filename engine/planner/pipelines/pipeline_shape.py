@@ -41,11 +41,13 @@ class Body:
     """Makes one pipeline's body; `inputs` are the operators that it reads as `Stored`.
 
     `ends`: whether a filter is a condition on groups in which another pipeline ends.  `estimates` serve all that is planned of it, `stored`
-    those of the operators that several bodies read.
+    those of the operators that several bodies read.  `hashed`: kernels join tables however small they are and number groups by hash
+    tables too.
     """
 
     readers: Mapping[int, int]
     ends: Callable[[FilterRows], bool] = lambda node: False
+    hashed: bool = False
     inputs: list[Physical] = field(default_factory=list)
     stored: ChainEstimates = field(default_factory=ChainEstimates)
     estimates: ChainEstimates = field(init=False)
@@ -101,7 +103,7 @@ class Body:
             return paths[id(part)]
 
         assert self._root is not None
-        return _has_joins(node) and count(self._root) > 1
+        return has_joins(node) and count(self._root) > 1
 
     def _joined(self, node: HashJoin) -> Physical:
         return node.with_children([self.chain(child, False) for child in node.children])
@@ -242,10 +244,10 @@ def is_cheap(node: Physical) -> bool:
     parts = list(islice(walk(node), MOST_REPEATED + 1))
     if len(parts) > MOST_REPEATED or not all(map(is_link, parts)):
         return False
-    return not _has_joins(node) or sum(map(table_rows, leaves(node))) <= REPEATED_ROWS
+    return not has_joins(node) or sum(map(table_rows, leaves(node))) <= REPEATED_ROWS
 
 
-def _has_joins(node: Physical) -> bool:
+def has_joins(node: Physical) -> bool:
     return any(isinstance(part, JOINS) for part in walk_once(node))
 
 

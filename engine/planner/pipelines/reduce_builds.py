@@ -21,7 +21,7 @@ from ...plan.types import DataType, Kind
 from ..estimates.chain_estimate import ChainEstimates, expected_column
 from ..estimates.estimate import key_domain
 from ..estimates.selectivity import ColumnEstimate
-from .pipeline_shape import columns_read, table_rows
+from .pipeline_shape import Body, columns_read, table_rows
 from .probe_order import CACHED_BYTES, domain, index_bytes, may_be_unique
 
 # What a row costs, in picoseconds on an H200, which streams four bytes in one: where the index stays in a cache, and where it does
@@ -62,11 +62,11 @@ class KeySource:
         return id(self.part), self.keys, self.null_equal
 
 
-def with_reduced_builds(body: Physical, estimates: ChainEstimates) -> Physical:
-    """Return the body of a pipeline with build sides reduced where that costs less than what it spares."""
-    joins = list({id(n): n for n in walk(body) if isinstance(n, HashJoin)}.values())
-    chosen = _chosen(joins, _Costs(estimates, _sets(joins)))
-    return _Reduction(chosen).visit(body) if chosen else body
+def reduce_builds(node: Physical, body: Body) -> Physical | None:
+    """Return the tree of a pipeline with build sides reduced where that costs less than what it spares."""
+    joins = list({id(n): n for n in walk(node) if isinstance(n, HashJoin)}.values())
+    chosen = _chosen(joins, _Costs(body.estimates, _sets(joins)))
+    return _Reduction(chosen).visit(node) if chosen else None
 
 
 def _sets(joins: Sequence[HashJoin]) -> set[Identity]:

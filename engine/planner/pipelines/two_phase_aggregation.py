@@ -1,9 +1,9 @@
-"""Aggregations of which a kernel holds the first of two steps."""
+"""Aggregations of which a kernel holds the first of two phases."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...plan.expr import AggregateCall, Column, ColumnRef
 from ...plan.partial import in_parts
@@ -18,35 +18,21 @@ from ...plan.physical import (
 from ...plan.types import Kind
 from ..estimates.chain_estimate import ChainEstimates, expected_column
 from .group_keys import decides, has_no_numbers, inner_joins, tells_apart
+from .pipeline_shape import Body
 from .probe_order import domain
 
 DISTINCT_GROUPS = 1 << 16  # that a kernel counts apart for each distinct value of an argument
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
-    """An aggregation over a chain, and what makes of its groups those that were asked for, each over the one before it."""
-
-    early: HashAggregate
-    later: tuple[Physical, ...]
-
-    def over(self, early: Physical) -> Physical:
-        """Return the later steps over the earlier one as it is carried out."""
-        for step in self.later:
-            early = step.with_children([early])
-        return early
-
-
-def in_two_steps(node: HashAggregate, estimates: ChainEstimates, hashed: bool) -> Steps | None:
-    """Return an aggregation over a chain in two steps, where a kernel cannot hold it in one, or None.
-
-    `hashed`: kernels number groups by hash tables too.
-    """
-    distinct = with_distinct_rows(node, estimates) if hashed else None
+def aggregate_in_two_phases(node: Physical, body: Body) -> Physical | None:
+    """Return an aggregation over a chain in two phases, where a kernel cannot hold it in one, or None."""
+    if not isinstance(node, HashAggregate):
+        return None
+    distinct = with_distinct_rows(node, body.estimates) if body.hashed else None
     return distinct or by_build_row(node)
 
 
-def with_distinct_rows(node: HashAggregate, estimates: ChainEstimates) -> Steps | None:
+def with_distinct_rows(node: HashAggregate, estimates: ChainEstimates) -> HashAggregate | None:
     """Count the values of an argument among groups that have it for a key; few combinations one kernel counts by itself.
 
     HashAggregate(k, count(distinct a), x)  ->  HashAggregate(k, count(a), HashAggregate(k, a, x))
@@ -63,7 +49,7 @@ def with_distinct_rows(node: HashAggregate, estimates: ChainEstimates) -> Steps 
         return None
     early = replace(node, keys=keys, aggregates=(), estimate=node.input.estimate)
     calls_late = tuple((c, replace(call, distinct=False)) for c, call in node.aggregates)
-    return Steps(early, (replace(node, aggregates=calls_late),))
+    return replace(node, input=early, aggregates=calls_late)
 
 
 def _is_counted(call: AggregateCall) -> bool:
@@ -71,7 +57,7 @@ def _is_counted(call: AggregateCall) -> bool:
     return call.distinct and plain and call.function in ("count", "sum")
 
 
-def by_build_row(node: HashAggregate) -> Steps | None:
+def by_build_row(node: HashAggregate) -> Physical | None:
     """Group by the row of a build side that decides the keys, where these are strings that have no numbers.
 
     HashAggregate(name, sum(a), join x.k = y.k)
@@ -90,9 +76,10 @@ def by_build_row(node: HashAggregate) -> Steps | None:
     below = node.input
     for column in keys:
         below = _carried(below, column)
-    early = replace(parts.partial, input=below, keys=keys)
-    later = (replace(s, estimate=node.estimate, reason=node.reason) for s in parts.merge)
-    return Steps(early, tuple(later))
+    made: Physical = replace(parts.partial, input=below, keys=keys)
+    for step in parts.merge:
+        made = replace(step, estimate=node.estimate, reason=node.reason).with_children([made])
+    return made
 
 
 def _deciding(name: Column, node: HashAggregate, joins: list[HashJoin]) -> HashJoin | None:
