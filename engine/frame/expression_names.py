@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-_SIGNS = {
-    "eq": "=",
-    "ne": "!=",
-    "lt": "<",
-    "le": "<=",
-    "gt": ">",
-    "ge": ">=",
-    "and": "AND",
-    "or": "OR",
-    "add": "+",
-    "sub": "-",
-    "mul": "*",
-    "div": "/",
-    "int_div": "//",
-    "mod": "%",
-    "mod_of_decimals": "%",
-    "like": "~~",
-}
+from ..plan.functions.operators import OPERATORS
+
+_SIGNS = {row.name: row.sign.upper() for row in OPERATORS} | {"ne": "!=", "like": "~~"}
 
 
 def call_name(function: str, args: list[str]) -> str:
     """Return the name of a call: `add` of a and 1 is (a + 1), `upper` of a is upper(a)."""
-    if function in _SIGNS and len(args) == 2:
+    if len(args) == 2 and _SIGNS.get(function):
         return f"({args[0]} {_SIGNS[function]} {args[1]})"
     match function:
         case "neg":

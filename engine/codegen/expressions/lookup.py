@@ -11,6 +11,7 @@ from typing import Any
 
 from ...errors import FuselineError
 from ...plan.expr import Call, Column, ColumnRef, Expr, Literal, columns_of
+from ...plan.functions import STRICT
 from ...plan.node import transform_up, walk
 from ...plan.types import Kind
 from ..loop import Lookup, Machine, Number, Select, Term
@@ -19,7 +20,6 @@ from ..ranges import IntegerRange
 from ..typed_values import LOOKUP_LIMIT, Input, NotFusable, Value
 
 SHORT = 16  # characters of a piece of text that may have few values
-STRICT = ("substring", "left", "right", "split_part", "lower", "upper", "trim", "ltrim", "rtrim")
 
 
 def through_table(expr: Expr, kernel: ProgramBuilder) -> Value:
@@ -104,7 +104,7 @@ def _is_strict(node: Expr) -> bool:
     match node:
         case Call(function=name, args=(text, *others)) if name in STRICT:
             return _is_strict(text) and all(isinstance(o, Literal) for o in others)
-    return isinstance(node, ColumnRef)
+    return isinstance(node, ColumnRef) and node.type.kind is Kind.VARCHAR
 
 
 def _value(expr: Expr, result: Any, source: Input, kernel: ProgramBuilder) -> Value:

@@ -21,19 +21,20 @@ from ..types import (
 from .row import FunctionRow, Resolve
 from .signatures import fixed, unary
 
+_PICKS = {"idempotent": True, "ordered": True}  # the value of one row
 _COUNT = {"counts": True, "merge": "sum", "fold": "add"}
 Resolved = tuple[tuple[DataType, ...], DataType] | None
 
 
 def _row(name: str, resolve: Resolve, signature: str, *aliases: str, **traits: Any) -> FunctionRow:
+    """One that has a value of a row with values, but for those that deviations make."""
+    traits |= {"total": not traits.get("moments")}
     return FunctionRow(name, resolve, signature, aliases, "aggregate", **traits)
 
 
 def _lattice(name: str, resolve: Resolve, signature: str, fold: str, **traits: Any) -> FunctionRow:
     """One that parts and repeated values do not change: the best of all values, or the bits that any or all have."""
-    return _row(
-        name, resolve, signature, merge=name, fold=fold, idempotent=True, total=True, **traits
-    )
+    return _row(name, resolve, signature, merge=name, fold=fold, idempotent=True, **traits)
 
 
 def _sum(types: Sequence[DataType]) -> Resolved:
@@ -100,54 +101,29 @@ AGGREGATES = (
     ),
     _row("count", _any_count, "count(any)", **_COUNT, tested=True),
     # Integers -> HUGEINT, DECIMAL(p,s) -> DECIMAL(38,s), FLOAT and DOUBLE -> DOUBLE.  OutOfRange, never wraps.
-    _row("sum", _sum, "sum(number)", merge="sum", fold="add", tested=True, total=True),
+    _row("sum", _sum, "sum(number)", merge="sum", fold="add", tested=True),
     # Integers, decimals and floats arrive as they are; DOUBLE: the exact sum (of integers and decimals) over the count.
     _row(
-        "avg",
-        unary(lambda t: t.is_numeric, DOUBLE),
-        "avg(number)",
-        "mean",
-        fold="add",
-        tested=True,
-        total=True,
+        "avg", unary(lambda t: t.is_numeric, DOUBLE), "avg(number)", "mean", fold="add", tested=True
     ),
     # NaN is the greatest
     *(_lattice(name, _any, f"{name}(any)", name, tested=True) for name in ("min", "max")),
-    # The first that is not NULL
-    _row(
-        "any_value",
-        _any,
-        "any_value(any)",
-        merge="any_value",
-        in_order=True,
-        idempotent=True,
-        ordered=True,
-        total=True,
-    ),
-    # Of the first row, NULL included
-    _row(
-        "first",
-        _any,
-        "first(any)",
-        "arbitrary",
-        nulls="own",
-        idempotent=True,
-        ordered=True,
-        total=True,
-    ),
-    _row("last", _any, "last(any)", nulls="own", idempotent=True, ordered=True, total=True),
+    # The first that is not NULL; of the first and of the last row, NULL included
+    _row("any_value", _any, "any_value(any)", merge="any_value", in_order=True, **_PICKS),
+    _row("first", _any, "first(any)", "arbitrary", nulls="own", **_PICKS),
+    _row("last", _any, "last(any)", nulls="own", **_PICKS),
     _lattice("bool_and", _TRUTH, "bool_and(BOOLEAN)", "min", tested=True),
     _lattice("bool_or", _TRUTH, "bool_or(BOOLEAN)", "max", tested=True),
     # The same type
     _lattice("bit_and", _BITS, "bit_and(integer)", "and"),
     _lattice("bit_or", _BITS, "bit_or(integer)", "or"),
-    _row("bit_xor", _BITS, "bit_xor(integer)", merge="bit_xor", fold="xor", total=True),
+    _row("bit_xor", _BITS, "bit_xor(integer)", merge="bit_xor", fold="xor"),
     # DOUBLE -> DOUBLE; of one value the samp ones are NULL and the pop ones 0.  Inf or NaN among several: NaN.
     _row("var_samp", _SPREAD, "var_samp(DOUBLE)", "variance", moments=True, fold="add"),
     _row("var_pop", _SPREAD, "var_pop(DOUBLE)", moments=True, fold="add"),
     _row("stddev_samp", _SPREAD, "stddev_samp(DOUBLE)", "stddev", moments=True, fold="add"),
     _row("stddev_pop", _SPREAD, "stddev_pop(DOUBLE)", moments=True, fold="add"),
-    _row("product", _SPREAD, "product(DOUBLE)", merge="product", in_order=True, total=True),
+    _row("product", _SPREAD, "product(DOUBLE)", merge="product", in_order=True),
     # BOOLEAN -> HUGEINT; NULL, not 0, when no value is known.
     _row(
         "count_if",
@@ -157,7 +133,6 @@ AGGREGATES = (
         merge="sum",
         fold="add",
         tested=True,
-        total=True,
     ),
     # (VARCHAR, separator Literal): always both; ORDER BY inside counts.
     _row(
@@ -170,17 +145,15 @@ AGGREGATES = (
         in_order=True,
         ordered=True,
         keeps_values=True,
-        total=True,
     ),
     # DOUBLE, FLOAT, DECIMAL or TIMESTAMP -> same type, interpolated: quantile_cont at 0.5.
-    _row("median", _median, "median(number | TIMESTAMP)", keeps_values=True, total=True),
+    _row("median", _median, "median(number | TIMESTAMP)", keeps_values=True),
     # (x, fraction Literal DOUBLE in [0, 1]), x as for median.
     _row(
         "quantile_cont",
         _quantile_cont,
         "quantile_cont(number | TIMESTAMP, fraction)",
         keeps_values=True,
-        total=True,
     ),
     # (x of any type, fraction Literal DOUBLE) -> a value that occurs: the ceil(n * fraction)-th, the first for 0.
     _row(
@@ -189,41 +162,24 @@ AGGREGATES = (
         "quantile_disc(any, fraction)",
         "quantile",
         keeps_values=True,
-        total=True,
     ),
-    _row(
-        "mode", _any, "mode(any)", ordered=True, keeps_values=True, total=True
-    ),  # the first to reach the highest count
+    # The first to reach the highest count
+    _row("mode", _any, "mode(any)", ordered=True, keeps_values=True),
     # arg_min(value, key): the value of the first row with the extreme key; rows with NULL in either do not count.
-    _row(
-        "arg_min",
-        _argument_of,
-        "arg_min(any, any)",
-        "min_by",
-        "argmin",
-        idempotent=True,
-        ordered=True,
-        total=True,
-    ),
-    _row(
-        "arg_max",
-        _argument_of,
-        "arg_max(any, any)",
-        "max_by",
-        "argmax",
-        idempotent=True,
-        ordered=True,
-        total=True,
+    *(
+        _row(f"arg_{m}", _argument_of, f"arg_{m}(any, any)", f"{m}_by", f"arg{m}", **_PICKS)
+        for m in ("min", "max")
     ),
     # (y DOUBLE, x DOUBLE); rows with NULL in either do not count.
     _row("covar_samp", _PAIR, "covar_samp(DOUBLE, DOUBLE)", moments=True),
     _row("covar_pop", _PAIR, "covar_pop(DOUBLE, DOUBLE)", moments=True),
     _row("corr", _PAIR, "corr(DOUBLE, DOUBLE)", moments=True),
+    # Exact is allowed
     _row(
         "approx_count_distinct",
         _any_count,
         "approx_count_distinct(any)",
         counts=True,
         idempotent=True,
-    ),  # exact is allowed
+    ),
 )

@@ -17,7 +17,7 @@ from ..types import (
     DataType,
     Kind,
 )
-from .row import FunctionRow, Resolve
+from .row import FunctionRow, Resolve, operator
 from .signatures import any_of, fixed, overloads
 
 UNITS = (
@@ -146,9 +146,7 @@ CALENDAR = (
     # What is no moment in the format: ExecutionError or ConversionError, of try_strptime NULL.
     FunctionRow("strptime", fixed(VARCHAR, VARCHAR, result=TIMESTAMP), "strptime(VARCHAR, format)"),
     FunctionRow(
-        "try_strptime",
-        fixed(VARCHAR, VARCHAR, result=TIMESTAMP),
-        "try_strptime(VARCHAR, format)",
+        "try_strptime", fixed(VARCHAR, VARCHAR, result=TIMESTAMP), "try_strptime(VARCHAR, format)"
     ),
     FunctionRow("monthname", fixed(TIMESTAMP, result=VARCHAR), "monthname(DATE)"),
     FunctionRow("dayname", fixed(TIMESTAMP, result=VARCHAR), "dayname(DATE)"),
@@ -156,66 +154,30 @@ CALENDAR = (
 
 ARITHMETIC = (
     # (TIMESTAMP, INTERVAL) -> TIMESTAMP, a DATE is cast: months first (clipped to the month's end), days, microseconds.
-    FunctionRow(
-        "add_interval",
-        fixed(TIMESTAMP, INTERVAL, result=TIMESTAMP),
-        "TIMESTAMP + INTERVAL",
-        (),
-        "operator",
-    ),
-    FunctionRow(
-        "sub_interval",
-        fixed(TIMESTAMP, INTERVAL, result=TIMESTAMP),
-        "TIMESTAMP - INTERVAL",
-        (),
-        "operator",
-    ),
-    FunctionRow("add_days", fixed(DATE, INTEGER, result=DATE), "DATE + INTEGER", (), "operator"),
-    FunctionRow("sub_days", fixed(DATE, INTEGER, result=DATE), "DATE - INTEGER", (), "operator"),
-    FunctionRow(
-        "date_minus_date", fixed(DATE, DATE, result=BIGINT), "DATE - DATE", (), "operator"
-    ),  # days
+    operator("add_interval", fixed(TIMESTAMP, INTERVAL, result=TIMESTAMP), "TIMESTAMP + INTERVAL"),
+    operator("sub_interval", fixed(TIMESTAMP, INTERVAL, result=TIMESTAMP), "TIMESTAMP - INTERVAL"),
+    operator("add_days", fixed(DATE, INTEGER, result=DATE), "DATE + INTEGER"),
+    operator("sub_days", fixed(DATE, INTEGER, result=DATE), "DATE - INTEGER"),
+    operator("date_minus_date", fixed(DATE, DATE, result=BIGINT), "DATE - DATE"),  # days
     # INTERVAL of whole days and microseconds, no months.
-    FunctionRow(
+    operator(
         "timestamp_minus_timestamp",
         fixed(TIMESTAMP, TIMESTAMP, result=INTERVAL),
         "TIMESTAMP - TIMESTAMP",
-        (),
-        "operator",
     ),
     # Part by part.
-    FunctionRow(
-        "add_intervals",
-        fixed(INTERVAL, INTERVAL, result=INTERVAL),
-        "INTERVAL + INTERVAL",
-        (),
-        "operator",
-    ),
-    FunctionRow(
-        "sub_intervals",
-        fixed(INTERVAL, INTERVAL, result=INTERVAL),
-        "INTERVAL - INTERVAL",
-        (),
-        "operator",
-    ),
-    FunctionRow("neg_interval", fixed(INTERVAL, result=INTERVAL), "- INTERVAL", (), "operator"),
+    operator("add_intervals", fixed(INTERVAL, INTERVAL, result=INTERVAL), "INTERVAL + INTERVAL"),
+    operator("sub_intervals", fixed(INTERVAL, INTERVAL, result=INTERVAL), "INTERVAL - INTERVAL"),
+    operator("neg_interval", fixed(INTERVAL, result=INTERVAL), "- INTERVAL"),
     # By BIGINT part by part; by DOUBLE with fractions of a month spilling to days of 30 and of a day to microseconds.
-    FunctionRow(
+    operator(
         "mul_interval",
         overloads(
             fixed(INTERVAL, BIGINT, result=INTERVAL), fixed(INTERVAL, DOUBLE, result=INTERVAL)
         ),
         "INTERVAL * number",
-        (),
-        "operator",
     ),
-    FunctionRow(
-        "div_interval",
-        fixed(INTERVAL, DOUBLE, result=INTERVAL),
-        "INTERVAL / number",
-        (),
-        "operator",
-    ),
+    operator("div_interval", fixed(INTERVAL, DOUBLE, result=INTERVAL), "INTERVAL / number"),
     # A number of the unit as an INTERVAL.
     *(
         FunctionRow(f"to_{unit}", fixed(BIGINT, result=INTERVAL), f"to_{unit}(BIGINT)")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..types import BOOLEAN, DataType
-from .row import FunctionRow, Resolve
+from .row import FunctionRow, operator
 from .signatures import (
     addition,
     comparison,
@@ -35,16 +35,10 @@ def _anything(types: Sequence[DataType]) -> tuple[tuple[DataType, ...], DataType
     return (tuple(types), BOOLEAN) if len(types) == 1 else None
 
 
-def _operator(
-    name: str, resolve: Resolve, signature: str, *aliases: str, **traits: Any
-) -> FunctionRow:
-    return FunctionRow(name, resolve, signature, aliases, "operator", **traits)
-
-
 LOGIC = (
     # n-ary, at least two BOOLEANs: FALSE and x is FALSE, TRUE or x is TRUE, for NULL x too.
     *(
-        _operator(
+        operator(
             name,
             repeated(BOOLEAN, 2, BOOLEAN),
             f"BOOLEAN {name.upper()} BOOLEAN",
@@ -54,14 +48,14 @@ LOGIC = (
         )
         for name in ("and", "or")
     ),
-    _operator(
+    operator(
         "not", unary(lambda t: t == BOOLEAN, null=BOOLEAN), "NOT BOOLEAN", total=True, raises=False
     ),
     # Any one type, the NULL type included; never NULL.
-    _operator(
+    operator(
         "is_null", _anything, "any IS NULL", nulls="never", negated="is_not_null", raises=False
     ),
-    _operator(
+    operator(
         "is_not_null", _anything, "any IS NOT NULL", nulls="never", negated="is_null", raises=False
     ),
 )
@@ -72,7 +66,7 @@ def _compares(
 ) -> FunctionRow:
     """Both arguments have one type (decimals: the same precision and scale).  NaN equals NaN and is above every number."""
     traits |= {"mirrored": mirrored, "negated": negated, "nulls": nulls, "raises": False}
-    return _operator(name, comparison, f"any {sign} any", total=nulls == "propagate", **traits)
+    return operator(name, comparison, f"any {sign} any", total=nulls == "propagate", **traits)
 
 
 COMPARISON = (
@@ -95,35 +89,35 @@ COMPARISON = (
 
 ARITHMETIC = (
     # Both arguments have exactly the result's type.  Integers and decimals that do not fit: OutOfRange.
-    _operator("add", addition, "number + number", total=True),
-    _operator("sub", addition, "number - number", total=True),
+    operator("add", addition, "number + number", total=True),
+    operator("sub", addition, "number - number", total=True),
     # Integers, floats and HUGEINT: one type throughout.  Decimals (p1,s1), (p2,s2) keep their own types and give (p,s1+s2),
     # p = p1+p2 but at most 18 when both have <= 18 digits (s permitting), else at most 38; OutOfRange beyond.
-    _operator("mul", multiplication, "number * number", total=True),
+    operator("mul", multiplication, "number * number", total=True),
     # DOUBLE,DOUBLE -> DOUBLE or FLOAT,FLOAT -> FLOAT.  x/0 is +-inf, 0/0 is NaN; no error.
-    _operator("div", division, "number / number", total=True),
+    operator("div", division, "number / number", total=True),
     # Integers, HUGEINT too, one type: truncates toward zero.  DOUBLE or FLOAT: plain x / y, as in DuckDB 2.0.
     # y = 0: ExecutionError, for floats too.  Smallest integer // -1: OutOfRange.
-    _operator("int_div", integer_division, "number // number", "divide"),
+    operator("int_div", integer_division, "number // number", "divide"),
     # One type, the result's; sign of the dividend.  y = 0: ExecutionError, but NaN for floats.  Smallest integer % -1:
     # OutOfRange.
-    _operator("mod", remainder, "number % number"),
+    operator("mod", remainder, "number % number"),
     # DOUBLE in place of decimals that no decimal type holds together.  y = 0: ExecutionError.
-    _operator("mod_of_decimals", remainder, "number % number"),
+    operator("mod_of_decimals", remainder, "number % number"),
     # Same type.  Smallest integer, and unsigned other than 0: OutOfRange.
-    _operator("neg", unary(_is_number), "- number", total=True),
+    operator("neg", unary(_is_number), "- number", total=True),
 )
 
 BITS = (
     # One integer type, the result's.
-    _operator("bit_and", same(_is_integer), "integer & integer"),
-    _operator("bit_or", same(_is_integer), "integer | integer"),
-    _operator("bit_xor", same(_is_integer), "xor(integer, integer)", "xor"),
-    _operator("bit_not", unary(_is_integer), "~ integer"),
+    operator("bit_and", same(_is_integer), "integer & integer"),
+    operator("bit_or", same(_is_integer), "integer | integer"),
+    operator("bit_xor", same(_is_integer), "xor(integer, integer)", "xor"),
+    operator("bit_not", unary(_is_integer), "~ integer"),
     # One integer type.  Left: negative x, negative or too large shift, lost bits: OutOfRange; 0 stays 0.
     # Right: a shift outside of [0, width) gives 0, else arithmetic shift.
-    _operator("shift_left", same(_is_integer), "integer << integer"),
-    _operator("shift_right", same(_is_integer), "integer >> integer"),
+    operator("shift_left", same(_is_integer), "integer << integer"),
+    operator("shift_right", same(_is_integer), "integer >> integer"),
 )
 
 OPERATORS = (*LOGIC, *COMPARISON, *ARITHMETIC, *BITS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 from typing import Literal as OneOf
 
 from ..types import DataType
@@ -52,3 +53,15 @@ class FunctionRow:
     def merges(self) -> bool:
         """Whether the aggregate of the aggregates of parts, in any order, is that of all rows."""
         return self.merge == self.name and not self.in_order
+
+    @property
+    def sign(self) -> str:
+        """What an operator has between its arguments, "" for a function and before a single argument."""
+        return " ".join(self.signature.split()[1:-1]).lower() if self.kind == "operator" else ""
+
+
+def operator(
+    name: str, resolve: Resolve, signature: str, *aliases: str, **traits: Any
+) -> FunctionRow:
+    """Return the row of a function that SQL writes with a sign or a keyword."""
+    return FunctionRow(name, resolve, signature, aliases, "operator", **traits)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..types import BIGINT, BOOLEAN, INTEGER, VARCHAR
-from .row import FunctionRow
+from .row import FunctionRow, operator
 from .signatures import fixed, repeated
 
 _TEXT = fixed(VARCHAR, result=VARCHAR)
@@ -12,14 +12,7 @@ _TEST = fixed(VARCHAR, VARCHAR, result=BOOLEAN)
 
 STRINGS = (
     # n-ary, VARCHAR (`infer` casts); NULL in any argument gives NULL.  SQL's concat() wraps its arguments in coalesce(x, '').
-    FunctionRow(
-        "concat",
-        repeated(VARCHAR, 1, VARCHAR),
-        "VARCHAR || VARCHAR",
-        ("||",),
-        "operator",
-        total=True,
-    ),
+    operator("concat", repeated(VARCHAR, 1, VARCHAR), "VARCHAR || VARCHAR", "||", total=True),
     # (separator, strings...): NULL strings are skipped, a NULL separator gives NULL.
     FunctionRow(
         "concat_ws", repeated(VARCHAR, 2, VARCHAR), "concat_ws(separator, any, ...)", nulls="own"
@@ -96,20 +89,16 @@ STRINGS = (
     ),
     # like(s, pattern[, escape]): % any run, _ one character, newlines included; pattern mostly a Literal, escape always: one character or '' for none.
     # A pattern that ends with the escape character: ExecutionError.
-    FunctionRow(
+    operator(
         "like",
         fixed(VARCHAR, VARCHAR, VARCHAR, result=BOOLEAN, optional=1),
         "VARCHAR LIKE VARCHAR",
-        (),
-        "operator",
         total=True,
     ),
-    FunctionRow(
+    operator(
         "ilike",
         fixed(VARCHAR, VARCHAR, VARCHAR, result=BOOLEAN, optional=1),
         "VARCHAR ILIKE VARCHAR",
-        (),
-        "operator",
         total=True,
     ),
     # RE2 syntax; pattern and options ('i', 'c', 's', 'l', 'g' for replace) are Literals; the string is searched for a match.

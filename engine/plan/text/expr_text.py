@@ -21,48 +21,21 @@ from ..expr import (
     ScalarSubquery,
     SortKey,
 )
+from ..functions import COMPARISONS, SCALAR
 from ..logical import Logical
 from ..types import Kind
 
 # Binding strength: a part is put in parentheses when it binds less than its place asks for.
 OR, AND, NOT, COMPARISON, OTHER, SUM, PRODUCT, UNARY, ATOM = range(9)
 
-_INFIX: dict[str, tuple[str, int]] = {
-    "eq": ("=", COMPARISON),
-    "ne": ("<>", COMPARISON),
-    "lt": ("<", COMPARISON),
-    "le": ("<=", COMPARISON),
-    "gt": (">", COMPARISON),
-    "ge": (">=", COMPARISON),
-    "is_distinct": ("is distinct from", COMPARISON),
-    "is_not_distinct": ("is not distinct from", COMPARISON),
-    "bit_and": ("&", OTHER),
-    "bit_or": ("|", OTHER),
-    "shift_left": ("<<", OTHER),
-    "shift_right": (">>", OTHER),
-    "concat": ("||", OTHER),
-    "add": ("+", SUM),
-    "sub": ("-", SUM),
-    "mul": ("*", PRODUCT),
-    "div": ("/", PRODUCT),
-    "int_div": ("//", PRODUCT),
-    "mod": ("%", PRODUCT),
-    "mod_of_decimals": ("%", PRODUCT),
+_STRENGTHS = {
+    **{SCALAR[name].sign: COMPARISON for name in COMPARISONS},
+    **dict.fromkeys(("&", "|", "<<", ">>", "||"), OTHER),
+    **dict.fromkeys(("+", "-"), SUM),
+    **dict.fromkeys(("*", "/", "//", "%"), PRODUCT),
 }
-# Operators of dates and intervals: the sign at the end of the name says which.
-_TEMPORAL: dict[str, tuple[str, int]] = {
-    "add_interval": ("+", SUM),
-    "add_intervals": ("+", SUM),
-    "add_days": ("+", SUM),
-    "sub_interval": ("-", SUM),
-    "sub_intervals": ("-", SUM),
-    "sub_days": ("-", SUM),
-    "date_minus_date": ("-", SUM),
-    "timestamp_minus_timestamp": ("-", SUM),
-    "mul_interval": ("*", PRODUCT),
-    "div_interval": ("/", PRODUCT),
-}
-_PREFIX = {"neg": "-", "neg_interval": "-", "bit_not": "~"}
+_INFIX = {r.name: (r.sign, _STRENGTHS[r.sign]) for r in SCALAR.values() if r.sign in _STRENGTHS}
+_PREFIX = {r.name: r.signature[0] for r in SCALAR.values() if r.signature[:2] in ("- ", "~ ")}
 
 NameOf = Callable[[Column], str]
 SubqueryOf = Callable[[Logical], str]
@@ -168,7 +141,7 @@ class _Printer:
             return sides + escape, COMPARISON
         if function in _PREFIX:
             return f"{_PREFIX[function]}{self.text(args[0], UNARY)}", UNARY
-        symbol, own = _INFIX.get(function) or _TEMPORAL.get(function) or ("", ATOM)
+        symbol, own = _INFIX.get(function, ("", ATOM))
         if symbol:
             # Left-associative: the right side of a - b needs parentheses where the left does not.
             first, *rest = args
