@@ -29,12 +29,6 @@ CIRCLES: dict[str, frozenset[str]] = {
     "a build side is a chain of steps, in which there are joins with build sides": frozenset(
         f"codegen.joins.{name}" for name in ("builds", "chains", "clustered_self_join", "join_steps")
     ),
-    "a body that no kernel holds runs by the operators, of which the pipeline is one (CPU)": frozenset(
-        ("operators.cpu", "operators.cpu.pipeline.pipeline", "operators.cpu.pipeline.stream_pipeline")
-    ),
-    "the same (GPU)": frozenset(
-        ("operators.gpu", "operators.gpu.pipeline.pipeline", "operators.gpu.pipeline.stream_pipeline")
-    ),
     "a column of a table may be fetched late, by functions of tables: until a column is one class": frozenset(
         (
             "operators.gpu.late_materialization",

@@ -10,6 +10,7 @@
     unparted      (rows on the host, columns) -> Table
     num_rows, num_bytes, synchronize, name
 
+How a pipeline runs is said once, in `run_pipeline` and `streaming`; a backend gives what `pipeline_backend` asks for.
 A Table maps column ids to arrays of equal length.  May import plan, storage and codegen; never the planner, never each other.
 Start reading at `cpu/rows.py`.
 """

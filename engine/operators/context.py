@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,14 @@ MOST_DERIVED = 1 << 26  # bytes of what pipelines make of columns that stay unti
 
 # Where a kernel came from: the plan's last run, machine code on disk, or the compiler
 Origin = OneOf["memory", "disk", "compiler"]
+
+
+ORIGINS: tuple[Origin, ...] = ("memory", "disk", "compiler")
+
+
+def latest(origins: Iterable[Origin]) -> Origin:
+    """Return where all of several kernels came from: from the compiler, if one of them did."""
+    return max(origins, key=ORIGINS.index)
 
 
 @dataclass(frozen=True, slots=True)

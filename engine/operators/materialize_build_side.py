@@ -47,15 +47,15 @@ def run_apart(
     inputs: tuple[Any, ...],
     context: Context,
     run: Callable[[p.Pipeline, tuple[Any, ...], Context], Any],
-    unfused: Callable[[p.Pipeline, tuple[Any, ...], str, Context], Any],
+    unfused: Callable[[str], Any],
 ) -> Any:
-    """Run both; `run` is the backend's operator for pipelines, `unfused` runs one an operator at a time."""
+    """Run both; `run` is the backend's operator for pipelines, `unfused` runs `node` one operator at a time."""
     try:
         stored = run(parts.side, inputs, context)
     except TooLarge:  # whose chunks are those of another scan
         stored = None
     if stored is None:
-        return unfused(node, inputs, "a build side has to be read in chunks", context)
+        return unfused("a build side has to be read in chunks")
     table = run(parts.rest, (*inputs, stored), context)
     first, last = (context.receipts.pop(id(part)) for part in (parts.side, parts.rest))
     context.remarks[id(node)] = REMARK

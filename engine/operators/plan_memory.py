@@ -6,9 +6,9 @@ pipeline that was made for one run with that run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 from weakref import ref
 
 from ..plan import physical as p
@@ -17,9 +17,9 @@ from .row_interpreter import RowSteps
 T = TypeVar("T")
 
 
-@dataclass
+@dataclass(frozen=True)
 class Feedback:
-    """What runs of a pipeline's kernels have found out: keys that repeat, how large its result is, that memory ran out.
+    """What runs of a pipeline's kernels have found out: build sides whose keys repeat, how large its result is.
 
     `built` are the rows of hashed indexes of which other numbers were expected.
     """
@@ -27,9 +27,8 @@ class Feedback:
     repeating: frozenset[int] = frozenset()
     slots: int | None = None  # of the hash table of groups
     listed: int | None = None  # rows that come out
-    short_of_memory: bool = False
     long_groups: bool = False  # some have too many rows to be made in their order
-    built: dict[int, int] = field(default_factory=dict)
+    built: Mapping[int, int] = field(default_factory=dict)
     count_bits: int = 0  # that counts need at least
 
 
@@ -50,16 +49,17 @@ class Apart:
 
 
 @dataclass
-class PipelineMemory:
+class PipelineMemory(Generic[T]):
     """What one pipeline's runs leave: its kernels, which are the backend's own, or why it has none, and what it consists of instead.
 
-    `probe_bytes` are those of the columns that may come in chunks; `parts` the pipelines below the last operator of a body that no
+    `short_of_memory`: the last run had no room for its kernels' buffers.  `probe_bytes` are those of the columns that may come in chunks; `parts` the pipelines below the last operator of a body that no
     kernel holds, by their place among its children.
     """
 
     probe_bytes: int | None = None
-    kernels: object = None
-    feedback: Feedback = field(default_factory=Feedback)
+    kernels: T | None = None
+    feedback: Feedback = Feedback()
+    short_of_memory: bool = False
     refused: Refused | None = None
     apart: Apart | None = None
     parts: dict[int, p.Pipeline] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class PlanMemory:
     """The memories of a connection's plans, and what steps compute a few rows."""
 
     def __init__(self) -> None:
-        self.pipeline = _ByNode(lambda node: PipelineMemory())
+        self.pipeline: _ByNode[PipelineMemory[Any]] = _ByNode(lambda node: PipelineMemory())
         self.row_steps = _ByNode(_row_steps)
 
 

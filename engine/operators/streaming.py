@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from ..plan import physical as p
@@ -22,9 +21,10 @@ from ..plan.partial import PartialAggregate, in_parts
 from ..plan.physical import RowGroups
 from ..plan.spine import leaf_of, probed
 from ..storage.columns.cache import CacheKey, ColumnCache, encoded_key
-from .context import Context, Origin, PipelineReceipt
+from .context import Context, PipelineReceipt, latest
 from .host_memory import let_go
-from .run_unfused import Operator, Operators, run_operators, with_stored_builds
+from .pipeline_backend import PipelineBackend
+from .run_unfused import run_operators, with_stored_builds
 
 if TYPE_CHECKING:
     from ..storage.tables.parquet import ParquetTable
@@ -37,21 +37,6 @@ MERGED_ROWS = (
     1 << 20
 )  # of parts, at least, before they are merged: merging costs what grouping so many rows costs
 MERGED_PARTS = 64
-ORIGINS: tuple[Origin, ...] = ("memory", "disk", "compiler")
-
-
-@dataclass(frozen=True)
-class Streaming:
-    """What a backend does with a chunk: its operators, its pipelines, and averages of sums and counts that it adds to a table.
-
-    `settled` returns a table that holds nothing of the chunk that it was made of.
-    """
-
-    device: str
-    operators: Operators
-    pipeline: Operator
-    with_averages: Callable[[Any, PartialAggregate], Any]
-    settled: Callable[[Any], Any]
 
 
 class TooLarge(Exception):
@@ -75,7 +60,7 @@ def unfused_chunks(body: p.Physical, context: Context) -> Chunks | None:
 
 
 def run_pipeline(
-    node: p.Pipeline, inputs: tuple[Any, ...], context: Context, backend: Streaming
+    node: p.Pipeline, inputs: tuple[Any, ...], context: Context, backend: PipelineBackend[Any, Any]
 ) -> Any:
     """Run a pipeline at once, or in chunks where its columns do not fit, or turn out not to fit.
 
@@ -101,7 +86,11 @@ def run_pipeline(
 
 
 def _in_chunks(
-    node: p.Pipeline, inputs: tuple[Any, ...], chunks: Chunks, context: Context, backend: Streaming
+    node: p.Pipeline,
+    inputs: tuple[Any, ...],
+    chunks: Chunks,
+    context: Context,
+    backend: PipelineBackend[Any, Any],
 ) -> Any:
     """Run a pipeline in chunks, in smaller ones where there is no memory for these; build sides are made once for all."""
     identity = id(node)
@@ -267,7 +256,11 @@ class _ChunkCache(ColumnCache):
 
 
 def _stream(
-    node: p.Pipeline, inputs: tuple[Any, ...], chunks: Chunks, context: Context, backend: Streaming
+    node: p.Pipeline,
+    inputs: tuple[Any, ...],
+    chunks: Chunks,
+    context: Context,
+    backend: PipelineBackend[Any, Any],
 ) -> tuple[Any, list[PipelineReceipt]]:
     body = node.body
     groups = p.aggregate_of(body)
@@ -300,7 +293,7 @@ def _stream(
 
 
 def _after_builds(
-    node: p.Pipeline, inputs: tuple[Any, ...], context: Context, backend: Streaming
+    node: p.Pipeline, inputs: tuple[Any, ...], context: Context, backend: PipelineBackend[Any, Any]
 ) -> tuple[p.Pipeline, tuple[Any, ...]]:
     """Return a pipeline that reads its build sides as inputs, and all its inputs; a build side may come in chunks too."""
     body, sides = with_stored_builds(node.body, len(inputs))
@@ -321,7 +314,7 @@ def _after_builds(
 
 
 def _read_ahead(
-    body: p.Physical, chunks: Chunks, context: Context, backend: Streaming
+    body: p.Physical, chunks: Chunks, context: Context, backend: PipelineBackend[Any, Any]
 ) -> Generator[tuple[p.ParquetScan, Context], None, None]:
     """Yield the scan of each chunk with a context in whose cache its columns lie, while a thread reads the next one's."""
     scan = leaf_of(body)
@@ -361,21 +354,29 @@ def _over(node: p.Physical, scan: p.ParquetScan) -> p.Physical:
 
 
 def _run_chunk(
-    body: p.Physical, node: p.Pipeline, inputs: tuple[Any, ...], inner: Context, backend: Streaming
+    body: p.Physical,
+    node: p.Pipeline,
+    inputs: tuple[Any, ...],
+    inner: Context,
+    backend: PipelineBackend[Any, Any],
 ) -> Any:
     if inner.fuse == "never":
         return run_operators(body, inputs, inner, backend.operators)
     return backend.pipeline(p.Pipeline(body, node.inputs, device=node.device), inputs, inner)
 
 
-def _merged(parts: list[Any], split: PartialAggregate, context: Context, backend: Streaming) -> Any:
+def _merged(
+    parts: list[Any], split: PartialAggregate, context: Context, backend: PipelineBackend[Any, Any]
+) -> Any:
     table = _joined(parts, split.partial, context, backend)
     for step in split.merge:
         table = backend.operators.by_node[type(step)](step, (table,), context)
     return table
 
 
-def _joined(parts: list[Any], node: p.Physical, context: Context, backend: Streaming) -> Any:
+def _joined(
+    parts: list[Any], node: p.Physical, context: Context, backend: PipelineBackend[Any, Any]
+) -> Any:
     rows = p.ConcatRows((node,) * len(parts), node.columns, device=node.device)
     return backend.operators.by_node[p.ConcatRows](rows, tuple(parts), context)
 
@@ -389,7 +390,7 @@ def _summed(receipts: Sequence[PipelineReceipt], chunks: int, seconds: float) ->
     return dataclasses.replace(
         receipts[-1],
         reason=next((r.reason for r in receipts if r.reason is not None), None),
-        origin=max((r.origin for r in receipts), key=ORIGINS.index),
+        origin=latest(r.origin for r in receipts),
         rows=sum(r.rows for r in receipts),
         bytes=sum(r.bytes for r in receipts),
         seconds=spent,

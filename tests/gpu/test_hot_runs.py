@@ -69,14 +69,13 @@ def test_what_another_run_lays_out_anew_serves_this_one_still(
 ) -> None:
     from fuseline.operators.gpu.pipeline import pipeline
 
-    prepare = pipeline._prepared
+    load = pipeline.Attempt.load
 
-    def prepared(*given: Any) -> Any:
-        found = prepare(*given)
-        found[0].ready = None  # as a run of another thread does that has learnt something
-        return found
+    def loaded(attempt: Any, kernels: Any) -> None:
+        load(attempt, kernels)
+        kernels.ready = None  # as a run of another thread does that has learnt something
 
-    monkeypatch.setattr(pipeline, "_prepared", prepared)
+    monkeypatch.setattr(pipeline.Attempt, "load", loaded)
     frame = connection.sql(JOINED)
     frame.to_arrow()
     assert all(p.receipt.fused for p in frame.profile.pipelines)

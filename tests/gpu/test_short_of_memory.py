@@ -111,7 +111,7 @@ def test_operators_have_the_memory_that_kernels_had(
         alive.append(len(short.alive))
         return run_operators(*given)
 
-    monkeypatch.setattr("fuseline.operators.gpu.pipeline.pipeline.run_operators", counted)
+    monkeypatch.setattr("fuseline.operators.run_pipeline.run_operators", counted)
     assert any(REASON in note for note in notes(connection, QUERY))
     assert short.count > len(alive)
     assert set(alive) == {0}
@@ -183,7 +183,7 @@ def test_without_any_way_left_the_error_says_what_to_do(
 def test_compiling_is_waited_for_where_operators_would_run_in_chunks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = import_module("fuseline.operators.gpu.pipeline.pipeline")
+    module = import_module("fuseline.operators.run_pipeline")
     for chunks, fused in ((None, False), ([()], True)):
         monkeypatch.setattr(module, "unfused_chunks", lambda *_, chunks=chunks: chunks)
         folder = tmp_path / str(fused)

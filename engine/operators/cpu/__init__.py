@@ -16,6 +16,7 @@ from ...plan import physical as p
 from ...plan.expr import Column, Expr
 from ...plan.types import to_arrow as arrow_type
 from ..context import Context
+from ..run_unfused import Operators
 from .aggregate.aggregate import distinct_on, hash_aggregate
 from .functions.expressions import evaluate
 from .functions.kernels_like import keep_in as keep_kernels_in
@@ -24,7 +25,7 @@ from .join.join_parts import parted, piece_of, unparted
 from .memory.ask_memory import arrow_bytes
 from .memory.bandwidth import copy_bandwidth, device_name
 from .memory.text_ends import text_ends
-from .pipeline.stream_pipeline import settled, stream_pipeline, with_averages
+from .pipeline.stream_pipeline import pipelines, settled, with_averages
 from .rows import (
     compute_columns,
     concat_rows,
@@ -86,7 +87,6 @@ OPERATORS: dict[type[p.Physical], Operator] = {
     p.LimitRows: limit_rows,
     p.ConcatRows: concat_rows,
     p.HashSetOperation: hash_set_operation,
-    p.Pipeline: stream_pipeline,
 }
 
 
@@ -133,6 +133,10 @@ def num_rows(table: Table) -> int:
 
 def num_bytes(table: Table) -> int:
     return table.nbytes
+
+
+# Which runs the bodies that no kernel holds by these operators
+OPERATORS[p.Pipeline] = pipelines(Operators(OPERATORS, num_bytes))
 
 
 def synchronize() -> None:

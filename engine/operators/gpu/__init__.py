@@ -14,6 +14,7 @@ from typing import Any
 
 from ...plan import physical as p
 from ..context import Context
+from ..run_unfused import Operators
 from .memory.device import available, device_description, device_memory, prepare, synchronize
 
 __all__ = [
@@ -51,7 +52,7 @@ if find_spec("pylibcudf") is not None:
     from .join.join_parts import parted, piece_of, unparted
     from .memory.bandwidth import copy_bandwidth, device_name
     from .memory.to_host import arrow_bytes, to_arrow
-    from .pipeline.stream_pipeline import settled, stream_pipeline, with_averages
+    from .pipeline.stream_pipeline import pipelines, settled, with_averages
     from .rows import (
         compute_columns,
         concat_rows,
@@ -86,5 +87,6 @@ if find_spec("pylibcudf") is not None:
         p.LimitRows: limit_rows,
         p.ConcatRows: concat_rows,
         p.HashSetOperation: hash_set_operation,
-        p.Pipeline: stream_pipeline,
     }
+    # Which runs the bodies that no kernel holds by these operators
+    OPERATORS[p.Pipeline] = pipelines(Operators(OPERATORS, num_bytes))

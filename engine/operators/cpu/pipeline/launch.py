@@ -19,7 +19,7 @@ from ....codegen.program import Program
 from ....plan import physical as p
 from ....plan.expr import Column
 from ....storage.columns.encodings import EncodedColumn
-from ...context import BuildReceipt, Context, Origin
+from ...context import BuildReceipt, Context, Origin, latest
 from .pipeline_inputs import Leaves, Use
 
 CLOSE = "a value was close to 64 bits"
@@ -41,7 +41,7 @@ class Kernels:
 
 
 @dataclass(frozen=True)
-class Done:
+class Launched:
     """What the last kernel gives; or why its answer is in doubt, or which build sides' keys repeat against expectation."""
 
     outcome: Any = None
@@ -57,18 +57,10 @@ def compiled(stages: Stages, describe: Callable[[], str], context: Context) -> K
     return Kernels(stages, tuple(f for f, _ in made), tuple(path for _, path in made))
 
 
-def load(kernels: Kernels) -> list[Origin]:
-    """Make the kernels ready; return where their machine code came from."""
-    origins = fetch(kernels)
-    for function in kernels.functions:
-        function.load()
-    return origins
-
-
-def fetch(kernels: Kernels) -> list[Origin]:
-    """Bring the machine code into memory, compiled where it is not stored; return where it came from."""
+def fetch(kernels: Kernels) -> tuple[None, Origin]:
+    """Bring the machine code into memory, compiled where it is not stored, and return where it came from."""
     missing = sum(not function.is_stored for function in kernels.functions)
-    return at_once(host_kernels.HostFunction.fetch, kernels.functions, missing)
+    return None, latest(at_once(host_kernels.HostFunction.fetch, kernels.functions, missing))
 
 
 def uses(stages: Stages, leaves: Leaves) -> tuple[Use, ...]:
@@ -109,7 +101,7 @@ def _buffers(column: EncodedColumn) -> list[Any]:
     return [codes] if column.validity is None else [codes, column.validity]
 
 
-def run(kernels: Kernels, leaves: Leaves, context: Context) -> Done:
+def run(kernels: Kernels, leaves: Leaves, context: Context) -> Launched:
     """Run the kernels."""
     *builds, main = zip(kernels.functions, kernels.stages.programs, strict=True)
     memory: dict[str, Any] = {}
@@ -117,11 +109,11 @@ def run(kernels: Kernels, leaves: Leaves, context: Context) -> Done:
         context.check()
         columns, rows = arguments(made, leaves), made.relations[0].rows
         if build(function, made, columns, rows, memory, context.threads, context.deterministic):
-            return Done(doubt=CLOSE)
+            return Launched(doubt=CLOSE)
         index = made.index
         assert index is not None
         if index.unique and memory[f"{index.name}_state"][REPEATED]:
-            return Done(repeating=(index.number,))
+            return Launched(repeating=(index.number,))
     context.check()
     return _main(*main, memory, leaves, context)
 
@@ -141,18 +133,18 @@ def _main(
     memory: dict[str, Any],
     leaves: Leaves,
     context: Context,
-) -> Done:
+) -> Launched:
     columns, rows = arguments(made, leaves), made.relations[0].rows
     if made.accumulators:
         outcome = host_kernels.run(
             function, made, columns, rows, context.threads, context.deterministic, memory
         )
         if _rows_of_sums(made, outcome) >= MANY:
-            return Done(doubt="a group has 2**31 rows or more")
-        return Done(outcome, CLOSE if outcome.doubt else None)
+            return Launched(doubt="a group has 2**31 rows or more")
+        return Launched(outcome, CLOSE if outcome.doubt else None)
     found: Any
     if made.rows_out:
         found = host_kernels.list_rows(function, made, columns, rows, context.threads, memory)
     else:
         found = host_kernels.select_rows(function, made, columns, rows, context.threads)
-    return Done(found, CLOSE if found is None else None)
+    return Launched(found, CLOSE if found is None else None)

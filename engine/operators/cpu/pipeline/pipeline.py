@@ -1,27 +1,22 @@
-"""Pipelines: encoded columns through generated kernels, or the body's operators where no kernel holds it."""
+"""A pipeline's run by kernels on the CPU: from encoded columns to the result's (`operators.run_pipeline` says when)."""
 
 from __future__ import annotations
 
-import dataclasses
-import threading
-import time
+from collections.abc import Collection
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
 from functools import partial
 
-from ....codegen.compile.compiler import NotCompiled
-from ....codegen.compile.kernel_files import compiler_refusal
 from ....codegen.compile_pipeline import Limits, Stages, selected, stages
 from ....codegen.listing import operations
-from ....codegen.typed_values import NotFusable
 from ....plan import physical as p
 from ....plan.expr import Column, columns_of
 from ....plan.node import walk
 from ....plan.spine import leaf_of
 from ....plan.text.concealed_text import concealed_tree
 from ...context import Context, Origin, PipelineReceipt
-from ...materialize_build_side import apart, run_apart
-from ...plan_memory import Refused, is_lasting
-from ...run_unfused import Operators, run_operators
-from ...streaming import ORIGINS, check_room
+from ...pipeline_backend import Done, Retry, Void, compiling
+from ...plan_memory import Feedback
 from ..memory.ask_memory import ask_kernels
 from ..rows import filter_rows
 from ..table import Table
@@ -39,153 +34,86 @@ LARGEST_IN_ORDER = 1 << 24
 UNFUSED_FIRST_ROWS = 10_000_000
 
 
-@dataclasses.dataclass
-class _Prepared:
-    """Kernels made for these very columns; other columns, after a file has changed, need others.
-
-    `origin` is None until their machine code is there, or `error` says why it will never be.
-    """
+@dataclass(frozen=True)
+class PreparedPipeline:
+    """Kernels made for these very columns of leaves with so many rows; other columns, after a file has changed, need others."""
 
     uses: tuple[Use, ...]
     rows: tuple[tuple[p.Physical, int], ...]
     kernels: launch.Kernels
     operations: int
-    origin: Origin | None = None
-    error: Exception | None = None
+    codes: Future[tuple[None, Origin]]
 
 
-def pipeline(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> Table:
-    """Run a pipeline fused when kernels hold it, else one operator at a time; the result is the same."""
-    memory = context.memory.pipeline(node)
-    if memory.apart is not None:
-        return run_apart(memory.apart, node, inputs, context, pipeline, _unfused)
-    rows = tuple(table.num_rows for table in inputs)
-    if memory.refused is not None and memory.refused.rows == rows:
-        return _unfused(node, inputs, memory.refused.reason, context)
-    try:
-        while True:
-            found = _fused(node, inputs, context)
-            if found is not None:
-                return found
-    except NotCompiled as error:
-        return _unfused(node, inputs, compiler_refusal(error), context)
-    except NotFusable as refused:
-        parts = memory.apart = apart(node, refused)
-        if parts is None:
-            if is_lasting(node):
-                memory.refused = Refused(rows, refused.message)
-            return _unfused(node, inputs, refused.message, context)
-    return run_apart(parts, node, inputs, context, pipeline, _unfused)
+class Attempt:
+    """One run of a pipeline by kernels: an `operators.pipeline_backend.PipelineAttempt`."""
 
+    def __init__(
+        self, node: p.Pipeline, inputs: tuple[Table, ...], context: Context, feedback: Feedback
+    ) -> None:
+        self._node, self._inputs, self._context = node, inputs, context
+        self._feedback = feedback
+        self._leaves: Leaves  # as soon as it is known which columns will be read
 
-def _fused(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> Table | None:
-    """Run a pipeline; None where a build side's keys repeat against expectation, so that other kernels are needed."""
-    start = time.perf_counter()
-    prepared, leaves, origin, preparing = _prepare(node, inputs, context)
-    if origin is None:
-        return _unfused(node, inputs, "the kernel is being compiled", context)
-    kernel_there = time.perf_counter()
-    ask_kernels(node, prepared.kernels.stages, context)
-    done = launch.run(prepared.kernels, leaves, context)
-    if done.repeating:
-        memory = context.memory.pipeline(node)
-        memory.feedback.repeating |= frozenset(done.repeating)
-        memory.kernels = None
-        return None
-    table = None
-    if done.doubt is None:
+    def _found(self, wanted: Collection[Column]) -> Leaves:
+        return Leaves(self._inputs, wanted, self._feedback.repeating, self._context)
+
+    @property
+    def loading(self) -> float:
+        return self._leaves.loading
+
+    def fits(self, kernels: PreparedPipeline) -> bool:
+        self._leaves = self._found({use.made for use in kernels.uses})
+        return self._leaves.fits(kernels.uses, kernels.rows)
+
+    def compile(self) -> PreparedPipeline:
+        body, context = self._node.body, self._context
+        self._leaves = leaves = self._found(_read(body))
+        made = _stages(body, leaves, context)
+        kernels = launch.compiled(made, partial(concealed_tree, body), context)
+        rows = tuple((leaf, leaves.rows(leaf)) for leaf in walk(body) if not leaf.children)
+        few = sum(count for _, count in rows) < UNFUSED_FIRST_ROWS * len(kernels.paths)
+        in_background = context.fuse == "auto" and few and not kernels.are_stored
+        codes = compiling(partial(launch.fetch, kernels), in_background)
+        return PreparedPipeline(
+            launch.uses(made, leaves), rows, kernels, operations(made.main), codes
+        )
+
+    def load(self, kernels: PreparedPipeline) -> None:
+        for function in kernels.kernels.functions:
+            function.load()
+
+    def launch(self, kernels: PreparedPipeline) -> Done[Table] | Retry | Void:
+        node, leaves, context = self._node, self._leaves, self._context
+        stages = kernels.kernels.stages
+        ask_kernels(node, stages, context)
+        done = launch.run(kernels.kernels, leaves, context)
+        if done.repeating:
+            repeating = self._feedback.repeating.union(done.repeating)
+            return Retry(replace(self._feedback, repeating=repeating))
+        size = sum(leaves.encoded(use.leaf, use.made).nbytes for use in kernels.uses)
+        context.bytes_read += size
+        facts = partial(_facts, kernels, leaves.rows(leaf_of(node.body)), size)
+        if done.doubt is not None:
+            return Void(done.doubt, facts)
         if _is_selection(node.body):
-            table = selected_rows(node.body, done.outcome, leaves)
-        else:
-            table = finished(prepared.kernels.stages.main, done.outcome, leaves, context)
-            if isinstance(node.body, p.FilterRows) and p.aggregate_of(node.body) is not None:
-                table = filter_rows(node.body, (table,), context)
-    ended = time.perf_counter()
-    size = sum(leaves.encoded(use.leaf, use.made).nbytes for use in prepared.uses)
-    context.bytes_read += size
-    loading = kernel_there - start - preparing
-    receipt = PipelineReceipt(
-        None,
-        prepared.kernels.paths[-1],
-        origin,
-        leaves.rows(leaf_of(node.body)),
-        size,
-        ended - kernel_there,
-        loading if leaves.loaded else 0.0,
-        preparing,
-        prepared.operations,
-        prepared.kernels.stages.main,
-        builds=launch.builds(prepared.kernels),
+            return Done(selected_rows(node.body, done.outcome, leaves), facts)
+        table = finished(stages.main, done.outcome, leaves, context)
+        if isinstance(node.body, p.FilterRows) and p.aggregate_of(node.body) is not None:
+            table = filter_rows(node.body, (table,), context)
+        return Done(table, facts)
+
+
+def _facts(made: PreparedPipeline, rows: int, size: int) -> PipelineReceipt:
+    kernels = made.kernels
+    return PipelineReceipt(
+        kernel=kernels.paths[-1],
+        rows=rows,
+        bytes=size,
+        operations=made.operations,
+        program=kernels.stages.main,
+        builds=launch.builds(kernels),
     )
-    if table is None:
-        assert done.doubt is not None
-        return _unfused(node, inputs, done.doubt, context, receipt)
-    context.receipts[id(node)] = lambda: receipt
-    return table
-
-
-def _unfused(
-    node: p.Pipeline,
-    inputs: tuple[Table, ...],
-    reason: str,
-    context: Context,
-    receipt: PipelineReceipt | None = None,
-) -> Table:
-    """Run a body one operator at a time; raises `TooLarge` when it should rather run in chunks."""
-    from .. import OPERATORS, num_bytes  # which list this module's operator too
-
-    check_room(node.body, context)
-    done = receipt or PipelineReceipt()
-    context.receipts[id(node)] = lambda: dataclasses.replace(done, reason=reason)
-    table: Table = run_operators(node.body, inputs, context, Operators(OPERATORS, num_bytes))
-    return table
-
-
-# Kernels
-
-
-def _prepare(
-    node: p.Pipeline, inputs: tuple[Table, ...], context: Context
-) -> tuple[_Prepared, Leaves, Origin | None, float]:
-    """Return the kernels for the columns as they are now, those of the last run if they still fit, and the seconds that took.
-
-    Their origin is None while another thread compiles them.
-    """
-    memory = context.memory.pipeline(node)
-    repeating, held = memory.feedback.repeating, memory.kernels
-    if isinstance(held, _Prepared):
-        leaves = Leaves(inputs, {use.made for use in held.uses}, repeating, context)
-        if leaves.fits(held.uses, held.rows):
-            if held.error is not None:
-                memory.kernels = None  # the next run tries again
-                raise held.error
-            if held.origin is not None:
-                launch.load(held.kernels)
-            return held, leaves, None if held.origin is None else "memory", 0.0
-    leaves = Leaves(inputs, _read(node.body), repeating, context)
-    leaves.rows(leaf_of(node.body))
-    start = time.perf_counter()
-    made = _stages(node.body, leaves, context)
-    kernels = launch.compiled(made, partial(concealed_tree, node.body), context)
-    rows = tuple((leaf, leaves.rows(leaf)) for leaf in _leaves(node.body))
-    prepared = _Prepared(launch.uses(made, leaves), rows, kernels, operations(made.main))
-    total = sum(count for _, count in rows)
-    most = UNFUSED_FIRST_ROWS * len(kernels.paths)
-    if context.fuse == "auto" and total < most and not kernels.are_stored:
-        memory.kernels = prepared
-        threading.Thread(target=_fetch_later, args=(prepared,), daemon=True).start()
-        return prepared, leaves, None, 0.0
-    prepared.origin = max(launch.load(kernels), key=ORIGINS.index)
-    memory.kernels = prepared
-    return prepared, leaves, prepared.origin, time.perf_counter() - start
-
-
-def _fetch_later(prepared: _Prepared) -> None:
-    """Wait for the compiler in a thread of its own; the next run loads what it made, or raises what went wrong."""
-    try:
-        prepared.origin = max(launch.fetch(prepared.kernels), key=ORIGINS.index)
-    except Exception as error:
-        prepared.error = error
 
 
 def _stages(body: p.Physical, leaves: Leaves, context: Context) -> Stages:
@@ -207,10 +135,6 @@ def _is_selection(body: p.Physical) -> bool:
     while isinstance(body, p.FilterRows):
         body = body.input
     return isinstance(body, p.ParquetScan | p.MemoryScan)
-
-
-def _leaves(body: p.Physical) -> list[p.Physical]:
-    return [node for node in walk(body) if not node.children]
 
 
 def _read(body: p.Physical) -> set[Column]:

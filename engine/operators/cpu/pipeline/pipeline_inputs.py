@@ -67,9 +67,9 @@ class Leaves:
         self._read: dict[tuple[int, Column], EncodedColumn] = {}
 
     @property
-    def loaded(self) -> bool:
-        """Whether any column was not in the cache."""
-        return any(scan.loaded for scan in self._scans.values())
+    def loading(self) -> float:
+        """The seconds in which columns were brought into the cache."""
+        return sum(scan.loading for scan in self._scans.values())
 
     def rows(self, leaf: p.Physical) -> int:
         if isinstance(leaf, p.Stored):

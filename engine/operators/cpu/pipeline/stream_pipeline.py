@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from ....plan import physical as p
 from ....plan.partial import Average, PartialAggregate
 from ...context import Context
-from ...run_unfused import Operators
-from ...streaming import Streaming, run_pipeline
+from ...pipeline_backend import PipelineBackend
+from ...run_pipeline import run_fused
+from ...run_unfused import Operator, Operators
+from ...streaming import run_pipeline
 from ..aggregate.groups import Sums
 from ..table import Table, decimal_limbs, from_numpy, to_numpy
-from .pipeline import pipeline
+from .pipeline import Attempt
 
 
-def stream_pipeline(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> Table:
-    """Run a pipeline; in chunks where its columns do not fit into the column cache."""
-    from .. import OPERATORS, num_bytes  # which list this module's operator too
+def pipelines(operators: Operators) -> Operator:
+    """Return the operator for pipelines, in chunks where their columns do not fit into the column cache."""
 
-    operators = Operators(OPERATORS, num_bytes)
-    return run_pipeline(
-        node, inputs, context, Streaming("cpu", operators, pipeline, with_averages, settled)
+    def pipeline(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> Table:
+        return run_fused(node, inputs, context, backend)
+
+    # The device has no memory of its own: what runs out of it comes in chunks, or leaves memory
+    backend = PipelineBackend(
+        "cpu", operators, pipeline, Attempt, lambda error: False, with_averages, settled
     )
+    return partial(run_pipeline, backend=backend)
 
 
 def settled(table: Table) -> Table:

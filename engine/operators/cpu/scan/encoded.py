@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 from typing import Any
@@ -25,7 +26,7 @@ Encoded = tuple[dict[str, EncodedColumn], list[str]]
 
 
 class EncodedScan:
-    """A scan's columns encoded, from the cache where they are there; `loaded` says whether any had to be loaded.
+    """A scan's columns encoded, from the cache where they are there; `loading` are the seconds in which others were loaded.
 
     `wanted` are loaded together at first, others when they are asked for.  Where the cache has all rows of those columns, they
     serve for a selection of row groups too, which filters narrow down again: `scan` is of all rows then.
@@ -44,9 +45,8 @@ class EncodedScan:
             whole = _cached(first, None, context)
             if len(whole) == count:
                 self.scan, self._found = dataclasses.replace(scan, selection=None), whole
-        missing = [pair for pair in _pairs(first) if pair[1] not in self._found]
-        self.loaded = bool(missing)
-        self._load(missing)
+        self.loading = 0.0
+        self._load([pair for pair in _pairs(first) if pair[1] not in self._found])
 
     @property
     def rows(self) -> int:
@@ -60,7 +60,6 @@ class EncodedScan:
                 _part(self.scan, [(column, source)]), row_groups(self.scan), self._context
             )
             if source not in self._found:
-                self.loaded = True
                 self._load([(column, source)])
         if source in self._refused:
             raise NotFusable(f'"{column.name}" ({column.type}) has no narrow encoding')
@@ -82,9 +81,13 @@ class EncodedScan:
         return self.scan.sources[self.scan.made.index(column)]
 
     def _load(self, missing: Sequence[tuple[Column, str]]) -> None:
+        if not missing:
+            return
+        start = time.perf_counter()
         for made, refused in _encode(self.scan, missing, self._context):
             self._found |= made
             self._refused.update(refused)
+        self.loading += time.perf_counter() - start
 
 
 def encode_columns(scan: p.ParquetScan | p.MemoryScan, context: Context) -> None:

@@ -5,7 +5,6 @@ What was prepared serves the next run as well, while the columns are the same (`
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -27,13 +26,12 @@ from ....codegen.loop import Machine
 from ....codegen.program import Program
 from ....codegen.row_sources import RowSource
 from ....codegen.typed_values import Input, NotFusable
-from ....errors import Interrupted
 from ....plan import physical as p
 from ....plan.spine import leaf_of
 from ....plan.text.concealed_text import concealed_tree
-from ...context import Context, Origin, PipelineReceipt
+from ...context import Context, Origin, PipelineReceipt, latest
+from ...pipeline_backend import compiling
 from ...plan_memory import Feedback
-from ...streaming import ORIGINS
 from ..memory.buffers import blank_of
 from . import launch
 from .buckets import with_buckets
@@ -155,7 +153,10 @@ def generated(
         names = group_kernels.needed(condition is not None, bool(layout(main).packed))
         short = short_arrays(main)
         files += [group_kernels.group_kernel(name, *where, short) for name in names]
-    codes = _compiled(files, context.fuse)
+    missing = sum(not file.is_compiled for file in files)
+    codes = compiling(
+        partial(_machine_code, files, missing), context.fuse == "auto" and missing > 0
+    )
     remark = remark_of(main, untested)
     return CompiledPipeline(
         relations.known(), made, tuple(files), codes, operations(main), condition, remark
@@ -178,35 +179,16 @@ def _has_many_groups(main: Program) -> bool:
     return where.sized or where.groups > GROUP_LIMIT
 
 
-def _compiled(files: Sequence[KernelFile], fuse: str) -> Future[Codes]:
-    """Find the machine code or compile it, several at a time; with `auto` a thread compiles, and operators run meanwhile."""
-    found: Future[Codes] = Future()
-    missing = sum(not file.is_compiled for file in files)
-
-    def compile_now() -> None:
-        try:
-            made = at_once(KernelFile.machine_code, files, missing)
-            origin: Origin = max((o for _, o in made), key=ORIGINS.index)
-            found.set_result((tuple(code for code, _ in made), origin))
-        except Interrupted:
-            raise
-        except Exception as error:
-            found.set_exception(error)
-
-    if fuse == "auto" and missing:
-        threading.Thread(target=compile_now, daemon=True).start()
-    else:
-        compile_now()
-    return found
+def _machine_code(files: Sequence[KernelFile], missing: int) -> Codes:
+    """Find the machine code or compile it, several at a time."""
+    made = at_once(KernelFile.machine_code, files, missing)
+    return tuple(code for code, _ in made), latest(origin for _, origin in made)
 
 
 def laid_out(
     prepared: CompiledPipeline, relations: Relations, learnt: Feedback, estimate: float | None
 ) -> Ready:
-    """Load the machine code and lay the buffers out; what could not be compiled leaves the work to the operators."""
-    error = prepared.codes.exception()
-    if error is not None:
-        raise NotFusable(f"a kernel could not be compiled: {error}") from error
+    """Load the machine code and lay the buffers out."""
     codes, _ = prepared.codes.result()
     return _Builder(prepared, relations, learnt, estimate, codes).build(prepared)
 
@@ -364,11 +346,11 @@ class _Builder:
 
     def _slots(self, main: Program) -> int:
         """Slots of the hash table: twice as many as groups are expected, which are no more than rows unless these repeat."""
-        if self.learnt.slots is None:
-            rows = max(self.relations.rows(main.relations[0].leaf), 1)
-            expected = rows if self.estimate is None else int(self.estimate)
-            self.learnt.slots = power_of_two(max(2 * min(expected, rows), LEAST_SLOTS))
-        return self.learnt.slots
+        if self.learnt.slots is not None:
+            return self.learnt.slots
+        rows = max(self.relations.rows(main.relations[0].leaf), 1)
+        expected = rows if self.estimate is None else int(self.estimate)
+        return power_of_two(max(2 * min(expected, rows), LEAST_SLOTS))
 
 
 def _columns(program: Program) -> Iterator[tuple[Input, RowSource]]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ....codegen.compile_pipeline import Stages
 from ....codegen.indexes import Index
-from ...context import BuildReceipt, Origin, PipelineReceipt
+from ...context import BuildReceipt, PipelineReceipt
 
 
 def of_every_run(
@@ -36,23 +36,9 @@ def of_every_run(
     )
 
 
-def of_one_run(
-    known: PipelineReceipt,
-    built: Sequence[int],
-    origin: Origin,
-    seconds: float,
-    loading: float,
-    preparing: float,
-    reason: str | None = None,
-) -> PipelineReceipt:
-    """Return the receipt of a run that put so many rows into each index, and took so many seconds."""
+def of_one_run(known: PipelineReceipt, built: Sequence[int]) -> PipelineReceipt:
+    """Return the receipt of a run that put so many rows into each index."""
     builds = zip(known.builds, built, strict=True)
     return dataclasses.replace(
-        known,
-        reason=reason,
-        origin=origin,
-        seconds=seconds,
-        load_seconds=loading,
-        compile_seconds=preparing,
-        builds=tuple(dataclasses.replace(build, rows=rows) for build, rows in builds),
+        known, builds=tuple(dataclasses.replace(build, rows=rows) for build, rows in builds)
     )

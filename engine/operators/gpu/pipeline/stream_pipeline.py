@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import partial
 
 import pylibcudf as plc
 
 from ....plan import physical as p
 from ....plan.partial import Average, PartialAggregate
 from ...context import Context
-from ...run_unfused import Operators
-from ...streaming import Streaming, run_pipeline
+from ...pipeline_backend import PipelineBackend
+from ...run_pipeline import run_fused
+from ...run_unfused import Operator, Operators
+from ...streaming import run_pipeline
 from ..columns import FLOAT64, HUGE, binary, cast, reinterpret, scalar
 from ..late_materialization import LateColumns
+from ..memory.device import is_out_of_memory, on_device
 from ..table import Table
-from .pipeline import pipeline
+from .pipeline import Attempt
 
 Op = plc.binaryop.BinaryOperator
 
 
-def stream_pipeline(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> Table:
-    """Run a pipeline; in chunks where its columns do not fit into the column cache or into device memory."""
-    return run_pipeline(node, inputs, context, _streaming())
+def pipelines(operators: Operators) -> Operator:
+    """Return the operator for pipelines, in chunks where their columns do not fit into the column cache or into device memory."""
 
+    @on_device
+    def pipeline(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> Table:
+        return run_fused(node, inputs, context, backend)
 
-@cache
-def _streaming() -> Streaming:
-    from .. import OPERATORS, num_bytes  # which list this module's operator too
-
-    return Streaming("gpu", Operators(OPERATORS, num_bytes), pipeline, with_averages, settled)
+    backend = PipelineBackend(
+        "gpu", operators, pipeline, Attempt, is_out_of_memory, with_averages, settled
+    )
+    return partial(run_pipeline, backend=backend)
 
 
 def settled(table: Table) -> Table:

@@ -1,0 +1,120 @@
+"""What a backend gives so that pipelines run on it, and what a run of its kernels may come to (`run_pipeline`, `streaming`)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from ..errors import Interrupted
+from ..plan import physical as p
+from ..plan.partial import PartialAggregate
+from .context import Context, Origin, PipelineReceipt
+from .plan_memory import Feedback
+from .run_unfused import Operator, Operators
+
+T = TypeVar("T")  # a backend's table
+T_co = TypeVar("T_co", covariant=True)
+K = TypeVar("K", bound="PipelineKernels")  # its kernels for some columns
+C = TypeVar("C")  # their machine code
+
+SHORT = "there is too little memory for its indexes and groups"
+
+Facts = Callable[[], PipelineReceipt]  # what kernels did, but for the time that it took
+
+
+class PipelineKernels(Protocol):
+    """The kernels of a pipeline, made for what they read; `codes` is done when all are compiled, with where they came from."""
+
+    @property
+    def codes(self) -> Future[tuple[Any, Origin]]: ...
+
+
+@dataclass(frozen=True)
+class Done(Generic[T_co]):
+    """The answer, and what later runs should know."""
+
+    table: T_co
+    facts: Facts
+    feedback: Feedback | None = None
+
+
+@dataclass(frozen=True)
+class Retry:
+    """No answer: a run found out something for which its kernels have to be made, or with `other_kernels` False the same laid out."""
+
+    feedback: Feedback
+    other_kernels: bool = True
+
+
+@dataclass(frozen=True)
+class Void:
+    """No answer in this run, for a reason that another one need not have."""
+
+    reason: str
+    facts: Facts | None = None
+
+
+class PipelineAttempt(Protocol[T_co, K]):
+    """One run of a pipeline by kernels: it finds columns, then the kernels that fit them or others, and launches these."""
+
+    @property
+    def loading(self) -> float:
+        """The seconds in which columns were brought into the cache."""
+        ...
+
+    def fits(self, kernels: K) -> bool:
+        """Whether kernels of an earlier run serve for the columns as they are now."""
+        ...
+
+    def compile(self) -> K:
+        """Generate kernels and begin to compile them; raises `NotFusable`."""
+        ...
+
+    def load(self, kernels: K) -> None:
+        """Make compiled kernels ready to be launched."""
+        ...
+
+    def launch(self, kernels: K) -> Done[T_co] | Retry | Void:
+        """Run kernels and look at what they report."""
+        ...
+
+
+@dataclass(frozen=True)
+class PipelineBackend(Generic[T, K]):
+    """What a backend does with a pipeline, and with a chunk of one.
+
+    `pipeline` is its operator for a pipeline whose columns fit, `attempt` begins a run by kernels, and `with_averages` adds averages
+    of sums and counts to a table.  `settled` returns a table that holds nothing of the chunk that it was made of.
+    """
+
+    device: str
+    operators: Operators
+    pipeline: Operator
+    attempt: Callable[[p.Pipeline, tuple[T, ...], Context, Feedback], PipelineAttempt[T, K]]
+    is_out_of_memory: Callable[[Exception], bool]
+    with_averages: Callable[[T, PartialAggregate], T]
+    settled: Callable[[T], T]
+
+
+def compiling(
+    fetch: Callable[[], tuple[C, Origin]], in_background: bool
+) -> Future[tuple[C, Origin]]:
+    """Fetch machine code, in a thread of its own or now, when what stops the query stops it; other errors come with the code."""
+    found: Future[tuple[C, Origin]] = Future()
+
+    def run() -> None:
+        try:
+            found.set_result(fetch())
+        except Interrupted:
+            raise
+        except Exception as error:
+            found.set_exception(error)
+
+    if in_background:
+        threading.Thread(target=run, daemon=True).start()
+    else:
+        run()
+    return found

@@ -1,0 +1,237 @@
+"""How a pipeline runs, the same on each backend, and what becomes of one that no kernels hold.
+
+    look up ─ known kernels fit ──► load ──► launch ─► done
+       │                             ▲          ├────► retry: the run found out what its kernels, or their memory, have to be made for
+       └─ else generate ─► compile ──┘          └────► void: the answer is in doubt, or there is no room
+                 │            └──────────────────────► void: a thread still compiles, or the compiler failed
+                 ├─► split: a build side becomes a pipeline of its own, for all runs to come
+                 └─► refused: operators run, for all runs whose inputs have as many rows
+
+A retry starts at the top, with what was found out in the pipeline's memory.  Of what is void operators run the body once.  Of what is
+refused they run the last operator alone, over pipelines of what is below it, as far as that joins.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Generic
+
+from ..codegen.compile.compiler import NotCompiled
+from ..codegen.compile.kernel_files import compiler_refusal
+from ..codegen.typed_values import NotFusable
+from ..plan import physical as p
+from ..plan.node import walk
+from ..stopping import wait
+from .context import Context, Origin, PipelineReceipt
+from .materialize_build_side import apart, run_apart
+from .pipeline_backend import (
+    SHORT,
+    Done,
+    Facts,
+    K,
+    PipelineAttempt,
+    PipelineBackend,
+    Retry,
+    T,
+    Void,
+)
+from .plan_memory import Apart, PipelineMemory, Refused, is_lasting
+from .run_unfused import run_operators
+from .streaming import TooLarge, check_room, unfused_chunks
+
+ATTEMPTS = 8  # each of which learns something that the next one needs
+
+COMPILING = "the kernel is being compiled"
+UNSETTLED = "its result did not settle"
+
+
+def run_fused(
+    node: p.Pipeline, inputs: tuple[T, ...], context: Context, backend: PipelineBackend[T, K]
+) -> T:
+    """Run a pipeline by kernels where they hold it, else one operator at a time; the result is the same.
+
+    Raises `TooLarge` when its operators should rather run in chunks.
+    """
+    return _Run(node, inputs, context, backend, context.memory.pipeline(node)).table()
+
+
+@dataclass(frozen=True)
+class _Run(Generic[T, K]):
+    """One run of a pipeline, with what earlier ones left."""
+
+    node: p.Pipeline
+    inputs: tuple[Any, ...]
+    context: Context
+    backend: PipelineBackend[T, K]
+    memory: PipelineMemory[K]
+
+    def table(self) -> T:
+        # Operators run outside of the handlers of errors, which keep what was allocated before memory ran out
+        match self._remembered() or self._outcome():
+            case Done(table=table):
+                return table
+            case Void(reason=reason, facts=facts):
+                return self._unfused(reason, facts or PipelineReceipt)
+            case Refused(reason=reason):
+                return self._over_parts(reason)
+            case found:
+                parts = found
+        rest = self.node, self.inputs, self.context
+        return run_apart(parts, *rest, self.backend.pipeline, self._unfused)
+
+    # Kernels
+
+    def _remembered(self) -> Apart | Refused | None:
+        refused = self.memory.refused
+        if refused is not None and refused.rows == self._rows():
+            return refused
+        return self.memory.apart
+
+    def _rows(self) -> tuple[int, ...]:
+        return tuple(table.num_rows for table in self.inputs)
+
+    def _outcome(self) -> Done[T] | Void | Apart | Refused:
+        """Run kernels until they give an answer, or it is clear that they do not."""
+        memory = self.memory
+        for _ in range(ATTEMPTS):
+            self.context.check()
+            try:
+                outcome = self._attempt()
+            except NotFusable as refused:
+                return self._refused(refused)
+            except NotCompiled as error:
+                return Void(compiler_refusal(error))
+            except (MemoryError, RuntimeError) as error:
+                if not self.backend.is_out_of_memory(error):
+                    raise
+                # The first time, cached columns go, and the operator runs again
+                if not memory.short_of_memory:
+                    memory.short_of_memory = True
+                    raise
+                return Void(SHORT)
+            if not isinstance(outcome, Retry):
+                return outcome
+            memory.feedback = outcome.feedback
+            if outcome.other_kernels:
+                memory.kernels = None
+        return Void(UNSETTLED)
+
+    def _refused(self, refused: NotFusable) -> Apart | Refused:
+        memory = self.memory
+        memory.apart = apart(self.node, refused)
+        if memory.apart is not None:
+            return memory.apart
+        found = Refused(self._rows(), refused.message)
+        if is_lasting(self.node):
+            memory.refused = found
+        return found
+
+    def _attempt(self) -> Done[T] | Retry | Void:
+        start = time.perf_counter()
+        attempt = self.backend.attempt(self.node, self.inputs, self.context, self.memory.feedback)
+        found = self._kernels(attempt)
+        if found is None:
+            return Void(COMPILING)
+        kernels, origin = found
+        attempt.load(kernels)
+        launched = time.perf_counter()
+        outcome = attempt.launch(kernels)
+        if isinstance(outcome, Retry) or outcome.facts is None:
+            return outcome
+        seconds, loading = time.perf_counter() - launched, attempt.loading
+        times = origin, seconds, loading, max(0.0, launched - start - loading)
+        facts = partial(_timed, outcome.facts, *times)
+        if isinstance(outcome, Void):
+            return Void(outcome.reason, facts)
+        self.memory.short_of_memory = False
+        if outcome.feedback is not None:
+            self.memory.feedback = outcome.feedback
+        self.context.receipts[id(self.node)] = facts
+        return outcome
+
+    def _kernels(self, attempt: PipelineAttempt[T, K]) -> tuple[K, Origin] | None:
+        """Return kernels for these columns, those of the last run if they fit, and where their code came from.
+
+        There are none while a thread compiles them, which is waited for where operators would have to run in chunks: TPC-H SF100's
+        Q21 takes a GPU 1.2 s under 20 GB then, and more than 25 without.
+        """
+        memory = self.memory
+        kernels = memory.kernels
+        known = kernels is not None and attempt.fits(kernels)
+        if kernels is None or not known:
+            kernels = memory.kernels = attempt.compile()
+        codes = kernels.codes
+        if not codes.done():
+            if unfused_chunks(self.node.body, self.context) is None:
+                return None
+            with suppress(NotCompiled):
+                wait(codes)
+        error = codes.exception()
+        if error is not None:
+            memory.kernels = None  # the next run tries again
+            raise error
+        return kernels, "memory" if known else codes.result()[1]
+
+    # Operators
+
+    def _unfused(self, reason: str, facts: Facts = PipelineReceipt) -> T:
+        """Run the body one operator at a time."""
+        check_room(self.node.body, self.context)
+        self.context.receipts[id(self.node)] = lambda: replace(facts(), reason=reason)
+        return self._operated(self.node.body)
+
+    def _over_parts(self, reason: str) -> T:
+        """Run the last operator of a body that no kernel holds, over pipelines of what is below it as far as that joins."""
+        node, context, backend = self.node, self.context, self.backend
+        parts = self.memory.parts
+        for number, child in enumerate(node.body.children):
+            if number not in parts and any(isinstance(n, p.HashJoin) for n in walk(child)):
+                placed = {"device": child.device, "estimate": child.estimate}
+                # What another thread was faster with stays
+                parts.setdefault(number, p.Pipeline(child, node.inputs, **placed))
+        if not parts:
+            return self._unfused(reason)
+        check_room(node.body, context)
+        made: T | None = None
+        tables: list[T] = []
+        held = 0
+        try:
+            for number, child in enumerate(node.body.children):
+                part = parts.get(number)
+                table: T = (
+                    self._operated(child)
+                    if part is None
+                    else backend.pipeline(part, self.inputs, context)
+                )
+                tables.append(table)
+                size = backend.operators.num_bytes(table)
+                held += size
+                context.hold(node, size)
+            made = backend.operators.by_node[type(node.body)](node.body, tuple(tables), context)
+        except TooLarge:  # whose chunks may be those of another scan
+            tables.clear()
+        finally:
+            context.hold(node, -held)
+        receipts = [context.receipts.pop(id(part), PipelineReceipt) for part in parts.values()]
+        if made is None:
+            return self._unfused(reason)
+        kernels = [receipt() for receipt in receipts]
+        fused = f"{sum(r.fused for r in kernels)} of {len(kernels)} parts below run in kernels"
+        done = PipelineReceipt(f"{reason}; {fused}")
+        context.receipts[id(node)] = lambda: done
+        return made
+
+    def _operated(self, body: p.Physical) -> T:
+        table: T = run_operators(body, self.inputs, self.context, self.backend.operators)
+        return table
+
+
+def _timed(
+    facts: Facts, origin: Origin, seconds: float, loading: float, preparing: float
+) -> PipelineReceipt:
+    return replace(
+        facts(), origin=origin, seconds=seconds, load_seconds=loading, compile_seconds=preparing
+    )
