@@ -33,14 +33,10 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-# Bits of an index, and how many for each row: beyond, they cost more memory than hashed rows
+from ..plan.device_costs import are_ranked, most_bits, most_slots
+
 MOST_BITS = 1 << 33
-FEW_BITS = 1 << 26
-BITS_A_ROW = 64
 BITS_A_PROBE = 8  # to clear a byte costs less than to look for a row in a bucket
-# Row numbers of a directly addressed index
-FEW_SLOTS = 1 << 22
-SLOTS_A_ROW = 32
 MOST_SLOTS = (1 << 31) - 1
 # Buckets at least, and rows to a bucket on average should none be left out of which that is expected
 FEWEST_BUCKETS = 64
@@ -49,9 +45,6 @@ MOST_CHAINED = 4
 CACHED_SLOTS = 1 << 22
 FEW_USED = 0.5
 FEW_FOUND = 0.5
-# The share of a table's rows in a build side from which on all of them are ranked: where fewer are in, to go through the key of
-# all rows takes longer than to note those that are in
-RANKED_SHARE = 1 / 8
 # Bits of a sieve: as few as leave so many for each row that is expected, and the share of the bits behind that is worth one.
 # The fastest cache holds the fewest (32 KiB), shared memory of a GPU the most
 SIEVE_BITS = 1 << 18
@@ -174,13 +167,13 @@ class Buffer:
 
 def membership_form(domain: int, rows: int, probes: int = 0) -> Form:
     """Choose where only being there counts, among `domain` numbers, of which `rows` may be there and `probes` are asked for."""
-    few = domain <= min(MOST_BITS, max(FEW_BITS, BITS_A_ROW * rows, BITS_A_PROBE * probes))
+    few = domain <= min(MOST_BITS, max(most_bits(rows), BITS_A_PROBE * probes))
     return Form.BITS if few else Form.HASHED
 
 
 def row_form(domain: int, rows: int) -> Form:
     """Choose where row numbers are wanted."""
-    few = domain <= min(MOST_SLOTS, max(FEW_SLOTS, SLOTS_A_ROW * rows))
+    few = domain <= min(MOST_SLOTS, most_slots(rows))
     return Form.DIRECT if few else Form.HASHED
 
 
@@ -189,7 +182,7 @@ def ordered_form(form: Form, slots: int, rows: int, few: float, whole: bool) -> 
     bits = form is Form.BITS and whole and slots <= MOST_SLOTS
     if slots == rows and (form is Form.DIRECT or bits):
         return Form.PLACED
-    ranked = slots > CACHED_SLOTS and (whole or few >= RANKED_SHARE * rows)
+    ranked = slots > CACHED_SLOTS and (whole or are_ranked(few, rows))
     return Form.RANKED if form is Form.DIRECT and ranked else form
 
 

@@ -102,7 +102,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, limits: SetLimits) -> set[str]:
         made.add(index.shown)
         return index
 
-    limits(CACHED_SLOTS=0, indexes__RANKED_SHARE=0)
+    limits(CACHED_SLOTS=0, RANKED_SHARE=0)
     monkeypatch.setattr(builds, "Index", noted)
     return made
 

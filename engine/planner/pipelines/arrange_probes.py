@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from ...plan.device_costs import costs_of
 from ...plan.expr import Call, Column, ColumnRef, Expr, columns_of, conjunction, conjuncts
 from ...plan.join_kinds import JoinKind
 from ...plan.logical import Item
@@ -216,7 +217,8 @@ class _Ordered:
                 known |= dict.fromkeys(extra.right.columns, estimates.relation(extra.right).columns)
         self.known = Lazily(lambda c: known[c].get(c) if c in known else None)
         self.extras = [self.extra(extra, i) for i, extra in enumerate(parts.extras)]
-        self.group = Group(self.units(), self.extras, self.classes(), self.conditions())
+        costs = costs_of(root.device)
+        self.group = Group(self.units(), self.extras, self.classes(), self.conditions(), costs)
         self.order = best_order(self.group)
         self.reductions = reductions(self.group, self.order)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from ...plan.device_costs import costs_of
 from ...plan.expr import Column, ColumnRef
 from ...plan.join_kinds import JoinKind
 from ...plan.physical import HashAggregate, HashJoin, ParquetScan, Physical
@@ -14,8 +15,6 @@ from ..estimates.chain_estimate import ChainEstimates, expected_column
 from .pipeline_shape import leaves, table_rows
 from .probe_order import domain
 
-# What the CPU's kernels address directly, at least, for each of so many rows, and at most: as its operators decide
-GROUP_LIMIT, ROWS_A_GROUP, LARGEST_GROUP_LIMIT = 1 << 16, 8, 1 << 22
 HASHED_GROUPS = 2.0**63  # numbers that a hash table in a kernel tells apart
 SMALL_TABLE = 1 << 12  # rows whose strings are numbered, however many differ
 
@@ -35,10 +34,11 @@ def is_held(node: HashAggregate, chain: Physical, estimates: ChainEstimates, has
     arguments = [a.column for a in counted if isinstance(a, ColumnRef)]
     columns = dict.fromkeys((*node.keys, *arguments))
     numbers = math.prod(domain(expected_column(known, column)) for column in columns)
-    rows = table_rows(leaf_of(chain)) / ROWS_A_GROUP
-    direct = max(GROUP_LIMIT, min(rows, LARGEST_GROUP_LIMIT))
+    costs = costs_of(node.device)
+    rows = table_rows(leaf_of(chain)) / costs.rows_a_group
+    direct = max(costs.group_limit, min(rows, costs.most_groups))
     if arguments:  # whose combinations with the keys are no keys of a hash table
-        return numbers <= GROUP_LIMIT
+        return numbers <= costs.group_limit
     return numbers <= (HASHED_GROUPS if hashed else direct)
 
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from ...plan.device_costs import DeviceCosts, most_bits, most_slots
 from ...plan.expr import Column, Expr
 from ..estimates.estimate import join_rows
 from ..estimates.relation_estimate import RelationEstimate
@@ -17,15 +18,7 @@ from ..estimates.selectivity import ColumnEstimate
 from ..join_order.cheapest_order import reached, splits
 
 MAX_UNITS = 10  # 3**10 / 2 pairs of sets
-CACHED_BYTES = (
-    32e6  # an index of so many bytes stays in a GPU's second-level cache, or a CPU's last
-)
-# Measured on an H200, as multiples of streaming four bytes: random reads of cached memory, and of device memory
-NEAR, FAR = 6.0, 24.0
 SLOT_BYTES, LINK_BYTES = 4.0, 16.0
-DIRECT_SLOTS = (
-    1 << 22
-)  # of any index, or 32 for each row: as `codegen` decides when it knows the rows
 IMPOSSIBLE = 1e30  # an index has each row once, so that no other rows can be found by it
 REPEATED_PROBE = (
     2.0  # rows with equal keys are chained: their index is a list, and a probe goes through it
@@ -99,6 +92,7 @@ class Group:
     extras: Sequence[Extra]
     classes: Sequence[Equal]
     conditions: Sequence[ProbeCondition]
+    costs: DeviceCosts
     payload: int = field(init=False)
     neighbors: list[int] = field(init=False)
 
@@ -108,6 +102,9 @@ class Group:
         for equal in self.classes:
             for member in equal.members:
                 self.neighbors[member.unit] |= equal.units & ~(1 << member.unit)
+
+    def probe_cost(self, size: float) -> float:
+        return self.costs.of(self.costs.random_read, size)
 
     def crossing(self, a: ProbeStep, b: ProbeStep) -> list[tuple[Key, Key]]:
         """Return one pair of equal columns for each class that has members on both sides, those of the spines first."""
@@ -165,9 +162,9 @@ def best_order(group: Group) -> ProbeStep:
 def index_bytes(rows: float, keys: Sequence[ColumnEstimate], membership: bool = False) -> float:
     """Expected size of an index: of bits for membership alone, of row numbers for each possible key, else a hash table."""
     numbers = math.prod(domain(key) for key in keys)
-    if membership and numbers <= max(16.0 * DIRECT_SLOTS, 64.0 * rows):
+    if membership and numbers <= most_bits(rows):
         return numbers / 8
-    if numbers <= max(float(DIRECT_SLOTS), 32.0 * rows):
+    if numbers <= most_slots(rows):
         return numbers * SLOT_BYTES
     return rows * LINK_BYTES
 
@@ -177,10 +174,6 @@ def domain(key: ColumnEstimate) -> float:
     if key.low is None or key.high is None:
         return max(1.0, key.domain)
     return max(1.0, key.high - key.low + 1)
-
-
-def probe_cost(size: float) -> float:
-    return NEAR if size <= CACHED_BYTES else FAR
 
 
 def may_be_unique(keys: Sequence[ColumnEstimate], rows: float) -> bool:
@@ -226,9 +219,9 @@ def reductions(group: Group, root: ProbeStep) -> list[Reduction]:
 
 def _is_worth_it(group: Group, other: Key, source: ProbeStep, key: Key, fraction: float) -> bool:
     rows = group.units[other.unit].relation.rows
-    spared = (1.0 - fraction) * rows * probe_cost(rows * SLOT_BYTES)
+    spared = (1.0 - fraction) * rows * group.probe_cost(rows * SLOT_BYTES)
     size = index_bytes(source.rows, [key.estimate], membership=True)
-    return spared > rows * probe_cost(size) + source.base + source.cost
+    return spared > rows * group.probe_cost(size) + source.base + source.cost
 
 
 def _joins(step: ProbeStep) -> Iterator[ProbeStep]:
@@ -265,7 +258,7 @@ def _joined(group: Group, a: ProbeStep, b: ProbeStep) -> ProbeStep:
         rows *= condition.selectivity
     payload = group.has_payload(b.members, members)
     size = index_bytes(b.rows, [y.estimate for _, y in keys], membership=unique and not payload)
-    each = probe_cost(size) * (1.0 if unique else REPEATED_PROBE)
+    each = group.probe_cost(size) * (1.0 if unique else REPEATED_PROBE)
     cost = a.cost + b.cost + size / SLOT_BYTES + (a.rows + b.rows) * each
     again = a.again
     if payload:
@@ -281,7 +274,9 @@ def _with_extra(group: Group, step: ProbeStep, number: int) -> ProbeStep:
     rows = step.rows * extra.fraction
     for condition in group.completed((step.members,), members):
         rows *= condition.selectivity
-    cost = step.cost + step.rows * (probe_cost(extra.index_bytes) if extra.index_bytes else 0.0)
+    cost = step.cost + step.rows * (
+        group.probe_cost(extra.index_bytes) if extra.index_bytes else 0.0
+    )
     repeats = step.repeats or extra.fraction > 1.0
     return ProbeStep(
         members, rows, cost, step.base, step.spine, step, None, number, step.again, repeats
@@ -308,7 +303,7 @@ def _dynamic(group: Group, count: int) -> ProbeStep | None:
                 continue
             a, b = best.get(left), best.get(right)
             if a is not None and b is not None:
-                least = a.cost + b.cost + (a.rows + b.rows) * NEAR
+                least = a.cost + b.cost + (a.rows + b.rows) * group.costs.random_read[0]
                 if found is None or least < found.cost:
                     found = _cheaper(found, _joined(group, a, b))
         if found is not None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from ...plan.device_costs import DeviceCosts, NearFar, are_ranked, costs_of
 from ...plan.expr import Column, ColumnRef, columns_of, new_column
 from ...plan.join_kinds import JoinKind
 from ...plan.node import walk
@@ -22,19 +23,8 @@ from ..estimates.chain_estimate import ChainEstimates, expected_column
 from ..estimates.estimate import key_domain
 from ..estimates.selectivity import ColumnEstimate
 from .pipeline_shape import Body, columns_read, table_rows
-from .probe_order import CACHED_BYTES, domain, index_bytes, may_be_unique
+from .probe_order import domain, index_bytes, may_be_unique
 
-# What a row costs, in picoseconds on an H200, which streams four bytes in one: where the index stays in a cache, and where it does
-# not.  Measured there: 150 million row numbers put into 2.4 GB take 4.1 ms, 15 million into 60 MB 0.14 ms, and half of 150 million
-# bits in order into 75 MB 0.3 ms.
-TEST_BIT = (2.0, 6.0)
-INSERT_BIT = (2.0, 7.0)  # most of which find the bit set, or set several at once
-PROBE_ROW = (6.0, 15.0)
-INSERT_ROW = (8.0, 27.0)
-# Of a table in the order of its keys, whose rows are found by ranks among these, which are written in order (by its bytes, not measured)
-RANK_ROW = 3.0
-# Of a table's rows in a build side, from which on all are ranked, as `codegen` decides
-RANKED_SHARE = 1 / 8
 # As many bytes of an index to a row, or fewer, are as good as in a cache where rows come in the order of their keys: rows share
 # sectors of 32 bytes
 IN_ORDER_BYTES = 4.0
@@ -42,8 +32,6 @@ IN_ORDER_BYTES = 4.0
 NARROW = ((256.0, 0.25), (65_536.0, 0.5))
 TEXT = 8.0
 LEAST_GAIN = 1.0  # for each row of a build side, as estimates are no more than that
-CPU_PASS = 4.0  # by how much going through rows costs a CPU more than that, whose kernels are not bound by memory
-ONE_MORE_KERNEL = 1e7  # as long as a launch on a GPU takes
 
 
 Identity = tuple[int, tuple[Column, ...], tuple[bool, ...]]
@@ -65,7 +53,7 @@ class KeySource:
 def reduce_builds(node: Physical, body: Body) -> Physical | None:
     """Return the tree of a pipeline with build sides reduced where that costs less than what it spares."""
     joins = list({id(n): n for n in walk(node) if isinstance(n, HashJoin)}.values())
-    chosen = _chosen(joins, _Costs(body.estimates, _sets(joins)))
+    chosen = _chosen(joins, _Costs(body.estimates, _sets(joins), costs_of(node.device)))
     return _Reduction(chosen).visit(node) if chosen else None
 
 
@@ -150,6 +138,7 @@ class _Costs:
 
     estimates: ChainEstimates
     there: set[Identity]
+    device: DeviceCosts
     whole: dict[int, float] = field(default_factory=dict)  # by join what its build costs, unreduced
 
     def source(self, source: KeySource) -> float:
@@ -157,7 +146,7 @@ class _Costs:
         if source.identity in self.there:
             return 0.0
         cost = self.made(source.part, frozenset(source.keys))
-        return ONE_MORE_KERNEL + (cost * CPU_PASS if source.part.device == "cpu" else cost)
+        return self.device.launch + cost * self.device.scan
 
     def spared(self, join: HashJoin, source: KeySource) -> tuple[float, float]:
         """What a join's build costs less once the set of keys is there, and the share of its rows that remains."""
@@ -171,7 +160,7 @@ class _Costs:
         fraction = min(1.0, *shares)
         rows = table_rows(leaf_of(source.part))  # from which a kernel chooses the form of an index
         size = index_bytes(rows, [b for _, b in pairs], membership=True)
-        tested = _each(TEST_BIT, size, known.rows, [a for a, _ in pairs])
+        tested = self.each(self.device.test_bit, size, known.rows, [a for a, _ in pairs])
         if id(join) not in self.whole:
             self.whole[id(join)] = self.built(join, 1.0)
         gain = self.whole[id(join)] - self.built(join, fraction) - tested * known.rows
@@ -193,12 +182,21 @@ class _Costs:
         bits, rows = not reads_build(join), share * build.rows
         keys = [expected_column(build, key) for key in join.build_keys]
         size = index_bytes(build.rows, keys, bits)
-        cost = rows * _each(INSERT_BIT if bits else INSERT_ROW, size, build.rows, keys)
+        cost = rows * self.each(
+            self.device.insert_bit if bits else self.device.insert_row, size, build.rows, keys
+        )
         all_rows = table_rows(leaf_of(side))
-        if bits or not _ascends_strictly(keys) or rows < RANKED_SHARE * all_rows:
+        if bits or not _ascends_strictly(keys) or not are_ranked(rows, all_rows):
             return cost
-        ranked = 0.0 if domain(keys[0]) <= all_rows else RANK_ROW * all_rows
-        return min(cost, ranked + (0.0 if rows >= all_rows else INSERT_BIT[0] * rows))
+        ranked = 0.0 if domain(keys[0]) <= all_rows else self.device.rank_row * all_rows
+        return min(cost, ranked + (0.0 if rows >= all_rows else self.device.insert_bit[0] * rows))
+
+    def each(
+        self, cost: NearFar, size: float, rows: float, keys: Sequence[ColumnEstimate]
+    ) -> float:
+        """What each of so many rows costs that come by with their keys, in an index of this size."""
+        in_order = len(keys) == 1 and keys[0].ascending and size <= IN_ORDER_BYTES * rows
+        return cost[0] if in_order else self.device.of(cost, size)
 
     def made(self, node: Physical, wanted: frozenset[Column]) -> float:
         """What it costs to go through the rows of a part again, its indexes being there as far as they are the same."""
@@ -226,7 +224,9 @@ class _Costs:
         bits = not reads_build(join, wanted)
         size = index_bytes(built.rows, keys, bits)
         cost = self.made(probe, read)
-        cost += passing.rows * _each(TEST_BIT if bits else PROBE_ROW, size, passing.rows, asked)
+        cost += passing.rows * self.each(
+            self.device.test_bit if bits else self.device.probe_row, size, passing.rows, asked
+        )
         if join.kind.is_membership or reads_build(join, wanted) == reads_build(join):
             return cost  # the index is the one that the main kernel probes
         return cost + self.made(build, read) + self.built(join, 1.0)
@@ -261,15 +261,6 @@ def _ascends_strictly(keys: Sequence[ColumnEstimate]) -> bool:
     if len(keys) > 1 or not keys[0].ascending or keys[0].null_share > 0.0:
         return False
     return may_be_unique(keys, keys[0].source_rows)
-
-
-def _each(
-    cost: tuple[float, float], size: float, rows: float, keys: Sequence[ColumnEstimate]
-) -> float:
-    """What each of so many rows costs that come by with their keys, in an index of this size."""
-    near, far = cost
-    in_order = len(keys) == 1 and keys[0].ascending and size <= IN_ORDER_BYTES * rows
-    return near if in_order or size <= CACHED_BYTES else far
 
 
 @dataclass

@@ -10,6 +10,7 @@ from functools import partial
 from ....codegen.compile_pipeline import Limits, Stages, selected, stages
 from ....codegen.listing import operations
 from ....plan import physical as p
+from ....plan.device_costs import costs_of
 from ....plan.expr import Column, columns_of
 from ....plan.node import walk
 from ....plan.spine import leaf_of
@@ -24,9 +25,6 @@ from . import launch
 from .finish import finished, selected_rows
 from .pipeline_inputs import Leaves, Use
 
-GROUP_LIMIT = 1 << 16  # groups that each thread addresses directly, whatever the number of rows
-ROWS_A_GROUP = 8  # at least, of more groups: their memory must be worth it
-LARGEST_GROUP_LIMIT = 1 << 22  # 32 MB for each accumulator of each thread
 # Where rows come in the order of a key, each thread touches its own stretch of groups
 ROWS_A_GROUP_IN_ORDER = 1
 LARGEST_IN_ORDER = 1 << 24
@@ -121,11 +119,12 @@ def _stages(body: p.Physical, leaves: Leaves, context: Context) -> Stages:
         assert isinstance(body, p.FilterRows)
         return Stages((selected(body, leaves),), ())
     leaf = leaf_of(body)
-    share, largest = ROWS_A_GROUP, LARGEST_GROUP_LIMIT
+    costs = costs_of("cpu")
+    share, largest = costs.rows_a_group, costs.most_groups
     groups = p.aggregate_of(body)
     if groups is not None and any(leaves.in_order(leaf, key) for key in groups.keys):
         share, largest = ROWS_A_GROUP_IN_ORDER, LARGEST_IN_ORDER
-    limit = max(GROUP_LIMIT, min(leaves.rows(leaf) // share, largest))
+    limit = max(costs.group_limit, min(leaves.rows(leaf) // share, largest))
     # The operators' grouping takes as long as hash tables do (SF1, 6 M rows, 0.8 M groups: 0.48 s of CPU time to 0.57 s)
     return stages(body, leaves, Limits(limit, may_hash=context.fuse == "always"))
 

@@ -27,6 +27,7 @@ from ....codegen.program import Program
 from ....codegen.row_sources import RowSource
 from ....codegen.typed_values import Input, NotFusable
 from ....plan import physical as p
+from ....plan.device_costs import costs_of
 from ....plan.spine import leaf_of
 from ....plan.text.concealed_text import concealed_tree
 from ...context import Context, Origin, PipelineReceipt, latest
@@ -43,7 +44,7 @@ from .receipts import of_every_run
 from .regions import BufferSpan, Region, Regions
 from .unpack_counters import Unpacking, short_results, unpacking, with_packed_counts
 
-GROUP_LIMIT = 1 << 16  # groups that are addressed directly; their accumulators travel to the host
+GROUP_LIMIT = costs_of("gpu").group_limit  # whose accumulators travel to the host
 # Groups that are addressed directly on the device, however few rows there are
 LEAST_DENSE = 1 << 22
 MOST_DENSE = 1 << 30
