@@ -159,18 +159,14 @@ def _known(rows: p.Physical, columns: Sequence[Column]) -> p.Physical:
 
 
 def _quantile(pull: Pull, rows: p.Physical, made: Column, call: AggregateCall) -> p.HashAggregate:
-    (value, *others) = call.args
+    value = call.args[0]
     assert isinstance(value, ColumnRef)
     descending = bool(call.order) and call.order[0].descending
     ordered = p.SortRows(
         rows, (p.Order(value.column, descending, nulls_first=False),), device=rows.device
     )
     count = _count(pull, rows)
-    fraction = 0.5
-    if others:
-        assert isinstance(others[0], Literal)
-        assert isinstance(others[0].value, int | float)
-        fraction = float(others[0].value)
+    fraction = call.fraction
     if call.function == "quantile_disc":
         place = max(count - floor(count - fraction * count), 1) - 1
         near = p.LimitRows(ordered, 1, place, device=rows.device)

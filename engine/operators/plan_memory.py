@@ -101,7 +101,7 @@ def _row_steps(node: p.Physical) -> RowSteps:
 def is_lasting(node: p.Physical) -> bool:
     """Whether a plan's tables say the same in each run: one without an identity is read anew each time."""
     scans = (n for n in _with_bodies(node) if isinstance(n, p.ParquetScan | p.MemoryScan))
-    return all(getattr(scan.table, "identity", None) is not None for scan in scans)
+    return all(scan.table.identity is not None for scan in scans)
 
 
 def _with_bodies(node: p.Physical) -> Iterator[p.Physical]:

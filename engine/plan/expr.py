@@ -172,6 +172,14 @@ class AggregateCall(Expr):
     order: tuple[SortKey, ...] = ()
     span: Span | None = field(default=None, compare=False, repr=False)
 
+    @property
+    def fraction(self) -> float:
+        """The constant of a quantile; a median is the quantile of a half."""
+        last = self.args[-1]
+        value = last.value if isinstance(last, Literal) else 0.5
+        assert isinstance(value, int | float)
+        return float(value)
+
 
 @dataclass(frozen=True)
 class SortKey(Expr):

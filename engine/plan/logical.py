@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, TypeVar, cast
 from typing import Literal as OneOf
@@ -37,6 +37,10 @@ class CatalogTable(Protocol):
 
     @property
     def fields(self) -> tuple[tuple[str, DataType], ...]: ...
+
+    @property
+    def identity(self) -> Hashable:
+        """What tells its rows from those of other tables and versions; None where each run may find others."""
 
     def statistics(self) -> TableStatistics: ...
 

@@ -80,7 +80,7 @@ def _same(scan: Scan, column: Column, other: Scan, its: Column) -> bool:
     """Whether columns of two scans are one, of the same rows."""
     if scan is other:
         return column == its
-    table, its_table = (getattr(s.table, "identity", None) or id(s.table) for s in (scan, other))
+    table, its_table = (s.table.identity or id(s.table) for s in (scan, other))
     names = [dict(zip(s.made, s.sources, strict=True)) for s in (scan, other)]
     chosen, its_chosen = (
         s.selection if isinstance(s, ParquetScan) else None for s in (scan, other)

@@ -26,6 +26,7 @@ class Rows:
 
     arrow: pa.Table
     name: str = "t"
+    identity: None = None
 
     @property
     def fields(self) -> tuple[tuple[str, DataType], ...]:

@@ -48,6 +48,7 @@ class StatisticsTable:
     name: str
     fields: tuple[tuple[str, DataType], ...]
     known: TableStatistics
+    identity: None = None
 
     def statistics(self) -> TableStatistics:
         return self.known

@@ -15,7 +15,7 @@ from tests.plan.columns import COLUMNS
 class Typed:
     """A table `t` with a column of each type."""
 
-    name = "t"
+    name, identity = "t", None
     fields = tuple((name, column.type) for name, column in COLUMNS.items())
 
 

@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 
 import pylibcudf as plc
 
+from ...storage.columns.device_encode import reinterpret as reinterpret  # noqa: PLC0414 - beside the others
+
 BOOL = plc.DataType(plc.TypeId.BOOL8)
 INT32 = plc.DataType(plc.TypeId.INT32)
 INT64 = plc.DataType(plc.TypeId.INT64)
@@ -41,19 +43,6 @@ def is_float(column: plc.Column) -> bool:
 
 def same_type(a: plc.DataType, b: plc.DataType) -> bool:
     return a.id() == b.id() and a.scale() == b.scale()
-
-
-def reinterpret(column: plc.Column, data_type: plc.DataType) -> plc.Column:
-    """Return the same bits as another fixed-width type of the same width, without copying."""
-    return plc.Column(
-        data_type,
-        column.size(),
-        column.data(),
-        column.null_mask(),
-        column.null_count(),
-        column.offset(),
-        [],
-    )
 
 
 def as_integers(column: plc.Column) -> plc.Column:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pylibcudf as plc
 
-from .device_encode import INT64, SAME_BITS, cast_to, operate, view
+from .device_encode import INT64, SAME_BITS, cast_to, operate, reinterpret
 from .encodings import EncodedColumn, Encoding, Narrow, Plain
 
 Operator = plc.binaryop.BinaryOperator
@@ -39,6 +39,6 @@ def decode_on_device(codes: plc.Column, encoding: Encoding, data_type: plc.DataT
     register = plc.DataType(REGISTERS.get(data_type.id(), data_type.id()))
     values = cast_to(values, register)
     if data_type.id() == plc.TypeId.DECIMAL128:
-        narrow = view(values, plc.DataType(plc.TypeId.DECIMAL64, data_type.scale()))
+        narrow = reinterpret(values, plc.DataType(plc.TypeId.DECIMAL64, data_type.scale()))
         return plc.unary.cast(narrow, data_type)
-    return view(values, data_type)
+    return reinterpret(values, data_type)

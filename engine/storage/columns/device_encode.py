@@ -74,10 +74,10 @@ def _integers(column: plc.Column, data_type: DataType) -> plc.Column | None:
         return _low_half(column)
     same = SAME_BITS.get(column.type().id())
     if same is not None:
-        return view(column, plc.DataType(same))
+        return reinterpret(column, plc.DataType(same))
     if data_type.kind is Kind.UBIGINT:
         _, high = _extremes(column)
-        return view(column, INT64) if high <= I64_MAX else None
+        return reinterpret(column, INT64) if high <= I64_MAX else None
     return column
 
 
@@ -89,7 +89,7 @@ def _low_half(column: plc.Column) -> plc.Column | None:
     same = plc.binaryop.binary_operation(back, column, Operator.EQUAL, BOOL8)
     if not plc.reduce.reduce(same, plc.aggregation.all(), BOOL8).to_py():
         return None
-    return view(narrow, INT64)
+    return reinterpret(narrow, INT64)
 
 
 def _narrow(column: plc.Column, integers: plc.Column, data_type: DataType) -> EncodedColumn:
@@ -213,7 +213,9 @@ def _unsigned(codes: plc.Column, width: int) -> plc.Column:
     """Codes in an unsigned type; those of the same width are the same bytes, since none is negative."""
     wanted = UNSIGNED[width]
     same = {1: plc.TypeId.INT8, 2: plc.TypeId.INT16, 4: plc.TypeId.INT32}[width]
-    return view(codes, wanted) if codes.type().id() == same else plc.unary.cast(codes, wanted)
+    return (
+        reinterpret(codes, wanted) if codes.type().id() == same else plc.unary.cast(codes, wanted)
+    )
 
 
 def _few_differ(column: plc.Column) -> bool:
@@ -259,8 +261,8 @@ def aligned(column: plc.Column) -> plc.Column:
     return column.copy()
 
 
-def view(column: plc.Column, data_type: plc.DataType) -> plc.Column:
-    """The same bits as another type of the same width."""
+def reinterpret(column: plc.Column, data_type: plc.DataType) -> plc.Column:
+    """Return the same bits as another fixed-width type of the same width, without copying."""
     return plc.Column(
         data_type,
         column.size(),

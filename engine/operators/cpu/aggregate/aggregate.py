@@ -51,7 +51,7 @@ AGGREGATES: dict[str, Aggregate] = {
     "bit_or": values.bit_or,
     "bit_xor": values.bit_xor,
     "string_agg": ordered.string_agg,
-    "median": ordered.median,
+    "median": ordered.quantile_cont,
     "quantile_cont": ordered.quantile_cont,
     "quantile_disc": ordered.quantile_disc,
     "mode": ordered.mode,

@@ -29,17 +29,13 @@ def string_agg(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.
     return pc.if_else(pa.array(members.sizes > 0), joined, None)
 
 
-def median(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
-    return _continuous(call, args[0], groups, 0.5)
-
-
 def quantile_cont(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
-    return _continuous(call, args[0], groups, _fraction(call))
+    return _continuous(call, args[0], groups, call.fraction)
 
 
 def quantile_disc(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
     """A value that occurs: the ceil(n * fraction)-th, for 0 the first."""
-    fraction = _fraction(call)
+    fraction = call.fraction
     ordered = _OrderedValues(call, args[0], groups)
     sizes = ordered.sizes
     place = sizes - np.floor(sizes - fraction * sizes).astype(np.int64)
@@ -57,13 +53,6 @@ def mode(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
     winner = np.full(groups.count, -1, np.int64)
     winner[owner[best[::-1]]] = rows[first[best[::-1]]]
     return take_array(args[0], winner)
-
-
-def _fraction(call: AggregateCall) -> float:
-    literal = call.args[1]
-    assert isinstance(literal, Literal)
-    assert isinstance(literal.value, int | float)
-    return float(literal.value)
 
 
 def _valid_rows(array: pa.Array, groups: Groups) -> tuple[Indices, Groups]:

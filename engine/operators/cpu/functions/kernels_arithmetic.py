@@ -14,12 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ....errors import ExecutionError, OutOfRange
-from ....plan.expr import Call, Cast, Expr, Literal
+from ....plan.expr import Call
+from ....plan.functions import SCALAR
 from ....plan.types import TINYINT, DataType, room_for
+from ...integer_bounds import NAMES, Bounds, combined, inside, type_bounds
 from . import kernels_wide as wide
 from .vectors import WIDE, Array, Mask, Vector, at, both_valid, dtype_of, first_row, wide_limbs
 
-Bounds = tuple[int, int]
 _WIDE_OPERATIONS: dict[str, Callable[[Array, Array], tuple[Array, Mask]]] = {
     "add": wide.add,
     "sub": wide.subtract,
@@ -30,7 +31,6 @@ _OPERATIONS: dict[str, Callable[[Array, Array], Array]] = {
     "sub": np.subtract,
     "mul": np.multiply,
 }
-_WORDS = {"add": ("addition", "+"), "sub": ("subtraction", "-"), "mul": ("multiplication", "*")}
 
 
 def exact(call: Call, args: tuple[Vector, ...]) -> Vector:
@@ -46,11 +46,11 @@ def _integers(call: Call, left: Vector, right: Vector, valid: Mask | None) -> Ar
     limits = call.type.integer_range
     machine = WIDE not in (left.data.dtype, right.data.dtype)
     if machine:
-        fits = _inside(
-            _combined(call.function, _type_bounds(call.args[0]), _type_bounds(call.args[1])), limits
+        fits = inside(
+            combined(call.function, type_bounds(call.args[0]), type_bounds(call.args[1])), limits
         )
-        fits = fits or _inside(
-            _combined(call.function, bounds(left.data), bounds(right.data)), limits
+        fits = fits or inside(
+            combined(call.function, bounds(left.data), bounds(right.data)), limits
         )
         target = dtype_of(call.type)
         if fits and target != WIDE:
@@ -80,7 +80,7 @@ def _raise_overflow(call: Call, left: Array, right: Array, lost: Mask, valid: Ma
     lost = lost if valid is None else lost & valid
     if lost.any():
         row = first_row(lost)
-        name, sign = _WORDS[call.function]
+        name, sign = NAMES[call.function], SCALAR[call.function].sign
         a, b = (wide.to_int(v if v.ndim == 0 else v[row]) for v in (left, right))
         a_type, b_type = (arg.type for arg in call.args)
         raise OutOfRange(
@@ -104,35 +104,6 @@ def bounds(data: Array) -> Bounds:
     return int(data.min()), int(data.max())
 
 
-def _type_bounds(expr: Expr) -> Bounds:
-    """What the type of an argument, a literal or a widening cast say about its unscaled values."""
-    match expr:
-        case Literal(value=int(value)):
-            scaled = value * 10**expr.type.scale
-            return scaled, scaled
-        case Cast(operand=operand) if operand.type.is_integer or operand.type.is_decimal:
-            low, high = operand.type.integer_range
-            shift = expr.type.scale - operand.type.scale
-            if shift >= 0:
-                low, high = low * 10**shift, high * 10**shift
-                own_low, own_high = expr.type.integer_range
-                return max(low, own_low), min(high, own_high)
-    return expr.type.integer_range
-
-
-def _combined(function: str, left: Bounds, right: Bounds) -> Bounds:
-    if function == "add":
-        return left[0] + right[0], left[1] + right[1]
-    if function == "sub":
-        return left[0] - right[1], left[1] - right[0]
-    corners = [a * b for a in left for b in right]
-    return min(corners), max(corners)
-
-
-def _inside(found: Bounds, limits: Bounds) -> bool:
-    return limits[0] <= found[0] and found[1] <= limits[1]
-
-
 def negate(call: Call, args: tuple[Vector, ...]) -> Vector:
     (arg,) = args
     if call.type.is_float:
@@ -141,7 +112,7 @@ def negate(call: Call, args: tuple[Vector, ...]) -> Vector:
         return Vector(call.type, wide.negate(arg.data), arg.valid)
     low, high = bounds(arg.data)
     limits = call.type.integer_range
-    if not _inside((-high, -low), limits):
+    if not inside((-high, -low), limits):
         wrong = arg.data != 0 if limits[0] == 0 else arg.data == limits[0]
         _raise_where(wrong, arg.valid, lambda row: f"Overflow in negation of {at(arg.data, row)}")
     return Vector(call.type, np.negative(arg.data), arg.valid)
@@ -281,7 +252,7 @@ def _by_divisors(call: Call, args: tuple[Vector, ...], function: Any, name: str)
     if left.data.dtype != WIDE:
         (low, high), (other_low, other_high) = bounds(left.data), bounds(right.data)
         largest = max(-low, high, 1) * (max(-other_low, other_high, 1) if name == "lcm" else 1)
-        if _inside((largest, max(largest, -other_low, other_high)), (0, limits[1])):
+        if inside((largest, max(largest, -other_low, other_high)), (0, limits[1])):
             return Vector(call.type, function(left.data, right.data), valid)
     shape = np.broadcast_shapes(left.data.shape, right.data.shape)
     sides = [np.broadcast_to(v.data, shape).reshape(-1) for v in (left, right)]

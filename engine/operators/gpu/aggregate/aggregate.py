@@ -59,7 +59,7 @@ AGGREGATES: dict[str, Aggregate] = {
     "bit_or": values.bits,
     "bit_xor": values.bits,
     "string_agg": ordered.string_agg,
-    "median": ordered.median,
+    "median": ordered.quantile_cont,
     "quantile_cont": ordered.quantile_cont,
     "quantile_disc": ordered.quantile_disc,
     "mode": ordered.mode,

@@ -59,17 +59,13 @@ def string_agg(call: AggregateCall, args: list[GroupedArgument], groups: Groups)
     return join
 
 
-def median(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
-    return _continuous(call, args[0], groups, 0.5)
-
-
 def quantile_cont(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
-    return _continuous(call, args[0], groups, _fraction(call))
+    return _continuous(call, args[0], groups, call.fraction)
 
 
 def quantile_disc(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     """A value that occurs: the ceil(n * fraction)-th, for 0 the first."""
-    fraction = scalar(_fraction(call), FLOAT64)
+    fraction = scalar(call.fraction, FLOAT64)
     groups.ask_rows()
 
     def find() -> plc.Column:
@@ -117,13 +113,6 @@ def mode(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> An
 
 def _has_values(column: plc.Column) -> bool:
     return bool(column.null_count() < column.size())
-
-
-def _fraction(call: AggregateCall) -> float:
-    literal = call.args[1]
-    assert isinstance(literal, Literal)
-    assert isinstance(literal.value, int | float)
-    return float(literal.value)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ import pylibcudf as plc
 
 from ....errors import ExecutionError, OutOfRange
 from ....plan.expr import Call, Cast, ColumnRef, Expr, Literal
-from ....plan.types import DataType, room_for
+from ....plan.types import room_for
+from ...integer_bounds import NAMES, Bounds, combined, inside, rescaled, type_bounds
 from ..columns import (
     BOOL,
     FLOAT64,
@@ -36,16 +37,13 @@ from .values import (
     integer_type,
     integers,
     is_null_constant,
-    literal,
     validity,
 )
 
 Op = plc.binaryop.BinaryOperator
 Unary = plc.unary.UnaryOperator
-Bounds = tuple[int, int]
 
 _OPERATORS = {"add": Op.ADD, "sub": Op.SUB, "mul": Op.MUL}
-_WORDS = {"add": "addition", "sub": "subtraction", "mul": "multiplication"}
 _INT64_RANGE = (-(1 << 63), (1 << 63) - 1)
 # 128-bit results that a double puts below this are far enough from 2^127 to have been computed without wrapping.
 _SAFE_HUGE = 1.6e38
@@ -86,7 +84,7 @@ def _type_of(value: Value) -> plc.DataType:
 def _checked(call: Call, scope: RowScope, left: Value, right: Value) -> plc.Column:
     """Compute in 128 bits and raise `OutOfRange` for a result in an active row that its type does not hold."""
     operator = _OPERATORS[call.function]
-    message = f"Overflow in {_WORDS[call.function]} of {call.type}: {room_for(call.type)}"
+    message = f"Overflow in {NAMES[call.function]} of {call.type}: {room_for(call.type)}"
     a, b = integers(left, HUGE), integers(right, HUGE)
     if not _narrow(left, right):
         rough = binary(_double(a), _double(b), operator, FLOAT64)
@@ -112,28 +110,6 @@ def outside(huge: plc.Column, limits: Bounds) -> plc.Column:
     return binary(above, below, Op.LOGICAL_OR, BOOL)
 
 
-def type_bounds(expr: Expr) -> Bounds:
-    """Return what the type of an argument, a literal or a widening cast say about its unscaled values."""
-    match expr:
-        case Literal(value=None):
-            return 0, 0
-        case Literal():
-            number = literal(expr).value
-            return number, number
-        case Cast(operand=inner) if inner.type.is_integer or inner.type.is_decimal:
-            return _rescaled(inner.type.integer_range, inner.type, expr.type)
-    return expr.type.integer_range
-
-
-def _rescaled(found: Bounds, source: DataType, target: DataType) -> Bounds:
-    """Bounds of a cast value, which has passed the check of the cast."""
-    low, high = target.integer_range
-    shift = target.scale - source.scale
-    if shift < 0:
-        return low, high
-    return max(found[0] * 10**shift, low), min(found[1] * 10**shift, high)
-
-
 def bounds(expr: Expr, scope: RowScope) -> Bounds:
     """Return bounds of the integers behind an expression, from the extremes of the columns that it is made of."""
     match expr:
@@ -144,7 +120,7 @@ def bounds(expr: Expr, scope: RowScope) -> Bounds:
                 scope.extremes[column.id] = extremes(scope.table[column])
             return scope.extremes[column.id]
         case Cast(operand=inner) if inner.type.is_integer or inner.type.is_decimal:
-            return _rescaled(bounds(inner, scope), inner.type, expr.type)
+            return rescaled(bounds(inner, scope), inner.type, expr.type)
         case Call(function="add" | "sub" | "mul", args=(left, right)):
             found = combined(expr.function, bounds(left, scope), bounds(right, scope))
             low, high = expr.type.integer_range
@@ -164,19 +140,6 @@ def extremes(column: plc.Column) -> Bounds:
         least = plc.reduce.reduce(column, plc.aggregation.min(), HUGE).to_py()
         most = plc.reduce.reduce(column, plc.aggregation.max(), HUGE).to_py()
     return int(least), int(most)
-
-
-def combined(function: str, left: Bounds, right: Bounds) -> Bounds:
-    if function == "add":
-        return left[0] + right[0], left[1] + right[1]
-    if function == "sub":
-        return left[0] - right[1], left[1] - right[0]
-    corners = [a * b for a in left for b in right]
-    return min(corners), max(corners)
-
-
-def inside(found: Bounds, limits: Bounds) -> bool:
-    return limits[0] <= found[0] and found[1] <= limits[1]
 
 
 def negation(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:

@@ -10,6 +10,7 @@ import pylibcudf as plc
 from ....errors import ConversionError
 from ....plan.expr import Cast
 from ....plan.types import DataType, Kind
+from ...integer_bounds import inside
 from .. import columns
 from ..columns import (
     BOOL,
@@ -25,7 +26,7 @@ from ..columns import (
     where_true,
 )
 from ..table import device_type
-from .kernels_arithmetic import bounds, extremes, inside
+from .kernels_arithmetic import bounds, extremes
 from .kernels_parse import parsed
 from .kernels_print import MICROS_A_DAY, printed
 from .values import Constant, RowScope, binary, integer_type, integers

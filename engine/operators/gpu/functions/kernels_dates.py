@@ -11,6 +11,7 @@ from ....errors import OutOfRange
 from ....plan.expr import Call, Interval, Literal
 from ....plan.functions.formats import DAY_NAMES, MONTH_NAMES
 from ....plan.types import Kind
+from ...integer_bounds import inside
 from ..columns import (
     BOOL,
     INT32,
@@ -23,7 +24,7 @@ from ..columns import (
     without_nulls,
 )
 from ..table import device_type
-from .kernels_arithmetic import extremes, inside
+from .kernels_arithmetic import extremes
 from .kernels_host import settled
 from .kernels_print import MICROS_A_DAY, in_days, in_four_digit_years
 from .values import Constant, RowScope, Value, as_column, binary, integers

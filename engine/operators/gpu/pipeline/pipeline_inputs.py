@@ -26,11 +26,12 @@ from ....plan.types import BOOLEAN
 from ....storage.columns.cache import CacheKey
 from ....storage.columns.encodings import EncodedColumn
 from ...context import Context
+from ...scan_columns import plain_key
 from ..columns import INT64, reinterpret
 from ..dictionaries import Held
 from ..functions.expressions import evaluate
 from ..scan.encoded import cache_keys, plain_column, scan_columns
-from ..scan.scan import DEVICE, row_groups
+from ..scan.scan import DEVICE
 from ..table import Table, to_device
 from .derived_columns import derived
 from .stored import stored_columns
@@ -121,9 +122,8 @@ class ScanLeaf:
         return self.encoded(column)
 
     def held(self, column: Column) -> Held:
-        context, table = self._context, getattr(self.scan.table, "identity", None)
-        key = CacheKey(table, row_groups(self.scan), self.sources[column], DEVICE)
-        found: Held | None = context.cache.get(key)
+        context = self._context
+        found: Held | None = context.cache.get(plain_key(self.scan, self.sources[column], DEVICE))
         if found is None:
             return plain_column(self.scan, column, context)
         context.bytes_read += found.device_buffer_size()  # as the scan counts it

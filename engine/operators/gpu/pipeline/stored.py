@@ -18,9 +18,8 @@ import pylibcudf as plc
 from ....codegen.groups.results import Registers
 from ....plan.expr import Column
 from ....plan.types import VARCHAR, DataType, Kind
-from ....storage.columns.device_encode import UNSIGNED, encode_on_device
+from ....storage.columns.device_encode import UNSIGNED, aligned, encode_on_device
 from ....storage.columns.encodings import (
-    PADDING,
     Dictionary,
     EncodedColumn,
     Narrow,
@@ -186,14 +185,6 @@ def _remember(known: OrderedDict[int, Any], identity: int, pair: Any) -> None:
     known[identity] = pair
     while len(known) > KEYS_KEPT:
         known.popitem(last=False)
-
-
-def aligned(column: plc.Column) -> plc.Column:
-    """Return a column that begins where its buffers do, at a multiple of what kernels load at a time."""
-    spans = [s for s in (column.data(), column.null_mask()) if s is not None]
-    if column.offset() == 0 and all(s.ptr % PADDING == 0 for s in spans):
-        return column
-    return column.copy()
 
 
 def _column(

@@ -12,9 +12,10 @@ from ....storage.columns.cache import NO_ENCODING, CacheKey, encoded_key
 from ....storage.columns.encodings import EncodedColumn
 from ....storage.tables.device_table import DeviceTable
 from ...context import Context
+from ...scan_columns import TableScan, kernel_key, part_of, plain_key, row_groups
 from ..dictionaries import Held
-from .load_columns import load, part_of
-from .scan import DEVICE, memory_scan, parquet_scan, row_groups
+from .load_columns import load
+from .scan import DEVICE, memory_scan, parquet_scan
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,16 +26,16 @@ class ScanColumns:
     too, which filters narrow down again.
     """
 
-    scan: p.ParquetScan | p.MemoryScan
+    scan: TableScan
     encoded: dict[str, EncodedColumn]
     rows: int
     loaded: bool
 
 
-def scan_columns(scan: p.ParquetScan | p.MemoryScan, context: Context) -> ScanColumns:
+def scan_columns(scan: TableScan, context: Context) -> ScanColumns:
     """Return a scan's columns encoded, from the cache where they are there; what has no encoding is cached as it is."""
     scan = _widened(scan, context)
-    held = _cached(scan, row_groups(scan), context)
+    held = _cached(scan, context)
     missing = [s for s in dict.fromkeys(scan.sources) if s not in held]
     found = _for_kernels(held)
     for made, _ in load(scan, missing, context):
@@ -44,18 +45,16 @@ def scan_columns(scan: p.ParquetScan | p.MemoryScan, context: Context) -> ScanCo
     return ScanColumns(scan, found, rows, bool(missing))
 
 
-def cache_keys(scan: p.ParquetScan | p.MemoryScan, sources: Iterable[str]) -> tuple[CacheKey, ...]:
+def cache_keys(scan: TableScan, sources: Iterable[str]) -> tuple[CacheKey, ...]:
     """Return the keys of a scan's columns, encoded, in the cache."""
-    identity: Any = getattr(scan.table, "identity")  # noqa: B009 - the catalog's tables have one
-    selection = row_groups(scan)
+    identity, selection = scan.table.identity, row_groups(scan)
     return tuple(encoded_key(identity, selection, source, DEVICE) for source in sources)
 
 
-def plain_column(scan: p.ParquetScan | p.MemoryScan, column: Column, context: Context) -> Held:
+def plain_column(scan: TableScan, column: Column, context: Context) -> Held:
     """Return a column of a scan as operators read it, through the cache."""
     source = scan.sources[scan.made.index(column)]
-    identity: Any = getattr(scan.table, "identity")  # noqa: B009 - the catalog's tables have one
-    held: Held | None = context.cache.get(CacheKey(identity, row_groups(scan), source, DEVICE))
+    held: Held | None = context.cache.get(plain_key(scan, source, DEVICE))
     if held is not None:
         context.bytes_read += held.device_buffer_size()
         return held
@@ -68,46 +67,44 @@ def plain_column(scan: p.ParquetScan | p.MemoryScan, column: Column, context: Co
     return table.columns[column.id]
 
 
-def _widened(scan: p.ParquetScan | p.MemoryScan, context: Context) -> p.ParquetScan | p.MemoryScan:
+def _widened(scan: TableScan, context: Context) -> TableScan:
     """Return a scan of all row groups where the cache holds all columns of these, but not of the selected ones."""
-    selection, sources = row_groups(scan), dict.fromkeys(scan.sources)
-    if isinstance(scan, p.MemoryScan) or selection is None:
+    if isinstance(scan, p.MemoryScan) or row_groups(scan) is None:
         return scan
-    if _cached_all(scan, selection, sources, context) is not None:
+    whole, sources = dataclasses.replace(scan, selection=None), set(scan.sources)
+    if len(_for_kernels(_cached(scan, context))) == len(sources):
         return scan
-    identity: Any = getattr(scan.table, "identity")  # noqa: B009 - the catalog's tables have one
     for source in sources:
-        keys = encoded_key(identity, None, source, DEVICE), CacheKey(identity, None, source, DEVICE)
+        keys = kernel_key(whole, source, DEVICE), plain_key(whole, source, DEVICE)
         if not any(map(context.cache.holds, keys)):
             return scan
-    return dataclasses.replace(scan, selection=None)
+    return whole
 
 
-def encode_columns(scan: p.ParquetScan | p.MemoryScan, context: Context) -> None:
+def encode_columns(scan: TableScan, context: Context) -> None:
     """Bring all columns of a scan into the cache: encoded, and compact or as they are where they have no encoding."""
-    found = _cached(scan, row_groups(scan), context)
+    found = _cached(scan, context)
     missing = [s for s in scan.sources if s not in found]
     for _ in load(scan, missing, context, compact=True):
         context.check()
 
 
-def _row_count(scan: p.ParquetScan | p.MemoryScan, context: Context) -> int:
+def _row_count(scan: TableScan, context: Context) -> int:
     """The rows of a scan that reads no column."""
     if isinstance(scan, p.MemoryScan):
         return memory_scan(scan, (), context).num_rows
     return parquet_scan(scan, (), context).num_rows
 
 
-def _cached(scan: p.ParquetScan | p.MemoryScan, selection: Any, context: Context) -> dict[str, Any]:
+def _cached(scan: TableScan, context: Context) -> dict[str, Any]:
     """What the cache holds of columns: for kernels, or compact, or as they are where they are known to have no encoding."""
-    identity: Any = getattr(scan.table, "identity")  # noqa: B009 - the catalog's tables have one
     found = {}
     for source in dict.fromkeys(scan.sources):
-        held = context.cache.get(encoded_key(identity, selection, source, DEVICE))
+        held = context.cache.get(kernel_key(scan, source, DEVICE))
         if held is NO_ENCODING and isinstance(scan.table, DeviceTable):
             held = scan.table.device_columns[source]
         elif held is NO_ENCODING:
-            held = context.cache.get(CacheKey(identity, selection, source, DEVICE))
+            held = context.cache.get(plain_key(scan, source, DEVICE))
         if held is not None:
             found[source] = held
     return found
@@ -115,16 +112,3 @@ def _cached(scan: p.ParquetScan | p.MemoryScan, selection: Any, context: Context
 
 def _for_kernels(held: Mapping[str, Any]) -> dict[str, EncodedColumn]:
     return {s: column for s, column in held.items() if isinstance(column, EncodedColumn)}
-
-
-def _cached_all(
-    scan: p.ParquetScan | p.MemoryScan, selection: Any, sources: Iterable[str], context: Context
-) -> dict[str, EncodedColumn] | None:
-    identity: Any = getattr(scan.table, "identity")  # noqa: B009 - the catalog's tables have one
-    found = {}
-    for source in sources:
-        held = context.cache.get(encoded_key(identity, selection, source, DEVICE))
-        if not isinstance(held, EncodedColumn):
-            return None
-        found[source] = held
-    return found

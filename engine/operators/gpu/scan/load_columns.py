@@ -20,17 +20,18 @@ from ....plan import physical as p
 from ....plan.expr import Column
 from ....plan.physical import RowGroups
 from ....plan.types import Kind
-from ....storage.columns.cache import NO_ENCODING, CacheKey, encoded_key
+from ....storage.columns.cache import NO_ENCODING
 from ....storage.columns.encodings import EncodedColumn
 from ....storage.tables.device_table import DeviceTable
 from ....storage.tables.parquet import ParquetTable
 from ...context import Context
+from ...scan_columns import kernel_key, part_of, plain_key, row_groups
 from ...streaming import column_shares
 from ..dictionaries import Held
 from . import run_column_kernels
 from .compact import CompactText
 from .encode_columns import encode_each, encode_together
-from .scan import DEVICE, read_columns, row_groups
+from .scan import DEVICE, read_columns
 
 # Each turn costs some milliseconds, and what is read last is encoded while nothing is read
 MOST_TURNS = 4
@@ -54,7 +55,6 @@ def load(
 
     With `compact` long texts are kept in fewer bytes; a query that is about to read them would only have to undo that.
     """
-    identity: Any = getattr(scan.table, "identity")  # noqa: B009 - the catalog's tables have one
     types = {s: c for c, s in zip(scan.made, scan.sources, strict=True)}
     pairs = [(types[source], source) for source in dict.fromkeys(missing)]
     keep_compact = compact and not isinstance(scan.table, DeviceTable)
@@ -70,7 +70,7 @@ def load(
                 else encode_each(columns, types, context)
             )
             for source, encoded in each:
-                key = encoded_key(identity, row_groups(scan), source, DEVICE)
+                key = kernel_key(scan, source, DEVICE)
                 if isinstance(encoded, EncodedColumn):
                     made[source] = encoded
                     context.cache.put(key, encoded, encoded.nbytes)
@@ -80,7 +80,7 @@ def load(
                     context.cache.put(key, encoded, encoded.device_buffer_size())
                     continue
                 context.cache.put(key, NO_ENCODING, 0)
-                key = CacheKey(identity, row_groups(scan), source, DEVICE)
+                key = plain_key(scan, source, DEVICE)
                 if not isinstance(scan.table, DeviceTable) and not context.cache.holds(key):
                     context.cache.put(key, encoded, encoded.device_buffer_size())
             yield made, refused
@@ -188,11 +188,4 @@ def _turns(table: ParquetTable, share: Columns, chosen: Sequence[RowGroups]) -> 
 def _is_long(table: ParquetTable, column: Column, source: str) -> bool:
     return column.type.kind is Kind.VARCHAR and not (
         source in table.constants or table.has_small_dictionary(source)
-    )
-
-
-def part_of(scan: p.ParquetScan | p.MemoryScan, columns: Columns) -> p.ParquetScan | p.MemoryScan:
-    """The scan of some of the columns."""
-    return dataclasses.replace(
-        scan, made=tuple(c for c, _ in columns), sources=tuple(s for _, s in columns)
     )

@@ -94,14 +94,6 @@ def parquet_scan(node: p.ParquetScan, inputs: tuple[Table, ...], context: Contex
     return Table(_by_id(node, found), _selected_rows(table, chosen))
 
 
-def row_groups(scan: p.ParquetScan | p.MemoryScan) -> Any:
-    """Return which row groups a scan reads, None for all."""
-    if isinstance(scan, p.MemoryScan):
-        return None
-    everything = getattr(scan.table, "all_row_groups", None)
-    return None if scan.selection == everything else scan.selection
-
-
 def read_columns(
     node: p.ParquetScan | p.MemoryScan, context: Context, stream: Any = None
 ) -> dict[str, Held]:
