@@ -6,16 +6,14 @@ number says too little: another pipeline lists the rows of the side first, and e
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from ..codegen.typed_values import Multiplied, NotFusable
 from ..plan import physical as p
 from ..plan.node import walk
-from .context import Context, PipelineReceipt
+from .context import PipelineReceipt
 from .plan_memory import Apart
-from .streaming import TooLarge
 
 REMARK = "a build side that its joins multiply is stored first"
 
@@ -41,29 +39,7 @@ def apart(node: p.Pipeline, refused: NotFusable) -> Apart | None:
     return Apart(first, p.Pipeline(body, inputs, estimate=node.estimate, **placement))
 
 
-def run_apart(
-    parts: Apart,
-    node: p.Pipeline,
-    inputs: tuple[Any, ...],
-    context: Context,
-    run: Callable[[p.Pipeline, tuple[Any, ...], Context], Any],
-    unfused: Callable[[str], Any],
-) -> Any:
-    """Run both; `run` is the backend's operator for pipelines, `unfused` runs `node` one operator at a time."""
-    try:
-        stored = run(parts.side, inputs, context)
-    except TooLarge:  # whose chunks are those of another scan
-        stored = None
-    if stored is None:
-        return unfused("a build side has to be read in chunks")
-    table = run(parts.rest, (*inputs, stored), context)
-    first, last = (context.receipts.pop(id(part)) for part in (parts.side, parts.rest))
-    context.remarks[id(node)] = REMARK
-    context.receipts[id(node)] = lambda: _together(first(), last())
-    return table
-
-
-def _together(first: PipelineReceipt, last: PipelineReceipt) -> PipelineReceipt:
+def together(first: PipelineReceipt, last: PipelineReceipt) -> PipelineReceipt:
     """What both did; the kernel is that of the last."""
     reasons = dict.fromkeys(r.reason for r in (first, last) if r.reason is not None)
     return replace(

@@ -26,7 +26,7 @@ from ..plan import physical as p
 from ..plan.node import walk
 from ..stopping import wait
 from .context import Context, Origin, PipelineReceipt
-from .materialize_build_side import apart, run_apart
+from .materialize_build_side import REMARK, apart, together
 from .pipeline_backend import (
     SHORT,
     Done,
@@ -78,9 +78,7 @@ class _Run(Generic[T, K]):
             case Refused(reason=reason):
                 return self._over_parts(reason)
             case found:
-                parts = found
-        rest = self.node, self.inputs, self.context
-        return run_apart(parts, *rest, self.backend.pipeline, self._unfused)
+                return self._split(found)
 
     # Kernels
 
@@ -223,6 +221,19 @@ class _Run(Generic[T, K]):
         done = PipelineReceipt(f"{reason}; {fused}")
         context.receipts[id(node)] = lambda: done
         return made
+
+    def _split(self, parts: Apart) -> T:
+        """Run the build side that is a pipeline of its own, then the rest of the body over its rows."""
+        context, run, stored = self.context, self.backend.pipeline, None
+        with suppress(TooLarge):  # whose chunks are those of another scan
+            stored = run(parts.side, self.inputs, context)
+        if stored is None:
+            return self._unfused("a build side has to be read in chunks")
+        table: T = run(parts.rest, (*self.inputs, stored), context)
+        first, last = (context.receipts.pop(id(part)) for part in (parts.side, parts.rest))
+        context.remarks[id(self.node)] = REMARK
+        context.receipts[id(self.node)] = lambda: together(first(), last())
+        return table
 
     def _operated(self, body: p.Physical) -> T:
         table: T = run_operators(body, self.inputs, self.context, self.backend.operators)

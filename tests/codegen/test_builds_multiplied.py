@@ -9,12 +9,10 @@ import pyarrow as pa
 import pytest
 
 from fuseline.codegen.typed_values import Multiplied, NotFusable
-from fuseline.operators.context import Context, PipelineReceipt
-from fuseline.operators.materialize_build_side import REMARK, apart, run_apart
-from fuseline.operators.streaming import TooLarge
+from fuseline.operators.context import PipelineReceipt
+from fuseline.operators.materialize_build_side import REMARK, apart, together
 from fuseline.plan.node import walk
 from fuseline.plan.physical import HashJoin, Pipeline, Stored
-from fuseline.storage.columns.cache import ColumnCache
 from tests.codegen.bodies import Tables, grouped, join, refusal
 from tests.codegen.fused import assert_fused_joins, notes
 from tests.compare import assert_same_as_duckdb, connected
@@ -108,32 +106,6 @@ def test_a_side_is_stored_as_one_more_input() -> None:
     assert apart(node, Multiplied(tables.scan("elsewhere", 1, e=(0, 1)))) is None
 
 
-def test_a_side_that_has_to_come_in_chunks_is_left_to_operators() -> None:
-    body, _ = _body()
-    node, context = Pipeline(body), Context(ColumnCache(0), lambda: None, 1)
-    parts = apart(node, Multiplied(body.build_side))
-    assert parts is not None
-
-    def run(part: Pipeline, inputs: tuple[Any, ...], context: Context) -> Any:
-        raise TooLarge(())
-
-    assert run_apart(parts, node, (), context, run, str) == (
-        "a build side has to be read in chunks"
-    )
-
-
 def test_what_both_did_counts_together() -> None:
-    body, _ = _body()
-    node, context = Pipeline(body), Context(ColumnCache(0), lambda: None, 1)
-    parts = apart(node, Multiplied(body.build_side))
-    assert parts is not None
-
-    def run(part: Pipeline, inputs: tuple[Any, ...], context: Context) -> Any:
-        reason = "no kernel holds it" if part is parts.side else None
-        context.receipts[id(part)] = lambda: PipelineReceipt(reason, bytes=len(inputs) + 3)
-        return "rows"
-
-    assert run_apart(parts, node, (), context, run, str) == "rows"
-    receipt = context.receipts[id(node)]()
+    receipt = together(PipelineReceipt("no kernel holds it", bytes=3), PipelineReceipt(bytes=4))
     assert (receipt.reason, receipt.bytes) == ("no kernel holds it", 7)
-    assert len(context.receipts) == 1

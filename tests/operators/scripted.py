@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
@@ -103,3 +103,16 @@ class Attempt:
 
     def launch(self, kernels: Made) -> Any:
         return self.fake.next(self)
+
+
+def raised(*errors: BaseException | Any) -> Callable[[], Any]:
+    """What compiles to each of these in turn, or fails with it."""
+    given: Iterator[Any] = iter(errors)
+
+    def compile() -> Any:
+        found = next(given)
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    return compile

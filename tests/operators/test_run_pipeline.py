@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -29,7 +28,7 @@ from fuseline.plan.join_kinds import JoinKind
 from fuseline.plan.types import BIGINT
 from fuseline.stopping import Stop, Stoppable
 from fuseline.storage.tables.memory_table import MemoryTable
-from tests.operators.scripted import DONE, FACTS, Attempt, Fake, Rows
+from tests.operators.scripted import DONE, FACTS, Attempt, Fake, Rows, raised
 
 
 def stored() -> p.Stored:
@@ -46,19 +45,6 @@ def grouped_join() -> p.Pipeline:
     keys = left.columns, right.columns
     join = p.HashJoin(left, right, JoinKind.INNER, *keys, (False,))
     return p.Pipeline(p.HashAggregate(join, (), ()), (p.Stored(0, ()),))
-
-
-def raised(*errors: BaseException | Any) -> Callable[[], Any]:
-    """What compiles to each of these in turn, or fails with it."""
-    given: Iterator[Any] = iter(errors)
-
-    def compile() -> Any:
-        found = next(given)
-        if isinstance(found, BaseException):
-            raise found
-        return found
-
-    return compile
 
 
 # Answers
@@ -335,18 +321,30 @@ def test_a_part_that_has_to_come_in_chunks_is_left_to_operators() -> None:
     assert [*fake.context.receipts] == [id(node)]
 
 
-def test_a_build_side_that_joins_multiply_is_split_off_for_good() -> None:
+def multiplied() -> tuple[p.Pipeline, Multiplied]:
+    """A pipeline, and why it is to be split."""
     left, side, last = stored(), stored(), stored()
     inner = p.HashJoin(side, last, JoinKind.INNER, side.columns, last.columns, (False,))
     join = p.HashJoin(left, inner, JoinKind.INNER, left.columns, side.columns, (False,))
-    node = p.Pipeline(join, (p.Stored(0, ()),))
-    fake = Fake([Multiplied(inner), DONE])
+    return p.Pipeline(join, (p.Stored(0, ()),)), Multiplied(inner)
+
+
+def test_a_build_side_that_joins_multiply_is_split_off_for_good() -> None:
+    node, reason = multiplied()
+    fake = Fake([reason, DONE])
     for launches in (3, 5):  # the whole asks once, its two parts in each run
         assert fake.run(node).made == "kernels"
         assert fake.context.remarks[id(node)] == REMARK
         assert [*fake.context.receipts] == [id(node)]
         assert fake.receipt(node).bytes == 160
         assert fake.counts["launches"] == launches
+
+
+def test_a_build_side_that_has_to_come_in_chunks_is_left_to_operators() -> None:
+    node, reason = multiplied()
+    fake = Fake([reason, TooLarge([])])
+    assert fake.run(node).made == "HashJoin(input, HashJoin(input, input))"
+    assert fake.receipt(node).reason == "a build side has to be read in chunks"
 
 
 # Threads

@@ -13,13 +13,12 @@ from ....codegen.compile.kernel_files import at_once
 from ....codegen.compile_pipeline import Stages
 from ....codegen.cpu import host_kernels
 from ....codegen.cpu.host_indexes import REPEATED, build
-from ....codegen.indexes import Index
 from ....codegen.loop import Machine, Number
 from ....codegen.program import Program
 from ....plan import physical as p
 from ....plan.expr import Column
 from ....storage.columns.encodings import EncodedColumn
-from ...context import BuildReceipt, Context, Origin, latest
+from ...context import Context, Origin, latest
 from .pipeline_inputs import Leaves, Use
 
 CLOSE = "a value was close to 64 bits"
@@ -67,19 +66,6 @@ def uses(stages: Stages, leaves: Leaves) -> tuple[Use, ...]:
     """Return the columns that the kernels read, each once."""
     read = {(id(leaf), c): (leaf, c) for made in stages.programs for leaf, c in _read(made)}
     return tuple(leaves.use(leaf, column) for leaf, column in read.values())
-
-
-def builds(kernels: Kernels) -> tuple[BuildReceipt, ...]:
-    """What the receipt says of the indexes."""
-    made = zip(kernels.stages.indexes, kernels.paths, kernels.stages.programs, strict=False)
-    return tuple(
-        BuildReceipt(path, index.shown, index.rows, _size(index), each)
-        for index, path, each in made
-    )
-
-
-def _size(index: Index) -> int:
-    return sum(b.length * np.dtype(b.type).itemsize for b in index.buffers)
 
 
 def arguments(made: Program, leaves: Leaves) -> list[Any]:

@@ -18,6 +18,7 @@ from ....plan.text.concealed_text import concealed_tree
 from ...context import Context, Origin, PipelineReceipt
 from ...pipeline_backend import Done, Retry, Void, compiling
 from ...plan_memory import Feedback
+from ...receipts import of_every_run
 from ..memory.ask_memory import ask_kernels
 from ..rows import filter_rows
 from ..table import Table
@@ -39,8 +40,8 @@ class PreparedPipeline:
     uses: tuple[Use, ...]
     rows: tuple[tuple[p.Physical, int], ...]
     kernels: launch.Kernels
-    operations: int
     codes: Future[tuple[None, Origin]]
+    receipt: PipelineReceipt
 
 
 class Attempt:
@@ -73,9 +74,10 @@ class Attempt:
         few = sum(count for _, count in rows) < UNFUSED_FIRST_ROWS * len(kernels.paths)
         in_background = context.fuse == "auto" and few and not kernels.are_stored
         codes = compiling(partial(launch.fetch, kernels), in_background)
-        return PreparedPipeline(
-            launch.uses(made, leaves), rows, kernels, operations(made.main), codes
-        )
+        uses = launch.uses(made, leaves)
+        size = sum(leaves.encoded(use.leaf, use.made).nbytes for use in uses)
+        receipt = of_every_run(made, kernels.paths, made.indexes, size, operations(made.main))
+        return PreparedPipeline(uses, rows, kernels, codes, receipt)
 
     def load(self, kernels: PreparedPipeline) -> None:
         for function in kernels.kernels.functions:
@@ -89,9 +91,12 @@ class Attempt:
         if done.repeating:
             repeating = self._feedback.repeating.union(done.repeating)
             return Retry(replace(self._feedback, repeating=repeating))
-        size = sum(leaves.encoded(use.leaf, use.made).nbytes for use in kernels.uses)
-        context.bytes_read += size
-        facts = partial(_facts, kernels, leaves.rows(leaf_of(node.body)), size)
+        receipt = kernels.receipt
+        context.bytes_read += receipt.bytes
+
+        def facts() -> PipelineReceipt:
+            return receipt
+
         if done.doubt is not None:
             return Void(done.doubt, facts)
         if _is_selection(node.body):
@@ -100,18 +105,6 @@ class Attempt:
         if isinstance(node.body, p.FilterRows) and p.aggregate_of(node.body) is not None:
             table = filter_rows(node.body, (table,), context)
         return Done(table, facts)
-
-
-def _facts(made: PreparedPipeline, rows: int, size: int) -> PipelineReceipt:
-    kernels = made.kernels
-    return PipelineReceipt(
-        kernel=kernels.paths[-1],
-        rows=rows,
-        bytes=size,
-        operations=made.operations,
-        program=kernels.stages.main,
-        builds=launch.builds(kernels),
-    )
 
 
 def _stages(body: p.Physical, leaves: Leaves, context: Context) -> Stages:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -33,6 +33,7 @@ from ....plan.text.concealed_text import concealed_tree
 from ...context import Context, Origin, PipelineReceipt, latest
 from ...pipeline_backend import compiling
 from ...plan_memory import Feedback
+from ...receipts import of_every_run
 from ..memory.buffers import blank_of
 from . import launch
 from .buckets import with_buckets
@@ -40,7 +41,6 @@ from .launch import Given, Launch, Launches
 from .ordered_groups import ComingOut, coming_out_of, in_their_order, remark_of
 from .picking import Picking, picking, short_arrays
 from .pipeline_inputs import KnownInputs, Relations
-from .receipts import of_every_run
 from .regions import BufferSpan, Region, Regions
 from .unpack_counters import Unpacking, short_results, unpacking, with_packed_counts
 
@@ -247,6 +247,7 @@ class _Builder:
         launches = Launches(steps, self.regions, blank_of(self.regions), held)
         paths, read = [file.path for file in prepared.files], map(self._bytes, made.programs)
         known = of_every_run(made, paths, self.indexes, sum(read), prepared.operations)
+        known = replace(known, bytes=known.bytes + sum(build.bytes for build in known.builds))
         return Ready(launches, sink, self.indexes, states, known)
 
     def _build_step(

@@ -15,6 +15,7 @@ from ....plan import physical as p
 from ...context import Context
 from ...pipeline_backend import SHORT, Done, Retry, Void
 from ...plan_memory import Feedback
+from ...receipts import of_one_run
 from ..columns import INT32
 from ..memory.buffers import Memory
 from ..memory.upload import on_host
@@ -26,7 +27,6 @@ from .finish import finisher_of
 from .gather import late_columns
 from .ordered_groups import ComingOut
 from .pipeline_inputs import Relations
-from .receipts import of_one_run
 from .regions import BufferSpan
 
 GROWTH = 4

@@ -8,31 +8,24 @@ from pathlib import Path
 
 import numpy as np
 
-from ....codegen.compile_pipeline import Stages
-from ....codegen.indexes import Index
-from ...context import BuildReceipt, PipelineReceipt
+from ..codegen.compile_pipeline import Stages
+from ..codegen.indexes import Index
+from .context import BuildReceipt, PipelineReceipt
 
 
 def of_every_run(
-    made: Stages,
-    paths: Sequence[Path],
-    indexes: Sequence[Index],
-    columns: int,
-    operations: int,
+    made: Stages, paths: Sequence[Path], indexes: Sequence[Index], columns: int, operations: int
 ) -> PipelineReceipt:
-    """Return what is known before a run: kernels, the bytes of indexes, and the rows and bytes that are read.
-
-    `columns` are the bytes of these, each as often as a kernel reads it.
-    """
+    """Return what is known before a run: kernels, indexes with their bytes, and the rows and bytes that are read of columns."""
     sizes = [sum(np.dtype(b.type).itemsize * b.length for b in i.buffers) for i in indexes]
     builds = zip(made.programs[:-1], paths, indexes, sizes, strict=False)
     return PipelineReceipt(
         kernel=paths[len(made.programs) - 1],
         rows=made.main.relations[0].rows,
-        bytes=columns + sum(sizes),
+        bytes=columns,
         operations=operations,
         program=made.main,
-        builds=tuple(BuildReceipt(path, i.shown, 0, size, p) for p, path, i, size in builds),
+        builds=tuple(BuildReceipt(path, i.shown, i.rows, size, p) for p, path, i, size in builds),
     )
 
 
