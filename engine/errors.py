@@ -22,6 +22,7 @@ TOO_DEEP = "The query is nested too deeply: write it in several statements, with
 MOST_CHARACTERS = 4000  # of a message: it may quote a name or path of megabytes
 MOST_OF_A_VALUE = 200  # characters of an argument that is refused
 MOST_SHOWN = 1000  # of a line of the query text
+NAMES_SHOWN = 8  # in the error for an unknown one that no other is near to
 SURROGATE = re.compile("[\ud800-\udfff]")
 _BRACKETS = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|[()]")
 _DEPTH = {"(": 1, ")": -1}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..plan.expr import AggregateCall, Expr, columns_of
+from ..plan.functions import AGGREGATE
 from ..plan.physical import FilterRows, HashAggregate, Physical, aggregate_of
 from .groups.accumulate import Accumulator, Accumulators, fold_call
 from .groups.drop_row_count import FoldSink, without_count
@@ -18,8 +19,6 @@ from .program import LateColumn, Program, SharedMemory
 from .program_builder import ROW_LIMIT, ProgramBuilder, Scope, over
 from .row_sources import LeafColumns
 from .typed_values import NotFusable
-
-UNLIMITED = frozenset(("count_star", "count", "count_if", "min", "max"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +113,7 @@ def _aggregated(root: HashAggregate, builds: Builds, limits: Limits) -> Program:
     kernel.settle()
     items, made = tuple(accumulators.items), tuple(call for _, call in calls)
     # No group has too many rows for its sums; counts and extremes are exact for any number
-    if rows < ROW_LIMIT or all(call.function in UNLIMITED for call in made):
+    if rows < ROW_LIMIT or not any(AGGREGATE[call.function].adds_values for call in made):
         counted = None
     if grouping is not None and rows < ROW_LIMIT:
         sink = without_count(FoldSink(grouping, items, folded), made)

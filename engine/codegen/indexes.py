@@ -36,6 +36,7 @@ from enum import StrEnum
 from ..plan.device_costs import are_ranked, most_bits, most_slots
 
 MOST_BITS = 1 << 33
+REPEATED = 2  # the accumulator of a build that counts the keys which were there before
 BITS_A_PROBE = 8  # to clear a byte costs less than to look for a row in a bucket
 MOST_SLOTS = (1 << 31) - 1
 # Buckets at least, and rows to a bucket on average should none be left out of which that is expected

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from ..errors import AmbiguousName, InvalidQuery, UnknownName, nearest, shown
+from ..errors import NAMES_SHOWN, AmbiguousName, InvalidQuery, UnknownName, nearest, shown
 from ..plan import infer
 from ..plan.expr import AggregateCall, Column, ColumnRef, Expr, columns_of, new_column
 from ..plan.logical import Item, Logical, Project
 from ..plan.node import walk
 from ..plan.types import DataType
 from .functions import Expression, Resolve
-
-NAMES_SHOWN = 8  # in the error for an unknown column that no name is near to
 
 
 def flat(values: Sequence[Any]) -> list[Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..plan.distinct_names import distinct_names
 from ..plan.types import DataType
+from .cursor import ROWS_AT_A_TIME
 from .python_values import has_values_beyond, interval_text, python_values
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 
 WIDEST = 1_000_000  # characters of a line that goes to a pipe or file
-ROWS_AT_A_TIME = 10_000  # at most, turned into Python objects together
 
 
 def print_table(table: pa.Table, types: Sequence[DataType], rows: int | None) -> None:

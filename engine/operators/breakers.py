@@ -17,14 +17,13 @@ from .one_group import one_group
 from .sorted_ranges import SHARE_OF_SORT, size_of_sort, sorted_pieces
 from .spilling import read_of, witness
 from .spools import SHARE_IN_MEMORY, Spool, in_parts
+from .streaming import MERGED_PARTS, MERGED_ROWS
 
 if TYPE_CHECKING:
     from .pulling import Pull
 
 TRIED_ROWS = 1 << 20  # after which an aggregation in parts has shown whether it makes fewer rows
 REDUCES = 2  # rows for each group, from which it is worth it
-MERGED_ROWS = 1 << 20  # of parts, before they are merged
-MERGED_PARTS = 64
 BUILD_ROWS = 1 << 20  # of a build side that is hashed anew for each piece of the probe side
 TOP_ROWS = 1 << 20  # that are sorted again with as many others
 

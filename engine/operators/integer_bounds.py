@@ -8,6 +8,7 @@ from ..plan.expr import Cast, Expr, Literal
 from ..plan.types import DIGITS, DataType
 
 Bounds = tuple[int, int]
+INT64_RANGE: Bounds = (-(1 << 63), (1 << 63) - 1)
 # What messages call arithmetic that may overflow
 NAMES = {"add": "addition", "sub": "subtraction", "mul": "multiplication"}
 

@@ -5,16 +5,20 @@ Python's `date` and `datetime` hold years 1 to 9999; DATE and TIMESTAMP reach so
 
 from __future__ import annotations
 
+from datetime import date, datetime, timedelta
+
 MICROS_A_DAY = 86_400_000_000
+EPOCH_DAY, EPOCH = date(1970, 1, 1), datetime(1970, 1, 1)
+MICROSECOND = timedelta(microseconds=1)
 INFINITE_DAY, INFINITE_MICROS = 2**31 - 1, 2**63 - 1  # DuckDB's 'infinity'; negated: '-infinity'
-_EPOCH_SHIFT = 719_468  # days from 0000-03-01 to 1970-01-01
-_ERA = 146_097  # days in 400 years
+EPOCH_SHIFT = 719_468  # days from 0000-03-01 to 1970-01-01
+ERA = 146_097  # days in 400 years
 _MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def civil(days: int) -> tuple[int, int, int]:
     """Return year (astronomical: 0 is 1 BC), month and day; after Howard Hinnant's `civil_from_days`."""
-    era, of_era = divmod(days + _EPOCH_SHIFT, _ERA)
+    era, of_era = divmod(days + EPOCH_SHIFT, ERA)
     year_of_era = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
     of_year = of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
     march_month = (5 * of_year + 2) // 153
@@ -39,7 +43,7 @@ def first_of_month(year: int, month: int) -> int:
     era, year_of_era = divmod(year - (month <= 2), 400)
     of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5
     of_era = year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + of_year
-    return era * _ERA + of_era - _EPOCH_SHIFT
+    return era * ERA + of_era - EPOCH_SHIFT
 
 
 def date_text(days: int) -> str:

@@ -167,9 +167,8 @@ def compare(name: str, left: Expr, right: Expr, span: Span | None = None) -> Cal
     """Return a comparison of two values in the type that both have or take; VARCHAR takes the other side's."""
     span = span or span_over((left, right))
     shared = _compared_type((left, right))
-    ordered = SCALAR[name].bound in ("lower", "upper")
     mixed = shared is not None and shared.kind is not Kind.VARCHAR
-    if shared is None or (ordered and mixed and _has_text_column((left, right))):
+    if shared is None or (SCALAR[name].orders and mixed and _has_text_column((left, right))):
         raise TypeMismatch(f"{left.type} and {right.type} cannot be compared: cast one side.", span)
     return Call(name, (coerce(left, shared), coerce(right, shared)), BOOLEAN, span)
 

@@ -14,10 +14,11 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import TypeVar
 
 from ..errors import ConversionError, OutOfRange, Span, TypeMismatch, check_text
+from .calendar import EPOCH
 from .expr import Interval, Literal, Value
 from .functions.dates import PARTS
 from .text.moment_text import parse_date, parse_timestamp
-from .text.number_text import parse_boolean, parse_double, parse_number
+from .text.number_text import SPACE, parse_boolean, parse_double, parse_number
 from .types import (
     BIGINT,
     BOOLEAN,
@@ -53,7 +54,7 @@ _MICROS = {
     "hour": 3_600_000_000,
 }
 _DAYS = {"day": 1, "week": 7}
-_MONTHS = {
+MONTHS = {
     "month": 1,
     "quarter": 3,
     "year": 12,
@@ -61,7 +62,6 @@ _MONTHS = {
     "century": 1200,
     "millennium": 12000,
 }
-_EPOCH = datetime(1970, 1, 1)
 _DAY_MICROS = 24 * _MICROS["hour"]
 _NUMPY_TYPES = {
     "int8": TINYINT,
@@ -296,7 +296,7 @@ def _to_timestamp(value: Value) -> datetime:
     if micros is None:
         raise ValueError
     try:
-        return _EPOCH + timedelta(microseconds=micros)
+        return EPOCH + timedelta(microseconds=micros)
     except OverflowError:
         raise BeyondPython from None
 
@@ -308,24 +308,23 @@ def _to_date(value: Value) -> date:
     if days is None:
         raise ValueError
     try:
-        return _EPOCH.date() + timedelta(days=days)
+        return EPOCH.date() + timedelta(days=days)
     except OverflowError:
         raise BeyondPython from None
 
 
-_SPACE = " \t\n\v\f\r"
 _CLOCK = re.compile(r"(-?)(\d+):([0-5]?\d)(?::([0-5]?\d)(?:\.(\d*))?)?$", re.ASCII)
-_QUANTITY = re.compile(rf"(-?\d+(?:\.\d*)?)[{_SPACE}]*([a-zA-Z]+)[{_SPACE}]*", re.ASCII)
+_QUANTITY = re.compile(rf"(-?\d+(?:\.\d*)?)[{SPACE}]*([a-zA-Z]+)[{SPACE}]*", re.ASCII)
 _SECONDS = re.compile(r"-?\d+(?:\.\d*)?", re.ASCII)
 
 
 def parse_interval(text: str) -> Interval:
     """Read `1 year 2 mons`, `1.5 days`, `3 weeks ago`, `1 day -01:30:00`; a number alone is seconds.  Raises ValueError."""
-    rest = text.strip(_SPACE).removeprefix("@").strip(_SPACE)
+    rest = text.strip(SPACE).removeprefix("@").strip(SPACE)
     if _SECONDS.fullmatch(rest):
         return spread(Decimal(rest), "second")
     ago = rest.lower().endswith(" ago")
-    rest = rest[:-4].rstrip(_SPACE) if ago else rest
+    rest = rest[:-4].rstrip(SPACE) if ago else rest
     months = days = micros = 0
     if not rest:
         raise ValueError
@@ -374,8 +373,8 @@ def _spread(quantity: Decimal, unit: str) -> Interval:
         exact_days = quantity * _DAYS[name]
         days = int(exact_days)
         return Interval(0, days, int((exact_days - days) * _DAY_MICROS))
-    if name in _MONTHS:
-        exact_months = quantity * _MONTHS[name]
+    if name in MONTHS:
+        exact_months = quantity * MONTHS[name]
         months = int(exact_months)
         rest = _spread((exact_months - months) * 30, "day")
         return Interval(months, rest.days, rest.micros)

@@ -44,6 +44,7 @@ class Kind(Enum):
 
 
 MAX_DECIMAL_DIGITS = 38
+LARGEST_DECIMAL = 10**MAX_DECIMAL_DIGITS - 1  # unscaled
 DIGITS = Context(prec=400)  # for Decimals: Python's own context rounds to 28 digits
 INT64_DECIMAL_DIGITS = 18  # a DECIMAL of this many digits fits an int64
 

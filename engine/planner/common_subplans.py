@@ -23,12 +23,10 @@ from ..plan.physical import (
     NestedLoopJoin,
     ParquetScan,
     Physical,
-    RangeScan,
-    ValuesScan,
 )
+from .place import SCANS
 
 MAX_ROUNDS = 16
-SCANS = (ParquetScan, MemoryScan, RangeScan, ValuesScan)
 IGNORED = ("device", "reason", "estimate", "not_fused", "keep", "build", "pruned", "span")
 
 Mapping = dict[Column, Column]

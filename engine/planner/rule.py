@@ -5,13 +5,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
-from ..plan.node import Node
+from ..plan.node import N, Node
 
 MAX_ROUNDS = 8  # of a group that runs to a fixed point; TPC-H needs at most 3
 
-N = TypeVar("N", bound=Node)
 Observer = Callable[[str, Node], None]
 
 

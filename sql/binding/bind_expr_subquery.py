@@ -145,7 +145,7 @@ def _quantified(
     operands = [scope.bind(n) for n in nodes]
     plan = scope.bind_query(query)
     _check_width(plan, len(operands), query)
-    if len(operands) > 1 and SCALAR[name].bound in ("lower", "upper"):
+    if len(operands) > 1 and SCALAR[name].orders:
         raise Unsupported("Rows of values can be compared with = and <> ANY or ALL alone.", place)
     if name not in STRICT:
         raise Unsupported("IS DISTINCT FROM does not take ANY or ALL.", place)

@@ -18,6 +18,7 @@ from sqlglot import exp
 
 from fuseline.catalog import View
 from fuseline.errors import (
+    NAMES_SHOWN,
     AmbiguousName,
     FuselineError,
     InvalidQuery,
@@ -36,7 +37,6 @@ from ..parsing.spans import span_of
 from ..parsing.unread import Tree, use
 from .named_queries import BoundQuery, NamedQueries
 
-_NAMES_SHOWN = 8
 # What may stand before the name of a table, as in DuckDB with one database in memory.
 SCHEMAS = (("main",), ("memory",), ("memory", "main"), ("temp",), ("temp", "main"))
 
@@ -376,8 +376,8 @@ def suggestion(name: str, known: Sequence[str]) -> str:
     near = nearest(name, names)
     if near or not names:
         return near
-    shown = ", ".join(f'"{n}"' for n in names[:_NAMES_SHOWN])
-    more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
+    shown = ", ".join(f'"{n}"' for n in names[:NAMES_SHOWN])
+    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
     return f" There {'is' if len(names) == 1 else 'are'} {shown}{more}."
 
 

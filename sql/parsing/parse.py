@@ -11,7 +11,6 @@ from contextvars import ContextVar
 
 import sqlglot.errors
 from sqlglot import Token, TokenType, exp
-from sqlglot.dialects.duckdb import DuckDB
 
 from fuseline.errors import ParseError, Span
 
@@ -20,13 +19,12 @@ from .dropped import dropped
 from .parser import Parser
 from .pieces import Piece
 from .spans import span_of
-from .tokens import for_parser, tokenize
+from .tokens import DUCKDB, for_parser, tokenize
 from .unread import Misread, Tree, tree_of
 
 _EMPTY_NEXT = re.compile(r"[^,']*,\s*''(?!')")  # the argument after this one is an empty string
 _NAME = re.compile(r"[a-z_]\w*", re.IGNORECASE)
 _MOST_ARGUMENTS = re.compile(r"supported arguments \((\d+)\)|Expected at most (\d+) arguments")
-_DUCKDB = DuckDB()
 _PARSING: ContextVar[bool] = ContextVar("parsing", default=False)
 # What sqlglot warns of while this file parses, such as syntax that it keeps as text, is refused with an error of ours.
 logging.getLogger("sqlglot").addFilter(lambda _: not _PARSING.get())
@@ -37,7 +35,7 @@ def parse(piece: Piece) -> Tree:
     written = tokenize(piece)
     misread = _misread(written, piece)
     tokens = for_parser(written, piece)
-    parser = Parser(dialect=_DUCKDB)
+    parser = Parser(dialect=DUCKDB)
     quiet = _PARSING.set(True)
     try:
         trees = parser.parse(tokens, piece.sql)

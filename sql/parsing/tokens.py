@@ -15,7 +15,7 @@ from fuseline.plan.functions.dates import PARTS
 
 from .pieces import Piece, unterminated
 
-_DUCKDB = DuckDB()
+DUCKDB = DuckDB()
 MOST_DIGITS = 1000  # Python refuses to read integers of more than 4300
 _PLACEHOLDERS = (TokenType.PLACEHOLDER, TokenType.QDCOLON)
 _QUERIES = (TokenType.SELECT, TokenType.FROM, TokenType.VALUES, TokenType.WITH)
@@ -112,7 +112,7 @@ def _without_last_commas(tokens: list[Token]) -> Iterator[Token]:
 
 def _tokens(piece: Piece, text: str) -> list[Token]:
     try:
-        return list(_DUCKDB.tokenize(text))
+        return list(DUCKDB.tokenize(text))
     except sqlglot.errors.TokenError as error:
         place = unterminated(piece)
         if place is None:

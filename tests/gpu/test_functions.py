@@ -87,7 +87,7 @@ def test_long_searches(pattern: str, limits: SetLimits) -> None:
     key = column("c", "varchar")
     child = scan_of({"c": pa.array(words * 5)}, [key])
     for share in (1, 4):
-        limits(gpu__NEEDLE_SHARE=share)
+        limits(NEEDLE_SHARE=share)
         expr = infer.call("like", [ColumnRef(key), text(pattern)])
         assert_agree(computed(expr, child), ordered=True)
         assert_agree(computed(infer.call("not", [expr]), child), ordered=True)

@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..index_checks import cpu_kernel
-from ..indexes import Buffer, Form, Index
+from ..indexes import REPEATED, Buffer, Form, Index
 from ..program import Program
 from .host_kernels import HostFunction, each_range, run
 from .pace import in_steps
-
-REPEATED = 2  # the accumulator of a build that counts repeated keys
 
 
 def build(

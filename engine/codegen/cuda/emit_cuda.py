@@ -25,7 +25,7 @@ from .emit_fold import (
 )
 from .emit_rows import list_kept, list_row, note_kept
 from .emit_runs import begin_runs, end_runs, gathers, run_row, straight, without_insertion
-from .emit_sorted import condition_function, places, results, rows_at_a_time, sorted_loop
+from .emit_sorted import LONG_BODY, condition_function, places, results, rows_at_a_time, sorted_loop
 from .vector_loads import (
     WORD_IN_TURN,
     load_row,
@@ -36,7 +36,6 @@ from .vector_loads import (
 )
 from .warp_queue import survivors
 
-LONG_BODY = 10  # accumulators and named values from which on more rows would not be unrolled, as codes need it
 IMPORTS = [
     "import numpy as np",
     "from numba import cuda",

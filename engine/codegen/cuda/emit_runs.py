@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..emit import folded, indent, text
+from ..indexes import REPEATED
 from ..loop import Doubt, Function, Guard, Let, Machine, Number, Statement
 from ..program import Program
 from .accumulator_layout import UNBOUNDED, Cell, Layout, Place, cell_machine
@@ -26,7 +27,6 @@ from .emit_fold import (
 
 # Of functions that set a bit, the place of the number among the arguments
 INSERTIONS = {"set_bit": 1, "insert_bit": 1, "insert_guarded": 2}
-REPEATED = 2  # the accumulator of a build that counts the keys which were there before
 
 
 def gathers(program: Program, where: Layout) -> bool:

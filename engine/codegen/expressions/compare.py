@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...plan.functions import STRICT
+from ...plan.functions import COMPARISONS, SCALAR, STRICT
 from ...plan.text.concealed_text import concealed_name
 from ..loop import Apply, Function, Machine, Name, Number, Term, negated, true_and
 from ..program_builder import ProgramBuilder
@@ -10,7 +10,7 @@ from ..ranges import I32_MAX
 from ..typed_values import Input, NotFusable, Value
 from .arithmetic import convert
 
-SIGNS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+SIGNS = {name: {"=": "==", "<>": "!="}.get(s := SCALAR[name].sign, s) for name in COMPARISONS}
 
 
 def compare(name: str, left: Value, right: Value) -> Value:
@@ -79,9 +79,8 @@ def compare_with_constant(
     # A bound outside of the codes keeps its meaning when it is moved next to them
     limited = min(max(bound, -1), last + 1)
     machine = Machine.I64 if last + 1 > I32_MAX else code.type
-    shown = {"is_distinct": "IS DISTINCT FROM", "is_not_distinct": "IS NOT DISTINCT FROM"}
-    wanted = shown.get(name) or {"==": "=", "!=": "<>"}.get(SIGNS[name], SIGNS[name])
-    meaning = f"{concealed_name(source.column.name)} {wanted} constant, as a code"
+    wanted = f"{SCALAR[name].sign.upper()} constant, as a code"
+    meaning = f"{concealed_name(source.column.name)} {wanted}"
     constant = Name(kernel.parameter(limited, machine, meaning), machine)
     term: Term = Apply(sign, (convert(code, machine), constant), Machine.BOOL)
     if name == "is_not_distinct":

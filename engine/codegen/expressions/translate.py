@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import date, datetime
 from decimal import Context, Decimal
 
+from ...plan.calendar import EPOCH_DAY
 from ...plan.expr import Call, Case, Cast, ColumnRef, Expr, InList, Literal, columns_of
 from ...plan.functions import COMPARISONS, MIRRORED
 from ...plan.text.concealed_text import concealed_name
@@ -36,7 +37,6 @@ from .compare import compare, compare_with_constant
 from .lookup import in_one_dictionary, through_table
 
 MOST_TESTS = 16  # of a list of values, one after the other
-EPOCH = date(1970, 1, 1)
 DIGITS = Context(prec=80)  # Python's own 28 would round a DECIMAL(38)
 
 
@@ -129,7 +129,7 @@ def constant(value: object, data_type: DataType) -> int | float | None:
             delta = value - datetime(1970, 1, 1)
             return (delta.days * 86400 + delta.seconds) * 1_000_000 + delta.microseconds
         case date():
-            return (value - EPOCH).days
+            return (value - EPOCH_DAY).days
     return None
 
 

@@ -15,6 +15,9 @@ import pylibcudf as plc
 from ...storage.columns.device_encode import reinterpret as reinterpret  # noqa: PLC0414 - beside the others
 
 BOOL = plc.DataType(plc.TypeId.BOOL8)
+TEXT = plc.DataType(plc.TypeId.STRING)
+UINT32 = plc.DataType(plc.TypeId.UINT32)
+EQUAL = plc.types.NullEquality.EQUAL
 INT32 = plc.DataType(plc.TypeId.INT32)
 INT64 = plc.DataType(plc.TypeId.INT64)
 FLOAT64 = plc.DataType(plc.TypeId.FLOAT64)

@@ -12,10 +12,8 @@ from ...plan import physical as p
 from ...plan.expr import Column
 from ...plan.types import DataType, Kind
 from ..plan_memory import PlanMemory
-from ..row_interpreter import MOST_ROWS, Unsure
+from ..row_interpreter import LIMB, MOST_ROWS, Unsure
 from .memory.host_table import HostColumns, Lying
-
-LIMB = 64
 
 
 def row_by_row(

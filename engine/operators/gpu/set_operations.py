@@ -6,8 +6,8 @@ import pylibcudf as plc
 
 from ...plan import physical as p
 from ..context import Context
-from .aggregate.groups import EQUAL, pick
-from .columns import INT32, as_key, binary, cast, empty, scalar, sequence, without_nulls
+from .aggregate.groups import pick
+from .columns import EQUAL, INT32, as_key, binary, cast, empty, scalar, sequence, without_nulls
 from .memory.device import on_device
 from .table import Table, gather
 

@@ -50,6 +50,16 @@ class FunctionRow:
     )
 
     @property
+    def orders(self) -> bool:
+        """Whether a comparison asks which of two values is the larger one."""
+        return self.bound in ("lower", "upper")
+
+    @property
+    def adds_values(self) -> bool:
+        """Whether a kernel adds up values, so that many rows may make more than an accumulator holds."""
+        return self.fold == "add" and self.merge in ("", self.name)
+
+    @property
     def merges(self) -> bool:
         """Whether the aggregate of the aggregates of parts, in any order, is that of all rows."""
         return self.merge == self.name and not self.in_order

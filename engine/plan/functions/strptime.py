@@ -13,9 +13,9 @@ from functools import lru_cache
 
 from ...errors import ExecutionError
 from ..calendar import MICROS_A_DAY, day_number, first_of_month
+from ..text.number_text import SPACE
 from .formats import DAY_NAMES, MONTH_NAMES, SHORT_DAYS, SHORT_MONTHS, specifiers
 
-_SPACE = " \t\n\v\f\r"
 _WIDTHS = {**dict.fromkeys("dmyHIMSUWV", 2), "j": 3, "Y": 4, "G": 4, "w": 1, "u": 1, "g": 3, "f": 6}
 _RANGES = {
     "d": (1, 31),
@@ -67,7 +67,7 @@ class TimeFormat:
 @lru_cache(64)
 def layout(text: str) -> TimeFormat:
     """Read a format; raises `ExecutionError` for one that is malformed or needs a type that is not here."""
-    parts, letters = [rf"[{_SPACE}]*+"], []
+    parts, letters = [rf"[{SPACE}]*+"], []
     for kind, piece in specifiers(text):
         if kind == "text":
             parts.append(_literal(piece))
@@ -81,7 +81,7 @@ def layout(text: str) -> TimeFormat:
             )
         letters.append(letter)
         parts.append(_group(letter))
-    pattern = re.compile("".join([*parts, rf"[{_SPACE}]*+"]), re.DOTALL)
+    pattern = re.compile("".join([*parts, rf"[{SPACE}]*+"]), re.DOTALL)
     made_of, possible = _made_of(letters)
     return TimeFormat(pattern, tuple(letters), made_of, possible)
 
@@ -89,8 +89,8 @@ def layout(text: str) -> TimeFormat:
 def _literal(text: str) -> str:
     """Characters stand for themselves, a run of spaces for another one."""
     return "".join(
-        rf"[{_SPACE}]++" if run[0] in _SPACE else re.escape(run)
-        for run in re.findall(rf"[{_SPACE}]+|[^{_SPACE}]+", text)
+        rf"[{SPACE}]++" if run[0] in SPACE else re.escape(run)
+        for run in re.findall(rf"[{SPACE}]+|[^{SPACE}]+", text)
     )
 
 
@@ -124,7 +124,7 @@ def moment(text: str, form: TimeFormat, safe: bool = False) -> int | None:
 
     Raises ValueError for a day that no calendar has, and `ExecutionError` for infinity, which has no value here.
     """
-    special = text.strip(_SPACE).lower()
+    special = text.strip(SPACE).lower()
     if special == "epoch" and not safe:
         return 0
     # For DuckDB 2.0's try_strptime the epoch is in 1900.

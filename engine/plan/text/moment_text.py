@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from ..calendar import INFINITE_DAY, INFINITE_MICROS, MICROS_A_DAY, day_number
+from .number_text import SPACE
 
-_SPACE = " \t\n\v\f\r"
 _WORDS = {"epoch": 0, "infinity": 1, "inf": 1, "-infinity": -1, "-inf": -1}
 _DATE = re.compile(r"(-?\d{1,7})([-/\\ ])(\d{1,2})\2(\d{1,2})( \(BC\))?", re.ASCII)
 _CLOCK = re.compile(r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?", re.ASCII)
@@ -45,15 +45,15 @@ def _word(text: str) -> int | None:
     """Return the sign of infinity or 0 for the epoch; DuckDB takes spaces after the whole words alone."""
     word = text.lower()
     return _WORDS.get(
-        word, _WORDS.get(word.rstrip(_SPACE)) if word.strip(_SPACE + "-") != "inf" else None
+        word, _WORDS.get(word.rstrip(SPACE)) if word.strip(SPACE + "-") != "inf" else None
     )
 
 
 def parse_date(text: str) -> int | None:
-    text = text.lstrip(_SPACE)
+    text = text.lstrip(SPACE)
     if (sign := _word(text)) is not None:
         return sign * INFINITE_DAY
-    text = text.rstrip(_SPACE)
+    text = text.rstrip(SPACE)
     found = _leading_date(text)
     if found is None:
         return None
@@ -64,7 +64,7 @@ def parse_date(text: str) -> int | None:
 
 
 def parse_timestamp(text: str) -> int | None:
-    text = text.lstrip(_SPACE)  # after a date, a space announces a time
+    text = text.lstrip(SPACE)  # after a date, a space announces a time
     if (sign := _word(text)) is not None:
         return sign * INFINITE_MICROS
     found = _leading_date(text)

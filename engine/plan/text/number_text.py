@@ -11,7 +11,7 @@ import struct
 
 from ..types import HUGEINT, MAX_DECIMAL_DIGITS, DataType, Kind
 
-_SPACE = " \t\n\v\f\r"
+SPACE = " \t\n\v\f\r"
 _DIGITS = r"\d+(?:_\d+)*"
 _NUMBER = re.compile(rf"([+-]?)({_DIGITS})?(?:(\.)({_DIGITS})?)?(?:[eE]([+-]?\d+))?", re.ASCII)
 _BASED = re.compile(r"0[xX]([0-9a-fA-F]+(?:_[0-9a-fA-F]+)*)|0[bB]([01]+(?:_[01]+)*)")
@@ -30,7 +30,7 @@ def parse_number(text: str, target: DataType) -> int | None:
 
     Integers and HUGEINT may be in base 16 or 2.
     """
-    text = text.strip(_SPACE)
+    text = text.strip(SPACE)
     based = _BASED.fullmatch(text) if target.is_whole else None
     if based:
         value: int | None = int(based[1] or based[2], 16 if based[1] else 2)
@@ -69,7 +69,7 @@ def _leaves_128_bits(digits: str) -> bool:
 
 
 def parse_double(text: str, target: DataType) -> float | None:
-    text = text.strip(_SPACE)
+    text = text.strip(SPACE)
     folded = text.lower().lstrip("+-")
     if folded not in ("inf", "infinity", "nan"):
         found = _NUMBER.fullmatch(text)

@@ -118,8 +118,9 @@ def _tightest(parts: list[Expr]) -> list[Expr]:
     for part in parts:
         match part:
             case Call(function=function, args=(operand, Literal(value=value))) if (
-                value is not None and (side := SCALAR[function].bound) in ("lower", "upper")
+                value is not None and SCALAR[function].orders
             ):
+                side = SCALAR[function].bound
                 known = best.get((operand, side))
                 if known is None:
                     best[operand, side] = part

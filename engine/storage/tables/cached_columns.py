@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import printable
+from ...plan.calendar import EPOCH
 from ...plan.types import DIGITS, INTEGER_BITS, DataType, Kind
 from ..columns.cache import CachedColumn, ColumnCache
 from ..columns.encodings import Dictionary, EncodedColumn, Narrow
@@ -38,7 +39,6 @@ PLAIN_BYTES = {Kind.FLOAT: 4, Kind.DOUBLE: 8, Kind.DATE: 4, Kind.TIMESTAMP: 8, K
 CUDF_MASK_ROWS = 64 * 8  # of which the bits fill libcudf's unit of allocation for bitmaps
 CUDF_WIDE_OFFSETS = (1 << 31) - 1  # characters from which libcudf's offsets to them have 8 bytes
 COUNTED_AT_ONCE = 1 << 20  # codes, which counting makes 8 bytes wide
-EPOCH = datetime(1970, 1, 1)
 
 _string_bytes: WeakKeyDictionary[EncodedColumn, int] = WeakKeyDictionary()
 

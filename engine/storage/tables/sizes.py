@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from ...plan.calendar import MICROSECOND
 from ...plan.expr import Value
 from ...plan.types import DIGITS, INTEGER_BITS, DataType, Kind
 from ..columns.encodings import code_width, narrow_for
@@ -19,7 +20,6 @@ FIXED_BYTES = {Kind.NULL: 1, Kind.BOOLEAN: 1, Kind.FLOAT: 4, Kind.DOUBLE: 8, Kin
 WIDEST = 16  # a DECIMAL of more than 18 digits, an INTERVAL
 CODE_BYTES = 4  # of a text with few values, as scans read it
 OFFSET_BYTES = 4  # of any other text, beside its characters
-MICROSECOND = timedelta(microseconds=1)
 
 
 class ColumnSizes:

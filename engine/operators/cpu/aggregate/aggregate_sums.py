@@ -11,12 +11,10 @@ import pyarrow.compute as pc
 
 from ....errors import OutOfRange
 from ....plan.expr import AggregateCall
-from ....plan.types import DataType
+from ....plan.types import LARGEST_DECIMAL, DataType
 from ..sort.keys import Ints
 from ..table import Mask, decimal_limbs, from_numpy, to_numpy, validity
 from .groups import Floats, Groups, Sums, sum_int64, sum_limbs
-
-LARGEST = 10**38 - 1  # what DECIMAL(38, s) holds
 
 
 def sum_of(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
@@ -126,7 +124,7 @@ def _decimal(sums: Sums, some: Mask | None, data_type: DataType) -> pa.Array:
     if sums.high is not None:
         unscaled = from_numpy(sums.limbs(), some, pa.decimal128(38, 0))
         extremes = pc.min_max(unscaled).values()
-        if any(v.is_valid and abs(int(v.as_py())) > LARGEST for v in extremes):
+        if any(v.is_valid and abs(int(v.as_py())) > LARGEST_DECIMAL for v in extremes):
             raise OutOfRange(_TOO_LARGE)
     return total
 

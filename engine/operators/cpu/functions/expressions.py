@@ -23,12 +23,12 @@ from ....plan.expr import ColumnRef, Expr, conjuncts
 from ....plan.types import Kind
 from ....settings import usable_cores
 from .. import table as tables
+from ..memory.chunks import CHUNK_ROWS
 from ..table import Table
 from .expressions_chunk import Chunk, ComputedConstant, DictionaryLookup, true_rows, value
 from .expressions_prepare import PreparedExpressions, prepare
 from .vectors import Array, Mask, Vector, dtype_of
 
-CHUNK_ROWS = 1 << 17  # int64 intermediates of 1 MB stay in the second-level cache
 SPARSE = 8  # row numbers are returned when less than one row in so many is selected
 
 

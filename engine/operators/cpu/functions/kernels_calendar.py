@@ -11,20 +11,18 @@ from collections.abc import Callable
 import numpy as np
 
 from ....errors import OutOfRange
+from ....plan.calendar import EPOCH_SHIFT, ERA, MICROS_A_DAY
 from .vectors import Array, Mask
 
-MICROS_A_DAY = 86_400_000_000
 FARTHEST_DAY = 106_751_991  # from 1970, of a TIMESTAMP
 _LAST_TIME = 2**63 - 2 - FARTHEST_DAY * MICROS_A_DAY  # on that day; 2**63 - 1 is infinity
-_EPOCH_SHIFT = 719_468  # days from 0000-03-01 to 1970-01-01
-_ERA = 146_097  # days in 400 years
 
 
 def civil(days: Array) -> tuple[Array, Array, Array]:
     """Return year (astronomical: 0 is 1 BC), month and day."""
-    shifted = days.astype(np.int64) + _EPOCH_SHIFT
-    era = shifted // _ERA
-    of_era = shifted - era * _ERA
+    shifted = days.astype(np.int64) + EPOCH_SHIFT
+    era = shifted // ERA
+    of_era = shifted - era * ERA
     year_of_era = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
     of_year = of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
     march_month = (5 * of_year + 2) // 153
@@ -40,7 +38,7 @@ def days_from_civil(year: Array, month: Array, day: Array) -> Array:
     year_of_era = year - era * 400
     of_year = (153 * (month + np.where(month > 2, -3, 9)) + 2) // 5 + day - 1
     of_era = year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + of_year
-    return era * _ERA + of_era - _EPOCH_SHIFT
+    return era * ERA + of_era - EPOCH_SHIFT
 
 
 _MONTH_DAYS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], np.int64)

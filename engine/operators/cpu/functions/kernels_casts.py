@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....errors import ConversionError, OutOfRange
+from ....plan.calendar import MICROS_A_DAY
 from ....plan.coercion import castable
 from ....plan.types import DATE, DIGITS, HUGEINT, MAX_DECIMAL_DIGITS, VARCHAR, DataType, Kind
 from . import kernels_decimals as decimals
 from . import kernels_wide as wide
 from .kernels_arithmetic import bounds
-from .kernels_calendar import MICROS_A_DAY
 from .kernels_doubles import doubles
 from .kernels_numeric import half_away
 from .kernels_parse import parsed

@@ -9,12 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from ....errors import ConversionError, ExecutionError, OutOfRange
+from ....plan.calendar import MICROS_A_DAY
 from ....plan.expr import Call
 from ....plan.functions.formats import DAY_NAMES, MONTH_NAMES
+from ....plan.literals import MONTHS
 from ....plan.types import BIGINT, DATE, TIMESTAMP, Kind
 from .. import table as tables
 from . import kernels_calendar as calendar
-from .kernels_calendar import MICROS_A_DAY, toward_zero
+from .kernels_calendar import toward_zero
 from .kernels_intervals import INTERVAL_PARTS, interval_epoch
 from .vectors import Array, Mask, Vector, at, both_valid, first_row
 
@@ -27,14 +29,6 @@ LENGTHS = {
     "hour": 3_600_000_000,
     "day": MICROS_A_DAY,
     "week": 7 * MICROS_A_DAY,
-}
-MONTHS = {
-    "month": 1,
-    "quarter": 3,
-    "year": 12,
-    "decade": 120,
-    "century": 1200,
-    "millennium": 12_000,
 }
 FARTHEST_YEAR = 5_881_580  # that 32 bits of days reach, in one direction at least
 _DAY_PARTS: dict[str, Callable[[Array], Array]] = {

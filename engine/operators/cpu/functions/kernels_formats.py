@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....errors import ConversionError, ExecutionError
+from ....plan.calendar import MICROS_A_DAY
 from ....plan.expr import Call
 from ....plan.functions.formats import (
     DAY_NAMES,
@@ -22,7 +23,6 @@ from ....plan.functions.strptime import layout, moment
 from ....plan.types import TIMESTAMP
 from .. import table as tables
 from . import kernels_calendar as calendar
-from .kernels_calendar import MICROS_A_DAY
 from .kernels_print import chosen, joined, padded
 from .kernels_texts import over_text
 from .vectors import Array, Mask, Vector

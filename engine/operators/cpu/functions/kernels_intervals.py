@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from ....errors import ExecutionError, OutOfRange
+from ....plan.calendar import MICROS_A_DAY
 from ....plan.expr import Call
 from ....plan.types import INTERVAL, TIMESTAMP
 from . import kernels_calendar as calendar
 from .interval_records import SPAN
-from .kernels_calendar import MICROS_A_DAY, toward_zero
+from .kernels_calendar import toward_zero
 from .vectors import Array, Mask, Vector, both_valid
 
 _INT32 = 2**31

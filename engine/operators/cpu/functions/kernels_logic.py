@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ....plan.calendar import MICROS_A_DAY
 from ....plan.expr import Call
 from ....plan.types import BOOLEAN, Kind
 from .. import table as tables
 from . import kernels_wide as wide
 from .vectors import Array, Vector, booleans, both_valid, null_constant
 
-MICROS_A_DAY = 86_400_000_000
 DAYS_A_MONTH = 30  # what DuckDB compares intervals by
 
 

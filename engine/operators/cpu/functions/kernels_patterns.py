@@ -12,11 +12,10 @@ import pyarrow.compute as pc
 
 from ....errors import ExecutionError
 from ....plan.patterns import Part, anywhere, literals, pattern_parts
+from ... import text_limits
 from ...text_limits import MAX_BYTES, check_bytes
 from .kernels_like import matches
 from .kernels_texts import over_text
-
-NEEDLE_SHARE = 4  # a pattern is tried on the strings that contain its longest part, unless these are more than one in so many
 
 
 def like(text: pa.Array, pattern: str, escape: str = "") -> Any:
@@ -48,7 +47,7 @@ def _by_arrow(text: pa.Array, parts: list[Part]) -> pa.Array:
 def _searched(text: pa.Array, expression: str, needle: str) -> Any:
     """Where the strings that contain `needle` are few, only those are matched."""
     possible = matches(text, anywhere(needle)) if needle else None
-    if possible is None or np.count_nonzero(possible) * NEEDLE_SHARE > len(text):
+    if possible is None or np.count_nonzero(possible) * text_limits.NEEDLE_SHARE > len(text):
         return _matched(text, expression)
     rows = np.flatnonzero(possible)
     some = pc.take(text, pa.array(rows), boundscheck=False)

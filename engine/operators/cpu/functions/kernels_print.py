@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ....plan.calendar import MICROS_A_DAY
 from ....plan.types import DataType, Kind
 from .. import table as tables
 from . import kernels_calendar as calendar
 from . import kernels_wide as wide
-from .kernels_calendar import MICROS_A_DAY
 from .vectors import WIDE, Array, Mask, Vector
 
 _EMPTY = pa.scalar("", pa.string())

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ....plan.calendar import EPOCH
 from ....plan.expr import Interval, Value
 from ....plan.types import BOOLEAN, DIGITS, VARCHAR, DataType, Kind
 from .. import table as tables
@@ -45,7 +46,6 @@ _DTYPES: dict[Kind, Any] = {
     Kind.TIMESTAMP: np.int64,
     Kind.INTERVAL: SPAN,
 }
-EPOCH = datetime(1970, 1, 1)
 
 
 def dtype_of(data_type: DataType) -> np.dtype[Any]:

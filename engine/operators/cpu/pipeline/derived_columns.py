@@ -14,10 +14,9 @@ from ....plan.types import BOOLEAN, Kind
 from ....storage.columns.encode import encode
 from ....storage.columns.encodings import PADDING, Dictionary, EncodedColumn, Narrow
 from ...context import Context
+from ...text_limits import MOST_STRINGS
 from ..functions.expressions import evaluate
 from ..table import Table, to_numpy, validity
-
-MOST_STRINGS = 1 << 16  # different ones: a kernel that reads more of them gains nothing by it
 
 
 def derived(expr: Expr, column: Column, held: pa.Array, context: Context) -> EncodedColumn:

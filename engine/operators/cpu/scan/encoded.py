@@ -17,9 +17,7 @@ from ...context import Context
 from ...scan_columns import TableScan, kernel_key, part_of, plain_key, row_groups
 from ...streaming import column_shares
 from ..memory.ask_memory import askable_shares
-from .scan import read_columns
-
-DEVICE = "cpu"
+from .scan import DEVICE, read_columns
 
 # Columns of a scan by their sources: what was encoded, and the names of those that have no encoding
 Encoded = tuple[dict[str, EncodedColumn], list[str]]

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from ..memory.chunks import each, each_chunk
 from ..table import Indices, concat_arrays, to_numpy
-from .ordering import MOST_BITS, by_hash, distributed, splitters_of
+from .ordering import MOST_BITS, STEP, by_hash, distributed, splitters_of
 
 Ints = npt.NDArray[np.int64]
 
@@ -24,7 +24,6 @@ FEW_DISTINCT = 4  # rows a value in the first piece, from which pieces are numbe
 SAMPLED = 1 << 12  # strings that say whether most are distinct
 WORD_BYTES = 8
 BITS, HALF, ONES = np.uint64(8), np.uint64(32), np.uint64((1 << 64) - 1)
-STEP = np.uint64(0x9E3779B97F4A7C15)  # odd, so that multiplying by it loses no bit
 
 
 def mostly_distinct(strings: pa.Array) -> bool:

@@ -13,6 +13,7 @@ from ..columns import (
     FLOAT64,
     INT32,
     INT64,
+    TEXT,
     as_integers,
     as_key,
     binary,
@@ -31,7 +32,6 @@ from .aggregate_values import ordered_places
 from .groups import INCLUDE, Answer, GroupedArgument, Groups, matching_order, pick
 
 Op = plc.binaryop.BinaryOperator
-TEXT = plc.DataType(plc.TypeId.STRING)
 
 
 def string_agg(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:

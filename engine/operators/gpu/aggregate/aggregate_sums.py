@@ -14,6 +14,7 @@ import pylibcudf as plc
 
 from ....errors import OutOfRange
 from ....plan.expr import AggregateCall
+from ....plan.types import LARGEST_DECIMAL
 from ..columns import (
     BOOL,
     FLOAT64,
@@ -34,7 +35,6 @@ from .groups import Answer, GroupedArgument, Groups
 
 Op = plc.binaryop.BinaryOperator
 
-LARGEST = 10**38 - 1  # what DECIMAL(38, s) holds
 _LOW_BITS = (1 << 32) - 1
 _LIMB = 10**19  # of a 128-bit value: both halves of 38 digits
 # Below this many rows two reductions for the extremes cost more than 128-bit sums do.
@@ -128,14 +128,14 @@ def _sum_of_wide(argument: GroupedArgument, value_range: tuple[int, int], groups
     values = argument.derive("huge", reinterpret(argument.column, HUGE))
     rows = groups.rows
     is_small = not groups.keys or rows < NARROWED_ROWS
-    if is_small and _magnitude(value_range) * rows <= LARGEST:
+    if is_small and _magnitude(value_range) * rows <= LARGEST_DECIMAL:
         return groups.ask(values, "sum")
     found = groups.once(("extremes", argument.key), lambda: extremes(values.column))
     if groups.keys and _magnitude(found) < 1 << 63:
         narrow = groups.once(("narrow", argument.key), lambda: cast(values.column, INT64))
         return _sum_of_narrow(argument.derive("narrow", narrow), found, groups)
     bound = _magnitude(found) * rows
-    if bound <= LARGEST:
+    if bound <= LARGEST_DECIMAL:
         return groups.ask(values, "sum")
     if bound < 1 << 127:
         return _checked(groups.ask(values, "sum"))
@@ -166,7 +166,7 @@ def _sum_of_wide_limbs(argument: GroupedArgument, groups: Groups) -> Answer:
 def _checked(answer: Answer) -> Answer:
     def check() -> plc.Column:
         column = answer()
-        _refuse_beyond(column, LARGEST)
+        _refuse_beyond(column, LARGEST_DECIMAL)
         return column
 
     return check

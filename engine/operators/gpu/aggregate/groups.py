@@ -15,6 +15,7 @@ import pylibcudf as plc
 
 from ....plan.expr import Column
 from ..columns import (
+    EQUAL,
     FLOAT64,
     INT32,
     INT64,
@@ -27,7 +28,6 @@ from ..columns import (
 )
 from ..dictionaries import Coded, Held, plain
 
-EQUAL = plc.types.NullEquality.EQUAL
 EXCLUDE = plc.types.NullPolicy.EXCLUDE
 INCLUDE = plc.types.NullPolicy.INCLUDE
 

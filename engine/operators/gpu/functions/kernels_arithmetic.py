@@ -14,7 +14,7 @@ import pylibcudf as plc
 from ....errors import ExecutionError, OutOfRange
 from ....plan.expr import Call, Cast, ColumnRef, Expr, Literal
 from ....plan.types import room_for
-from ...integer_bounds import NAMES, Bounds, combined, inside, rescaled, type_bounds
+from ...integer_bounds import INT64_RANGE, NAMES, Bounds, combined, inside, rescaled, type_bounds
 from ..columns import (
     BOOL,
     FLOAT64,
@@ -44,7 +44,6 @@ Op = plc.binaryop.BinaryOperator
 Unary = plc.unary.UnaryOperator
 
 _OPERATORS = {"add": Op.ADD, "sub": Op.SUB, "mul": Op.MUL}
-_INT64_RANGE = (-(1 << 63), (1 << 63) - 1)
 # 128-bit results that a double puts below this are far enough from 2^127 to have been computed without wrapping.
 _SAFE_HUGE = 1.6e38
 
@@ -65,7 +64,7 @@ def exact(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     width = integer_type(result_type)
     if not inside(found, limits):
         return reinterpret(_checked(call, scope, left, right), result_type)
-    if width.id() == HUGE.id() and inside(found, _INT64_RANGE) and _narrow(left, right):
+    if width.id() == HUGE.id() and inside(found, INT64_RANGE) and _narrow(left, right):
         narrow = binary(integers(left, INT64), integers(right, INT64), operator, INT64)
         return reinterpret(cast(narrow, HUGE), result_type)
     result = binary(integers(left, width), integers(right, width), operator, width)

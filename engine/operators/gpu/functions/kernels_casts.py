@@ -8,6 +8,7 @@ from __future__ import annotations
 import pylibcudf as plc
 
 from ....errors import ConversionError
+from ....plan.calendar import MICROS_A_DAY
 from ....plan.expr import Cast
 from ....plan.types import DataType, Kind
 from ...integer_bounds import inside
@@ -28,7 +29,7 @@ from ..columns import (
 from ..table import device_type
 from .kernels_arithmetic import bounds, extremes
 from .kernels_parse import parsed
-from .kernels_print import MICROS_A_DAY, printed
+from .kernels_print import printed
 from .values import Constant, RowScope, binary, integer_type, integers
 
 Op = plc.binaryop.BinaryOperator

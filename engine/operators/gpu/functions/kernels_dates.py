@@ -8,10 +8,11 @@ import pyarrow as pa
 import pylibcudf as plc
 
 from ....errors import OutOfRange
+from ....plan.calendar import MICROS_A_DAY
 from ....plan.expr import Call, Interval, Literal
 from ....plan.functions.formats import DAY_NAMES, MONTH_NAMES
 from ....plan.types import Kind
-from ...integer_bounds import inside
+from ...integer_bounds import INT64_RANGE, inside
 from ..columns import (
     BOOL,
     INT32,
@@ -26,7 +27,7 @@ from ..columns import (
 from ..table import device_type
 from .kernels_arithmetic import extremes
 from .kernels_host import settled
-from .kernels_print import MICROS_A_DAY, in_days, in_four_digit_years
+from .kernels_print import in_days, in_four_digit_years
 from .values import Constant, RowScope, Value, as_column, binary, integers
 
 Op = plc.binaryop.BinaryOperator
@@ -58,7 +59,6 @@ _SHORT_YEARS = (-12_687_428, 11_248_737)  # days from 1970 to the years -32767 a
 UNKNOWN_NAME = -(1 << 31)  # a place of no name, which NULL has
 _TRUNCATED = ("week", "month", "quarter", "year")
 _COUNTED = ("month", "quarter", "year")
-_INT64_RANGE = (-(1 << 63), (1 << 63) - 1)
 
 
 def part(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
@@ -229,7 +229,7 @@ def _difference(last: plc.Column, first: plc.Column, scope: RowScope) -> plc.Col
     """Return the difference of two columns; raises `OutOfRange` where it leaves 64 bits, and so has the other sign."""
     found = binary(last, first, Op.SUB, INT64)
     (low, high), (other_low, other_high) = extremes(last), extremes(first)
-    if not inside((low - other_high, high - other_low), _INT64_RANGE):
+    if not inside((low - other_high, high - other_low), INT64_RANGE):
         apart = binary(last, first, Op.BITWISE_XOR, INT64)
         turned = binary(last, found, Op.BITWISE_XOR, INT64)
         both = binary(apart, turned, Op.BITWISE_AND, INT64)
@@ -260,7 +260,7 @@ def add_interval(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
         moved = reinterpret(sums, MICROS)
     low, high = extremes(column)
     reach = _reach(interval)
-    if inside((low - reach, high + reach), _INT64_RANGE):
+    if inside((low - reach, high + reach), INT64_RANGE):
         return moved
     return settled(call, scope, column, moved, in_four_digit_years(column))
 

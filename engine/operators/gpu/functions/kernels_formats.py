@@ -17,11 +17,11 @@ from ....plan.functions.formats import (
     SHORT_MONTHS,
     specifiers,
 )
-from ..columns import empty
+from ..columns import TEXT, empty
 from ..table import device_type
 from .kernels_host import settled
 from .kernels_parse import read_by
-from .kernels_print import TEXT, in_four_digit_years
+from .kernels_print import in_four_digit_years
 from .values import RowScope, Value, as_column
 
 _FRACTIONS = {"f": "6f", "g": "3f", "n": "9f"}

@@ -19,6 +19,7 @@ from ..columns import (
     FLOAT64,
     INT32,
     INT64,
+    TEXT,
     both,
     cast,
     empty,
@@ -35,7 +36,6 @@ from .values import Constant, RowScope, as_column, binary, integers
 Op = plc.binaryop.BinaryOperator
 Parsed = tuple[plc.Column, plc.Column]
 
-TEXT = plc.DataType(plc.TypeId.STRING)
 _NUMBER = r"^[+-]?[0-9]*\.?[0-9]+$"
 _TIMESTAMPS = (
     "%Y-%m-%d %H:%M:%S",

@@ -9,18 +9,17 @@ import pylibcudf as plc
 
 from ....plan.expr import Call, Literal
 from ....plan.patterns import Literals, Part, anywhere, literals, pattern_parts
-from ..columns import BOOL, constant, scalar, select, sequence
+from ... import text_limits
+from ..columns import BOOL, TEXT, constant, scalar, select, sequence
 from ..table import count_true
 from .kernels_like import matches
 from .values import Constant, RowScope, Value, as_column, binary, operand
 
 Op = plc.binaryop.BinaryOperator
-TEXT = plc.DataType(plc.TypeId.STRING)
 _ESCAPE = "\\"
 # From so many rows on, strings are first searched for the longest part of a pattern; the pattern itself is then tried on the
 # strings that have it, unless these are more than one in a few.
 NEEDLE_ROWS = 100_000
-NEEDLE_SHARE = 4
 
 
 def like(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
@@ -67,7 +66,7 @@ def _searched(column: plc.Column, pattern: str, needle: str) -> plc.Column:
     if not needle or column.size() < NEEDLE_ROWS:
         return like_(column, pattern, _ESCAPE)
     possible = _contains(column, Constant(needle, TEXT))
-    if count_true(possible) * NEEDLE_SHARE > column.size():
+    if count_true(possible) * text_limits.NEEDLE_SHARE > column.size():
         return like_(column, pattern, _ESCAPE)
     table = plc.Table([sequence(column.size()), column])
     rows, strings = plc.stream_compaction.apply_retention_mask(table, possible).columns()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pylibcudf as plc
 
+from ....plan.calendar import MICROS_A_DAY
 from ....plan.expr import Expr
 from ....plan.types import DataType, Kind
 from ..columns import (
     BOOL,
     INT32,
     INT64,
+    TEXT,
     as_integers,
     binary,
     both,
@@ -25,8 +27,6 @@ from .values import RowScope
 
 Op = plc.binaryop.BinaryOperator
 
-TEXT = plc.DataType(plc.TypeId.STRING)
-MICROS_A_DAY = 86_400_000_000
 _FOUR_DIGITS = (
     -719_162,
     2_932_896,

@@ -13,6 +13,8 @@ from ..columns import (
     BOOL,
     INT32,
     INT64,
+    TEXT,
+    UINT32,
     cast,
     constant,
     reinterpret,
@@ -22,7 +24,7 @@ from ..columns import (
 )
 from .kernels_arithmetic import extremes
 from .kernels_host import settled
-from .kernels_patterns import TEXT, filled, literal_refusal, text_argument
+from .kernels_patterns import filled, literal_refusal, text_argument
 from .values import (
     Constant,
     RowScope,
@@ -38,7 +40,6 @@ Op = plc.binaryop.BinaryOperator
 _COUNT = plc.strings.attributes
 Side = plc.strings.side_type.SideType
 
-UINT32 = plc.DataType(plc.TypeId.UINT32)
 _LONGEST = 2**31 - 1  # characters; a bound beyond any string
 _COUNTED = 1000  # from so many times or characters on, what a function will make is counted first
 _SIDES = {"trim": Side.BOTH, "ltrim": Side.LEFT, "rtrim": Side.RIGHT}

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, TypeAlias
 
 import pylibcudf as plc
 
+from ....plan.calendar import EPOCH, EPOCH_DAY, MICROSECOND
 from ....plan.expr import Expr, Literal
 from ....plan.types import DataType, Kind
 from .. import columns
 from ..columns import BOOL, HUGE, INT64, as_integers, both, cast, reinterpret, scalar, true_mask
 from ..dictionaries import Coded
 from ..table import Table, count_true, device_type
-
-_EPOCH = date(1970, 1, 1)
-_EPOCH_TIME = datetime(1970, 1, 1)
-_MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True)
@@ -98,9 +95,9 @@ def _physical(value: Any, data_type: DataType) -> Any:
         case int() if data_type.is_float:
             return float(value)
         case datetime():
-            return (value - _EPOCH_TIME) // _MICROSECOND
+            return (value - EPOCH) // MICROSECOND
         case date():
-            return (value - _EPOCH).days
+            return (value - EPOCH_DAY).days
     return value
 
 

@@ -15,7 +15,7 @@ from ....plan import physical as p
 from ....plan.join_kinds import JoinKind
 from ...context import Context
 from .. import table as tables
-from ..columns import BOOL, as_key, constant, empty, scalar, select, without_nulls
+from ..columns import BOOL, EQUAL, as_key, constant, empty, scalar, select, without_nulls
 from ..dictionaries import Coded, Held, joint_codes, plain
 from ..functions.expressions import selection
 from ..memory.device import is_out_of_memory, on_device
@@ -33,7 +33,6 @@ from .join_pairs import (
     no_pairs,
 )
 
-EQUAL = plc.types.NullEquality.EQUAL
 UNEQUAL = plc.types.NullEquality.UNEQUAL
 
 PAIRS_A_BLOCK = 1 << 24  # of a nested loop: 128 MB of row numbers, and the condition's columns

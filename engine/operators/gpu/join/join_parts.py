@@ -19,6 +19,7 @@ from ...spilling import PARTS, PIECE_BYTES
 from .. import table as tables
 from ..columns import (
     INT32,
+    UINT32,
     as_key,
     binary,
     cast,
@@ -34,7 +35,6 @@ from ..memory.device import is_out_of_memory
 from ..memory.host_values import NUMBERS, WIDE
 from ..table import Table, check_rows, device_type
 
-UINT32 = plc.DataType(plc.TypeId.UINT32)
 STRING, DECIMAL128 = plc.TypeId.STRING, plc.TypeId.DECIMAL128
 Op = plc.binaryop.BinaryOperator
 ASCENDING, NO_NULLS = [plc.types.Order.ASCENDING], [plc.types.NullOrder.AFTER]

@@ -29,7 +29,8 @@ from ..table import Table
 from .buffers import exchanged
 from .device import kernel_files
 from .host_table import HostColumns
-from .host_values import ALIGNMENT, Lying, address_of, host_values, lying_of
+from .host_values import Lying, address_of, host_values, lying_of
+from .pinned import ALIGNMENT
 from .texts import Texts
 from .upload import uploaded
 

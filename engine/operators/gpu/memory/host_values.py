@@ -18,7 +18,6 @@ from ....storage.columns.encodings import Dictionary, Encoding, Narrow
 from ..dictionaries import Coded, Held
 from ..pipeline.stored import strings_of
 
-ALIGNMENT = 64
 WIDE = 16  # bytes of a DECIMAL128
 STRING, INT32, DECIMAL128 = plc.TypeId.STRING, plc.TypeId.INT32, plc.TypeId.DECIMAL128
 NUMBERS = {

@@ -20,14 +20,13 @@ from cuda.bindings import runtime
 from rmm.pylibrmm.stream import CudaStreamFlags, Stream
 
 from ....errors import ExecutionError
-from .buffers import check
+from .buffers import TO_HOST, check
 
 KEPT_BYTES = 8 << 30  # of blocks that nobody uses now
 LEAST_BYTES = 1 << 16
 STEPS = 8  # sizes of blocks between one power of two and the next
 SLACK = 2  # how many times as large as asked for a kept block may be
 ALIGNMENT = 64
-TO_HOST = runtime.cudaMemcpyKind.cudaMemcpyDeviceToHost
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,16 +23,8 @@ from ..table import Table
 from . import fetch_rows
 from .buffers import LANDING_BYTES, landed
 from .host_table import HostColumns
-from .host_values import (
-    ALIGNMENT,
-    INT32,
-    STRING,
-    Lying,
-    bitmap_of,
-    host_values,
-    lying_of,
-    width_of,
-)
+from .host_values import INT32, STRING, Lying, bitmap_of, host_values, lying_of, width_of
+from .pinned import ALIGNMENT
 from .upload import row_numbers, uploaded
 
 MOST_ROWS = fetch_rows.MOST_ROWS

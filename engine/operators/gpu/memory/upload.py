@@ -17,8 +17,7 @@ from ..columns import INT32, empty
 from ..dictionaries import Held
 from ..table import Table, device_type, to_device
 from .host_table import Arrays, HostColumns
-
-ALIGNMENT = 64
+from .pinned import ALIGNMENT
 
 
 class Staging:

@@ -10,6 +10,7 @@ from ....plan.expr import Column, Expr, new_column
 from ....plan.types import BOOLEAN, Kind
 from ....storage.columns.encodings import Dictionary, EncodedColumn, Narrow
 from ...context import Context
+from ...text_limits import MOST_STRINGS
 from ..columns import reinterpret, without_nulls
 from ..dictionaries import Coded, Held
 from ..functions.expressions import evaluate_all
@@ -18,7 +19,6 @@ from ..scan import run_column_kernels, substring_codes
 from ..scan.encode_columns import Encoded, encode_by_libcudf, encode_together
 from ..table import Table
 
-MOST_STRINGS = 1 << 16  # different ones: a kernel that reads more of them gains nothing by it
 UINT8 = plc.DataType(plc.TypeId.UINT8)
 
 

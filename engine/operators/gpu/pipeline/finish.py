@@ -15,6 +15,7 @@ from ....codegen.groups.accumulate import Folded
 from ....codegen.groups.grouping import GroupKey
 from ....codegen.groups.results import arrow_array
 from ....codegen.program import Program
+from ....codegen.ranges import I64_MAX
 from ....plan.expr import AggregateCall, Column
 from ....plan.functions import AGGREGATE
 from ....plan.types import DataType, Kind
@@ -44,7 +45,6 @@ from .pipeline_inputs import Relations
 from .stored import keys_of, rounded
 
 Op = plc.binaryop.BinaryOperator
-I64_MAX = 2**63 - 1
 REGISTER = Narrow(0, 1, 8)
 ROW = Component(1, 0, 0, 4)  # where groups are rows of a relation
 

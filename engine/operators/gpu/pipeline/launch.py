@@ -30,12 +30,12 @@ from ....codegen.program import Program, SharedMemory
 from ....codegen.typed_values import NotFusable, Parameter
 from ....storage.columns.encodings import EncodedColumn
 from ..memory.buffers import Memory, check
+from ..memory.pinned import ALIGNMENT
 from .regions import BufferSpan, Region, Regions
 
 PLAIN_SHARED_BYTES = 48 * 1024  # of dynamic shared memory; for more the kernel must be told
 LITTLE_SHARED_BYTES = 1024  # with which the driver divides cache and shared memory well
 RESERVED_SHARED_BYTES = 1024  # of each block, by the driver
-ALIGNMENT = 64
 FIXED_THREADS = 256
 KERNELS_KEPT = 512
 

@@ -14,11 +14,12 @@ import pylibcudf as plc
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
 from ....codegen.cuda import emit_groups
-from ....codegen.cuda.accumulator_layout import Layout, layout
+from ....codegen.cuda.accumulator_layout import WARP, Layout, layout
 from ....codegen.groups.conditions import Condition, element
 from ....codegen.handwritten import group_kernels as kernels
 from ....codegen.loop import Machine
 from ....codegen.program import Program
+from ....codegen.ranges import I64_MAX
 from ....plan.expr import Column
 from ..columns import FLOAT64, INT32, INT64, empty
 from ..dictionaries import INT8, INT16
@@ -31,8 +32,6 @@ from .regions import ALIGNMENT, BufferSpan, Regions
 if TYPE_CHECKING:
     from .finish import Finisher
 
-I64_MAX = 2**63 - 1
-WARP = 32
 COUNT_WORD, FIRST_LOW = 0, 1  # of the state: how many groups there are, then extremes in pairs
 TYPES = {1: INT8, 2: INT16, 4: INT32, 8: INT64}
 

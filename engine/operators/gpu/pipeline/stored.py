@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pylibcudf as plc
 
 from ....codegen.groups.results import Registers
+from ....codegen.ranges import I64_MAX
 from ....plan.expr import Column
 from ....plan.types import VARCHAR, DataType, Kind
 from ....storage.columns.device_encode import UNSIGNED, aligned, encode_on_device
@@ -36,7 +37,6 @@ from ..memory.upload import Staging
 from ..table import Table, to_device
 from .derived_columns import truths
 
-I64_MAX = 2**63 - 1
 KEYS_KEPT = 64  # columns of keys whose strings on the host are remembered
 FEW_ROWS = 64  # up to which a wide interval costs nothing: no table is made of it
 FLOAT32 = plc.DataType(plc.TypeId.FLOAT32)

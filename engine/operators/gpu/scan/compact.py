@@ -14,15 +14,11 @@ import numpy as np
 import pylibcudf as plc
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
-from ..columns import INT32, INT64, cast
+from ....codegen.cuda.accumulator_layout import WARP
+from ....storage.columns.device_encode import UNSIGNED
+from ..columns import INT32, INT64, TEXT, cast
 from . import run_column_kernels
 
-STRING = plc.DataType(plc.TypeId.STRING)
-UNSIGNED = {
-    1: plc.DataType(plc.TypeId.UINT8),
-    2: plc.DataType(plc.TypeId.UINT16),
-    4: plc.DataType(plc.TypeId.UINT32),
-}
 WIDE_OFFSETS = (1 << 31) - 1  # characters from which libcudf's offsets to them have 8 bytes
 BYTE_BITS = 8
 BLOCK_BYTES = 1024  # that are packed together
@@ -78,7 +74,7 @@ class CompactText:
         )
         characters = plc.gpumemoryview(self._characters(directory))
         return plc.Column(
-            STRING, self.rows, characters, self.validity, self.nulls, 0, [starts]
+            TEXT, self.rows, characters, self.validity, self.nulls, 0, [starts]
         )  # fmt: skip
 
     def _characters(self, directory: Path) -> DeviceBuffer:
@@ -87,7 +83,7 @@ class CompactText:
         size = blocks(self.count) * BLOCK_BYTES
         made = DeviceBuffer(size=size, stream=plc.utils.CUDF_DEFAULT_STREAM)
         arguments = (self.count, self.width, self.symbols.ptr, self.packed.ptr, made.ptr)
-        threads = blocks(self.count) * run_column_kernels.WARP
+        threads = blocks(self.count) * WARP
         run_column_kernels.run("text_unpack", threads, arguments, None, directory)
         return made
 
@@ -154,7 +150,7 @@ class Compacting:
         self._numbers.copy_from_host(numbers, stream)
         self._symbols.copy_from_host(symbols, stream)
         arguments = (how.count, how.width, self._numbers.ptr, characters, self._packed.ptr)
-        threads = blocks(how.count) * run_column_kernels.WARP
+        threads = blocks(how.count) * WARP
         run_column_kernels.run("text_pack", threads, arguments, stream, directory)
 
     def finished(self, validity: Any) -> CompactText:

@@ -12,13 +12,12 @@ from cuda.bindings import runtime
 from cuda.core import Device, Kernel, LaunchConfig, ObjectCode, Stream, launch
 
 from ....codegen.compile.kernel_files import warn_without
+from ....codegen.cuda.accumulator_layout import BLOCK_THREADS
 from ....codegen.handwritten.column_kernels import SIGNATURES, column_kernel
 from ....errors import Interrupted
 from ...context import Context
 from ..pipeline.launch import architecture
 
-WARP = 32
-BLOCK_THREADS = 256
 ROWS_WORTH_COMPILING = 1 << 20
 FOR_NUMBERS = (
     "column_measure",
