@@ -11,7 +11,7 @@ from typing import Any
 
 from ..codegen.typed_values import Multiplied, NotFusable
 from ..plan import physical as p
-from ..plan.node import walk
+from ..plan.node import transform_up, walk
 from .context import PipelineReceipt
 from .plan_memory import Apart
 
@@ -26,12 +26,7 @@ def apart(node: p.Pipeline, refused: NotFusable) -> Apart | None:
     placement: Any = {"device": node.device, "reason": node.reason}
     stored = p.Stored(len(node.inputs), side.columns, estimate=side.estimate, **placement)
 
-    def visit(part: p.Physical) -> p.Physical:
-        if part is side:
-            return stored
-        return part.with_children([visit(child) for child in part.children])
-
-    body = visit(node.body)
+    body = transform_up(node.body, lambda part: stored if part is side else None)
     if not any(part is stored for part in walk(body)):
         return None
     first = p.Pipeline(side, node.inputs, estimate=side.estimate, **placement)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..plan import physical as p
+from ..plan.node import transform_up
 from ..plan.spine import probed
 from .context import Context
 
@@ -83,9 +84,7 @@ def with_stored_builds(body: p.Physical, count: int) -> tuple[p.Physical, list[p
 def opened(pipeline: p.Pipeline) -> p.Physical:
     """Return a pipeline as the operators of its body, over its inputs."""
 
-    def visit(node: p.Physical) -> p.Physical:
-        if isinstance(node, p.Stored):
-            return pipeline.inputs[node.number]
-        return node.with_children([visit(child) for child in node.children])
+    def given(node: p.Physical) -> p.Physical | None:
+        return pipeline.inputs[node.number] if isinstance(node, p.Stored) else None
 
-    return visit(pipeline.body)
+    return transform_up(pipeline.body, given)

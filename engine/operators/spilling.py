@@ -16,8 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..plan import physical as p
-from ..plan.expr import Column, columns_of
+from ..plan.expr import Column
 from ..plan.partial import PartialAggregate
+from ..plan.spine import columns_read
 from .context import Context
 from .host_memory import readable
 from .run_unfused import Operator
@@ -120,8 +121,7 @@ class SpilledSide(SpilledRows):
 
 def read_of(node: p.HashJoin, place: int) -> tuple[Column, ...]:
     """Return the columns of a side that a join reads or passes on."""
-    condition = () if node.residual is None else columns_of(node.residual)
-    read = {*node.columns, *node.left_keys, *node.right_keys, *condition}
+    read = {*node.columns, *columns_read(node)}
     return tuple(c for c in node.children[place].columns if c in read)
 
 

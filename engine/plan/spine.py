@@ -7,13 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .expr import Column, Expr, columns_of
 from .physical import (
     ComputeColumns,
+    DistinctOn,
     FilterRows,
     HashAggregate,
     HashJoin,
+    MemoryScan,
     NestedLoopJoin,
+    ParquetScan,
     Physical,
+    SortRows,
+    TopK,
 )
 
 
@@ -42,3 +48,32 @@ def leaf_of(body: Physical) -> Physical:
     while (place := probed(body)) is not None:
         body = body.children[place]
     return body
+
+
+def is_selection(body: Physical) -> bool:
+    """Whether rows come out as they lie in a scan, less those that filters drop."""
+    while isinstance(body, FilterRows):
+        body = body.input
+    return isinstance(body, ParquetScan | MemoryScan)
+
+
+def columns_read(node: Physical) -> frozenset[Column]:
+    """Return the columns of its inputs that an operator reads itself, besides those that it passes on."""
+    read: tuple[Column, ...] = ()
+    exprs: tuple[Expr | None, ...] = ()
+    match node:
+        case FilterRows(predicate=predicate):
+            exprs = (predicate,)
+        case ComputeColumns(items=items):
+            exprs = tuple(expr for _, expr in items)
+        case HashJoin():
+            read, exprs = (*node.left_keys, *node.right_keys), (node.residual,)
+        case NestedLoopJoin(condition=condition):
+            exprs = (condition,)
+        case HashAggregate(keys=keys, aggregates=aggregates):
+            read, exprs = keys, tuple(call for _, call in aggregates)
+        case DistinctOn(keys=keys):
+            read = keys
+        case SortRows(keys=orders) | TopK(keys=orders):
+            read = tuple(order.column for order in orders)
+    return frozenset(read).union(*(columns_of(expr) for expr in exprs if expr is not None))

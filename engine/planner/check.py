@@ -22,22 +22,15 @@ from ..plan.logical import (
 )
 from ..plan.node import walk, walk_once
 from ..plan.physical import (
-    ComputeColumns,
     ConcatRows,
-    DistinctOn,
-    FilterRows,
-    HashAggregate,
-    HashJoin,
     HashSetOperation,
     MemoryScan,
-    NestedLoopJoin,
     ParquetScan,
     Physical,
     Pipeline,
-    SortRows,
     Stored,
-    TopK,
 )
+from ..plan.spine import columns_read
 from ..plan.types import BOOLEAN
 
 
@@ -182,8 +175,9 @@ def check_physical(plan: Physical, step: str, columns: tuple[Column, ...]) -> No
             _check_body(node, step)
             continue
         inputs = node.children
-        visible = {c for child in inputs for c in child.columns}
-        missing = [c for c in _read_by(node) if c not in visible]
+        visible = {getattr(node, "mark", None), *(c for child in inputs for c in child.columns)}
+        read = (*(getattr(node, "keep", None) or ()), *columns_read(node))
+        missing = [c for c in read if c not in visible]
         if missing:
             _fail(step, f"{type(node).__name__} reads {_names(missing)}, which its input has not")
         if isinstance(node, ConcatRows | HashSetOperation) and any(
@@ -202,31 +196,6 @@ def _check_body(node: Pipeline, step: str) -> None:
             _fail(step, f"a pipeline reads {type(part).__name__}")
         if part.device != node.device:
             _fail(step, f"a pipeline on the {node.device} holds {type(part).__name__} of another")
-
-
-def _read_by(node: Physical) -> Iterable[Column]:
-    exprs: tuple[Expr, ...] = ()
-    columns: tuple[Column, ...] = ()
-    match node:
-        case FilterRows(predicate=predicate, keep=keep):
-            exprs, columns = (predicate,), keep or ()
-        case ComputeColumns(items=items):
-            exprs = tuple(e for _, e in items)
-        case HashJoin(residual=residual, keep=keep):
-            exprs = () if residual is None else (residual,)
-            columns = (*node.left_keys, *node.right_keys, *(keep or ()))
-            columns = tuple(c for c in columns if c != node.mark)
-        case NestedLoopJoin(condition=condition, keep=keep):
-            exprs = () if condition is None else (condition,)
-            columns = tuple(c for c in keep or () if c != node.mark)
-        case HashAggregate(keys=keys, aggregates=aggregates):
-            exprs, columns = tuple(a for _, a in aggregates), keys
-        case DistinctOn(keys=keys):
-            columns = keys
-        case SortRows(keys=orders) | TopK(keys=orders):
-            columns = tuple(o.column for o in orders)
-    read = (e.column for expr in exprs for e in walk(expr) if isinstance(e, ColumnRef))
-    return (*columns, *read)
 
 
 def _fail(step: str, what: str) -> None:

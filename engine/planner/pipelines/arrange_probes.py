@@ -17,13 +17,13 @@ from ...plan.physical import (
     NestedLoopJoin,
     Physical,
 )
-from ...plan.spine import leaf_of, spine
+from ...plan.spine import columns_read, leaf_of, spine
 from ...plan.types import BOOLEAN
 from ..estimates.chain_estimate import ChainEstimates, expected_column
 from ..estimates.estimate import key_domain, semi_fraction
 from ..estimates.selectivity import Columns, Lazily, selectivity, united
 from ..rewrite import is_passed, replace_columns
-from .pipeline_shape import Body, columns_read, table_rows
+from .pipeline_shape import Body, table_rows
 from .probe_order import (
     IMPOSSIBLE,
     Equal,

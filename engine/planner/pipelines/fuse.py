@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from ...plan.node import walk_once
+from ...plan.node import transform_up, walk_once
 from ...plan.physical import (
     ConcatRows,
     FilterRows,
@@ -23,7 +23,7 @@ from ...plan.physical import (
     Pipeline,
     Stored,
 )
-from ...plan.spine import leaf_of, spine
+from ...plan.spine import is_selection, leaf_of, spine
 from ...settings import FuseChoice
 from ..estimates.chain_estimate import ChainEstimates
 from ..rule import Observer, Rule, apply_rules, unobserved
@@ -95,7 +95,9 @@ class Fusion:
             if isinstance(leaf, Stored):
                 large = (leaf.estimate or 0.0) >= SMALL_INPUT
                 return aggregate and large and outside(node) is None and body.hashed
-            return self.is_worth_it(leaf) and (aggregate or _is_row_selection(chain))
+            return self.is_worth_it(leaf) and (
+                aggregate or (isinstance(chain, FilterRows) and is_selection(chain))
+            )
         if isinstance(node, HashAggregate) and (
             outside(node) is not None or not is_held(node, chain, body.estimates, body.hashed)
         ):
@@ -155,7 +157,7 @@ def fuse_chain(node: Physical, fusion: Fusion) -> Physical | None:
         return fusion.pipeline(node, sink, body)
     early = fusion.pipeline(sink, sink, body)
     fusion.done[id(early)] = early, early
-    return fusion.visit(_over(made, sink, early))
+    return fusion.visit(transform_up(made, lambda part: early if part is sink else None))
 
 
 def split_full_joins(node: Physical, fusion: Fusion) -> Physical | None:
@@ -193,15 +195,3 @@ CHAIN_RULES = (
 BODY_RULES = (
     Rule(reduce_builds, "last: what a build side is spared depends on all that probes it"),
 )
-
-
-def _over(node: Physical, old: Physical, new: Physical) -> Physical:
-    """Return what stands over a sink over another operator."""
-    return new if node is old else node.with_children([_over(node.children[0], old, new)])
-
-
-def _is_row_selection(node: Physical) -> bool:
-    """Whether these are the rows that filters above a scan select."""
-    *above, leaf = spine(node)
-    filters = all(isinstance(part, FilterRows) for part in above)
-    return bool(above) and filters and isinstance(leaf, ParquetScan | MemoryScan)

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from ...plan.expr import AggregateCall, Call, Column, ColumnRef, Expr, columns_of, conjunction
+from ...plan.expr import AggregateCall, Call, ColumnRef, Expr, columns_of, conjunction
 from ...plan.functions import AGGREGATE
 from ...plan.join_kinds import JoinKind
-from ...plan.node import walk, walk_once
+from ...plan.node import transform_up, walk, walk_once
 from ...plan.physical import (
     ComputeColumns,
     FilterRows,
@@ -267,28 +267,14 @@ def table_rows(leaf: Physical) -> float:
 def with_used(body: Physical, inputs: Sequence[Physical]) -> tuple[Physical, tuple[Physical, ...]]:
     """Return a body with those of its inputs that it reads."""
     used = list(dict.fromkeys(n.number for n in walk(body) if isinstance(n, Stored)))
-    renumbered: dict[int, Stored] = {}
+    known: dict[int, Stored] = {}
 
-    def visit(node: Physical) -> Physical:
-        if isinstance(node, Stored):
-            place = used.index(node.number)
-            renumbered.setdefault(
-                place, node if place == node.number else replace(node, number=place)
-            )
-            return renumbered[place]
-        return node.with_children([visit(child) for child in node.children])
+    def renumbered(node: Physical) -> Stored | None:
+        if not isinstance(node, Stored):
+            return None
+        place = used.index(node.number)
+        return known.setdefault(
+            place, node if place == node.number else replace(node, number=place)
+        )
 
-    return visit(body), tuple(inputs[number] for number in used)
-
-
-def columns_read(node: Physical) -> frozenset[Column]:
-    """Return the columns of its inputs that a join or a filter reads itself."""
-    match node:
-        case HashJoin(residual=residual):
-            own = () if residual is None else columns_of(residual)
-            return frozenset((*node.left_keys, *node.right_keys, *own))
-        case NestedLoopJoin(condition=condition) if condition is not None:
-            return columns_of(condition)
-        case FilterRows(predicate=predicate):
-            return columns_of(predicate)
-    return frozenset()
+    return transform_up(body, renumbered), tuple(inputs[number] for number in used)

@@ -17,12 +17,12 @@ from ...plan.join_kinds import JoinKind
 from ...plan.node import walk
 from ...plan.physical import ComputeColumns, FilterRows, HashJoin, NestedLoopJoin, Physical
 from ...plan.self_joins import self_key
-from ...plan.spine import leaf_of
+from ...plan.spine import columns_read, leaf_of
 from ...plan.types import DataType, Kind
 from ..estimates.chain_estimate import ChainEstimates, expected_column
 from ..estimates.estimate import key_domain
 from ..estimates.selectivity import ColumnEstimate
-from .pipeline_shape import Body, columns_read, table_rows
+from .pipeline_shape import Body, table_rows
 from .probe_order import domain, index_bytes, may_be_unique
 
 # As many bytes of an index to a row, or fewer, are as good as in a cache where rows come in the order of their keys: rows share
