@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....errors import ConversionError, OutOfRange
-from ....plan.calendar import MICROS_A_DAY
+from ....plan.calendar import INFINITE_DAY, INFINITE_MICROS, MICROS_A_DAY
 from ....plan.coercion import castable
 from ....plan.types import DATE, DIGITS, HUGEINT, MAX_DECIMAL_DIGITS, VARCHAR, DataType, Kind
 from . import kernels_decimals as decimals
@@ -19,7 +19,7 @@ from .kernels_arithmetic import bounds
 from .kernels_doubles import doubles
 from .kernels_numeric import half_away
 from .kernels_parse import parsed
-from .kernels_print import INFINITE_DAY, INFINITE_MICROS, printed
+from .kernels_print import printed
 from .vectors import WIDE, Array, Mask, Vector, dtype_of, first_row, null_constant
 
 HUGEINT_OF_DUCKDB = range(-(2**127), 2**127)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ....plan.calendar import MICROS_A_DAY
+from ....plan.calendar import INFINITE_DAY, INFINITE_MICROS, MICROS_A_DAY
 from ....plan.types import DataType, Kind
 from .. import table as tables
 from . import kernels_calendar as calendar
@@ -16,7 +16,6 @@ from . import kernels_wide as wide
 from .vectors import WIDE, Array, Mask, Vector
 
 _EMPTY = pa.scalar("", pa.string())
-INFINITE_DAY, INFINITE_MICROS = 2**31 - 1, 2**63 - 1
 
 
 def printed(vector: Vector) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 import pylibcudf as plc
 
 from ....codegen.groups.results import result_registers
+from ....codegen.indexes import REPEATED
 from ....errors import MemoryLimitError
 from ....plan import physical as p
 from ...context import Context
@@ -31,7 +32,7 @@ from .regions import BufferSpan
 
 GROWTH = 4
 MOST_FOLDED = 1 << 31  # values of a sum in two parts
-ROWS, REPEATED = 0, 2  # of the state of an index: between them are NULL keys, behind them doubts
+ROWS = 0  # of the state of an index; behind what counts repeated keys are doubts
 
 DOUBT = "a value was close to 64 bits"
 MANY = f"a group has {MOST_FOLDED:,} rows or more"
