@@ -95,8 +95,6 @@ class SetOption:
 class NoOperation:
     """A statement that is accepted and does nothing (CREATE INDEX, ANALYZE, BEGIN, COMMIT ...)."""
 
-    what: str
-
 
 Statement = (
     Query

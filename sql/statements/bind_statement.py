@@ -127,7 +127,7 @@ def _no_operation(piece: Piece, word: str, scope: Scope) -> Statement:
     catalog = scope.session.catalog
     if table is not None and catalog.table(table.strip('"')) is None:
         raise UnknownName(f"There is no table {table}.{nearest(table, catalog.names())}", rest)
-    return NoOperation(word)
+    return NoOperation()
 
 
 def _word_span(piece: Piece, word: str) -> Span:
@@ -216,7 +216,7 @@ def _pragma(piece: Piece, scope: Scope) -> Statement:
     if found and found.group(2) == "=":
         return _set(piece, scope)
     if name in _HARMLESS_PRAGMAS:
-        return NoOperation(f"PRAGMA {name}")
+        return NoOperation()
     if name == "show_tables":
         return ShowTables()
     raise Unsupported(f"PRAGMA {name} is not supported here.", Span(piece.start, piece.end))

@@ -78,7 +78,7 @@ def _create_index(node: exp.Create, scope: Scope) -> NoOperation:
         use(params)
         for column in params.args.get("columns") or ():
             use_all(column)
-    return NoOperation("CREATE INDEX")
+    return NoOperation()
 
 
 def _create_table(node: exp.Create, scope: Scope) -> CreateTable:
@@ -331,7 +331,7 @@ def drop(piece: Piece, scope: Scope) -> Statement:
     kind = str(node.args["kind"]).upper()
     if kind == "INDEX":
         use_all(node)
-        return NoOperation("DROP INDEX")
+        return NoOperation()
     if kind not in ("TABLE", "VIEW"):
         raise Unsupported(f"DROP {kind} is not supported; there are TABLE and VIEW.", None)
     tables = node.args.get("tables") or [node.this]

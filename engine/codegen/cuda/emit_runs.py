@@ -56,10 +56,10 @@ def _set_gathered(program: Program, where: Layout, insertion: Function) -> str:
     bits, _ = _bits_and_number(insertion)
     if insertion.name == "set_bit":
         return f"or_bits({bits}, pending, gathered)"
-    return _count(program, where, f"or_new_bits({bits}, pending, gathered)")
+    return _count(where, f"or_new_bits({bits}, pending, gathered)")
 
 
-def _count(program: Program, where: Layout, repeated: str) -> str:
+def _count(where: Layout, repeated: str) -> str:
     """Add to the repeated keys of a build."""
     (place,) = (i for i, cell in enumerate(where.cells) if REPEATED in cell.numbers)
     machine = register(where.cells[place], where)[0].value
@@ -145,7 +145,7 @@ def _gather_bit(program: Program, where: Layout, insertion: Function) -> list[st
         "    bit = np.uint32(np.uint32(1) << np.uint32(number & 31))",
     ]
     if insertion.name != "set_bit":
-        lines.append(f"    {_count(program, where, 'gathered & bit != np.uint32(0)')}")
+        lines.append(f"    {_count(where, 'gathered & bit != np.uint32(0)')}")
     if insertion.name == "insert_guarded":
         heads, row = (text(insertion.args[i], select) for i in (1, 3))
         lines.append(f"    {heads}[np.uint64(number)] = {row}")

@@ -37,7 +37,6 @@ _BITS_OF = {
 }
 _FLOATS = (plc.TypeId.FLOAT32, plc.TypeId.FLOAT64)
 _EPOCH_TYPES = (plc.TypeId.TIMESTAMP_DAYS, plc.TypeId.TIMESTAMP_MICROSECONDS)
-_DECIMALS = (plc.TypeId.DECIMAL64, plc.TypeId.DECIMAL128)
 
 
 def is_float(column: plc.Column) -> bool:

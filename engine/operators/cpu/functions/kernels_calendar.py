@@ -50,14 +50,6 @@ def month_days(year: Array, month: Array) -> Array:
     return _MONTH_DAYS[np.clip(month, 1, 12) - 1] + (leap & (month == 2))
 
 
-def one_day(year: int, month: int, day: int) -> int | None:
-    """Return days since 1970 of one date, None where the calendar has no such day."""
-    cells = [np.array(part, np.int64) for part in (year, month, day)]
-    if not 1 <= month <= 12 or not 1 <= day <= int(month_days(cells[0], cells[1])):
-        return None
-    return int(days_from_civil(*cells))
-
-
 def by_day(function: Callable[[Array], Array], days: Array) -> Array:
     """Apply `function` to days: once for each day of their range where the range is much shorter than the array."""
     if days.ndim and days.size > 4096:
