@@ -112,6 +112,11 @@ class DataType:
         return self.kind in (Kind.DATE, Kind.TIMESTAMP)
 
     @property
+    def fits_register(self) -> bool:
+        """Whether a kernel can compute with a value: not with text, which it compares by codes, nor with an INTERVAL."""
+        return self.kind not in (Kind.VARCHAR, Kind.INTERVAL, Kind.NULL)
+
+    @property
     def is_wide_decimal(self) -> bool:
         """A decimal whose unscaled value needs 128 bits."""
         return self.is_decimal and self.precision > INT64_DECIMAL_DIGITS

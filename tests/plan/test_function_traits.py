@@ -10,10 +10,13 @@ import pyarrow as pa
 import pytest
 
 import fuseline
+from fuseline.codegen.expressions import translate
 from fuseline.codegen.groups import accumulate, conditions
+from fuseline.operators import row_interpreter
 from fuseline.operators.cpu.aggregate import aggregate
 from fuseline.operators.moments import Moments, result, together
 from fuseline.plan.functions import AGGREGATE, COMPARISONS, NEGATED, SCALAR, STRICT
+from fuseline.planner.expressions import fold
 
 TOTAL = sorted(name for name, row in SCALAR.items() if row.total)
 SIGNS = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "add": "+", "sub": "-", "mul": "*", "div": "/", "concat": "||", "and": "and", "or": "or", "like": "like", "ilike": "ilike"}  # fmt: skip
@@ -127,6 +130,8 @@ def test_each_table_of_aggregates_has_those_that_the_rows_say() -> None:
     tested = {name for name, row in AGGREGATE.items() if row.tested}
     assert differences(conditions.VALUES, tested) == set()
     assert differences(aggregate.AGGREGATES, AGGREGATE) == set()
+    for some in (translate.RULES, fold._FUNCTIONS, row_interpreter.CALLS):
+        assert {*some} <= {*SCALAR}
     assert {row.fold for row in AGGREGATE.values()} - {""} <= set(accumulate.FOLDS)
     assert {row.merge for row in AGGREGATE.values()} - {""} <= set(AGGREGATE)
 

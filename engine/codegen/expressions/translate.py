@@ -60,7 +60,7 @@ def _direct(expr: Expr, kernel: ProgramBuilder) -> Value | None:
         case Call(function=name, args=args) if name in COMPARISONS:
             return _comparison(name, args, kernel)
         case Call(function=name, args=args) if name in RULES:
-            if not all(_in_registers(a.type) for a in (*args, expr)):
+            if not all(a.type.fits_register for a in (*args, expr)):
                 return None
             return RULES[name](expr, [translate(a, kernel) for a in args], kernel)
         case Case():
@@ -70,10 +70,6 @@ def _direct(expr: Expr, kernel: ProgramBuilder) -> Value | None:
         case Cast():
             return _cast(expr, kernel)
     return None
-
-
-def _in_registers(data_type: DataType) -> bool:
-    return data_type.kind not in (Kind.VARCHAR, Kind.INTERVAL, Kind.NULL)
 
 
 # Columns and constants
@@ -141,7 +137,7 @@ def literal(expr: Literal, kernel: ProgramBuilder) -> Value | None:
         if expr.type.is_float:
             return Value(Number(0.0, machine_of_float(expr.type)), never)
         zero = Value(Number(0, Machine.I32), never, IntegerRange(0, 0))
-        return zero if _in_registers(expr.type) else None
+        return zero if expr.type.fits_register else None
     value = constant(expr.value, expr.type)
     if value is None:
         return None
@@ -226,7 +222,7 @@ def _comparison(name: str, args: tuple[Expr, ...], kernel: ProgramBuilder) -> Va
 
 
 def _in_list(expr: InList, kernel: ProgramBuilder) -> Value | None:
-    if not _in_registers(expr.operand.type) or _is_long(expr, kernel):
+    if not expr.operand.type.fits_register or _is_long(expr, kernel):
         return None
     tests = [Call("eq", (expr.operand, v), expr.type) for v in expr.values]
     return translate(tests[0] if len(tests) == 1 else Call("or", tuple(tests), expr.type), kernel)
@@ -310,7 +306,7 @@ def _choose(condition: Term, yes: Value, no: Value) -> Value:
 
 
 def _case(expr: Case, kernel: ProgramBuilder) -> Value | None:
-    if not _in_registers(expr.type):
+    if not expr.type.fits_register:
         return None
     result = translate(expr.default, kernel)
     for condition, then in reversed(list(zip(expr.conditions, expr.results, strict=True))):

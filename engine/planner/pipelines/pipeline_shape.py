@@ -177,18 +177,14 @@ def untested(node: FilterRows, groups: HashAggregate) -> str | None:
     for column in sorted(columns_of(node.predicate), key=lambda c: c.id):
         call = calls.get(column)
         if call is None:
-            if _is_in_registers(column.type):
+            if column.type.fits_register:
                 continue
             return f'the condition on groups reads the key "{column.name}", a {column.type}'
         if not AGGREGATE[call.function].tested or call.distinct:
             return f"a condition on groups reads {call.function}()"
-        if not _is_in_registers(column.type):
+        if not column.type.fits_register:
             return f'the condition on groups reads "{column.name}", a {column.type}'
     return None
-
-
-def _is_in_registers(data_type: DataType) -> bool:
-    return data_type.kind not in (Kind.VARCHAR, Kind.INTERVAL, Kind.NULL)
 
 
 def is_one_row(node: Physical) -> bool:
