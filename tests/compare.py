@@ -158,8 +158,12 @@ def duckdb_answer(connection: Any, query: str, params: Params = None) -> pa.Tabl
 
 
 def fuseline_answer(connection: Any, query: str, params: Params = None) -> pa.Table:
-    found = connection.sql(query, params)
-    return _with_types(found.to_arrow(), [c.type for c in found.plan.columns])
+    return frame_answer(connection.sql(query, params))
+
+
+def frame_answer(frame: Any) -> pa.Table:
+    """The answer of a query that is bound, with the names of its types."""
+    return _with_types(frame.to_arrow(), [c.type for c in frame.plan.columns])
 
 
 def _with_types(table: pa.Table, types: Iterable[Any]) -> pa.Table:

@@ -37,7 +37,7 @@ from fuseline.codegen.compile.compile_pool import CompilerEnded
 from fuseline.codegen.cpu import emit_cpu, host_kernels
 from fuseline.codegen.cuda import emit_cuda
 from fuseline.codegen.program import Program
-from tests import random_shapes
+from tests.random_queries import data, shapes
 
 GOLDEN = Path(__file__).parent / "golden"
 MANIFEST, SOURCES = GOLDEN / "kernels.json", GOLDEN / "kernels.xz"
@@ -110,9 +110,9 @@ def _random() -> Kernels:
     with tempfile.TemporaryDirectory() as folder, _connection(folder) as connection:
         for seed in range(RANDOM_SHAPES):
             draw = random.Random(f"replay {seed}")
-            for name, table in random_shapes.tables(draw, 0.0).items():
+            for name, table in data.tables(draw, 0.0).items():
                 connection.register(name, table)
-            query = random_shapes.filled(random_shapes.shape(seed), draw, 0.0)
+            query = shapes.filled(shapes.shape(seed), draw, 0.0)
             try:
                 found |= kernels_of(connection, f"random {seed}", query)
             except fuseline.FuselineError as error:

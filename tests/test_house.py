@@ -249,7 +249,7 @@ MIRRORED: dict[str, tuple[str, ...]] = {
     "storage": ("engine/storage",),
 }
 TOPICS = {
-    "codegen": ("auto", "cubins", "index_functions", "kernels", "many_kernels", "ordered_keys", "pipelines", "random", "random_joins"),
+    "codegen": ("auto", "cubins", "index_functions", "kernels", "many_kernels", "ordered_keys", "pipelines", "random"),
     "gpu": ("fused_joins", "hot_runs", "many_groups", "seeing", "short_of_memory", "values_of_joins"),
     "interop": ("every_arrow_type",),
     "operators": ("date_range", "function_sweep", "sorts_keep_to_limits"),

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
-from tests.random_cases import Engines, run_shape
-from tests.random_shapes import HOLE, shape
+from tests.random_queries.cases import MAKERS, Engines, assert_sound, run_shape
+from tests.random_queries.shapes import HOLE
 
 SECONDS_BY_NIGHT = 600
 
@@ -21,18 +20,9 @@ def engines(backend: str) -> Iterator[Engines]:
         yield made
 
 
-def assert_sound(lines: list[dict[str, Any]]) -> None:
-    found = [
-        f"seed {line['seed']}: {f['words']}\n{f['repro']}" for line in lines for f in line["found"]
-    ]
-    assert not found, "\n\n".join(found[:3])
-    cases = sum(sum(line["counts"].values()) for line in lines)
-    same = sum(n for line in lines for kind, n in line["counts"].items() if kind.endswith("same"))
-    assert same > 0.9 * cases
-
-
-def test_shapes_are_many() -> None:
-    shapes = {shape(seed) for seed in range(300)}
+@pytest.mark.parametrize("maker", MAKERS)
+def test_shapes_are_many(maker: str) -> None:
+    shapes = {MAKERS[maker](seed) for seed in range(300)}
     assert len(shapes) > 295
     assert sum(bool(HOLE.search(text)) for text in shapes) > 150
 
@@ -46,10 +36,11 @@ def test_a_sample(mode: str, shapes: int, draws: int, backend: str) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.timeout(SECONDS_BY_NIGHT * 3)
-def test_new_seeds(engines: Engines) -> None:
-    end = time.monotonic() + SECONDS_BY_NIGHT
+@pytest.mark.parametrize("maker", MAKERS)
+def test_new_seeds(engines: Engines, maker: str) -> None:
+    end = time.monotonic() + SECONDS_BY_NIGHT / len(MAKERS)
     seed, lines = time.time_ns() // 1_000_000, []
     while time.monotonic() < end:
-        lines.append(run_shape(engines, seed, draws=25))
+        lines.append(run_shape(engines, seed, draws=25, maker=MAKERS[maker]))
         seed += 1
     assert_sound(lines)

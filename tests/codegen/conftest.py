@@ -1,31 +1,18 @@
-"""What tests of kernels share: connections that fuse always and never, and kernels of queries in the simulator of CUDA."""
+"""What tests of kernels share: kernels of queries in the simulator of CUDA."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-import fuseline
 from fuseline.codegen.cpu import host_kernels
 from fuseline.codegen.program import Program
 from fuseline.operators.cpu.pipeline import launch
-from tests.codegen.random_checks import Connections
 from tests.codegen.simulated import Runs, Simulate
 from tests.compare import connected
 from tests.limits import SetLimits
-
-
-@pytest.fixture(scope="module")
-def connections(backend: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connections]:
-    kernels: Path = tmp_path_factory.mktemp("kernels")
-    with (
-        fuseline.connect(device=backend, fuse="always", cache_dir=kernels) as fused,
-        fuseline.connect(device=backend, fuse="never") as unfused,
-    ):
-        yield Connections(fused, unfused)
 
 
 @pytest.fixture

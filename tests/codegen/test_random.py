@@ -1,22 +1,64 @@
-"""Random pipelines: the kernel, the operators and DuckDB give the same answer; `FUSELINE_RANDOM=5000` tries more."""
+"""Random pipelines and joins: the kernel, the operators and DuckDB give the same answer; `FUSELINE_RANDOM=5000` tries more."""
 
 from __future__ import annotations
 
-import pyarrow as pa
-from hypothesis import given
+import os
+from pathlib import Path
+from typing import Any
 
-from tests.codegen.random_checks import EXAMPLES, Connections, check, random_settings
-from tests.codegen.random_queries import queries, selections, tables
-from tests.compare import Ordering
+import pytest
+
+from fuseline.codegen import indexes
+from fuseline.codegen.cpu import host_indexes
+from fuseline.codegen.indexes import Index
+from fuseline.codegen.joins import builds
+from tests.codegen import simulator
+from tests.limits import SetLimits
+from tests.random_queries.cases import Engines, assert_sound, run_shape
+from tests.random_queries.deep import keyed, single
+
+CASES = int(os.environ.get("FUSELINE_RANDOM", "200"))
+FUSED_SHARE = 0.7  # of pipelines, at least: what random joins test is kernels
 
 
-@random_settings(EXAMPLES)
-@given(table=tables(), query=queries())
-def test_a_random_aggregate(connections: Connections, table: pa.Table, query: str) -> None:
-    check(connections, {"t": table}, query, Ordering(False))
+def check(engines: Engines, maker: Any, cases: int, first: int = 0) -> None:
+    with engines.stack:
+        seeds = range(first, first + cases)
+        assert_sound([run_shape(engines, seed, 1, maker=maker) for seed in seeds])
 
 
-@random_settings(EXAMPLES // 4)
-@given(table=tables(), query=selections())
-def test_a_random_selection(connections: Connections, table: pa.Table, query: str) -> None:
-    check(connections, {"t": table}, query, Ordering(True))
+def test_a_table(backend: str, tmp_path: Path) -> None:
+    check(Engines(backend, str(tmp_path)), single, CASES * 3 // 2)
+
+
+@pytest.mark.timeout(1200)  # on a GPU each kernel is compiled for a second or two
+def test_joins(backend: str, tmp_path: Path) -> None:
+    engines = Engines(backend, str(tmp_path))
+    check(engines, keyed, CASES * 9 // 10)
+    assert engines.fused_share > FUSED_SHARE, engines.notes.most_common(9)
+
+
+def test_joins_on_threads(limits: SetLimits, tmp_path: Path) -> None:
+    """Few rows are many: in ranges on threads, in blocks, in groups far apart."""
+    limits(ROWS_A_RANGE=8, SPARSE_GROUPS=16, WIDE_GROUPS=4, emit_cpu__BLOCK=8)
+    check(Engines("cpu", str(tmp_path), threads=4), keyed, CASES // 4, 1000)
+
+
+def test_joins_behind_bits(backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bits go before all row numbers of distinct keys, a sieve before those of few rows and before buckets; what is not filled holds garbage."""
+    made: set[str] = set()
+
+    def noted(*args: Any) -> Index:
+        index = Index(*args)
+        made.add(index.shown)
+        return index
+
+    bounds = {"CACHED_SLOTS": 0, "BITS_A_SIEVE_BIT": 1e-6, "FEW_FOUND": 2.0}
+    bounds |= {"MOST_SIEVE_BITS": indexes.SIEVE_BITS, "SIEVE_BITS_A_ROW": indexes.SIEVE_BITS / 6}
+    bounds |= {"MOST_BUCKET_SIEVE_BITS": 4 * indexes.SIEVE_BITS, "SIEVED_ROWS": 0}
+    for name, bound in bounds.items():
+        monkeypatch.setattr(indexes, name, bound)
+    monkeypatch.setattr(builds, "Index", noted)
+    monkeypatch.setattr(host_indexes, "_allocated", lambda b: simulator.memory([b])[b.name])
+    check(Engines(backend, str(tmp_path)), keyed, CASES // 8, 2000)
+    assert made >= {"direct behind bits and a sieve", "bits behind a sieve"}

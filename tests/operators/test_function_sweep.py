@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.operators.function_sweep import Sweep
+from tests.random_queries.functions import Sweep
 
 SECONDS_BY_NIGHT = 300
 

@@ -14,8 +14,8 @@ from fuseline.planner.pipelines import probe_order
 from tests.compare import assert_same_as_duckdb, connected
 from tests.conftest import SCALE
 from tests.limits import SetLimits
-from tests.planner.random_queries import random_query
 from tests.planner.subquery_tables import TABLES
+from tests.random_queries.deep import everyday, everyday_tables
 
 QUERIES_A_TEST = 20
 TPCH = suite.queries(SCALE)
@@ -50,9 +50,12 @@ def connection(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 def check(start: int, connection: Any) -> None:
+    tables = everyday_tables(start)
+    for name, table in tables.items():
+        connection.register(name, table)
     for seed in range(start, start + QUERIES_A_TEST):
-        query = random_query(seed)
-        assert_same_as_duckdb(query, TABLES, backend="cpu", connection=connection, ordered=False)
+        query = everyday(seed)
+        assert_same_as_duckdb(query, tables, backend="cpu", connection=connection, ordered=False)
 
 
 @pytest.mark.parametrize("start", range(2000, 2000 + 160, QUERIES_A_TEST))

@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
 
 import fuseline
 from fuseline.plan.node import walk
@@ -16,10 +15,10 @@ from fuseline.plan.physical import HashJoin, Pipeline
 from fuseline.plan.statistics import TableStatistics
 from fuseline.plan.types import BIGINT, INTEGER
 from fuseline.planner.pipelines import reduce_builds
-from tests.codegen.random_checks import EXAMPLES, Connections, check, random_settings
-from tests.codegen.random_joins import joins, table_sets
-from tests.compare import Ordering, assert_same_as_duckdb, connected
+from tests.compare import assert_same_as_duckdb, connected
 from tests.planner.build import Tables, physical, table
+from tests.random_queries.cases import Engines, assert_sound, run_shape
+from tests.random_queries.deep import keyed
 
 OTHER_SHOPS = """
     select count(*) from sales s where s.shop = 5
@@ -195,16 +194,8 @@ def test_queries_are_reduced() -> None:
 
 @pytest.mark.usefixtures("always")
 def test_random_joins(tmp_path: Path) -> None:
-    with (
-        fuseline.connect(device="cpu", fuse="always", cache_dir=tmp_path, check=True) as fused,
-        fuseline.connect(device="cpu", fuse="never") as unfused,
-    ):
-        connections = Connections(fused, unfused)
-
-        @random_settings(EXAMPLES // 4)
-        @given(tables=table_sets(), query=joins())
-        def attempt(tables: dict[str, pa.Table], query: str) -> None:
-            check(connections, tables, query, Ordering(False))
-
-        attempt()
-        assert connections.fused_share > 0.6, connections.notes.most_common(9)
+    engines = Engines("cpu", str(tmp_path), check=True)
+    with engines.stack:
+        seeds = range(3000, 3050)
+        assert_sound([run_shape(engines, seed, 1, maker=keyed) for seed in seeds])
+    assert engines.fused_share > 0.6, engines.notes.most_common(9)

@@ -22,7 +22,7 @@ import fuseline
 from fuseline.errors import FuselineError
 from fuseline.sql.parsing.parse import parse
 from fuseline.sql.parsing.pieces import split
-from tests import random_shapes
+from tests.random_queries import data, shapes
 
 ROOT = Path(__file__).parent.parent.parent
 TREE_TEXTS = Path(__file__).parent / "tree_texts.sql"
@@ -91,7 +91,7 @@ class Judges:
             written = ", ".join(f"{column} {TYPES[kind]}" for column, kind in pairs)
             for connection in (self.duckdb, self.ours):
                 connection.execute(f"create table {name} ({written})")
-        for name, table in random_shapes.tables(random.Random(1), 0.0).items():
+        for name, table in data.tables(random.Random(1), 0.0).items():
             self.duckdb.register(name, table)
             self.ours.register(name, table)
 
@@ -155,9 +155,7 @@ def corpus() -> tuple[str, ...]:
         for path in sorted((ROOT / "benchmarks" / folder).rglob("*.sql")):
             texts += filter(str.strip, re.sub("--[^\n]*", "", path.read_text()).split(";"))
     draw = random.Random(0)
-    texts += [
-        random_shapes.filled(random_shapes.shape(seed), draw, 0.0) for seed in range(RANDOM_SHAPES)
-    ]
+    texts += [shapes.filled(shapes.shape(seed), draw, 0.0) for seed in range(RANDOM_SHAPES)]
     return tuple(texts)
 
 

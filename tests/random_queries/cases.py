@@ -1,6 +1,6 @@
 """Random cases against DuckDB: shapes of queries, each with many draws of constants and data, without and with kernels.
 
-    python -m tests.random_cases --shapes 4000 --draws 25 --seed 7 --slice 0/4 --log cases.jsonl
+    python -m tests.random_queries.cases --shapes 4000 --draws 25 --seed 7 --slice 0/4 --log cases.jsonl
 
 A shape's line in the log says how it went; a run that finds it there goes on behind it.  `--report` adds up a log.  With
 `--compile-ahead` queries run with kernels alone and nothing is compared, so that slices can fill one folder of kernels at a time.
@@ -15,7 +15,7 @@ import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -25,24 +25,32 @@ import pyarrow as pa
 
 import fuseline
 from fuseline import errors
-from tests.compare import difference, duckdb_answer, fuseline_answer, ordering
+from tests.compare import difference, duckdb_answer, frame_answer, ordering
 from tests.compare import rows as rows_of
-from tests.random_shapes import filled, shape, tables
+from tests.random_queries import deep
+from tests.random_queries.data import COLUMNS, KEYED, tables
+from tests.random_queries.shapes import filled, shape
 
 REFUSALS = (errors.Unsupported, errors.TypeMismatch, errors.InvalidQuery, errors.UnknownName, errors.ParseError)  # fmt: skip
 LIMITS = (
     "Interval value out of range", "An interval of more than 292 years", "has 39 digits", "HUGEINT has 38 digits",
     "bytes of text", "Overflow in addition of DECIMAL(38",
 )  # fmt: skip
+MODES = ("never", "always")
 DATA_A_SHAPE = 3  # draws of data a shape; the draws of constants are spread over them
 REDUCING_TRIES = 150
 Tables = Mapping[str, pa.Table]
+Maker = Callable[[int], str]
+MAKERS: dict[str, Maker] = {m.__name__: m for m in (shape, deep.deep, deep.keyed, deep.single)}
 
 
 class Engines:
-    """DuckDB, ours with operators alone, and ours with kernels."""
+    """DuckDB, ours with operators alone, and ours with kernels; `notes` counts the pipelines that were fused, and why others were not."""
 
-    def __init__(self, device: str, kernels: str | None, modes: tuple[str, ...]) -> None:
+    def __init__(
+        self, device: str, kernels: str | None, modes: tuple[str, ...] = MODES, **settings: Any
+    ) -> None:
+        self.notes: Counter[str] = Counter()
         self.stack = ExitStack()
         self.duck, self.unoptimized = (self.stack.enter_context(duckdb.connect()) for _ in range(2))
         for duck in (self.duck, self.unoptimized):
@@ -50,7 +58,9 @@ class Engines:
         self.unoptimized.execute("pragma disable_optimizer")
         folder = {"cache_dir": kernels} if kernels else {}
         self.ours = {
-            mode: self.stack.enter_context(fuseline.connect(device=device, fuse=mode, **folder))
+            mode: self.stack.enter_context(
+                fuseline.connect(device=device, fuse=mode, **folder, **settings)
+            )
             for mode in modes
         }
 
@@ -67,9 +77,17 @@ class Engines:
 
     def answer(self, mode: str, query: str) -> pa.Table | Exception:
         try:
-            return fuseline_answer(self.ours[mode], query)
+            frame = self.ours[mode].sql(query)
+            answer = frame_answer(frame)
         except Exception as error:
             return error
+        receipts = [node.receipt for node in frame.profile.pipelines] if mode == "always" else []
+        self.notes.update("fused" if r.fused else str(r.reason) for r in receipts if r is not None)
+        return answer
+
+    @property
+    def fused_share(self) -> float:
+        return self.notes["fused"] / max(1, self.notes.total())
 
 
 def verdict(
@@ -105,25 +123,40 @@ def judged(
     return ("duckdb's optimizer", words) if plain in ("same", "raises") else (kind, words)
 
 
-def run_shape(engines: Engines, seed: int, draws: int, compare: bool = True) -> dict[str, Any]:
-    """All draws of a shape; the line of the log.  Without `compare` DuckDB is not asked."""
-    text = shape(seed)
+def run_shape(
+    engines: Engines, seed: int, draws: int, compare: bool = True, maker: Maker = shape
+) -> dict[str, Any]:
+    """All draws of a shape; the line of the log.  Without `compare` DuckDB is not asked.
+
+    Kernels that give an error where operators give an answer, or another error, are a mismatch in what `deep` makes.
+    """
+    text = maker(seed)
+    described = COLUMNS if maker is shape else KEYED
     counts: Counter[str] = Counter()
     causes: Counter[str] = Counter()
     found: list[dict[str, Any]] = []
     for number in range(draws):
         draw = random.Random(f"{seed} {number}")
-        extreme = (0.0, 0.15, 0.5)[number % 3]
+        extreme = (0.0, 0.15, 0.5)[(number if draws > 1 else seed) % 3]
         if number * DATA_A_SHAPE // draws != (number - 1) * DATA_A_SHAPE // draws or number == 0:
-            data = tables(draw, (0.0, 0.3, 0.15)[number * DATA_A_SHAPE // draws])
+            data = tables(
+                draw,
+                (0.0, 0.3, 0.15)[number * DATA_A_SHAPE // draws if draws > 1 else seed % 3],
+                described,
+            )
             engines.load(data)
         query = filled(text, draw, extreme)
         expected = engines.duckdb(query) if compare else None
+        errors_met: set[str] = set()
         for mode in engines.ours:
             if expected is None:
                 engines.answer(mode, query)
                 continue
-            kind, words = judged(engines, query, expected, engines.answer(mode, query))
+            actual = engines.answer(mode, query)
+            kind, words = judged(engines, query, expected, actual)
+            errors_met.add(type(actual).__name__)
+            if maker is not shape and len(errors_met) > 1:
+                kind, words = "mismatch", f"modes differ: {sorted(errors_met)}, {words}"
             counts[f"{mode} {kind}"] += 1
             if kind in ("refused", "duckdb raises", "raises early", "duckdb's optimizer"):
                 causes[f"{kind}: {words[:160]}"] += 1
@@ -160,6 +193,17 @@ def reduced(engines: Engines, mode: str, kind: str, query: str, data: Tables) ->
         for n, t in best.items()
     ]
     return "\n".join([query, *shown])
+
+
+def assert_sound(lines: list[dict[str, Any]]) -> None:
+    """No finding, and nearly all cases the same."""
+    found = [
+        f"seed {line['seed']}: {f['words']}\n{f['repro']}" for line in lines for f in line["found"]
+    ]
+    assert not found, "\n\n".join(found[:3])
+    cases = sum(sum(line["counts"].values()) for line in lines)
+    same = sum(n for line in lines for kind, n in line["counts"].items() if kind.endswith("same"))
+    assert same > 0.9 * cases
 
 
 def seeds_of(options: argparse.Namespace, done: set[int]) -> Iterator[int]:
@@ -200,6 +244,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=int(time.time()), help="of the first shape")
     parser.add_argument("--slice", default="0/1", help="i/n: every n-th shape from the i-th on")
     parser.add_argument("--log", type=Path, default=Path("random-cases.jsonl"))
+    parser.add_argument("--maker", default="shape", choices=MAKERS, help="of shapes")
     parser.add_argument("--device", default="cpu", choices=("cpu", "gpu"))
     parser.add_argument("--kernels", help="folder of kernels, which other runs may share")
     parser.add_argument("--modes", default="never,always", help="values of the setting fuse")
@@ -221,7 +266,8 @@ def main() -> None:
         for seed in seeds_of(options, {line["seed"] for line in lines}):
             if time.monotonic() > end:
                 break
-            line = run_shape(engines, seed, options.draws, not options.compile_ahead)
+            maker = MAKERS[options.maker]
+            line = run_shape(engines, seed, options.draws, not options.compile_ahead, maker)
             lines.append(line)
             log.write(json.dumps(line) + "\n")
             log.flush()

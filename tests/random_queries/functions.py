@@ -26,8 +26,8 @@ from fuseline.plan.functions import SCALAR
 from fuseline.plan.type_names import parse_type
 from tests.compare import Ordering, difference, duckdb_answer, fuseline_answer
 from tests.compare import rows as rows_of
-from tests.extremes import POOL, SPELLINGS
-from tests.operators.sweep_known import LIMITS, is_known
+from tests.random_queries.extremes import POOL, SPELLINGS
+from tests.random_queries.known import LIMITS, is_known
 
 ROWS = 10
 REFUSALS = (

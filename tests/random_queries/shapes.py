@@ -1,4 +1,4 @@
-"""Random SELECTs as shapes: text with holes for constants, over three tables whose data is drawn apart.
+"""Random SELECTs as shapes: text with holes for constants, over the tables of `data`.
 
 A shape is a function of its seed.  Its holes are filled and its tables are drawn many times over, from everyday values and from the
 pool of extremes; kernels are shared between the draws, since constants are their arguments.
@@ -9,32 +9,10 @@ from __future__ import annotations
 import random
 import re
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any
 
-import pyarrow as pa
+from tests.random_queries.data import COLUMNS, TABLES
 
-from tests.extremes import POOL
-
-TABLES = ("t1", "t2", "t3")
-# Column -> kind of expression, type in the pool, everyday values.
-COLUMNS: dict[str, tuple[str, str, tuple[Any, ...]]] = {
-    "k": ("key", "integer", (0, 1, 2, 3, 4, 5)),
-    "y": ("small", "tinyint", (-3, 0, 1, 2, 7)),
-    "i": ("int", "integer", (-7, -1, 0, 1, 2, 10, 100, 1000)),
-    "l": ("int", "bigint", (-1000, -1, 0, 1, 5, 10**6, 10**10)),
-    "u": ("int", "uinteger", (0, 1, 2, 50)),
-    "d": ("dec", "decimal(9,2)", tuple(map(Decimal, ("-1.50", "0.00", "0.25", "1.00", "99.99")))),
-    "w": ("dec", "decimal(38,10)", tuple(map(Decimal, ("-2.5", "0", "0.0000000001", "12.25")))),
-    "f": ("dbl", "double", (-2.25, -0.0, 0.0, 0.5, 1.0, 3.75, 1024.0)),
-    "g": ("exact", "double", (-2.25, 0.0, 0.5, 1.0, 3.75, 1024.0)),  # whose sums are the same in any order
-    "s": ("text", "varchar", ("", "a", "b", "ab", "Abc", "xyz", "é", "a%b")),
-    "r": ("text", "varchar", ("x", "y", "xy")),
-    "t": ("day", "date", (0, 1, 58, 11016, 18320, 18321, 19000)),
-    "m": ("moment", "timestamp", (0, 1, 951_827_696_789_012, 1_582_934_400_000_000)),
-    "b": ("bool", "boolean", (True, False)),
-}  # fmt: skip
-EVERYDAY_ONLY = ("k", "g", "r")
 HOLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {  # kind -> everyday constants, extreme ones
     "int": (("0", "1", "2", "3", "-1", "10", "100"), (
         "127", "-128", "32768", "2147483647", "(-2147483648)", "2147483648", "9223372036854775807", "(-9223372036854775808)", "null")),
@@ -259,24 +237,3 @@ def filled(text: str, draw: random.Random, extreme: float) -> str:
         return draw.choice(extremes if draw.random() < extreme else everyday)
 
     return HOLE.sub(constant, text)
-
-
-def tables(draw: random.Random, extreme: float) -> dict[str, pa.Table]:
-    """The three tables: no rows, one or some; a share of the columns holds extremes, some are NULL alone or never."""
-    made = {}
-    for name in TABLES:
-        rows = draw.choice((0, 1, 3, 8, 8, 20))
-        columns = {}
-        for column, (_, kind, everyday) in COLUMNS.items():
-            odd = column not in EVERYDAY_ONLY and draw.random() < extreme
-            pool = tuple(v for v in POOL[kind].values if v not in SEPARATE) if odd else everyday
-            nulls = draw.choice((0.0, 0.1, 0.1, 0.5, 1.0 if draw.random() < 0.2 else 0.1))
-            values = [None if draw.random() < nulls else draw.choice(pool) for _ in range(rows)]
-            array = POOL[kind].array(values)
-            columns[column] = array.dictionary_encode() if column == "r" else array
-        made[name] = pa.table(columns)
-    return made
-
-
-# Moments that DuckDB's own arithmetic leaves its range with, which the sweep over functions covers.
-SEPARATE = (-5000000, 5000000, -(2**62), 2**62)
