@@ -11,7 +11,7 @@ scans of tables in memory carry all rows.  A pickle runs code where it is read: 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Self
 from typing import Literal as OneOf
 
 from ..errors import Span
@@ -38,6 +38,11 @@ class Physical(Node):
     @property
     def columns(self) -> tuple[Column, ...]:
         raise TypeError(f"{type(self).__name__} defines no columns")
+
+    def placed_as(self, other: Physical, estimate: float | None = None) -> Self:
+        """Return this operator where another one is, for its reason, and with its expected rows unless so many are."""
+        rows = other.estimate if estimate is None else estimate
+        return self.replaced(device=other.device, reason=other.reason, estimate=rows)
 
 
 @dataclass(frozen=True, slots=True)

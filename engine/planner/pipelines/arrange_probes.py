@@ -226,13 +226,7 @@ class _Ordered:
         items = [(c, self.parts.computed.get(c, ColumnRef(c))) for c in self.root.columns]
         tree = self.build(self.order, self.needed)
         if not all(map(is_passed, items)):
-            return ComputeColumns(
-                tree,
-                tuple(items),
-                device=self.root.device,
-                reason=self.root.reason,
-                estimate=self.order.rows,
-            )
+            return ComputeColumns(tree, tuple(items)).placed_as(self.root, self.order.rows)
         assert isinstance(tree, FilterRows | HashJoin | NestedLoopJoin)
         keep = None if tree.columns == self.root.columns else self.root.columns
         return tree if keep is None else replace(tree, keep=keep)
@@ -326,7 +320,7 @@ class _Ordered:
             node = FilterRows(node, conjunction(tests), _kept(node.columns, needed))
         if step.probe is None and not tests:
             return node
-        return replace(node, device=self.root.device, reason=self.root.reason, estimate=step.rows)
+        return node.placed_as(self.root, step.rows)
 
     def reduced(self, number: int) -> Physical:
         """A relation, less the rows that joins elsewhere would drop after it was put into an index."""
@@ -341,10 +335,7 @@ class _Ordered:
                 (reduction.key,),
                 (reduction.source_key,),
                 (False,),
-                device=self.root.device,
-                reason=self.root.reason,
-                estimate=reduction.fraction * self.group.units[number].relation.rows,
-            )
+            ).placed_as(self.root, reduction.fraction * self.group.units[number].relation.rows)
         self.reductions = waiting
         return node
 
@@ -367,10 +358,7 @@ class _Ordered:
             tuple(b.column for _, b in keys),
             (False,) * len(keys),
             keep=_kept((*left.columns, *right.columns), needed),
-            device=self.root.device,
-            reason=self.root.reason,
-            estimate=step.rows,
-        )
+        ).placed_as(self.root, step.rows)
 
     def keys(self, probe: ProbeStep, build: ProbeStep) -> tuple[KeyPairs, KeyPairs]:
         """Return the equalities to look up, and those to compare afterwards: one key that may be unique makes the smaller index."""

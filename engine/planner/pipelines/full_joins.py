@@ -57,10 +57,7 @@ def halves(node: Physical) -> tuple[Physical, Physical] | None:
         estimate=node.right.estimate,
     )
     items = tuple(_item(column, column in own) for column in kept)
-    unmatched = ComputeColumns(
-        alone, items, device=node.device, reason=node.reason, estimate=alone.estimate
-    )
-    return matched, unmatched
+    return matched, ComputeColumns(alone, items).placed_as(alone)
 
 
 def _filtered(side: Physical, condition: Expr | None) -> tuple[Physical, Expr | None]:
@@ -70,9 +67,7 @@ def _filtered(side: Physical, condition: Expr | None) -> tuple[Physical, Expr | 
     others = [part for part in parts if part not in own]
     if not own:
         return side, condition
-    filtered = FilterRows(
-        side, conjunction(own), device=side.device, reason=side.reason, estimate=side.estimate
-    )
+    filtered = FilterRows(side, conjunction(own)).placed_as(side)
     return filtered, conjunction(others) if others else None
 
 

@@ -110,9 +110,7 @@ class Fusion:
         made = apply_rules(sink, BODY_RULES, body, observer=self.observer)
         made, used = with_used(made, body.inputs)
         inputs = tuple(map(self.visit, used))
-        return Pipeline(
-            made, inputs, device=node.device, reason=node.reason, estimate=node.estimate
-        )
+        return Pipeline(made, inputs).placed_as(node)
 
 
 def filter_groups(node: Physical, fusion: Fusion) -> Physical | None:
@@ -170,9 +168,7 @@ def split_full_joins(node: Physical, fusion: Fusion) -> Physical | None:
     if not all(isinstance(half, Pipeline) for half in made):
         fusion.readers.subtract(map(id, node.children))
         return None
-    return ConcatRows(
-        made, node.columns, device=node.device, reason=node.reason, estimate=node.estimate
-    )
+    return ConcatRows(made, node.columns).placed_as(node)
 
 
 # What an operator becomes, instead of one that runs alone: the first that makes something of it

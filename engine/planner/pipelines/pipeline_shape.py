@@ -117,13 +117,7 @@ class Body:
 
     def _store(self, node: Physical) -> Stored:
         if id(node) not in self._stored:
-            self._stored[id(node)] = Stored(
-                len(self.inputs),
-                node.columns,
-                device=node.device,
-                reason=node.reason,
-                estimate=node.estimate,
-            )
+            self._stored[id(node)] = Stored(len(self.inputs), node.columns).placed_as(node)
             self.inputs.append(node)
         return self._stored[id(node)]
 
@@ -209,16 +203,9 @@ def _as_loop(node: HashJoin) -> NestedLoopJoin:
     ]
     if node.residual is not None:
         parts.append(node.residual)
-    return NestedLoopJoin(
-        node.left,
-        node.right,
-        JoinKind.INNER,
-        conjunction(parts),
-        keep=node.keep,
-        device=node.device,
-        reason=node.reason,
-        estimate=node.estimate,
-    )
+    condition = conjunction(parts)
+    made = NestedLoopJoin(node.left, node.right, JoinKind.INNER, condition, keep=node.keep)
+    return made.placed_as(node)
 
 
 def _as_left(node: HashJoin) -> HashJoin:

@@ -307,11 +307,6 @@ class _Reduction:
         """The keys of a part under names of their own, where a build side reads the same table."""
         if source not in self.renamed:
             part = self.visit(source.part)
-            self.renamed[source] = ComputeColumns(
-                part,
-                tuple((new_column(k.name, k.type), ColumnRef(k)) for k in source.keys),
-                device=part.device,
-                reason=part.reason,
-                estimate=part.estimate,
-            )
+            items = tuple((new_column(k.name, k.type), ColumnRef(k)) for k in source.keys)
+            self.renamed[source] = ComputeColumns(part, items).placed_as(part)
         return self.renamed[source]
