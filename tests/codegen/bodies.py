@@ -45,7 +45,7 @@ class Tables:
     def scan(self, name: str, rows: int, nullable: str = "", /, **columns: Held) -> MemoryScan:
         made = tuple(self.column_of(n, held, nullable) for n, held in columns.items())
         self.rows_of[name] = rows
-        table: Any = SimpleNamespace(name=name)
+        table: Any = SimpleNamespace(name=name, identity=None)
         return MemoryScan(table, made, tuple(columns))
 
     def stored(self, number: int, rows: int, **columns: Held) -> Stored:
