@@ -39,6 +39,8 @@ WRAPPED = {
     "^",
     ">>",
     "<<",
+    "//",
+    "%",
 }  # Numba widens these on 32 bits; the compiler narrows them again
 
 

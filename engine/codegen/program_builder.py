@@ -11,6 +11,7 @@ from typing import Any
 from ..plan.expr import Call, Column, ColumnRef, Expr, columns_of, new_column, substitute
 from ..plan.physical import Physical
 from ..plan.text.concealed_text import concealed_name
+from ..plan.types import BIGINT
 from .indexes import Buffer
 from .loop import (
     Apply,
@@ -300,6 +301,15 @@ class ProgramBuilder:
             value = replace(value, term=name)
         self.blocks[-1].memo[expr] = value
         return value
+
+    def name(self, term: Term, what: str) -> Term:
+        """Return a variable with the value of a term that is read often."""
+        if isinstance(term, Name | Number):
+            return term
+        name = Name(self.free(what), term.type)
+        self.names[new_column(what, BIGINT)] = name.text
+        self.state(Let(name, term))
+        return name
 
     def settle(self) -> None:
         """State the doubts that came up, which count for rows that are still in."""

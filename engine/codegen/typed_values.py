@@ -12,8 +12,6 @@ from ..plan.types import DataType
 from .loop import Machine, Term
 from .ranges import IntegerRange
 
-LOOKUP_LIMIT = 1 << 16  # codes of a column up to which an expression over it becomes a table
-
 
 class NotFusable(FuselineError):
     """A step that no kernel can hold, with the reason; the pipeline then runs one operator at a time."""
@@ -73,6 +71,7 @@ class Value:
     `valid` None means never NULL.  A BOOLEAN's term is False where it is NULL, so that it can filter as it is; other terms
     hold anything there.  `interval` is set for everything that is an integer in a register; `values` is the dictionary
     that a string's code points into.  A float that an integer or decimal was cast to is `exact` / 10**`scale`.
+    All values are `interval.low` and a multiple of `step` more, which is `code` where that is a register already.
     """
 
     term: Term
@@ -81,6 +80,8 @@ class Value:
     values: Any = None
     exact: Value | None = None
     scale: int = 0
+    step: int = 1
+    code: Term | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,11 +28,13 @@ from tests.codegen.index_programs import (
     index,
     main_program,
 )
+from tests.codegen.test_calendar_terms import moments
 from tests.codegen.test_indexes import FORMS, JOINS, JOINS_BEHIND, by_amount, by_build_row
 from tests.codegen.test_joins import STAR
 from tests.codegen.test_joins_cuda import SEVERAL
 from tests.codegen.test_pipelines import FUSED, TABLES
 from tests.compare import connected
+from tests.limits import SetLimits
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed: pip install 'fuseline[dev]'")
 
@@ -190,3 +192,15 @@ def test_a_cubin_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     kernel_files.forget()
     mended, origin = file.machine_code()
     assert (len(mended), origin) == (len(code), "compiler")
+
+
+@pytest.mark.parametrize("query", [
+    "select date_trunc('quarter', s) as q, dayofweek(d) as w, sum(hour(s)), max(year(s) + week(m)), sum(dayofyear(d)) from t group by 1, 2",
+    "select max(date_diff('month', m, s)), sum(n % 3 + n // nullif(n - 1, 0)) from t where s::date > date '1990-01-01'",
+])  # fmt: skip
+def test_the_calendar_and_remainders(
+    query: str, monkeypatch: pytest.MonkeyPatch, limits: SetLimits
+) -> None:
+    limits(LOOKUP_LIMIT=0)
+    for program in programs(query, moments("1990-01-01"), monkeypatch):
+        assert_compiles(program)

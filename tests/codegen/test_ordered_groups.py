@@ -58,7 +58,7 @@ def table(keys: Any, far: int = 1) -> pa.Table:
     missing[0] = True
     return pa.table(
         {
-            "k": np.append(keys, DOMAIN) * far - 7,
+            "k": np.append(keys * far, DOMAIN * far + (far > 1)) - 7,
             "v": pa.array(values, mask=missing),
             "w": values * 10**13,
             "f": pa.array(made.integers(-8, 8, rows) / 4, mask=made.random(rows) < 0.3),
@@ -107,7 +107,7 @@ def expected(program: Program, outcome: Any) -> dict[int, tuple[Any, ...]]:
         arrays = [array[numbers] for array in arrays]
     (key,) = program.grouping.keys
     return {
-        int(number) + key.low: tuple(arrays[n][at] for n in coming_out(program))
+        int(number) + key.moved: tuple(arrays[n][at] for n in coming_out(program))
         for at, number in enumerate(numbers)
     }
 

@@ -31,6 +31,12 @@ def test_a_table(backend: str, tmp_path: Path) -> None:
     check(Engines(backend, str(tmp_path)), single, CASES * 3 // 2)
 
 
+def test_a_table_whose_columns_have_many_values(limits: SetLimits, tmp_path: Path) -> None:
+    """Functions are computed in kernels, or beforehand, and not looked up."""
+    limits(LOOKUP_LIMIT=0)
+    check(Engines("cpu", str(tmp_path)), single, CASES // 3, 3000)
+
+
 @pytest.mark.timeout(1200)  # on a GPU each kernel is compiled for a second or two
 def test_joins(backend: str, tmp_path: Path) -> None:
     engines = Engines(backend, str(tmp_path))

@@ -34,9 +34,11 @@ BY_KIND = {kind: [n for n, (k, *_) in KEYED.items() if k == kind] for kind in (*
 HOLES_OF = {"num": "few", "id": "few", "single": "dbl"}
 MAKERS: dict[str, tuple[str, ...]] = {
     "num": (*["({num} + {num})"] * 3, "({num} - {num})", "({num} * {key})", "(-{num})", "abs({num})", "length({text})", "year({day})",
+            "({num} % 7)", "({num} // -3)", "hour({moment})", "dayofweek({moment})", "week({day})", "date_diff('month', date '1999-05-01', {day})",
             "coalesce({num}, {num})", "case when {bool} then {num} else {num} end", "case when {bool} then {num} when {bool} then {num} end"),
     "text": ("upper({text})", "coalesce({text}, <text>)"),
-    "day": ("({day} + 1)", "coalesce({day}, {day})", "case when {bool} then {day} end"),
+    "day": ("({day} + 1)", "coalesce({day}, {day})", "case when {bool} then {day} end", "{moment}::date"),
+    "moment": ("date_trunc('month', {moment})", "date_trunc('hour', {moment})", "({moment} + interval '36 hours')", "coalesce({moment}, {moment})"),
     "bool": ("({num} {sign} <few>)", "({num} {sign} {num})", *["({int} {sign} <int>)"] * 2, "({single} {sign} <dbl>)", "({int} {sign} {int})", "(<int> {sign} {int})",
              "({dec} {sign} <dec>)", "({dec} {sign} {dec})", "({dbl} {sign} {dbl})", "({dbl} {sign} <dbl>)", "({single} {sign} {single})",
              "({text} {sign} <text>)", "({text} {sign} {text})", *["({text} like <pattern>)"] * 3, "({text} not like <pattern>)", "({day} {sign} <day>)",

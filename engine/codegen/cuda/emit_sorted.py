@@ -246,7 +246,7 @@ def _done(program: Program) -> list[str]:
     (key,) = grouping.keys
     stores = [
         "if place < np.uint64(numbers.size):",
-        f"    numbers[place] = np.int64(pending) + np.int64({key.low})",
+        f"    numbers[place] = np.int64(pending) + np.int64({key.moved})",
         *(f"    out_{element(n)}[place] = {element(n)}" for n in out),
     ]
     if ordered.condition is None:

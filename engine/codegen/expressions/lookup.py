@@ -1,4 +1,4 @@
-"""Any expression over one column of few codes, as a table indexed by the code.
+"""Any expression over one column of few codes, as a table indexed by the code; what no kernel computes, evaluated beforehand.
 
 The expression is evaluated once on the column's distinct values by the CPU backend, which makes every SQL function usable in
 a kernel.  A string result becomes the code of a new sorted dictionary.  Where the column has many values but a piece of it few, as
@@ -16,24 +16,22 @@ from ...plan.node import transform_up, walk
 from ...plan.types import Kind
 from ..loop import Lookup, Machine, Number, Select, Term
 from ..program_builder import ProgramBuilder
-from ..ranges import IntegerRange
-from ..typed_values import LOOKUP_LIMIT, Input, NotFusable, Value
+from ..ranges import I64_MAX, IntegerRange
+from ..typed_values import Input, NotFusable, Value
 
+LOOKUP_LIMIT = 1 << 16  # codes of a column up to which an expression over it becomes a table
 SHORT = 16  # characters of a piece of text that may have few values
 
 
-def through_table(expr: Expr, kernel: ProgramBuilder) -> Value:
-    """Return `expr` as a table lookup; raises `NotFusable` unless it reads exactly one column.
-
-    Over a column of many values, or of none that kernels read, it is evaluated on all rows beforehand, or a piece of it.
-    """
+def through_table(expr: Expr, kernel: ProgramBuilder) -> Value | None:
+    """Return `expr` as a table lookup; None unless it reads exactly one column, which has few codes."""
     read = columns_of(expr)
     if len(read) != 1:
-        raise NotFusable(f"{_shown(expr)} reads {len(read)} columns and has no form in registers")
+        return None
     (column,) = read
     source = kernel.described(column)
     if source is None or source.codes is None or source.codes > LOOKUP_LIMIT:
-        return _derived(expr, column, kernel)
+        return None
     try:
         result = kernel.fold(expr, source)
         if kernel.validity(source) is None:
@@ -44,9 +42,14 @@ def through_table(expr: Expr, kernel: ProgramBuilder) -> Value:
     return _value(expr, result, source, kernel)
 
 
-def _derived(expr: Expr, column: Column, kernel: ProgramBuilder) -> Value:
+def beforehand(expr: Expr, kernel: ProgramBuilder) -> Value:
+    """Have `expr` evaluated on all rows before the kernel runs, or a piece of it; raises `NotFusable` unless it reads one column."""
     from .translate import translate  # the two call each other
 
+    read = columns_of(expr)
+    if len(read) != 1:
+        raise NotFusable(f"{_shown(expr)} reads {len(read)} columns and has no form in registers")
+    (column,) = read
     reading = kernel.readings.get(column)
     if reading is None:
         raise NotFusable(f"{_shown(expr)} reads a computed column and has no form in registers")
@@ -115,9 +118,17 @@ def _value(expr: Expr, result: Any, source: Input, kernel: ProgramBuilder) -> Va
         last = Number(source.codes, index.type)  # the entry that NULL gives
         index = Select(valid_row, index, last, index.type)
     array, machine, interval, values, valid = _columns(expr, result)
+    step = 1 if interval is None or values is not None else _step(array, interval)
     term: Term = Lookup(kernel.table(array, machine), index, machine)
     ok = None if valid is None else Lookup(kernel.table(valid, Machine.BOOL), index, Machine.BOOL)
-    return Value(term, ok, interval, values)
+    return Value(term, ok, interval, values, step=step)
+
+
+def _step(array: Any, interval: IntegerRange) -> int:
+    """The largest number of which all values are multiples, less the least of them."""
+    import numpy as np
+
+    return max(int(np.gcd.reduce(array - interval.low)), 1) if interval.size <= I64_MAX else 1
 
 
 def _columns(expr: Expr, result: Any) -> tuple[Any, Machine, IntegerRange | None, Any, Any]:

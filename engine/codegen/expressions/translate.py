@@ -31,10 +31,13 @@ from ..loop import (
 )
 from ..program_builder import ProgramBuilder
 from ..ranges import I32_MAX, IntegerRange
-from ..typed_values import LOOKUP_LIMIT, Input, NotFusable, Value, machine_of
+from ..typed_values import Input, NotFusable, Value, machine_of
 from .arithmetic import add, checked, convert, multiply, negate, subtract
+from .calendar_terms import RULES as CALENDAR_RULES
+from .calendar_terms import day_of_moment
 from .compare import compare, compare_with_constant
-from .lookup import in_one_dictionary, through_table
+from .lookup import LOOKUP_LIMIT, beforehand, in_one_dictionary, through_table
+from .whole_numbers import quotient, remainder
 
 MOST_TESTS = 16  # of a list of values, one after the other
 DIGITS = Context(prec=80)  # Python's own 28 would round a DECIMAL(38)
@@ -44,7 +47,8 @@ def translate(expr: Expr, kernel: ProgramBuilder) -> Value:
     """Return the value of an expression; raises `NotFusable` with the reason when a kernel cannot hold it."""
     found = kernel.recall(expr)
     if found is None:
-        found = kernel.remember(expr, _direct(expr, kernel) or through_table(expr, kernel))
+        made = _direct(expr, kernel) or through_table(expr, kernel) or _computed(expr, kernel)
+        found = kernel.remember(expr, made or beforehand(expr, kernel))
     return found
 
 
@@ -69,6 +73,17 @@ def _direct(expr: Expr, kernel: ProgramBuilder) -> Value | None:
             return _in_list(expr, kernel)
         case Cast():
             return _cast(expr, kernel)
+    return None
+
+
+def _computed(expr: Expr, kernel: ProgramBuilder) -> Value | None:
+    """Translate by a rule of many operations, which a table would spare."""
+    match expr:
+        case Call(function=name, args=args) if name in COMPUTED:
+            given = [a for a in args if a.type.fits_register]
+            return COMPUTED[name](expr, [translate(a, kernel) for a in given], kernel)
+        case Cast(operand) if (operand.type.kind, expr.type.kind) == (Kind.TIMESTAMP, Kind.DATE):
+            return day_of_moment(expr, translate(operand, kernel), kernel)
     return None
 
 
@@ -107,7 +122,7 @@ def load(source: Input, kernel: ProgramBuilder) -> Value:
             machine,
         )
         term = Apply("+", (term, base), machine)
-    return Value(term, valid, interval)
+    return Value(term, valid, interval, step=source.step, code=raw)
 
 
 def constant(value: object, data_type: DataType) -> int | float | None:
@@ -376,3 +391,4 @@ RULES: dict[str, Rule] = {
     "sub_days": _arithmetic(subtract),
     "date_minus_date": _arithmetic(subtract),
 }
+COMPUTED = {**CALENDAR_RULES, "mod": remainder, "int_div": quotient}

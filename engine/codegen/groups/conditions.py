@@ -158,10 +158,13 @@ class _Elements:
         valid = None
         if key.nullable:
             valid = Apply("<", (part, Number(last, Machine.I64)), Machine.BOOL)
+        if key.step != 1:
+            part = Apply("*", (part, Number(key.step, Machine.I64)), Machine.I64)
         term: Term = Apply("+", (part, Number(key.low, Machine.I64)), Machine.I64)
         if key.column.type.kind is Kind.BOOLEAN:
             return _true(term, valid)
-        return Value(term, valid, IntegerRange(key.low, key.low + last - key.nullable))
+        high = key.low + (last - key.nullable) * key.step
+        return Value(term, valid, IntegerRange(key.low, high), step=key.step)
 
     def parts(self, folded: Folded) -> Parts:
         """A sum in two parts."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...plan.expr import Column, Expr
 from ..expressions.arithmetic import convert
 from ..expressions.translate import translate
-from ..loop import Apply, Convert, Machine, Number, Select, Term
+from ..loop import Apply, Machine, Number, Select, Term
 from ..program_builder import ProgramBuilder
 from ..ranges import I64_MAX, IntegerRange
 from ..typed_values import Input, NotFusable, Value
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GroupKey:
-    """A group key as a component of the group number: (value - low), times `stride`; NULL is `size - 1`."""
+    """A group key as a component of the group number: (value - low) / `step`, times `stride`; NULL is `size - 1`.
+
+    `moved`: what is added to the component where kernels pick it, which is all there is to do without a step.
+    """
 
     column: Column
     low: int
@@ -32,6 +35,11 @@ class GroupKey:
     stride: int
     nullable: bool
     values: Any = None
+    step: int = 1
+
+    @property
+    def moved(self) -> int:
+        return self.low if self.step == 1 else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +109,8 @@ def grouping_of(
         if interval is None:
             raise NotFusable(f'the group key "{column.name}" is a {column.type}')
         nullable = value.valid is not None
-        key = GroupKey(
-            column, interval.low, interval.size + nullable, domain, nullable, value.values
-        )
+        size = (interval.size - 1) // value.step + 1 + nullable
+        key = GroupKey(column, interval.low, size, domain, nullable, value.values, value.step)
         found.append((key, value, interval))
         domain *= key.size
     hashed = domain > limit
@@ -126,7 +133,7 @@ def grouping_of(
 def _number(parts: list[tuple[GroupKey, Value, IntegerRange]], machine: Machine) -> Term:
     slot: Term | None = None
     for key, value, interval in parts:
-        part = _component(value, interval, key.size, machine)
+        part = _component(value, interval, key, machine)
         if key.stride != 1:
             part = Apply("*", (part, Number(key.stride, machine)), machine)
         slot = part if slot is None else Apply("+", (slot, part), machine)
@@ -134,16 +141,20 @@ def _number(parts: list[tuple[GroupKey, Value, IntegerRange]], machine: Machine)
     return slot
 
 
-def _component(value: Value, interval: IntegerRange, size: int, machine: Machine) -> Term:
+def _component(value: Value, interval: IntegerRange, key: GroupKey, machine: Machine) -> Term:
     """A key's value less the low end; computed in the value's own register, where it cannot overflow."""
     wide = value.term.type if value.term.type is not Machine.BOOL else Machine.I32
     if machine is Machine.I64:
         wide = machine
-    term = convert(value.term, wide)
-    if interval.low != 0:
-        term = Apply("-", (term, Number(interval.low, wide)), wide)
-    if wide is not machine:
-        term = Convert(term, machine)
+    if key.step != 1 and value.code is not None:
+        term = value.code
+    else:
+        term = convert(value.term, wide)
+        if interval.low != 0:
+            term = Apply("-", (term, Number(interval.low, wide)), wide)
+        if key.step != 1:
+            term = Apply("//", (term, Number(key.step, wide)), wide)
+    term = convert(term, machine)
     if value.valid is None:
         return term
-    return Select(value.valid, term, Number(size - 1, machine), machine)
+    return Select(value.valid, term, Number(key.size - 1, machine), machine)

@@ -136,7 +136,7 @@ def _key_values(key: GroupKey, groups: Any, grouping: Grouping) -> Registers | p
     valid = part != key.size - 1 if key.nullable else None
     if key.values is not None and not len(key.values):
         return pa.nulls(len(part), pa.string())
-    return _kept(part + key.low, valid, key.column.type, key.values)
+    return _kept(part * key.step + key.low, valid, key.column.type, key.values)
 
 
 def _kept(values: Any, valid: Any, data_type: DataType, strings: Any) -> Registers | pa.Array:

@@ -82,7 +82,7 @@ def _component(key: GroupKey, is_first: bool) -> Component:
     """How a key is picked: strings as codes of the width in which columns have them."""
     size = 0 if is_first else key.size
     if key.values is None:
-        return Component(key.stride, size, key.low, 8)
+        return Component(key.stride, size, key.moved, 8)
     most = max(len(key.values), key.low + key.size - 1)
     return Component(key.stride, size, key.low, width_of_codes(most))
 
@@ -128,14 +128,17 @@ class Finisher:
 
 def _key(key: GroupKey, part: plc.Column) -> Held | Fetch:
     """The values of a group key, which is a component of the groups' numbers."""
+    there = None
     if key.nullable:
         # NULL is the last of the component's values, where 64 bits begin again below
-        last = (key.size - 1 + key.low + 2**63) % 2**64 - 2**63
+        last = (key.size - 1 + key.moved + 2**63) % 2**64 - 2**63
         there = binary(part, scalar(last, part.type()), Op.NOT_EQUAL, BOOL)
+    if key.step != 1:
+        steps = binary(part, scalar(key.step, INT64), Op.MUL, INT64)
+        part = binary(steps, scalar(key.low, INT64), Op.ADD, INT64)
+    if there is not None or key.values is not None:
         return _as_type(part, there, key.column.type, key.values)
-    if key.values is not None:
-        return _as_type(part, None, key.column.type, key.values)
-    return _late(part, key.column.type, (key.low, key.low + key.size - 1))
+    return _late(part, key.column.type, (key.low, key.low + (key.size - 1) * key.step))
 
 
 def _late(registers: plc.Column, data_type: DataType, bounds: Bounds | None) -> Held | Fetch:
