@@ -216,9 +216,9 @@ def test_a_bare_door_is_found() -> None:
     assert lacking("Joins.  Imports `expressions`.  Start at `chains.py`.") == []
 
 
-def test_the_readme_names_files_that_are_there() -> None:
-    readme = (ROOT / "README.md").read_text()
-    assert missing(readme) == []
+def test_pages_name_files_that_are_there() -> None:
+    for page in ("README.md", "CONTRIBUTING.md", "docs/architecture.md"):
+        assert missing((ROOT / page).read_text()) == [], page
     assert missing("`engine/planner/`, `planner/fuse.py`, `codegen/cuda/emit_*.py`") == [
         "planner/fuse.py"
     ]

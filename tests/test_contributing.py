@@ -1,0 +1,51 @@
+"""What has to be touched to add something is what CONTRIBUTING.md says, shown by things that are there."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import pytest
+
+from tests.test_layout import ENGINE, ROOT, tree
+
+TEXT = (ROOT / "CONTRIBUTING.md").read_text()
+SECTION = re.compile(r"^### An? [^\n]*, as `(\w+)`\n(.*?)(?=^##)", re.MULTILINE | re.DOTALL)
+LISTED = {
+    name: set(re.findall(r"`((?:engine|sql)/[\w/]+\.py)`", text))
+    for name, text in SECTION.findall(TEXT)
+}
+
+
+def names(code: ast.AST, name: str) -> bool:
+    """Whether code says a name, as an identifier or as a text."""
+    for node in ast.walk(code):
+        match node:
+            case ast.Constant(value=str(said)) | ast.Name(id=said) | ast.Attribute(attr=said):
+                if said == name:
+                    return True
+            case ast.FunctionDef(name=said) | ast.ClassDef(name=said):
+                if said in (name, f"_{name}"):
+                    return True
+    return False
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_each_addition_touches_the_files_that_are_listed(name: str) -> None:
+    found = {str(path.relative_to(ROOT)) for path in ENGINE if names(tree(path), name)}
+    assert found == LISTED[name]
+
+
+def test_a_file_more_would_be_noticed() -> None:
+    assert len(LISTED) == 7
+    assert names(ast.parse("KINDS = {'cbrt': 1}"), "cbrt")
+    assert names(ast.parse("def _cbrt(): pass"), "cbrt")
+    assert not names(ast.parse("# cbrt\ncbrt_of = 'a cbrt'"), "cbrt")
+
+
+def test_each_command_that_the_pages_name_is_there() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for page in ("CONTRIBUTING.md", "README.md"):
+        text = (ROOT / page).read_text()
+        for command in re.findall(r"^make ([a-z]+)|`make ([a-z]+)", text, re.MULTILINE):
+            assert f"\n{''.join(command)}:" in makefile, f"{page} says make {command}"
