@@ -25,6 +25,11 @@ VALUES = {
     "descending": np.arange(ROWS)[::-1].copy(),
     "mostly one": np.where(RANDOM.random(ROWS) < 0.9, ENDS.max, RANDOM.integers(-9, 9, ROWS)),
     "ends": RANDOM.choice([ENDS.min, ENDS.max, 0, -1], ROWS),
+    "few and others": np.where(
+        RANDOM.random(ROWS) < 0.95,
+        RANDOM.integers(-3, 3, ROWS),
+        RANDOM.integers(ENDS.min, ENDS.max, ROWS),
+    ),
 }
 
 

@@ -20,6 +20,10 @@ BUCKET_ROWS = 1 << 18
 MOST_BITS = 10
 MOST_BUCKETS = 1 << MOST_BITS
 SAMPLE = 64  # values for each bucket
+FEW_SAMPLE, FEW_SHARE = (
+    4096,
+    8,
+)  # values that are looked at, and rows of each at least in these for values to be few
 # Odd, so that multiplying by it loses no bit
 STEP = np.uint64(0x9E3779B97F4A7C15)
 
@@ -78,6 +82,8 @@ def renumber(codes: Ints) -> tuple[Ints, int]:
     count = len(codes)
     if count <= MOST_AT_ONCE:
         return _encoded(codes)
+    if _has_few_values(codes):
+        return _by_chunks(codes)
     rows, bounds = by_hash(codes, min((count // BUCKET_ROWS).bit_length(), MOST_BITS))
     numbers = np.empty(count, np.int64)
 
@@ -95,6 +101,31 @@ def renumber(codes: Ints) -> tuple[Ints, int]:
 
     each(place, list(zip(bounds, starts[:-1], strict=True)), count)
     return numbers, int(starts[-1])
+
+
+def _has_few_values(codes: Ints) -> bool:
+    """Whether most rows have one of few values, by a sample."""
+    sample = codes[:: max(1, len(codes) // FEW_SAMPLE)]
+    return len(np.unique(sample)) * FEW_SHARE <= len(sample)
+
+
+def _by_chunks(codes: Ints) -> tuple[Ints, int]:
+    """Number few values chunk by chunk, whose numbers are then joined: their hash table stays in a core's cache."""
+    found = each_chunk(lambda a, b: from_numpy(codes[a:b]).dictionary_encode(), len(codes))
+    values = [to_numpy(chunk.dictionary) for chunk in found]
+    joined = np.unique(np.concatenate(values))
+    numbers = np.empty(len(codes), np.int64)
+
+    def place(start: int, stop: int) -> None:
+        chunk = start // CHUNK_ROWS
+        np.take(
+            np.searchsorted(joined, values[chunk]),
+            to_numpy(found[chunk].indices),
+            out=numbers[start:stop],
+        )
+
+    each_chunk(place, len(codes))
+    return numbers, len(joined)
 
 
 def number_distinct(build: Ints, valid: Mask | None, probe: Ints) -> tuple[Ints, Ints, int]:
