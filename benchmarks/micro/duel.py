@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks import tpch
+from benchmarks import adhoc, tpch
 from benchmarks.data import tpch_tables
 from benchmarks.summary import geometric_mean
 
@@ -137,6 +137,9 @@ def main() -> int:
     )
     parser.add_argument("before", type=Path)
     parser.add_argument("after", type=Path)
+    parser.add_argument(
+        "--suite", default="tpch", choices=["tpch", "adhoc"], help="over TPC-H's tables"
+    )
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--sf", type=float, default=0.01)
     parser.add_argument("--data", type=Path, help="the folder of the tables, made where not given")
@@ -145,7 +148,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=5, help="of one query in one turn")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    texts = tpch.queries(given.sf)
+    texts = {"tpch": tpch, "adhoc": adhoc}[given.suite].queries(given.sf)
     tables = {
         name: str(Path(path).resolve()) for name, path in tpch_tables(given.sf, given.data).items()
     }
