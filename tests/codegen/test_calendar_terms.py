@@ -12,7 +12,7 @@ import pytest
 from fuseline.codegen.expressions import calendar_terms as calendar
 from fuseline.errors import OutOfRange
 from tests.codegen.fused import assert_fused
-from tests.compare import connected
+from tests.compare import assert_same_as_duckdb, connected
 from tests.limits import SetLimits
 
 DAY = calendar.DAY
@@ -128,3 +128,11 @@ def outcome(query: str, moments: pa.Array, fuse: str) -> Any:
             return sorted(connection.sql(query).fetchall(), key=str)
         except OutOfRange as error:  # DuckDB has no such date either
             return error.message
+
+
+@pytest.mark.parametrize("part", ["year", "day", "hour", "microsecond"])
+@pytest.mark.parametrize("value", ["v", "interval '14 months 3 days 5 hours'", "m - s"])
+def test_parts_of_intervals_are_no_moments(part: str, value: str) -> None:
+    spans = "(select m, s, n * interval '31 days' as v from t)"
+    query = f"select count(*), sum({part}({value})), max(s) from {spans} where {part}({value}) is not null"
+    assert_same_as_duckdb(query, moments(), fuse=("always", "never"))

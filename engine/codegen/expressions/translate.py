@@ -81,6 +81,8 @@ def _computed(expr: Expr, kernel: ProgramBuilder) -> Value | None:
     match expr:
         case Call(function=name, args=args) if name in COMPUTED:
             given = [a for a in args if a.type.fits_register]
+            if not given or any(columns_of(a) for a in args if a not in given):
+                return None  # parts of an INTERVAL, say
             return COMPUTED[name](expr, [translate(a, kernel) for a in given], kernel)
         case Cast(operand) if (operand.type.kind, expr.type.kind) == (Kind.TIMESTAMP, Kind.DATE):
             return day_of_moment(expr, translate(operand, kernel), kernel)
