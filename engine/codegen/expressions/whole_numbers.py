@@ -47,12 +47,10 @@ def remainder(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value | 
     found = _parted("%", expr, args, kernel)
     if found is None:
         return None
-    made, (a, b) = found
-    assert a.interval is not None
-    assert b.interval is not None
-    most = min(max(b.interval.magnitude - 1, 0), a.interval.magnitude)
-    interval = IntegerRange(-most if a.interval.low < 0 else 0, most if a.interval.high > 0 else 0)
-    return Value(made.term, made.valid, interval)
+    term, valid, a, b = found
+    most = min(max(b.magnitude - 1, 0), a.magnitude)
+    interval = IntegerRange(-most if a.low < 0 else 0, most if a.high > 0 else 0)
+    return Value(term, valid, interval)
 
 
 def quotient(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value | None:
@@ -60,22 +58,16 @@ def quotient(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value | N
     found = _parted("//", expr, args, kernel)
     if found is None:
         return None
-    made, (a, b) = found
-    assert a.interval is not None
-    assert b.interval is not None
-    least = min(abs(b.interval.low), abs(b.interval.high)) if not _has_zero(b.interval) else 1
-    most = a.interval.magnitude // max(least, 1)
-    negative = a.interval.low < 0 or b.interval.low < 0
-    return checked(
-        Value(made.term, made.valid, IntegerRange(-most if negative else 0, most)),
-        expr.type,
-        kernel,
-    )
+    term, valid, a, b = found
+    least = 1 if _has_zero(b) else min(abs(b.low), abs(b.high))
+    most = a.magnitude // least
+    interval = IntegerRange(-most if a.low < 0 or b.low < 0 else 0, most)
+    return checked(Value(term, valid, interval), expr.type, kernel)
 
 
 def _parted(
     sign: str, expr: Call, args: list[Value], kernel: ProgramBuilder
-) -> tuple[Value, list[Value]] | None:
+) -> tuple[Term, Term | None, IntegerRange, IntegerRange] | None:
     """Apply an operator that rounds down to the sizes of two integers, and put the sign on; None where 64 bits may not do.
 
     A row with a divisor of zero is in doubt: the operators say which it is, if it counts.
@@ -110,7 +102,7 @@ def _parted(
         minus: Term = Apply("-", (term,), machine)
         turned = signs[0] if len(signs) == 1 else Apply("!=", tuple(signs), Machine.BOOL)
         term = Select(turned, minus, term, machine)
-    return Value(term, true_and(valid) if valid else None), args
+    return term, true_and(valid), a.interval, b.interval
 
 
 def _size(value: Value, term: Term, machine: Machine) -> Term:
