@@ -55,6 +55,8 @@ ALL = ", ".join(
     ]
 )
 TESTED = [
+    "min(n) % 7 = 1", "min(n) // 3 < -4 or count(*) % 3 = 0", "year(min(day)) % 2 = 0",
+    "date_trunc('month', min(day)) < date '1975-05-07'",
     "count(*) > 3", "count(n) = 0", "count(*) in (2, 5)", "count(*) filter (where n > 3) <> count(n)",
     "count(*) * 2 - 1 > count(n) + 3", "sum(n) > 100", "sum(n) is null", "not (sum(n) > 10)",
     "sum(n) is not distinct from null or sum(n) < 0",

@@ -7,12 +7,12 @@ the condition holds.
 from __future__ import annotations
 
 from ..compile.compiler import Signature
-from ..emit import header, indent, text
+from ..emit import header, indent
 from ..groups.conditions import GROUP, Condition, element
 from ..program import Program
 from .accumulator_layout import layout
 from .emit_cuda import IMPORTS
-from .emit_fold import select
+from .emit_sorted import stays
 
 NAME = "group_test"
 LOADS = 4  # words of slots that a warp takes at a time, so that as many loads are under way
@@ -45,11 +45,7 @@ def source(condition: Condition, program: Program, description: str) -> str:
     legend = [f"{p.name}: {p.meaning}" for p in condition.parameters]
     lines = header(IMPORTS, description, legend)
     lines += [
-        '@cuda.jit(device=True, inline="always")',
-        f"def stays({', '.join([*group, *map(element, numbers), *named])}):",
-        f"    return {text(condition.keep, select)}",
-        "",
-        "",
+        *stays(condition, [*group, *map(element, numbers), *named]),
         f"def {NAME}({', '.join(n for n, _ in signature(condition, program))}):",
     ]
     places = range(LOADS)

@@ -8,8 +8,10 @@ too long makes the kernel give up.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..emit import folded, indent, nests, row_statements, text
-from ..groups.conditions import GROUP, element
+from ..groups.conditions import GROUP, Condition, element
 from ..groups.grouping import Grouping, OrderedGroups
 from ..groups.ordered import FOLDED, LONGEST, coming_out, has_all_rows
 from ..loop import Machine, names_in, terms_of
@@ -58,10 +60,17 @@ def condition_function(program: Program) -> list[str]:
     _, ordered = _grouping(program)
     if ordered.condition is None:
         return []
+    return stays(ordered.condition, [name for name, _ in _condition_arguments(ordered)])
+
+
+def stays(condition: Condition, reads: Sequence[str]) -> list[str]:
+    """The device function that says whether a group stays, of what it reads."""
+    lets = [f"    {let.name.text} = {text(let.value, select)}" for let in condition.lets]
     return [
         '@cuda.jit(device=True, inline="always")',
-        f"def stays({', '.join(n for n, _ in _condition_arguments(ordered))}):",
-        f"    return {text(ordered.condition.keep, select)}",
+        f"def stays({', '.join(reads)}):",
+        *lets,
+        f"    return {text(condition.keep, select)}",
         "",
         "",
     ]

@@ -25,7 +25,7 @@ from ...plan.node import transform_up
 from ...plan.types import Kind
 from ..expressions.arithmetic import convert
 from ..expressions.translate import constant, machine_of_float, translate
-from ..loop import Apply, Function, Machine, Name, Number, Select, Term, names_in
+from ..loop import Apply, Function, Let, Machine, Name, Number, Select, Term, names_in
 from ..program import Program
 from ..program_builder import ROW_LIMIT, ProgramBuilder
 from ..ranges import I64_MAX, IntegerRange
@@ -49,7 +49,7 @@ GROUP = Name("group", Machine.I64)  # the number that keys make together
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Which groups stay: `keep` over elements of accumulators, which are called `element(number)`, and over parameters.
+    """Which groups stay: `keep` over elements of accumulators, which are called `element(number)`, over parameters and over `lets`.
 
     `numbered`: over `GROUP` too, since it reads keys.
     """
@@ -58,6 +58,7 @@ class Condition:
     accumulators: tuple[int, ...]
     parameters: tuple[Parameter, ...]
     numbered: bool = False
+    lets: tuple[Let, ...] = ()  # what is read often, named before
 
 
 def element(number: int) -> str:
@@ -90,8 +91,11 @@ def condition_of(predicate: Expr, program: Program) -> Condition:
         many = Number(FOLDED_ROWS, Machine.I64)
         count = elements.read(program.counted)
         keep = Apply("|", (keep, Apply(">=", (count, many), Machine.BOOL)), Machine.BOOL)
-    numbered = GROUP.text in names_in(keep)
-    return Condition(keep, tuple(elements.used), tuple(kernel.parameters), numbered)
+    lets = tuple(s for s in kernel.blocks[0].statements if isinstance(s, Let))
+    if kernel.tables or kernel.buffers or len(lets) < len(kernel.blocks[0].statements):
+        raise NotFusable("the condition on groups looks values up")
+    numbered = GROUP.text in names_in(keep, *(let.value for let in lets))
+    return Condition(keep, tuple(elements.used), tuple(kernel.parameters), numbered, lets)
 
 
 def _is_wide(folded: Folded, call: AggregateCall) -> bool:
