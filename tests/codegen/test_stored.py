@@ -17,7 +17,6 @@ from fuseline.codegen.compile.kernel_files import KernelFile
 from fuseline.codegen.compile.native import NativeKernel
 from fuseline.codegen.stored import folder as folders
 from fuseline.codegen.stored import secret as secrets
-from fuseline.codegen.stored import shipped
 from fuseline.codegen.stored.folder import CODE, Folder
 from fuseline.codegen.stored.sealed import MAGIC, Secret, sealed
 from tests.codegen.test_kernel_files import add
@@ -336,42 +335,24 @@ def test_what_older_versions_and_killed_processes_left_goes(tmp_path: Path) -> N
     }
 
 
-# Shipped kernels
+def test_files_that_another_process_replaces_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between their names and their sizes; a warning would be an error here."""
+    place = Folder(tmp_path)
+    (tmp_path / "q_other.tmp").touch()
+    (tmp_path / "q_other.kernel").touch()
 
+    def goes(entry: os.DirEntry[str]) -> bool:
+        if entry.name.startswith("q_other"):
+            Path(entry.path).unlink()
+        return is_ours(entry)
 
-@pytest.fixture
-def ships(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An installation with one kernel, which no secret proves."""
-    place = tmp_path / "installed" / "kernels"
-    place.mkdir(parents=True)
-    for path in (place.parent, place):
-        path.chmod(0o755)
-    (place / f"q_one{CODE}").write_bytes(sealed(b"one", KEY, None))
-    shipped.write_list(place)
-    monkeypatch.setattr(shipped, "INSTALLATION", place.parent)
-    return place
-
-
-def loaded(place: Path, name: str = "q_one", key: bytes = KEY) -> bytes | None:
-    found = shipped.shipped(place)
-    return None if found is None else found.load(name + CODE, key)
-
-
-def test_a_shipped_kernel_is_loaded(ships: Path) -> None:
-    assert loaded(ships) == b"one"
-    assert loaded(ships, key=OTHER_KEY) is None
-    assert loaded(ships, name="q_two") is None
-
-
-@pytest.mark.parametrize("path", [".", "..", shipped.LIST, f"q_one{CODE}"])
-def test_a_shipped_kernel_that_others_could_write_is_not(ships: Path, path: str) -> None:
-    (ships / path).chmod(0o777)
-    assert loaded(ships) is None
-
-
-def test_a_shipped_kernel_that_is_not_as_listed_is_not(ships: Path) -> None:
-    (ships / f"q_one{CODE}").write_bytes(sealed(b"two", KEY, None))
-    assert loaded(ships) is None
+    is_ours = folders._is_ours
+    monkeypatch.setattr(folders, "_is_ours", goes)
+    place.keep("q_one", KEY, b"one")
+    assert [path.name for path in tmp_path.iterdir()] == ["q_one.kernel"]
+    assert place.load("q_one", KEY) == b"one"
 
 
 # Calls

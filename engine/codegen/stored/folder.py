@@ -129,12 +129,11 @@ class Folder:
 
     def _kernels(self) -> Iterator[tuple[float, int, str]]:
         """When each kernel was last used, its bytes, and its name; removes what no kernel is."""
+        files: dict[str, os.stat_result] = {}
         with os.scandir(self.path) as entries:
-            files = {
-                entry.name: entry.stat(follow_symlinks=False)
-                for entry in entries
-                if _is_ours(entry)
-            }
+            for entry in filter(_is_ours, entries):
+                with suppress(FileNotFoundError):  # another process was faster
+                    files[entry.name] = entry.stat(follow_symlinks=False)
         for name, found in files.items():
             stem, kind = name.removesuffix(Path(name).suffix), Path(name).suffix
             if kind == CODE:
