@@ -161,7 +161,9 @@ def _ask(
         codes = AGGREGATES[call.function](call, [argument], groups)
         return groups, lambda: Coded(codes(), held.keys)
     args = _arguments(call, groups)
-    if (call.distinct or call.function == "approx_count_distinct") and call.args:
+    row = AGGREGATE[call.function]
+    # Of those that repeats do not change, one counts different values
+    if call.args and (row.counts if row.idempotent else call.distinct):
         key: Hashable = ("distinct", tuple(a.key for a in args), _order_keys(call))
         if key not in variants:
             variants[key] = _distinct_rows(args, groups, call)
