@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import importlib
 import json
 import os
 import statistics
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +35,18 @@ WARM_SECONDS = 30.0  # for the kernels of one query, which older installations c
 class Side:
     """The process of one installation."""
 
-    def __init__(self, folder: Path, kernels: Path, device: str, tables: dict[str, str]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        kernels: Path,
+        device: str,
+        tables: dict[str, str],
+        switches: Sequence[str] = (),
+    ) -> None:
         path = os.pathsep.join([str(folder.resolve()), str(ROOT), os.environ.get("PYTHONPATH", "")])
         environment = os.environ | {"PYTHONPATH": path, "FUSELINE_CACHE_DIR": str(kernels)}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.micro.duel", "--serve", device],
+            [sys.executable, "-m", "benchmarks.micro.duel", "--serve", device, *switches],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -61,10 +70,19 @@ class Side:
         self._process.communicate(timeout=60)
 
 
-def serve(device: str) -> None:
-    """Answer questions on standard input: the tables, then `[text, 0]` for a digest or `[text, runs]` for seconds."""
+def serve(device: str, switches: Sequence[str]) -> None:
+    """Answer questions on standard input: the tables, then `[text, 0]` for a digest or `[text, runs]` for seconds.
+
+    A switch such as `codegen.cuda.warp_split:QUEUES=False` gives a name of a module another value.
+    """
     import fuseline
 
+    for switch in switches:
+        module, _, assigned = switch.partition(":")
+        name, _, value = assigned.partition("=")
+        owner = importlib.import_module(f"fuseline.{module}")
+        getattr(owner, name)  # which there is
+        setattr(owner, name, eval(value))
     connection = fuseline.connect(device=device, fuse="always")
     for name, path in json.loads(input()).items():
         connection.read_parquet(path, name)
@@ -184,6 +202,6 @@ def _shown(row: dict[str, Any]) -> str:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--serve"]:
-        serve(sys.argv[2])
+        serve(sys.argv[2], sys.argv[3:])
     else:
         sys.exit(main())
