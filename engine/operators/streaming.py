@@ -2,8 +2,7 @@
 
 While one chunk is worked on, a thread reads the next one.  What an aggregate makes of a chunk is as small as its result; such
 parts are merged as they grow (`plan.partial`).  Of a pipeline with joins the probe side comes in chunks; build sides are made
-once, before.  Only columns that do not fit into the column cache come in chunks: what fits is
-read once and kept.
+once, before.  Only columns that do not fit into the column cache come in chunks: what fits is read once and kept.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from ..plan.expr import Column
 from ..plan.partial import PartialAggregate, in_parts
 from ..plan.physical import RowGroups
 from ..plan.spine import leaf_of, probed
-from ..storage.columns.cache import CacheKey, ColumnCache, encoded_key
+from ..storage.columns.cache import CacheKey, ChunkCache, encoded_key
 from .context import Context, PipelineReceipt, latest
 from .host_memory import let_go
 from .pipeline_backend import PipelineBackend
@@ -33,10 +32,9 @@ Chunks = list[tuple[RowGroups, ...]]
 
 # The chunk that is worked on lies in memory as it was read and encoded, beside the one that is being read, and results
 CHUNKS_IN_ROOM = 4
-MERGED_ROWS = (
-    1 << 20
-)  # of parts, at least, before they are merged: merging costs what grouping so many rows costs
 MERGED_PARTS = 64
+# Of parts, at least, before they are merged: merging costs what grouping so many rows costs
+MERGED_ROWS = 1 << 20
 
 
 class TooLarge(Exception):
@@ -126,9 +124,9 @@ def chunks_of(body: p.Physical, context: Context) -> Chunks | None:
     if len(chunks) < 2 or not _is_divisible(body):
         return None
     fits = sum(_plain(scan, chunk) for chunk in chunks) <= room
-    return (
-        None if fits or _fits_encoded(scan, room, context) or _is_cached(scan, context) else chunks
-    )
+    if fits or _fits_encoded(scan, room, context) or _is_cached(scan, context):
+        return None
+    return chunks
 
 
 def _whole(scan: p.Physical) -> int:
@@ -243,18 +241,6 @@ def _smaller(body: p.Physical, chunks: Chunks | None) -> Chunks | None:
 # Streaming
 
 
-class _ChunkCache(ColumnCache):
-    """The columns of one chunk; when the device runs out of memory, those of other queries go first."""
-
-    def __init__(self, others: ColumnCache) -> None:
-        super().__init__(1 << 62)
-        self._others = others
-
-    def release(self, device: str, nbytes: int) -> int:
-        freed = self._others.release(device, nbytes)
-        return freed + super().release(device, max(0, nbytes - freed))
-
-
 def _stream(
     node: p.Pipeline,
     inputs: tuple[Any, ...],
@@ -323,7 +309,7 @@ def _read_ahead(
     fuse = "never" if context.fuse == "never" else "always"
 
     def read(chunk: tuple[RowGroups, ...]) -> tuple[p.ParquetScan, Context]:
-        own = _ChunkCache(context.cache)
+        own = ChunkCache(context.cache)
         inner = dataclasses.replace(
             context, cache=own, fuse=fuse, bytes_read=0, receipts={}, _derived={}
         )

@@ -11,6 +11,7 @@ import pytest
 
 import fuseline
 from fuseline.storage.tables.sizes import ColumnSizes
+from tests.compare import assert_same_as_duckdb
 
 ROWS, GROUP_ROWS = 40_000, 1_000
 LONG = "many"  # too many different strings to be encoded
@@ -194,3 +195,52 @@ def test_turns_are_read_one_after_the_other_where_memory_is_short(tmp_path, monk
     taken = [sum(sizes[s] for s in sources) for sources in events[::2]]
     assert len(taken) > 2
     assert taken == sorted(taken, reverse=True)
+
+
+@pytest.fixture
+def short(tmp_path, monkeypatch):
+    """A table in row groups whose columns are read one at a time, and how to let reads of all its rows fail by their numbers."""
+    turns = import_module("fuseline.operators.gpu.scan.load_columns")
+    reads, read = [], turns.read_columns
+    monkeypatch.setattr(turns, "BYTES_A_TURN", 1)
+    monkeypatch.setattr(turns, "READERS", 1)
+    pq.write_table(DATA, tmp_path / "t.parquet", row_group_size=GROUP_ROWS)
+
+    def failing(numbers):
+        def reading(scan, *rest):
+            if scan.selection is None:
+                reads.append(scan.sources)
+                if len(reads) in numbers:
+                    raise MemoryError("out_of_memory")
+            return read(scan, *rest)
+
+        monkeypatch.setattr(turns, "read_columns", reading)
+        return tmp_path / "t.parquet", reads
+
+    return failing
+
+
+QUERY = "select sum(n), count(few) from t where n > 3"
+
+
+@pytest.mark.gpu
+def test_a_turn_without_memory_is_read_again_without_other_tables(short):
+    with fuseline.connect(device="gpu", fuse="always") as connection:
+        connection.register("other", pa.table({"x": [1, 2]}))
+        connection.table("other").cache()
+        path, reads = short({1})
+        connection.read_parquet(path, "t")
+        assert_same_as_duckdb(QUERY, {"t": DATA}, connection=connection)
+        assert reads.count(reads[0]) == 2
+        assert len(reads) == 3
+        assert set(cached(connection)[0]) == {"n", "few"}
+
+
+@pytest.mark.gpu
+def test_columns_that_do_not_fit_are_tried_once(short):
+    """Then come chunks of row groups, where a second try of the whole would read for nothing."""
+    with fuseline.connect(device="gpu", fuse="always") as connection:
+        path, reads = short(range(2, 100))
+        connection.read_parquet(path, "t")
+        assert_same_as_duckdb(QUERY, {"t": DATA}, connection=connection)
+        assert len(reads) == 2

@@ -62,6 +62,16 @@ def test_release_evicts_at_least_what_is_asked_for():
     assert cache.release("gpu", 30) == 0
 
 
+def test_all_but_what_is_wanted_leaves():
+    cache = ColumnCache(100)
+    for column in "abc":
+        cache.put(key(column), column, 25)
+    cache.put(key("d", "gpu"), "d", 25)
+    assert cache.release_others("cpu", {key("b"), key("x")}) == 50
+    assert cache.release_others("cpu", {key("b"), key("x")}) == 0
+    assert [s.column for s in cache.stats()] == ["b", "d"]
+
+
 def test_a_lower_limit_evicts():
     cache = ColumnCache(100)
     cache.put(key("a"), "A", 60)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Container, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -127,6 +127,14 @@ class ColumnCache:
             self._shrink(device, max(0, before - nbytes))
             return before - self._used.get(device, 0)
 
+    def release_others(self, device: str, wanted: Container[CacheKey]) -> int:
+        """Evict all but these from a device that runs out of memory; return how many bytes went."""
+        with self._lock:
+            before = self._used.get(device, 0)
+            for key in [key for key in self._entries.get(device, ()) if key not in wanted]:
+                self._remove(device, key)
+            return before - self._used.get(device, 0)
+
     def clear(self) -> None:
         with self._lock:
             self._entries.clear()
@@ -172,3 +180,18 @@ class ColumnCache:
         entries = self._entries.get(device)
         while entries and self._used.get(device, 0) > target:
             self._remove(device, next(iter(entries)))
+
+
+class ChunkCache(ColumnCache):
+    """The columns of one chunk; when the device runs out of memory, those of other queries go first."""
+
+    def __init__(self, others: ColumnCache) -> None:
+        super().__init__(1 << 62)
+        self._others = others
+
+    def release(self, device: str, nbytes: int) -> int:
+        freed = self._others.release(device, nbytes)
+        return freed + super().release(device, max(0, nbytes - freed))
+
+    def release_others(self, device: str, wanted: Container[CacheKey]) -> int:
+        return self._others.release(device, 1 << 62) + super().release_others(device, wanted)

@@ -62,6 +62,10 @@ def device_description() -> list[str]:
     ]
 
 
+class NoRoom(MemoryError):
+    """What an operator reads does not fit, though nothing is cached any more that could go: no second run would help."""
+
+
 class _Memory:
     """What RMM was told; one device a process."""
 
@@ -103,6 +107,12 @@ def device_memory() -> tuple[int, int]:
     return int(free), int(total)
 
 
+def free_memory() -> str:
+    """Say how much device memory there is, for an error."""
+    free, total = device_memory()
+    return f"{free:,} of {total:,} bytes are free"
+
+
 def synchronize() -> None:
     """Wait until everything launched so far has run."""
     import pylibcudf as plc
@@ -126,7 +136,7 @@ def on_device(operator: Operator) -> Operator:
         try:
             return operator(node, inputs, context)
         except (MemoryError, RuntimeError) as error:
-            if not is_out_of_memory(error):
+            if isinstance(error, NoRoom) or not is_out_of_memory(error):
                 raise
         finally:
             hosts.count_in(before)
@@ -138,8 +148,7 @@ def on_device(operator: Operator) -> Operator:
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
-            free, total = device_memory()
-            raise MemoryError(f"{free:,} of {total:,} bytes are free") from error
+            raise MemoryError(free_memory()) from error
         finally:
             hosts.count_in(before)
 

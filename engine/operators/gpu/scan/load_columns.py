@@ -25,9 +25,11 @@ from ....storage.columns.encodings import EncodedColumn
 from ....storage.tables.device_table import DeviceTable
 from ....storage.tables.parquet import ParquetTable
 from ...context import Context
+from ...host_memory import let_go
 from ...scan_columns import kernel_key, part_of, plain_key, row_groups
 from ...streaming import column_shares
 from ..dictionaries import Held
+from ..memory.device import NoRoom, free_memory, is_out_of_memory
 from . import run_column_kernels
 from .compact import CompactText
 from .encode_columns import encode_each, encode_together
@@ -95,24 +97,34 @@ def _read(
 ) -> Iterator[dict[str, Held]]:
     """Yield the columns of turns as they are read, `ahead` of them while one is encoded, or none before it is let go of.
 
-    Only what kernels encode may belong to another stream than the default one.
+    Only what kernels encode may belong to another stream than the default one.  A turn for which there is no memory is read once
+    more, alone, without the columns of other scans; raises `NoRoom` where that does not help.
     """
     waiting = deque(turns)
     apart = by_kernels and isinstance(scan.table, ParquetTable)
     streams = [_stream(i) for i in range(max(1, min(ahead, len(turns))))] if apart else [None]
-    running: dict[Future[tuple[dict[str, Held], int]], Stream | None] = {}
+    running: dict[Future[tuple[dict[str, Held], int]], tuple[Columns, Stream | None]] = {}
     with ThreadPoolExecutor(len(streams), thread_name_prefix="fuseline-columns") as pool:
 
         def start(stream: Stream | None) -> None:
             if waiting:
-                part = part_of(scan, waiting.popleft())
-                running[pool.submit(_read_turn, part, context, stream)] = stream
+                turn = waiting.popleft()
+                reading = pool.submit(_read_turn, part_of(scan, turn), context, stream)
+                running[reading] = turn, stream
 
         for stream in streams:
             start(stream)
         while running:
             done = wait(running, return_when=FIRST_COMPLETED).done.pop()
-            stream = running.pop(done)
+            turn, stream = running.pop(done)
+            if _ran_out(done):
+                del done  # whose frames have what was read
+                ahead = 0
+                waiting.appendleft(turn)
+                if not running:
+                    _make_room(scan, context)
+                    start(stream)
+                continue
             if ahead:
                 start(stream)
             columns, bytes_read = done.result()
@@ -122,6 +134,19 @@ def _read(
             columns.clear()
             if not ahead:
                 start(stream)
+
+
+def _ran_out(done: Future[tuple[dict[str, Held], int]]) -> bool:
+    error = done.exception()
+    return isinstance(error, Exception) and is_out_of_memory(error)
+
+
+def _make_room(scan: p.ParquetScan | p.MemoryScan, context: Context) -> None:
+    """Let go of what the cache holds of other scans; raises `NoRoom` where that is nothing."""
+    let_go()
+    own = {key(scan, s, DEVICE) for s in scan.sources for key in (kernel_key, plain_key)}
+    if not context.cache.release_others(DEVICE, own):
+        raise NoRoom(free_memory())
 
 
 def _rows(scan: p.ParquetScan | p.MemoryScan) -> int:
