@@ -156,7 +156,7 @@ def test_a_failed_try_leaves_no_columns_in_memory(fuse, monkeypatch, tmp_path):
     failures = 1
     alive = []
     caches = weakref.WeakSet()
-    begin = streaming._ChunkCache.__init__
+    begin = streaming.ChunkCache.__init__
 
     def made(self, others):
         begin(self, others)
@@ -172,7 +172,7 @@ def test_a_failed_try_leaves_no_columns_in_memory(fuse, monkeypatch, tmp_path):
         return table
 
     monkeypatch.setitem(cpu.OPERATORS, p.ParquetScan, failing)
-    monkeypatch.setattr(streaming._ChunkCache, "__init__", made)
+    monkeypatch.setattr(streaming.ChunkCache, "__init__", made)
     gc.disable()
     try:
         with fuseline.connect(
