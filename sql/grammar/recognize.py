@@ -12,6 +12,7 @@ from sqlglot import Token, TokenType
 from .machine import GrammarMachine
 from .mistakes import MisreadKeys, mistake
 from .parts import END, NUMBER, OTHER_SIGN, OTHER_WORD, QUOTED, STRING, GrammarRules
+from .ranks import SIGNS, unknown_operator
 from .rules import RULES
 from .words import sentence
 
@@ -33,7 +34,7 @@ _STATEMENTS = (
     "describe",
     "desc",
 )
-_SHIFTS = ("<", ">")
+_BEGIN_TWO = ("<", ">", "!")
 
 
 def unrecognized(tokens: Sequence[Token]) -> int | None:
@@ -41,6 +42,27 @@ def unrecognized(tokens: Sequence[Token]) -> int | None:
     keys, owners = keys_of(tokens)
     wrong = _machine().run(keys)
     return None if wrong is None else owners[wrong]
+
+
+def unknown_sign(tokens: Sequence[Token]) -> tuple[str, int] | None:
+    """Return an operator that DuckDB makes of signs without blanks and that the grammar lacks, and the first character of it."""
+    known = _machine().keys.keys()
+    run, start, end = "", 0, -1
+    for token in (*tokens, None):
+        is_sign = (
+            token is not None
+            and SIGNS.fullmatch(token.text)
+            and _KINDS.get(token.token_type) is None
+        )
+        if run and not (is_sign and token is not None and token.start == end):
+            unknown = unknown_operator(run, known)
+            if unknown:
+                return unknown, start + run.index(unknown)
+            run = ""
+        if is_sign and token is not None:
+            start = start if run else token.start
+            run, end = run + token.text, token.end + 1
+    return None
 
 
 @dataclass(frozen=True)
@@ -73,23 +95,24 @@ def keys_of(tokens: Sequence[Token]) -> tuple[list[str], list[int]]:
     keys: list[str] = []
     owners: list[int] = []
     end = -1
+    before = ""
     for i, token in enumerate(tokens):
         near = end == token.start
         key = _KINDS.get(token.token_type)
         text = "" if key else token.text.lower()
         key = key or machine.keys.get(text)
-        if key is None:
+        if near and text and before in _BEGIN_TWO and before + text in machine.keys:
+            keys[-1] = before + text  # sqlglot makes two tokens of `<<`, and of `!~`
+        elif key is None:
             for part in _parts(text):
                 keys.append(machine.keys.get(part) or _other(part))
                 owners.append(i)
-        elif near and keys and key == keys[-1] and key in _SHIFTS:
-            keys[-1] = key + key  # sqlglot makes two tokens of a shift
         else:
             if key is NUMBER and not near and keys and keys[-1] == ".":
                 key = OTHER_SIGN  # `. 5`, which is no number
             keys.append(key)
             owners.append(i)
-        end = token.end + 1
+        end, before = token.end + 1, text
     keys.append(END)
     owners.append(len(tokens))
     return keys, owners

@@ -71,17 +71,20 @@ expr        <- logical (('and' / 'or') logical)*
 logical     <- 'not'* compared
 compared    <- unary rest*
 rest        <- comparing ('any' paren / 'some' paren / 'all' paren / 'not'* unary)
-             / sign unary
+             / sign complement
+             / matching unary
              / 'is' 'not'? ('null' / 'true' / 'false' / 'unknown' / 'distinct' 'from' unary)
              / 'isnull' / 'notnull' / 'not' 'null'
              / 'not'? 'in' '(' ')' / 'not'? ('in' / 'like' / 'ilike' / 'glob' / 'similar' 'to') unary
              / 'not'? 'between' compared 'and' compared
              / 'escape' unary
 comparing   <- '=' / '==' / '<>' / '!=' / '<' / '>' / '<=' / '>='
-sign        <- '+' / '-' / '*' / '/' / '//' / '%' / '^' / '**' / '&' / '|' / '<<' / '>>' / '||' / '~' / '~*' / '!' ('~' / '~*' / '~~' / '~~*') / '~~' / '~~*' / '~~~' / '^@' / ':=' / '=>'
-             / '->' / '->>' / '&&' / '@>' / '<@'
-unary       <- ('-' / '+' / '~' / '@')* atom suffix*
-suffix      <- '::' type / '[' (expr slice? / slice) ']' / 'at' 'time' 'zone' unary / '.' (LABEL arguments? / '*' change*) / 'collate' LABEL
+sign        <- '+' / '-' / '*' / '/' / '//' / '%' / '^' / '**' / '&' / '|' / '<<' / '>>' / '||' / '^@' / '->>' / '&&' / '@>' / '<@'
+matching    <- '~' / '~*' / '!~' / '!~*' / '!~~' / '!~~*' / '~~' / '~~*' / '~~~' / '->' / ':=' / '=>'
+unary       <- ('-' / '+' / '@')* complement
+complement  <- '~'* signed
+signed      <- ('-' / '+')* atom suffix*
+suffix      <- '::' type / '[' (expr slice? / slice) ']' / 'at' 'time' 'zone' signed / '.' (LABEL arguments? / '*' change*) / 'collate' LABEL
 atom        <- NUMBER / '.' NUMBER / STRING / 'null' / 'true' / 'false' / paren / case / cast / exists / interval / part / map / called / parameter / '(' ')'
              / '[' (expr 'for' NAME (',' NAME)* 'in' expr ('if' expr)? / exprs)? ']' / 'array' paren
 map         <- 'map'? '{' (field (',' field)* ','?)? '}'

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
+from fuseline.sql.grammar.ranks import climb
+
 from .name_tokens import words
 from .operands import operand
 from .queries import is_query, query
@@ -21,8 +23,6 @@ _COMPARISONS = {
     ">=": ">=",
 }
 _OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-_OTHERS, _BITS = ("||", "^@"), ("&", "|", "<<", ">>")
-_SUMS, _PRODUCTS, _POWERS = ("+", "-"), ("*", "/", "//", "%"), ("**", "^")
 _LIKE = {"like": "~~", "~~": "~~", "ilike": "~~*", "~~*": "~~*", "glob": "~~~"}
 _NOT_LIKE = {"!~~": "~~", "!~~*": "~~*"}
 _WITH_ESCAPE = {"~~": "like_escape", "~~*": "ilike_escape"}
@@ -168,22 +168,21 @@ class OperatorReader(Reader):
         return f"({left} {'!' if negated else ''}{symbol} {pattern})"
 
     def _others(self) -> Shown:
-        return self._infix(_OTHERS, lambda: self._infix(_BITS, self._sum))
+        return climb(self)
 
-    def _sum(self) -> Shown:
-        return self._infix(_SUMS, lambda: self._infix(_PRODUCTS, self._power))
+    def sign(self, ahead: int = 0) -> str:
+        return self.peek(ahead)
 
-    def _power(self) -> Shown:
-        return self._infix(_POWERS, self._zoned)
+    def take_sign(self) -> None:
+        self.take()
 
-    def _infix(self, symbols: tuple[str, ...], side: Callable[[], Shown]) -> Shown:
-        left = side()
-        while self.peek() in symbols:
-            symbol = self.take().text
-            left = Shown(f"({left.text} {symbol} {side().text})")
-        return left
+    def complement(self, operand: Shown) -> Shown:
+        return Shown(f"(~({operand.text}))")
 
-    def _zoned(self) -> Shown:
+    def combine(self, symbol: str, left: Shown, right: Shown) -> Shown:
+        return Shown(f"({left.text} {symbol} {right.text})")
+
+    def operand(self) -> Shown:
         left = self._prefix()
         while True:
             if self.accept("collate"):
@@ -197,9 +196,11 @@ class OperatorReader(Reader):
         sign = self.peek()
         if sign not in ("-", "+", "~", "@"):
             return operand(self)
+        if sign == "~":  # behind another prefix
+            return self._others()
         self.take()
-        if sign in ("~", "@"):  # These bind less than + and -.
-            return Shown(f"({sign}({self._sum().text}))")
+        if sign == "@":
+            return Shown(f"(@({self._others().text}))")
         inner = self._prefix()
         if sign == "-" and inner.number:
             negative = inner.text.startswith("-")

@@ -14,7 +14,7 @@ from sqlglot import Token, TokenType, exp
 
 from fuseline.errors import ParseError, Span
 
-from ..grammar.recognize import complaint, unrecognized
+from ..grammar.recognize import complaint, unknown_sign, unrecognized
 from .dropped import dropped
 from .parser import Parser
 from .pieces import Piece
@@ -67,7 +67,12 @@ def parse(piece: Piece) -> Tree:
 def _misread(tokens: Sequence[Token], piece: Piece) -> Misread | None:
     """Return the error for the first token that sqlglot takes and DuckDB's grammar does not, if there is one."""
     if unrecognized(tokens) is None:
-        return None
+        sign = unknown_sign(tokens)
+        if sign is None:
+            return None
+        place = Span(piece.start + sign[1], piece.start + sign[1] + len(sign[0]))
+        message = f'There is no operator "{sign[0]}": signs without a blank between them are one operator.'
+        return Misread(ParseError(message, place), certain=True)
     found = complaint(tokens)
     at_end = found.place == len(tokens)
     token = tokens[min(found.place, len(tokens) - 1)]

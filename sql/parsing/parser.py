@@ -1,6 +1,7 @@
 """sqlglot's parser of DuckDB's dialect, with DuckDB's ranks of operators, and the text of each item of a SELECT list.
 
-sqlglot takes `~a + 1` for `(~a) + 1`, `a || b << c` for `(a || b) << c` and `a ^@ b || c` for `a ^@ (b || c)`.  Its tree does not
+sqlglot takes `~a + 1` for `(~a) + 1`, `a || b << c` for `(a || b) << c` and `a ^@ b || c` for `a ^@ (b || c)`; `ranks` says how DuckDB
+reads them.  Its tree does not
 tell `a ^@ b` from starts_with(a, b), nor where an item begins and ends that has no name or literal in it, such as count(*), so
 neither can be mended in the tree: this class remains until the grammar's reading marks both.  sqlglot's compiled build, the package
 sqlglotc, cannot be extended so: it is refused by name.
@@ -15,15 +16,32 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from sqlglot import Token, TokenType, exp
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.parser import SENTINEL_NONE
 from sqlglot.parsers.duckdb import DuckDBParser
 
 from fuseline.errors import Unsupported
+
+from ..grammar.ranks import SUMS, climb
 
 COMPILED = "Fuseline cannot use sqlglot's compiled build: pip uninstall sqlglotc."
 if str(sys.modules[DuckDBParser.__module__].__file__).endswith(".so"):
     raise Unsupported(COMPILED)
 
 _DISTINCT = (exp.NullSafeEQ, exp.NullSafeNEQ)
+_BINARY: dict[str, type[exp.Expr]] = {
+    "||": exp.DPipe, "^@": exp.StartsWith, "->": exp.JSONExtract, "->>": exp.JSONExtractScalar,
+    "&": exp.BitwiseAnd, "|": exp.BitwiseOr, "<<": exp.BitwiseLeftShift, ">>": exp.BitwiseRightShift,
+    "+": exp.Add, "-": exp.Sub, "*": exp.Mul, "/": exp.Div, "//": exp.IntDiv, "%": exp.Mod,
+    "^": exp.Pow, "**": exp.Pow,
+}  # fmt: skip
+_TOKENIZER = DuckDB.Tokenizer
+_SIGNS = frozenset(
+    kind
+    for text, kind in {**_TOKENIZER.KEYWORDS, **_TOKENIZER.SINGLE_TOKENS}.items()
+    if text in _BINARY or text in "<>~"
+)
+_BEHIND_LIMIT = (TokenType.R_PAREN, TokenType.OFFSET, SENTINEL_NONE.token_type)  # LIMIT 10 %
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +59,7 @@ class Parser(DuckDBParser):
         **DuckDBParser.UNARY_PARSERS,
         # sqlglot leaves no trace of it
         TokenType.PLUS: lambda self: self.expression(exp.Unary(this=self._parse_unary())),
-        TokenType.TILDE: lambda self: self.expression(exp.BitwiseNot(this=self._parse_term())),
+        TokenType.TILDE: lambda self: self._parse_behind_prefix(),
     }
     RANGE_PARSERS: ClassVar = {
         kind: parse
@@ -75,32 +93,38 @@ class Parser(DuckDBParser):
         return node
 
     def _parse_bitwise(self) -> exp.Expr | None:
-        """`||` and `^@`, which bind less than the operators of bits."""
-        left = self._parse_bits()
-        while True:
-            if self._match(TokenType.DPIPE):
-                right = self._parse_bits()
-                left = self.expression(exp.DPipe(this=left, expression=right, safe=True))
-            elif self._match(TokenType.CARET_AT):
-                left = self.expression(exp.StartsWith(this=left, expression=self._parse_bits()))
-            elif self._match_set(self.JSON_OPERATORS):
-                operator = self.JSON_OPERATORS[self._prev.token_type]
-                left = operator(self, left, self._parse_bits())
-            else:
-                return left
+        return climb(self)
 
-    def _parse_bits(self) -> exp.Expr | None:
-        left = self._parse_term()
-        while True:
-            if self._match_set(self.BITWISE):
-                operator = self.BITWISE[self._prev.token_type]
-            elif self._match_pair(TokenType.LT, TokenType.LT):
-                operator = exp.BitwiseLeftShift
-            elif self._match_pair(TokenType.GT, TokenType.GT):
-                operator = exp.BitwiseRightShift
-            else:
-                return left
-            left = self.expression(operator(this=left, expression=self._parse_term()))
+    def _parse_behind_prefix(self) -> exp.Expr | None:
+        self._retreat(self._index - 1)
+        return self._parse_bitwise()
+
+    def _parse_term(self, parse_mod: bool = True) -> exp.Expr | None:
+        return climb(self, SUMS)
+
+    def sign(self, ahead: int = 0) -> str:
+        token, after = (self._next, None) if ahead else (self._curr, self._next)
+        if token.token_type not in _SIGNS:
+            return ""
+        if after is not None and token.token_type is after.token_type and token.text in "<>":
+            return token.text * 2
+        is_percent = token.text == "%" and after is not None and after.token_type in _BEHIND_LIMIT
+        return "" if is_percent else token.text
+
+    def take_sign(self) -> None:
+        self._advance(len(self.sign()) if self._curr.text in "<>" else 1)
+
+    def operand(self) -> exp.Expr | None:
+        node = self._parse_at_time_zone(self._parse_unary())
+        while self._match(TokenType.COLLATE):
+            node = self.expression(exp.Collate(this=node, expression=self._parse_unary()))
+        return node
+
+    def complement(self, operand: exp.Expr | None) -> exp.Expr:
+        return self.expression(exp.BitwiseNot(this=operand))
+
+    def combine(self, symbol: str, left: exp.Expr | None, right: exp.Expr | None) -> exp.Expr:
+        return self.expression(_BINARY[symbol](this=left, expression=right))
 
 
 def _written(sql: str, tokens: Sequence[Token]) -> Written:

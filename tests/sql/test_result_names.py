@@ -1,14 +1,12 @@
-"""Columns without an alias have DuckDB's names, and operators DuckDB's ranks."""
+"""Columns without an alias have DuckDB's names."""
 
 from __future__ import annotations
-
-import itertools
 
 import duckdb
 import pytest
 
 import fuseline
-from fuseline.errors import ConversionError, FuselineError, ParseError, TypeMismatch, Unsupported
+from fuseline.errors import FuselineError, ParseError
 from fuseline.plan.derived import DERIVED
 from fuseline.plan.functions import AGGREGATE, SCALAR
 from fuseline.sql.names import result_name
@@ -34,10 +32,6 @@ WRITTEN = (
     "(select distinct a from t order by a nulls first limit 1 offset 0)",
     "a in (values (1), (2))", "exists (from t)", "overlay('abc' placing 'x' from 2 for 1)", "b.upper()",
 )  # fmt: skip
-NUMBERS = ("+", "-", "*", "/", "//", "%", "**", "^", "&", "|", "<<", ">>", "=", "<>", "<", ">=")
-TEXTS = [
-    "||", "like", "not like", "~", "!~", "similar to", "ilike", "^@", "=", "<", "is distinct from",
-]  # fmt: skip
 CI_SEED, CI_EXPRESSIONS = 12, 600
 
 
@@ -116,37 +110,6 @@ def test_names_in_views_and_tables_are_duckdbs(pair):
     theirs, ours = pair
     query = "select * from v"
     assert ours.sql(query).columns == theirs.sql(query).columns
-
-
-def ranked() -> list[str]:
-    """Two operators beside each other, and signs before them."""
-    found = []
-    for (x, y, z), (one, two) in itertools.product(
-        (("7", "2", "3"), ("1", "4", "2")), itertools.product(NUMBERS, repeat=2)
-    ):
-        found.append(f"{x} {one} {y} {two} {z}")
-    for one, two in itertools.product(TEXTS, repeat=2):
-        found.append(f"'ab' {one} 'a' {two} 'a%'")
-    for sign, one in itertools.product(("-", "~"), NUMBERS):
-        found += [f"{sign} 5 {one} 2", f"5 {one} {sign} 2", f"5 {one} {sign} 2 {one} 3"]
-    return found
-
-
-def test_operators_have_duckdbs_ranks(pair):
-    theirs, ours = pair
-    wrong = []
-    for expression in ranked():
-        try:
-            expected = theirs.sql(f"select {expression}").fetchall()[0][0]
-        except duckdb.Error:
-            continue
-        try:
-            value = ours.sql(f"select {expression}").fetchall()[0][0]
-        except (Unsupported, TypeMismatch, ConversionError):
-            continue
-        if value != pytest.approx(expected) if isinstance(expected, float) else value != expected:
-            wrong.append((expression, expected, value))
-    assert not wrong
 
 
 @pytest.mark.parametrize("chained", [

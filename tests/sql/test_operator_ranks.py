@@ -1,0 +1,102 @@
+"""Operators have DuckDB's ranks: every one beside every other one, prefixes before each operand, with blanks and without."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+import duckdb
+import pytest
+
+import fuseline
+from fuseline.errors import FuselineError, ParseError
+from fuseline.sql.names import result_name
+from tests.marks import assert_marks
+
+ARITHMETIC = ("+", "-", "*", "/", "//", "%", "**", "^", "&", "|", "<<", ">>")
+SIGNS = (*ARITHMETIC, "||", "^@", "=", "<", "<>", "~", "!~", "~~")
+OPERATORS = (*SIGNS, "like", "not like", "ilike", "similar to", "is distinct from", "and")
+PREFIXES = ("", "~ ", "- ", "~ ~ ", "~ - ", "- ~ ", "@ ", "- @ ", "not ")
+ROWS = "from (values (7, 2, 3), (1, 4, 2), (13, 1, 6)) t(a, b, c)"
+
+
+def triples() -> Iterator[str]:
+    for one, two in itertools.product(OPERATORS, repeat=2):
+        for first, second, third in (
+            ("", "", ""),
+            ("", "~ ", ""),
+            ("", "", "~ "),
+            ("- ~ ", "~ ", "- "),
+        ):
+            yield f"{first}a {one} {second}b {two} {third}c"
+    for prefix, one in itertools.product(PREFIXES, OPERATORS):
+        yield f"{prefix}a {one} b"
+        yield f"a {one} {prefix}b"
+        yield f"a + b {one} {prefix}c::int * 2"
+        yield f"a & b {one} {prefix}c in (1, 2)"
+    for one, prefix in itertools.product(SIGNS, ("~", "-", "+", "@", "-~", "~-", "+-", "-+")):
+        yield f"a{one}{prefix}b"
+        yield f"a {one}{prefix} b"
+
+
+@pytest.fixture(scope="module")
+def theirs():
+    with duckdb.connect() as connection:
+        yield connection
+
+
+@pytest.fixture(scope="module")
+def ours():
+    with fuseline.connect(device="cpu", fuse="never") as connection:
+        yield connection
+
+
+def answers(connection, texts: Sequence[str]) -> list[tuple[str, list[object]]]:
+    found = connection.sql(f"select {', '.join(texts)} {ROWS}")
+    columns = zip(*found.fetchall(), strict=True)
+    return [
+        (name, [float(f"{v:.9g}") if isinstance(v, float) else v for v in column])
+        for name, column in zip(found.columns, columns, strict=True)
+    ]
+
+
+def compare(theirs, ours, texts: Sequence[str]) -> int:
+    """Compare names and values of what DuckDB answers, and names of what it only reads; the rest is refused.  Returns how many it answers."""
+    expected = {}
+    for text in texts:
+        try:
+            expected[text] = answers(theirs, [text])[0]
+        except (duckdb.ParserException, duckdb.CatalogException, duckdb.BinderException):
+            with pytest.raises(FuselineError):
+                ours.sql(f"select {text} {ROWS}")
+        except duckdb.Error:
+            assert [result_name(text)] == theirs.sql(f"select {text} {ROWS}").columns
+    for start in range(0, len(expected), 100):
+        part = list(expected)[start : start + 100]
+        assert answers(ours, part) == [expected[text] for text in part]
+    return len(expected)
+
+
+def test_operators_beside_each_other_are_read_as_in_duckdb(theirs, ours) -> None:
+    assert compare(theirs, ours, list(triples())[::5]) > 250
+
+
+@pytest.mark.nightly
+def test_all_operators_beside_each_other_are_read_as_in_duckdb(theirs, ours) -> None:
+    assert compare(theirs, ours, list(triples())) > 1400
+
+
+@pytest.mark.parametrize(
+    "marked", ["select 6 ^*~^2", "select 5^%-^3", "select 'a' ^!=-^ 'b'", "select 1 + 6*(2)^||-^3"]
+)
+def test_signs_without_blanks_between_them_are_one_operator(ours, marked: str) -> None:
+    with pytest.raises(ParseError) as error:
+        ours.sql(marked.replace("^", ""))
+    assert_marks(error.value, marked, "signs without a blank between them are one operator")
+
+
+@pytest.mark.parametrize("marked", ["select 1 + - ^~^2", "select 1 * ^@^2", "select ~ ^@^2"])
+def test_prefixes_that_nothing_can_take_are_refused(ours, marked: str) -> None:
+    with pytest.raises(ParseError) as error:
+        ours.sql(marked.replace("^", ""))
+    assert_marks(error.value, marked, "Syntax error")
