@@ -56,7 +56,8 @@ class Stop:
         self.limit = limit
         self._deadline: float | None = None
         self._left: float | None = None  # seconds, while the time stands still
-        self.restart()
+        if limit is not None:
+            self.restart()
 
     def restart(self) -> None:
         """Count the time from now on: another statement begins."""

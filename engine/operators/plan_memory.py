@@ -52,12 +52,14 @@ class Apart:
 class PipelineMemory(Generic[T]):
     """What one pipeline's runs leave: its kernels, which are the backend's own, or why it has none, and what it consists of instead.
 
-    `short_of_memory`: the last run had no room for its kernels' buffers.  `probe_bytes` are those of the columns that may come in chunks; `parts` the pipelines below the last operator of a body that no
-    kernel holds, by their place among its children.
+    `compiled` are the kernels whose machine code is known to be there.  `short_of_memory`: the last run had no room for its kernels'
+    buffers.  `probe_bytes` are those of the columns that may come in chunks; `parts` the pipelines below the last operator of a body
+    that no kernel holds, by their place among its children.
     """
 
     probe_bytes: int | None = None
     kernels: T | None = None
+    compiled: T | None = None
     feedback: Feedback = Feedback()
     short_of_memory: bool = False
     refused: Refused | None = None

@@ -58,7 +58,7 @@ def run_fused(
     return _Run(node, inputs, context, backend, context.memory.pipeline(node)).table()
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class _Run(Generic[T, K]):
     """One run of a pipeline, with what earlier ones left."""
 
@@ -114,7 +114,7 @@ class _Run(Generic[T, K]):
                 return outcome
             memory.feedback = outcome.feedback
             if outcome.other_kernels:
-                memory.kernels = None
+                memory.kernels = memory.compiled = None
         return Void(UNSETTLED)
 
     def _refused(self, refused: NotFusable) -> Apart | Refused:
@@ -159,8 +159,11 @@ class _Run(Generic[T, K]):
         memory = self.memory
         kernels = memory.kernels
         known = kernels is not None and attempt.fits(kernels)
+        if kernels is not None and known and memory.compiled is kernels:
+            return kernels, "memory"
         if kernels is None or not known:
             kernels = memory.kernels = attempt.compile()
+            memory.compiled = None
         codes = kernels.codes
         if not codes.done():
             if unfused_chunks(self.node.body, self.context) is None:
@@ -171,6 +174,7 @@ class _Run(Generic[T, K]):
         if error is not None:
             memory.kernels = None  # the next run tries again
             raise error
+        memory.compiled = kernels
         return kernels, "memory" if known else codes.result()[1]
 
     # Operators

@@ -93,8 +93,10 @@ def _whole(
     if limit in schedule.too_large:
         return None
     rest = backends, context, options, area
-    with suppress(MemoryLimitError):
+    try:
         return _in_order(begun(schedule, *rest))
+    except MemoryLimitError:
+        pass
     let_go()
     apart = without_fused_joins(schedule.plan)
     if apart is not schedule.plan:
@@ -130,8 +132,9 @@ def _run_node(node: Physical, run: Run) -> None:
     counted = run.context.host_values
     before = counted.copy() if counted else NOTHING
     start = time.perf_counter()
+    children = run.chains.inputs(node)
     try:
-        table = _output(node, run)
+        table = _output(node, children, run)
         if run.options.timed:
             backend.synchronize()
     except Exception as error:
@@ -142,20 +145,19 @@ def _run_node(node: Physical, run: Run) -> None:
     run.host_values[id(node)] = counted - before if counted else NOTHING
     run.measured[id(node)] = (seconds, backend.num_rows(table), size)
     # Inputs go first: an operator may pass their arrays on, which would count twice
-    for child in run.chains.inputs(node):
+    for child in children:
         run.readers[id(child)] -= 1
         if run.readers[id(child)] == 0:
             run.held.drop(child)
     run.held.add(node, table, size)
 
 
-def _output(node: Physical, run: Run) -> Any:
+def _output(node: Physical, inputs: tuple[Physical, ...], run: Run) -> Any:
     """Return a node's table, in spite of tables for which there is no room, if these may leave memory."""
     if isinstance(node, HashJoin) and run.held.is_spilled(node):
         return run.held.join(node)
-    inputs = run.chains.inputs(node)
     try:
-        return _made(node, run)
+        return _made(node, inputs, run)
     except MemoryError:
         if not isinstance(node, HashJoin) and not run.held.waiting(node.device, inputs):
             raise
@@ -164,11 +166,12 @@ def _output(node: Physical, run: Run) -> Any:
     if isinstance(node, HashJoin):
         return run.held.join(node)
     run.held.spill(run.held.waiting(node.device, inputs))
-    return _made(node, run)
+    return _made(node, inputs, run)
 
 
-def _made(node: Physical, run: Run) -> Any:
-    inputs = tuple(run.held.tables[id(child)] for child in run.chains.inputs(node))
+def _made(node: Physical, children: tuple[Physical, ...], run: Run) -> Any:
+    tables = run.held.tables
+    inputs = tuple([tables[id(child)] for child in children])
     if isinstance(node, Transfer):
         return moved(node, inputs[0], run.backends, run.context)
     if (chain := run.chains.streamed.get(id(node))) is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from ..operators.context import Context
 from ..operators.pullable import pulled_below
@@ -41,6 +42,11 @@ class Schedule:
     unreached: set[int] = field(default_factory=set)
     too_large: set[int | None] = field(default_factory=set)
 
+    @cached_property
+    def unbroken(self) -> Chains:
+        """No chains at all."""
+        return Chains(self, {}, {})
+
 
 @dataclass(frozen=True)
 class Chains:
@@ -53,7 +59,7 @@ class Chains:
     streamed: Mapping[int, Pipeline]
     pulled: Mapping[int, Pipeline]
 
-    @property
+    @cached_property
     def ends(self) -> bool:
         return bool(self.streamed or self.pulled)
 
@@ -101,6 +107,8 @@ def schedule_of(plan: Physical) -> Schedule:
 
 def chains_of(schedule: Schedule, context: Context) -> Chains:
     """Return the chains of this run."""
+    if not (schedule.limits or schedule.divisible):
+        return schedule.unbroken
     pulled = {i: c for i, c in schedule.limits.items() if i not in schedule.unreached}
     streamed = _streamed(schedule, context) if schedule.divisible else {}
     return Chains(schedule, streamed, pulled)
