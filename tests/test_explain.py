@@ -17,7 +17,7 @@ from fuseline.operators.context import PipelineReceipt
 
 ROWS = 10_000
 QUERY = "select k, sum(v) as total from t where v < 500 group by k order by k"
-NOT_FUSED = "select median(v) from t"
+NOT_FUSED = "select mode(v) from t"
 TABLE = pa.table({"k": np.arange(ROWS) % 3, "v": np.arange(ROWS) % 1000})
 
 
@@ -84,7 +84,7 @@ def test_another_connection_finds_the_kernel(
 
 def test_a_pipeline_without_a_kernel_says_why(connection: fuseline.Connection) -> None:
     text = connection.sql(NOT_FUSED).explain("analyze")
-    assert re.search(r"^Pipeline 1: one operator at a time: median", text, re.MULTILINE)
+    assert re.search(r"^Pipeline 1: one operator at a time: mode", text, re.MULTILINE)
 
 
 def test_the_profile_has_the_receipt(connection: fuseline.Connection) -> None:
@@ -191,4 +191,4 @@ def test_debug_prints_sources_statements_and_places(
     assert "  keep: bool_ = " in printed
     assert "a0 int64 add " in printed
     assert "  cpu  SortRows  k: the connection runs on the CPU" in printed
-    assert "-- kernel of pipeline 1: none, one operator at a time: median" in printed
+    assert "-- kernel of pipeline 1: none, one operator at a time: mode" in printed

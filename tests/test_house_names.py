@@ -60,7 +60,7 @@ LISTS = {
     "engine/codegen/cuda/emit_fold.py": 1,
     "engine/codegen/emit.py": 1,
     "engine/operators/cpu/functions/kernels_numeric.py": 1,  # how a backend or a message says it
-    "engine/operators/gpu/aggregate/aggregate.py": 2,
+    "engine/operators/gpu/aggregate/aggregate.py": 1,
     "engine/operators/gpu/aggregate/groups.py": 1,
     "engine/operators/gpu/functions/expressions.py": 2,
     "engine/operators/gpu/functions/kernels_arithmetic.py": 1,

@@ -1,7 +1,7 @@
 """Aggregates without GROUP BY that need all rows together, where these do not fit: as sorts and sets of rows, which spill.
 
 sum(DISTINCT x)       =  sum(x) over the distinct x
-median(x)             =  quantile_cont(x, w) over the two rows of the sorted x that it lies between, w of the way
+quantile_cont(x, q)   =  quantile_cont(x, w) over the two rows of the sorted x that it lies between, w of the way
 first(x ORDER BY k)   =  first(x) over the first row in the order of k
 f(x ORDER BY k)       =  f(x) over the sorted rows, in parts: string_agg
 mode(x)               =  the x of the group with the most rows, of several the one whose first row is the first
@@ -71,13 +71,12 @@ def one_group(pull: Pull, node: p.HashAggregate) -> Iterator[Any]:
 def _of_distinct(rows: p.Physical, made: Column, call: AggregateCall) -> p.HashAggregate | None:
     """Return a call of one distinct argument over its values, each of which comes once."""
     arguments = [arg.column for arg in call.args if isinstance(arg, ColumnRef)]
-    name = "count" if call.function == "approx_count_distinct" else call.function
-    if not (call.distinct or name != call.function) or len(arguments) != 1:
+    if not call.distinct or len(arguments) != 1:
         return None
     if any(key.expr != ColumnRef(arguments[0]) for key in call.order):
         return None
     once = p.HashAggregate(_counted(rows, call), tuple(arguments), (), device=rows.device)
-    plain = replace(call, function=name, distinct=False, filter=None)
+    plain = replace(call, distinct=False, filter=None)
     return p.HashAggregate(once, (), ((made, plain),), device=rows.device)
 
 
@@ -108,7 +107,7 @@ def _of_few_rows(
         return None
     rows, call = _counted(rows, call), replace(call, filter=None)
     columns = [arg.column for arg in call.args if isinstance(arg, ColumnRef)]
-    if call.function in ("median", "quantile_cont", "quantile_disc"):
+    if call.function in ("quantile_cont", "quantile_disc"):
         return _quantile(pull, _known(rows, columns), made, call)
     if call.function in ("first", "last") and call.order:
         return _first_or_last(pull, rows, made, call)
@@ -174,7 +173,7 @@ def _quantile(pull: Pull, rows: p.Physical, made: Column, call: AggregateCall) -
         exact = max(count - 1, 0) * fraction
         place = floor(exact)
         between = Literal(exact - place, DOUBLE)
-        call = replace(call, function="quantile_cont", args=(value, between))
+        call = replace(call, args=(value, between))
         near = p.LimitRows(ordered, 2, place, device=rows.device)
     return p.HashAggregate(near, (), ((made, call),), device=rows.device)
 

@@ -174,9 +174,10 @@ class AggregateCall(Expr):
 
     @property
     def fraction(self) -> float:
-        """The constant of a quantile; a median is the quantile of a half."""
+        """The constant of a quantile."""
         last = self.args[-1]
-        value = last.value if isinstance(last, Literal) else 0.5
+        assert isinstance(last, Literal)
+        value = last.value
         assert isinstance(value, int | float)
         return float(value)
 

@@ -335,6 +335,15 @@ def aggregate(
     row = AGGREGATE[known]
     targets, result = _signature(row, args, span)
     typed = _coerced(args, targets)
+    if row.means is not None:
+        return aggregate(
+            row.means.name,
+            (*typed, *(Literal(value, DOUBLE) for value in row.means.constants)),
+            distinct=distinct or row.means.distinct,
+            filter=filter,
+            order=order,
+            span=span,
+        )
     if (
         known == "count"
         and not distinct

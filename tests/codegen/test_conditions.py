@@ -51,7 +51,7 @@ ALL = ", ".join(
     [
         *("count(*)", "count(n)", "count(*) filter (where n > 3)", "sum(n)", "sum(price)"),
         *("sum(f)", "avg(n)", "avg(price)", "avg(f)", "min(n)", "max(f)", "min(f)", "min(day)"),
-        *("max(fine)", "bool_and(fine)", "min(fine)", "sum(large)", "avg(large)"),
+        *("bool_or(fine)", "min(fine)", "sum(large)", "avg(large)"),
     ]
 )
 TESTED = [

@@ -116,7 +116,7 @@ def test_a_sum_needs_two_accumulators() -> None:
 
 
 NOT_FUSED = [
-    ("select median(i) from t", "median is no fold"),
+    ("select mode(i) from t", "mode is no fold"),
     ("select count(*) from t where s = upper(s) || i", "reads 2 columns"),
 ]
 

@@ -147,7 +147,6 @@ def test_functions_of_any_type(backend: str, name: str, data: st.DataObject) -> 
         ("count(x0)", call("count", x, type=BIGINT)),
         ("quantile_disc(x0, 0.5)", call("quantile_disc", x, half, type=x.type)),
         ("count(distinct x0)", call("count", x, type=BIGINT, distinct=True)),
-        ("count(distinct x0)", call("approx_count_distinct", x, type=BIGINT)),
     )
 
 
@@ -202,9 +201,8 @@ def test_booleans(backend: str, data: st.DataObject) -> None:
     assert_both(
         backend,
         source,
-        ("bool_and(f)", call("bool_and", f, type=BOOLEAN)),
-        ("bool_or(f)", call("bool_or", f, type=BOOLEAN)),
-        ("count_if(f)::decimal(38,0)", call("count_if", f, type=HUGEINT)),
+        ("bool_and(f)", call("min", f, type=BOOLEAN)),
+        ("bool_or(f)", call("max", f, type=BOOLEAN)),
     )
 
 
@@ -274,7 +272,6 @@ def test_quantiles(backend: str, name: str, data: st.DataObject) -> None:
         backend,
         source,
         (f"quantile_cont(x, {fraction})", call("quantile_cont", x, literal, type=x.type)),
-        ("median(x)", call("median", x, type=x.type)),
         (f"quantile_disc(x, {fraction})", call("quantile_disc", x, literal, type=x.type)),
     )
 

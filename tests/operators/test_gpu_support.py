@@ -140,11 +140,12 @@ def aggregating(function: str, *args: Any) -> p.HashAggregate:
 def test_aggregates() -> None:
     number, price = new_column("n", DOUBLE), new_column("p", decimal(15, 2))
     assert gpu.unsupported(aggregating("sum", price)) is None
-    assert gpu.unsupported(aggregating("median", number)) is None
-    assert gpu.unsupported(aggregating("median", price)) is None
+    half = Literal(0.5, DOUBLE)
+    assert gpu.unsupported(aggregating("quantile_cont", number, half)) is None
+    assert gpu.unsupported(aggregating("quantile_cont", price, half)) is None
     assert gpu.unsupported(aggregating("corr", number, number)) is None
     wide = new_column("w", decimal(38, 2))
-    assert "interpolate exactly" in str(gpu.unsupported(aggregating("median", wide)))
+    assert "interpolate exactly" in str(gpu.unsupported(aggregating("quantile_cont", wide, half)))
 
 
 def test_residuals_are_looked_at() -> None:

@@ -364,7 +364,7 @@ def aggregate(function, *args, **more):
 
 
 def test_what_cannot_be_done_in_parts_says_why():
-    assert in_parts(aggregate("median")) == "median() needs the rows of a group together"
+    assert in_parts(aggregate("mode")) == "mode() needs the rows of a group together"
     assert "count(DISTINCT)" in in_parts(aggregate("count", distinct=True))
     assert "ORDER BY" in in_parts(aggregate("first", order=(ColumnRef(new_column("o", BIGINT)),)))
 

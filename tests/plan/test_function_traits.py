@@ -15,7 +15,10 @@ from fuseline.codegen.groups import accumulate, conditions
 from fuseline.operators import row_interpreter
 from fuseline.operators.cpu.aggregate import aggregate
 from fuseline.operators.moments import Moments, result, together
+from fuseline.plan import infer
+from fuseline.plan.expr import Literal
 from fuseline.plan.functions import AGGREGATE, COMPARISONS, NEGATED, SCALAR, STRICT
+from fuseline.plan.types import BOOLEAN, DOUBLE
 from fuseline.planner.expressions import fold
 
 TOTAL = sorted(name for name, row in SCALAR.items() if row.total)
@@ -90,17 +93,29 @@ def test_what_is_negated_is_negated_by_it() -> None:
     assert all(NEGATED[NEGATED[name]] == name for name in NEGATED)
 
 
-VALUES = {"bool_and": [True, False, True, True], "bool_or": [False, True, False, False]}
+SYNONYMS = {name: row.means for name, row in AGGREGATE.items() if row.means is not None}
+PLANNED = AGGREGATE.keys() - SYNONYMS
 
 
-@pytest.mark.parametrize("name", sorted(AGGREGATE))
+@pytest.mark.parametrize("name", sorted(SYNONYMS))
+def test_a_synonym_is_what_it_means(name: str) -> None:
+    row, means = AGGREGATE[name], SYNONYMS[name]
+    given = Literal(True, BOOLEAN) if "BOOLEAN" in row.signature else Literal(2.5, DOUBLE)
+    found = infer.aggregate(name, [given])
+    assert (found.function, found.distinct) == (means.name, means.distinct)
+    assert found.args[1:] == tuple(Literal(value, DOUBLE) for value in means.constants)
+    resolved = row.resolve([given.type])
+    assert resolved is not None
+    assert found.type == resolved[1]
+
+
+@pytest.mark.parametrize("name", sorted(PLANNED))
 def test_an_aggregate_is_what_its_row_says(name: str, connection: Any) -> None:
     row = AGGREGATE[name]
-    values = VALUES.get(name, [3, 1, 3, 6])
-    table = pa.table({"i": range(4), "x": values})
+    table = pa.table({"i": range(4), "x": [3, 1, 3, 6]})
     connection.register("t", table)
     more = {"string_agg": ", ','", "quantile_cont": ", 0.5", "quantile_disc": ", 0.5", "arg_min": ", i", "arg_max": ", i", "covar_samp": ", i", "covar_pop": ", i", "corr": ", i"}.get(name, "")  # fmt: skip
-    argument = {"count_star": "", "string_agg": "x::varchar", "count_if": "x > 2"}.get(name, "x")
+    argument = "x::varchar" if name == "string_agg" else "x"
     call = "count(*)" if name == "count_star" else f"{name}({argument}{more})"
 
     def one(query: str) -> Any:
@@ -129,7 +144,7 @@ def test_each_table_of_aggregates_has_those_that_the_rows_say() -> None:
     assert differences([*accumulate.RULES, "count_star"], folded) == set()
     tested = {name for name, row in AGGREGATE.items() if row.tested}
     assert differences(conditions.VALUES, tested) == set()
-    assert differences(aggregate.AGGREGATES, AGGREGATE) == set()
+    assert differences(aggregate.AGGREGATES, PLANNED) == set()
     for some in (translate.RULES, fold._FUNCTIONS, row_interpreter.CALLS):
         assert {*some} <= {*SCALAR}
     assert {row.fold for row in AGGREGATE.values()} - {""} <= set(accumulate.FOLDS)
@@ -138,8 +153,8 @@ def test_each_table_of_aggregates_has_those_that_the_rows_say() -> None:
 
 def test_a_function_that_a_table_lacks_is_found() -> None:
     without_sum = [name for name in aggregate.AGGREGATES if name != "sum"]
-    assert differences(without_sum, AGGREGATE) == {"sum"}
-    assert differences([*aggregate.AGGREGATES, "covar"], AGGREGATE) == {"covar"}
+    assert differences(without_sum, PLANNED) == {"sum"}
+    assert differences([*aggregate.AGGREGATES, "covar"], PLANNED) == {"covar"}
 
 
 @pytest.mark.parametrize("name", [name for name, row in AGGREGATE.items() if row.moments])

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..groups.accumulate import Accumulator
-from ..loop import Number, Select, Term
+from ..loop import Convert, Machine, Number, Select, Term
 from ..program import WHOLE_COUNT, Program
 
 if TYPE_CHECKING:
@@ -54,6 +54,8 @@ def _zero_or_one(term: Term) -> bool:
             return value in (0, 1)
         case Select(_, yes, no):
             return _zero_or_one(yes) and _zero_or_one(no)
+        case Convert(operand):
+            return operand.type is Machine.BOOL or _zero_or_one(operand)
     return False
 
 

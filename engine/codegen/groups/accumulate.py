@@ -16,7 +16,7 @@ from ...plan.expr import AggregateCall, Column, Expr
 from ...plan.functions import AGGREGATE
 from ..expressions.arithmetic import convert
 from ..expressions.translate import translate
-from ..loop import Apply, Convert, Function, Machine, Number, Select, Term, true_and
+from ..loop import Apply, Convert, Function, Machine, Number, Term, true_and
 from ..program_builder import ProgramBuilder
 from ..ranges import I64_MAX, sum_fits_i64
 from ..typed_values import NotFusable, Value
@@ -262,33 +262,18 @@ def _double_of_order(order: Any) -> Any:
     return bits.view(np.float64)
 
 
-def _truth(c: Argument) -> Folded:
-    fold = AGGREGATE[c.call.function].fold
-    best = c.fold(fold, Machine.I64, Convert(c.value.term, Machine.I64))
-    return Folded(c.column, (best, c.count), lambda a: (a[0] != 0, a[1] > 0))
-
-
 def _bits(c: Argument) -> Folded:
     fold = AGGREGATE[c.call.function].fold
     bits = c.fold(fold, Machine.I64, convert(c.value.term, Machine.I64))
     return Folded(c.column, (bits, c.count), lambda a: (a[0], a[1] > 0))
 
 
-def _count_true(c: Argument) -> Folded:
-    one: Term = Select(c.value.term, Number(1, Machine.I64), Number(0, Machine.I64), Machine.I64)
-    total = c.fold("add", Machine.I64, one)
-    return Folded(c.column, (total, c.count), lambda a: (a[0], a[1] > 0))
-
-
 RULES: dict[str, Callable[[Argument], Folded]] = {
     "count": _count_values,
-    "count_if": _count_true,
     "sum": _sum,
     "avg": _average,
     "min": _extreme,
     "max": _extreme,
-    "bool_and": _truth,
-    "bool_or": _truth,
     "bit_and": _bits,
     "bit_or": _bits,
     "bit_xor": _bits,

@@ -213,11 +213,6 @@ def _sum(given: _Elements, folded: Folded, call: AggregateCall) -> Value:
     return Value(term, given.valid(folded), interval)
 
 
-def _count_true(given: _Elements, folded: Folded, call: AggregateCall) -> Value:
-    term, _ = given.total(folded)
-    return Value(term, given.valid(folded), IntegerRange(0, given.rows))
-
-
 def _average(given: _Elements, folded: Folded, call: AggregateCall) -> Value:
     """The sum divided once, as finished averages are."""
     term, interval = given.total(folded)
@@ -235,7 +230,7 @@ def _average(given: _Elements, folded: Folded, call: AggregateCall) -> Value:
 def _extreme(given: _Elements, folded: Folded, call: AggregateCall) -> Value:
     best, valid, kind = given.read(folded.accumulators[0]), given.valid(folded), folded.column.type
     if kind.kind is Kind.BOOLEAN:
-        return _truth(given, folded, call)
+        return _true(best, valid)
     if not kind.is_float:
         magnitude = given.program.accumulators[folded.accumulators[0]].magnitude
         most = I64_MAX if magnitude is None else magnitude
@@ -248,10 +243,6 @@ def _extreme(given: _Elements, folded: Folded, call: AggregateCall) -> Value:
     return Value(convert(double, machine_of_float(kind)), valid)
 
 
-def _truth(given: _Elements, folded: Folded, call: AggregateCall) -> Value:
-    return _true(given.read(folded.accumulators[0]), given.valid(folded))
-
-
 def _true(number: Term, valid: Term | None) -> Value:
     """A BOOLEAN, which is False where it is NULL."""
     truth: Term = Apply("!=", (number, Number(0, Machine.I64)), Machine.BOOL)
@@ -261,11 +252,8 @@ def _true(number: Term, valid: Term | None) -> Value:
 VALUES: dict[str, Callable[[_Elements, Folded, AggregateCall], Value]] = {
     "count_star": _count,
     "count": _count,
-    "count_if": _count_true,
     "sum": _sum,
     "avg": _average,
     "min": _extreme,
     "max": _extreme,
-    "bool_and": _truth,
-    "bool_or": _truth,
 }

@@ -18,7 +18,7 @@ from ..types import (
     Kind,
     decimal,
 )
-from .row import FunctionRow, Resolve
+from .row import FunctionRow, Resolve, Synonym
 from .signatures import fixed, unary
 
 _PICKS = {"idempotent": True, "ordered": True}  # the value of one row
@@ -112,8 +112,8 @@ AGGREGATES = (
     _row("any_value", _any, "any_value(any)", merge="any_value", in_order=True, **_PICKS),
     _row("first", _any, "first(any)", "arbitrary", nulls="own", **_PICKS),
     _row("last", _any, "last(any)", nulls="own", **_PICKS),
-    _lattice("bool_and", _TRUTH, "bool_and(BOOLEAN)", "min", tested=True),
-    _lattice("bool_or", _TRUTH, "bool_or(BOOLEAN)", "max", tested=True),
+    _row("bool_and", _TRUTH, "bool_and(BOOLEAN)", means=Synonym("min")),
+    _row("bool_or", _TRUTH, "bool_or(BOOLEAN)", means=Synonym("max")),
     # The same type
     _lattice("bit_and", _BITS, "bit_and(integer)", "and"),
     _lattice("bit_or", _BITS, "bit_or(integer)", "or"),
@@ -130,9 +130,7 @@ AGGREGATES = (
         unary(lambda t: t == BOOLEAN, HUGEINT, BOOLEAN),
         "count_if(BOOLEAN)",
         "countif",
-        merge="sum",
-        fold="add",
-        tested=True,
+        means=Synonym("sum"),
     ),
     # (VARCHAR, separator Literal): always both; ORDER BY inside counts.
     _row(
@@ -146,8 +144,13 @@ AGGREGATES = (
         ordered=True,
         keeps_values=True,
     ),
-    # DOUBLE, FLOAT, DECIMAL or TIMESTAMP -> same type, interpolated: quantile_cont at 0.5.
-    _row("median", _median, "median(number | TIMESTAMP)", keeps_values=True),
+    # DOUBLE, FLOAT, DECIMAL or TIMESTAMP -> same type, interpolated.
+    _row(
+        "median",
+        _median,
+        "median(number | TIMESTAMP)",
+        means=Synonym("quantile_cont", constants=(0.5,)),
+    ),
     # (x, fraction Literal DOUBLE in [0, 1]), x as for median.
     _row(
         "quantile_cont",
@@ -179,7 +182,6 @@ AGGREGATES = (
         "approx_count_distinct",
         _any_count,
         "approx_count_distinct(any)",
-        counts=True,
-        idempotent=True,
+        means=Synonym("count", distinct=True),
     ),
 )

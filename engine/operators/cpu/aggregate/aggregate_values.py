@@ -9,9 +9,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ....plan.expr import AggregateCall
-from ..sort.keys import Ints, group_codes, is_plain_string, leading_image, ordered_images
-from ..table import Indices, Mask, from_numpy, take_array, to_numpy, validity
-from .groups import INT64, Groups, Sums
+from ..sort.keys import Ints, is_plain_string, leading_image, ordered_images
+from ..table import Indices, from_numpy, take_array, to_numpy, validity
+from .groups import INT64, Groups
 
 FEW_STRINGS = 1 << 12  # which are ranked as they are
 MOST_LOOKS = 8  # at some bytes more of what is left
@@ -23,24 +23,6 @@ def count_star(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.
 
 def count(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
     return from_numpy(groups.counts(validity(args[0])))
-
-
-def count_if(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
-    (array,) = args
-    if pa.types.is_null(array.type):
-        return pa.nulls(groups.count, pa.decimal128(38, 0))
-    valid = validity(array)
-    true = to_numpy(array) if valid is None else to_numpy(array) & valid
-    # NULL where no value counts, as a sum of ones and zeros.
-    some = groups.counts(valid) > 0
-    return from_numpy(Sums(groups.counts(true)).limbs(), some, pa.decimal128(38, 0))
-
-
-def count_distinct(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
-    codes, size = group_codes([pa.array(groups.all_codes), *args])
-    _, first = Groups(codes, size, groups.rows).compact()
-    valid = validity(args[0])
-    return from_numpy(groups.subset(first).counts(None if valid is None else valid[first]))
 
 
 def min_of(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
@@ -75,14 +57,6 @@ def any_value(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.A
         return take_array(array, groups.first_rows())
     rows = np.flatnonzero(valid)
     return take_array(array, _renamed(groups.subset(rows).first_rows(), rows))
-
-
-def bool_and(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
-    return _all_false_or_true(args[0], groups, decisive=False)
-
-
-def bool_or(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
-    return _all_false_or_true(args[0], groups, decisive=True)
 
 
 def bit_and(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
@@ -167,6 +141,7 @@ def _is_plain_integer(t: pa.DataType) -> bool:
     types = pa.types
     return bool(
         (types.is_integer(t) and not types.is_uint64(t))
+        or types.is_boolean(t)
         or types.is_date32(t)
         or types.is_timestamp(t)
     )
@@ -188,16 +163,6 @@ def _renamed(places: Indices, rows: Indices) -> Indices:
     if not len(rows):
         return np.full(len(places), -1, np.int64)
     return np.where(places < 0, -1, rows[places])
-
-
-def _all_false_or_true(array: pa.Array, groups: Groups, decisive: bool) -> pa.Array:
-    """`decisive` where a group has it, the opposite where it has only that, NULL without values."""
-    valid = validity(array)
-    if pa.types.is_null(array.type):
-        return pa.nulls(groups.count, pa.bool_())
-    found: Mask = to_numpy(array) == decisive
-    has_one = groups.counts(found if valid is None else found & valid) > 0
-    return from_numpy(has_one == decisive, groups.counts(valid) > 0, pa.bool_())
 
 
 def _bits(operation: np.ufunc, array: pa.Array, groups: Groups, ones: bool) -> pa.Array:

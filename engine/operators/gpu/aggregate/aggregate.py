@@ -34,8 +34,6 @@ HeldAnswer = Callable[[], Held]
 AGGREGATES: dict[str, Aggregate] = {
     "count_star": values.count_star,
     "count": values.count,
-    "count_if": values.count_if,
-    "approx_count_distinct": values.count,
     "sum": sums.sum_of,
     "avg": sums.avg,
     "product": sums.product,
@@ -53,25 +51,21 @@ AGGREGATES: dict[str, Aggregate] = {
     "first": values.first,
     "last": values.last,
     "any_value": values.any_value,
-    "bool_and": values.bool_and,
-    "bool_or": values.bool_or,
     "bit_and": values.bits,
     "bit_or": values.bits,
     "bit_xor": values.bits,
     "string_agg": ordered.string_agg,
-    "median": ordered.quantile_cont,
     "quantile_cont": ordered.quantile_cont,
     "quantile_disc": ordered.quantile_disc,
     "mode": ordered.mode,
 }
-_INTERPOLATED = ("median", "quantile_cont")
 
 
 def unsupported_call(call: AggregateCall) -> str | None:
     """Return why the GPU does not compute an aggregate, or None."""
     if call.function not in AGGREGATES:
         return f"the aggregate {call.function}()"
-    if call.function in _INTERPOLATED and call.type.is_wide_decimal:
+    if call.function == "quantile_cont" and call.type.is_wide_decimal:
         return f"{call.function}() of {call.type}, which it would not interpolate exactly"
     return None
 
@@ -161,9 +155,7 @@ def _ask(
         codes = AGGREGATES[call.function](call, [argument], groups)
         return groups, lambda: Coded(codes(), held.keys)
     args = _arguments(call, groups)
-    row = AGGREGATE[call.function]
-    # Of those that repeats do not change, one counts different values
-    if call.args and (row.counts if row.idempotent else call.distinct):
+    if call.args and call.distinct and not AGGREGATE[call.function].idempotent:
         key: Hashable = ("distinct", tuple(a.key for a in args), _order_keys(call))
         if key not in variants:
             variants[key] = _distinct_rows(args, groups, call)

@@ -14,7 +14,6 @@ import pylibcudf as plc
 from ....plan.expr import AggregateCall, ColumnRef
 from ..columns import (
     as_integers,
-    cast,
     is_float,
     negate,
     reinterpret,
@@ -26,8 +25,7 @@ from ..columns import (
 )
 from ..join.join_pairs import UNMATCHED
 from ..sort.sort import sorted_rows
-from ..table import count_true, device_type
-from .aggregate_sums import exact_sum
+from ..table import count_true
 from .groups import Answer, GroupedArgument, Groups, pick
 
 
@@ -55,12 +53,6 @@ def count(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> A
     return groups.ask_count(args[0])
 
 
-def count_if(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
-    """A sum of ones and zeros: NULL where no value counts."""
-    total = exact_sum(args[0], (0, 1), groups)
-    return lambda: cast(total(), device_type(call.type))
-
-
 def min_of(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     if is_float(args[0].column):
         return _float_extreme(args[0], groups, "min")
@@ -70,14 +62,6 @@ def min_of(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> 
 def max_of(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     if is_float(args[0].column):
         return _float_extreme(args[0], groups, "max")
-    return _extreme(args[0], groups, "max")
-
-
-def bool_and(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
-    return _extreme(args[0], groups, "min")
-
-
-def bool_or(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     return _extreme(args[0], groups, "max")
 
 

@@ -247,16 +247,14 @@ def _average(given: AccumulatedCall) -> plc.Column:
 
 def _extreme(given: AccumulatedCall) -> plc.Column:
     best = given.arrays[0]
+    if given.type.kind is Kind.BOOLEAN:
+        return binary(best, scalar(0, INT64), Op.NOT_EQUAL, BOOL)
     if not given.type.is_float:
         return from_registers(best, device_type(given.type))
     # The inverse of the kernels' `order_of_double`
     flipped = binary(best, scalar(I64_MAX, INT64), Op.BITWISE_XOR, INT64)
     bits = select(binary(best, scalar(0, INT64), Op.LESS, BOOL), flipped, best)
     return cast(reinterpret(bits, FLOAT64), device_type(given.type))
-
-
-def _truth(given: AccumulatedCall) -> plc.Column:
-    return binary(given.arrays[0], scalar(0, INT64), Op.NOT_EQUAL, BOOL)
 
 
 def _bits(given: AccumulatedCall) -> plc.Column:
@@ -274,10 +272,7 @@ FINISHES: dict[str, Finish] = {
     "avg": _average,
     "min": _extreme,
     "max": _extreme,
-    "bool_and": _truth,
-    "bool_or": _truth,
     "bit_and": _bits,
     "bit_or": _bits,
     "bit_xor": _bits,
-    "count_if": _bits,
 }
