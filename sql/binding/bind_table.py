@@ -72,7 +72,7 @@ def named(
         plan, columns = _renamed(plan, columns, names)
         names += [column_name for column_name, _ in columns[len(names) :]]
         star = tuple((new, column) for new, (_, column) in zip(names, columns, strict=True))
-    own = in_catalog and name == default
+    own = in_catalog and (alias is None or alias.this is None)
     return Source(plan, (Relation(name, star, in_catalog=own),), {}, star)
 
 

@@ -67,20 +67,22 @@ join        <- ('cross' / 'positional' / 'natural' side?) 'join' table
 side        <- ('left' / 'right' / 'full') 'outer'? / 'inner' / 'semi' / 'anti'
 
 exprs       <- expr (',' expr)* ','?
-expr        <- logical (('and' / 'or') logical)*
+expr        <- logical (('and' / 'or' / '->' / ':=' / '=>') logical)*
 logical     <- 'not'* compared
-compared    <- unary rest*
-rest        <- comparing ('any' paren / 'some' paren / 'all' paren / 'not'* unary)
-             / sign complement
-             / matching unary
-             / 'is' 'not'? ('null' / 'true' / 'false' / 'unknown' / 'distinct' 'from' unary)
-             / 'isnull' / 'notnull' / 'not' 'null'
-             / 'not'? 'in' '(' ')' / 'not'? ('in' / 'like' / 'ilike' / 'glob' / 'similar' 'to') unary
-             / 'not'? 'between' compared 'and' compared
-             / 'escape' unary
+compared    <- matched (compare / distinct)* (tested behind*)?
+compare     <- comparing ('any' paren / 'some' paren / 'all' paren / 'not'+ compared / matched)
+distinct    <- 'is' 'not'? 'distinct' 'from' matched
+tested      <- 'is' 'not'? ('null' / 'true' / 'false' / 'unknown') / 'isnull' / 'notnull' / 'not' 'null'
+behind      <- tested / distinct / compare / sign complement / '::' type
+matched     <- operated among* matching?
+operated    <- unary (sign complement)*
+among       <- 'not'? 'in' (paren / '(' ')' / operated) ('::' type)*
+matching    <- 'not'? ('like' / 'ilike' / 'glob' / 'similar' 'to') operated escape?
+             / ('~' / '~*' / '!~' / '!~*' / '!~~' / '!~~*' / '~~' / '~~*' / '~~~') operated escape?
+             / 'not'? 'between' operated 'and' operated
+escape      <- 'escape' operated
 comparing   <- '=' / '==' / '<>' / '!=' / '<' / '>' / '<=' / '>='
 sign        <- '+' / '-' / '*' / '/' / '//' / '%' / '^' / '**' / '&' / '|' / '<<' / '>>' / '||' / '^@' / '->>' / '&&' / '@>' / '<@'
-matching    <- '~' / '~*' / '!~' / '!~*' / '!~~' / '!~~*' / '~~' / '~~*' / '~~~' / '->' / ':=' / '=>'
 unary       <- ('-' / '+' / '@')* complement
 complement  <- '~'* signed
 signed      <- ('-' / '+')* atom suffix*

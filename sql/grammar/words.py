@@ -10,6 +10,7 @@ from .parts import END, NUMBER, QUOTED, STRING, GrammarPart, GrammarRules
 MOST_SHOWN = 6
 MOST_OTHERS = 3  # that go on with what stands before, where something has to follow
 _EXPRESSION = ("an expression",)
+_OPERATOR = ("an operator",)
 _QUERY = ("a query",)
 # Rules by what they describe; one that is empty is known by few, and says nothing of a mistake.
 RULE_WORDS: dict[str, tuple[str, ...]] = {
@@ -26,7 +27,7 @@ RULE_WORDS: dict[str, tuple[str, ...]] = {
     "expr": _EXPRESSION,
     "logical": _EXPRESSION,
     "compared": _EXPRESSION,
-    "unary": _EXPRESSION,
+    **dict.fromkeys(("matched", "operated", "unary", "complement", "signed"), _EXPRESSION),
     "atom": _EXPRESSION,
     "argument": ("an argument",),
     "cell": _EXPRESSION,
@@ -43,7 +44,9 @@ RULE_WORDS: dict[str, tuple[str, ...]] = {
     "window": ("a window in parentheses",),
     "limiting": ("UNBOUNDED PRECEDING", "CURRENT ROW", "a number with PRECEDING or FOLLOWING"),
     "arguments": ("arguments in parentheses",),
-    "rest": ("an operator",),
+    **dict.fromkeys(
+        ("sign", "compare", "distinct", "tested", "behind", "among", "matching"), _OPERATOR
+    ),
     "set": ("UNION",),
     "join": ("JOIN",),
     "label": ("an alias",),
@@ -71,7 +74,7 @@ _KEYS = {
 # What is mostly forgotten comes first, and what could stand nearly everywhere last.
 _FIRST = (")", "]", "END", "THEN", "a table name", "a subquery in parentheses", "a column", "an expression", "FROM", ",", "AND", "OR", "WHERE", "JOIN")  # fmt: skip
 _LAST = ("an operator", "an alias", "the end of the statement")
-_RARE = frozenset(["tablesample", "escape", "with", "ignore", "respect", "at", "collate", "isnull", "notnull", "nulls", "lateral", "?", "$", "%", "percent"])  # fmt: skip
+_RARE = frozenset(["tablesample", "escape", "with", "ignore", "respect", "at", "collate", "isnull", "notnull", "nulls", "lateral", "?", "$", "%", "percent", "->", ":=", "=>", "::"])  # fmt: skip
 # What may follow each name is no news.
 _TACIT = frozenset(["called", "dotted", "type"])
 

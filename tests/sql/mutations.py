@@ -55,6 +55,7 @@ REASONS = {
     r"Could not choose a best candidate function": "text in quotes has no type in DuckDB until one function is left; "
     "here it is what the first of them takes",
     r"Cannot combine types|Cannot mix values of type": "DuckDB refuses text in quotes beside a value of the type that it is read as here",
+    r"Conversion Error: Could not convert": "DuckDB converts constants while it plans, also where no row asks for them",
     r"Not implemented Error": "DuckDB says of syntax that it reads that it lacks what is asked for",
 }
 

@@ -10,7 +10,10 @@ import pytest
 
 import fuseline
 from fuseline.errors import FuselineError, ParseError
+from fuseline.sql.grammar.recognize import unrecognized
 from fuseline.sql.names import result_name
+from fuseline.sql.parsing.pieces import split
+from fuseline.sql.parsing.tokens import tokenize
 from tests.marks import assert_marks
 
 ARITHMETIC = ("+", "-", "*", "/", "//", "%", "**", "^", "&", "|", "<<", ">>")
@@ -100,3 +103,22 @@ def test_prefixes_that_nothing_can_take_are_refused(ours, marked: str) -> None:
     with pytest.raises(ParseError) as error:
         ours.sql(marked.replace("^", ""))
     assert_marks(error.value, marked, "Syntax error")
+
+
+@pytest.mark.parametrize("predicate", [
+    "a is null in (1)", "a notnull like 'x'", "a is null between 1 and 2", "a like 'x' like 'y'", "a in (1) + 2",
+    "a is not null is null", "a isnull = true", "a in (1)::int in (2)", "a in (1) like 'x'", "a between 1 and 2 in (3)",
+    "a like 'x' in ('y')", "a is null is distinct from true", "a = b in (1)", "a in (1) = true", "a notnull::int = 1",
+    "a between 1 and 2 between 3 and 4", "a like 'x' = true", "a = not b is null", "a is not distinct from b is null",
+])  # fmt: skip
+def test_predicates_behind_each_other_are_taken_as_in_duckdb(theirs, ours, predicate: str) -> None:
+    """Our grammar takes what DuckDB's takes; sqlglot and the binder may refuse more."""
+    text = f"select {predicate} {ROWS}"
+    error = None
+    try:
+        theirs.sql(text)
+    except duckdb.ParserException as caught:
+        error = caught
+    except duckdb.Error:
+        pass
+    assert (unrecognized(tokenize(next(split(text)))) is None) == (error is None)
