@@ -7,7 +7,6 @@ from ..errors import OutOfRange
 MAX_BYTES = (
     2**31 - 1
 )  # of the texts of one column that are made at a time: Arrow's and libcudf's offsets
-MOST_STRINGS = 1 << 16  # different ones: a kernel that reads more of them gains nothing by it
 NEEDLE_SHARE = 4  # a pattern is tried on the strings that contain its longest part, unless these are more than one in so many
 MAX_CHARACTERS = 2**32 - 1  # of a place or length in a text, as in DuckDB
 

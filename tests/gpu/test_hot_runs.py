@@ -5,13 +5,9 @@ from __future__ import annotations
 import gc
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
-from fuseline.codegen.groups.results import Registers
-from fuseline.plan import types
-from fuseline.plan.types import DataType
 from tests.compare import assert_same_as_duckdb
 from tests.limits import SetLimits
 
@@ -94,39 +90,3 @@ def test_groups_of_each_run_go_into_memory_of_its_own(connection: Any, limits: S
     assert first.num_rows == 4
     assert all(other.equals(first) for other in others)
     assert_same_as_duckdb(GROUPS, TABLES, connection=connection)
-
-
-@pytest.mark.parametrize(("data_type", "values"), [
-    (types.BIGINT, [3, -5, 2**62]), (types.DATE, [1, 0, -40]),
-    (types.decimal(38, 2), [12, 7, -(2**60)]),
-    (types.DOUBLE, [1.5, float("nan"), -0.0]),
-    (types.FLOAT, [1.5, 2.5, -3.0]),
-])  # fmt: skip
-@pytest.mark.parametrize("valid", [None, [True, False, True], [False, False, False], [True] * 3])
-def test_numbers_in_registers_are_stored_as_their_arrays_are(
-    data_type: DataType, values: list[Any], valid: list[bool] | None
-) -> None:
-    from fuseline.operators.gpu.memory.upload import Staging
-    from fuseline.operators.gpu.pipeline import stored
-
-    mask = None if valid is None else np.array(valid)
-    registers = Registers(np.array(values), mask, data_type)
-    plain, short = Staging(), Staging()
-    expected = stored._staged(registers.array(), data_type, plain)
-    found = stored._staged_registers(registers, data_type, short)
-    assert found is not None
-    assert [str(part) for part in found] == [str(part) for part in expected]
-    assert np.concatenate(short.parts).tobytes() == np.concatenate(plain.parts).tobytes()
-
-
-def test_other_registers_take_the_way_of_arrays() -> None:
-    from fuseline.operators.gpu.memory.upload import Staging
-    from fuseline.operators.gpu.pipeline import stored
-
-    words = Registers(np.array([1, 0]), None, types.VARCHAR, pa.array(["a", "b"]))
-    truths = Registers(np.array([1, 0]), None, types.BOOLEAN)
-    whole = Registers(np.array([1, 0]), None, types.BIGINT)
-    wide = Registers(np.array([1, 0], np.uint64), None, types.UBIGINT)
-    given = [(words, types.VARCHAR), (truths, types.BOOLEAN), (whole, types.DOUBLE)]
-    for registers, data_type in [*given, (wide, types.UBIGINT)]:
-        assert stored._staged_registers(registers, data_type, Staging()) is None

@@ -13,6 +13,7 @@ from fuseline.plan import physical as p
 from fuseline.plan.expr import AggregateCall, Cast, Column, ColumnRef, new_column
 from fuseline.plan.types import BIGINT, HUGEINT, SMALLINT, VARCHAR, decimal
 from fuseline.storage.columns.cache import ColumnCache
+from fuseline.storage.columns.encodings import REGISTER
 from tests.compare import assert_same
 
 pytestmark = pytest.mark.gpu
@@ -29,7 +30,7 @@ def groups(
     """What a kernel leaves of groups by the row of a relation: row numbers, and accumulators as in registers."""
     from fuseline.operators.gpu import table as gpu
     from fuseline.operators.gpu.late_materialization import Fetch, LateColumns, Places
-    from fuseline.operators.gpu.pipeline.finish import REGISTER, from_registers
+    from fuseline.operators.gpu.pipeline.finish import from_registers
 
     def register(values: list[int | None], column: Column) -> Fetch:
         lying = gpu.device_type(column.type)

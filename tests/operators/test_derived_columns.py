@@ -16,8 +16,7 @@ from fuseline.plan import infer
 from fuseline.plan.expr import ColumnRef, Expr, Literal, new_column
 from fuseline.plan.types import BIGINT, BOOLEAN, INTEGER, VARCHAR, to_arrow
 from fuseline.storage.columns.cache import ColumnCache
-from fuseline.storage.columns.decode import codes_of, decode
-from fuseline.storage.columns.encodings import EncodedColumn, Narrow
+from fuseline.storage.columns.encodings import EncodedColumn, Narrow, codes_of
 
 S = new_column("s", VARCHAR)
 TEXTS: list[str | None] = ["special requests", None, "", "abc", "abd", "xspecialrequests"]
@@ -54,7 +53,7 @@ LIKE = call("like", text("%special%requests%"))
 def test_values(expr: Expr, wanted: list[Any]) -> None:
     for times in (1, 100):
         found = of(expr, TEXTS * times)
-        values = decode(codes_of(found), found, to_arrow(expr.type))
+        values = found.encoding.decode(codes_of(found), to_arrow(expr.type))
         assert values.to_pylist() == wanted * times
 
 

@@ -189,6 +189,45 @@ def test_registers_are_what_their_arrays_are(data_type: DataType, rows: int, nul
     assert_equal(part.to_arrow([other]).column(0).combine_chunks(), array.slice(1, 20))
 
 
+NUMBERS: list[tuple[DataType, list[Any]]] = [
+    (BIGINT, [3, -5, 2**62]), (DATE, [1, 0, -40]), (decimal(38, 2), [12, 7, -(2**60)]), (UBIGINT, [1, 0, 2**62]), (BOOLEAN, [1, 0, 1]),
+    (DOUBLE, [1.5, math.nan, -0.0]), (FLOAT, [1.5, 2.5, -3.0]), (DOUBLE, [3, 4, 5]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("data_type", "values"), NUMBERS)
+@pytest.mark.parametrize("valid", [None, [True, False, True], [False, False, False], [True] * 3])
+def test_registers_are_encoded_as_their_arrays_are(
+    data_type: DataType, values: list[Any], valid: list[bool] | None
+) -> None:
+    column, mask = new_column("c", data_type), None if valid is None else np.array(valid)
+    registers = Registers(np.array(values), mask, data_type)
+    found, expected = (
+        HostColumns({column: held}, unmoved).encoded(column)
+        for held in (registers, registers.array())
+    )
+    assert found is not None
+    assert expected is not None
+    assert (found.encoding, found.rows, found.nulls) == (expected.encoding, 3, expected.nulls)
+    assert (found.low, found.high, found.type) == (expected.low, expected.high, data_type)
+    assert found.codes.tobytes() == expected.codes.tobytes()
+    assert (found.validity is None) == (valid is None or all(valid))
+    assert found.validity is None or found.validity.tolist() == expected.validity.tolist()
+
+
+def test_all_texts_on_the_host_are_encoded_however_many_differ() -> None:
+    column, texts = new_column("c", VARCHAR), [None, *(f"{i:05}" for i in range(9_999))]
+    for held in (pa.array(texts), Registers(np.arange(-1, 9_999), np.arange(10_000) > 0, VARCHAR, pa.array(texts[1:]))):  # fmt: skip
+        found = HostColumns({column: held}, unmoved).encoded(column)
+        assert found is not None
+        assert (found.nulls, found.encoding.width, found.encoding.count(None)) == (1, 2, 9_999)
+        assert found.codes.tolist() == [0, *range(9_999)]
+
+
+def unmoved(arrays: Arrays) -> Mapping[int, Any]:
+    raise AssertionError("nothing is to be moved")
+
+
 def assert_equal(one: pa.Array, other: pa.Array) -> None:
     """NaN equals itself; -0.0 is not 0.0."""
     assert one.type == other.type

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pylibcudf as plc
 
 from .device_encode import INT64, SAME_BITS, cast_to, operate, reinterpret
-from .encodings import EncodedColumn, Encoding, Narrow, Plain
+from .encodings import EncodedColumn, Encoding
 
 Operator = plc.binaryop.BinaryOperator
 # Types whose values lie in 64-bit codes by another name, beside `SAME_BITS`
@@ -26,9 +26,8 @@ def codes_of(column: EncodedColumn) -> plc.Column:
 
 def decode_on_device(codes: plc.Column, encoding: Encoding, data_type: plc.DataType) -> plc.Column:
     """Return the values of all or some of a column's codes (`codes_of`); strings are not among what it decodes."""
-    if isinstance(encoding, Plain):
+    if encoding.is_float:
         return codes
-    assert isinstance(encoding, Narrow)
     base, step = encoding.base, encoding.step
     values = codes
     if base or step > 1:

@@ -15,17 +15,19 @@ import numpy as np
 import pylibcudf as plc
 
 from ...plan.types import DataType, Kind
+from .blocks import PADDING
 from .decimals import check_narrow_decimals
 from .encode import DISTINCT_SAMPLE, DISTINCT_SHARE, SAMPLE
 from .encodings import (
     MOST_ALIKE,
-    PADDING,
+    REGISTER,
+    TRUTHS,
     Dictionary,
     EncodedColumn,
     Encoding,
-    Narrow,
-    Plain,
     code_width,
+    fixed_encoding,
+    likely_step,
     narrow_for,
     useful_step,
 )
@@ -36,6 +38,7 @@ MOST_STRINGS = 1 << 22  # values of a dictionary, which lies on the host
 BOOL8 = plc.DataType(plc.TypeId.BOOL8)
 INT32 = plc.DataType(plc.TypeId.INT32)
 INT64 = plc.DataType(plc.TypeId.INT64)
+FLOATS = {4: plc.DataType(plc.TypeId.FLOAT32), 8: plc.DataType(plc.TypeId.FLOAT64)}
 UNSIGNED = {
     1: plc.DataType(plc.TypeId.UINT8),
     2: plc.DataType(plc.TypeId.UINT16),
@@ -59,11 +62,11 @@ def encode_on_device(column: plc.Column, data_type: DataType) -> EncodedColumn |
     column = aligned(column)
     if data_type.kind is Kind.VARCHAR:
         return _strings(column, data_type)
-    if data_type.is_float:
-        width = 4 if data_type.kind is Kind.FLOAT else 8
-        return _encoded(data_type, Plain(width), column, column)
+    fixed = fixed_encoding(data_type)
+    if fixed is not None and fixed.is_float:
+        return _encoded(data_type, fixed, column, column)
     if column.size() == column.null_count():
-        return _encoded(data_type, Narrow(0, 1, 1), column, _zeros(column.size()))
+        return _encoded(data_type, TRUTHS, column, _zeros(column.size()))
     integers = _integers(column, data_type)
     return None if integers is None else _narrow(column, integers, data_type)
 
@@ -98,7 +101,7 @@ def _narrow(column: plc.Column, integers: plc.Column, data_type: DataType) -> En
         check_narrow_decimals(low, high, data_type, "A column")
     if data_type.kind is Kind.BOOLEAN:
         codes = _without_nulls(integers, 0)
-        return _encoded(data_type, Narrow(0, 1, 1), column, codes, low, high)
+        return _encoded(data_type, TRUTHS, column, codes, low, high)
     values = _without_nulls(cast_to(integers, INT64), low)
     # Differences beyond 63 bits would wrap, and no step makes a narrow code of them
     differences = None if high - low > I64_MAX else _subtract(values, low)
@@ -106,7 +109,7 @@ def _narrow(column: plc.Column, integers: plc.Column, data_type: DataType) -> En
     encoding = narrow_for(low, high, step)
     if encoding.width == 8 or differences is None:
         whole = _without_nulls(cast_to(integers, INT64), 0)
-        return _encoded(data_type, Narrow(0, 1, 8), column, aligned(whole), low, high)
+        return _encoded(data_type, REGISTER, column, aligned(whole), low, high)
     codes = differences if step == 1 else operate(differences, Operator.DIV, step)
     codes = plc.unary.cast(codes, UNSIGNED[encoding.width])
     return _encoded(data_type, encoding, column, codes, low, high)
@@ -124,8 +127,7 @@ def _step(differences: plc.Column, low: int, high: int) -> int:
     """
     if narrow_for(low, high, 1).width == 1:
         return 1
-    sample = _sample(differences)
-    step = useful_step(low, high, gcd(*map(int, np.unique(sample))) or high - low)
+    step = likely_step(_sample(differences), 0, high - low)
     while step > 1:
         rest = operate(differences, Operator.MOD, step)
         _, worst = _extremes(rest)
@@ -245,12 +247,20 @@ def _encoded(
     high: int | None = None,
 ) -> EncodedColumn:
     """Put the codes of a column together with its NULLs."""
-    rows, nulls = column.size(), column.null_count()
+    nulls = column.null_count()
     bitmap = column.null_mask() if nulls else None
-    size = rows * encoding.width
-    if bitmap is not None:
-        size += plc.null_mask.bitmask_allocation_size_bytes(rows)
-    return EncodedColumn(data_type, encoding, rows, codes, bitmap, nulls, low, high, size)
+    return EncodedColumn(data_type, encoding, column.size(), codes, bitmap, nulls, low, high)
+
+
+def code_type(encoding: Encoding) -> plc.DataType:
+    """Return libcudf's type of an encoding's codes."""
+    width = encoding.width
+    return FLOATS[width] if encoding.is_float else UNSIGNED.get(width, INT64)
+
+
+def codes_at(data: Any, encoding: Encoding, rows: int) -> plc.Column:
+    """Return codes that lie in some memory."""
+    return plc.Column(code_type(encoding), rows, data, None, 0, 0, [])
 
 
 def aligned(column: plc.Column) -> plc.Column:

@@ -5,9 +5,6 @@ Columns are taken in blocks that stay in a core's cache, since several passes go
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -16,49 +13,69 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...plan.types import DataType, Kind
+from .blocks import UNSIGNED, each_block, values_of, zeros
 from .encodings import (
     MOST_ALIKE,
-    PADDING,
+    REGISTER,
+    TRUTHS,
     Dictionary,
     EncodedColumn,
-    Narrow,
-    Plain,
+    Encoding,
     code_width,
+    fixed_encoding,
+    likely_step,
     narrow_for,
+    rounded,
     useful_step,
 )
 
-BLOCK = 1 << 15  # rows, a multiple of 8: 256 kB of int64
 SAMPLE = 4096  # values from which the greatest common step is guessed before all are checked
 # Strings that are not a dictionary yet are made one when so few rows or so small a share of them differ
 DISTINCT_SAMPLE = 1 << 16
 DISTINCT_SHARE = 0.1
-UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+Ends = tuple[int, int] | None  # of integers
 
 
-def encode(array: pa.Array, data_type: DataType, threads: int = 1) -> EncodedColumn | None:
-    """Return a column encoded, or None for what no kernel reads: long strings, intervals, decimals beyond 64 bits."""
+def encode(
+    array: pa.Array, data_type: DataType, threads: int = 1, narrow: bool = True
+) -> EncodedColumn | None:
+    """Return a column encoded, or None for what no kernel reads: long strings, intervals, decimals beyond 64 bits.
+
+    Numbers that are not made `narrow` take 8 bytes: for kernels that read them once or twice, this takes less time.
+    """
     if data_type.kind in (Kind.INTERVAL, Kind.NULL):
         return None
     if data_type.kind is Kind.VARCHAR:
         return _strings(array, data_type, threads)
     mask = np.asarray(array.is_valid()) if array.null_count else None
+    values = _registers(array, data_type, mask)
+    if values is None or not narrow:
+        return None if values is None else encode_numbers(values, mask, data_type)
     if data_type.is_float:
-        values = values_of(array, np.float32 if data_type.kind is Kind.FLOAT else np.float64)
-        codes = _blank(len(values), values.dtype)
-        each_block(len(values), threads, lambda rows: _copy(values, codes, rows, mask))
-        return _column(data_type, Plain(codes.itemsize), array, codes, mask)
-    integers = _integers(array, data_type, mask)
-    return None if integers is None else _narrow(array, integers, data_type, mask, threads)
+        return _whole(values, data_type, mask, threads)
+    return _narrow(values, data_type, mask, threads)
 
 
-def _integers(array: pa.Array, data_type: DataType, mask: Any) -> Any:
-    """The register form of values: unscaled decimals, day numbers, microseconds; None beyond 64 bits."""
+def encode_numbers(values: Any, mask: Any, data_type: DataType) -> EncodedColumn:
+    """Return numbers as in registers encoded as they lie, without a copy where that is possible."""
+    encoding = fixed_encoding(data_type) or REGISTER
+    codes = np.ascontiguousarray(values, encoding.code_type)
+    mask = None if mask is None or mask.all() else mask
+    if mask is not None:
+        codes = np.where(mask, codes, codes.dtype.type(0))
+    ends = (0, 1) if data_type.kind is Kind.BOOLEAN else None
+    if encoding == REGISTER:
+        ends = rounded((int(codes.min(initial=0)), int(codes.max(initial=0))))
+    return _column(data_type, encoding, codes, mask, ends)
+
+
+def _registers(array: pa.Array, data_type: DataType, mask: Any) -> Any:
+    """The register form of values: floats, unscaled decimals, day numbers, microseconds; None beyond 64 bits."""
     if data_type.kind is Kind.BOOLEAN:
         return values_of(pc.fill_null(array, False).cast(pa.uint8()), np.uint8)
     if data_type.is_wide_decimal:
-        limbs = np.frombuffer(array.buffers()[1], np.int64)[2 * array.offset :][: 2 * len(array)]
-        low, high = limbs[0::2], limbs[1::2]
+        low, high = values_of(array, "2i8").T
         fits = high == low >> 63
         if mask is not None:
             fits |= ~mask
@@ -79,22 +96,33 @@ def _integers(array: pa.Array, data_type: DataType, mask: Any) -> Any:
 # Integers
 
 
-def _narrow(
-    array: pa.Array, integers: Any, data_type: DataType, mask: Any, threads: int
-) -> EncodedColumn:
-    rows = len(array)
-    if rows == array.null_count:
-        return _column(data_type, Narrow(0, 1, 1), array, _blank(rows, np.uint8), mask)
+def _narrow(integers: Any, data_type: DataType, mask: Any, threads: int) -> EncodedColumn:
+    if not (len(integers) if mask is None else mask.any()):
+        return _column(data_type, TRUTHS, zeros(len(integers), np.uint8), mask)
     low, high = _extremes(integers, mask, threads)
-    step = _likely_step(integers, mask, low, high)
+    picked = slice(None, None, max(1, len(integers) // SAMPLE))
+    sample = integers[picked] if mask is None else integers[picked][mask[picked]]
+    step = likely_step(sample, low, high)
     while (encoding := narrow_for(low, high, step)).width < 8:
         codes, divides = _codes(integers, low, high, encoding, mask, threads)
         if divides == step:
-            return _column(data_type, encoding, array, codes, mask, low, high)
+            return _column(data_type, encoding, codes, mask, (low, high))
         step = useful_step(low, high, divides)
-    codes = _blank(rows, np.int64)
-    each_block(rows, threads, lambda part: _copy(integers, codes, part, mask))
-    return _column(data_type, encoding, array, codes, mask, low, high)
+    return _whole(integers, data_type, mask, threads, (low, high))
+
+
+def _whole(
+    values: Any, data_type: DataType, mask: Any, threads: int, ends: Ends = None
+) -> EncodedColumn:
+    """Values as they are, 0 for NULL."""
+    encoding = fixed_encoding(data_type) or REGISTER
+    codes = zeros(len(values), encoding.code_type)
+
+    def of_block(rows: slice) -> None:
+        codes[rows] = values[rows] if mask is None else np.where(mask[rows], values[rows], 0)
+
+    each_block(len(values), threads, of_block)
+    return _column(data_type, encoding, codes, mask, ends)
 
 
 def with_order(column: EncodedColumn, threads: int = 1) -> EncodedColumn:
@@ -127,25 +155,15 @@ def _extremes(integers: Any, mask: Any, threads: int) -> tuple[int, int]:
     return min(low for low, _ in found), max(high for _, high in found)
 
 
-def _likely_step(integers: Any, mask: Any, low: int, high: int) -> int:
-    """The greatest number that divides the differences of a sample, if it makes codes narrower, else 1."""
-    if high - low >= 2**63 or narrow_for(low, high, 1).width == 1:
-        return 1
-    picked = slice(None, None, max(1, len(integers) // SAMPLE))
-    sample = integers[picked] if mask is None else integers[picked][mask[picked]]
-    step = int(np.gcd.reduce(sample.astype(np.int64) - low, initial=0)) or high - low
-    return useful_step(low, high, step)
-
-
 def _codes(
-    integers: Any, low: int, high: int, encoding: Narrow, mask: Any, threads: int
+    integers: Any, low: int, high: int, encoding: Encoding, mask: Any, threads: int
 ) -> tuple[Any, int]:
     """Return codes and the step; a smaller step, and useless codes, when a difference is no multiple of the encoding's."""
     step = encoding.step
     # Differences are right modulo the type's size, whatever the sign
     unsigned = UNSIGNED[integers.itemsize]
     offset = np.array(low % 2 ** (8 * integers.itemsize), np.uint64).astype(unsigned)
-    codes = _blank(len(integers), UNSIGNED[encoding.width])
+    codes = zeros(len(integers), encoding.code_type)
     shorter = np.uint32 if integers.itemsize == 8 and high - low < 2**32 else unsigned
     divisor = shorter(step) if step > 1 else None
 
@@ -192,7 +210,7 @@ def _strings(array: pa.Array, data_type: DataType, threads: int) -> EncodedColum
     rank = np.zeros(max(len(values), 1), UNSIGNED[width])
     rank[np.asarray(order)] = np.arange(len(values))
     raw = values_of(indices, indices.type.to_pandas_dtype())
-    codes = _blank(len(raw), rank.dtype)
+    codes = zeros(len(raw), rank.dtype)
 
     def of_block(rows: slice) -> None:
         # What lies under a NULL may point anywhere
@@ -201,71 +219,19 @@ def _strings(array: pa.Array, data_type: DataType, threads: int) -> EncodedColum
             codes[rows] *= mask[rows]
 
     each_block(len(raw), threads, of_block)
-    return _column(data_type, Dictionary(values, width), indices, codes, mask)
+    return _column(data_type, Dictionary(values, width), codes, mask)
 
 
 # Buffers
 
 
-def each_block(rows: int, threads: int, work: Callable[[slice], Any]) -> list[Any]:
-    """Return what `work` makes of each block of rows."""
-    blocks = [slice(at, min(at + BLOCK, rows)) for at in range(0, rows, BLOCK)]
-    if threads < 2 or len(blocks) < 2 * threads:
-        return [work(block) for block in blocks]
-    shared: Iterator[tuple[int, slice]] = iter(list(enumerate(blocks)))
-    results: list[Any] = [None] * len(blocks)
-    lock = threading.Lock()
-
-    def drain() -> None:
-        while True:
-            with lock:
-                found = next(shared, None)
-            if found is None:
-                return
-            results[found[0]] = work(found[1])
-
-    with ThreadPoolExecutor(threads) as pool:
-        for future in [pool.submit(drain) for _ in range(threads)]:
-            future.result()
-    return results
-
-
-def _copy(values: Any, codes: Any, rows: slice, mask: Any) -> None:
-    codes[rows] = values[rows] if mask is None else np.where(mask[rows], values[rows], 0)
-
-
 def _column(
-    data_type: DataType,
-    encoding: Narrow | Dictionary | Plain,
-    array: pa.Array,
-    codes: Any,
-    mask: Any,
-    low: int | None = None,
-    high: int | None = None,
+    data_type: DataType, encoding: Encoding, codes: Any, mask: Any, ends: Ends = None
 ) -> EncodedColumn:
-    """`codes` lie at the start of a padded buffer (`_blank`)."""
-    validity = None
-    size = codes.nbytes
+    """`codes` lie at the start of a padded buffer (`zeros`)."""
+    validity, nulls, (low, high) = None, 0, ends or (None, None)
     if mask is not None:
         packed = np.packbits(mask, bitorder="little")
-        validity = _blank(len(packed), np.uint8)
+        validity, nulls = zeros(len(packed), np.uint8), len(mask) - int(np.count_nonzero(mask))
         validity[:] = packed
-        size += validity.nbytes
-    return EncodedColumn(
-        data_type, encoding, len(array), codes, validity, array.null_count, low, high, size
-    )
-
-
-def values_of(array: pa.Array, numpy_type: Any) -> Any:
-    """The values buffer as NumPy sees it, without a copy; what lies under NULLs is anything."""
-    item = np.dtype(numpy_type)
-    if len(array) == 0:
-        return np.empty(0, item)
-    return np.frombuffer(array.buffers()[1], item, len(array), array.offset * item.itemsize)
-
-
-def _blank(rows: int, numpy_type: Any) -> Any:
-    """An array of zeros at the start of a buffer of a multiple of `PADDING` bytes."""
-    item = np.dtype(numpy_type).itemsize
-    count = -(-rows * item // PADDING) * PADDING // item
-    return np.zeros(count, numpy_type)[:rows]
+    return EncodedColumn(data_type, encoding, len(codes), codes, validity, nulls, low, high)

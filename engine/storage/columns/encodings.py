@@ -3,52 +3,150 @@
 `Narrow` keeps integers (and decimals, dates, timestamps, truth values) as base + step * code in 1, 2 or 4 bytes, or as they are in
 8; `Dictionary` keeps strings as codes of sorted values, so that order and equality of codes are those of the strings;
 `Plain` keeps floats.  NULLs are a bitmap as in Arrow, present only when there are any; the code of a NULL is 0.
+
+What an encoding is stands in its class, which all readers ask: kernels, the host, the device.  To measure columns and to choose
+theirs is the part of `encode.py`, and of `device_encode.py` on the device.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...plan.types import DataType
+import numpy as np
+import pyarrow as pa
 
-PADDING = 64  # bytes: kernels load whole words, which must not leave the buffer
+from ...plan.types import DataType, Kind
+from .blocks import UNSIGNED, each_block, values_of
+
+FEW_ROWS = 64  # up to which a wide interval costs nothing: no table is made of it
 # Rows of one value in a clustered column: whoever looks for them goes through the rows around one, until the value is another
 MOST_ALIKE = 64
 
 
+class Encoding(ABC):
+    """How values lie: as codes of `width` bytes, which are `values[code]`, a sorted Arrow array, or `base + step * code`."""
+
+    width: int
+    base: int = 0
+    step: int = 1
+    values: Any = None
+    is_float = False
+
+    def count(self, high: int | None) -> int | None:
+        """Return how many different codes there may be, `high` being the highest value; None where values are codes."""
+        return None
+
+    @property
+    def code_type(self) -> np.dtype[Any]:
+        """The type of codes: unsigned, but for values as they are."""
+        return np.dtype(f"{'f' if self.is_float else 'u' if self.width < 8 else 'i'}{self.width}")
+
+    def registers(self, codes: Any) -> Any:
+        """Return what NumPy codes stand for: integers as in registers, floats, places in `values`."""
+        return codes
+
+    @abstractmethod
+    def decode(self, codes: pa.Array, arrow_type: pa.DataType, threads: int = 1) -> pa.Array:
+        """Return the values of all or some of a column's codes (`codes_of`) in the CPU backend's physical form, an `arrow_type`."""
+
+
 @dataclass(frozen=True, slots=True)
-class Narrow:
+class Narrow(Encoding):
     """value = base + step * code; with `width` 8 the code is the value itself, signed, with base 0 and step 1."""
 
-    base: int
-    step: int
+    base: int = field()
+    step: int = field()
     width: int
+
+    def __str__(self) -> str:
+        return f"narrow base={self.base} step={self.step} width={self.width}"
+
+    def count(self, high: int | None) -> int | None:
+        if self.width == 8:
+            return None
+        return 1 if high is None else (high - self.base) // self.step + 1
+
+    def registers(self, codes: Any) -> Any:
+        numbers = codes.astype(np.int64, copy=False)
+        return numbers if (self.base, self.step) == (0, 1) else numbers * self.step + self.base
+
+    def decode(self, codes: pa.Array, arrow_type: pa.DataType, threads: int = 1) -> pa.Array:
+        if self.width == 8 and arrow_type.bit_width == 64:
+            return codes.view(arrow_type)
+        # What lies under NULLs becomes the base
+        wide = pa.types.is_decimal128(arrow_type)
+        item = 8 if wide else max(1, arrow_type.bit_width // 8)
+        raw = values_of(codes, UNSIGNED[self.width])
+        values = np.empty(len(raw), UNSIGNED[item])
+        # Right modulo the type's size, whatever the signs
+        base, step = (
+            np.array(part % 2 ** (8 * item), np.uint64).astype(values.dtype)
+            for part in (self.base, self.step)
+        )
+
+        def of_block(rows: slice) -> None:
+            block = values[rows]
+            block[:] = raw[rows]
+            if self.step != 1:
+                block *= step
+            if self.base:
+                block += base
+
+        each_block(len(raw), threads, of_block)
+        data: Any = values
+        if wide:
+            data = np.empty((len(values), 2), np.int64)
+            data[:, 0] = values.view(np.int64)
+            data[:, 1] = data[:, 0] >> 63
+        elif pa.types.is_boolean(arrow_type):
+            data = np.packbits(values, bitorder="little")
+        buffers = [_bitmap(codes), pa.py_buffer(data)]
+        return pa.Array.from_buffers(arrow_type, len(codes), buffers, codes.null_count)
 
 
 @dataclass(frozen=True, slots=True)
-class Dictionary:
-    """An index into `values`, a sorted Arrow array of different strings."""
+class Dictionary(Encoding):
+    """An index into `values`, a sorted Arrow array of different strings; decoded, a dictionary of Arrow's."""
 
     values: Any = field(repr=False)
     width: int
 
+    def __str__(self) -> str:
+        return f"dictionary values={len(self.values)} width={self.width}"
+
+    def count(self, high: int | None) -> int | None:
+        return max(len(self.values), 1)
+
+    def decode(self, codes: pa.Array, arrow_type: pa.DataType, threads: int = 1) -> pa.Array:
+        if not len(self.values):
+            return pa.nulls(len(codes), self.values.type)
+        return pa.DictionaryArray.from_arrays(codes.cast(pa.int32()), self.values, safe=False)
+
 
 @dataclass(frozen=True, slots=True)
-class Plain:
+class Plain(Encoding):
     """A float of `width` bytes as it is."""
 
     width: int
+    is_float = True
+
+    def __str__(self) -> str:
+        return f"plain width={self.width}"
+
+    def decode(self, codes: pa.Array, arrow_type: pa.DataType, threads: int = 1) -> pa.Array:
+        return codes
 
 
-Encoding = Narrow | Dictionary | Plain
+REGISTER, TRUTHS = Narrow(0, 1, 8), Narrow(0, 1, 1)
 
 
 @dataclass(frozen=True, eq=False)
 class EncodedColumn:
     """A column for kernels, on the host (NumPy arrays) or on the device (buffers), with what was measured of it.
 
-    `codes` has `rows` elements of `encoding.width` bytes, in a buffer padded to `PADDING`; `validity` is a bitmap, least
+    `codes` has `rows` elements of `encoding.width` bytes, in a buffer padded to `blocks.PADDING`; `validity` is a bitmap, least
     significant bit first, or None without NULLs.  `low` and `high` are the extremes of the valid values, integers as in
     registers (unscaled, days, microseconds), None for floats, strings and columns of NULLs alone.  `ascending`: there are rows and
     no NULLs, and each value is greater than the one before (False: that is not known); `clustered` that no value is less than the one
@@ -61,20 +159,30 @@ class EncodedColumn:
     codes: Any = field(repr=False)
     validity: Any = field(repr=False)
     nulls: int
-    low: int | None
-    high: int | None
-    nbytes: int
+    low: int | None = None
+    high: int | None = None
     ascending: bool = False
     clustered: bool = False
 
     @property
+    def nbytes(self) -> int:
+        """The bytes of codes and of the bitmap, without padding."""
+        bitmap = 0 if self.validity is None else -(-self.rows // 8)
+        return self.rows * self.encoding.width + bitmap
+
+    @property
     def may_be_clustered(self) -> bool:
         """Whether there are integers enough between the extremes for the rows not to repeat too often."""
-        if not self.rows or self.nulls or not isinstance(self.encoding, Narrow):
+        if not self.rows or self.nulls or self.low is None or self.high is None:
             return False
-        assert self.low is not None
-        assert self.high is not None
         return (self.high - self.low) // self.encoding.step >= (self.rows - 1) // MOST_ALIKE
+
+
+def fixed_encoding(data_type: DataType) -> Encoding | None:
+    """Return the encoding of floats, and of truth values whichever occur; None for types of which values are looked at."""
+    if data_type.is_float:
+        return Plain(4 if data_type.kind is Kind.FLOAT else 8)
+    return TRUTHS if data_type.kind is Kind.BOOLEAN else None
 
 
 def narrow_for(low: int, high: int, step: int) -> Narrow:
@@ -83,7 +191,7 @@ def narrow_for(low: int, high: int, step: int) -> Narrow:
     for width in (1, 2, 4):
         if last < 1 << 8 * width:
             return Narrow(low, step, width)
-    return Narrow(0, 1, 8)
+    return REGISTER
 
 
 def useful_step(low: int, high: int, step: int) -> int:
@@ -92,6 +200,49 @@ def useful_step(low: int, high: int, step: int) -> int:
     return step if narrower else 1
 
 
+def rounded(bounds: tuple[int, int], rows: int | None = None) -> tuple[int, int]:
+    """Return an interval that does not depend on each single value: from 0 or a power of two to another.
+
+    A kernel made for one run of a query then fits the next one, whose rows are others.  Of few `rows` any interval will do.
+    """
+    step = 8 if rows is not None and rows <= FEW_ROWS else 1
+
+    def limit(size: int) -> int:
+        bits = -(-size.bit_length() // step) * step
+        return (1 << min(bits, 63)) if size < 1 << 63 else 1 << 64
+
+    low, high = bounds
+    return (-limit(-low - 1) if low < 0 else 0), max(limit(max(high, 0)) - 1, 0)
+
+
+def likely_step(sample: Any, low: int, high: int) -> int:
+    """Return the greatest number that divides the differences of some integers from the lowest, if it makes codes narrower, else 1."""
+    if high - low >= 1 << 63 or narrow_for(low, high, 1).width == 1:
+        return 1
+    step = int(np.gcd.reduce(sample.astype(np.int64) - low, initial=0)) or high - low
+    return useful_step(low, high, step)
+
+
 def code_width(count: int) -> int:
     """Bytes of a code with `count` different values."""
     return 1 if count <= 1 << 8 else 2 if count <= 1 << 16 else 4
+
+
+def codes_of(column: EncodedColumn) -> pa.Array:
+    """Return a column's codes with its NULLs, over the same buffers."""
+    validity = None if column.validity is None else pa.py_buffer(column.validity)
+    return pa.Array.from_buffers(
+        pa.from_numpy_dtype(column.codes.dtype),
+        column.rows,
+        [validity, pa.py_buffer(column.codes)],
+        column.nulls,
+    )
+
+
+def _bitmap(codes: pa.Array) -> pa.Buffer | None:
+    """The validity of an array, from bit 0 on."""
+    if not codes.null_count:
+        return None
+    if codes.offset == 0:
+        return codes.buffers()[0]
+    return pa.py_buffer(np.packbits(np.asarray(codes.is_valid()), bitorder="little"))

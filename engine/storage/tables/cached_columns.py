@@ -16,7 +16,7 @@ from ...errors import printable
 from ...plan.calendar import EPOCH
 from ...plan.types import DIGITS, INTEGER_BITS, DataType, Kind
 from ..columns.cache import CachedColumn, ColumnCache
-from ..columns.encodings import Dictionary, EncodedColumn, Narrow
+from ..columns.encodings import EncodedColumn
 from .memory_table import MemoryTable
 
 SCHEMA = pa.schema(
@@ -97,37 +97,22 @@ def _unencoded(value: Any, cached: CachedColumn) -> dict[str, Any]:
 
 def _encoded(column: EncodedColumn, device: str) -> dict[str, Any]:
     low, high = _extremes(column)
+    values = column.encoding.values
     return {
-        "encoding": _encoding_text(column),
+        "encoding": str(column.encoding),
         "rows": column.rows,
         "nulls": column.nulls,
         "min": low,
         "max": high,
-        "distinct_count": _distinct(column),
+        "distinct_count": None if values is None else len(values),
         "plain_bytes": plain_bytes(column) if device == "cpu" else cudf_bytes(column),
     }
 
 
-def _encoding_text(column: EncodedColumn) -> str:
-    match column.encoding:
-        case Narrow(base, step, width):
-            return f"narrow base={base} step={step} width={width}"
-        case Dictionary(values, width):
-            return f"dictionary values={len(values)} width={width}"
-    return f"plain width={column.encoding.width}"
-
-
-def _distinct(column: EncodedColumn) -> int | None:
-    known = getattr(column, "distinct", None)
-    if known is None and isinstance(column.encoding, Dictionary):
-        return len(column.encoding.values)
-    return known
-
-
 def _extremes(column: EncodedColumn) -> tuple[str | None, str | None]:
     """The least and the greatest value, as SQL writes them."""
-    if isinstance(column.encoding, Dictionary):
-        values = column.encoding.values
+    values = column.encoding.values
+    if values is not None:
         return (values[0].as_py(), values[-1].as_py()) if len(values) else (None, None)
     return _text(column.low, column.type), _text(column.high, column.type)
 
@@ -184,7 +169,6 @@ def _fixed_bytes(column: EncodedColumn) -> int:
 
 def _bytes_of_strings(column: EncodedColumn) -> int:
     """How often each code occurs, times the length of its string; counted once for a column."""
-    assert isinstance(column.encoding, Dictionary)
     known = _string_bytes.get(column)
     if known is None:
         lengths = np.asarray(pc.binary_length(column.encoding.values), np.int64)

@@ -14,8 +14,7 @@ from ....codegen.inputs import input_of
 from ....codegen.typed_values import Input, NotFusable
 from ....plan import physical as p
 from ....plan.expr import Column, Expr, columns_of, new_column
-from ....storage.columns.decode import codes_of, decode
-from ....storage.columns.encodings import EncodedColumn
+from ....storage.columns.encodings import EncodedColumn, codes_of
 from ...context import Context
 from ..functions.expressions import evaluate
 from ..memory.chunks import each
@@ -165,7 +164,7 @@ class Leaves:
                 return take_array(plain[column], rows)
             held = encoded[column]
             codes = take_array(codes_of(held), rows)
-            return decode(codes, held, physical_type(column.type))
+            return held.encoding.decode(codes, physical_type(column.type))
 
         return each(pick, list(columns), len(rows))
 

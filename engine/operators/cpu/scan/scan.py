@@ -23,8 +23,7 @@ from ....plan.physical import RowGroups
 from ....plan.types import DataType, Kind, to_arrow
 from ....storage.columns.cache import CacheKey, encoded_key
 from ....storage.columns.decimals import check_decimals
-from ....storage.columns.decode import codes_of, decode
-from ....storage.columns.encodings import EncodedColumn
+from ....storage.columns.encodings import EncodedColumn, codes_of
 from ....storage.columns.timestamps import INT96_UNIT, check_timestamps
 from ....storage.columns.utf8 import check_utf8
 from ....storage.tables.access import opened
@@ -175,7 +174,7 @@ def held_codes(
 def decoded(
     table: ParquetTable, source: str, codes: pa.Array, held: EncodedColumn, context: Context
 ) -> pa.Array:
-    return decode(codes, held, physical_type(table.types[source]), context.threads)
+    return held.encoding.decode(codes, physical_type(table.types[source]), context.threads)
 
 
 def _cut(whole: pa.Array, table: ParquetTable, selection: tuple[RowGroups, ...]) -> pa.Array:

@@ -16,9 +16,10 @@ from ....plan import physical as p
 from ....plan.expr import AggregateCall, Cast, Column, ColumnRef, Expr
 from ....plan.functions import AGGREGATE
 from ....plan.types import DataType, Kind
+from ....storage.columns.encodings import REGISTER
 from ..dictionaries import Held
 from ..late_materialization import Fetch, LateColumns
-from ..pipeline.finish import REGISTER, from_registers
+from ..pipeline.finish import from_registers
 from ..table import Table, device_type, renamed
 
 MOST_ROWS = 1 << 24  # of a relation, of which the different values are counted once

@@ -19,7 +19,10 @@ from ....plan import physical as p
 from ....plan.expr import Column
 from ....plan.types import Kind
 from ....plan.types import to_arrow as arrow_type
+from ....storage.columns.encode import encode, encode_numbers
+from ....storage.columns.encodings import EncodedColumn
 from ...context import Context
+from ...cpu.table import to_physical
 from .. import host_backend as hosts
 from .texts import Texts
 
@@ -89,6 +92,18 @@ class HostColumns(Mapping[int, "Held"]):
     def lying(self, column: Column) -> Lying:
         """Return a column as it lies."""
         return self._held[self._places[column.id]]
+
+    def encoded(self, column: Column) -> EncodedColumn | None:
+        """Return a column as kernels read it, still on the host: numbers as in registers are codes as they are."""
+        lying, data_type = self.lying(column), column.type
+        others = (Kind.BOOLEAN, Kind.NULL, Kind.UBIGINT, Kind.VARCHAR)
+        numbers = data_type.kind not in others
+        if isinstance(lying, Registers) and lying.type == data_type and numbers:
+            return encode_numbers(lying.values, lying.valid, data_type)
+        array = to_physical(self.array(column), data_type)
+        if data_type.kind is Kind.VARCHAR and not pa.types.is_dictionary(array.type):
+            array = array.dictionary_encode()  # however many differ
+        return encode(array, data_type, narrow=False)
 
     def renamed(self, pairs: Iterable[tuple[Column, Column]]) -> HostColumns:
         """Return columns under other identities, given as (new, old)."""

@@ -14,7 +14,7 @@ from ....codegen.handwritten.row_kernels import Job
 from ....plan.node import Once
 from ....plan.types import DataType, Kind
 from ....plan.types import to_arrow as arrow_type
-from ....storage.columns.encodings import Dictionary, Encoding, Narrow
+from ....storage.columns.encodings import Encoding
 from ..dictionaries import Coded, Held
 from ..pipeline.stored import strings_of
 
@@ -86,7 +86,7 @@ def lying_of(held: Held, encoding: Encoding | None = None) -> Lying:
     """Return what there is to copy of a column."""
     if isinstance(held, Coded):
         return Lying(held.codes, None, strings_of(held.keys))
-    return Lying(held, encoding, encoding.values if isinstance(encoding, Dictionary) else None)
+    return Lying(held, encoding, None if encoding is None else encoding.values)
 
 
 def width_of(kind: plc.TypeId) -> int | None:
@@ -110,11 +110,9 @@ def host_values(
         return pa.Array.from_buffers(
             arrow_type(data_type), rows, [bitmap_of(valid), pa.py_buffer(data)]
         )
-    numbers, encoding = data.view(NUMBERS[kind]), lying.encoding
-    if isinstance(encoding, Narrow):
-        numbers = numbers.astype(np.int64, copy=False)
-        if encoding.step != 1 or encoding.base != 0:
-            numbers = numbers * encoding.step + encoding.base
+    numbers = data.view(NUMBERS[kind])
+    if lying.encoding is not None:
+        numbers = lying.encoding.registers(numbers)
     return Registers(numbers, valid, data_type, lying.strings)
 
 

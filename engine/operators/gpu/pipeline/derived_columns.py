@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pylibcudf as plc
 
+from ....codegen.inputs import encoded_values
 from ....codegen.typed_values import NotFusable
 from ....errors import ConversionError, ExecutionError, OutOfRange
 from ....plan.expr import Column, Expr, new_column
 from ....plan.types import BOOLEAN, Kind
-from ....storage.columns.encodings import Dictionary, EncodedColumn, Narrow
+from ....storage.columns.encodings import TRUTHS, EncodedColumn
 from ...context import Context
-from ...text_limits import MOST_STRINGS
 from ..columns import reinterpret, without_nulls
 from ..dictionaries import Coded, Held
 from ..functions.expressions import evaluate_all
@@ -43,11 +43,7 @@ def derived(expr: Expr, column: Column, held: Held, context: Context) -> Encoded
         raise NotFusable(f"an expression fails in some row: {error.message}") from error
     if expr.type.kind is Kind.BOOLEAN and not isinstance(values, Coded):
         return truths(values)
-    encoded = _encoded(values, expr, context)
-    if not isinstance(encoded, EncodedColumn):
-        raise NotFusable(f"an expression's values ({expr.type}) have no narrow encoding")
-    if isinstance(encoded.encoding, Dictionary) and len(encoded.encoding.values) > MOST_STRINGS:
-        raise NotFusable(f"an expression has more than {MOST_STRINGS:,} different values")
+    encoded = encoded_values(expr, _encoded(values, expr, context))
     if source is not None:
         substring_codes.remember(source, encoded)
     return encoded
@@ -69,5 +65,4 @@ def truths(values: plc.Column) -> EncodedColumn:
     rows, nulls = values.size(), values.null_count()
     bitmap = values.null_mask() if nulls else None
     codes = without_nulls(reinterpret(values, UINT8), 0)
-    size = rows + (plc.null_mask.bitmask_allocation_size_bytes(rows) if nulls else 0)
-    return EncodedColumn(BOOLEAN, Narrow(0, 1, 1), rows, codes, bitmap, nulls, 0, 1, size)
+    return EncodedColumn(BOOLEAN, TRUTHS, rows, codes, bitmap, nulls, 0, 1)

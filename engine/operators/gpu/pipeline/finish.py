@@ -20,7 +20,7 @@ from ....plan.expr import AggregateCall, Column
 from ....plan.functions import AGGREGATE
 from ....plan.types import DataType, Kind
 from ....storage.columns.device_decode import REGISTERS
-from ....storage.columns.encodings import Narrow
+from ....storage.columns.encodings import REGISTER, rounded
 from ..columns import (
     BOOL,
     FLOAT64,
@@ -42,10 +42,9 @@ from .gather import late_columns
 from .ordered_groups import ComingOut, Listed
 from .picking import Bounds, Component, PickedGroups, Picking, Picks, Wanted
 from .pipeline_inputs import Relations
-from .stored import keys_of, rounded
+from .stored import keys_of
 
 Op = plc.binaryop.BinaryOperator
-REGISTER = Narrow(0, 1, 8)
 ROW = Component(1, 0, 0, 4)  # where groups are rows of a relation
 
 

@@ -13,7 +13,7 @@ from ....codegen.program import LateColumn, Program, once
 from ....plan.expr import Column, ColumnRef, columns_of
 from ....plan.types import VARCHAR
 from ....storage.columns.device_decode import codes_of, decode_on_device
-from ....storage.columns.encodings import Dictionary, EncodedColumn, Encoding
+from ....storage.columns.encodings import EncodedColumn, Encoding
 from ..columns import null_column
 from ..dictionaries import MOST_KEYS, Coded, Held, numbered
 from ..functions.expressions import evaluate_all
@@ -115,9 +115,9 @@ def _of_codes(column: EncodedColumn) -> Fetch:
 
 
 def _decoded(codes: plc.Column, encoding: Encoding, data_type: plc.DataType) -> Held:
-    if not isinstance(encoding, Dictionary):
-        return decode_on_device(codes, encoding, data_type)
     strings = encoding.values
+    if strings is None:
+        return decode_on_device(codes, encoding, data_type)
     if MOST_KEYS < len(strings) > codes.size():
         return to_device(strings.take(codes.to_arrow()), VARCHAR)
     return numbered(codes, keys_of(strings))

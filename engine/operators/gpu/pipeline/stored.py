@@ -8,38 +8,40 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pylibcudf as plc
 
-from ....codegen.groups.results import Registers
 from ....codegen.ranges import I64_MAX
 from ....plan.expr import Column
 from ....plan.types import VARCHAR, DataType, Kind
-from ....storage.columns.device_encode import UNSIGNED, aligned, encode_on_device
+from ....storage.columns.device_encode import (
+    UNSIGNED,
+    aligned,
+    code_type,
+    codes_at,
+    encode_on_device,
+)
 from ....storage.columns.encodings import (
+    REGISTER,
     Dictionary,
     EncodedColumn,
-    Narrow,
-    Plain,
-    code_width,
+    Encoding,
+    narrow_for,
+    rounded,
 )
-from ...cpu.table import to_physical
-from ..columns import FLOAT64, INT64, as_integers, cast, is_float, reinterpret, without_nulls
+from ..columns import INT64, as_integers, cast, is_float, reinterpret, without_nulls
 from ..dictionaries import MOST_KEYS, Coded, Held
 from ..functions.kernels_arithmetic import extremes
 from ..late_materialization import LateColumns
-from ..memory.host_table import HostColumns, Lying
+from ..memory.host_table import HostColumns
 from ..memory.upload import Staging
 from ..table import Table, to_device
 from .derived_columns import truths
 
 KEYS_KEPT = 64  # columns of keys whose strings on the host are remembered
-FEW_ROWS = 64  # up to which a wide interval costs nothing: no table is made of it
-FLOAT32 = plc.DataType(plc.TypeId.FLOAT32)
 _WIDTHS = {
     plc.TypeId.UINT8: 1,
     plc.TypeId.UINT16: 2,
@@ -80,11 +82,9 @@ def _fetched(held: LateColumns, columns: Sequence[Column]) -> Encoded:
     for column, fetch in known.items():
         assert fetch.encoding is not None
         lying = aligned(late[column.id])
-        nulls, width = lying.null_count(), fetch.encoding.width
-        if isinstance(fetch.encoding, Plain):
-            codes = without_nulls(lying, 0.0)
-        else:
-            codes = without_nulls(reinterpret(lying, UNSIGNED.get(width, INT64)), 0)
+        nulls = lying.null_count()
+        zero = 0.0 if fetch.encoding.is_float else 0
+        codes = without_nulls(reinterpret(lying, code_type(fetch.encoding)), zero)
         bitmap = lying.null_mask() if nulls else None
         found[column] = _column(column.type, fetch.encoding, codes, bitmap, nulls, fetch.bounds)
     return found
@@ -132,19 +132,9 @@ def _whole(
         if values.type().id() == plc.TypeId.UINT64:
             values = reinterpret(values, INT64)
         codes = without_nulls(cast(values, INT64), 0)
-    return _column(data_type, Narrow(0, 1, width), codes, bitmap, nulls, (low, high))
-
-
-def rounded(bounds: tuple[int, int], rows: int) -> tuple[int, int]:
-    """Return an interval that does not depend on each single value: from 0 or a power of two to another."""
-    step = 8 if rows <= FEW_ROWS else 1
-
-    def limit(size: int) -> int:
-        bits = -(-size.bit_length() // step) * step
-        return (1 << min(bits, 63)) if size < 1 << 63 else 1 << 64
-
-    low, high = bounds
-    return (-limit(-low - 1) if low < 0 else 0), max(limit(max(high, 0)) - 1, 0)
+    return _column(
+        data_type, narrow_for(0, (1 << 8 * width) - 1, 1), codes, bitmap, nulls, (low, high)
+    )
 
 
 def _of_codes(coded: Coded, data_type: DataType) -> EncodedColumn:
@@ -189,16 +179,14 @@ def _remember(known: OrderedDict[int, Any], identity: int, pair: Any) -> None:
 
 def _column(
     data_type: DataType,
-    encoding: Narrow | Dictionary | Plain,
+    encoding: Encoding,
     codes: plc.Column,
     bitmap: Any,
     nulls: int,
     bounds: tuple[int, int] | None,
 ) -> EncodedColumn:
     low, high = bounds or (None, None)
-    rows = codes.size()
-    size = rows * encoding.width + (0 if bitmap is None else -(-rows // 8))
-    return EncodedColumn(data_type, encoding, rows, codes, bitmap, nulls, low, high, size)
+    return EncodedColumn(data_type, encoding, codes.size(), codes, bitmap, nulls, low, high)
 
 
 # From the host
@@ -207,114 +195,28 @@ def _column(
 def _from_host(held: HostColumns, columns: Sequence[Column]) -> Encoded:
     """Encode columns on the host and move all in one copy."""
     staging = Staging()
-    made = {
-        column: _staged_registers(held.lying(column), column.type, staging)
-        or _staged(held.array(column), column.type, staging)
-        for column in columns
+    made = {column: held.encoded(column) for column in columns}
+    places = {
+        column: (
+            staging.add(each.codes),
+            None if each.validity is None else staging.add(each.validity),
+        )
+        for column, each in made.items()
+        if each is not None
     }
     memory = staging.copied() if staging.size else None
     return {
-        column: None if parts is None else _moved(memory, column.type, *parts)
-        for column, parts in made.items()
+        column: None if each is None else _moved(memory, each, *places[column])
+        for column, each in made.items()
     }
 
 
-def _staged(array: pa.Array, data_type: DataType, staging: Staging) -> Any:
-    """Put codes and bitmap into the staging memory; return all that says what they are, None without an encoding."""
-    if data_type.kind in (Kind.NULL, Kind.INTERVAL):
-        return None
-    valid = np.asarray(array.is_valid()) if array.null_count else None
-    encoding: Narrow | Dictionary | Plain
-    bounds: tuple[int, int] | None = None
-    if data_type.kind is Kind.VARCHAR:
-        values = pc.unique(array).drop_null()
-        values = values.take(pc.sort_indices(values))
-        encoding = Dictionary(values, code_width(len(values)))
-        codes = np.asarray(pc.index_in(array, value_set=values).fill_null(0))
-    elif data_type.is_float:
-        encoding = Plain(4 if data_type.kind is Kind.FLOAT else 8)
-        codes = np.asarray(array.fill_null(0))
-    elif data_type.kind is Kind.BOOLEAN:
-        encoding, bounds = Narrow(0, 1, 1), (0, 1)
-        codes = np.asarray(array.fill_null(False))
-    else:
-        integers = _host_integers(array, data_type, valid)
-        if integers is None:
-            return None
-        encoding, codes, bounds = Narrow(0, 1, 8), integers, _bounds(integers)
-    unsigned = np.dtype(f"u{encoding.width}")
-    stored = codes if codes.dtype.kind == "f" else codes.astype(unsigned)
-    bits = None if valid is None else staging.add(np.packbits(valid, bitorder="little"))
-    return encoding, len(array), array.null_count, bounds, staging.add(stored), bits
-
-
-def _staged_registers(held: Lying, data_type: DataType, staging: Staging) -> Any:
-    """As `_staged`, of numbers as in registers, which are codes as they are; None for anything else."""
-    if not isinstance(held, Registers) or held.type != data_type:
-        return None
-    values, encoding = held.values, _encoding_of_registers(held)
-    if encoding is None:
-        return None
-    if isinstance(encoding, Plain):
-        values = values.astype(np.dtype(f"f{encoding.width}"), copy=False)
-    valid = None if held.valid is None or held.valid.all() else held.valid
-    stored = values if valid is None else np.where(valid, values, values.dtype.type(0))
-    nulls = 0 if valid is None else len(valid) - int(np.count_nonzero(valid))
-    bits = None if valid is None else staging.add(np.packbits(valid, bitorder="little"))
-    bounds = _bounds(stored) if isinstance(encoding, Narrow) else None
-    return encoding, len(stored), nulls, bounds, staging.add(stored), bits
-
-
-def _encoding_of_registers(held: Registers) -> Narrow | Plain | None:
-    kind, lying = held.type.kind, held.values.dtype
-    if held.type.is_float:
-        return Plain(4 if kind is Kind.FLOAT else 8) if lying.kind == "f" else None
-    others = (Kind.BOOLEAN, Kind.VARCHAR, Kind.UBIGINT)
-    return Narrow(0, 1, 8) if lying == np.int64 and kind not in others else None
-
-
-def _bounds(integers: Any) -> tuple[int, int]:
-    low, high = (int(integers.min()), int(integers.max())) if len(integers) else (0, 0)
-    low, high = rounded((low, high), len(integers))
-    return max(low, -I64_MAX - 1), min(high, I64_MAX)
-
-
-def _host_integers(array: pa.Array, data_type: DataType, valid: Any) -> Any:
-    """Integers as in registers, 0 for NULL; None beyond 64 bits."""
-    physical = to_physical(array, data_type)
-    if data_type.is_wide_decimal:
-        start = 2 * physical.offset
-        limbs = np.frombuffer(physical.buffers()[1], np.int64)[start : start + 2 * len(array)]
-        integers, high = limbs[0::2].copy(), limbs[1::2]
-        fits = high == integers >> 63
-    elif data_type.kind is Kind.UBIGINT:
-        unsigned = np.asarray(physical.fill_null(0))
-        integers, fits = unsigned.view(np.int64), unsigned <= np.uint64(I64_MAX)
-    else:
-        if data_type.is_temporal:
-            physical = physical.view(pa.int32() if data_type.kind is Kind.DATE else pa.int64())
-        return np.asarray(physical.fill_null(0)).astype(np.int64)
-    if valid is not None:
-        integers[~valid] = 0
-        fits = fits | ~valid
-    return integers if bool(fits.all()) else None
-
-
-def _moved(
-    memory: Any,
-    data_type: DataType,
-    encoding: Narrow | Dictionary | Plain,
-    rows: int,
-    nulls: int,
-    bounds: tuple[int, int] | None,
-    place: slice,
-    bits: slice | None,
-) -> EncodedColumn:
-    if isinstance(encoding, Plain):
-        kind = FLOAT32 if encoding.width == 4 else FLOAT64
-    else:
-        kind = UNSIGNED.get(encoding.width, INT64)
+def _moved(memory: Any, host: EncodedColumn, place: slice, bits: slice | None) -> EncodedColumn:
+    """A column whose buffers are in memory of the device."""
     data = None if memory is None else memory.byte_slice(place)
-    codes = plc.Column(kind, rows, data, None, 0, 0, [])
     bitmap = None if bits is None else memory.byte_slice(bits)
-    return _column(data_type, encoding, codes, bitmap, nulls, bounds)
+    low, high = host.low, host.high
+    if host.encoding == REGISTER:
+        low, high = rounded((low or 0, high or 0), host.rows)
+    codes = codes_at(data, host.encoding, host.rows)
+    return replace(host, codes=codes, validity=bitmap, low=low, high=high)

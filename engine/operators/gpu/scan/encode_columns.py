@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from math import gcd
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -25,8 +24,8 @@ from ....plan.types import DataType, Kind
 from ....storage.columns.device_encode import (
     I64_MAX,
     UNCHECKED,
-    UNSIGNED,
     aligned,
+    codes_at,
     encode_codes,
     encode_on_device,
     spread,
@@ -37,13 +36,12 @@ from ....storage.columns.encodings import (
     Dictionary,
     EncodedColumn,
     Encoding,
-    Narrow,
     code_width,
+    fixed_encoding,
+    likely_step,
     narrow_for,
-    useful_step,
 )
 from ...context import Context
-from ..columns import INT64
 from ..dictionaries import SAMPLE_ROWS, SAMPLE_SHARE, Coded, Held, distinct
 from ..dictionaries import encoded as with_codes
 from . import compact, run_column_kernels
@@ -275,14 +273,16 @@ class _Turn:
         if task.codes is None:
             return
         codes, counted = task.codes.ptr, run_column_kernels.array(wrong, 1)
-        match task.encoding:
-            case Narrow(base, step, width):
-                arguments = (*_numbers(column), base, step, width, *[codes] * 4, *counted)
-                self._launch("column_narrow", column.size(), arguments)
-            case Dictionary(values, width):
-                table = key_table(values, self._stream)
-                self._tables.append(table)
-                number(column, table, WHOLE, (width, codes, wrong), self._stream, self._directory)
+        encoding = task.encoding
+        assert encoding is not None
+        if encoding.values is None:
+            how = encoding.base, encoding.step, encoding.width
+            arguments = (*_numbers(column), *how, *[codes] * 4, *counted)
+            self._launch("column_narrow", column.size(), arguments)
+        else:
+            table, into = key_table(encoding.values, self._stream), (encoding.width, codes, wrong)
+            self._tables.append(table)
+            number(column, table, WHOLE, into, self._stream, self._directory)
 
     def _launch(self, name: str, rows: int, arguments: tuple[Any, ...]) -> None:
         run_column_kernels.run(name, rows, arguments, self._stream, self._directory)
@@ -300,23 +300,15 @@ def _choose(task: _EncodeTask, found: Any) -> None:
         task.low, task.high = int(found[0]), int(found[1])
         if task.low < 0 and task.type.kind is Kind.UBIGINT:
             return  # beyond 63 bits
-        step = _likely_step(found[EXTREMES:], task.low, task.high)
-        task.encoding = narrow_for(task.low, task.high, step)
-        if task.type.kind is Kind.BOOLEAN:
-            task.encoding = Narrow(0, 1, 1)
+        sample = found[EXTREMES:]
+        step = likely_step(
+            sample[sample != I64_MIN], task.low, task.high
+        )  # a NULL left what was there
+        task.encoding = fixed_encoding(task.type) or narrow_for(task.low, task.high, step)
     if task.encoding is not None:
         task.codes = DeviceBuffer(size=rows * task.encoding.width, stream=DEFAULT)
     if column.null_count():
         task.validity = plc.gpumemoryview(plc.null_mask.copy_bitmask(column))
-
-
-def _likely_step(sample: Any, low: int, high: int) -> int:
-    """The greatest number that divides the differences of a sample, if it makes codes narrower, else 1."""
-    if high - low > I64_MAX or narrow_for(low, high, 1).width == 1:
-        return 1
-    valid = sample[sample != I64_MIN]  # a NULL left what was there
-    step = gcd(*map(int, np.unique(valid - low))) or high - low
-    return useful_step(low, high, step)
 
 
 def _result(task: _EncodeTask) -> Encoded | None:
@@ -325,15 +317,9 @@ def _result(task: _EncodeTask) -> Encoded | None:
         return task.compacting.finished(task.validity)
     if task.encoding is None:
         return None
-    width = task.encoding.width
-    data = plc.gpumemoryview(task.codes)
-    codes = plc.Column(UNSIGNED.get(width, INT64), rows, data, None, 0, 0, [])
-    size = rows * width
-    if nulls:
-        size += plc.null_mask.bitmask_allocation_size_bytes(rows)
-    validity = task.validity
+    codes = codes_at(plc.gpumemoryview(task.codes), task.encoding, rows)
     return EncodedColumn(
-        task.type, task.encoding, rows, codes, validity, nulls, task.low, task.high, size
+        task.type, task.encoding, rows, codes, task.validity, nulls, task.low, task.high
     )
 
 

@@ -24,7 +24,7 @@ from ....storage.columns.cache import CacheKey, encoded_key
 from ....storage.columns.device_decode import codes_of, decode_on_device
 from ....storage.columns.device_timestamps import check_device_timestamps
 from ....storage.columns.device_utf8 import check_device_text
-from ....storage.columns.encodings import Dictionary, EncodedColumn
+from ....storage.columns.encodings import EncodedColumn
 from ....storage.columns.timestamps import is_int96
 from ....storage.tables.device_table import DeviceTable
 from ....storage.tables.footers import unreadable, wrong_count
@@ -200,7 +200,7 @@ def _decoded(
 
 def _values(codes: plc.Column, column: EncodedColumn) -> Held:
     """Return what all or some of a column's codes stand for."""
-    if isinstance(column.encoding, Dictionary):
+    if column.encoding.values is not None:
         return numbered(codes, to_device(column.encoding.values, column.type))
     return decode_on_device(codes, column.encoding, device_type(column.type))
 

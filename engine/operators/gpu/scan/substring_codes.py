@@ -16,7 +16,7 @@ from rmm.pylibrmm.device_buffer import DeviceBuffer
 
 from ....plan.expr import Call, ColumnRef, Expr, Literal
 from ....plan.types import VARCHAR
-from ....storage.columns.device_encode import UNSIGNED, aligned
+from ....storage.columns.device_encode import aligned, codes_at
 from ....storage.columns.encodings import Dictionary, EncodedColumn, code_width
 from ...context import Context
 from ..dictionaries import Coded, Held
@@ -63,9 +63,10 @@ def source_of(expr: Expr, rows: int) -> Source | None:
 
 def remember(source: Source, found: EncodedColumn) -> None:
     """Keep the different pieces in mind."""
-    if isinstance(found.encoding, Dictionary) and 0 < len(found.encoding.values) <= MOST_KEYS:
+    values = found.encoding.values
+    if values is not None and 0 < len(values) <= MOST_KEYS:
         with _lock:
-            _known[source] = KnownSubstrings(found.encoding.values)
+            _known[source] = KnownSubstrings(values)
             if len(_known) > MOST_KNOWN:
                 _known.popitem(last=False)
 
@@ -90,8 +91,7 @@ def numbered(source: Source, held: Held, context: Context) -> EncodedColumn | No
         with _lock:
             _known.pop(source, None)
         return None
-    made = plc.Column(UNSIGNED[width], rows, plc.gpumemoryview(codes), None, 0, 0, [])
-    bitmap = column.null_mask() if nulls else None
-    size = rows * width + (plc.null_mask.bitmask_allocation_size_bytes(rows) if nulls else 0)
     encoding = Dictionary(values, width)
-    return EncodedColumn(VARCHAR, encoding, rows, made, bitmap, nulls, None, None, size)
+    made = codes_at(plc.gpumemoryview(codes), encoding, rows)
+    bitmap = column.null_mask() if nulls else None
+    return EncodedColumn(VARCHAR, encoding, rows, made, bitmap, nulls)

@@ -14,8 +14,8 @@ from fuseline.operators.cpu.table import decode as written_out
 from fuseline.operators.cpu.table import physical_type, to_physical
 from fuseline.plan import types as t
 from fuseline.plan.types import DataType, Kind
-from fuseline.storage.columns.decode import codes_of, decode
 from fuseline.storage.columns.encode import encode
+from fuseline.storage.columns.encodings import Encoding, codes_of
 
 INTEGERS = (
     *(t.TINYINT, t.SMALLINT, t.INTEGER, t.BIGINT, t.UTINYINT, t.USMALLINT, t.UINTEGER),
@@ -70,7 +70,7 @@ def assert_comes_back(array: pa.Array, data_type: DataType, bound: int = 0) -> N
     for part in (slice(None), slice(bound, None), slice(bound, bound + 9), slice(0, 0)):
         start, stop, _ = part.indices(len(array))
         length = max(0, stop - start)
-        found = decode(codes.slice(start, length), encoded, physical_type(data_type))
+        found = encoded.encoding.decode(codes.slice(start, length), physical_type(data_type))
         found.validate(full=True)
         expected = array.slice(start, length)
         assert written_out(found).type == written_out(expected).type
@@ -114,7 +114,7 @@ def test_many_blocks_on_threads() -> None:
     encoded = encode(array, t.BIGINT, 2)
     assert encoded is not None
     assert encoded.encoding.width == 4
-    assert decode(codes_of(encoded), encoded, pa.int64(), 2).equals(array)
+    assert encoded.encoding.decode(codes_of(encoded), pa.int64(), 2).equals(array)
 
 
 @pytest.mark.parametrize("values", [200, 300, 70_000])
@@ -122,3 +122,9 @@ def test_strings_of_each_code_width(values: int) -> None:
     codes = pa.array([n % values if n % 5 else None for n in range(2 * values)], pa.int32())
     array = pa.DictionaryArray.from_arrays(codes, pa.array([f"text {n}" for n in range(values)]))
     assert_comes_back(array, t.VARCHAR, 13)
+
+
+def test_an_encoding_that_cannot_be_read_is_none() -> None:
+    lacking = type("RunLength", (Encoding,), {"width": 4})
+    with pytest.raises(TypeError, match="decode"):
+        lacking()

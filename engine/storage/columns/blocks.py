@@ -1,0 +1,53 @@
+"""Host memory that is gone through block by block: in blocks that stay in a core's cache, on threads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+BLOCK = 1 << 15  # rows, a multiple of 8: 256 kB of int64
+PADDING = 64  # bytes: kernels load whole words, which must not leave the buffer
+UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+def each_block(rows: int, threads: int, work: Callable[[slice], Any]) -> list[Any]:
+    """Return what `work` makes of each block of rows."""
+    blocks = [slice(at, min(at + BLOCK, rows)) for at in range(0, rows, BLOCK)]
+    if threads < 2 or len(blocks) < 2 * threads:
+        return [work(block) for block in blocks]
+    shared: Iterator[tuple[int, slice]] = iter(list(enumerate(blocks)))
+    results: list[Any] = [None] * len(blocks)
+    lock = threading.Lock()
+
+    def drain() -> None:
+        while True:
+            with lock:
+                found = next(shared, None)
+            if found is None:
+                return
+            results[found[0]] = work(found[1])
+
+    with ThreadPoolExecutor(threads) as pool:
+        for future in [pool.submit(drain) for _ in range(threads)]:
+            future.result()
+    return results
+
+
+def values_of(array: pa.Array, numpy_type: Any) -> Any:
+    """The values buffer as NumPy sees it, without a copy; what lies under NULLs is anything."""
+    item = np.dtype(numpy_type)
+    if len(array) == 0:
+        return np.empty(0, item)
+    return np.frombuffer(array.buffers()[1], item, len(array), array.offset * item.itemsize)
+
+
+def zeros(rows: int, numpy_type: Any) -> Any:
+    """An array of zeros at the start of a buffer of a multiple of `PADDING` bytes."""
+    item = np.dtype(numpy_type).itemsize
+    count = -(-rows * item // PADDING) * PADDING // item
+    return np.zeros(count, numpy_type)[:rows]
