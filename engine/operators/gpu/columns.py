@@ -10,8 +10,10 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, TypeVar
 
+import numpy as np
 import pylibcudf as plc
 
+from ...storage.columns.device_encode import SAME_BITS
 from ...storage.columns.device_encode import reinterpret as reinterpret  # noqa: PLC0414 - beside the others
 
 BOOL = plc.DataType(plc.TypeId.BOOL8)
@@ -26,14 +28,30 @@ KEPT_BYTES = 1 << 14  # of a constant that stays on the device for later queries
 
 T = TypeVar("T")
 
+STRING, DECIMAL128 = plc.TypeId.STRING, plc.TypeId.DECIMAL128
+WIDE = 16  # bytes of a DECIMAL128
+# What values are on the host, as numbers
+NUMBERS = {
+    plc.TypeId.BOOL8: np.uint8,
+    plc.TypeId.INT8: np.int8,
+    plc.TypeId.INT16: np.int16,
+    plc.TypeId.INT32: np.int32,
+    plc.TypeId.INT64: np.int64,
+    plc.TypeId.UINT8: np.uint8,
+    plc.TypeId.UINT16: np.uint16,
+    plc.TypeId.UINT32: np.uint32,
+    plc.TypeId.UINT64: np.uint64,
+    plc.TypeId.FLOAT32: np.float32,
+    plc.TypeId.FLOAT64: np.float64,
+    plc.TypeId.TIMESTAMP_DAYS: np.int32,
+    plc.TypeId.TIMESTAMP_MICROSECONDS: np.int64,
+    plc.TypeId.DECIMAL64: np.int64,
+}
 _BITS_OF = {
+    **SAME_BITS,
     plc.TypeId.FLOAT32: plc.TypeId.INT32,
     plc.TypeId.FLOAT64: plc.TypeId.INT64,
     plc.TypeId.DECIMAL32: plc.TypeId.INT32,
-    plc.TypeId.DECIMAL64: plc.TypeId.INT64,
-    plc.TypeId.TIMESTAMP_DAYS: plc.TypeId.INT32,
-    plc.TypeId.TIMESTAMP_MICROSECONDS: plc.TypeId.INT64,
-    plc.TypeId.BOOL8: plc.TypeId.UINT8,
 }
 _FLOATS = (plc.TypeId.FLOAT32, plc.TypeId.FLOAT64)
 _EPOCH_TYPES = (plc.TypeId.TIMESTAMP_DAYS, plc.TypeId.TIMESTAMP_MICROSECONDS)
@@ -45,6 +63,13 @@ def is_float(column: plc.Column) -> bool:
 
 def same_type(a: plc.DataType, b: plc.DataType) -> bool:
     return a.id() == b.id() and a.scale() == b.scale()
+
+
+def width_of(kind: plc.TypeId) -> int:
+    """Return the bytes of a value; 0 for types that no value on the host is made of."""
+    if kind == DECIMAL128:
+        return WIDE
+    return np.dtype(NUMBERS[kind]).itemsize if kind in NUMBERS else 0
 
 
 def as_integers(column: plc.Column) -> plc.Column:

@@ -13,7 +13,7 @@ from ...plan.types import DataType, to_arrow
 from ..context import Context
 from . import table as tables
 from .aggregate.unique_groups import is_retyped, with_types
-from .columns import INT64, sequence
+from .columns import INT64, STRING, sequence
 from .compute_few_rows import row_by_row
 from .dictionaries import Coded, Held
 from .functions.expressions import evaluate, evaluate_all, selection
@@ -22,7 +22,6 @@ from .memory.device import on_device
 from .memory.host_table import HostColumns, few_on_host, note, run_on_host
 from .table import Table, check_rows, concat_columns, concat_held, to_device
 
-STRING = plc.TypeId.STRING
 # Below this many rows a second filter costs more in fixed overhead (about 0.1 ms) than it saves.
 STAGED_FILTER_ROWS = 100_000
 

@@ -49,7 +49,7 @@ def encode(
     if data_type.kind is Kind.VARCHAR:
         return _strings(array, data_type, threads)
     mask = np.asarray(array.is_valid()) if array.null_count else None
-    values = _registers(array, data_type, mask)
+    values = registers_of(array, data_type, mask)
     if values is None or not narrow:
         return None if values is None else encode_numbers(values, mask, data_type)
     if data_type.is_float:
@@ -70,8 +70,8 @@ def encode_numbers(values: Any, mask: Any, data_type: DataType) -> EncodedColumn
     return _column(data_type, encoding, codes, mask, ends)
 
 
-def _registers(array: pa.Array, data_type: DataType, mask: Any) -> Any:
-    """The register form of values: floats, unscaled decimals, day numbers, microseconds; None beyond 64 bits."""
+def registers_of(array: pa.Array, data_type: DataType, mask: Any) -> Any:
+    """Return the register form of values: floats, unscaled decimals, day numbers, microseconds; None beyond 64 bits."""
     if data_type.kind is Kind.BOOLEAN:
         return values_of(pc.fill_null(array, False).cast(pa.uint8()), np.uint8)
     if data_type.is_wide_decimal:

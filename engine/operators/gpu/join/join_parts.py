@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 import pylibcudf as plc
 
@@ -18,7 +17,10 @@ from ...spill_area import SpilledPiece
 from ...spilling import PARTS, PIECE_BYTES
 from .. import table as tables
 from ..columns import (
+    DECIMAL128,
     INT32,
+    NUMBERS,
+    STRING,
     UINT32,
     as_key,
     binary,
@@ -29,13 +31,12 @@ from ..columns import (
     scalar,
     select,
     sequence,
+    width_of,
 )
 from ..memory import pinned
 from ..memory.device import is_out_of_memory
-from ..memory.host_values import NUMBERS, WIDE
 from ..table import Table, check_rows, device_type
 
-STRING, DECIMAL128 = plc.TypeId.STRING, plc.TypeId.DECIMAL128
 Op = plc.binaryop.BinaryOperator
 ASCENDING, NO_NULLS = [plc.types.Order.ASCENDING], [plc.types.NullOrder.AFTER]
 FEWEST_ROWS = 1 << 10  # of a piece, whatever little memory there is
@@ -173,13 +174,12 @@ def _places(column: plc.Column, landing: pinned.PinnedLanding) -> list[slice]:
         places.append(landing.add(int(column.null_mask().ptr), -(-rows // 8)))
     if kind == STRING:
         ends, text = column.child(0), column.data()
-        width = np.dtype(NUMBERS[ends.type().id()]).itemsize
+        width = width_of(ends.type().id())
         begin = int(ends.data().ptr) + int(ends.offset()) * width
         places.append(landing.add(begin, (rows + 1) * width))
         places.append(landing.add(0 if text is None else int(text.ptr), _size(text)))
         return places
-    width = WIDE if kind == DECIMAL128 else np.dtype(NUMBERS[kind]).itemsize
-    places.append(landing.add(int(column.data().ptr), rows * width))
+    places.append(landing.add(int(column.data().ptr), rows * width_of(kind)))
     return places
 
 

@@ -19,7 +19,7 @@ from ....plan import physical as p
 from ....plan.expr import Column
 from ....plan.types import Kind
 from ....plan.types import to_arrow as arrow_type
-from ....storage.columns.encode import encode, encode_numbers
+from ....storage.columns.encode import encode, encode_numbers, registers_of
 from ....storage.columns.encodings import EncodedColumn
 from ...context import Context
 from ...cpu.table import to_physical
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 4096  # beyond, the device sorts faster than the host
 LEXICAL_ROWS = 64  # up to which rows are sorted in less time than their keys are packed
-INT_BITS = 32
 WORD_BITS = 63  # of an integer without its sign
 SHORT_BITS = 16  # of integers that numpy sorts by radix, in a third of the time
 MOST = (1 << WORD_BITS) - 2
@@ -115,27 +114,17 @@ class HostColumns(Mapping[int, "Held"]):
 
     def take(self, rows: Any) -> HostColumns:
         """Return the rows of these numbers."""
-        places = np.asarray(rows, np.int64)
-        numbers: pa.Array | None = None
-        picked: dict[Column, Lying] = {}
-        for column, held in self._held.items():
-            if isinstance(held, Registers | Texts):
-                picked[column] = held.take(places)
-            else:
-                numbers = pa.array(places) if numbers is None else numbers
-                picked[column] = held.take(numbers)
-        return HostColumns(picked, self.move)
+        return self._at(np.asarray(rows, np.int64))
 
     def slice(self, offset: int, count: int) -> HostColumns:
         """Return rows from `offset` on without copying."""
-        rows = slice(offset, offset + count)
-        parts: dict[Column, Lying] = {}
-        for column, held in self._held.items():
-            if isinstance(held, Registers | Texts):
-                parts[column] = held.take(rows)
-            else:
-                parts[column] = held.slice(offset, count)
-        return HostColumns(parts, self.move)
+        return self._at(slice(offset, offset + count))
+
+    def _at(self, rows: Any) -> HostColumns:
+        """The rows of some numbers, or of a slice."""
+        return HostColumns(
+            {column: _rows(held, rows) for column, held in self._held.items()}, self.move
+        )
 
     def to_arrow(self, columns: Sequence[Column]) -> pa.Table:
         """Return columns in the Arrow types of results."""
@@ -144,6 +133,14 @@ class HostColumns(Mapping[int, "Held"]):
         exact = [a if a.type == t else a.cast(t) for a, t in zip(arrays, types, strict=True)]
         schema = pa.schema([(c.name, t) for c, t in zip(columns, types, strict=True)])
         return pa.Table.from_arrays(exact, schema=schema)
+
+
+def _rows(held: Lying, rows: Any) -> Lying:
+    if isinstance(held, Registers | Texts):
+        return held.take(rows)
+    if isinstance(rows, slice):
+        return held.slice(rows.start, rows.stop - rows.start)
+    return held.take(pa.array(rows))
 
 
 def few_on_host(
@@ -244,18 +241,19 @@ def ranks(columns: HostColumns, key: p.Order) -> npt.NDArray[np.int64]:
 
     Strings compare by their bytes, NaNs are one value above the others, and 0.0 and -0.0 are alike.
     """
-    lying = columns.lying(key.column)
-    found: npt.NDArray[np.int64] | None = None
-    if isinstance(lying, Registers):
-        there, found = lying.valid, _of_registers(lying)
+    lying, data_type = columns.lying(key.column), key.column.type
+    if data_type.kind is Kind.NULL:
+        return np.zeros(len(lying), np.int64)
+    if not isinstance(lying, Registers):
+        array, values = columns.array(key.column), None
+        there = np.asarray(array.is_valid()) if array.null_count else None
+        if data_type.kind is not Kind.VARCHAR:
+            values = registers_of(to_physical(array, data_type), data_type, there)
+        lying = Registers(values, there, data_type)
+    there, found = lying.valid, _of_registers(lying)
     if found is None:
         array = columns.array(key.column)
-        if pa.types.is_null(array.type):
-            return np.zeros(len(array), np.int64)
-        there = np.asarray(array.is_valid()) if array.null_count else None
-        found = _integers(array, there)
-        if found is None:
-            found = np.asarray(pc.rank(array, "ascending", tiebreaker="dense")).astype(np.int64)
+        found = np.asarray(pc.rank(array, "ascending", tiebreaker="dense")).astype(np.int64)
     if key.descending:
         found = ~found
     if there is None:
@@ -268,7 +266,7 @@ def ranks(columns: HostColumns, key: p.Order) -> npt.NDArray[np.int64]:
 def _of_registers(lying: Registers) -> npt.NDArray[np.int64] | None:
     """Integers of 64 bits that compare as values do; None where there are none, or none besides for NULL."""
     values, valid = lying.values, lying.valid
-    if values.dtype == np.uint64:
+    if values is None or values.dtype == np.uint64:
         return None
     if lying.strings is None and lying.type.kind is Kind.BOOLEAN:
         values = values != 0
@@ -279,30 +277,6 @@ def _of_registers(lying: Registers) -> npt.NDArray[np.int64] | None:
     else:
         found = values.astype(np.int64, copy=False)
     return found if valid is None or _has_room(found[valid]) else None
-
-
-def _integers(array: pa.Array, there: Any) -> npt.NDArray[np.int64] | None:
-    """The same of an Arrow array."""
-    kind = array.type
-    if pa.types.is_decimal128(kind):
-        limbs = np.frombuffer(array.buffers()[1], np.int64)
-        limbs = limbs[2 * array.offset : 2 * (array.offset + len(array))]
-        found, fits = limbs[0::2], limbs[1::2] == limbs[0::2] >> WORD_BITS
-        if not (fits if there is None else fits | ~there).all():
-            return None
-    elif pa.types.is_floating(kind):
-        found = _of_doubles(np.asarray(array.fill_null(0)).astype(np.float64))
-    elif kind == pa.uint64() or pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return None
-    else:
-        if pa.types.is_boolean(kind):
-            array = array.cast(pa.uint8())
-        elif pa.types.is_temporal(kind):
-            array = array.view(pa.int32() if kind.bit_width == INT_BITS else pa.int64())
-        found = np.asarray(array.fill_null(0)).astype(np.int64)
-    if there is not None and not _has_room(found[there]):
-        return None
-    return found
 
 
 def _of_doubles(doubles: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:

@@ -15,27 +15,11 @@ from ....plan.node import Once
 from ....plan.types import DataType, Kind
 from ....plan.types import to_arrow as arrow_type
 from ....storage.columns.encodings import Encoding
+from ..columns import DECIMAL128, NUMBERS, STRING, width_of
 from ..dictionaries import Coded, Held
 from ..pipeline.stored import strings_of
 
-WIDE = 16  # bytes of a DECIMAL128
-STRING, INT32, DECIMAL128 = plc.TypeId.STRING, plc.TypeId.INT32, plc.TypeId.DECIMAL128
-NUMBERS = {
-    plc.TypeId.BOOL8: np.uint8,
-    plc.TypeId.INT8: np.int8,
-    plc.TypeId.INT16: np.int16,
-    plc.TypeId.INT32: np.int32,
-    plc.TypeId.INT64: np.int64,
-    plc.TypeId.UINT8: np.uint8,
-    plc.TypeId.UINT16: np.uint16,
-    plc.TypeId.UINT32: np.uint32,
-    plc.TypeId.UINT64: np.uint64,
-    plc.TypeId.FLOAT32: np.float32,
-    plc.TypeId.FLOAT64: np.float64,
-    plc.TypeId.TIMESTAMP_DAYS: np.int32,
-    plc.TypeId.TIMESTAMP_MICROSECONDS: np.int64,
-    plc.TypeId.DECIMAL64: np.int64,
-}
+INT32 = plc.TypeId.INT32
 
 
 @dataclass(frozen=True)
@@ -62,7 +46,7 @@ class Lying:
             width = 4 if ends.type().id() == INT32 else 8
             start = address_of(ends, width) + first * width
             job = Job(1, width, start, 0 if data is None else int(data.ptr), 0, 0, 0)
-        elif width is not None:
+        elif width:
             job = Job(0, width, int(data.ptr) + first * width, 0, 0, 0, 0)
         else:
             return None
@@ -87,13 +71,6 @@ def lying_of(held: Held, encoding: Encoding | None = None) -> Lying:
     if isinstance(held, Coded):
         return Lying(held.codes, None, strings_of(held.keys))
     return Lying(held, encoding, None if encoding is None else encoding.values)
-
-
-def width_of(kind: plc.TypeId) -> int | None:
-    """Bytes of a value; None for types that no value on the host is made of."""
-    if kind == DECIMAL128:
-        return WIDE
-    return np.dtype(NUMBERS[kind]).itemsize if kind in NUMBERS else None
 
 
 def host_values(

@@ -17,13 +17,14 @@ from ....codegen.groups.results import Registers
 from ....plan.expr import Column
 from ....plan.types import to_arrow as arrow_type
 from .. import table as tables
+from ..columns import STRING, width_of
 from ..dictionaries import Coded
 from ..late_materialization import LateColumns
 from ..table import Table
 from . import fetch_rows
 from .buffers import LANDING_BYTES, landed
 from .host_table import HostColumns
-from .host_values import INT32, STRING, Lying, bitmap_of, host_values, lying_of, width_of
+from .host_values import INT32, Lying, bitmap_of, host_values, lying_of
 from .pinned import ALIGNMENT
 from .upload import row_numbers, uploaded
 
@@ -165,7 +166,6 @@ def _added(part: _CopiedPart, landing: Landing) -> _CopiedPart | None:
         part.bits = landing.add(int(lying.null_mask().ptr) + start, -(-(first + rows) // 8) - start)
     if kind != STRING:
         width = width_of(kind)
-        assert width is not None
         part.data = landing.add(int(lying.data().ptr) + first * width, rows * width)
         return part
     ends, characters = lying.child(0), lying.data()

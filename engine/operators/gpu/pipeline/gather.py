@@ -11,16 +11,15 @@ import pylibcudf as plc
 
 from ....codegen.program import LateColumn, Program, once
 from ....plan.expr import Column, ColumnRef, columns_of
-from ....plan.types import VARCHAR
-from ....storage.columns.device_decode import codes_of, decode_on_device
-from ....storage.columns.encodings import EncodedColumn, Encoding
+from ....storage.columns.device_decode import codes_of
+from ....storage.columns.encodings import EncodedColumn
 from ..columns import null_column
-from ..dictionaries import MOST_KEYS, Coded, Held, numbered
+from ..dictionaries import Coded, Held
 from ..functions.expressions import evaluate_all
 from ..late_materialization import Fetch, Fetches, LateColumns, Places
-from ..table import Table, device_type, to_device
+from ..table import Table, device_type
 from .pipeline_inputs import Leaf, Relations, ScanLeaf, StoredLeaf
-from .stored import keys_of
+from .stored import decoded
 
 # How columns of the cache are fetched, as long as they are there
 _kept: WeakKeyDictionary[EncodedColumn, Fetch] = WeakKeyDictionary()
@@ -109,15 +108,6 @@ def _of_codes(column: EncodedColumn) -> Fetch:
     found = _kept.get(column)
     if found is None:
         bounds = None if column.low is None or column.high is None else (column.low, column.high)
-        decode = partial(_decoded, encoding=column.encoding, data_type=device_type(column.type))
+        decode = partial(decoded, encoding=column.encoding, data_type=device_type(column.type))
         found = _kept[column] = Fetch(codes_of(column), column.encoding, decode, bounds=bounds)
     return found
-
-
-def _decoded(codes: plc.Column, encoding: Encoding, data_type: plc.DataType) -> Held:
-    strings = encoding.values
-    if strings is None:
-        return decode_on_device(codes, encoding, data_type)
-    if MOST_KEYS < len(strings) > codes.size():
-        return to_device(strings.take(codes.to_arrow()), VARCHAR)
-    return numbered(codes, keys_of(strings))

@@ -17,6 +17,7 @@ import pylibcudf as plc
 from ....codegen.ranges import I64_MAX
 from ....plan.expr import Column
 from ....plan.types import VARCHAR, DataType, Kind
+from ....storage.columns.device_decode import decode_on_device
 from ....storage.columns.device_encode import (
     UNSIGNED,
     aligned,
@@ -32,8 +33,8 @@ from ....storage.columns.encodings import (
     narrow_for,
     rounded,
 )
-from ..columns import INT64, as_integers, cast, is_float, reinterpret, without_nulls
-from ..dictionaries import MOST_KEYS, Coded, Held
+from ..columns import INT64, as_integers, cast, is_float, reinterpret, width_of, without_nulls
+from ..dictionaries import MOST_KEYS, Coded, Held, numbered
 from ..functions.kernels_arithmetic import extremes
 from ..late_materialization import LateColumns
 from ..memory.host_table import HostColumns
@@ -42,14 +43,6 @@ from ..table import Table, to_device
 from .derived_columns import truths
 
 KEYS_KEPT = 64  # columns of keys whose strings on the host are remembered
-_WIDTHS = {
-    plc.TypeId.UINT8: 1,
-    plc.TypeId.UINT16: 2,
-    plc.TypeId.UINT32: 4,
-    plc.TypeId.INT8: 1,
-    plc.TypeId.INT16: 2,
-    plc.TypeId.INT32: 4,
-}
 
 Encoded = dict[Column, EncodedColumn | None]
 
@@ -122,7 +115,7 @@ def _whole(
     if high > I64_MAX:
         return None
     bitmap = integers.null_mask() if nulls else None
-    width = _WIDTHS.get(integers.type().id(), 8)
+    width = width_of(integers.type().id())
     if width < 8 and low == 0:
         codes = without_nulls(reinterpret(integers, UNSIGNED[width]), 0)
         high = min(high, (1 << 8 * width) - 1)
@@ -140,7 +133,7 @@ def _whole(
 def _of_codes(coded: Coded, data_type: DataType) -> EncodedColumn:
     codes = aligned(coded.codes)
     nulls = codes.null_count()
-    width = _WIDTHS[codes.type().id()]
+    width = width_of(codes.type().id())
     bitmap = codes.null_mask() if nulls else None
     plain = reinterpret(without_nulls(codes, 0), UNSIGNED[width])
     return _column(data_type, Dictionary(strings_of(coded.keys), width), plain, bitmap, nulls, None)
@@ -168,6 +161,16 @@ def keys_of(strings: Any) -> plc.Column:
             _remember(_keys, id(strings), known)
             _remember(_strings, id(known[1]), (known[1], strings))
     return known[1]
+
+
+def decoded(codes: plc.Column, encoding: Encoding, data_type: plc.DataType) -> Held:
+    """Return what all or some of a column's codes stand for."""
+    strings = encoding.values
+    if strings is None:
+        return decode_on_device(codes, encoding, data_type)
+    if MOST_KEYS < len(strings) > codes.size():
+        return to_device(strings.take(codes.to_arrow()), VARCHAR)
+    return numbered(codes, keys_of(strings))
 
 
 def _remember(known: OrderedDict[int, Any], identity: int, pair: Any) -> None:

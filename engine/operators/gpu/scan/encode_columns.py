@@ -42,6 +42,7 @@ from ....storage.columns.encodings import (
     narrow_for,
 )
 from ...context import Context
+from ..columns import DECIMAL128, NUMBERS, is_float
 from ..dictionaries import SAMPLE_ROWS, SAMPLE_SHARE, Coded, Held, distinct
 from ..dictionaries import encoded as with_codes
 from . import compact, run_column_kernels
@@ -52,22 +53,6 @@ I64_MIN = -(1 << 63)
 ENCODERS = 4
 MOST_KEYS = 1 << 12  # of a hash table that stays in the first-level cache
 EXTREMES = 2  # before the sample in what `column_measure` gives
-# Bytes of a number, and whether it has a sign; of 128 bits the low 64 are read, and the others looked at
-NUMBERS = {
-    plc.TypeId.BOOL8: (1, False),
-    plc.TypeId.INT8: (1, True),
-    plc.TypeId.INT16: (2, True),
-    plc.TypeId.INT32: (4, True),
-    plc.TypeId.INT64: (8, True),
-    plc.TypeId.UINT8: (1, False),
-    plc.TypeId.UINT16: (2, False),
-    plc.TypeId.UINT32: (4, False),
-    plc.TypeId.UINT64: (8, True),
-    plc.TypeId.TIMESTAMP_DAYS: (4, True),
-    plc.TypeId.TIMESTAMP_MICROSECONDS: (8, True),
-    plc.TypeId.DECIMAL64: (8, True),
-    plc.TypeId.DECIMAL128: (8, True),
-}
 
 Encoded: TypeAlias = "EncodedColumn | CompactText | Held"
 
@@ -184,7 +169,7 @@ class _Turn:
         column = aligned(held)
         if column is not held:
             self._follow_default()
-        if kind in NUMBERS:
+        if kind == DECIMAL128 or (kind in NUMBERS and not is_float(column)):
             blank = np.full(EXTREMES + -(-column.size() // _spacing(column)), I64_MIN)
             blank[0] = I64_MAX
             self._tasks[source] = _EncodeTask(column, data_type, self._room(blank))
@@ -326,9 +311,10 @@ def _result(task: _EncodeTask) -> Encoded | None:
 def _numbers(column: plc.Column) -> tuple[int, ...]:
     """A column of numbers as kernels take it."""
     kind = column.type().id()
-    width, signed = NUMBERS[kind]
-    stride = 2 if kind == plc.TypeId.DECIMAL128 else 1
-    shift = 64 - 8 * width if signed else 0
+    # Of 128 bits the low 64 are read, and the others looked at
+    number, stride = np.dtype(NUMBERS.get(kind, np.int64)), 2 if kind == DECIMAL128 else 1
+    width = number.itemsize
+    shift = 64 - 8 * width if number.kind == "i" else 0
     data = int(column.data().ptr)
     return column.size(), width, shift, stride, data, data, data, data, *bits(column)
 

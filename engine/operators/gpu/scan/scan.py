@@ -21,7 +21,7 @@ from ....plan.physical import RowGroups
 from ....plan.types import DataType, Kind, to_arrow
 from ....settings import set_default
 from ....storage.columns.cache import CacheKey, encoded_key
-from ....storage.columns.device_decode import codes_of, decode_on_device
+from ....storage.columns.device_decode import codes_of
 from ....storage.columns.device_timestamps import check_device_timestamps
 from ....storage.columns.device_utf8 import check_device_text
 from ....storage.columns.encodings import EncodedColumn
@@ -33,8 +33,9 @@ from ....storage.tables.parquet import ParquetTable
 from ...context import Context
 from ...cpu.scan.scan import read_part
 from ..columns import cast, empty, null_column
-from ..dictionaries import Held, encoded, numbered, slices
+from ..dictionaries import Held, encoded, slices
 from ..memory.device import is_out_of_memory, on_device, synchronize
+from ..pipeline.stored import decoded
 from ..table import Table, check_rows, concat_columns, concat_held, device_type, to_device
 from .compact import CompactText
 
@@ -186,7 +187,7 @@ def _decoded(
     if isinstance(held, CompactText):
         return held.plain(context.kernel_directory)
     if isinstance(held, EncodedColumn):
-        return _values(codes_of(held), held)
+        return decoded(codes_of(held), held.encoding, device_type(held.type))
     if selection is None:
         return None
     assert isinstance(table, ParquetTable)
@@ -195,14 +196,7 @@ def _decoded(
         return _cut(whole.plain(context.kernel_directory), table, selection)
     if not isinstance(whole, EncodedColumn):
         return None
-    return _values(_cut(codes_of(whole), table, selection), whole)
-
-
-def _values(codes: plc.Column, column: EncodedColumn) -> Held:
-    """Return what all or some of a column's codes stand for."""
-    if column.encoding.values is not None:
-        return numbered(codes, to_device(column.encoding.values, column.type))
-    return decode_on_device(codes, column.encoding, device_type(column.type))
+    return decoded(_cut(codes_of(whole), table, selection), whole.encoding, device_type(whole.type))
 
 
 def _cut(whole: Held, table: ParquetTable, selection: tuple[RowGroups, ...]) -> Held:
