@@ -116,7 +116,7 @@ def _aggregated(root: HashAggregate, builds: Builds, limits: Limits) -> Program:
     if rows < ROW_LIMIT or not any(AGGREGATE[call.function].adds_values for call in made):
         counted = None
     if grouping is not None and rows < ROW_LIMIT:
-        sink = without_count(FoldSink(grouping, items, folded), made)
+        sink = without_count(FoldSink(grouping, items, folded))
         grouping, items, folded = sink.grouping, sink.accumulators, sink.folded
     return kernel_program(
         _name(chain, "group" if root.keys else "aggregate"),

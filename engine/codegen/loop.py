@@ -23,6 +23,7 @@ class Machine(StrEnum):
     I64 = "int64"
     F32 = "float32"
     F64 = "float64"
+    WIDE = "object"  # integers of any size, as results may be: no kernel has them
 
 
 @dataclass(frozen=True, slots=True)

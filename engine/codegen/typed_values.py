@@ -9,7 +9,7 @@ from ..errors import FuselineError
 from ..plan.expr import Column
 from ..plan.physical import Physical
 from ..plan.types import DataType
-from .loop import Machine, Term
+from .loop import Apply, Machine, Term
 from .ranges import IntegerRange
 
 
@@ -116,6 +116,11 @@ class Element:
 
     input: Input
     relation: int
+
+
+def truth(term: Term, valid: Term | None) -> Value:
+    """A BOOLEAN, which is False where it is NULL."""
+    return Value(term if valid is None else Apply("&", (term, valid), Machine.BOOL), valid)
 
 
 def machine_of(interval: IntegerRange, data_type: DataType) -> Machine:

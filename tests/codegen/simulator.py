@@ -17,7 +17,7 @@ import numpy as np
 from fuseline.codegen.cuda import emit_cuda, functions_cuda
 from fuseline.codegen.cuda.accumulator_layout import WARP, layout
 from fuseline.codegen.cuda.packed_counters import packed_words
-from fuseline.codegen.groups.accumulate import whole
+from fuseline.codegen.groups.evaluate_terms import whole
 from fuseline.codegen.indexes import Buffer
 from fuseline.codegen.loop import Machine
 from fuseline.codegen.program import Program
@@ -236,7 +236,7 @@ def assert_accumulators(
         assert slots.keys() == set(outcome.numbers.tolist())
         order = [slots[n] for n in outcome.numbers.tolist()]
     for cell in layout(program).cells:
-        expected, found = (whole([a[n] for n in cell.numbers]) for a in (outcome.arrays, arrays))
+        expected, found = (_joined([a[n] for n in cell.numbers]) for a in (outcome.arrays, arrays))
         if found.dtype == np.float64:
             np.testing.assert_allclose(found[order], expected, rtol=1e-12)
         else:
@@ -363,3 +363,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "double_of_bits": lambda bits: np.float64(struct.unpack("d", struct.pack("Q", int(bits) & (2**64 - 1)))[0]),
     "float_of_bits": lambda bits: np.float32(struct.unpack("f", struct.pack("I", int(bits) & 0xFFFFFFFF))[0]),
 }  # fmt: skip
+
+
+def _joined(parts: list[Any]) -> Any:
+    """A sum of one part, or of two."""
+    return whole(*parts) if len(parts) > 1 else parts[0]

@@ -11,7 +11,7 @@ import pytest
 
 import fuseline
 from fuseline.codegen.expressions import translate
-from fuseline.codegen.groups import accumulate, conditions
+from fuseline.codegen.groups import accumulate
 from fuseline.operators import row_interpreter
 from fuseline.operators.cpu.aggregate import aggregate
 from fuseline.operators.moments import Moments, result, together
@@ -142,8 +142,6 @@ def differences(table: Collection[str], rows: Collection[str]) -> set[str]:
 def test_each_table_of_aggregates_has_those_that_the_rows_say() -> None:
     folded = {name for name, row in AGGREGATE.items() if row.fold}
     assert differences([*accumulate.RULES, "count_star"], folded) == set()
-    tested = {name for name, row in AGGREGATE.items() if row.tested}
-    assert differences(conditions.VALUES, tested) == set()
     assert differences(aggregate.AGGREGATES, PLANNED) == set()
     for some in (translate.RULES, fold._FUNCTIONS, row_interpreter.CALLS):
         assert {*some} <= {*SCALAR}

@@ -7,7 +7,7 @@ from ...plan.text.concealed_text import concealed_name
 from ..loop import Apply, Function, Machine, Name, Number, Term, negated, true_and
 from ..program_builder import ProgramBuilder
 from ..ranges import I32_MAX
-from ..typed_values import Input, NotFusable, Value
+from ..typed_values import Input, NotFusable, Value, truth
 from .arithmetic import convert
 
 SIGNS = {name: {"=": "==", "<>": "!="}.get(s := SCALAR[name].sign, s) for name in COMPARISONS}
@@ -20,7 +20,7 @@ def compare(name: str, left: Value, right: Value) -> Value:
     valid = true_and([v for v in (left.valid, right.valid) if v is not None])
     if name not in STRICT:
         return _distinct(name, left, right)
-    return _with_validity(_ordered(name, left, right), valid)
+    return truth(_ordered(name, left, right), valid)
 
 
 def _ordered(name: str, left: Value, right: Value) -> Term:
@@ -38,11 +38,6 @@ def _common(left: Machine, right: Machine) -> Machine:
     if left is right:
         return Machine.I32 if left is Machine.BOOL else left
     return Machine.I64 if Machine.I64 in (left, right) else Machine.I32
-
-
-def _with_validity(term: Term, valid: Term | None) -> Value:
-    """A BOOLEAN is False where it is NULL."""
-    return Value(term if valid is None else Apply("&", (term, valid), Machine.BOOL), valid)
 
 
 def _distinct(name: str, left: Value, right: Value) -> Value:
@@ -87,4 +82,4 @@ def compare_with_constant(
         return Value(term if valid is None else Apply("&", (term, valid), Machine.BOOL))
     if name == "is_distinct":
         return Value(term if valid is None else Apply("|", (term, negated(valid)), Machine.BOOL))
-    return _with_validity(term, valid)
+    return truth(term, valid)

@@ -31,7 +31,7 @@ from ..loop import (
 )
 from ..program_builder import ProgramBuilder
 from ..ranges import I32_MAX, IntegerRange
-from ..typed_values import Input, NotFusable, Value, machine_of
+from ..typed_values import Input, NotFusable, Value, machine_of, truth
 from .arithmetic import add, checked, convert, multiply, negate, subtract
 from .calendar_terms import RULES as CALENDAR_RULES
 from .calendar_terms import day_of_moment
@@ -101,10 +101,9 @@ def load(source: Input, kernel: ProgramBuilder) -> Value:
     if source.raw is not None:
         return Value(raw, valid, source.raw)
     if source.column.type.kind is Kind.BOOLEAN:
-        truth: Term = Apply("!=", (raw, Number(0, raw.type)), Machine.BOOL)
         if source.base:  # TRUE alone, as code 0
-            truth = Number(True, Machine.BOOL)
-        return Value(truth if valid is None else Apply("&", (truth, valid), Machine.BOOL), valid)
+            return truth(Number(True, Machine.BOOL), valid)
+        return truth(Apply("!=", (raw, Number(0, raw.type)), Machine.BOOL), valid)
     if source.values is not None:
         return Value(raw, valid, source.interval, source.values)
     interval = source.interval

@@ -16,13 +16,13 @@ from ...plan.expr import AggregateCall, Column, Expr
 from ...plan.functions import AGGREGATE
 from ..expressions.arithmetic import convert
 from ..expressions.translate import translate
-from ..loop import Apply, Convert, Function, Machine, Number, Term, true_and
+from ..loop import Apply, Convert, Function, Machine, Name, Number, Select, Term, names_in, true_and
 from ..program_builder import ProgramBuilder
 from ..ranges import I64_MAX, sum_fits_i64
 from ..typed_values import NotFusable, Value
 
-# NumPy arrays, one value a group, for each accumulator of a call -> (values, valid or None)
-Finish = Callable[[Sequence[Any]], tuple[Any, Any]]
+# What a call's accumulators hold of a group -> its value there as in registers, wherever it is not NULL
+Finish = Callable[[Sequence[Term]], Term]
 
 IDENTITY: dict[tuple[str, Machine], int | float] = {
     ("add", Machine.I64): 0,
@@ -68,21 +68,26 @@ class Accumulator:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """An aggregate call as accumulators (numbers in the kernel's list) and the way back."""
+    """An aggregate call as accumulators (numbers in the kernel's list) and the way back.
+
+    The last accumulator counts the values: of fewer than `least` the call is NULL.
+    """
 
     column: Column
     accumulators: tuple[int, ...]
     finish: Finish
+    least: int = 1
     values: Any = None  # the dictionary of a string result
     distinct: int | None = None  # counts the values of this component of the grouping
 
-    def reads(self, number: int, function: str) -> bool:
+    @property
+    def term(self) -> Term:
+        """A group's value, over variables that are called by the accumulators' numbers."""
+        return self.finish([Name(str(number), Machine.I64) for number in self.accumulators])
+
+    def reads(self, number: int) -> bool:
         """Whether the call's values take what an accumulator holds, not only whether that is above 0."""
-        if self.distinct is not None:
-            return False
-        # Of whose values the count says only whether there are any
-        valued = AGGREGATE[function].merge and not AGGREGATE[function].counts
-        return number in (self.accumulators[:-1] if valued else self.accumulators)
+        return self.distinct is None and str(number) in names_in(self.term)
 
 
 class Accumulators:
@@ -114,7 +119,7 @@ def fold_call(
         raise NotFusable(f"{call.function}(DISTINCT ...) keeps its values")
     chosen = None if call.filter is None else translate(call.filter, kernel).term
     if call.function == "count_star":
-        return Folded(column, (accumulators.add(_count(chosen)),), _first)
+        return Folded(column, (accumulators.add(_count(chosen)),), _first, least=0)
     rule = RULES.get(call.function)
     if rule is None:
         raise NotFusable(f"{call.function} is no fold of single rows")
@@ -122,7 +127,7 @@ def fold_call(
     present = true_and([t for t in (value.valid, chosen) if t is not None])
     if counted:
         count = accumulators.add(_count(present))
-        return Folded(column, (count,), _first, distinct=distinct.index(call.args[0]))
+        return Folded(column, (count,), _first, least=0, distinct=distinct.index(call.args[0]))
     return rule(Argument(column, call, value, present, accumulators, rows))
 
 
@@ -157,12 +162,12 @@ def _count(condition: Term | None) -> Accumulator:
     return Accumulator("add", Machine.I64, Number(1, Machine.I64), condition)
 
 
-def _first(arrays: Sequence[Any]) -> tuple[Any, Any]:
-    return arrays[0], None
+def _first(held: Sequence[Term]) -> Term:
+    return held[0]
 
 
 def _count_values(c: Argument) -> Folded:
-    return Folded(c.column, (c.count,), _first)
+    return Folded(c.column, (c.count,), _first, least=0)
 
 
 def _sum_parts(c: Argument, value: Value) -> tuple[int, ...]:
@@ -178,42 +183,29 @@ def _sum_parts(c: Argument, value: Value) -> tuple[int, ...]:
     return c.fold("add", Machine.I64, low, 0xFFFFFFFF), c.fold("add", Machine.I64, high, rest)
 
 
-def whole(parts: Sequence[Any]) -> Any:
-    """Join the parts of exact sums: an int64 array, or an object array of Python integers."""
-    if len(parts) == 1:
-        return parts[0]
-    return parts[0].astype(object) + parts[1].astype(object) * (1 << 32)
+def total_of(parts: Sequence[Term]) -> Term:
+    """Join the parts of a sum."""
+    return parts[0] if len(parts) == 1 else Function("whole", tuple(parts), Machine.WIDE)
+
+
+def _added(c: Argument) -> tuple[int, ...]:
+    """Accumulators of a sum, and of how many values it is."""
+    if c.value.interval is not None:
+        return *_sum_parts(c, c.value), c.count
+    return c.fold("add", Machine.F64, convert(c.value.term, Machine.F64)), c.count
 
 
 def _sum(c: Argument) -> Folded:
-    if c.value.interval is None:
-        total = c.fold("add", Machine.F64, convert(c.value.term, Machine.F64))
-        return Folded(c.column, (total, c.count), lambda a: (a[0], a[1] > 0))
-    parts = _sum_parts(c, c.value)
-    return Folded(c.column, (*parts, c.count), lambda a: (whole(a[:-1]), a[-1] > 0))
+    return Folded(c.column, _added(c), lambda held: total_of(held[:-1]))
 
 
 def _average(c: Argument) -> Folded:
-    argument = c.call.args[0].type
-    if c.value.interval is None:
-        total = c.fold("add", Machine.F64, convert(c.value.term, Machine.F64))
-        return Folded(c.column, (total, c.count), lambda a: (a[0] / np.maximum(a[1], 1), a[1] > 0))
-    parts = _sum_parts(c, c.value)
+    unit = Number(float(10 ** c.call.args[0].type.scale), Machine.F64)
 
-    def finish(arrays: Sequence[Any]) -> tuple[Any, Any]:
-        *sums, count = arrays
-        return _quotient(sums, count, 10**argument.scale), count > 0
+    def finish(held: Sequence[Term]) -> Term:
+        return Function("mean", (*held, unit), Machine.F64)
 
-    return Folded(c.column, (*parts, c.count), finish)
-
-
-def _quotient(parts: Sequence[Any], count: Any, scale: int) -> Any:
-    """The exact sum divided once, in 80 bits where the platform has them, as DuckDB does."""
-    total = parts[0].astype(np.longdouble)
-    if len(parts) > 1:
-        total += parts[1].astype(np.longdouble) * np.longdouble(1 << 32)
-    divisor = np.maximum(count, 1).astype(np.longdouble) * np.longdouble(scale)
-    return (total / divisor).astype(np.float64)
+    return Folded(c.column, _added(c), finish)
 
 
 def _variance(c: Argument) -> Folded:
@@ -228,18 +220,21 @@ def _variance(c: Argument) -> Folded:
     product = Value(Apply("*", (wide, wide), Machine.I64), None, square)
     sums, squares = _sum_parts(c, exact), _sum_parts(c, product)
     least = 2 if name.endswith("_samp") else 1
-    unit = 100**c.value.scale
+    unit = Number(100**c.value.scale, Machine.WIDE)
 
-    def finish(arrays: Sequence[Any]) -> tuple[Any, Any]:
-        count = arrays[-1].astype(object)
-        total = whole(arrays[: len(sums)]).astype(object)
-        above = count * whole(arrays[len(sums) : -1]).astype(object) - total * total
-        some = arrays[-1] >= least
-        below = np.where(some, count * (count - (least - 1)), 1) * unit
-        variance = (above / below).astype(np.float64)
-        return (np.sqrt(variance) if name.startswith("stddev") else variance), some
+    def of(sign: str, *terms: Term) -> Term:
+        return Apply(sign, tuple(convert(t, Machine.WIDE) for t in terms), Machine.WIDE)
 
-    return Folded(c.column, (*sums, *squares, c.count), finish)
+    def finish(held: Sequence[Term]) -> Term:
+        total, squared = total_of(held[: len(sums)]), total_of(held[len(sums) : -1])
+        above = of("-", of("*", held[-1], squared), of("*", total, total))
+        pairs = of("*", held[-1], of("-", held[-1], Number(least - 1, Machine.WIDE)))
+        some = Apply(">=", (held[-1], Number(least, Machine.I64)), Machine.BOOL)
+        below = of("*", Select(some, pairs, Number(1, Machine.WIDE), Machine.WIDE), unit)
+        variance = Convert(of("/", above, below), Machine.F64)
+        return Function("sqrt", (variance,), Machine.F64) if name[0] == "s" else variance
+
+    return Folded(c.column, (*sums, *squares, c.count), finish, least)
 
 
 def _extreme(c: Argument) -> Folded:
@@ -247,25 +242,30 @@ def _extreme(c: Argument) -> Folded:
     if value.interval is not None:
         wide = convert(value.term, Machine.I64)
         best = c.fold(fold, Machine.I64, wide, value.interval.magnitude)
-        return Folded(c.column, (best, c.count), lambda a: (a[0], a[1] > 0), value.values)
+        return Folded(c.column, (best, c.count), _first, values=value.values)
     if value.term.type is Machine.BOOL:
         best = c.fold(fold, Machine.I64, Convert(value.term, Machine.I64))
-        return Folded(c.column, (best, c.count), lambda a: (a[0] != 0, a[1] > 0))
+        return Folded(c.column, (best, c.count), _truth)
     order: Term = Function("order_of_double", (convert(value.term, Machine.F64),), Machine.I64)
-    best = c.fold(fold, Machine.I64, order)
-    return Folded(c.column, (best, c.count), lambda a: (_double_of_order(a[0]), a[1] > 0))
+    return Folded(c.column, (c.fold(fold, Machine.I64, order), c.count), _double_of_order)
 
 
-def _double_of_order(order: Any) -> Any:
+def _truth(held: Sequence[Term]) -> Term:
+    return Apply("!=", (held[0], Number(0, Machine.I64)), Machine.BOOL)
+
+
+def _double_of_order(held: Sequence[Term]) -> Term:
     """The inverse of the kernels' `order_of_double`."""
-    bits = np.where(order < 0, order ^ np.int64(I64_MAX), order)
-    return bits.view(np.float64)
+    below = Apply("<", (held[0], Number(0, Machine.I64)), Machine.BOOL)
+    flipped = Apply("^", (held[0], Number(I64_MAX, Machine.I64)), Machine.I64)
+    bits = Select(below, flipped, held[0], Machine.I64)
+    return Function("double_of_bits", (bits,), Machine.F64)
 
 
 def _bits(c: Argument) -> Folded:
     fold = AGGREGATE[c.call.function].fold
     bits = c.fold(fold, Machine.I64, convert(c.value.term, Machine.I64))
-    return Folded(c.column, (bits, c.count), lambda a: (a[0], a[1] > 0))
+    return Folded(c.column, (bits, c.count), _first)
 
 
 RULES: dict[str, Callable[[Argument], Folded]] = {

@@ -5,7 +5,7 @@ The term may be evaluated for slots that hold no group too, whose accumulators a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import cast
@@ -30,7 +30,7 @@ from ..program import Program
 from ..program_builder import ROW_LIMIT, ProgramBuilder
 from ..ranges import I64_MAX, IntegerRange
 from ..row_sources import LeafColumns
-from ..typed_values import NotFusable, Parameter, Value
+from ..typed_values import NotFusable, Parameter, Value, truth
 from .accumulate import Folded
 from .grouping import GroupKey
 from .wide_sums import (
@@ -82,7 +82,8 @@ def condition_of(predicate: Expr, program: Program) -> Condition:
             kernel.deferred[column] = partial(elements.key, keys[column])
         else:
             raise NotFusable(f'the condition on groups reads the key "{column.name}"')
-    wide = {column: folded for column, (folded, call) in called.items() if _is_wide(folded, call)}
+    sums = ((c, f) for c, (f, _) in called.items() if elements.term(f).type is Machine.WIDE)
+    wide = dict(sums)
     predicate = transform_up(predicate, partial(_compared, wide, elements, kernel))
     keep = translate(predicate, kernel).term
     if kernel.doubts:
@@ -96,11 +97,6 @@ def condition_of(predicate: Expr, program: Program) -> Condition:
         raise NotFusable("the condition on groups looks values up")
     numbered = GROUP.text in names_in(keep, *(let.value for let in lets))
     return Condition(keep, tuple(elements.used), tuple(kernel.parameters), numbered, lets)
-
-
-def _is_wide(folded: Folded, call: AggregateCall) -> bool:
-    """Whether a call is a sum in two parts."""
-    return call.function == "sum" and len(folded.accumulators) == 3
 
 
 def _compared(
@@ -141,11 +137,30 @@ class _Elements:
         self.used.setdefault(number)
         return Name(element(number), self.program.accumulators[number].machine)
 
+    def term(self, folded: Folded) -> Term:
+        """A call's value in a group."""
+        machines = [self.program.accumulators[n].machine for n in folded.accumulators]
+        pairs = zip(folded.accumulators, machines, strict=True)
+        return folded.finish([Name(element(n), machine) for n, machine in pairs])
+
     def value(self, folded: Folded, call: AggregateCall) -> Value:
-        made = VALUES.get(call.function)
-        if made is None or folded.distinct is not None or folded.values is not None:
+        if folded.distinct is not None or folded.values is not None:
             raise NotFusable(f"the condition on groups reads {call.function}()")
-        return made(self, folded, call)
+        term = self.term(folded)
+        for number in folded.accumulators:
+            if element(number) in names_in(term):
+                self.read(number)
+        valid = self.valid(folded)
+        match term:
+            case Name(type=Machine.I64):
+                return Value(term, valid, self.interval(folded.accumulators[0]))
+            case Function("mean", (total, count, Number() as unit)):
+                term = _quotient(total, count, unit)
+            case Function("mean" | "whole"):
+                raise NotFusable("the condition on groups reads a sum of more than 64 bits")
+        if term.type is Machine.BOOL:
+            return truth(term, valid)
+        return Value(convert(term, machine_of_float(folded.column.type)), valid)
 
     def key(self, key: GroupKey) -> Value:
         """A group key, which is a part of the group's number."""
@@ -166,7 +181,7 @@ class _Elements:
             part = Apply("*", (part, Number(key.step, Machine.I64)), Machine.I64)
         term: Term = Apply("+", (part, Number(key.low, Machine.I64)), Machine.I64)
         if key.column.type.kind is Kind.BOOLEAN:
-            return _true(term, valid)
+            return truth(Apply("!=", (term, Number(0, Machine.I64)), Machine.BOOL), valid)
         high = key.low + (last - key.nullable) * key.step
         return Value(term, valid, IntegerRange(key.low, high), step=key.step)
 
@@ -178,82 +193,33 @@ class _Elements:
     def valid(self, folded: Folded) -> Term | None:
         """Whether any value of a group counted; None where its existence says so."""
         grouping = self.program.grouping
-        count = folded.accumulators[-1]
-        if grouping is not None and count == grouping.rows:
+        count, least = folded.accumulators[-1], folded.least
+        if least == 0 or (least == 1 and grouping is not None and count == grouping.rows):
             return None
-        return Apply(">", (self.read(count), Number(0, Machine.I64)), Machine.BOOL)
+        return Apply(">", (self.read(count), Number(least - 1, Machine.I64)), Machine.BOOL)
 
     @property
     def rows(self) -> int:
         """How many rows a group may have."""
         return I64_MAX if self.program.repeats else max(self.program.relations[0].rows, 1)
 
-    def total(self, folded: Folded) -> tuple[Term, IntegerRange | None]:
-        """The sum of a call's values and, of integers, what it may be."""
-        low, *rest = folded.accumulators[:-1]
-        if rest:
-            raise NotFusable("the condition on groups reads a sum of more than 64 bits")
-        term = self.read(low)
-        if term.type is Machine.F64:
-            return term, None
-        magnitude = self.program.accumulators[low].magnitude
-        rows = ROW_LIMIT if self.program.repeats else self.rows
-        most = I64_MAX if magnitude is None else min(magnitude * rows, I64_MAX)
-        return term, IntegerRange(-most, most)
+    def interval(self, number: int) -> IntegerRange:
+        """What an accumulator of integers may hold."""
+        accumulator = self.program.accumulators[number]
+        if accumulator.term == Number(1, Machine.I64):
+            return IntegerRange(0, self.rows)
+        most = accumulator.magnitude
+        if accumulator.fold == "add":
+            rows = ROW_LIMIT if self.program.repeats else self.rows
+            most = I64_MAX if most is None else min(most * rows, I64_MAX)
+        return IntegerRange(-I64_MAX - 1, I64_MAX) if most is None else IntegerRange(-most, most)
 
 
-def _count(given: _Elements, folded: Folded, call: AggregateCall) -> Value:
-    return Value(given.read(folded.accumulators[0]), None, IntegerRange(0, given.rows))
-
-
-def _sum(given: _Elements, folded: Folded, call: AggregateCall) -> Value:
-    term, interval = given.total(folded)
-    if interval is None:
-        term = convert(term, machine_of_float(folded.column.type))
-    return Value(term, given.valid(folded), interval)
-
-
-def _average(given: _Elements, folded: Folded, call: AggregateCall) -> Value:
-    """The sum divided once, as finished averages are."""
-    term, interval = given.total(folded)
+def _quotient(total: Term, count: Term, unit: Number) -> Term:
+    """A mean, divided once as finished ones are."""
     one = Number(1, Machine.I64)
-    count: Term = given.read(folded.accumulators[-1])
     some = Apply(">", (count, one), Machine.BOOL)
     divisor = convert(Select(some, count, one, Machine.I64), Machine.F64)
-    scale = call.args[0].type.scale if interval is not None else 0
-    if scale:
-        divisor = Apply("*", (divisor, Number(float(10**scale), Machine.F64)), Machine.F64)
-    quotient = Apply("/", (convert(term, Machine.F64), divisor), Machine.F64)
-    return Value(quotient, given.valid(folded))
-
-
-def _extreme(given: _Elements, folded: Folded, call: AggregateCall) -> Value:
-    best, valid, kind = given.read(folded.accumulators[0]), given.valid(folded), folded.column.type
-    if kind.kind is Kind.BOOLEAN:
-        return _true(best, valid)
-    if not kind.is_float:
-        magnitude = given.program.accumulators[folded.accumulators[0]].magnitude
-        most = I64_MAX if magnitude is None else magnitude
-        return Value(best, valid, IntegerRange(-most - (magnitude is None), most))
-    # The inverse of `order_of_double`
-    below = Apply("<", (best, Number(0, Machine.I64)), Machine.BOOL)
-    flipped = Apply("^", (best, Number(I64_MAX, Machine.I64)), Machine.I64)
-    bits = Select(below, flipped, best, Machine.I64)
-    double: Term = Function("double_of_bits", (bits,), Machine.F64)
-    return Value(convert(double, machine_of_float(kind)), valid)
-
-
-def _true(number: Term, valid: Term | None) -> Value:
-    """A BOOLEAN, which is False where it is NULL."""
-    truth: Term = Apply("!=", (number, Number(0, Machine.I64)), Machine.BOOL)
-    return Value(truth if valid is None else Apply("&", (truth, valid), Machine.BOOL), valid)
-
-
-VALUES: dict[str, Callable[[_Elements, Folded, AggregateCall], Value]] = {
-    "count_star": _count,
-    "count": _count,
-    "sum": _sum,
-    "avg": _average,
-    "min": _extreme,
-    "max": _extreme,
-}
+    if unit.value != 1:
+        divisor = Apply("*", (divisor, unit), Machine.F64)
+    return Apply("/", (convert(total, Machine.F64), divisor), Machine.F64)

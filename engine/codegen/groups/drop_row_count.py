@@ -5,10 +5,8 @@ An accumulator less is to be filled, changed by every row and read by what looks
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ...plan.expr import AggregateCall
 from .accumulate import Accumulator, Folded
 from .grouping import Grouping
 
@@ -22,14 +20,13 @@ class FoldSink:
     folded: tuple[Folded, ...]
 
 
-def without_count(sink: FoldSink, calls: Sequence[AggregateCall]) -> FoldSink:
+def without_count(sink: FoldSink) -> FoldSink:
     """Have a positive sum over all rows stand for the count of rows, where nothing takes the count's value.
 
     The caller sees to it that no group has too many rows for its sums.
     """
     count = sink.grouping.rows
-    pairs = zip(sink.folded, calls, strict=True)
-    if any(folded.reads(count, call.function) for folded, call in pairs):
+    if any(folded.reads(count) for folded in sink.folded):
         return sink
     sums = [
         (a.magnitude or 0, i)

@@ -73,9 +73,8 @@ def coming_out(program: Program) -> tuple[int, ...]:
     """The accumulators that come out with each group: all but that which only says whether there is one."""
     grouping = program.grouping
     assert grouping is not None
-    pairs = list(zip(program.folded, program.calls, strict=True))
-    counted = any(folded.reads(grouping.rows, call.function) for folded, call in pairs)
-    numbers = dict.fromkeys(n for folded, _ in pairs for n in folded.accumulators)
+    counted = any(folded.reads(grouping.rows) for folded in program.folded)
+    numbers = dict.fromkeys(n for folded in program.folded for n in folded.accumulators)
     return tuple(n for n in numbers if counted or n != grouping.rows)
 
 

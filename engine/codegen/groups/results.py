@@ -15,6 +15,7 @@ from ...plan.types import DataType, Kind, to_arrow
 from ..program import Program
 from ..typed_values import Input
 from .accumulate import FOLDS, Accumulator
+from .evaluate_terms import finished
 from .grouping import Grouping, GroupKey
 
 DECIMAL_LIMIT = 10**38
@@ -86,7 +87,7 @@ def result_registers(
             results[key.column] = _key_values(key, slots, grouping)
     for i, folded in enumerate(made.folded):
         given = [counts[i]] if i in counts else [arrays[at] for at in folded.accumulators]
-        values, valid = folded.finish(given)
+        values, valid = finished(folded, given)
         results[folded.column] = _kept(values, valid, folded.column.type, folded.values)
     return results, 1 if slots is None else len(slots)
 

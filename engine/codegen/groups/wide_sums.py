@@ -8,7 +8,7 @@ from ...plan.functions import MIRRORED, SCALAR
 from ..expressions.arithmetic import convert
 from ..loop import Apply, Machine, Name, Number, Term, negated, true_and
 from ..program_builder import ProgramBuilder
-from ..typed_values import Value
+from ..typed_values import Value, truth
 
 LOW_BITS = 32
 LOW = (1 << LOW_BITS) - 1
@@ -56,7 +56,7 @@ def compare_parts(name: str, left: Parts, right: Parts) -> Value:
         below = Apply("<", (left.high, right.high), Machine.BOOL)
         term = Apply("|", (below, Apply("&", (same, lows), Machine.BOOL)), Machine.BOOL)
     valid = true_and([v for v in (left.valid, right.valid) if v is not None])
-    return Value(term if valid is None else Apply("&", (term, valid), Machine.BOOL), valid)
+    return truth(term, valid)
 
 
 def _shifted(term: Term) -> Term:

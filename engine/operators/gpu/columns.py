@@ -26,6 +26,7 @@ FLOAT64 = plc.DataType(plc.TypeId.FLOAT64)
 HUGE = plc.DataType(plc.TypeId.DECIMAL128, 0)  # a 128-bit integer
 KEPT_BYTES = 1 << 14  # of a constant that stays on the device for later queries
 
+Op = plc.binaryop.BinaryOperator
 T = TypeVar("T")
 
 STRING, DECIMAL128 = plc.TypeId.STRING, plc.TypeId.DECIMAL128
@@ -159,6 +160,14 @@ def binary(left: Any, right: Any, operator: Any, data_type: plc.DataType) -> plc
     return plc.binaryop.binary_operation(left, right, operator, data_type)
 
 
+def mean(total: plc.Column, count: plc.Column, unit: float) -> plc.Column:
+    """Divide an exact sum once, by how many units it counts."""
+    divisor = cast(count, FLOAT64)
+    if unit != 1:
+        divisor = binary(divisor, scalar(float(unit), FLOAT64), Op.MUL, FLOAT64)
+    return binary(cast(total, FLOAT64), divisor, Op.DIV, FLOAT64)
+
+
 def without_nulls(column: plc.Column, value: Any) -> plc.Column:
     """Replace NULL by a value, which is as for `scalar`."""
     if not column.null_count():
@@ -178,7 +187,7 @@ def true_mask(mask: plc.Column) -> plc.Column:
 
 def both(left: plc.Column, right: plc.Column) -> plc.Column:
     """Return AND of two BOOL8 columns without NULL."""
-    return binary(left, right, plc.binaryop.BinaryOperator.LOGICAL_AND, BOOL)
+    return binary(left, right, Op.LOGICAL_AND, BOOL)
 
 
 def where_true(column: plc.Column, keep: plc.Column) -> plc.Column:

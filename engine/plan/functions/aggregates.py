@@ -97,17 +97,14 @@ AGGREGATES = (
         "count(*)",
         **_COUNT,
         nulls="own",
-        tested=True,
     ),
-    _row("count", _any_count, "count(any)", **_COUNT, tested=True),
+    _row("count", _any_count, "count(any)", **_COUNT),
     # Integers -> HUGEINT, DECIMAL(p,s) -> DECIMAL(38,s), FLOAT and DOUBLE -> DOUBLE.  OutOfRange, never wraps.
-    _row("sum", _sum, "sum(number)", merge="sum", fold="add", tested=True),
+    _row("sum", _sum, "sum(number)", merge="sum", fold="add"),
     # Integers, decimals and floats arrive as they are; DOUBLE: the exact sum (of integers and decimals) over the count.
-    _row(
-        "avg", unary(lambda t: t.is_numeric, DOUBLE), "avg(number)", "mean", fold="add", tested=True
-    ),
+    _row("avg", unary(lambda t: t.is_numeric, DOUBLE), "avg(number)", "mean", fold="add"),
     # NaN is the greatest
-    *(_lattice(name, _any, f"{name}(any)", name, tested=True) for name in ("min", "max")),
+    *(_lattice(name, _any, f"{name}(any)", name) for name in ("min", "max")),
     # The first that is not NULL; of the first and of the last row, NULL included
     _row("any_value", _any, "any_value(any)", merge="any_value", in_order=True, **_PICKS),
     _row("first", _any, "first(any)", "arbitrary", nulls="own", **_PICKS),

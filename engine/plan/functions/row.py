@@ -51,7 +51,6 @@ class FunctionRow:
     merge: str = ""  # the aggregate that makes that of all rows of those of parts, if one does
     in_order: bool = False  # and the parts have to come in their order
     fold: str = ""  # with which a kernel adds a row's value to a group's accumulator, if one can
-    tested: bool = False  # a kernel can have its result in a condition on groups
     keeps_values: bool = False  # of each group, until all of its rows have come
     idempotent: bool = False  # a value that comes again changes nothing, and so DISTINCT does not
     ordered: bool = False  # the result may depend on the order of the rows
@@ -69,6 +68,11 @@ class FunctionRow:
     def adds_values(self) -> bool:
         """Whether a kernel adds up values, so that many rows may make more than an accumulator holds."""
         return self.fold == "add" and self.merge in ("", self.name)
+
+    @property
+    def tested(self) -> bool:
+        """Whether a kernel can have its result in a condition on groups: 64 bits hold what that is made of."""
+        return bool(self.fold) and not self.moments
 
     @property
     def merges(self) -> bool:

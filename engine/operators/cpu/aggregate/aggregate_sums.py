@@ -26,17 +26,19 @@ def sum_of(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Arra
 
 
 def avg(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
-    """The exact sum divided once, in 80 bits where the platform has them, as DuckDB does."""
     (array,) = args
     argument = call.args[0].type
-    counts = groups.counts(validity(array))
+    total = (_float_sums if argument.is_float else _sums)(array, groups)
+    return mean(total, groups.counts(validity(array)), 10**argument.scale)
+
+
+def mean(total: Sums | Floats, counts: Ints, unit: int) -> pa.Array:
+    """Divide a sum once, an exact one in 80 bits where the platform has them, as DuckDB does."""
     with np.errstate(all="ignore"):
-        if argument.is_float:
-            averages = _float_sums(array, groups) / counts
-        else:
-            divisor = counts.astype(np.longdouble) * np.longdouble(10**argument.scale)
-            averages = _sums(array, groups).as_longdouble() / divisor
-    return from_numpy(averages.astype(np.float64), counts > 0)
+        if isinstance(total, Sums):
+            divisor = counts.astype(np.longdouble) * np.longdouble(unit)
+            return from_numpy((total.as_longdouble() / divisor).astype(np.float64), counts > 0)
+        return from_numpy(total / counts, counts > 0)
 
 
 def product(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:

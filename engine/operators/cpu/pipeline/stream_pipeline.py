@@ -7,14 +7,15 @@ from functools import partial
 import numpy as np
 
 from ....plan import physical as p
-from ....plan.partial import Average, PartialAggregate
+from ....plan.partial import PartialAggregate
 from ...context import Context
 from ...pipeline_backend import PipelineBackend
 from ...run_pipeline import run_fused
 from ...run_unfused import Operator, Operators
 from ...streaming import run_pipeline
+from ..aggregate.aggregate_sums import mean
 from ..aggregate.groups import Sums
-from ..table import Table, decimal_limbs, from_numpy, to_numpy
+from ..table import Table, decimal_limbs, to_numpy
 from .pipeline import Attempt
 
 
@@ -40,19 +41,9 @@ def with_averages(table: Table, split: PartialAggregate) -> Table:
     """Add the averages to a table of merged parts."""
     arrays = dict(table.arrays)
     for average in split.averages:
-        arrays[average.made.id] = _divided(table, average)
+        array, data_type = table[average.total], average.total.type
+        limbs = decimal_limbs(array).T if data_type.is_decimal else ()
+        total = Sums(*map(np.ascontiguousarray, limbs)) if len(limbs) else to_numpy(array)
+        made = mean(total, to_numpy(table[average.count]), 10**data_type.scale)
+        arrays[average.made.id] = made
     return Table(arrays, table.num_rows)
-
-
-def _divided(table: Table, average: Average) -> object:
-    """The exact sum divided once, as `aggregate_sums.avg` does."""
-    total, counts = table[average.total], to_numpy(table[average.count])
-    with np.errstate(all="ignore"):
-        if average.total.type.is_float:
-            averages = to_numpy(total) / counts
-        else:
-            low, high = decimal_limbs(total).T
-            divisor = counts.astype(np.longdouble) * np.longdouble(10**average.total.type.scale)
-            limbs = np.ascontiguousarray(low), np.ascontiguousarray(high)
-            averages = Sums(*limbs).as_longdouble() / divisor
-    return from_numpy(averages.astype(np.float64), counts > 0)

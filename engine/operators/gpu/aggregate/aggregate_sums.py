@@ -23,6 +23,7 @@ from ..columns import (
     as_integers,
     binary,
     cast,
+    mean,
     negate,
     reinterpret,
     scalar,
@@ -63,15 +64,7 @@ def avg(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Ans
         total = float_sum(argument, groups)
     else:
         total = exact_sum(argument, argument_type.integer_range, groups)
-    unit = scalar(float(10**argument_type.scale), FLOAT64)
-
-    def divide() -> plc.Column:
-        divisor = cast(count(), FLOAT64)
-        if argument_type.scale:
-            divisor = binary(divisor, unit, Op.MUL, FLOAT64)
-        return binary(cast(total(), FLOAT64), divisor, Op.DIV, FLOAT64)
-
-    return divide
+    return lambda: mean(total(), count(), 10**argument_type.scale)
 
 
 def product(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:

@@ -5,19 +5,20 @@ What few aggregates need that libcudf has not (variances of more than 64 bits) i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pylibcudf as plc
 
 from ....codegen.groups.accumulate import Folded
+from ....codegen.groups.evaluate_terms import finished
 from ....codegen.groups.grouping import GroupKey
 from ....codegen.groups.results import arrow_array
+from ....codegen.loop import Apply, Function, Machine, Name, Number, Select, Term, subterms
 from ....codegen.program import Program
-from ....codegen.ranges import I64_MAX
-from ....plan.expr import AggregateCall, Column
-from ....plan.functions import AGGREGATE
+from ....plan.expr import Column
 from ....plan.types import DataType, Kind
 from ....storage.columns.device_decode import REGISTERS
 from ....storage.columns.encodings import REGISTER, rounded
@@ -29,6 +30,7 @@ from ..columns import (
     binary,
     cast,
     constant,
+    mean,
     reinterpret,
     scalar,
     select,
@@ -63,10 +65,9 @@ def _finisher(
 ) -> Finisher:
     grouping = program.grouping
     assert grouping is not None
-    pairs = zip(program.folded, program.calls, strict=True)
-    calls = tuple((folded, call) for folded, call in pairs if folded.column in columns)
-    wide = dict.fromkeys(at for folded, _ in calls for at in folded.accumulators)
-    if not any(folded.reads(grouping.rows, call.function) for folded, call in calls):
+    calls = tuple(folded for folded in program.folded if folded.column in columns)
+    wide = dict.fromkeys(at for folded in calls for at in folded.accumulators)
+    if not any(folded.reads(grouping.rows) for folded in calls):
         wide.pop(grouping.rows, None)
     keys = tuple(key for key in grouping.keys if key.column in columns)
     components = [_component(key, key is grouping.keys[0]) for key in keys]
@@ -92,7 +93,7 @@ class Finisher:
 
     program: Program
     keys: tuple[GroupKey, ...]
-    calls: tuple[tuple[Folded, AggregateCall], ...]
+    calls: tuple[Folded, ...]
     picks: Picks | Listed
 
     def table(
@@ -108,10 +109,10 @@ class Finisher:
         made: dict[int, Held | Fetch] = {}
         for key, part in zip(self.keys, groups.components, strict=False):
             made[key.column.id] = _key(key, part)
-        for folded, call in self.calls:
+        for folded in self.calls:
             interval = bounds.get(folded.accumulators[0])
             known = None if interval is None else rounded(interval, count)
-            made[folded.column.id] = _finished(folded, call, groups, grouping.rows, known)
+            made[folded.column.id] = _finished(folded, groups, grouping.rows, known)
         there = {i: held for i, held in made.items() if not isinstance(held, Fetch)}
         fetches = {i: (0, fetch) for i, fetch in made.items() if isinstance(fetch, Fetch)}
         columns = LateColumns(there, [Places(None, False)] if fetches else [], fetches)
@@ -173,45 +174,23 @@ def from_registers(registers: plc.Column, data_type: plc.DataType) -> plc.Column
 
 # Aggregates
 
-Finish = Callable[["AccumulatedCall"], plc.Column]
-
-
-@dataclass(frozen=True)
-class AccumulatedCall:
-    """An aggregate call with its accumulators, in the order of `Folded.accumulators`."""
-
-    folded: Folded
-    call: AggregateCall
-    arrays: Sequence[plc.Column]
-
-    @property
-    def type(self) -> DataType:
-        return self.folded.column.type
-
-    @property
-    def total(self) -> plc.Column:
-        """The sum of all parts but the count: FLOAT64, INT64, or two limbs put together."""
-        low, *rest = self.arrays[:-1]
-        if not rest:
-            return low
-        upper = binary(cast(rest[0], HUGE), scalar(1 << 32, HUGE), Op.MUL, HUGE)
-        return binary(upper, cast(low, HUGE), Op.ADD, HUGE)
+OPERATORS = {"^": Op.BITWISE_XOR, "<": Op.LESS, "!=": Op.NOT_EQUAL}
+TYPES = {Machine.I64: INT64, Machine.F64: FLOAT64, Machine.BOOL: BOOL}
 
 
 def _finished(
-    folded: Folded, call: AggregateCall, groups: PickedGroups, rows: int, bounds: Bounds | None
+    folded: Folded, groups: PickedGroups, rows: int, bounds: Bounds | None
 ) -> Held | Fetch:
-    """The values of a call; where it counted no value of a group, it is NULL.
+    """The values of a call; where it counted too few values of a group, it is NULL.
 
     `rows` is the accumulator that counts the groups' rows, `bounds` are known to hold the first one of the call.
     """
+    kind, term = folded.column.type, folded.term
     arrays = [groups.accumulators.get(at) for at in folded.accumulators]
-    given = AccumulatedCall(folded, call, arrays)
-    row = AGGREGATE[call.function]
-    if row.counts:
-        return _late(arrays[0], given.type, bounds)
-    if call.function not in FINISHES:
-        return _on_host(given)
+    if not folded.least:
+        return _late(arrays[0], kind, bounds)
+    if any(part.type is Machine.WIDE and isinstance(part, Apply) for part in subterms(term)):
+        return _on_host(folded, arrays)
     there = None
     # Groups exist by having rows: where all rows count, none has no value
     if folded.accumulators[-1] != rows:
@@ -220,58 +199,51 @@ def _finished(
         codes = arrays[0]
         if there is not None:
             codes = select(there, codes, scalar(0, INT64))
-        return _as_type(codes, there, given.type, folded.values)
-    single = row.merge and len(arrays) == 2  # an accumulator of integers holds the values
-    if single and not given.type.is_float and given.type.kind is not Kind.BOOLEAN:
+        return _as_type(codes, there, kind, folded.values)
+    if isinstance(term, Name) and not kind.is_float:
         integers = arrays[0] if there is None else where_true(arrays[0], there)
-        return _late(integers, given.type, bounds)
-    values = FINISHES[call.function](given)
+        return _late(integers, kind, bounds)
+    values = _evaluated(term, groups.accumulators)
+    if kind.is_float:
+        values = cast(values, device_type(kind))
+    elif kind.kind is not Kind.BOOLEAN:
+        values = from_registers(values, device_type(kind))
     return values if there is None else where_true(values, there)
 
 
-def _sum(given: AccumulatedCall) -> plc.Column:
-    if given.type.is_float:
-        return cast(given.total, device_type(given.type))
-    return reinterpret(cast(given.total, HUGE), device_type(given.type))
+def _evaluated(term: Term, accumulators: Mapping[int, plc.Column]) -> Any:
+    """Compute a term over variables that are called by the accumulators' numbers."""
+    if isinstance(term, Name):
+        return accumulators[int(term.text)]
+    if isinstance(term, Number):
+        return scalar(term.value, TYPES[term.type])
+    operands = [_evaluated(part, accumulators) for part in term.parts]
+    match term:
+        case Apply(operator, _, machine):
+            left, right = operands
+            return binary(left, right, OPERATORS[operator], TYPES[machine])
+        case Select():
+            return select(*operands)
+        case Function("mean", (*_, Number(unit))):
+            *parts, count, _ = operands
+            return mean(_whole(parts), count, unit)
+        case Function("double_of_bits"):
+            return reinterpret(operands[0], FLOAT64)
+        case Function("whole"):
+            return _whole(operands)
+    raise AssertionError(term)
 
 
-def _average(given: AccumulatedCall) -> plc.Column:
-    """The exact sum divided once, as `aggregate_sums.avg` does."""
-    divisor = cast(given.arrays[-1], FLOAT64)
-    scale = given.call.args[0].type.scale
-    if scale:
-        divisor = binary(divisor, scalar(float(10**scale), FLOAT64), Op.MUL, FLOAT64)
-    return binary(cast(given.total, FLOAT64), divisor, Op.DIV, FLOAT64)
+def _whole(parts: Sequence[plc.Column]) -> plc.Column:
+    """A sum: FLOAT64, INT64, or two limbs put together."""
+    low, *rest = parts
+    if not rest:
+        return low
+    upper = binary(cast(rest[0], HUGE), scalar(1 << 32, HUGE), Op.MUL, HUGE)
+    return binary(upper, cast(low, HUGE), Op.ADD, HUGE)
 
 
-def _extreme(given: AccumulatedCall) -> plc.Column:
-    best = given.arrays[0]
-    if given.type.kind is Kind.BOOLEAN:
-        return binary(best, scalar(0, INT64), Op.NOT_EQUAL, BOOL)
-    if not given.type.is_float:
-        return from_registers(best, device_type(given.type))
-    # The inverse of the kernels' `order_of_double`
-    flipped = binary(best, scalar(I64_MAX, INT64), Op.BITWISE_XOR, INT64)
-    bits = select(binary(best, scalar(0, INT64), Op.LESS, BOOL), flipped, best)
-    return cast(reinterpret(bits, FLOAT64), device_type(given.type))
-
-
-def _bits(given: AccumulatedCall) -> plc.Column:
-    return from_registers(given.arrays[0], device_type(given.type))
-
-
-def _on_host(given: AccumulatedCall) -> plc.Column:
-    arrays = [np.asarray(a.to_arrow()) for a in given.arrays]
-    values, valid = given.folded.finish(arrays)
-    return to_device(arrow_array(values, valid, given.type, None), given.type)
-
-
-FINISHES: dict[str, Finish] = {
-    "sum": _sum,
-    "avg": _average,
-    "min": _extreme,
-    "max": _extreme,
-    "bit_and": _bits,
-    "bit_or": _bits,
-    "bit_xor": _bits,
-}
+def _on_host(folded: Folded, columns: Sequence[plc.Column]) -> plc.Column:
+    kind = folded.column.type
+    values, valid = finished(folded, [np.asarray(c.to_arrow()) for c in columns])
+    return to_device(arrow_array(values, valid, kind, None), kind)

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from functools import partial
 
-import pylibcudf as plc
-
 from ....plan import physical as p
-from ....plan.partial import Average, PartialAggregate
+from ....plan.partial import PartialAggregate
 from ...context import Context
 from ...pipeline_backend import PipelineBackend
 from ...run_pipeline import run_fused
 from ...run_unfused import Operator, Operators
 from ...streaming import run_pipeline
-from ..columns import FLOAT64, HUGE, binary, cast, reinterpret, scalar
+from ..columns import HUGE, mean, reinterpret
 from ..late_materialization import LateColumns
 from ..memory.device import is_out_of_memory, on_device
 from ..table import Table
 from .pipeline import Attempt
-
-Op = plc.binaryop.BinaryOperator
 
 
 def pipelines(operators: Operators) -> Operator:
@@ -48,16 +44,8 @@ def with_averages(table: Table, split: PartialAggregate) -> Table:
     """Add the averages to a table of merged parts."""
     columns = dict(table.columns)
     for average in split.averages:
-        columns[average.made.id] = _divided(table, average)
+        total, data_type = table[average.total], average.total.type
+        if data_type.is_decimal:
+            total = reinterpret(total, HUGE)
+        columns[average.made.id] = mean(total, table[average.count], 10**data_type.scale)
     return Table(columns, table.num_rows)
-
-
-def _divided(table: Table, average: Average) -> plc.Column:
-    """The exact sum divided once, as `aggregate_sums.avg` does."""
-    total, divisor = table[average.total], cast(table[average.count], FLOAT64)
-    data_type = average.total.type
-    if data_type.is_decimal:
-        total = cast(reinterpret(total, HUGE), FLOAT64)
-        if data_type.scale:
-            divisor = binary(divisor, scalar(float(10**data_type.scale), FLOAT64), Op.MUL, FLOAT64)
-    return binary(total, divisor, Op.DIV, FLOAT64)
