@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from datetime import timedelta
+from typing import Protocol, TypeAlias
 
 from ..errors import InvalidQuery, check_name, shown
 from ..fence import fenced
 from ..plan import infer
-from ..plan.expr import AggregateCall, Expr, SortKey
+from ..plan.expr import AggregateCall, Expr, SortKey, Value
 from ..plan.functions import AGGREGATE, aggregate_name, constants
 from ..plan.node import walk
 from ..plan.text.expr_text import literal_text
@@ -22,6 +23,19 @@ from .expression_names import call_name
 
 Resolve = Callable[[str], Expr]
 Call = Callable[[str, Sequence[Expr]], Expr]
+
+
+class NumPyScalar(Protocol):
+    """A scalar or an array of no dimension."""
+
+    @property
+    def dtype(self) -> object: ...
+
+    def item(self) -> object: ...
+
+
+# What may stand where an expression may: anything but an expression becomes a constant, or is refused
+Operand: TypeAlias = "Expression | Value | timedelta | NumPyScalar"
 
 
 @fenced
@@ -64,14 +78,14 @@ class Expression:
     def is_not_null(self) -> Expression:
         return call("is_not_null", self)
 
-    def fill_null(self, value: Any) -> Expression:
+    def fill_null(self, value: Operand) -> Expression:
         """COALESCE: `value` where this is NULL, under the same name."""
         return coalesce(self, value).alias(self.name)
 
-    def between(self, low: Any, high: Any) -> Expression:
+    def between(self, low: Operand, high: Operand) -> Expression:
         return (self >= low) & (self <= high)
 
-    def is_in(self, values: Iterable[Any]) -> Expression:
+    def is_in(self, values: Iterable[Operand]) -> Expression:
         """IN a list of values; for the values of another frame, use a join with `how="semi"`."""
         single = isinstance(values, str | bytes | Expression) or getattr(values, "ndim", 1) == 0
         if single or not isinstance(values, Iterable):
@@ -136,79 +150,79 @@ class Expression:
             "An expression has no truth value before it runs: combine conditions with & | ~, not and/or/not."
         )
 
-    def __eq__(self, other: object) -> Expression:  # type: ignore[override]
+    def __eq__(self, other: Operand) -> Expression:  # type: ignore[override]
         return call("eq", self, other)
 
-    def __ne__(self, other: object) -> Expression:  # type: ignore[override]
+    def __ne__(self, other: Operand) -> Expression:  # type: ignore[override]
         return call("ne", self, other)
 
-    def __lt__(self, other: Any) -> Expression:
+    def __lt__(self, other: Operand) -> Expression:
         return call("lt", self, other)
 
-    def __le__(self, other: Any) -> Expression:
+    def __le__(self, other: Operand) -> Expression:
         return call("le", self, other)
 
-    def __gt__(self, other: Any) -> Expression:
+    def __gt__(self, other: Operand) -> Expression:
         return call("gt", self, other)
 
-    def __ge__(self, other: Any) -> Expression:
+    def __ge__(self, other: Operand) -> Expression:
         return call("ge", self, other)
 
-    def __and__(self, other: Any) -> Expression:
+    def __and__(self, other: Operand) -> Expression:
         return call("and", self, other)
 
-    def __rand__(self, other: Any) -> Expression:
+    def __rand__(self, other: Operand) -> Expression:
         return call("and", other, self)
 
-    def __or__(self, other: Any) -> Expression:
+    def __or__(self, other: Operand) -> Expression:
         return call("or", self, other)
 
-    def __ror__(self, other: Any) -> Expression:
+    def __ror__(self, other: Operand) -> Expression:
         return call("or", other, self)
 
     def __invert__(self) -> Expression:
         return call("not", self)
 
-    def __add__(self, other: Any) -> Expression:
+    def __add__(self, other: Operand) -> Expression:
         return call("add", self, other)
 
-    def __radd__(self, other: Any) -> Expression:
+    def __radd__(self, other: Operand) -> Expression:
         return call("add", other, self)
 
-    def __sub__(self, other: Any) -> Expression:
+    def __sub__(self, other: Operand) -> Expression:
         return call("sub", self, other)
 
-    def __rsub__(self, other: Any) -> Expression:
+    def __rsub__(self, other: Operand) -> Expression:
         return call("sub", other, self)
 
-    def __mul__(self, other: Any) -> Expression:
+    def __mul__(self, other: Operand) -> Expression:
         return call("mul", self, other)
 
-    def __rmul__(self, other: Any) -> Expression:
+    def __rmul__(self, other: Operand) -> Expression:
         return call("mul", other, self)
 
-    def __truediv__(self, other: Any) -> Expression:
+    def __truediv__(self, other: Operand) -> Expression:
         return call("div", self, other)
 
-    def __rtruediv__(self, other: Any) -> Expression:
+    def __rtruediv__(self, other: Operand) -> Expression:
         return call("div", other, self)
 
-    def __floordiv__(self, other: Any) -> Expression:
+    def __floordiv__(self, other: Operand) -> Expression:
         return call("int_div", self, other)
 
-    def __rfloordiv__(self, other: Any) -> Expression:
+    def __rfloordiv__(self, other: Operand) -> Expression:
         return call("int_div", other, self)
 
-    def __mod__(self, other: Any) -> Expression:
+    def __mod__(self, other: Operand) -> Expression:
         return call("mod", self, other)
 
-    def __rmod__(self, other: Any) -> Expression:
+    def __rmod__(self, other: Operand) -> Expression:
         return call("mod", other, self)
 
-    def __pow__(self, other: Any) -> Expression:
+    def __pow__(self, other: Operand) -> Expression:
         return call("power", self, other)
 
-    def __rpow__(self, other: Any) -> Expression:
+    def __rpow__(self, other: Operand) -> Expression:
         return call("power", other, self)
 
     def __abs__(self) -> Expression:
@@ -229,24 +243,24 @@ def col(name: str) -> Expression:
 
 
 @fenced
-def lit(value: Any) -> Expression:
+def lit(value: Operand) -> Expression:
     """Return a constant: None, bool, int, float, Decimal, str, date, datetime, timedelta or a numpy scalar."""
     literal = infer.literal(value)
     return Expression(lambda _: literal, literal_text(literal))
 
 
-def as_expression(value: Any) -> Expression:
+def as_expression(value: Operand) -> Expression:
     """Return an expression as it is and anything else as a constant."""
     return value if isinstance(value, Expression) else lit(value)
 
 
-def as_column(value: Any) -> Expression:
+def as_column(value: Operand) -> Expression:
     """Like `as_expression`, but a string names a column."""
     return col(value) if isinstance(value, str) else as_expression(value)
 
 
 @fenced
-def call(function: str, *args: Any, how: Call = infer.call) -> Expression:
+def call(function: str, *args: Operand, how: Call = infer.call) -> Expression:
     """Return a scalar function or operator over expressions and constants; `how` binds it."""
     operands = [as_expression(a) for a in args]
 
@@ -257,7 +271,7 @@ def call(function: str, *args: Any, how: Call = infer.call) -> Expression:
 
 
 @fenced
-def aggregate(function: str, *args: Any, distinct: bool = False) -> Expression:
+def aggregate(function: str, *args: Operand, distinct: bool = False) -> Expression:
     """Return an aggregate function; strings name columns, but for constants such as the separator of string_agg."""
     row = AGGREGATE.get(aggregate_name(function) or "")
     fixed = constants(row.signature) if row else ()
@@ -275,28 +289,28 @@ def aggregate(function: str, *args: Any, distinct: bool = False) -> Expression:
 
 
 @fenced
-def sum_(value: Any) -> Expression:
+def sum_(value: Operand) -> Expression:
     """SUM: exact for integers and decimals, `OutOfRange` beyond 38 digits."""
     return aggregate("sum", value)
 
 
 @fenced
-def avg(value: Any) -> Expression:
+def avg(value: Operand) -> Expression:
     return aggregate("avg", value)
 
 
 @fenced
-def min_(value: Any) -> Expression:
+def min_(value: Operand) -> Expression:
     return aggregate("min", value)
 
 
 @fenced
-def max_(value: Any) -> Expression:
+def max_(value: Operand) -> Expression:
     return aggregate("max", value)
 
 
 @fenced
-def count(value: Any = None, distinct: bool = False) -> Expression:
+def count(value: Operand = None, distinct: bool = False) -> Expression:
     """COUNT of the values that are not NULL, or without an argument of all rows."""
     if value is None:
         return aggregate("count_star").alias("count_star()")
@@ -304,7 +318,7 @@ def count(value: Any = None, distinct: bool = False) -> Expression:
 
 
 @fenced
-def coalesce(*values: Any) -> Expression:
+def coalesce(*values: Operand) -> Expression:
     """The first of the values that is not NULL; as the first of them a string names a column, then it is a constant."""
     return call("coalesce", *(as_column(v) if i == 0 else v for i, v in enumerate(values)))
 
@@ -319,7 +333,7 @@ class When(Expression):
     def when(self, condition: str | Expression) -> Then:
         return Then(self.branches, as_column(condition))
 
-    def otherwise(self, value: Any) -> Expression:
+    def otherwise(self, value: Operand) -> Expression:
         return _case(self.branches, as_expression(value))
 
 
@@ -331,7 +345,7 @@ class Then:
     branches: tuple[tuple[Expression, Expression], ...]
     condition: Expression
 
-    def then(self, value: Any) -> When:
+    def then(self, value: Operand) -> When:
         branches = (*self.branches, (self.condition, as_expression(value)))
         return When(_case(branches, lit(None)).bind, "case", branches=branches)
 

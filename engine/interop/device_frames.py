@@ -51,8 +51,9 @@ def to_cudf(result: Result) -> Any:
         raise DeviceError(f"cudf is not installed: {install('cudf')}.") from error
     if result.device != "gpu":
         return cudf.DataFrame.from_arrow(result.to_arrow())
-    from ..operators.gpu.table import plc_table
+    from ..operators.gpu.table import Table, plc_table
 
+    assert isinstance(result.table, Table)
     return cudf.DataFrame.from_pylibcudf(
         plc_table(result.table, result.columns), {"columns": result.names}
     )

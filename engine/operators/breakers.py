@@ -8,18 +8,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..plan import partial
 from ..plan import physical as p
 from ..plan.spine import probed
 from .one_group import one_group
+from .run_unfused import T
 from .sorted_ranges import SHARE_OF_SORT, size_of_sort, sorted_pieces
 from .spilling import read_of, witness
 from .spools import SHARE_IN_MEMORY, Spool, in_parts
 from .streaming import MERGED_PARTS, MERGED_ROWS
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from .pulling import Pull
 
 TRIED_ROWS = 1 << 20  # after which an aggregation in parts has shown whether it makes fewer rows
@@ -28,10 +31,10 @@ BUILD_ROWS = 1 << 20  # of a build side that is hashed anew for each piece of th
 TOP_ROWS = 1 << 20  # that are sorted again with as many others
 
 
-def _once(pull: Pull, node: p.Physical) -> Callable[[Sequence[Any]], Iterator[Any]]:
+def _once(pull: Pull[T], node: p.Physical) -> Callable[[Sequence[T]], Iterator[T]]:
     """Run an operator over tables."""
 
-    def work(tables: Sequence[Any]) -> Iterator[Any]:
+    def work(tables: Sequence[T]) -> Iterator[T]:
         yield pull.run(node, tuple(tables))
 
     return work
@@ -40,7 +43,7 @@ def _once(pull: Pull, node: p.Physical) -> Callable[[Sequence[Any]], Iterator[An
 # Groups
 
 
-def aggregate(pull: Pull, node: p.HashAggregate) -> Iterator[Any]:
+def aggregate(pull: Pull[T], node: p.HashAggregate) -> Iterator[T]:
     """Aggregate each piece and merge what comes of them; pieces of which nothing smaller comes wait for their group's other rows."""
     split = partial.in_parts(node)
     if isinstance(split, str) and not node.keys:
@@ -57,7 +60,7 @@ def aggregate(pull: Pull, node: p.HashAggregate) -> Iterator[Any]:
     rows = Spool(pull, node.input, node.keys, node.input.columns)
     _reduce(pull, split, chain(tried, pieces), groups, rows)
 
-    def finish(tables: Sequence[Any]) -> Iterator[Any]:
+    def finish(tables: Sequence[T]) -> Iterator[T]:
         parts, *raw = tables
         given = [parts, *(pull.run(split.partial, (table,)) for table in raw)]
         merged = _merged(pull, split, given)
@@ -67,7 +70,7 @@ def aggregate(pull: Pull, node: p.HashAggregate) -> Iterator[Any]:
 
 
 def _reduces(
-    pull: Pull, split: partial.PartialAggregate, pieces: Iterator[Any], rows: Spool
+    pull: Pull[T], split: partial.PartialAggregate, pieces: Iterator[T], rows: Spool[T]
 ) -> bool:
     """Read the first pieces, and say whether aggregating makes fewer rows of them: else they had better wait as they are."""
     share = pull.room(rows.node.device) // SHARE_IN_MEMORY // 2
@@ -82,11 +85,11 @@ def _reduces(
 
 
 def _reduce(
-    pull: Pull,
+    pull: Pull[T],
     split: partial.PartialAggregate,
-    pieces: Iterable[Any],
-    groups: Spool,
-    rows: Spool,
+    pieces: Iterable[T],
+    groups: Spool[T],
+    rows: Spool[T],
 ) -> None:
     """Aggregate pieces as long as that makes fewer rows of them; the rest become `rows`."""
     device = groups.node.device
@@ -112,20 +115,20 @@ def _reduce(
             groups.spill()
 
 
-def _merged(pull: Pull, split: partial.PartialAggregate, parts: list[Any]) -> Any:
+def _merged(pull: Pull[T], split: partial.PartialAggregate, parts: list[T]) -> T:
     table = pull.together(split.partial, parts, split.partial.columns)
     for step in split.merge:
         table = pull.run(step, (table,))
     return table
 
 
-def _read_into(spool: Spool, pieces: Iterable[Any]) -> Spool:
+def _read_into(spool: Spool[T], pieces: Iterable[T]) -> Spool[T]:
     for piece in pieces:
         spool.add(piece)
     return spool
 
 
-def first_rows(pull: Pull, node: p.DistinctOn | p.LimitRows) -> Iterator[Any]:
+def first_rows(pull: Pull[T], node: p.DistinctOn | p.LimitRows) -> Iterator[T]:
     """Keep some rows of each group, in parts by the keys; each part is sorted by itself, since groups come in no order."""
     below = node.input
     if isinstance(node, p.DistinctOn) and not node.keys:
@@ -135,7 +138,7 @@ def first_rows(pull: Pull, node: p.DistinctOn | p.LimitRows) -> Iterator[Any]:
     source = below if ordered is None else ordered.input
     spool = _read_into(Spool(pull, source, node.keys, node.columns), pull.pieces(source))
 
-    def work(tables: Sequence[Any]) -> Iterator[Any]:
+    def work(tables: Sequence[T]) -> Iterator[T]:
         (rows,) = tables
         yield pull.run(node, (rows if ordered is None else pull.run(ordered, (rows,)),))
 
@@ -145,7 +148,7 @@ def first_rows(pull: Pull, node: p.DistinctOn | p.LimitRows) -> Iterator[Any]:
 # Joins and set operations
 
 
-def join(pull: Pull, node: p.HashJoin) -> Iterator[Any]:
+def join(pull: Pull[T], node: p.HashJoin) -> Iterator[T]:
     """Hash a small build side for each piece of the probe side; else join parts of both."""
     place = probed(node)
     sides = tuple(
@@ -168,13 +171,13 @@ def join(pull: Pull, node: p.HashJoin) -> Iterator[Any]:
     else:
         for side in sides:
             _read_into(side, pull.pieces(side.node))
-    more: list[Any] = [(), ()]
+    more: list[Sequence[pa.RecordBatch]] = [(), ()]
     if node.null_aware and any(side.spilled for side in sides):
         for side in sides:
             side.spill()
         more[1] = witness(node, sides[1])
 
-    def joined(tables: Sequence[Any]) -> Iterator[Any]:
+    def joined(tables: Sequence[T]) -> Iterator[T]:
         if place is None:
             yield pull.run(node, tuple(tables))
         else:
@@ -183,7 +186,7 @@ def join(pull: Pull, node: p.HashJoin) -> Iterator[Any]:
     yield from in_parts(pull, node, sides, joined, more)
 
 
-def nested_loop(pull: Pull, node: p.NestedLoopJoin) -> Iterator[Any]:
+def nested_loop(pull: Pull[T], node: p.NestedLoopJoin) -> Iterator[T]:
     """Make pairs of some rows of the left side with all of the right one, which is complete."""
     if probed(node) is None:
         yield pull.run(node, tuple(map(pull.collected, node.children)))
@@ -195,7 +198,7 @@ def nested_loop(pull: Pull, node: p.NestedLoopJoin) -> Iterator[Any]:
                 yield from pull.probed(node, 0, block, right)
 
 
-def set_operation(pull: Pull, node: p.HashSetOperation) -> Iterator[Any]:
+def set_operation(pull: Pull[T], node: p.HashSetOperation) -> Iterator[T]:
     """Count equal rows in parts of both sides."""
     sides = [
         _read_into(Spool(pull, c, c.columns, c.columns), pull.pieces(c)) for c in node.children
@@ -206,7 +209,7 @@ def set_operation(pull: Pull, node: p.HashSetOperation) -> Iterator[Any]:
 # Order
 
 
-def top(pull: Pull, node: p.TopK) -> Iterator[Any]:
+def top(pull: Pull[T], node: p.TopK) -> Iterator[T]:
     """Keep the first rows of those seen so far; sort in ranges where they are too many to be kept."""
     end = node.offset + node.count
     pieces = pull.pieces(node.input)
@@ -214,7 +217,7 @@ def top(pull: Pull, node: p.TopK) -> Iterator[Any]:
         yield from _first_of_sorted(pull, node, pieces)
         return
     first = replace(node, count=end, offset=0)
-    best: list[Any] = []
+    best: list[T] = []
     count = size = 0
     for piece in pieces:
         best.append(piece)
@@ -230,7 +233,7 @@ def top(pull: Pull, node: p.TopK) -> Iterator[Any]:
     yield pull.run(node, (pull.together(node.input, best, node.columns),))
 
 
-def _first_of_sorted(pull: Pull, node: p.TopK, pieces: Iterable[Any]) -> Iterator[Any]:
+def _first_of_sorted(pull: Pull[T], node: p.TopK, pieces: Iterable[T]) -> Iterator[T]:
     ordered = p.SortRows(node.input, node.keys, device=node.device)
     rows = p.LimitRows(ordered, node.count, node.offset, device=node.device)
     remarks = pull.context.remarks

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..plan import physical as p
 from ..plan.expr import AggregateCall, Call, Column, ColumnRef, Expr, Literal, new_column
 from ..plan.types import BIGINT, BOOLEAN, DOUBLE
+from .run_unfused import T
 
 if TYPE_CHECKING:
     from .pulling import Pull
@@ -104,8 +105,8 @@ class _Asked:
 
 
 def moments(
-    pull: Pull, rows: p.Physical, calls: Sequence[tuple[Column, AggregateCall]]
-) -> tuple[p.Physical, Any]:
+    pull: Pull[T], rows: p.Physical, calls: Sequence[tuple[Column, AggregateCall]]
+) -> tuple[p.Physical, T]:
     """Return a row of such calls over all rows, read once, and a node with its columns."""
     asked = [_Asked.of(call) for _, call in calls]
     passed = tuple((c, ColumnRef(c)) for c in rows.columns)

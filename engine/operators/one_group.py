@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import floor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import MemoryLimitError
 from ..plan import partial
@@ -23,6 +23,7 @@ from ..plan.functions import AGGREGATE
 from ..plan.join_kinds import JoinKind
 from ..plan.types import BIGINT, BOOLEAN, DOUBLE
 from .moments import moments
+from .run_unfused import T
 
 if TYPE_CHECKING:
     from .pulling import Pull
@@ -30,13 +31,13 @@ if TYPE_CHECKING:
 Made = tuple[Column, AggregateCall]
 
 
-def one_group(pull: Pull, node: p.HashAggregate) -> Iterator[Any]:
+def one_group(pull: Pull[T], node: p.HashAggregate) -> Iterator[T]:
     """Yield the row of an aggregation without keys, some of whose calls cannot be made of parts."""
     parts: list[Made] = []
     whole: list[Made] = []
     spread: list[Made] = []
     nodes: list[p.Physical] = []
-    tables: list[Any] = []
+    tables: list[T] = []
     for made in node.aggregates:
         if not isinstance(partial.in_parts(replace(node, aggregates=(made,))), str):
             parts.append(made)
@@ -54,8 +55,9 @@ def one_group(pull: Pull, node: p.HashAggregate) -> Iterator[Any]:
         nodes.append(replace(node, aggregates=tuple(parts)))
         tables.append(pull.collected(nodes[-1]))
     if spread:
-        for made_of, row in zip((nodes, tables), moments(pull, node.input, spread), strict=True):
-            made_of.append(row)
+        spreads, table = moments(pull, node.input, spread)
+        nodes.append(spreads)
+        tables.append(table)
     if whole:
         last = replace(node, aggregates=tuple(whole))
         nodes.append(last)
@@ -100,7 +102,7 @@ def _sorted(rows: p.Physical, call: AggregateCall) -> p.Physical:
 
 
 def _of_few_rows(
-    pull: Pull, rows: p.Physical, made: Column, call: AggregateCall
+    pull: Pull[T], rows: p.Physical, made: Column, call: AggregateCall
 ) -> p.HashAggregate | None:
     """Return a call over the few sorted rows that decide it; None for a call of which none is known."""
     if call.distinct:
@@ -120,7 +122,7 @@ def _of_few_rows(
     return None
 
 
-def _mode(pull: Pull, rows: p.Physical, made: Column, call: AggregateCall) -> p.HashAggregate:
+def _mode(pull: Pull[T], rows: p.Physical, made: Column, call: AggregateCall) -> p.HashAggregate:
     (value,) = (arg.column for arg in call.args if isinstance(arg, ColumnRef))
     rows = _sorted(rows, call)
     place, count = new_column("place", BIGINT), new_column("count", BIGINT)
@@ -137,7 +139,7 @@ def _mode(pull: Pull, rows: p.Physical, made: Column, call: AggregateCall) -> p.
     return p.HashAggregate(best, (), ((made, replace(call, order=())),), device=rows.device)
 
 
-def _numbered(pull: Pull, rows: p.Physical, place: Column) -> Iterator[Any]:
+def _numbered(pull: Pull[T], rows: p.Physical, place: Column) -> Iterator[T]:
     start = 0
     for piece in pull.pieces(rows):
         yield pull.backends[rows.device].numbered(piece, place, start)
@@ -157,7 +159,9 @@ def _known(rows: p.Physical, columns: Sequence[Column]) -> p.Physical:
     return rows
 
 
-def _quantile(pull: Pull, rows: p.Physical, made: Column, call: AggregateCall) -> p.HashAggregate:
+def _quantile(
+    pull: Pull[T], rows: p.Physical, made: Column, call: AggregateCall
+) -> p.HashAggregate:
     value = call.args[0]
     assert isinstance(value, ColumnRef)
     descending = bool(call.order) and call.order[0].descending
@@ -179,7 +183,7 @@ def _quantile(pull: Pull, rows: p.Physical, made: Column, call: AggregateCall) -
 
 
 def _first_or_last(
-    pull: Pull, rows: p.Physical, made: Column, call: AggregateCall
+    pull: Pull[T], rows: p.Physical, made: Column, call: AggregateCall
 ) -> p.HashAggregate:
     place = 0 if call.function == "first" else max(_count(pull, rows) - 1, 0)
     one = p.LimitRows(_sorted(rows, call), 1, place, device=rows.device)
@@ -187,7 +191,7 @@ def _first_or_last(
     return p.HashAggregate(one, (), ((made, call),), device=rows.device)
 
 
-def _count(pull: Pull, rows: p.Physical) -> int:
+def _count(pull: Pull[T], rows: p.Physical) -> int:
     column = new_column("rows", BIGINT)
     calls = ((column, AggregateCall("count_star", (), BIGINT)),)
     table = pull.collected(p.HashAggregate(rows, (), calls, device=rows.device))
@@ -195,7 +199,7 @@ def _count(pull: Pull, rows: p.Physical) -> int:
     return int(found.column(0)[0].as_py())
 
 
-def _together(pull: Pull, node: p.HashAggregate) -> Any:
+def _together(pull: Pull[T], node: p.HashAggregate) -> T:
     """Run an aggregation over all rows; raises `MemoryLimitError` with the reason where there is no room for them."""
     reason = partial.in_parts(node)
     try:

@@ -13,10 +13,9 @@ from ..plan import physical as p
 from ..plan.partial import PartialAggregate
 from .context import Context, Origin, PipelineReceipt
 from .plan_memory import Feedback
-from .run_unfused import Operator, Operators
+from .run_unfused import BackendTable, Operator, Operators, T
 
-T = TypeVar("T")  # a backend's table
-T_co = TypeVar("T_co", covariant=True)
+T_co = TypeVar("T_co", bound=BackendTable, covariant=True)
 K = TypeVar("K", bound="PipelineKernels")  # its kernels for some columns
 C = TypeVar("C")  # their machine code
 
@@ -91,8 +90,8 @@ class PipelineBackend(Generic[T, K]):
     """
 
     device: str
-    operators: Operators
-    pipeline: Operator
+    operators: Operators[T]
+    pipeline: Operator[T]
     attempt: Callable[[p.Pipeline, tuple[T, ...], Context, Feedback], PipelineAttempt[T, K]]
     is_out_of_memory: Callable[[Exception], bool]
     with_averages: Callable[[T, PartialAggregate], T]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Generic
 
 from ..errors import MemoryLimitError
 from ..plan import physical as p
@@ -25,7 +25,7 @@ from ..storage.columns.cache import CacheKey, ColumnCache
 from . import breakers, sorted_ranges
 from .context import Context
 from .host_memory import available_memory
-from .run_unfused import opened
+from .run_unfused import T, opened
 from .spill_area import SpillArea
 from .spilling import Parting
 from .transfer import moved
@@ -61,7 +61,7 @@ class _Passing(ColumnCache):
 
 
 @dataclass
-class Pull:
+class Pull(Generic[T]):
     """One pull through a plan; `tables` are those that are complete, by the identity of their nodes.
 
     `readers` counts by identity who reads a node.  `most` is the number of rows after which the sources give up with `TooFew`,
@@ -70,11 +70,11 @@ class Pull:
     identity, of which some pieces are kept until all are there.  `given` are pieces, by identity too, that are made otherwise.
     """
 
-    backends: Mapping[p.Device, Parting]
+    backends: Mapping[p.Device, Parting[T]]
     context: Context
     area: SpillArea
     bytes_left: Callable[[p.Device], int | None]
-    tables: dict[int, Any] = field(default_factory=dict)
+    tables: dict[int, T] = field(default_factory=dict)
     readers: Mapping[int, int] = field(default_factory=dict)
     most: int | None = None
     first_rows: int = FIRST_ROWS
@@ -83,14 +83,14 @@ class Pull:
     anew: set[int] = field(default_factory=set)
     running: p.Physical | None = None
     collecting: set[int] = field(default_factory=set)
-    given: dict[int, Iterator[Any]] = field(default_factory=dict)
+    given: dict[int, Iterator[T]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         cache = _Passing(self.context.cache)
         self._inner = replace(self.context, cache=cache, receipts={}, _derived={})
         self.hold = self.context.hold
 
-    def all_rows(self, node: p.Physical) -> Any:
+    def all_rows(self, node: p.Physical) -> T:
         """Return all rows of a node as one table."""
         try:
             return self.collected(node)
@@ -102,7 +102,7 @@ class Pull:
         self.tables = {}
         self.context.bytes_read += self._inner.bytes_read
 
-    def pieces(self, node: p.Physical) -> Iterator[Any]:
+    def pieces(self, node: p.Physical) -> Iterator[T]:
         """Yield a node's rows in order, a piece at a time: at least one, which may be empty."""
         if id(node) in self.tables:
             yield from self.slices(node, self.tables[id(node)])
@@ -137,7 +137,7 @@ class Pull:
 
     # What makes rows
 
-    def _range(self, node: p.RangeScan) -> Iterator[Any]:
+    def _range(self, node: p.RangeScan) -> Iterator[T]:
         numbers = range(node.start, node.stop, node.step)
         for start, stop in self._growing(_length(numbers), self.piece_rows(node)):
             part = numbers[start:stop]
@@ -145,7 +145,7 @@ class Pull:
             made = replace(node, start=part.start, stop=part.stop, step=part.step)
             yield self.run(made, (), node)
 
-    def _row_groups(self, node: p.ParquetScan) -> Iterator[Any]:
+    def _row_groups(self, node: p.ParquetScan) -> Iterator[T]:
         table: Any = node.table
         chosen = table.all_row_groups if node.selection is None else node.selection
         groups = [(part.file, group) for part in chosen for group in part.groups]
@@ -166,7 +166,7 @@ class Pull:
             first = max(last, first + 1)
             wanted = min(2 * max(wanted, rows), self.piece_rows(node))
 
-    def _memory(self, node: p.MemoryScan) -> Iterator[Any]:
+    def _memory(self, node: p.MemoryScan) -> Iterator[T]:
         table: Any = node.table
         if self.backends[node.device].batches is None:
             yield from self.slices(node, self.run(node, ()))
@@ -175,7 +175,7 @@ class Pull:
 
     def _batches(
         self, node: p.Physical, scan: p.ParquetScan | p.MemoryScan, rows: int, wanted: int
-    ) -> Iterator[Any]:
+    ) -> Iterator[T]:
         """Yield a row group or a table, which has more rows than are wanted, as it is decoded."""
         ranges = self._growing(rows, self.piece_rows(node), wanted)
         counts = (stop - start for start, stop in ranges)
@@ -193,28 +193,28 @@ class Pull:
 
     # What passes rows on
 
-    def _passed(self, node: p.FilterRows | p.ComputeColumns) -> Iterator[Any]:
+    def _passed(self, node: p.FilterRows | p.ComputeColumns) -> Iterator[T]:
         for part in self.pieces(node.input):
             yield self.run(node, (part,))
 
-    def _union(self, node: p.ConcatRows) -> Iterator[Any]:
+    def _union(self, node: p.ConcatRows) -> Iterator[T]:
         for below in node.inputs:
             for part in self.pieces(below):
                 yield self.run(replace(node, inputs=(below,)), (part,), node)
 
-    def _pipeline(self, node: p.Pipeline) -> Iterator[Any]:
+    def _pipeline(self, node: p.Pipeline) -> Iterator[T]:
         if _is_chain(node):
             yield from self.slices(node, self.run(node, ()))
         else:
             yield from self.pieces(opened(node))
 
-    def _limited(self, node: p.LimitRows) -> Iterator[Any]:
+    def _limited(self, node: p.LimitRows) -> Iterator[T]:
         if node.keys:
             yield from breakers.first_rows(self, node)
         else:
             yield from self.limited(node, self.pieces(node.input))
 
-    def limited(self, node: p.LimitRows, pieces: Iterator[Any]) -> Iterator[Any]:
+    def limited(self, node: p.LimitRows, pieces: Iterator[T]) -> Iterator[T]:
         """Yield pieces up to a limit."""
         offset, left = node.offset, node.count
         for part in pieces:
@@ -226,7 +226,7 @@ class Pull:
                 if left == 0:
                     return
 
-    def _joined(self, node: p.HashJoin | p.NestedLoopJoin) -> Iterator[Any]:
+    def _joined(self, node: p.HashJoin | p.NestedLoopJoin) -> Iterator[T]:
         place = probed(node)
         build = None if place is None else self.tables.get(id(node.children[1 - place]))
         if place is None or build is None:
@@ -238,13 +238,13 @@ class Pull:
             for block in self.blocks(node.children[place], part, rows):
                 yield from self.probed(node, place, block, build)
 
-    def _moved(self, node: p.Transfer) -> Iterator[Any]:
+    def _moved(self, node: p.Transfer) -> Iterator[T]:
         for part in self.pieces(node.input):
             yield moved(node, part, self.backends, self._inner)
 
     def probed(
-        self, node: p.HashJoin | p.NestedLoopJoin, place: int, probe: Any, build: Any
-    ) -> Iterator[Any]:
+        self, node: p.HashJoin | p.NestedLoopJoin, place: int, probe: T, build: T
+    ) -> Iterator[T]:
         """Join rows with a complete side: in halves where there is no room for all of their pairs."""
         try:
             made = self.run(node, (probe, build) if place == 0 else (build, probe))
@@ -261,14 +261,12 @@ class Pull:
 
     # Tables
 
-    def run(
-        self, node: p.Physical, inputs: tuple[Any, ...], named: p.Physical | None = None
-    ) -> Any:
+    def run(self, node: p.Physical, inputs: tuple[T, ...], named: p.Physical | None = None) -> T:
         """Run an operator over pieces; it counts as the node `named`."""
         operator = self.backends[node.device].OPERATORS[type(node)]
         return self._measured(named or node, partial(operator, node, inputs, self._inner))
 
-    def _measured(self, node: p.Physical, make: Callable[[], Any]) -> Any:
+    def _measured(self, node: p.Physical, make: Callable[[], T]) -> T:
         """Return a table that a node makes, or None where there is no more."""
         self.context.check()
         self.running = node
@@ -279,10 +277,10 @@ class Pull:
         self.measured[id(node)] = seconds + spent, rows + (0 if table is None else table.num_rows)
         return table
 
-    def collected(self, node: p.Physical) -> Any:
+    def collected(self, node: p.Physical) -> T:
         """Return all rows of a node as one table; they count towards the limit while they come together."""
         held = 0
-        parts: list[Any] = []
+        parts: list[T] = []
         try:
             for part in self.pieces(node):
                 if part.num_rows or not parts:
@@ -300,7 +298,7 @@ class Pull:
             self.hold(node, -held)
 
     @contextmanager
-    def holding(self, node: p.Physical, table: Any) -> Iterator[None]:
+    def holding(self, node: p.Physical, table: T) -> Iterator[None]:
         """Count a table towards the limit meanwhile."""
         size = self.backends[node.device].num_bytes(table)
         self.hold(node, size)
@@ -309,7 +307,7 @@ class Pull:
         finally:
             self.hold(node, -size)
 
-    def together(self, node: p.Physical, parts: Sequence[Any], columns: Sequence[Column]) -> Any:
+    def together(self, node: p.Physical, parts: Sequence[T], columns: Sequence[Column]) -> T:
         """Return pieces of a node's rows, some columns of them, as one table."""
         if len(parts) == 1:
             return parts[0]
@@ -317,7 +315,7 @@ class Pull:
         rows = p.ConcatRows((part,) * len(parts), tuple(columns), device=node.device)
         return self.backends[node.device].OPERATORS[p.ConcatRows](rows, tuple(parts), self._inner)
 
-    def slices(self, node: p.Physical, table: Any) -> Iterator[Any]:
+    def slices(self, node: p.Physical, table: T) -> Iterator[T]:
         """Yield a table's rows a piece at a time."""
         size = self.backends[node.device].num_bytes(table) // max(1, table.num_rows)
         most = self.piece_rows(node, size)
@@ -327,7 +325,7 @@ class Pull:
         for start, stop in self._growing(table.num_rows, most):
             yield self.cut(node, table, start, stop - start)
 
-    def blocks(self, node: p.Physical, table: Any, others: int) -> Iterator[Any]:
+    def blocks(self, node: p.Physical, table: T, others: int) -> Iterator[T]:
         """Yield the rows of a piece so few at a time that each may meet `others` rows."""
         step = max(1, MOST_ROWS // max(1, others))
         if table.num_rows <= step:
@@ -336,7 +334,7 @@ class Pull:
         for start in range(0, table.num_rows, step):
             yield self.cut(node, table, start, step)
 
-    def cut(self, node: p.Physical, table: Any, start: int, count: int) -> Any:
+    def cut(self, node: p.Physical, table: T, start: int, count: int) -> T:
         """Return some rows of a table."""
         self.context.check()
         rows = p.LimitRows(node, count, start, device=node.device)
@@ -366,7 +364,7 @@ class Pull:
 
 
 # All others run over tables, and their rows are cut afterwards
-PIECES: dict[type[p.Physical], Callable[[Pull, Any], Iterator[Any]]] = {
+PIECES: dict[type[p.Physical], Callable[[Pull[Any], Any], Iterator[Any]]] = {
     p.RangeScan: Pull._range,
     p.ParquetScan: Pull._row_groups,
     p.MemoryScan: Pull._memory,

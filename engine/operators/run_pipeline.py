@@ -17,7 +17,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Generic
+from typing import Generic
 
 from ..codegen.compile.compiler import NotCompiled
 from ..codegen.compile.kernel_files import compiler_refusal
@@ -35,11 +35,10 @@ from .pipeline_backend import (
     PipelineAttempt,
     PipelineBackend,
     Retry,
-    T,
     Void,
 )
 from .plan_memory import Apart, PipelineMemory, Refused, is_lasting
-from .run_unfused import run_operators
+from .run_unfused import T, run_operators
 from .streaming import TooLarge, check_room, unfused_chunks
 
 ATTEMPTS = 8  # each of which learns something that the next one needs
@@ -63,7 +62,7 @@ class _Run(Generic[T, K]):
     """One run of a pipeline, with what earlier ones left."""
 
     node: p.Pipeline
-    inputs: tuple[Any, ...]
+    inputs: tuple[T, ...]
     context: Context
     backend: PipelineBackend[T, K]
     memory: PipelineMemory[K]

@@ -4,27 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from ..plan import physical as p
 from ..plan.node import transform_up
 from ..plan.spine import probed
 from .context import Context
 
-Operator = Callable[[Any, tuple[Any, ...], Context], Any]
+
+class BackendTable(Protocol):
+    """A backend's table, of which those that only pass it on know this much."""
+
+    @property
+    def num_rows(self) -> int: ...
+
+
+T = TypeVar("T", bound=BackendTable)
+Operator = Callable[[Any, tuple[T, ...], Context], T]  # of the node that its row of the table names
 
 
 @dataclass(frozen=True)
-class Operators:
+class Operators(Generic[T]):
     """What a backend runs a body with: its operators, and the bytes that a table takes."""
 
-    by_node: Mapping[type[p.Physical], Operator]
-    num_bytes: Callable[[Any], int]
+    by_node: Mapping[type[p.Physical], Operator[T]]
+    num_bytes: Callable[[T], int]
 
 
 def run_operators(
-    body: p.Physical, stored: tuple[Any, ...], context: Context, operators: Operators
-) -> Any:
+    body: p.Physical, stored: tuple[T, ...], context: Context, operators: Operators[T]
+) -> T:
     """Run a body one operator at a time; `stored` are the tables of the pipeline's inputs.
 
     Tables in between count towards the memory limit.
@@ -36,14 +45,14 @@ def run_operators(
         context.hold(body, -running.held)
 
 
-class _Running:
+class _Running(Generic[T]):
     """One run of a body; no closure, since one that calls itself would keep all tables until Python looks for cycles."""
 
-    def __init__(self, stored: tuple[Any, ...], context: Context, operators: Operators) -> None:
+    def __init__(self, stored: tuple[T, ...], context: Context, operators: Operators[T]) -> None:
         self._stored, self._context, self._operators = stored, context, operators
         self.held = 0
 
-    def table(self, node: p.Physical) -> Any:
+    def table(self, node: p.Physical) -> T:
         if isinstance(node, p.Stored):
             return self._stored[node.number]
         inputs = tuple(map(self.table, node.children))

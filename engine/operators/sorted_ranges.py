@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,10 +17,13 @@ from ..plan import physical as p
 from ..plan.expr import FALSE, TRUE, Call, ColumnRef, new_column
 from ..plan.types import BOOLEAN
 from .host_memory import give_back
+from .run_unfused import T
 from .spilling import PARTS
 from .spools import Spool, in_parts
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from .pulling import Pull
 
 # Of the room, what sorting rows may take: these, copies that keys are made of, and the rows in order
@@ -30,26 +33,26 @@ BYTES_A_KEY = 40
 MARKS = PARTS // 2 - 1  # values, before and behind each of which rows are cut
 
 
-def sort(pull: Pull, node: p.SortRows) -> Iterator[Any]:
+def sort(pull: Pull[T], node: p.SortRows) -> Iterator[T]:
     """Sort at once, or in ranges."""
     yield from sorted_pieces(pull, node, pull.pieces(node.input))
 
 
-def sorted_pieces(pull: Pull, node: p.SortRows, pieces: Iterable[Any]) -> Iterator[Any]:
+def sorted_pieces(pull: Pull[T], node: p.SortRows, pieces: Iterable[T]) -> Iterator[T]:
     """Sort rows that come in pieces."""
     yield from _sorted(pull, node, pieces, None)
 
 
-def size_of_sort(pull: Pull, node: p.SortRows | p.TopK, table: Any) -> int:
+def size_of_sort(pull: Pull[T], node: p.SortRows | p.TopK, table: T) -> int:
     """Return how many bytes sorting a table's rows takes, about."""
     size: int = pull.backends[node.device].num_bytes(table)
     return COPIES * size + BYTES_A_KEY * table.num_rows
 
 
-def _sorted(pull: Pull, node: p.SortRows, pieces: Iterable[Any], marks: Any) -> Iterator[Any]:
+def _sorted(pull: Pull[T], node: p.SortRows, pieces: Iterable[T], marks: pa.Array) -> Iterator[T]:
     """Sort rows; `marks` are those at which they are cut, None for some of the first rows."""
     spool = Spool(pull, node.input, [order.column for order in node.keys], node.columns)
-    samples: list[Any] = []
+    samples: list[T] = []
     for chunk, last in _chunks(pull, node, pieces):
         if last and not samples:
             yield pull.run(node, (_taken(pull, node, chunk),))
@@ -63,7 +66,7 @@ def _sorted(pull: Pull, node: p.SortRows, pieces: Iterable[Any], marks: Any) -> 
         del ordered
         give_back()
 
-    def anew(part: int) -> Iterator[Any]:
+    def anew(part: int) -> Iterator[T]:
         if part % 2:  # all of them equal a mark
             yield from spool.pieces(part)
             return
@@ -72,20 +75,18 @@ def _sorted(pull: Pull, node: p.SortRows, pieces: Iterable[Any], marks: Any) -> 
         inner = _some(pull, node, pull.cut(node, ordered, start, count)) if count else None
         yield from _sorted(pull, node, spool.pieces(part), inner)
 
-    def work(tables: Sequence[Any]) -> Iterator[Any]:
+    def work(tables: Sequence[T]) -> Iterator[T]:
         yield pull.run(node, tuple(tables))
 
     yield from in_parts(pull, node, [spool], work, anew=anew)
 
 
-def _chunks(
-    pull: Pull, node: p.SortRows, pieces: Iterable[Any]
-) -> Iterator[tuple[list[Any], bool]]:
+def _chunks(pull: Pull[T], node: p.SortRows, pieces: Iterable[T]) -> Iterator[tuple[list[T], bool]]:
     """Yield pieces, as many at a time as can be sorted together, and whether they are the last.
 
     Whoever takes them out of the list frees them.
     """
-    pending: list[Any] = []
+    pending: list[T] = []
     size = 0
     for piece in pieces:
         if size > pull.room(node.device) // SHARE_OF_SORT:
@@ -97,14 +98,14 @@ def _chunks(
     yield pending, True
 
 
-def _taken(pull: Pull, node: p.SortRows, chunk: list[Any]) -> Any:
+def _taken(pull: Pull[T], node: p.SortRows, chunk: list[T]) -> T:
     """Return the rows of pieces, which are let go of."""
     rows = pull.together(node.input, chunk, node.columns)
     chunk.clear()
     return rows
 
 
-def _some(pull: Pull, node: p.SortRows, ordered: Any) -> Any:
+def _some(pull: Pull[T], node: p.SortRows, ordered: T) -> T:
     """Return different rows of sorted ones, about equally many of which lie between two of them."""
     places = np.linspace(0, ordered.num_rows - 1, MARKS + 2)[1:-1].astype(int)
     rows = [pull.cut(node, ordered, place, 1) for place in dict.fromkeys(places.tolist())]
@@ -112,7 +113,7 @@ def _some(pull: Pull, node: p.SortRows, ordered: Any) -> Any:
     return pull.run(one, (pull.together(node, rows, node.columns),))
 
 
-def _cut(pull: Pull, node: p.SortRows, chunk: list[Any], marks: Any) -> tuple[Any, list[int]]:
+def _cut(pull: Pull[T], node: p.SortRows, chunk: list[T], marks: pa.Array) -> tuple[T, list[int]]:
     """Return rows sorted, and where they pass each of the marks: before and behind all rows that are equal to it.
 
     The pieces of the chunk are let go of as soon as they are copied: of rows that are sorted there are never more than two copies.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import Any, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,7 +21,7 @@ from ..plan.partial import PartialAggregate
 from ..plan.spine import columns_read
 from .context import Context
 from .host_memory import readable
-from .run_unfused import Operator
+from .run_unfused import Operator, T
 from .spill_area import SpillArea, SpilledFile, SpilledPiece
 
 PARTS = 64
@@ -31,37 +31,37 @@ SHARE_OF_SIDES = 8  # what is joined at a time of sides that the device had no m
 PIECE_BYTES = 256 << 20  # of a side, cut at a time
 
 
-class Parting(Protocol):
+class Parting(Protocol[T]):
     """What a backend does for it: `operators.cpu` and `operators.gpu` are modules with these names."""
 
-    OPERATORS: Mapping[type[p.Physical], Operator]
+    OPERATORS: Mapping[type[p.Physical], Operator[T]]
 
     # Yields the rows of a table, or of a scan of one row group, as they are decoded; None where these are read whole
-    batches: Callable[[p.ParquetScan | p.MemoryScan, Iterable[int], Context], Iterator[Any]] | None
+    batches: Callable[[p.ParquetScan | p.MemoryScan, Iterable[int], Context], Iterator[T]] | None
 
-    def num_bytes(self, table: Any) -> int: ...
+    def num_bytes(self, table: T) -> int: ...
 
     def parted(
-        self, table: Any, keys: Sequence[Column], columns: Sequence[Column]
+        self, table: T, keys: Sequence[Column], columns: Sequence[Column]
     ) -> Iterator[SpilledPiece]: ...
 
-    def unparted(self, rows: Sequence[pa.RecordBatch], columns: Sequence[Column]) -> Any: ...
+    def unparted(self, rows: Sequence[pa.RecordBatch], columns: Sequence[Column]) -> T: ...
 
     def piece_of(
-        self, table: Any, bounds: Sequence[int], columns: Sequence[Column]
+        self, table: T, bounds: Sequence[int], columns: Sequence[Column]
     ) -> SpilledPiece: ...
 
-    def settled(self, table: Any) -> Any: ...
+    def settled(self, table: T) -> T: ...
 
-    def numbered(self, table: Any, column: Column, start: int) -> Any: ...
+    def numbered(self, table: T, column: Column, start: int) -> T: ...
 
-    def with_averages(self, table: Any, split: PartialAggregate) -> Any: ...
+    def with_averages(self, table: T, split: PartialAggregate) -> T: ...
 
-    def arrow_bytes(self, table: Any, columns: tuple[Column, ...]) -> int: ...
+    def arrow_bytes(self, table: T, columns: tuple[Column, ...]) -> int: ...
 
-    def to_arrow(self, table: Any, columns: tuple[Column, ...]) -> pa.Table: ...
+    def to_arrow(self, table: T, columns: tuple[Column, ...]) -> pa.Table: ...
 
-    def from_arrow(self, table: pa.Table, columns: tuple[Column, ...]) -> Any: ...
+    def from_arrow(self, table: pa.Table, columns: tuple[Column, ...]) -> T: ...
 
 
 class Parted(Protocol):
@@ -129,9 +129,9 @@ def join_in_parts(
     node: p.HashJoin,
     sides: tuple[SpilledSide, SpilledSide],
     context: Context,
-    backend: Parting,
+    backend: Parting[T],
     room: Callable[[], int | None],
-) -> Any:
+) -> T:
     """Return the join of two spilled sides; `room` says how many bytes are left, None where nobody knows.
 
     Raises `MemoryLimitError` or `MemoryError` when a single part does not fit, nor what the parts give together.
@@ -139,7 +139,7 @@ def join_in_parts(
     sizes = list(map(sum, zip(sides[0].sizes, sides[1].sizes, strict=True)))
     most = sum(sizes) // SHARE_OF_SIDES
     held = first = groups = 0
-    results: list[Any] = []
+    results: list[T] = []
 
     def hold(nbytes: int) -> None:
         nonlocal held
@@ -185,9 +185,9 @@ def _joined(
     parts: tuple[int, int],
     more: list[pa.RecordBatch],
     context: Context,
-    backend: Parting,
+    backend: Parting[T],
     hold: Callable[[int], None],
-) -> Any:
+) -> T:
     """Join some parts; their inputs count towards the memory limit meanwhile, and the result from then on."""
     left = backend.unparted(sides[0].parts(*parts), sides[0].columns)
     right = backend.unparted([*sides[1].parts(*parts), *more], sides[1].columns)

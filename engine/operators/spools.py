@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Generic
 
 import pyarrow as pa
 
@@ -12,6 +12,7 @@ from ..errors import MemoryLimitError
 from ..plan import physical as p
 from ..plan.expr import Column
 from .host_memory import give_back
+from .run_unfused import T
 from .spilling import PARTS, SpilledRows, end_of, spilled_text
 
 if TYPE_CHECKING:
@@ -24,19 +25,19 @@ SHARE_OF_PARTS = 16
 SHARE_OF_PART = 8  # what one part may take, if there is a way to make smaller ones of it
 
 
-class Spool:
+class Spool(Generic[T]):
     """Rows of one input, in the order in which they came; `keys` say in which part each is once they leave memory.
 
     They count towards the memory limit as rows of `node` while they are in memory.
     """
 
     def __init__(
-        self, pull: Pull, node: p.Physical, keys: Sequence[Column], columns: Sequence[Column]
+        self, pull: Pull[T], node: p.Physical, keys: Sequence[Column], columns: Sequence[Column]
     ) -> None:
         self.node, self.keys, self.columns = node, tuple(keys), tuple(columns)
         self.bytes = self.rows = 0
         self._pull, self._backend = pull, pull.backends[node.device]
-        self._tables: list[Any] = []
+        self._tables: list[T] = []
         self._spilled: SpilledRows | None = None
 
     @property
@@ -49,7 +50,7 @@ class Spool:
         assert self._spilled is not None
         return self._spilled.sizes
 
-    def add(self, table: Any) -> None:
+    def add(self, table: T) -> None:
         """Take rows in; beyond its share of the room all leave memory."""
         if not table.num_rows and self._tables:
             return
@@ -81,21 +82,21 @@ class Spool:
             self.bytes = 0
             give_back()
 
-    def add_parted(self, table: Any, bounds: Sequence[int]) -> None:
+    def add_parted(self, table: T, bounds: Sequence[int]) -> None:
         """Spill rows that lie in the order of their parts."""
         if self._spilled is None:
             area = self._pull.area
             self._spilled = SpilledRows(self.keys, self.columns, area, self.node.device)
         self._spilled.add(self._backend.piece_of(table, bounds, self.columns))
 
-    def taken(self) -> list[Any]:
+    def taken(self) -> list[T]:
         """Return the tables in memory, which no longer count."""
         tables, self._tables = self._tables, []
         self._pull.hold(self.node, -self.bytes)
         self.bytes = 0
         return tables
 
-    def whole(self) -> Any:
+    def whole(self) -> T:
         """Return all rows, which were not spilled, as one table; they count until `drop`."""
         table = self._pull.together(self.node, self._tables, self.columns)
         self._tables = [table]
@@ -105,13 +106,13 @@ class Spool:
         assert self._spilled is not None
         return self._spilled.parts(first, last)
 
-    def pieces(self, part: int) -> Iterator[Any]:
+    def pieces(self, part: int) -> Iterator[T]:
         """Yield the rows of one part, as many at a time as were spilled together."""
         assert self._spilled is not None
         for rows in self._spilled.pieces(part, part + 1):
             yield self._backend.unparted([rows], self.columns)
 
-    def part(self, first: int, last: int, more: Sequence[pa.RecordBatch] = ()) -> Any:
+    def part(self, first: int, last: int, more: Sequence[pa.RecordBatch] = ()) -> T:
         """Return the rows of some parts, and `more`, as a table."""
         return self._backend.unparted([*self.parts(first, last), *more], self.columns)
 
@@ -128,13 +129,13 @@ class Spool:
 
 
 def in_parts(
-    pull: Pull,
+    pull: Pull[T],
     node: p.Physical,
-    spools: Sequence[Spool],
-    work: Callable[[Sequence[Any]], Iterator[Any]],
+    spools: Sequence[Spool[T]],
+    work: Callable[[Sequence[T]], Iterator[T]],
     more: Sequence[Sequence[pa.RecordBatch]] = (),
-    anew: Callable[[int], Iterator[Any]] | None = None,
-) -> Iterator[Any]:
+    anew: Callable[[int], Iterator[T]] | None = None,
+) -> Iterator[T]:
     """Yield what a node's `work` makes of the rows of all spools: at once, or of as many parts at a time as there is room for.
 
     `more` are rows that each part of a spool gets.  `anew` yields the same of a part that is too large.  Raises `MemoryError` when there is no room for a single part.
@@ -175,7 +176,7 @@ def in_parts(
             spool.drop()
 
 
-def _remark(pull: Pull, node: p.Physical, spools: Sequence[Spool], groups: int) -> None:
+def _remark(pull: Pull[T], node: p.Physical, spools: Sequence[Spool[T]], groups: int) -> None:
     places: Counter[str] = Counter()
     for spool in spools:
         places += spool.places
@@ -185,12 +186,12 @@ def _remark(pull: Pull, node: p.Physical, spools: Sequence[Spool], groups: int) 
 
 
 def _worked(
-    pull: Pull,
-    spools: Sequence[Spool],
+    pull: Pull[T],
+    spools: Sequence[Spool[T]],
     parts: tuple[int, int],
-    work: Callable[[Sequence[Any]], Iterator[Any]],
+    work: Callable[[Sequence[T]], Iterator[T]],
     more: Sequence[Sequence[pa.RecordBatch]],
-) -> Iterator[Any]:
+) -> Iterator[T]:
     given = more or ((),) * len(spools)
     tables = [s.part(*parts, rows) for s, rows in zip(spools, given, strict=True)]
     node = spools[0].node

@@ -12,7 +12,7 @@ import time
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from ..plan import physical as p
 from ..plan.expr import Column
@@ -22,8 +22,8 @@ from ..plan.spine import leaf_of, probed
 from ..storage.columns.cache import CacheKey, ChunkCache, encoded_key
 from .context import Context, PipelineReceipt, latest
 from .host_memory import let_go
-from .pipeline_backend import PipelineBackend
-from .run_unfused import run_operators, with_stored_builds
+from .pipeline_backend import K, PipelineBackend
+from .run_unfused import T, run_operators, with_stored_builds
 
 if TYPE_CHECKING:
     from ..storage.tables.parquet import ParquetTable
@@ -58,8 +58,8 @@ def unfused_chunks(body: p.Physical, context: Context) -> Chunks | None:
 
 
 def run_pipeline(
-    node: p.Pipeline, inputs: tuple[Any, ...], context: Context, backend: PipelineBackend[Any, Any]
-) -> Any:
+    node: p.Pipeline, inputs: tuple[T, ...], context: Context, backend: PipelineBackend[T, K]
+) -> T:
     """Run a pipeline at once, or in chunks where its columns do not fit, or turn out not to fit.
 
     `inputs` are the tables of the nodes of this name.  Raises `MemoryError` when the device has no memory for a single row group.
@@ -85,11 +85,11 @@ def run_pipeline(
 
 def _in_chunks(
     node: p.Pipeline,
-    inputs: tuple[Any, ...],
+    inputs: tuple[T, ...],
     chunks: Chunks,
     context: Context,
-    backend: PipelineBackend[Any, Any],
-) -> Any:
+    backend: PipelineBackend[T, K],
+) -> T:
     """Run a pipeline in chunks, in smaller ones where there is no memory for these; build sides are made once for all."""
     identity = id(node)
     node, inputs = _after_builds(node, inputs, context, backend)
@@ -243,18 +243,18 @@ def _smaller(body: p.Physical, chunks: Chunks | None) -> Chunks | None:
 
 def _stream(
     node: p.Pipeline,
-    inputs: tuple[Any, ...],
+    inputs: tuple[T, ...],
     chunks: Chunks,
     context: Context,
-    backend: PipelineBackend[Any, Any],
-) -> tuple[Any, list[PipelineReceipt]]:
+    backend: PipelineBackend[T, K],
+) -> tuple[T, list[PipelineReceipt]]:
     body = node.body
     groups = p.aggregate_of(body)
     split = None if groups is None else in_parts(groups)
     assert not isinstance(split, str)
     part = body if split is None else split.partial
     receipts: list[PipelineReceipt] = []
-    parts: list[Any] = []
+    parts: list[T] = []
     pending = merged = 0
     # Closed here, whatever happens: else a thread of its own pool might, which cannot wait for itself
     with closing(_read_ahead(body, chunks, context, backend)) as ahead:
@@ -279,8 +279,8 @@ def _stream(
 
 
 def _after_builds(
-    node: p.Pipeline, inputs: tuple[Any, ...], context: Context, backend: PipelineBackend[Any, Any]
-) -> tuple[p.Pipeline, tuple[Any, ...]]:
+    node: p.Pipeline, inputs: tuple[T, ...], context: Context, backend: PipelineBackend[T, K]
+) -> tuple[p.Pipeline, tuple[T, ...]]:
     """Return a pipeline that reads its build sides as inputs, and all its inputs; a build side may come in chunks too."""
     body, sides = with_stored_builds(node.body, len(inputs))
     if not sides:
@@ -300,7 +300,7 @@ def _after_builds(
 
 
 def _read_ahead(
-    body: p.Physical, chunks: Chunks, context: Context, backend: PipelineBackend[Any, Any]
+    body: p.Physical, chunks: Chunks, context: Context, backend: PipelineBackend[T, K]
 ) -> Generator[tuple[p.ParquetScan, Context], None, None]:
     """Yield the scan of each chunk with a context in whose cache its columns lie, while a thread reads the next one's."""
     scan = leaf_of(body)
@@ -342,18 +342,18 @@ def _over(node: p.Physical, scan: p.ParquetScan) -> p.Physical:
 def _run_chunk(
     body: p.Physical,
     node: p.Pipeline,
-    inputs: tuple[Any, ...],
+    inputs: tuple[T, ...],
     inner: Context,
-    backend: PipelineBackend[Any, Any],
-) -> Any:
+    backend: PipelineBackend[T, K],
+) -> T:
     if inner.fuse == "never":
         return run_operators(body, inputs, inner, backend.operators)
     return backend.pipeline(p.Pipeline(body, node.inputs, device=node.device), inputs, inner)
 
 
 def _merged(
-    parts: list[Any], split: PartialAggregate, context: Context, backend: PipelineBackend[Any, Any]
-) -> Any:
+    parts: list[T], split: PartialAggregate, context: Context, backend: PipelineBackend[T, K]
+) -> T:
     table = _joined(parts, split.partial, context, backend)
     for step in split.merge:
         table = backend.operators.by_node[type(step)](step, (table,), context)
@@ -361,8 +361,8 @@ def _merged(
 
 
 def _joined(
-    parts: list[Any], node: p.Physical, context: Context, backend: PipelineBackend[Any, Any]
-) -> Any:
+    parts: list[T], node: p.Physical, context: Context, backend: PipelineBackend[T, K]
+) -> T:
     rows = p.ConcatRows((node,) * len(parts), node.columns, device=node.device)
     return backend.operators.by_node[p.ConcatRows](rows, tuple(parts), context)
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from ..plan import physical as p
 from .context import Context
+from .run_unfused import T
 from .spilling import Parting
 
 
 def moved(
-    node: p.Transfer, table: Any, backends: Mapping[p.Device, Parting], context: Context
-) -> Any:
+    node: p.Transfer, table: T, backends: Mapping[p.Device, Parting[T]], context: Context
+) -> T:
     """Return a table on the node's device; raises `MemoryError` where one of the two has no room."""
     source = node.input.device
     if source == node.device:

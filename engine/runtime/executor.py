@@ -12,12 +12,12 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from ..errors import MemoryLimitError, Unsupported
 from ..operators.context import Context, PipelineReceipt
 from ..operators.host_memory import let_go
 from ..operators.pulling import REASON, TooFew
+from ..operators.run_unfused import BackendTable
 from ..operators.spill_area import SpillArea
 from ..operators.transfer import moved
 from ..plan.physical import (
@@ -152,7 +152,7 @@ def _run_node(node: Physical, run: Run) -> None:
     run.held.add(node, table, size)
 
 
-def _output(node: Physical, inputs: tuple[Physical, ...], run: Run) -> Any:
+def _output(node: Physical, inputs: tuple[Physical, ...], run: Run) -> BackendTable:
     """Return a node's table, in spite of tables for which there is no room, if these may leave memory."""
     if isinstance(node, HashJoin) and run.held.is_spilled(node):
         return run.held.join(node)
@@ -169,7 +169,7 @@ def _output(node: Physical, inputs: tuple[Physical, ...], run: Run) -> Any:
     return _made(node, inputs, run)
 
 
-def _made(node: Physical, children: tuple[Physical, ...], run: Run) -> Any:
+def _made(node: Physical, children: tuple[Physical, ...], run: Run) -> BackendTable:
     tables = run.held.tables
     inputs = tuple([tables[id(child)] for child in children])
     if isinstance(node, Transfer):
@@ -181,14 +181,14 @@ def _made(node: Physical, children: tuple[Physical, ...], run: Run) -> Any:
     return _operated(node, inputs, run)
 
 
-def _operated(node: Physical, inputs: tuple[Any, ...], run: Run) -> Any:
+def _operated(node: Physical, inputs: tuple[BackendTable, ...], run: Run) -> BackendTable:
     operator = run.backends[node.device].OPERATORS.get(type(node))
     if operator is None:
         raise Unsupported(f"The {node.device} backend has no operator {type(node).__name__}.")
     return operator(node, inputs, run.context)
 
 
-def _stream(node: Physical, chain: Pipeline, run: Run) -> Any:
+def _stream(node: Physical, chain: Pipeline, run: Run) -> BackendTable:
     """Run a chain that the planner has not made a pipeline, one operator at a time for each chunk."""
     context = replace(run.context, fuse="never")
     table = run.backends[node.device].OPERATORS[Pipeline](chain, (), context)
@@ -197,7 +197,7 @@ def _stream(node: Physical, chain: Pipeline, run: Run) -> Any:
     return table
 
 
-def _pull(node: LimitRows, chain: Pipeline, run: Run) -> Any:
+def _pull(node: LimitRows, chain: Pipeline, run: Run) -> BackendTable:
     """Pull the first rows of what is below a limit; make all of them where too few of its first rows are kept."""
     tables = {id(child): run.held.tables[id(child)] for child in chain.inputs}
     pull = replace(pull_of(run), tables=tables, most=run.chains.most(node))
@@ -212,7 +212,7 @@ def _pull(node: LimitRows, chain: Pipeline, run: Run) -> Any:
     return table
 
 
-def _complete(node: Physical, tables: dict[int, Any], run: Run) -> Any:
+def _complete(node: Physical, tables: dict[int, BackendTable], run: Run) -> BackendTable:
     """Run what is below a limit as if it were not there; `tables` are those that are complete."""
     if id(node) not in tables:
         inputs = tuple(_complete(child, tables, run) for child in node.children)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ..errors import MemoryLimitError
 from ..observe.profile import Profile
 from ..operators.pulling import MOST_ROWS_GPU, Pull
+from ..operators.run_unfused import BackendTable
 from .run import Result, Run, explain, profile, result_of
 from .stream import BYTES_AT_A_TIME, SHARE_OF_PART, Stream, parts
 
@@ -48,7 +49,7 @@ def stream(run: Run) -> Stream:
     return Stream(_pulled(pull, run), run.plan.columns, None, receipt, hold)
 
 
-def _pulled(pull: Pull, run: Run) -> Generator[pa.Table]:
+def _pulled(pull: Pull[BackendTable], run: Run) -> Generator[pa.Table]:
     plan = run.plan
     backend = run.backends[plan.device]
     empty: pa.Table | None = None
@@ -70,24 +71,24 @@ def _pulled(pull: Pull, run: Run) -> Generator[pa.Table]:
         pull.finish()
 
 
-def pull_of(run: Run) -> Pull:
+def pull_of(run: Run) -> Pull[BackendTable]:
     return Pull(run.backends, run.context, run.held.area, run.budget.room)
 
 
-def note(pull: Pull, run: Run) -> None:
+def note(pull: Pull[BackendTable], run: Run) -> None:
     """Have the receipt say what was pulled."""
     for below, (seconds, rows) in pull.measured.items():
         run.measured[below] = seconds, rows, 0
 
 
-def _pull_all(run: Run) -> Pull:
+def _pull_all(run: Run) -> Pull[BackendTable]:
     run.context.receipts.clear()
     run.context.remarks.clear()
     # All rows are wanted: small pieces first would only cost a GPU more calls of its reader
     return replace(pull_of(run), readers=run.readers, first_rows=MOST_ROWS_GPU)
 
 
-def _note_all(pull: Pull, run: Run) -> None:
+def _note_all(pull: Pull[BackendTable], run: Run) -> None:
     note(pull, run)
     plan, remarks = run.plan, run.context.remarks
     known = remarks.get(id(plan))
@@ -96,7 +97,7 @@ def _note_all(pull: Pull, run: Run) -> None:
 
 
 @contextmanager
-def _explained(pull: Pull, run: Run) -> Iterator[None]:
+def _explained(pull: Pull[BackendTable], run: Run) -> Iterator[None]:
     try:
         yield
     except Exception as error:

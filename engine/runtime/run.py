@@ -9,12 +9,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..errors import ExecutionError, FuselineError
 from ..observe.profile import NodeProfile, Profile
 from ..observe.roofline import remembered
 from ..operators.context import Context, PipelineReceipt
+from ..operators.run_unfused import BackendTable
 from ..operators.spill_area import SpillArea
 from ..operators.spilling import Parting
 from ..plan.expr import Column
@@ -30,12 +31,12 @@ NOTHING: Counter[str] = Counter()
 NOT_RUN = (0.0, 0, 0)  # seconds, rows and bytes of what a limit made superfluous
 
 
-class Backend(Parting, Protocol):
+class Backend(Parting[BackendTable], Protocol):
     """What `operators.cpu` and `operators.gpu` are: modules with these names."""
 
     def unsupported(self, node: Physical) -> str | None: ...
 
-    def num_rows(self, table: Any) -> int: ...
+    def num_rows(self, table: BackendTable) -> int: ...
 
     def synchronize(self) -> None: ...
 
@@ -55,7 +56,7 @@ ROWS_UNASKED = (
 class Result:
     """A table on the device that made it, with its receipt; `columns` are in the order of the query."""
 
-    table: Any = field(repr=False)
+    table: BackendTable = field(repr=False)
     columns: tuple[Column, ...]
     device: Device
     profile: Profile = field(repr=False)
@@ -134,7 +135,7 @@ def begun(
     return Run(plan, order, backends, context, budget, options, readers, chains, held)
 
 
-def result_of(run: Run, table: Any, start: float) -> Result:
+def result_of(run: Run, table: BackendTable, start: float) -> Result:
     """Return a table with the receipt of the run that made it since `start`."""
     backend = run.backends[run.plan.device]
     if run.plan.device == "gpu":

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from ..errors import MemoryLimitError
 from ..operators.context import Context
+from ..operators.run_unfused import BackendTable
 from ..operators.spill_area import SpillArea
 from ..operators.spilling import Parting, SpilledSide, join_in_parts
 from ..plan.node import walk
@@ -25,15 +25,15 @@ class Held:
     """
 
     area: SpillArea
-    backends: Mapping[Device, Parting]
+    backends: Mapping[Device, Parting[BackendTable]]
     context: Context
     budget: MemoryBudget
     places: Mapping[int, tuple[HashJoin, int]]
-    tables: dict[int, Any] = field(default_factory=dict)
+    tables: dict[int, BackendTable] = field(default_factory=dict)
     sizes: dict[int, int] = field(default_factory=dict)
     spilled: dict[tuple[int, int], SpilledSide] = field(default_factory=dict)
 
-    def add(self, node: Physical, table: Any, size: int) -> None:
+    def add(self, node: Physical, table: BackendTable, size: int) -> None:
         """Hold a node's table.
 
         Beyond the memory limit tables that wait for a join leave memory; raises `MemoryLimitError` where that is not enough.
@@ -80,7 +80,7 @@ class Held:
         """Whether an input of a join has left memory."""
         return any((id(node), place) in self.spilled for place in (0, 1))
 
-    def join(self, node: HashJoin) -> Any:
+    def join(self, node: HashJoin) -> BackendTable:
         """Return a join in parts."""
         for place, child in enumerate(node.children):
             if (id(node), place) in self.spilled:
@@ -93,7 +93,7 @@ class Held:
         backend, room = self.backends[node.device], self.budget.room
         return join_in_parts(node, sides, self.context, backend, lambda: room(node.device))
 
-    def _write(self, node: HashJoin, place: int, table: Any) -> None:
+    def _write(self, node: HashJoin, place: int, table: BackendTable) -> None:
         side = SpilledSide(node, place, self.area)
         for piece in self.backends[node.device].parted(table, side.keys, side.columns):
             self.context.check()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..observe.profile import Profile
 from ..operators.context import Context
+from ..operators.run_unfused import BackendTable
 from ..plan.expr import Column
 from ..plan.physical import LimitRows, Physical, Stored
 from .memory import MemoryBudget, ask_for_answer
@@ -49,7 +50,7 @@ def stream_of(result: Result, plan: Physical, context: Context) -> Stream:
 def parts(
     backend: Backend,
     plan: Physical,
-    table: Any,
+    table: BackendTable,
     context: Context,
     budget: MemoryBudget,
     most_bytes: int,

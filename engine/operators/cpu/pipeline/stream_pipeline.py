@@ -19,7 +19,7 @@ from ..table import Table, decimal_limbs, to_numpy
 from .pipeline import Attempt
 
 
-def pipelines(operators: Operators) -> Operator:
+def pipelines(operators: Operators[Table]) -> Operator[Table]:
     """Return the operator for pipelines, in chunks where their columns do not fit into the column cache."""
 
     def pipeline(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> Table:

@@ -18,7 +18,7 @@ from ..table import Table
 from .pipeline import Attempt
 
 
-def pipelines(operators: Operators) -> Operator:
+def pipelines(operators: Operators[Table]) -> Operator[Table]:
     """Return the operator for pipelines, in chunks where their columns do not fit into the column cache or into device memory."""
 
     @on_device
