@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..plan import physical as p
 from ..plan.expr import AggregateCall, Call, Column, ColumnRef, Expr, Literal, new_column
+from ..plan.functions import AGGREGATE
 from ..plan.types import BIGINT, BOOLEAN, DOUBLE
 from .run_unfused import T
 
@@ -62,11 +63,12 @@ def result(function: str, found: Moments) -> float | None:
     if function == "corr":
         spread = sqrt(found.xx) * sqrt(found.yy)
         return None if not found.rows else found.xy / spread if spread else nan
-    divisor = found.rows - function.endswith("_samp")
+    row = AGGREGATE[function]
+    divisor = found.rows - row.ddof
     if divisor <= 0:
         return None
     value = (found.xy if function.startswith("covar") else found.xx) / divisor
-    return sqrt(value) if function.startswith("stddev") and value < inf else value
+    return sqrt(value) if row.root and value < inf else value
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,6 @@ def test_a_mean_is_rounded_once_and_of_nothing_raises_nothing() -> None:
 
 
 def test_both_sides_of_a_choice_are_numbers() -> None:
-    some = Apply(">=", (COUNT, Number(1, Machine.I64)), Machine.BOOL)
+    some = Apply(">", (COUNT, Number(0, Machine.I64)), Machine.BOOL)
     chosen = Select(some, Convert(COUNT, Machine.WIDE), Number(1, Machine.WIDE), Machine.WIDE)
     assert evaluate(chosen, GIVEN).tolist() == [3, 1 << 30, 1]

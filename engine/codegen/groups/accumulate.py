@@ -211,6 +211,7 @@ def _average(c: Argument) -> Folded:
 def _variance(c: Argument) -> Folded:
     """VAR and STDDEV of integers and decimals, exactly: (n * sum(x * x) - sum(x) ** 2) / (n * n or n * (n - 1))."""
     exact, name = c.value.exact, c.call.function
+    row = AGGREGATE[name]
     if exact is None or exact.interval is None:
         raise NotFusable(f"{name} of a {c.call.args[0].type} takes two passes")
     square = exact.interval * exact.interval
@@ -219,7 +220,6 @@ def _variance(c: Argument) -> Folded:
     wide = convert(exact.term, Machine.I64)
     product = Value(Apply("*", (wide, wide), Machine.I64), None, square)
     sums, squares = _sum_parts(c, exact), _sum_parts(c, product)
-    least = 2 if name.endswith("_samp") else 1
     unit = Number(100**c.value.scale, Machine.WIDE)
 
     def of(sign: str, *terms: Term) -> Term:
@@ -228,13 +228,13 @@ def _variance(c: Argument) -> Folded:
     def finish(held: Sequence[Term]) -> Term:
         total, squared = total_of(held[: len(sums)]), total_of(held[len(sums) : -1])
         above = of("-", of("*", held[-1], squared), of("*", total, total))
-        pairs = of("*", held[-1], of("-", held[-1], Number(least - 1, Machine.WIDE)))
-        some = Apply(">=", (held[-1], Number(least, Machine.I64)), Machine.BOOL)
+        pairs = of("*", held[-1], of("-", held[-1], Number(row.ddof, Machine.WIDE)))
+        some = Apply(">", (held[-1], Number(row.ddof, Machine.I64)), Machine.BOOL)
         below = of("*", Select(some, pairs, Number(1, Machine.WIDE), Machine.WIDE), unit)
         variance = Convert(of("/", above, below), Machine.F64)
-        return Function("sqrt", (variance,), Machine.F64) if name[0] == "s" else variance
+        return Function("sqrt", (variance,), Machine.F64) if row.root else variance
 
-    return Folded(c.column, (*sums, *squares, c.count), finish, least)
+    return Folded(c.column, (*sums, *squares, c.count), finish, row.ddof + 1)
 
 
 def _extreme(c: Argument) -> Folded:

@@ -58,7 +58,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "/": np.true_divide,
     "^": np.bitwise_xor,
     "<": np.less,
-    ">=": np.greater_equal,
+    ">": np.greater,
     "!=": np.not_equal,
     "double_of_bits": lambda bits: bits.view(np.float64),
     "mean": _mean,

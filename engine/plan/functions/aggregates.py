@@ -23,6 +23,7 @@ from .signatures import fixed, unary
 
 _PICKS = {"idempotent": True, "ordered": True}  # the value of one row
 _COUNT = {"counts": True, "merge": "sum", "fold": "add"}
+_MOMENTS = {"moments": True, "fold": "add"}
 Resolved = tuple[tuple[DataType, ...], DataType] | None
 
 
@@ -116,10 +117,10 @@ AGGREGATES = (
     _lattice("bit_or", _BITS, "bit_or(integer)", "or"),
     _row("bit_xor", _BITS, "bit_xor(integer)", merge="bit_xor", fold="xor"),
     # DOUBLE -> DOUBLE; of one value the samp ones are NULL and the pop ones 0.  Inf or NaN among several: NaN.
-    _row("var_samp", _SPREAD, "var_samp(DOUBLE)", "variance", moments=True, fold="add"),
-    _row("var_pop", _SPREAD, "var_pop(DOUBLE)", moments=True, fold="add"),
-    _row("stddev_samp", _SPREAD, "stddev_samp(DOUBLE)", "stddev", moments=True, fold="add"),
-    _row("stddev_pop", _SPREAD, "stddev_pop(DOUBLE)", moments=True, fold="add"),
+    _row("var_samp", _SPREAD, "var_samp(DOUBLE)", "variance", **_MOMENTS, ddof=1),
+    _row("var_pop", _SPREAD, "var_pop(DOUBLE)", **_MOMENTS),
+    _row("stddev_samp", _SPREAD, "stddev_samp(DOUBLE)", "stddev", **_MOMENTS, ddof=1, root=True),
+    _row("stddev_pop", _SPREAD, "stddev_pop(DOUBLE)", **_MOMENTS, root=True),
     _row("product", _SPREAD, "product(DOUBLE)", merge="product", in_order=True),
     # BOOLEAN -> HUGEINT; NULL, not 0, when no value is known.
     _row(
@@ -171,7 +172,7 @@ AGGREGATES = (
         for m in ("min", "max")
     ),
     # (y DOUBLE, x DOUBLE); rows with NULL in either do not count.
-    _row("covar_samp", _PAIR, "covar_samp(DOUBLE, DOUBLE)", moments=True),
+    _row("covar_samp", _PAIR, "covar_samp(DOUBLE, DOUBLE)", moments=True, ddof=1),
     _row("covar_pop", _PAIR, "covar_pop(DOUBLE, DOUBLE)", moments=True),
     _row("corr", _PAIR, "corr(DOUBLE, DOUBLE)", moments=True),
     # Exact is allowed

@@ -59,6 +59,9 @@ class FunctionRow:
         False  # is made of counts, means and products of deviations, which parts add up to
     )
 
+    ddof: int = 0  # by how many values less than there are it divides: of fewer it is NULL
+    root: bool = False  # is the square root of what it divides
+
     @property
     def orders(self) -> bool:
         """Whether a comparison asks which of two values is the larger one."""

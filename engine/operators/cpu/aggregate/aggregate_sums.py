@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from ....errors import OutOfRange
 from ....plan.expr import AggregateCall
+from ....plan.functions import AGGREGATE
 from ....plan.types import LARGEST_DECIMAL, DataType
 from ..sort.keys import Ints
 from ..table import Mask, decimal_limbs, from_numpy, to_numpy, validity
@@ -46,30 +47,6 @@ def product(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Arr
     counts = groups.counts(valid)
     with np.errstate(all="ignore"):
         return from_numpy(groups.reduce(np.multiply, _filled(values, valid, 1.0), 1.0), counts > 0)
-
-
-def var_samp(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
-    return _variance(args[0], groups, ddof=1, root=False)
-
-
-def var_pop(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
-    return _variance(args[0], groups, ddof=0, root=False)
-
-
-def stddev_samp(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
-    return _variance(args[0], groups, ddof=1, root=True)
-
-
-def stddev_pop(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
-    return _variance(args[0], groups, ddof=0, root=True)
-
-
-def covar_samp(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
-    return _covariance(args, groups, ddof=1)
-
-
-def covar_pop(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
-    return _covariance(args, groups, ddof=0)
 
 
 def corr(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
@@ -163,22 +140,23 @@ def _deviations(values: Floats, groups: Groups) -> Floats:
     return values - (means[0] if groups.codes is None else means[groups.codes])
 
 
-def _variance(array: pa.Array, groups: Groups, ddof: int, root: bool) -> pa.Array:
+def variance(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
     """Over the size of the group less `ddof`; 0 for one value, infinite or NaN though it may be."""
-    groups, (values,) = _pairs([array], groups)
-    sizes = groups.sizes
+    groups, (values,) = _pairs(args, groups)
+    sizes, row = groups.sizes, AGGREGATE[call.function]
     with np.errstate(all="ignore"):
         deviations = _deviations(values, groups)
         # The deviations would add up to 0 but for the rounding of the mean.
         correction = groups.add(deviations) ** 2 / sizes
         correction[np.isinf(correction)] = 0.0
-        variances = (groups.add(deviations * deviations) - correction) / (sizes - ddof)
+        variances = (groups.add(deviations * deviations) - correction) / (sizes - row.ddof)
         variances[sizes == 1] = 0.0
-        result = np.sqrt(variances) if root else variances
-    return from_numpy(result, sizes > ddof)
+        result = np.sqrt(variances) if row.root else variances
+    return from_numpy(result, sizes > row.ddof)
 
 
-def _covariance(args: list[pa.Array], groups: Groups, ddof: int) -> pa.Array:
+def covariance(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    ddof = AGGREGATE[call.function].ddof
     groups, (x, y) = _pairs(args, groups)
     with np.errstate(all="ignore"):
         products = _deviations(x, groups) * _deviations(y, groups)

@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ....codegen.groups.accumulate import FOLDS
 from ....plan.expr import AggregateCall
+from ....plan.functions import AGGREGATE
 from ..sort.keys import Ints, is_plain_string, leading_image, ordered_images
 from ..table import Indices, from_numpy, take_array, to_numpy, validity
 from .groups import INT64, Groups
@@ -23,22 +25,6 @@ def count_star(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.
 
 def count(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
     return from_numpy(groups.counts(validity(args[0])))
-
-
-def min_of(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
-    return _extreme(args[0], groups, largest=False)
-
-
-def max_of(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
-    return _extreme(args[0], groups, largest=True)
-
-
-def arg_min(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
-    return _value_at_extreme(args, groups, largest=False)
-
-
-def arg_max(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
-    return _value_at_extreme(args, groups, largest=True)
 
 
 def first(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
@@ -57,18 +43,6 @@ def any_value(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.A
         return take_array(array, groups.first_rows())
     rows = np.flatnonzero(valid)
     return take_array(array, _renamed(groups.subset(rows).first_rows(), rows))
-
-
-def bit_and(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
-    return _bits(np.bitwise_and, args[0], groups, ones=True)
-
-
-def bit_or(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
-    return _bits(np.bitwise_or, args[0], groups, ones=False)
-
-
-def bit_xor(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
-    return _bits(np.bitwise_xor, args[0], groups, ones=False)
 
 
 def extreme_rows(array: pa.Array, groups: Groups, largest: bool) -> Indices:
@@ -123,7 +97,8 @@ def _extremes(values: Ints, groups: Groups, largest: bool) -> Ints:
     return result
 
 
-def _extreme(array: pa.Array, groups: Groups, largest: bool) -> pa.Array:
+def extreme(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    (array,), largest = args, call.function == "max"
     if not _is_plain_integer(array.type):
         return take_array(array, extreme_rows(array, groups, largest))
     values, valid = to_numpy(array), validity(array)
@@ -147,9 +122,9 @@ def _is_plain_integer(t: pa.DataType) -> bool:
     )
 
 
-def _value_at_extreme(args: list[pa.Array], groups: Groups, largest: bool) -> pa.Array:
+def value_at_extreme(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
     """The value where the key is extreme; rows with NULL in either do not count."""
-    value, key = args
+    (value, key), largest = args, call.function == "arg_max"
     valid = validity(value)
     if valid is None:
         return take_array(value, extreme_rows(key, groups, largest))
@@ -165,9 +140,11 @@ def _renamed(places: Indices, rows: Indices) -> Indices:
     return np.where(places < 0, -1, rows[places])
 
 
-def _bits(operation: np.ufunc, array: pa.Array, groups: Groups, ones: bool) -> pa.Array:
+def bits(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    (array,), fold = args, AGGREGATE[call.function].fold
     values: npt.NDArray[Any] = to_numpy(array)
     valid = validity(array)
-    start = np.invert(values.dtype.type(0)) if ones else values.dtype.type(0)
+    start = np.invert(values.dtype.type(0)) if fold == "and" else values.dtype.type(0)
     filled = values if valid is None else np.where(valid, values, start)
-    return from_numpy(groups.reduce(operation, filled, start), groups.counts(valid) > 0, array.type)
+    found = groups.reduce(FOLDS[fold], filled, start)
+    return from_numpy(found, groups.counts(valid) > 0, array.type)

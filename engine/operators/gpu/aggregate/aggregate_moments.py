@@ -5,11 +5,10 @@ Sums of squares in one pass, as libcudf makes them, lose most digits when the me
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pylibcudf as plc
 
 from ....plan.expr import AggregateCall
+from ....plan.functions import AGGREGATE
 from ..columns import (
     BOOL,
     FLOAT64,
@@ -28,30 +27,6 @@ Op = plc.binaryop.BinaryOperator
 Unary = plc.unary.UnaryOperator
 
 
-def var_samp(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
-    return _variance(args[0], groups, 1)
-
-
-def var_pop(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
-    return _variance(args[0], groups, 0)
-
-
-def stddev_samp(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
-    return _root(_variance(args[0], groups, 1))
-
-
-def stddev_pop(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
-    return _root(_variance(args[0], groups, 0))
-
-
-def covar_samp(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
-    return _covariance(args, groups, 1)
-
-
-def covar_pop(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
-    return _covariance(args, groups, 0)
-
-
 def corr(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     """NaN where a side does not vary, a single row included; NULL without rows."""
     x, y = _pairs(args, groups)
@@ -68,9 +43,9 @@ def corr(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> An
     return divide
 
 
-def _variance(argument: GroupedArgument, groups: Groups, ddof: int) -> Answer:
+def variance(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     """Over `count - ddof`; NULL where that is not positive, 0 for one value, infinite or NaN though it may be."""
-    values = as_double(argument, groups)
+    row, values = AGGREGATE[call.function], as_double(args[0], groups)
     distances = _distances(values, groups)
     count = groups.ask_count(values)
 
@@ -83,16 +58,18 @@ def _variance(argument: GroupedArgument, groups: Groups, ddof: int) -> Answer:
         infinite = true_mask(binary(size, scalar(float("inf"), FLOAT64), Op.EQUAL, BOOL))
         correction = select(infinite, scalar(0.0, FLOAT64), correction)
         corrected = binary(squares, correction, Op.SUB, FLOAT64)
-        divisor = binary(count(), scalar(ddof, INT64), Op.SUB, INT64)
+        divisor = binary(count(), scalar(row.ddof, INT64), Op.SUB, INT64)
         alone = binary(count(), scalar(1, INT64), Op.EQUAL, BOOL)
         variance = binary(corrected, divisor, Op.DIV, FLOAT64)
         variance = select(alone, scalar(0.0, FLOAT64), variance)
-        return _where_more_than(ddof, count(), variance)
+        found = _where_more_than(row.ddof, count(), variance)
+        return plc.unary.unary_operation(found, Unary.SQRT) if row.root else found
 
     return settle
 
 
-def _covariance(args: list[GroupedArgument], groups: Groups, ddof: int) -> Answer:
+def covariance(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
+    ddof = AGGREGATE[call.function].ddof
     x, y = _pairs(args, groups)
     distance_x, distance_y = _distances(x, groups), _distances(y, groups)
     count = groups.ask_count(x)
@@ -167,7 +144,3 @@ def _product(left: plc.Column, right: plc.Column) -> plc.Column:
 def _where_more_than(least: int, count: plc.Column, answer: plc.Column) -> plc.Column:
     enough = binary(count, scalar(least, INT64), Op.GREATER, BOOL)
     return select(enough, answer, scalar(None, FLOAT64))
-
-
-def _root(answer: Callable[[], plc.Column]) -> Answer:
-    return lambda: plc.unary.unary_operation(answer(), Unary.SQRT)

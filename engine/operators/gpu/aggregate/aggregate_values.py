@@ -53,18 +53,6 @@ def count(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> A
     return groups.ask_count(args[0])
 
 
-def min_of(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
-    if is_float(args[0].column):
-        return _float_extreme(args[0], groups, "min")
-    return _extreme(args[0], groups, "min")
-
-
-def max_of(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
-    if is_float(args[0].column):
-        return _float_extreme(args[0], groups, "max")
-    return _extreme(args[0], groups, "max")
-
-
 def bits(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     return groups.ask(args[0], call.function)
 
@@ -83,17 +71,12 @@ def any_value(call: AggregateCall, args: list[GroupedArgument], groups: Groups) 
     return _picked(args[0], places, groups, "min")
 
 
-def arg_min(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
-    return _value_at_extreme(args, groups, descending=False)
-
-
-def arg_max(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
-    return _value_at_extreme(args, groups, descending=True)
-
-
-def _extreme(argument: GroupedArgument, groups: Groups, aggregation: str) -> Answer:
+def extreme(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     """Ask for the extreme of the integers behind a column, for which the hardware has an instruction."""
+    (argument,), aggregation = args, call.function
     column = argument.column
+    if is_float(column):
+        return _float_extreme(argument, groups, aggregation)
     bits = as_integers(column)
     if bits is column:
         return groups.ask(argument, aggregation)
@@ -173,9 +156,9 @@ def _picked(
     return gather
 
 
-def _value_at_extreme(args: list[GroupedArgument], groups: Groups, descending: bool) -> Answer:
+def value_at_extreme(call: AggregateCall, args: list[GroupedArgument], groups: Groups) -> Answer:
     """The value of the first row with the extreme key; rows with NULL in either do not count."""
-    value, by = args
+    (value, by), descending = args, call.function == "arg_max"
     key = ("extreme", by.key, descending)
     places = groups.once(key, lambda: ordered_places(key, [by.column], [(descending, False)]))
     for argument in args:
