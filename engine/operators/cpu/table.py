@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from ...errors import OutOfRange
 from ...plan.expr import Column
 from ...plan.types import DataType, Kind, to_arrow
+from ...storage.columns.blocks import values_of
 from ...storage.columns.encodings import EncodedColumn
 from .functions import interval_records
 from .memory.chunks import each
@@ -152,23 +153,17 @@ def to_numpy(array: pa.Array) -> npt.NDArray[Any]:
         dtype = np.int64
     else:
         dtype = t.to_pandas_dtype()
-    return _view(array.buffers()[1], np.dtype(dtype), array.offset, len(array))
+    return values_of(array, dtype)
 
 
 def spans_of(array: pa.Array) -> npt.NDArray[Any]:
     """Return the records of an array of intervals, a view; arbitrary where NULL."""
-    buffer = array.buffers()[1]
-    if buffer is None or len(array) == 0:
-        return np.zeros(len(array), interval_records.SPAN)
-    return np.frombuffer(
-        buffer, interval_records.SPAN, len(array), array.offset * interval_records.SPAN.itemsize
-    )
+    return values_of(array, interval_records.SPAN)
 
 
 def decimal_limbs(array: pa.Array) -> npt.NDArray[np.int64]:
     """Return a decimal128 array as rows of two int64: the low 64 bits (to be read unsigned) and the high ones."""
-    view = _view(array.buffers()[1], np.dtype(np.int64), 2 * array.offset, 2 * len(array))
-    return view.reshape(-1, 2)
+    return values_of(array, "2i8")
 
 
 def validity(array: pa.Array) -> Mask | None:
@@ -279,8 +274,10 @@ def _pick(array: pa.Array, picks: pa.Array) -> pa.Array:
 
 
 def _string_bytes(array: pa.Array) -> int:
-    offsets = _view(array.buffers()[1], np.dtype(np.int32), array.offset, len(array) + 1)
-    return int(offsets[-1]) - int(offsets[0]) if len(array) else 0
+    if not len(array):
+        return 0
+    ends = np.frombuffer(array.buffers()[1], np.int32, len(array) + 1, 4 * array.offset)
+    return int(ends[-1]) - int(ends[0])
 
 
 def _physical_strings(array: pa.Array) -> pa.Array:
@@ -296,14 +293,6 @@ def _physical_strings(array: pa.Array) -> pa.Array:
     if t.is_string(array.type) or t.is_large_string(array.type):
         return array
     return array.cast(pa.large_string() if array.nbytes > STRING_LIMIT else pa.string())
-
-
-def _view(
-    buffer: pa.Buffer | None, dtype: np.dtype[Any], offset: int, length: int
-) -> npt.NDArray[Any]:
-    if buffer is None or length == 0:
-        return np.zeros(length, dtype)
-    return np.frombuffer(buffer, dtype, length, offset * dtype.itemsize)
 
 
 def _bits(buffer: pa.Buffer | None, offset: int, length: int) -> Mask:

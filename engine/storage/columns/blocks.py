@@ -40,10 +40,10 @@ def each_block(rows: int, threads: int, work: Callable[[slice], Any]) -> list[An
 
 def values_of(array: pa.Array, numpy_type: Any) -> Any:
     """The values buffer as NumPy sees it, without a copy; what lies under NULLs is anything."""
-    item = np.dtype(numpy_type)
-    if len(array) == 0:
-        return np.empty(0, item)
-    return np.frombuffer(array.buffers()[1], item, len(array), array.offset * item.itemsize)
+    item, data = np.dtype(numpy_type), array.buffers()[1]
+    if data is None or not len(array):
+        return np.zeros(len(array), item)
+    return np.frombuffer(data, item, len(array), array.offset * item.itemsize)
 
 
 def zeros(rows: int, numpy_type: Any) -> Any:

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from ...errors import DataError
 from ...plan.types import DataType
+from .blocks import values_of
 
 DIGITS_OF_128_BITS = 38
 
@@ -16,8 +17,8 @@ def check_decimals(array: pa.Array, what: str) -> None:
     kind = array.type
     if not pa.types.is_decimal128(kind) or kind.precision >= DIGITS_OF_128_BITS or not len(array):
         return
-    limbs = np.frombuffer(array.buffers()[1], np.int64)[2 * array.offset :][: 2 * len(array)]
-    low, high = limbs[0::2].view(np.uint64), limbs[1::2]
+    low, high = values_of(array, "2i8").T
+    low = low.view(np.uint64)
     most_high, most_low = divmod(10**kind.precision - 1, 1 << 64)
     if _within(low, high, most_high, most_low):
         return

@@ -64,9 +64,9 @@ def encode_on_device(column: plc.Column, data_type: DataType) -> EncodedColumn |
         return _strings(column, data_type)
     fixed = fixed_encoding(data_type)
     if fixed is not None and fixed.is_float:
-        return _encoded(data_type, fixed, column, column)
+        return encoded_as(data_type, fixed, column, column)
     if column.size() == column.null_count():
-        return _encoded(data_type, TRUTHS, column, _zeros(column.size()))
+        return encoded_as(data_type, TRUTHS, column, _zeros(column.size()))
     integers = _integers(column, data_type)
     return None if integers is None else _narrow(column, integers, data_type)
 
@@ -101,7 +101,7 @@ def _narrow(column: plc.Column, integers: plc.Column, data_type: DataType) -> En
         check_narrow_decimals(low, high, data_type, "A column")
     if data_type.kind is Kind.BOOLEAN:
         codes = _without_nulls(integers, 0)
-        return _encoded(data_type, TRUTHS, column, codes, low, high)
+        return encoded_as(data_type, TRUTHS, column, codes, low, high)
     values = _without_nulls(cast_to(integers, INT64), low)
     # Differences beyond 63 bits would wrap, and no step makes a narrow code of them
     differences = None if high - low > I64_MAX else _subtract(values, low)
@@ -109,10 +109,10 @@ def _narrow(column: plc.Column, integers: plc.Column, data_type: DataType) -> En
     encoding = narrow_for(low, high, step)
     if encoding.width == 8 or differences is None:
         whole = _without_nulls(cast_to(integers, INT64), 0)
-        return _encoded(data_type, REGISTER, column, aligned(whole), low, high)
+        return encoded_as(data_type, REGISTER, column, aligned(whole), low, high)
     codes = differences if step == 1 else operate(differences, Operator.DIV, step)
     codes = plc.unary.cast(codes, UNSIGNED[encoding.width])
-    return _encoded(data_type, encoding, column, codes, low, high)
+    return encoded_as(data_type, encoding, column, codes, low, high)
 
 
 def _extremes(column: plc.Column) -> tuple[int, int]:
@@ -184,7 +184,7 @@ def _all_rows(codes: plc.Column, operator: Any, distance: int) -> bool:
 
 def _strings(column: plc.Column, data_type: DataType) -> EncodedColumn | None:
     if column.size() == column.null_count():
-        return _encoded(data_type, Dictionary(_no_strings(), 1), column, _zeros(column.size()))
+        return encoded_as(data_type, Dictionary(_no_strings(), 1), column, _zeros(column.size()))
     if not _few_differ(column):
         return None
     keys, codes = plc.transform.encode(plc.Table([column]))
@@ -208,7 +208,7 @@ def _coded(
     if column.null_count():
         zero = _scalar(0, codes.type())
         codes = plc.copying.copy_if_else(codes, zero, plc.unary.is_valid(column))
-    return _encoded(data_type, Dictionary(values, width), column, _unsigned(codes, width))
+    return encoded_as(data_type, Dictionary(values, width), column, _unsigned(codes, width))
 
 
 def _unsigned(codes: plc.Column, width: int) -> plc.Column:
@@ -238,7 +238,7 @@ def _no_strings() -> Any:
 # Columns
 
 
-def _encoded(
+def encoded_as(
     data_type: DataType,
     encoding: Encoding,
     column: plc.Column,
@@ -246,7 +246,7 @@ def _encoded(
     low: int | None = None,
     high: int | None = None,
 ) -> EncodedColumn:
-    """Put the codes of a column together with its NULLs."""
+    """Put the codes of a column together with its NULLs; `low` and `high` hold its integers."""
     nulls = column.null_count()
     bitmap = column.null_mask() if nulls else None
     return EncodedColumn(data_type, encoding, column.size(), codes, bitmap, nulls, low, high)

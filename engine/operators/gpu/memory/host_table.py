@@ -22,6 +22,7 @@ from ....plan.types import to_arrow as arrow_type
 from ....storage.columns.encode import encode, encode_numbers, registers_of
 from ....storage.columns.encodings import EncodedColumn
 from ...context import Context
+from ...cpu.sort.keys import float_image
 from ...cpu.table import to_physical
 from .. import host_backend as hosts
 from .texts import Texts
@@ -273,18 +274,10 @@ def _of_registers(lying: Registers) -> npt.NDArray[np.int64] | None:
     if lying.strings is None and lying.type.is_float:
         if lying.type.kind is Kind.FLOAT:
             values = values.astype(np.float32)
-        found = _of_doubles(values.astype(np.float64))
+        found = float_image(values)
     else:
         found = values.astype(np.int64, copy=False)
     return found if valid is None or _has_room(found[valid]) else None
-
-
-def _of_doubles(doubles: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """Integers in the order of floats: no -0.0, and one NaN; of negative numbers all bits but the sign are turned round."""
-    doubles = doubles + 0.0
-    doubles[np.isnan(doubles)] = np.nan
-    bits = doubles.view(np.int64)
-    return np.where(bits < 0, bits ^ np.iinfo(np.int64).max, bits)
 
 
 def _has_room(values: npt.NDArray[np.int64]) -> bool:

@@ -9,6 +9,7 @@ from ....codegen.typed_values import NotFusable
 from ....errors import ConversionError, ExecutionError, OutOfRange
 from ....plan.expr import Column, Expr, new_column
 from ....plan.types import BOOLEAN, Kind
+from ....storage.columns.device_encode import encoded_as
 from ....storage.columns.encodings import TRUTHS, EncodedColumn
 from ...context import Context
 from ..columns import reinterpret, without_nulls
@@ -62,7 +63,5 @@ def truths(values: plc.Column) -> EncodedColumn:
     """Encode a BOOL8 column: its own bytes, 0 or 1, whichever of them occur."""
     if values.offset():
         values = values.copy()
-    rows, nulls = values.size(), values.null_count()
-    bitmap = values.null_mask() if nulls else None
     codes = without_nulls(reinterpret(values, UINT8), 0)
-    return EncodedColumn(BOOLEAN, TRUTHS, rows, codes, bitmap, nulls, 0, 1)
+    return encoded_as(BOOLEAN, TRUTHS, values, codes, 0, 1)

@@ -24,6 +24,7 @@ from ....storage.columns.device_encode import (
     code_type,
     codes_at,
     encode_on_device,
+    encoded_as,
 )
 from ....storage.columns.encodings import (
     REGISTER,
@@ -75,11 +76,10 @@ def _fetched(held: LateColumns, columns: Sequence[Column]) -> Encoded:
     for column, fetch in known.items():
         assert fetch.encoding is not None
         lying = aligned(late[column.id])
-        nulls = lying.null_count()
         zero = 0.0 if fetch.encoding.is_float else 0
         codes = without_nulls(reinterpret(lying, code_type(fetch.encoding)), zero)
-        bitmap = lying.null_mask() if nulls else None
-        found[column] = _column(column.type, fetch.encoding, codes, bitmap, nulls, fetch.bounds)
+        ends = fetch.bounds or (None, None)
+        found[column] = encoded_as(column.type, fetch.encoding, lying, codes, *ends)
     return found
 
 
@@ -110,11 +110,9 @@ def _whole(
     integers: plc.Column, data_type: DataType, bounds: tuple[int, int]
 ) -> EncodedColumn | None:
     """Integers as they lie: unsigned codes where none is negative, else values of 64 bits."""
-    rows, nulls = integers.size(), integers.null_count()
-    low, high = rounded(bounds, rows)
+    low, high = rounded(bounds, integers.size())
     if high > I64_MAX:
         return None
-    bitmap = integers.null_mask() if nulls else None
     width = width_of(integers.type().id())
     if width < 8 and low == 0:
         codes = without_nulls(reinterpret(integers, UNSIGNED[width]), 0)
@@ -125,18 +123,15 @@ def _whole(
         if values.type().id() == plc.TypeId.UINT64:
             values = reinterpret(values, INT64)
         codes = without_nulls(cast(values, INT64), 0)
-    return _column(
-        data_type, narrow_for(0, (1 << 8 * width) - 1, 1), codes, bitmap, nulls, (low, high)
-    )
+    encoding = narrow_for(0, (1 << 8 * width) - 1, 1)
+    return encoded_as(data_type, encoding, integers, codes, low, high)
 
 
 def _of_codes(coded: Coded, data_type: DataType) -> EncodedColumn:
     codes = aligned(coded.codes)
-    nulls = codes.null_count()
     width = width_of(codes.type().id())
-    bitmap = codes.null_mask() if nulls else None
     plain = reinterpret(without_nulls(codes, 0), UNSIGNED[width])
-    return _column(data_type, Dictionary(strings_of(coded.keys), width), plain, bitmap, nulls, None)
+    return encoded_as(data_type, Dictionary(strings_of(coded.keys), width), codes, plain)
 
 
 _strings: OrderedDict[int, tuple[plc.Column, Any]] = OrderedDict()  # by the identity of keys
@@ -178,18 +173,6 @@ def _remember(known: OrderedDict[int, Any], identity: int, pair: Any) -> None:
     known[identity] = pair
     while len(known) > KEYS_KEPT:
         known.popitem(last=False)
-
-
-def _column(
-    data_type: DataType,
-    encoding: Encoding,
-    codes: plc.Column,
-    bitmap: Any,
-    nulls: int,
-    bounds: tuple[int, int] | None,
-) -> EncodedColumn:
-    low, high = bounds or (None, None)
-    return EncodedColumn(data_type, encoding, codes.size(), codes, bitmap, nulls, low, high)
 
 
 # From the host

@@ -16,7 +16,7 @@ from rmm.pylibrmm.device_buffer import DeviceBuffer
 
 from ....plan.expr import Call, ColumnRef, Expr, Literal
 from ....plan.types import VARCHAR
-from ....storage.columns.device_encode import aligned, codes_at
+from ....storage.columns.device_encode import aligned, codes_at, encoded_as
 from ....storage.columns.encodings import Dictionary, EncodedColumn, code_width
 from ...context import Context
 from ..dictionaries import Coded, Held
@@ -82,7 +82,7 @@ def numbered(source: Source, held: Held, context: Context) -> EncodedColumn | No
     ):
         return None
     column, values, stream = aligned(held), known.values, plc.utils.CUDF_DEFAULT_STREAM
-    rows, nulls, width = column.size(), column.null_count(), code_width(len(values))
+    rows, width = column.size(), code_width(len(values))
     codes = DeviceBuffer(size=rows * width, stream=stream)
     wrong = zeros(8)
     into = width, codes.ptr, wrong.ptr
@@ -93,5 +93,4 @@ def numbered(source: Source, held: Held, context: Context) -> EncodedColumn | No
         return None
     encoding = Dictionary(values, width)
     made = codes_at(plc.gpumemoryview(codes), encoding, rows)
-    bitmap = column.null_mask() if nulls else None
-    return EncodedColumn(VARCHAR, encoding, rows, made, bitmap, nulls)
+    return encoded_as(VARCHAR, encoding, column, made)
