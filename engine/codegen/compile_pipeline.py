@@ -11,7 +11,7 @@ from .groups.accumulate import Accumulator, Accumulators, fold_call
 from .groups.drop_row_count import FoldSink, without_count
 from .groups.grouping import Grouping, grouping_of
 from .groups.row_groups import row_groups
-from .indexes import Index
+from .indexes.layers import Index
 from .joins.builds import ONE, Builds, kernel_program
 from .joins.chains import Chain
 from .loop import Machine

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from .indexes.layers import asked, inserted
 from .loop import (
     Apply,
     Convert,
@@ -15,11 +16,13 @@ from .loop import (
     Each,
     Function,
     Guard,
+    Insertion,
     Let,
     Lookup,
     Machine,
     Name,
     Number,
+    Probe,
     Search,
     Select,
     Statement,
@@ -64,8 +67,16 @@ def text(term: Term, select: Choose) -> str:
             element = f"{table}[{text(index, select)}]"
             return f"({element} != 0)" if machine is Machine.BOOL else element
         case Function(name, args):
-            return f"{name}({', '.join([text(a, select) for a in args])})"
+            return f"{name}({_listed(args, select)})"
+        case Probe(layers, args, machine):
+            return asked(layers, _listed(args, select), machine is Machine.BOOL)
+        case Insertion(layers, args):
+            return inserted(layers, _listed(args, select))
     raise TypeError(f"{term} is no term")
+
+
+def _listed(args: Sequence[Term], select: Choose) -> str:
+    return ", ".join([text(a, select) for a in args])
 
 
 def _applied(term: Apply, select: Choose) -> str:

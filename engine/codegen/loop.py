@@ -5,12 +5,14 @@ It has no NULLs (a nullable value is a pair, settled in `translate`), no SQL typ
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import reduce
 from typing import ClassVar
 from typing import Literal as OneOf
+
+from .indexes.layers import Layer
 
 SIDE_BY_SIDE = 16  # terms that follow one another in one pair of parentheses each
 
@@ -109,7 +111,28 @@ class Function:
         return self.args
 
 
-Term = Name | Number | Apply | Select | Convert | Lookup | Function
+@dataclass(frozen=True, slots=True)
+class UseOfIndex:
+    """Layers of an index, and a key: its number, and for raw ones whether there is one."""
+
+    layers: tuple[Layer, ...]
+    args: tuple[Term, ...]
+    type: Machine
+
+    @property
+    def parts(self) -> tuple[Term, ...]:
+        return self.args
+
+
+class Probe(UseOfIndex):
+    """What the layers say of the key: a row, or as a BOOL whether it may be in."""
+
+
+class Insertion(UseOfIndex):
+    """Put the key in, with its row where they hold rows: 1 where the key was there before and that matters."""
+
+
+Term = Name | Number | Apply | Select | Convert | Lookup | Function | Probe | Insertion
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +208,26 @@ def terms_of(statement: Statement) -> tuple[Term, ...]:
             return first, following
         case Search(_, _, first, following, body, accepted):
             return first, following, accepted, *(t for part in body for t in terms_of(part))
+
+
+def with_probes(term: Term, change: Callable[[Probe], Probe]) -> Term:
+    """Return a term with its probes changed."""
+
+    def changed(part: Term) -> Term:
+        return with_probes(part, change)
+
+    match term:
+        case Probe():
+            return change(term)
+        case Apply() | Function():
+            return replace(term, args=tuple(map(changed, term.args)))
+        case Select(condition, yes, no, machine):
+            return Select(changed(condition), changed(yes), changed(no), machine)
+        case Convert(operand, machine):
+            return Convert(changed(operand), machine)
+        case Lookup(table, index, machine):
+            return Lookup(table, changed(index), machine)
+    return term
 
 
 def names_in(*terms: Term) -> set[str]:

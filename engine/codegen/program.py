@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from ..plan.expr import AggregateCall, Column, Expr
 from .groups.accumulate import Accumulator, Folded
 from .groups.grouping import Grouping
-from .indexes import Buffer, Index
+from .indexes.layers import Buffer, Index
 from .loop import Doubt, Guard, Name, Search, Statement
 from .row_sources import RowSource
 from .typed_values import Element, Input, Parameter, TableParameter

@@ -12,7 +12,7 @@ from ..plan.expr import Call, Column, ColumnRef, Expr, columns_of, new_column, s
 from ..plan.physical import Physical
 from ..plan.text.concealed_text import concealed_name
 from ..plan.types import BIGINT
-from .indexes import Buffer
+from .indexes.layers import Buffer
 from .loop import (
     Apply,
     Convert,

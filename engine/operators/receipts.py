@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ..codegen.compile_pipeline import Stages
-from ..codegen.indexes import Index
+from ..codegen.indexes.layers import Index
 from .context import BuildReceipt, PipelineReceipt
 
 

@@ -12,18 +12,22 @@ import numpy as np
 
 from fuseline.codegen.groups.accumulate import Accumulator
 from fuseline.codegen.groups.grouping import Grouping
-from fuseline.codegen.indexes import SIEVE_BITS, Form, Index, KeyPart
+from fuseline.codegen.indexes.layers import Bitmap, Buckets, Index, Layer
+from fuseline.codegen.joins.probe_keys import KeyNumber
+from fuseline.codegen.joins.probes import next_row, number_machine
 from fuseline.codegen.loop import (
     Apply,
     Convert,
     Each,
     Function,
     Guard,
+    Insertion,
     Let,
     Lookup,
     Machine,
     Name,
     Number,
+    Probe,
     Search,
     Select,
     Statement,
@@ -98,25 +102,16 @@ def number(source: Input, machine: Machine) -> Term:
 
 
 def index(
-    form: Form, linked: bool, rows: int = 100, guarded: bool = False, sieved: bool = False
+    form: type[Layer], linked: bool, rows: int = 100, guarded: bool = False, sieve_bits: int = 0
 ) -> Index:
-    slots = 32 if form is Form.HASHED else KEYS
-    parts = (KeyPart(0, KEYS, 1),)
-    bits = SIEVE_BITS if sieved else 0
+    slots = 32 if form is Buckets else KEYS
     return Index(
-        1, "build1", form, parts, slots, rows, linked, not linked, guarded=guarded, sieve_bits=bits
+        *(1, "build1", form, slots, rows),
+        linked=linked,
+        unique=not linked and form is not Bitmap,
+        guarded=guarded,
+        sieve_bits=sieve_bits,
     )
-
-
-def arrays(made: Index) -> tuple[Term, ...]:
-    return tuple(Name(b.name, I32) for b in made.buffers if b.name != made.sieve.name)
-
-
-def sifted(made: Index, function: str) -> Term:
-    """The number of a key, by way of the sieve if there is one."""
-    key = Name("number1", I64)
-    shift = Number(made.sieve_shift, I32)
-    return Function(function, (Name(made.sieve.name, I32), shift, key), I64) if made.sieved else key
 
 
 def relation(at: int, row: str, rows: int) -> RowSource:
@@ -124,17 +119,12 @@ def relation(at: int, row: str, rows: int) -> RowSource:
 
 
 def build_program(made: Index) -> Program:
-    function = {
-        Form.BITS: "set_bit",
-        Form.DIRECT: "insert_linked" if made.linked else "insert_unique",
-        Form.HASHED: "insert_hashed",
-    }[made.form]
-    if made.guarded:
-        function = "insert_guarded"
-    key, repeated = Name("number1", I64), Name("repeated1", I64)
-    row = () if made.form is Form.BITS else (ROW,)
-    inserted = Function(function, (*arrays(made), sifted(made, "mark_sieve"), *row), I64)
-    body = (Let(key, number(BUILD_KEY, I64), "the key"), Let(repeated, inserted))
+    key, repeated = Name("number1", number_machine(made)), Name("repeated1", I64)
+    sieve, layers = made.layers[: made.sieved], made.layers[made.sieved :]
+    marked = (Let(key, Insertion(sieve, (key,), key.type)),) if sieve else ()
+    row = () if made.form is Bitmap else (ROW,)
+    inserted = Let(repeated, Insertion(layers, (key, *row), I64))
+    body = (Let(key, number(BUILD_KEY, key.type), "the key"), *marked, inserted)
     one = Number(1, I64)
     there = valid(BUILD_KEY)
     counts = (
@@ -159,21 +149,6 @@ def build_program(made: Index) -> Program:
     )
 
 
-def found_rows(made: Index) -> tuple[Term, Term]:
-    """The first row of `number1`, and the one after `row1`."""
-    key, buffers = Name("number1", I64), arrays(made)
-    if made.guarded:
-        found = Function("find_guarded", (*buffers, sifted(made, "pass_sieve")), I32)
-        return found, Number(-1, I32)
-    if made.form is Form.DIRECT:
-        following: Term = Number(-1, I32)
-        if made.linked:
-            following = Function("next_linked", (*buffers[1:], ROW_1), I32)
-        return Function("find_direct", (buffers[0], key), I32), following
-    following = Function("next_hashed", (*buffers[1:], key, ROW_1), I32)
-    return Function("find_hashed", (*buffers, sifted(made, "pass_sieve")), I32), following
-
-
 def price_at(row: Name) -> tuple[Let, Let]:
     """Load the price at a row, and whether it is there; row -1 has none."""
     name = NAMES[PRICE.column]
@@ -188,11 +163,13 @@ def price_at(row: Name) -> tuple[Let, Let]:
 
 def probe(kind: str, made: Index) -> tuple[Statement, ...]:
     """A join of some kind; inner and left joins name the price, semi and anti joins with residual accept prices below the amount."""
-    key = Let(Name("number1", I64), number(FACT_KEY, I64))
-    if made.form is Form.BITS:
-        met: Term = Function("has_bit", (*arrays(made), sifted(made, "pass_sieve")), BOOL)
+    name = Name("number1", number_machine(made))
+    key = Let(name, number(FACT_KEY, name.type))
+    if made.form is Bitmap:
+        met: Term = Probe(made.layers, (name,), BOOL)
         return (key, Guard(met if kind == "semi" else Apply("not", (met,), BOOL)))
-    first, following = found_rows(made)
+    first = Probe(made.layers, (name,), I32)
+    following = next_row(made, KeyNumber(name, None, raw=False), ROW_1)
     if kind in ("semi", "anti"):
         fits = Apply(
             "<", (code(PRICE), Apply("+", (code(AMOUNT), Number(200_000, I32)), I32)), BOOL
@@ -233,7 +210,7 @@ def main_program(
     accumulators: tuple[Accumulator, ...] | None = None,
 ) -> Program:
     given = () if rows_out else sums(kind) if accumulators is None else accumulators
-    reads = made.form is not Form.BITS
+    reads = made.form is not Bitmap
     return Program(
         f"scan_{kind}",
         (FACT_KEY, AMOUNT),

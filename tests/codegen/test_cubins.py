@@ -15,7 +15,7 @@ from fuseline.codegen.compile import compiler, kernel_files
 from fuseline.codegen.cpu import host_kernels
 from fuseline.codegen.cuda import device_kernels, emit_cuda
 from fuseline.codegen.cuda.accumulator_layout import layout
-from fuseline.codegen.indexes import Form, Index
+from fuseline.codegen.indexes.layers import Bitmap, Buckets, Direct, Index, Layer
 from fuseline.codegen.loop import Machine
 from fuseline.codegen.program import Program
 from fuseline.codegen.typed_values import Input
@@ -95,8 +95,8 @@ def test_tpch(
     assert text.count("ld.global") >= 2 * len(program.inputs)
 
 
-@pytest.mark.parametrize(("form", "linked"), [(Form.BITS, False), *FORMS])
-def test_a_build(form: Form, linked: bool) -> None:
+@pytest.mark.parametrize(("form", "linked"), [(Bitmap, False), *FORMS])
+def test_a_build(form: type[Layer], linked: bool) -> None:
     """Each row takes one atomic operation on the index; those after the loop add up the counts."""
     text = assert_compiles(build_program(index(form, linked)))
     changes = re.findall(r"(?:atom|red)\.global\.(?:or\.b32|exch\.b32)", text)
@@ -104,7 +104,7 @@ def test_a_build(form: Form, linked: bool) -> None:
 
 
 @pytest.mark.parametrize(("kind", "form", "linked"), JOINS)
-def test_a_join(kind: str, form: Form, linked: bool) -> None:
+def test_a_join(kind: str, form: type[Layer], linked: bool) -> None:
     assert_compiles(main_program(kind, index(form, linked)))
 
 
@@ -124,7 +124,7 @@ def test_a_query_of_several_joins(query: str, monkeypatch: pytest.MonkeyPatch) -
 
 def test_groups_in_device_memory() -> None:
     """Of a hash table, and of the rows of a build side; the number of groups is an argument."""
-    made = index(Form.DIRECT, linked=False)
+    made = index(Direct, linked=False)
     text = assert_compiles(main_program("inner", made, by_amount(hashed=True)))
     assert "atom.global.cas.b64" in text or "atom.cas.b64" in text
     grouping, accumulators = by_build_row()
@@ -134,7 +134,7 @@ def test_groups_in_device_memory() -> None:
 def test_rows_out() -> None:
     """A warp takes places by one atomic operation."""
     for program in (
-        main_program("left", index(Form.HASHED, linked=True), rows_out=(0, 1)),
+        main_program("left", index(Buckets, linked=True), rows_out=(0, 1)),
         filter_program(FACT_KEY),
     ):
         text = assert_compiles(program)
@@ -144,7 +144,7 @@ def test_rows_out() -> None:
 @pytest.mark.parametrize("rows", [1 << 20, 1 << 33])
 def test_a_queue_of_survivors(rows: int) -> None:
     """Row numbers take 64 bits where a table has too many for 32; a column that few rows need is loaded alone, a double too."""
-    program = main_program("inner", index(Form.DIRECT, linked=False))
+    program = main_program("inner", index(Direct, linked=False))
     first, *others = program.relations
     amount = Input(new_column("amount", DOUBLE), 8, True, machine=Machine.F64)
     names = program.names | {amount.column: "amount"}
@@ -157,7 +157,7 @@ def test_a_queue_of_survivors(rows: int) -> None:
 @pytest.mark.parametrize("bits", [1 << 18, 1 << 19, 1 << 20])
 def test_a_sieve_in_shared_memory(bits: int) -> None:
     """Its words are read there, in blocks as large as the file says."""
-    made = replace(index(Form.DIRECT, False, guarded=True, sieved=True), sieve_bits=bits)
+    made = index(Direct, False, guarded=True, sieve_bits=bits)
     program = main_program("inner", made)
     first, *others = program.relations
     program = replace(program, relations=(replace(first, rows=1 << 24), *others))

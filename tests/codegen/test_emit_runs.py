@@ -15,7 +15,7 @@ from fuseline.codegen.cuda import accumulator_layout, emit_cuda
 from fuseline.codegen.cuda.accumulator_layout import Place, layout
 from fuseline.codegen.groups.accumulate import Accumulator
 from fuseline.codegen.groups.grouping import Grouping
-from fuseline.codegen.indexes import Form
+from fuseline.codegen.indexes.layers import Bitmap, Direct
 from fuseline.codegen.loop import Apply, Convert, Guard, Machine, Number
 from fuseline.codegen.program import Program, SharedMemory
 from fuseline.errors import OutOfRange
@@ -181,7 +181,7 @@ BUILD_KEYS: dict[str, list[int | None]] = {
 def test_runs_of_bits(keys: str, guarded: bool, atomics: list[str]) -> None:
     """Bits alone, and before row numbers, where keys that were there before count."""
     given = BUILD_KEYS[keys]
-    form = Form.DIRECT if guarded else Form.BITS
+    form = Direct if guarded else Bitmap
     program = build_program(index(form, linked=False, rows=len(given), guarded=guarded))
     assert program.index is not None
     memory = simulator.memory(program.index.buffers)
@@ -199,7 +199,7 @@ def test_runs_of_bits(keys: str, guarded: bool, atomics: list[str]) -> None:
 
 def test_bits_of_one_word_are_set_together(atomics: list[str]) -> None:
     given = list(range(64)) * 2
-    program = build_program(index(Form.BITS, linked=False, rows=len(given)))
+    program = build_program(index(Bitmap, linked=False, rows=len(given)))
     assert program.index is not None
     memory = simulator.memory(program.index.buffers)
     simulator.run(program, codes(given, BUILD_KEY), len(given), 1, memory=memory)
@@ -299,7 +299,7 @@ def guarded_program(groups: int, share: float | None) -> Program:
         Accumulator("add", Machine.I64, amount, magnitude=1000),
     )
     return replace(
-        main_program("inner", index(Form.DIRECT, linked=False), accumulators=accumulators),
+        main_program("inner", index(Direct, linked=False), accumulators=accumulators),
         body=(Guard(low, "", share),),
         elements=(),
         buffers=(),

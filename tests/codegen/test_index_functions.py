@@ -11,7 +11,8 @@ import pytest
 from numba import njit
 
 from fuseline.codegen.cpu import functions_cpu as cpu
-from fuseline.codegen.indexes import MOST_SIEVE_BITS, SIEVE_BITS, Form, Index
+from fuseline.codegen.indexes.choose import MOST_SIEVE_BITS, SIEVE_BITS
+from fuseline.codegen.indexes.layers import Bitmap, BloomFilter, Index
 from tests.codegen import simulator
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
@@ -49,8 +50,8 @@ def count_passed(sieve, shift, keys):  # type: ignore[no-untyped-def]
     return passed
 
 
-def sieve(bits: int) -> Index:
-    return Index(0, "t", Form.BITS, (), 1 << 31, 1, False, sieve_bits=bits)
+def sieve(bits: int) -> BloomFilter:
+    return BloomFilter(Index(0, "t", Bitmap, 1 << 31, 1, sieve_bits=bits))
 
 
 def functions(target: str) -> Any:
@@ -164,7 +165,7 @@ def test_rows_behind_bits(target: str, machine: Any) -> None:
 @np.errstate(over="ignore")  # what wraps in a kernel
 def test_a_sieve(target: str, machine: Any, bits: int) -> None:
     """What was marked passes, and so may others, but few."""
-    call, shift = functions(target), np.int32(sieve(bits).sieve_shift)
+    call, shift = functions(target), np.int32(sieve(bits).shift)
     words = np.zeros(bits // 32, np.uint32)
     marked = np.append(np.random.default_rng(1).integers(0, 2**31, 500), [0, 2**31 - 1])
     if machine is np.int64:
@@ -190,7 +191,7 @@ def test_a_sieve(target: str, machine: Any, bits: int) -> None:
 @pytest.mark.parametrize("step", [1 << k for k in range(16)])
 def test_numbers_in_steps_have_bits_of_their_own_in_a_sieve(bits: int, step: int) -> None:
     """Else a sieve would let all through that lie on the same steps; here every fourth of them is marked, 8 bits a key."""
-    shift, words = np.int32(sieve(bits).sieve_shift), np.zeros(bits // 32, np.uint32)
+    shift, words = np.int32(sieve(bits).shift), np.zeros(bits // 32, np.uint32)
     count = min(bits // 8, (1 << 31) // (4 * step))
     keys = np.arange(4 * count, dtype=np.int64) * step
     np.testing.assert_array_equal(mark_all(words, shift, keys[::4]), keys[::4])

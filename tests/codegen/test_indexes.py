@@ -13,7 +13,8 @@ from fuseline.codegen.cuda import accumulator_layout
 from fuseline.codegen.cuda.emit_fold import register
 from fuseline.codegen.groups.accumulate import Accumulator
 from fuseline.codegen.groups.grouping import Grouping
-from fuseline.codegen.indexes import Form, Index
+from fuseline.codegen.indexes.choose import SIEVE_BITS
+from fuseline.codegen.indexes.layers import Bitmap, Buckets, Direct, Index, Layer
 from fuseline.codegen.loop import Apply, Convert, Machine, Name, Number
 from fuseline.codegen.program import Program
 from tests.codegen import simulator
@@ -39,15 +40,15 @@ from tests.codegen.index_programs import (
 )
 from tests.limits import SetLimits
 
-FORMS = [(Form.DIRECT, False), (Form.DIRECT, True), (Form.HASHED, False), (Form.HASHED, True)]
+FORMS = [(Direct, False), (Direct, True), (Buckets, False), (Buckets, True)]
 JOINS = [(kind, form, linked) for kind in ("inner", "left") for form, linked in FORMS]
-JOINS += [(k, f, linked) for k in ("semi", "anti") for f, linked in [(Form.BITS, False), *FORMS]]
+JOINS += [(k, f, linked) for k in ("semi", "anti") for f, linked in [(Bitmap, False), *FORMS]]
 JOINS_BEHIND = [
-    (kind, index(form, False, guarded=form is Form.DIRECT, sieved=sieved))
+    (kind, index(form, False, guarded=form is Direct, sieve_bits=SIEVE_BITS * sieved))
     for kind in ("inner", "left", "semi", "anti")
-    for form in (Form.DIRECT, Form.BITS, Form.HASHED)
+    for form in (Direct, Bitmap, Buckets)
     for sieved in (False, True)
-    if (form is Form.DIRECT or sieved) and (form is not Form.BITS or kind in ("semi", "anti"))
+    if (form is Direct or sieved) and (form is not Bitmap or kind in ("semi", "anti"))
 ]
 
 
@@ -82,28 +83,28 @@ def small_blocks(limits: SetLimits) -> None:
 
 
 @pytest.mark.parametrize(("kind", "form", "linked"), JOINS)
-def test_a_join_on_the_cpu(kind: str, form: Form, linked: bool, tmp_path: Path) -> None:
+def test_a_join_on_the_cpu(kind: str, form: type[Layer], linked: bool, tmp_path: Path) -> None:
     given, made = data(1, repeated=linked), index(form, linked)
     memory = filled(given, made, tmp_path)
     outcome = run(given, main_program(kind, made), memory, tmp_path)
-    pairs = expected(kind, given, residual=form is not Form.BITS)
+    pairs = expected(kind, given, residual=form is not Bitmap)
     assert [int(a[0]) for a in outcome.arrays] == expected_sums(kind, given, pairs)
 
 
 @pytest.mark.parametrize(("kind", "form", "linked"), JOINS)
 @pytest.mark.usefixtures("small_blocks")
-def test_a_join_on_cuda(kind: str, form: Form, linked: bool) -> None:
+def test_a_join_on_cuda(kind: str, form: type[Layer], linked: bool) -> None:
     given, made = data(2, rows=301, repeated=linked), index(form, linked)
     memory = simulator.memory(made.buffers)
     built, _ = simulator.run(
         build_program(made), codes(given.build_key, BUILD_KEY), 100, memory=memory
     )
     known = [k for k in given.build_key if k is not None]
-    repeats = len(known) - len(set(known)) if form is Form.DIRECT else 0
+    repeats = len(known) - len(set(known)) if form is Direct else 0
     assert [int(a[0]) for a in built] == [len(known), 100 - len(known), repeats]
     program = main_program(kind, made)
     arrays, _ = simulator.run(program, fact_columns(given, program), 301, memory=memory)
-    pairs = expected(kind, given, residual=form is not Form.BITS)
+    pairs = expected(kind, given, residual=form is not Bitmap)
     assert [int(a[0]) for a in arrays] == expected_sums(kind, given, pairs)
 
 
@@ -116,7 +117,7 @@ def test_a_join_behind_bits_on_the_cpu(
     given = data(11)
     memory = filled(given, made, tmp_path)
     outcome = run(given, main_program(kind, made), memory, tmp_path)
-    pairs = expected(kind, given, residual=made.form is not Form.BITS)
+    pairs = expected(kind, given, residual=made.form is not Bitmap)
     assert [int(a[0]) for a in outcome.arrays] == expected_sums(kind, given, pairs)
 
 
@@ -131,14 +132,14 @@ def test_a_join_behind_bits_on_cuda(kind: str, made: Index) -> None:
     assert [int(a[0]) for a in built] == [known, 100 - known, 0]
     program = main_program(kind, made)
     arrays, _ = simulator.run(program, fact_columns(given, program), 301, memory=memory)
-    pairs = expected(kind, given, residual=made.form is not Form.BITS)
+    pairs = expected(kind, given, residual=made.form is not Bitmap)
     assert [int(a[0]) for a in arrays] == expected_sums(kind, given, pairs)
 
 
 @pytest.mark.parametrize("cuda", [False, True])
 @pytest.mark.usefixtures("small_blocks")
 def test_a_build_behind_bits_sees_repeated_keys(cuda: bool, tmp_path: Path) -> None:
-    given, made = data(13, repeated=True), index(Form.DIRECT, False, guarded=True, sieved=True)
+    given, made = data(13, repeated=True), index(Direct, False, guarded=True, sieve_bits=SIEVE_BITS)
     if cuda:
         columns, memory = codes(given.build_key, BUILD_KEY), simulator.memory(made.buffers)
         arrays, _ = simulator.run(build_program(made), columns, 100, memory=memory)
@@ -149,21 +150,21 @@ def test_a_build_behind_bits_sees_repeated_keys(cuda: bool, tmp_path: Path) -> N
     assert state.tolist() == [len(known), 100 - len(known), len(known) - len(set(known))]
 
 
-@pytest.mark.parametrize("form", [Form.DIRECT, Form.HASHED])
+@pytest.mark.parametrize("form", [Direct, Buckets])
 @pytest.mark.parametrize("repeated", [False, True])
-def test_a_build_sees_repeated_keys(form: Form, repeated: bool, tmp_path: Path) -> None:
+def test_a_build_sees_repeated_keys(form: type[Layer], repeated: bool, tmp_path: Path) -> None:
     given, made = data(3, repeated=repeated), index(form, linked=False)
     rows, nulls, repeats = filled(given, made, tmp_path)["build1_state"]
     known = [k for k in given.build_key if k is not None]
     assert (rows, nulls) == (len(known), 100 - len(known))
     assert (repeats > 0) == repeated
-    if form is Form.DIRECT:
+    if form is Direct:
         assert repeats == len(known) - len(set(known))
 
 
-@pytest.mark.parametrize(("form", "linked"), [(Form.BITS, False), *FORMS])
+@pytest.mark.parametrize(("form", "linked"), [(Bitmap, False), *FORMS])
 def test_threads_fill_one_index(
-    form: Form, linked: bool, tmp_path: Path, limits: SetLimits
+    form: type[Layer], linked: bool, tmp_path: Path, limits: SetLimits
 ) -> None:
     limits(ROWS_A_RANGE=1000)
     given, made = data(4, rows=200, repeated=linked), index(form, linked, 100_000)
@@ -171,7 +172,7 @@ def test_threads_fill_one_index(
     one, four = (filled(many, made, tmp_path, threads) for threads in (1, 4))
     state = one["build1_state"]
     assert state.tolist() == four["build1_state"].tolist()
-    if form is Form.BITS:
+    if form is Bitmap:
         assert one["build1_members"].tolist() == four["build1_members"].tolist()
     elif linked:
         program = main_program("inner", made)
@@ -183,7 +184,7 @@ def test_threads_fill_one_index(
 def test_rows_out_on_the_cpu(linked: bool, tmp_path: Path, limits: SetLimits) -> None:
     """Where rows become more than there is room for, a range runs again."""
     limits(host_kernels__ROOM=1)
-    given, made = data(5, repeated=linked), index(Form.DIRECT, linked)
+    given, made = data(5, repeated=linked), index(Direct, linked)
     program = main_program("left", made, rows_out=(0, 1))
     kernel, _ = host_kernels.compiled(program, lambda: "a plan", tmp_path)
     memory = filled(given, made, tmp_path)
@@ -196,7 +197,7 @@ def test_rows_out_on_the_cpu(linked: bool, tmp_path: Path, limits: SetLimits) ->
 @pytest.mark.usefixtures("small_blocks")
 def test_rows_out_on_cuda(linked: bool, tmp_path: Path) -> None:
     """The counter says how many rows there are, also those without room."""
-    given, made = data(6, rows=299, repeated=linked), index(Form.HASHED, linked)
+    given, made = data(6, rows=299, repeated=linked), index(Buckets, linked)
     program = main_program("inner", made, rows_out=(0, 1))
     memory = filled(given, made, tmp_path)
     pairs = sorted(no_row(expected("inner", given, False)))
@@ -247,7 +248,7 @@ def grouped(given: Data, pairs: list[tuple[int, int | None]], key: Any) -> dict[
 def test_hashed_groups_on_the_cpu(tmp_path: Path, limits: SetLimits) -> None:
     """A table that fills up amid the rows of one row starts again."""
     limits(hash_groups__SLOTS=4)
-    given, made = data(7, repeated=True), index(Form.DIRECT, linked=True)
+    given, made = data(7, repeated=True), index(Direct, linked=True)
     program = main_program("inner", made, by_amount(hashed=True))
     outcome = run(given, program, filled(given, made, tmp_path), tmp_path)
     found = {
@@ -260,7 +261,7 @@ def test_hashed_groups_on_the_cpu(tmp_path: Path, limits: SetLimits) -> None:
 @pytest.mark.usefixtures("small_blocks")
 def test_hashed_groups_on_cuda(tmp_path: Path) -> None:
     """A table without room says so; its answer is void."""
-    given, made = data(8, rows=203, repeated=True), index(Form.DIRECT, linked=True)
+    given, made = data(8, rows=203, repeated=True), index(Direct, linked=True)
     program = main_program("inner", made, by_amount(hashed=True))
     memory = filled(given, made, tmp_path)
     pairs = expected("inner", given, False)
@@ -283,7 +284,7 @@ def by_build_row() -> tuple[Grouping, tuple[Accumulator, ...]]:
 @pytest.mark.parametrize("cuda", [False, True])
 @pytest.mark.usefixtures("small_blocks")
 def test_groups_by_a_build_row(cuda: bool, tmp_path: Path) -> None:
-    given, made = data(9, rows=301), index(Form.DIRECT, linked=False)
+    given, made = data(9, rows=301), index(Direct, linked=False)
     grouping, accumulators = by_build_row()
     program = main_program("inner", made, grouping, accumulators=accumulators)
     memory = filled(given, made, tmp_path)
@@ -301,7 +302,7 @@ def test_groups_by_a_build_row(cuda: bool, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("small_blocks")
 def test_repeated_rows_have_no_32_bit_sums() -> None:
     """One row may become so many that no thread's count fits."""
-    program = main_program("inner", index(Form.DIRECT, linked=True))
+    program = main_program("inner", index(Direct, linked=True))
     where = accumulator_layout.layout(program)
     adding = [c for c in where.cells if c.accumulator.fold == "add"]
     assert {register(c, where)[0] for c in adding} == {Machine.I64}

@@ -15,7 +15,7 @@ import pytest
 from fuseline.codegen.cpu import emit_cpu, host_kernels
 from fuseline.codegen.cuda import device_kernels, emit_cuda
 from fuseline.codegen.groups.accumulate import Accumulator
-from fuseline.codegen.indexes import Form
+from fuseline.codegen.indexes.layers import Direct
 from fuseline.codegen.kernel_fingerprint import SHAPES_KEPT, Made, shape, shares
 from fuseline.codegen.loop import Apply, Guard, Machine, Name, Number
 from fuseline.codegen.program import Program
@@ -30,7 +30,7 @@ HOPPER = (9, 0)
 
 def program(limit: int = 5, meaning: str = "a limit", step: str = "below") -> Program:
     """A join that goes on with rows below a constant."""
-    made = main_program("inner", index(Form.DIRECT, False))
+    made = main_program("inner", index(Direct, False))
     constant = Name("c0", Machine.I32)
     below = Apply("<", (constant, Number(100, Machine.I32)), Machine.BOOL)
     keep = Guard(below, step, 0.3)

@@ -11,11 +11,12 @@ import pyarrow as pa
 import pytest
 from numba import njit
 
-from fuseline.codegen import indexes
 from fuseline.codegen.compile import compiler
 from fuseline.codegen.cpu import functions_cpu as cpu
 from fuseline.codegen.cuda import device_kernels
-from fuseline.codegen.indexes import Form, ordered_form
+from fuseline.codegen.indexes import choose
+from fuseline.codegen.indexes.choose import ordered_form
+from fuseline.codegen.indexes.layers import Bitmap, Buckets, Direct, Identity, Index, Ranks
 from fuseline.codegen.joins import builds
 from fuseline.plan.types import BIGINT, BOOLEAN, DOUBLE, VARCHAR, DataType
 from fuseline.storage.columns.encode import encode, with_order
@@ -97,8 +98,8 @@ def shown(monkeypatch: pytest.MonkeyPatch, limits: SetLimits) -> set[str]:
     """What the indexes that are made are made of; small ones are ranked too, however few of their rows are in."""
     made: set[str] = set()
 
-    def noted(*args: Any) -> indexes.Index:
-        index = indexes.Index(*args)
+    def noted(*args: Any) -> Index:
+        index = Index(*args)
         made.add(index.shown)
         return index
 
@@ -177,17 +178,17 @@ def test_ordered_keys_of_rows_that_come_several_times(shown: set[str]) -> None:
 
 def test_the_choice_of_a_form() -> None:
     """Large domains with gaps are ranked where enough rows are in; small ones are not; full ones are row numbers."""
-    many = 10 * indexes.CACHED_SLOTS
-    assert ordered_form(Form.DIRECT, many, many // 4, many // 4, True) is Form.RANKED
-    assert ordered_form(Form.DIRECT, many, many // 4, many // 16, False) is Form.RANKED
-    assert ordered_form(Form.DIRECT, many, many // 4, many // 64, False) is Form.DIRECT
-    assert ordered_form(Form.DIRECT, 1000, 250, 250, True) is Form.DIRECT
-    assert ordered_form(Form.DIRECT, 25, 25, 1, False) is Form.PLACED
-    assert ordered_form(Form.BITS, many, many, many, True) is Form.PLACED
-    assert ordered_form(Form.BITS, many, many, many, False) is Form.BITS
-    beyond = indexes.MOST_SLOTS + 1  # which row numbers of 32 bits are not
-    assert ordered_form(Form.BITS, beyond, beyond, beyond, True) is Form.BITS
-    assert ordered_form(Form.HASHED, 1 << 40, 1000, 1000, True) is Form.HASHED
+    many = 10 * choose.CACHED_SLOTS
+    assert ordered_form(Direct, many, many // 4, many // 4, True) is Ranks
+    assert ordered_form(Direct, many, many // 4, many // 16, False) is Ranks
+    assert ordered_form(Direct, many, many // 4, many // 64, False) is Direct
+    assert ordered_form(Direct, 1000, 250, 250, True) is Direct
+    assert ordered_form(Direct, 25, 25, 1, False) is Identity
+    assert ordered_form(Bitmap, many, many, many, True) is Identity
+    assert ordered_form(Bitmap, many, many, many, False) is Bitmap
+    beyond = choose.MOST_SLOTS + 1  # which row numbers of 32 bits are not
+    assert ordered_form(Bitmap, beyond, beyond, beyond, True) is Bitmap
+    assert ordered_form(Buckets, 1 << 40, 1000, 1000, True) is Buckets
 
 
 def encoded(values: list[Any], arrow: pa.DataType, data_type: DataType) -> EncodedColumn:

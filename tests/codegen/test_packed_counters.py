@@ -16,7 +16,7 @@ from fuseline.codegen.cuda.packed_counters import count_bits, counts, packed_wor
 from fuseline.codegen.groups.accumulate import Accumulator
 from fuseline.codegen.groups.grouping import Grouping
 from fuseline.codegen.handwritten import group_kernels as kernels
-from fuseline.codegen.indexes import Form
+from fuseline.codegen.indexes.layers import Direct
 from fuseline.codegen.loop import Apply, Machine, Number, Select
 from fuseline.codegen.program import WHOLE_COUNT, Program
 from tests.codegen import simulator
@@ -49,7 +49,7 @@ def program(bits: int) -> Program:
         Accumulator("add", Machine.I64, ONE),
         Accumulator("add", Machine.I64, ONE, HIGH),
     )
-    made = main_program("inner", index(Form.DIRECT, linked=False), accumulators=accumulators)
+    made = main_program("inner", index(Direct, linked=False), accumulators=accumulators)
     return replace(
         made,
         body=(),

@@ -9,12 +9,12 @@ from dataclasses import replace
 from fuseline.codegen.cuda import emit_cuda
 from fuseline.codegen.cuda.accumulator_layout import layout
 from fuseline.codegen.emit import printable
-from fuseline.codegen.indexes import Form
+from fuseline.codegen.indexes.layers import Direct
 from fuseline.codegen.loop import Apply, Convert, Lookup, Machine, Name, Number, Select, subterms
 from fuseline.codegen.program import Program, once
 from tests.codegen.index_programs import index, main_program
 
-DIRECT = index(Form.DIRECT, False)
+DIRECT = index(Direct, False)
 
 
 def test_a_function_looks_at_a_program_once() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from fuseline.codegen import indexes
 from fuseline.codegen.cpu import host_indexes
-from fuseline.codegen.indexes import Index
+from fuseline.codegen.indexes import choose
+from fuseline.codegen.indexes.layers import Index
 from fuseline.codegen.joins import builds
 from tests.codegen import simulator
 from tests.limits import SetLimits
@@ -60,10 +60,10 @@ def test_joins_behind_bits(backend: str, tmp_path: Path, monkeypatch: pytest.Mon
         return index
 
     bounds = {"CACHED_SLOTS": 0, "BITS_A_SIEVE_BIT": 1e-6, "FEW_FOUND": 2.0}
-    bounds |= {"MOST_SIEVE_BITS": indexes.SIEVE_BITS, "SIEVE_BITS_A_ROW": indexes.SIEVE_BITS / 6}
-    bounds |= {"MOST_BUCKET_SIEVE_BITS": 4 * indexes.SIEVE_BITS, "SIEVED_ROWS": 0}
+    bounds |= {"MOST_SIEVE_BITS": choose.SIEVE_BITS, "SIEVE_BITS_A_ROW": choose.SIEVE_BITS / 6}
+    bounds |= {"MOST_BUCKET_SIEVE_BITS": 4 * choose.SIEVE_BITS, "SIEVED_ROWS": 0}
     for name, bound in bounds.items():
-        monkeypatch.setattr(indexes, name, bound)
+        monkeypatch.setattr(choose, name, bound)
     monkeypatch.setattr(builds, "Index", noted)
     monkeypatch.setattr(host_indexes, "_allocated", lambda b: simulator.memory([b])[b.name])
     check(Engines(backend, str(tmp_path)), keyed, CASES // 8, 2000)

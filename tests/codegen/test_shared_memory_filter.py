@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fuseline.codegen import indexes
 from fuseline.codegen.cuda import emit_cuda, shared_memory_filter, warp_split
 from fuseline.codegen.cuda.accumulator_layout import Place, layout
 from fuseline.codegen.cuda.shared_memory_filter import Near
 from fuseline.codegen.groups.accumulate import Accumulator
 from fuseline.codegen.groups.grouping import Grouping
-from fuseline.codegen.indexes import Form, Index, sieve_bits
-from fuseline.codegen.loop import Apply, Convert, Function, Guard, Let, Machine, Number
+from fuseline.codegen.indexes import choose
+from fuseline.codegen.indexes.choose import SIEVE_BITS, sieve_bits
+from fuseline.codegen.indexes.layers import Bitmap, Buckets, Buffer, Direct, Identity, Index
+from fuseline.codegen.loop import Apply, Guard, Let, Machine, Number, Probe
 from fuseline.codegen.program import HOPPER, Program, SharedMemory
 from tests.codegen import simulator
 from tests.codegen.index_programs import (
@@ -26,7 +27,6 @@ from tests.codegen.index_programs import (
     KEYS,
     Data,
     amount,
-    arrays,
     build_program,
     code,
     codes,
@@ -35,7 +35,6 @@ from tests.codegen.index_programs import (
     expected_sums,
     index,
     main_program,
-    sifted,
 )
 from tests.codegen.simulated import Simulate
 from tests.codegen.test_warp_queue import TABLES
@@ -44,9 +43,9 @@ from tests.limits import SetLimits
 ADA = SharedMemory(99 * 1024, 100 * 1024, 1536)
 TURING = SharedMemory(64 * 1024, 64 * 1024, 1024)
 
-BITS, SIEVED_BITS = index(Form.BITS, False), index(Form.BITS, False, sieved=True)
-BEHIND = index(Form.DIRECT, False, guarded=True)
-SIEVED_BEHIND = index(Form.DIRECT, False, guarded=True, sieved=True)
+BITS, SIEVED_BITS = index(Bitmap, False), index(Bitmap, False, sieve_bits=SIEVE_BITS)
+BEHIND = index(Direct, False, guarded=True)
+SIEVED_BEHIND = index(Direct, False, guarded=True, sieve_bits=SIEVE_BITS)
 
 
 @pytest.fixture
@@ -62,13 +61,19 @@ def small(limits: SetLimits) -> None:
     )
 
 
+def bits_of(made: Index) -> Buffer:
+    """The bits that are asked first."""
+    (bits,) = made.layers[0].buffers
+    return bits
+
+
 def run(program: Program, given: Data, made: Index, everything: bool = False) -> list[Any]:
     """Fill the index and run a program, both simulated; `everything`: the sieve lets all numbers through."""
     memory = simulator.memory(made.buffers)
     keys = codes(given.build_key, BUILD_KEY)
     simulator.run(build_program(made), keys, len(given.build_key), memory=memory)
     if everything:
-        memory[made.sieve.name][:] = 2**32 - 1
+        memory[bits_of(made).name][:] = 2**32 - 1
     facts = zip((given.fact_key, given.amount), program.inputs, strict=True)
     columns = [part for values, source in facts for part in codes(values, source)]
     columns += codes(given.price, program.elements[0].input) if program.elements else []
@@ -92,7 +97,7 @@ def test_a_join(
     given, program = data(21, 301), main_program(kind, made)
     held = layout(program).near
     assert held is not None
-    copy = made.sieve if made.sieved else made.buffers[0]
+    copy = bits_of(made)
     assert held.buffer == copy
     text = emit_cuda.source(program, "a plan")
     asked = [line for line in text.splitlines() if "alive0 &" in line or "row1 =" in line]
@@ -128,12 +133,14 @@ def test_all_keys_alike(key: int | None) -> None:
 def test_keys_that_are_row_numbers(limits: SetLimits) -> None:
     """Behind the sieve only bits say which are in."""
     limits(ENOUGH_THREADS=0)
-    made = index(Form.DIRECT, False, rows=KEYS, guarded=True, sieved=True)
+    made = index(Direct, False, rows=KEYS, guarded=True, sieve_bits=SIEVE_BITS)
     program = main_program("inner", made)
     key, (let, *others) = program.body[0], program.body[1:]
     assert isinstance(let, Let)
-    passed = Function("pass_bits", (arrays(made)[0], sifted(made, "pass_sieve")), I32)
-    program = replace(program, body=(key, replace(let, value=Convert(passed, I32)), *others))
+    assert isinstance(let.value, Probe)
+    *before, _ = made.layers
+    found = replace(let.value, layers=(*before, Identity(made)))
+    program = replace(program, body=(key, replace(let, value=found), *others))
     given = data(25, 301, build_rows=KEYS)
     given = replace(given, build_key=[None if k % 3 else k for k in range(KEYS)])
     assert "row1 = cuda.selp(in_sieve(" in emit_cuda.source(program, "a plan")
@@ -195,7 +202,7 @@ QUERIES = [
 def test_a_query(query: str, simulate: Simulate, monkeypatch: pytest.MonkeyPatch) -> None:
     """All its kernels, those that fill indexes as well."""
     for name, bound in {"CACHED_SLOTS": 0, "BITS_A_SIEVE_BIT": 1e-12, "FEW_FOUND": 2.0}.items():
-        monkeypatch.setattr(indexes, name, bound)
+        monkeypatch.setattr(choose, name, bound)
     made = simulate(query, TABLES)
     assert any(layout(program).near is not None for program in made)
 
@@ -246,7 +253,7 @@ def test_threads_of_a_block(
     blocks: int | None,
 ) -> None:
     """As many resident as shared memory allows, in blocks as small as that allows."""
-    made = replace(SIEVED_BITS, sieve_bits=bits)
+    made = index(Bitmap, False, sieve_bits=bits)
     program = main_program("semi", made)
     first, *others = program.relations
     relations = (replace(first, rows=shared_memory_filter.LEAST_ROWS), *others)
@@ -254,7 +261,7 @@ def test_threads_of_a_block(
     choosing: Any = program.body
     cut = warp_split.Cut(choosing, program.body, (), (), I32)
     held = shared_memory_filter.near(program, cut, cells, waiting)
-    wanted = None if threads is None or blocks is None else Near(made.sieve, threads, blocks)
+    wanted = None if threads is None or blocks is None else Near(bits_of(made), threads, blocks)
     assert held == wanted
 
 
@@ -262,20 +269,19 @@ def test_bits_of_a_sieve() -> None:
     """Eight for each row that is expected, in steps; none where bits are few, keys many or most probes find one."""
     slots, found = 20_000_000, 0.01
     sizes = {
-        rows: sieve_bits(Form.DIRECT, slots, rows, found)
-        for rows in (0, 1, 32768, 32769, 65537, 131072)
+        rows: sieve_bits(Direct, slots, rows, found) for rows in (0, 1, 32768, 32769, 65537, 131072)
     }
     assert list(sizes.values()) == [1 << 18, 1 << 18, 1 << 18, 1 << 19, 1 << 20, 1 << 20]
-    assert sieve_bits(Form.DIRECT, slots, 131073, found) == 0
-    assert sieve_bits(Form.DIRECT, (1 << 20) - 1, 1, found) == 0
-    assert sieve_bits(Form.DIRECT, 1 << 20, 1, found) == 1 << 18
-    assert sieve_bits(Form.DIRECT, 1 << 20, 40_000, found) == 0
-    assert sieve_bits(Form.DIRECT, slots, 1, 0.6) == 0
+    assert sieve_bits(Direct, slots, 131073, found) == 0
+    assert sieve_bits(Direct, (1 << 20) - 1, 1, found) == 0
+    assert sieve_bits(Direct, 1 << 20, 1, found) == 1 << 18
+    assert sieve_bits(Direct, 1 << 20, 40_000, found) == 0
+    assert sieve_bits(Direct, slots, 1, 0.6) == 0
 
 
 def test_bits_of_a_sieve_before_buckets() -> None:
     """Where looking into buckets leaves the cache, and as long as the sieve itself does not."""
-    sizes = {rows: sieve_bits(Form.HASHED, 64, rows, 0.01) for rows in (4095, 4096, 1 << 24)}
+    sizes = {rows: sieve_bits(Buckets, 64, rows, 0.01) for rows in (4095, 4096, 1 << 24)}
     assert list(sizes.values()) == [0, 1 << 18, 1 << 27]
-    assert sieve_bits(Form.HASHED, 64, (1 << 24) + 1, 0.01) == 0
-    assert sieve_bits(Form.HASHED, 64, 4096, 0.6) == 0
+    assert sieve_bits(Buckets, 64, (1 << 24) + 1, 0.01) == 0
+    assert sieve_bits(Buckets, 64, 4096, 0.6) == 0

@@ -12,7 +12,8 @@ import pytest
 
 from fuseline.codegen.cuda import emit_cuda
 from fuseline.codegen.cuda.accumulator_layout import layout
-from fuseline.codegen.indexes import Form, Index
+from fuseline.codegen.indexes.choose import SIEVE_BITS
+from fuseline.codegen.indexes.layers import Buckets, Direct, Index
 from fuseline.codegen.loop import (
     Apply,
     Convert,
@@ -20,7 +21,6 @@ from fuseline.codegen.loop import (
     Guard,
     Let,
     Lookup,
-    Machine,
     Number,
     Statement,
 )
@@ -48,7 +48,7 @@ from tests.codegen.index_programs import (
 from tests.codegen.simulated import Simulate
 from tests.limits import SetLimits
 
-DIRECT = index(Form.DIRECT, linked=False)
+DIRECT = index(Direct, linked=False)
 
 
 @pytest.fixture(autouse=True)
@@ -92,7 +92,7 @@ def test_no_row_survives_or_all_do(keys: list[int | None]) -> None:
     assert found[0] == (331 if keys == [3] else 0)
 
 
-@pytest.mark.parametrize("made", [DIRECT, index(Form.HASHED, False), index(Form.HASHED, True)])
+@pytest.mark.parametrize("made", [DIRECT, index(Buckets, False), index(Buckets, True)])
 @pytest.mark.parametrize("rows_out", [(0,), (0, 1)])
 def test_rows_that_come_out(made: Index, rows_out: tuple[int, ...]) -> None:
     """A program that begins with a loop over rows of one key has no cut."""
@@ -142,7 +142,7 @@ def test_no_index_is_read_behind_the_last_row() -> None:
     given = replace(given, fact_key=[KEYS - 1 if k is None else k for k in given.fact_key])
     number, *others = program.body
     assert isinstance(number, Let)
-    number = replace(number, value=Convert(code(FACT_KEY), Machine.I64))
+    number = replace(number, value=Convert(code(FACT_KEY), number.name.type))
     inputs = (replace(FACT_KEY, nullable=False), AMOUNT)
     found, _ = run(replace(program, body=(number, *others), inputs=inputs), given)
     assert found == expected_sums("inner", given, expected("inner", given, False))
@@ -150,7 +150,7 @@ def test_no_index_is_read_behind_the_last_row() -> None:
 
 @pytest.mark.parametrize("sieved", [False, True])
 def test_row_numbers_behind_bits_are_read_for_survivors(sieved: bool) -> None:
-    made = index(Form.DIRECT, False, guarded=True, sieved=sieved)
+    made = index(Direct, False, guarded=True, sieve_bits=SIEVE_BITS * sieved)
     given, program = data(8, 203), main_program("inner", made)
     cut = layout(program).cut
     assert cut is not None
@@ -160,7 +160,7 @@ def test_row_numbers_behind_bits_are_read_for_survivors(sieved: bool) -> None:
 
 
 def test_buckets_behind_a_sieve_are_looked_into_for_survivors() -> None:
-    made = index(Form.HASHED, False, sieved=True)
+    made = index(Buckets, False, sieve_bits=SIEVE_BITS)
     given, program = data(9, 203), main_program("inner", made)
     source = emit_cuda.source(program, "a plan")
     assert source.index("in_sieve") < source.index("ballot") < source.index("find_hashed(build1")

@@ -6,15 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from fuseline.codegen.indexes import CACHED_SLOTS, Form, Index
+from fuseline.codegen.indexes.choose import CACHED_SLOTS
+from fuseline.codegen.indexes.layers import Buckets, Direct, Index, Layer
 from fuseline.operators.gpu.pipeline.buckets import far_off, with_buckets
 from tests.codegen.bodies import Tables, grouped, join, made, where
 
 LARGE = 4 * CACHED_SLOTS
 
 
-def index(slots: int, form: Form = Form.HASHED) -> Index:
-    return Index(3, "u", form, (), slots, 10**8, linked=False)
+def index(slots: int, form: type[Layer] = Buckets) -> Index:
+    return Index(3, "u", form, slots, 10**8)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +34,7 @@ def test_buckets_for_the_rows_that_are_expected(few: float | None, buckets: int)
     right = tables.scan("right_side", 100_000, c=(0, 2**40), d=(0, 9))
     kept = replace(where(right, "eq", "d", 3), estimate=few)
     (made_index,) = made(grouped(join(left, kept, "a = c"), "d"), tables).indexes
-    assert (made_index.form, made_index.slots) == (Form.HASHED, buckets)
+    assert (made_index.form, made_index.slots) == (Buckets, buckets)
 
 
 def test_only_what_is_far_off_is_laid_out_anew() -> None:
@@ -47,7 +48,7 @@ def test_only_what_is_far_off_is_laid_out_anew() -> None:
 def test_small_indexes_and_those_without_buckets_stay() -> None:
     assert far_off([index(CACHED_SLOTS)], [1], {}) == {}
     assert far_off([index(CACHED_SLOTS)], [4 * CACHED_SLOTS], {}) == {3: 4 * CACHED_SLOTS}
-    assert far_off([index(LARGE, Form.DIRECT)], [1], {}) == {}
+    assert far_off([index(LARGE, Direct)], [1], {}) == {}
 
 
 def test_runs_of_two_kinds_come_to_rest() -> None:
@@ -64,5 +65,5 @@ def test_runs_of_two_kinds_come_to_rest() -> None:
 
 
 def test_only_buckets_change() -> None:
-    small, direct = index(LARGE), index(LARGE, Form.DIRECT)
+    small, direct = index(LARGE), index(LARGE, Direct)
     assert with_buckets([small, direct], {3: 1000}) == (index(1024), direct)

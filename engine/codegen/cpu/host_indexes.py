@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..index_checks import cpu_kernel
-from ..indexes import REPEATED, Buffer, Form, Index
+from ..indexes.layers import REPEATED, Buckets, Buffer, Index
 from ..program import Program
 from .host_kernels import HostFunction, each_range, run
 from .pace import in_steps
@@ -33,7 +33,7 @@ def build(
     threads = 1 if deterministic else threads
     outcome = run(kernel, program, columns, rows, threads, memory=memory)
     state = np.concatenate(outcome.arrays)
-    if index.form is Form.HASHED and index.unique:
+    if index.form is Buckets and index.unique:
         state[REPEATED] = _repeats(index, kernel, memory, threads)
     memory[f"{index.name}_state"] = state
     return outcome.doubt

@@ -227,10 +227,8 @@ def _index_parameters(program: Program) -> list[tuple[str, str]]:
     """
     found = [p for element in program.elements for p in _row_parameters(element.input, program)]
     filled = None if program.index is None else program.index.number
-    hashed = {b.index for b in program.buffers if b.name.endswith("_numbers")}
     for buffer in program.buffers:
-        sized = buffer.index in hashed and buffer.name.endswith("_heads")
-        whole = sized or buffer.index == filled
+        whole = buffer.sized or buffer.index == filled
         found.append((buffer.name, f"[{buffer.type}]" if whole else f"*{buffer.type}"))
     return found
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..emit import folded, indent, text
-from ..indexes import REPEATED
-from ..loop import Doubt, Function, Guard, Let, Machine, Number, Statement
+from ..indexes.layers import REPEATED, Bitmap, Direct
+from ..loop import Doubt, Guard, Insertion, Let, Machine, Number, Statement
 from ..program import Program
 from .accumulator_layout import UNBOUNDED, Cell, Layout, Place, cell_machine
 from .emit_fold import (
@@ -25,9 +25,6 @@ from .emit_fold import (
     widened,
 )
 
-# Of functions that set a bit, the place of the number among the arguments
-INSERTIONS = {"set_bit": 1, "insert_bit": 1, "insert_guarded": 2}
-
 
 def gathers(program: Program, where: Layout) -> bool:
     """Whether a kernel's rows come to memory in runs."""
@@ -38,23 +35,24 @@ def _by_group(program: Program, where: Layout) -> bool:
     return program.grouping is not None and where.place is Place.GLOBAL
 
 
-def bits_of(program: Program) -> Function | None:
+def bits_of(program: Program) -> Insertion | None:
     """The insertion into an index of bits, or of row numbers behind bits."""
     match program.body[-1:]:
-        case (Let(value=Function(name) as insertion),) if name in INSERTIONS:
-            return insertion if program.index is not None else None
+        case (Let(value=Insertion((Bitmap(), *_)) as insertion),) if program.index is not None:
+            return insertion
     return None
 
 
-def _bits_and_number(insertion: Function) -> tuple[str, str]:
-    number = insertion.args[INSERTIONS[insertion.name]]
-    return text(insertion.args[0], select), text(number, select)
+def _counts(insertion: Insertion) -> bool:
+    """Whether keys that were there before are counted, as they are where rows are noted."""
+    index = insertion.layers[0].index
+    return index.unique or index.form is Direct
 
 
-def _set_gathered(program: Program, where: Layout, insertion: Function) -> str:
+def _set_gathered(where: Layout, insertion: Insertion) -> str:
     """Set the bits that were gathered; where keys must not repeat, count those that were set."""
-    bits, _ = _bits_and_number(insertion)
-    if insertion.name == "set_bit":
+    bits = insertion.layers[0].arrays
+    if not _counts(insertion):
         return f"or_bits({bits}, pending, gathered)"
     return _count(where, f"or_new_bits({bits}, pending, gathered)")
 
@@ -81,8 +79,7 @@ def begin_runs(program: Program, where: Layout, rows: int) -> list[str]:
     """What a thread holds before a word of so many rows: no run."""
     insertion = bits_of(program)
     if insertion is not None:
-        machine = insertion.args[INSERTIONS[insertion.name]].type
-        return [f"pending = np.{machine.value}(-1)", "gathered = np.uint32(0)"]
+        return [f"pending = np.{insertion.args[0].type.value}(-1)", "gathered = np.uint32(0)"]
     if not _by_group(program, where):
         return []
     assert program.grouping is not None
@@ -93,7 +90,7 @@ def run_row(program: Program, where: Layout, rows: int) -> list[str]:
     """Put a row to the run before it, or end that and begin one."""
     insertion = bits_of(program)
     if insertion is not None:
-        return [*_gather_bit(program, where, insertion), *fold_row(program, where, 1)]
+        return [*_gather_bit(where, insertion), *fold_row(program, where, 1)]
     assert program.grouping is not None
     lines = [
         f"number = {text(program.grouping.slot, select)}",
@@ -113,7 +110,7 @@ def end_runs(program: Program, where: Layout, rows: int) -> list[str]:
     """Bring the run to memory, if there is one."""
     insertion = bits_of(program)
     if insertion is not None:
-        return [_set_gathered(program, where, insertion)]
+        return [_set_gathered(where, insertion)]
     if not _by_group(program, where):
         return []
     values = [
@@ -131,24 +128,22 @@ def without_insertion(program: Program) -> Sequence[Statement]:
     return [*before, Let(last.name, Number(0, Machine.I64), last.step)]
 
 
-def _gather_bit(program: Program, where: Layout, insertion: Function) -> list[str]:
-    _, number = _bits_and_number(insertion)
-    machine = insertion.args[INSERTIONS[insertion.name]].type.value
+def _gather_bit(where: Layout, insertion: Insertion) -> list[str]:
+    number, *rows = insertion.args
     lines = [
-        f"number = {number}",
+        f"number = {text(number, select)}",
         "if number >= 0:",
-        f"    at = np.{machine}(number >> 5)",
+        f"    at = np.{number.type.value}(number >> 5)",
         "    if at != pending:",
-        f"        {_set_gathered(program, where, insertion)}",
+        f"        {_set_gathered(where, insertion)}",
         "        pending = at",
         "        gathered = np.uint32(0)",
         "    bit = np.uint32(np.uint32(1) << np.uint32(number & 31))",
     ]
-    if insertion.name != "set_bit":
+    if _counts(insertion):
         lines.append(f"    {_count(where, 'gathered & bit != np.uint32(0)')}")
-    if insertion.name == "insert_guarded":
-        heads, row = (text(insertion.args[i], select) for i in (1, 3))
-        lines.append(f"    {heads}[np.uint64(number)] = {row}")
+    heads = insertion.layers[-1].arrays
+    lines += [f"    {heads}[np.uint64(number)] = {text(row, select)}" for row in rows]
     return [*lines, "    gathered = np.uint32(gathered | bit)"]
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ..indexes import Buffer
-from ..loop import Apply, Convert, Function, Guard, Let, Name, Select, Term, subterms, terms_of
+from ..indexes.layers import NEAR, Bitmap, BloomFilter, Buffer, Layer
+from ..loop import Guard, Let, Probe, subterms, terms_of, with_probes
 from ..program import Program, SharedMemory
 from .warp_split import Choosing, Cut
 
@@ -24,8 +24,6 @@ LEAST_ROWS = 1 << 23  # for which copying pays
 AT_ONCE = 8  # words that a thread copies at a time
 # Bits that no sieve is before; a larger share of fewer threads' memory gains less than it costs
 MOST_BYTES = 32 * 1024
-SIEVES = ("pass_sieve", "in_sieve")
-BITS = ("has_bit", "pass_bits", "find_guarded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +37,7 @@ class Near:
     @property
     def name(self) -> str:
         """The copy."""
-        return f"{self.buffer.name}_near"
+        return self.buffer.name + NEAR
 
     @property
     def bounds(self) -> tuple[int, int]:
@@ -60,7 +58,7 @@ def near(program: Program, cut: Cut, cells: int, waiting: int) -> Near | None:
     """Choose what is copied, beside `cells` bytes of a block and `waiting` of each thread."""
     if program.relations[0].rows < LEAST_ROWS:
         return None
-    buffer = _asked(program, cut)
+    buffer = _asked(cut)
     if buffer is None:
         return None
     fixed, memory = _size(buffer) + cells, program.shared_memory
@@ -74,18 +72,16 @@ def _size(buffer: Buffer) -> int:
     return -(-4 * buffer.length // 16) * 16
 
 
-def _asked(program: Program, cut: Cut) -> Buffer | None:
-    """The buffer of the first probe among what chooses rows: a sieve, or few bits."""
-    buffers = {buffer.name: buffer for buffer in program.buffers}
+def _asked(cut: Cut) -> Buffer | None:
+    """The bits of the first probe among what chooses rows: a Bloom filter's, or a bitmap's if these are few."""
     for statement in cut.choosing:
         parts = [part for term in terms_of(statement) for part in subterms(term)]
-        for names in (SIEVES, BITS):
-            for part in parts:
-                match part:
-                    case Function(name, (Name(asked), *_)) if name in names:
-                        found = buffers[asked]
-                        few = names is SIEVES or 4 * found.length <= MOST_BYTES
-                        return found if few else None
+        layers = [layer for part in parts if isinstance(part, Probe) for layer in part.layers]
+        filters = [layer for layer in layers if isinstance(layer, BloomFilter | Bitmap)]
+        for layer in sorted(filters, key=lambda f: not isinstance(f, BloomFilter)):
+            (bits,) = layer.buffers
+            few = isinstance(layer, BloomFilter) or 4 * bits.length <= MOST_BYTES
+            return bits if few else None
     return None
 
 
@@ -115,26 +111,18 @@ def copied(held: Near) -> list[str]:
 def asking_near(choosing: tuple[Choosing, ...], held: Near) -> tuple[Choosing, ...]:
     """Have statements ask the copy."""
 
+    def near_layer(layer: Layer) -> Layer:
+        return replace(layer, near=layer.buffers == (held.buffer,))
+
+    def asking(probe: Probe) -> Probe:
+        return replace(probe, layers=tuple(map(near_layer, probe.layers)))
+
     def one(statement: Choosing) -> Choosing:
         match statement:
             case Let(_, term):
-                return replace(statement, value=_renamed(term, held))
+                return replace(statement, value=with_probes(term, asking))
             case Guard(term):
-                return replace(statement, condition=_renamed(term, held))
+                return replace(statement, condition=with_probes(term, asking))
         return statement
 
     return tuple(map(one, choosing))
-
-
-def _renamed(term: Term, held: Near) -> Term:
-    match term:
-        case Name(text) if text == held.buffer.name:
-            return replace(term, text=held.name)
-        case Apply(_, args) | Function(_, args):
-            return replace(term, args=tuple(_renamed(part, held) for part in args))
-        case Select(condition, yes, no, machine):
-            condition, yes, no = (_renamed(part, held) for part in (condition, yes, no))
-            return Select(condition, yes, no, machine)
-        case Convert(operand, machine):
-            return Convert(_renamed(operand, held), machine)
-    return term

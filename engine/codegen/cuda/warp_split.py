@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, takewhile
 
+from ..indexes.layers import Bitmap, BloomFilter, Buckets, Identity, Layer
 from ..loop import (
     Apply,
     Convert,
@@ -22,6 +23,7 @@ from ..loop import (
     Machine,
     Name,
     Number,
+    Probe,
     Search,
     Select,
     Statement,
@@ -29,6 +31,7 @@ from ..loop import (
     names_in,
     subterms,
     terms_of,
+    with_probes,
 )
 from ..program import Program
 from ..program_builder import ROW, ROW_LIMIT
@@ -39,7 +42,6 @@ MOST_CHOSEN = 0.5  # of the rows, by the planner's estimate
 FEW_CHOSEN = 1 / 8  # by filters alone, so that not even the first probe is made for all rows
 UNKNOWN = 0.5  # the share where there is no estimate
 MOST_CARRIED = 8
-PROBES = ("find_", "has_bit", "pass_bits", "pass_sieve")
 
 Choosing = Let | Guard | Doubt
 
@@ -79,11 +81,11 @@ def cut(program: Program, in_memory: bool, sieve_alone: bool = False) -> Cut | N
     choosing = tuple(s for s in before if isinstance(s, Let | Guard | Doubt))
     read = names_in(*(term for s in choosing for term in terms_of(s)))
     words = tuple(i for i in program.inputs if read & set(_names(program, i)))
-    choosing, behind, guards = _sieve_alone(choosing, sieve_alone)
+    choosing, behind, guards = _layers_alone(choosing, BloomFilter, sieve_alone)
     after = (*guards, *after)
     if not _is_long(after, program, known, in_memory):
         return None
-    choosing, bits_behind = _bits_alone(choosing)
+    choosing, bits_behind, _ = _layers_alone(choosing, Bitmap, True)
     behind |= bits_behind
     wanted = _wanted(program, after)
     again, carried = _known(program, choosing, behind, wanted, words)
@@ -127,45 +129,12 @@ def _is_long(
     return scattered or program.index is not None or bool(program.rows_out)
 
 
-def _bits_alone(
-    choosing: tuple[Choosing, ...],
-) -> tuple[tuple[Choosing, ...], dict[str, Let]]:
-    """Ask only the bits that lie before row numbers which nothing but the cut asks for; what reads them later, by name."""
-    made: list[Choosing] = []
-    behind: dict[str, Let] = {}
-    none, some = Number(-1, Machine.I32), Number(0, Machine.I32)
-    for statement in choosing:
-        match statement:
-            case Let(row, value) if (parts := _bit_and_row(value)) and _only_asked(row, choosing):
-                bit, found = parts
-                made.append(replace(statement, value=Select(bit, some, none, Machine.I32)))
-                behind[row.text] = Let(row, found)
-            case _:
-                made.append(statement)
-    return tuple(made), behind
-
-
-def _bit_and_row(term: Term) -> tuple[Term, Term] | None:
-    """Whether the bit is set that lies before a row number, and the row number where it is; None for other terms."""
-    found: Term
-    match term:
-        case Function("find_guarded", (members, heads, number)):
-            found = Function("find_direct", (heads, _unsieved(number)), Machine.I32)
-        case Function("find_rank", (ranks, Function("pass_bits", (members, number)))):
-            found = Function("find_rank", (ranks, _unsieved(number)), Machine.I32)
-        case Convert(Function("pass_bits", (members, number))):
-            found = Convert(_unsieved(number), Machine.I32)
-        case _:
-            return None
-    return Function("has_bit", (members, number), Machine.BOOL), found
-
-
-def _sieve_alone(
-    choosing: tuple[Choosing, ...], bits: bool
+def _layers_alone(
+    choosing: tuple[Choosing, ...], kind: type[Layer], everywhere: bool
 ) -> tuple[tuple[Choosing, ...], dict[str, Let], tuple[Guard, ...]]:
-    """Ask only a sieve whether a row may be chosen; what looks behind it later, by name, and the guards of that.
+    """Ask probes only as far as a layer of some kind whether a row may be chosen; `everywhere`: not just those of buckets.
 
-    `bits`: before bits too, not just before buckets.
+    Returns the rewritten statements, what looks behind that layer later, by name, and the guards of that.
     """
     made: list[Choosing] = []
     behind: dict[str, Let] = {}
@@ -174,19 +143,15 @@ def _sieve_alone(
     for statement in choosing:
         kept: Choosing = statement
         match statement:
-            case Let(found, value) if (
-                (bits or _in_buckets(value))
-                and (parts := _of_sieve(value))
-                and _only_asked(found, choosing)
+            case Let(found, value) if (parts := _parted(value, kind, everywhere)) and _only_asked(
+                found, choosing
             ):
                 may_be, exact = parts
                 if found.type is not Machine.BOOL:
                     may_be = Select(may_be, some, none, Machine.I32)
                 behind[found.text] = Let(found, exact)
                 kept = replace(statement, value=may_be)
-            case Guard(condition) if (bits or _in_buckets(condition)) and (
-                parts := _of_sieve(condition)
-            ):
+            case Guard(condition) if parts := _parted(condition, kind, everywhere):
                 may_be, exact = parts
                 guards.append(Guard(exact))
                 kept = replace(statement, condition=may_be)
@@ -196,26 +161,18 @@ def _sieve_alone(
     return tuple(made), behind, tuple(guards)
 
 
-def _of_sieve(term: Term) -> tuple[Term, Term] | None:
-    """Whether a sieve lets the number of a probe through, and the probe without the sieve; None if there is none before it."""
+def _parted(term: Term, kind: type[Layer], everywhere: bool) -> tuple[Term, Term] | None:
+    """Whether layers up to one of some kind let the number of a probe through, and what those behind say; None where there are none."""
     match term:
-        case Function("pass_sieve", arguments):
-            return Function("in_sieve", arguments, Machine.BOOL), arguments[-1]
-        case Convert(operand, machine) if parts := _of_sieve(operand):
-            may_be, exact = parts
-            return may_be, exact if exact.type is machine else Convert(exact, machine)
-        case Apply(">=", (row, Number(0) as first)) if parts := _of_sieve(row):
+        case Probe(layers, number) if everywhere or isinstance(layers[-1], Buckets):
+            for count, layer in enumerate(layers[:-1], 1):
+                if isinstance(layer, kind):
+                    before = Probe(layers[:count], number, Machine.BOOL)
+                    return before, replace(term, layers=layers[count:])
+        case Apply(">=", (row, Number(0) as first)) if parts := _parted(row, kind, everywhere):
             may_be, exact = parts
             return may_be, replace(term, args=(exact, first))
-        case Function(args=(*before, last)) if _is_probe(term) and (parts := _of_sieve(last)):
-            may_be, exact = parts
-            return may_be, replace(term, args=(*before, exact))
     return None
-
-
-def _in_buckets(term: Term) -> bool:
-    """Whether a term looks for a row in buckets."""
-    return any(isinstance(t, Function) and t.name == "find_hashed" for t in subterms(term))
 
 
 def _only_asked(row: Name, choosing: tuple[Choosing, ...]) -> bool:
@@ -225,16 +182,6 @@ def _only_asked(row: Name, choosing: tuple[Choosing, ...]) -> bool:
         there = Apply(">=", (row, Number(0, Machine.I32)), Machine.BOOL)
     readers = [s for s in choosing if row.text in names_in(*terms_of(s))]
     return all(isinstance(s, Guard) and s.condition == there for s in readers) and bool(readers)
-
-
-def _unsieved(number: Term) -> Term:
-    """The number that a sieve was asked for."""
-    match number:
-        case Convert(operand):
-            return _unsieved(operand)
-        case Function("pass_sieve", (_, _, asked)):
-            return asked
-    return number
 
 
 def _known(
@@ -323,7 +270,9 @@ def _probes(statement: Statement) -> bool:
 
 
 def _is_probe(term: Term) -> bool:
-    return isinstance(term, Function) and term.name.startswith(PROBES)
+    """Whether a term looks into an index: a Bloom filter alone is small, and has a word for any number; identity looks nowhere."""
+    idle = BloomFilter | Identity
+    return isinstance(term, Probe) and not all(isinstance(layer, idle) for layer in term.layers)
 
 
 def _reads_rows(statement: Statement, known: set[str]) -> bool:
@@ -340,26 +289,14 @@ def _reads_rows(statement: Statement, known: set[str]) -> bool:
 def only_alive(term: Term, alive: Name) -> Term:
     """Return a term whose probes look for nothing where the row is not alive."""
 
-    def limited(part: Term) -> Term:
-        return only_alive(part, alive)
+    def limited(probe: Probe) -> Probe:
+        if not _is_probe(probe):
+            return probe
+        *before, last = probe.args
+        if last.type is Machine.BOOL:  # whether there is a number
+            last = Apply("&", (alive, last), Machine.BOOL)
+        else:
+            last = Select(alive, last, Number(-1, last.type), last.type)
+        return replace(probe, args=(*before, last))
 
-    match term:
-        case Function(args=(*before, last)) if _is_probe(term) and not _probes_in(last):
-            if last.type is Machine.BOOL:  # whether there is a number
-                last = Apply("&", (alive, last), Machine.BOOL)
-            else:
-                last = Select(alive, last, Number(-1, last.type), last.type)
-            return replace(term, args=(*before, last))
-        case Apply() | Function():
-            return replace(term, args=tuple(map(limited, term.args)))
-        case Select(condition, yes, no, machine):
-            return Select(limited(condition), limited(yes), limited(no), machine)
-        case Convert(operand, machine):
-            return Convert(limited(operand), machine)
-        case Lookup(table, index, machine):
-            return Lookup(table, limited(index), machine)
-    return term
-
-
-def _probes_in(term: Term) -> bool:
-    return any(map(_is_probe, subterms(term)))
+    return with_probes(term, limited)

@@ -13,9 +13,7 @@ from ...plan.text.concealed_text import concealed_name
 from ...plan.types import BOOLEAN
 from ..expressions.translate import translate
 from ..groups.accumulate import Accumulator
-from ..indexes import (
-    Form,
-    Index,
+from ..indexes.choose import (
     is_guarded,
     membership_form,
     ordered_form,
@@ -23,6 +21,7 @@ from ..indexes import (
     sieve_bits,
     slots_of,
 )
+from ..indexes.layers import Bitmap, Buckets, Direct, Identity, Index, Ranks
 from ..loop import Apply, Convert, Let, Machine, Name, Number, Term, negated
 from ..names import free_name, identifier
 from ..program import Program, Ranking
@@ -128,7 +127,7 @@ class Builds:
         made = domains(values, [k.name for k in keys], node.null_equal)
         ordered = _ordered([scope[k] for k in keys], made, kernel)
         index = self._index(node, made, counts, by_row, kernel.relations[0].rows, ordered)
-        if kernel.repeats and index.form is not Form.BITS:
+        if kernel.repeats and index.form is not Bitmap:
             raise Multiplied(build)
         self.indexes.append(index)
         self.programs.append(_program(index, values, made, kernel, ordered))
@@ -155,24 +154,22 @@ class Builds:
         if node.kind is JoinKind.SINGLE and not once:
             raise NotFusable("several rows of a scalar subquery may have one key")
         if by_row or (rows_matter and not once):
-            form = Form.HASHED if keys.raw else row_form(keys.size, rows)
+            form = Buckets if keys.raw else row_form(keys.size, rows)
             linked = not once
         else:
-            form = Form.HASHED if keys.raw else membership_form(keys.size, rows, probes)
+            form = Buckets if keys.raw else membership_form(keys.size, rows, probes)
             linked = False
         few, found = expected(node, rows)
         slots = slots_of(form, keys.size, rows, few)
-        guarded = form is Form.DIRECT and not linked and is_guarded(slots, few, found)
+        guarded = form is Direct and not linked and is_guarded(slots, few, found)
         if ordered is not None:
             unique = False  # since no key repeats, nothing has to count those that do
             form = ordered_form(form, slots, rows, few, ordered.whole)
-            if form in (Form.PLACED, Form.RANKED):
+            if form in (Identity, Ranks):
                 guarded = not ordered.whole
-        may_sieve = guarded or form is Form.BITS or (form is Form.HASHED and not keys.raw)
+        may_sieve = guarded or form is Bitmap or (form is Buckets and not keys.raw)
         sieve = sieve_bits(form, slots, few, found) if may_sieve else 0
-        return Index(
-            number, name, form, keys.parts, slots, rows, linked, unique, keys.raw, guarded, sieve
-        )
+        return Index(number, name, form, slots, rows, linked, unique, keys.raw, guarded, sieve)
 
 
 def _ordered(keys: list[Expr], made: Domains, kernel: ProgramBuilder) -> AscendingKey | None:
@@ -183,7 +180,7 @@ def _ordered(keys: list[Expr], made: Domains, kernel: ProgramBuilder) -> Ascendi
     match keys:
         case [ColumnRef(column)] if kernel.readings.get(column) is leaf:
             source = kernel.input(column)
-            if not source.ascending or made.raw or made.keys[0].part.low != source.base:
+            if not source.ascending or made.raw or made.keys[0].low != source.base:
                 return None
             stated = kernel.blocks[0].statements or kernel.doubts
             return AscendingKey(column, not stated and kernel.keep is None)
@@ -199,8 +196,9 @@ def _ranking(index: Index, key: Column, kernel: ProgramBuilder) -> Ranking:
     alias = reading.aliases[stored]
     source = kernel.input(alias)
     kernel.elements[alias] = Element(source, len(kernel.relations) - 1)
+    (ranks,) = index.layers[-1].buffers
     step = kernel.parameter(source.step, Machine.I32, f"step of {concealed_name(key.name)}")
-    return Ranking(kernel.names[alias], kernel.buffer(index.ranks).text, step)
+    return Ranking(kernel.names[alias], kernel.buffer(ranks).text, step)
 
 
 def _program(
@@ -216,7 +214,7 @@ def _program(
         kernel.used.clear()
         kernel.parameters.clear()
     ranking = None
-    if index.form is Form.RANKED:
+    if index.form is Ranks:
         assert ordered is not None
         ranking = _ranking(index, ordered.column, kernel)
     name = f"build_{index.name}"

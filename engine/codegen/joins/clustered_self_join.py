@@ -16,7 +16,7 @@ from ...plan.physical import FilterRows, HashJoin
 from ...plan.self_joins import self_key, unreduced
 from ...plan.spine import leaf_of
 from ...plan.text.concealed_text import concealed_name
-from ..indexes import Form, Index
+from ..indexes.layers import Clustered, Index
 from ..loop import Function, Let, Machine, Name, Term
 from ..program_builder import ROW, RelationReading, Scope
 from ..typed_values import Element
@@ -90,6 +90,6 @@ def neighbours(
         return None
     if kernel.source.rows(leaf) != own.rows:  # parts of the table
         return None
-    index = Index(-1, leaf_name(leaf), Form.NEIGHBOURS, (), 0, own.rows, linked=True)
+    index = Index(-1, leaf_name(leaf), Clustered, 0, own.rows, linked=True)
     side = Side(index, Domains((), 0), read | frozenset(node.build_keys))
     return Neighbours(chain, node, side, below, bool(read), column)

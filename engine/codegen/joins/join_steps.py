@@ -267,7 +267,7 @@ class Joining:
 
     def _rows(self, key: KeyNumber) -> tuple[Term, Term]:
         kernel, index = self.chain.kernel, self.side.index
-        return first_row(index, key, kernel), next_row(index, key, self.row, kernel)
+        return first_row(index, key, kernel), next_row(index, key, self.row)
 
 
 def share(node: Physical, rows: Physical) -> float | None:

@@ -12,7 +12,6 @@ from typing import Any
 
 from ...plan.text.concealed_text import concealed_name
 from ..expressions.arithmetic import convert
-from ..indexes import KeyPart
 from ..loop import (
     Apply,
     Convert,
@@ -50,10 +49,15 @@ class KeyNumber:
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The build side's values of one key: `part` of the number; `null`: the last of them is NULL, which equals NULL."""
+    """The build side's values of one key, low to low + size - 1: (value - low) * stride is its part of the number.
+
+    `null`: the last of them is NULL, which equals NULL.
+    """
 
     name: str
-    part: KeyPart
+    low: int
+    size: int
+    stride: int
     null: bool
     values: Any = None
 
@@ -68,10 +72,6 @@ class Domains:
     @property
     def raw(self) -> bool:
         return self.size == WHOLE
-
-    @property
-    def parts(self) -> tuple[KeyPart, ...]:
-        return tuple(key.part for key in self.keys)
 
 
 class TooWide(NotFusable):
@@ -93,7 +93,7 @@ def domains(values: Sequence[Value], names: Sequence[str], null_equal: Sequence[
         if interval is None or stride * (interval.size + null) > I64_MAX:
             continue
         size = interval.size + null
-        found.append(Domain(name, KeyPart(interval.low, size, stride), null, value.values))
+        found.append(Domain(name, interval.low, size, stride, null, value.values))
         kept.append(place)
         stride *= size
     if len(kept) == len(values):
@@ -104,7 +104,7 @@ def domains(values: Sequence[Value], names: Sequence[str], null_equal: Sequence[
         raise TooWide((0,))
     if null_equal[0] and values[0].valid is not None:
         raise NotFusable(f'"{names[0]}" takes 64 bits, and its NULLs are equal')
-    return Domains((Domain(names[0], KeyPart(0, WHOLE, 1), False),), WHOLE)
+    return Domains((Domain(names[0], 0, WHOLE, 1, False),), WHOLE)
 
 
 def key_number(
@@ -144,8 +144,7 @@ def _component(
     """What one key adds to the number, and the conditions under which it lies in the domain."""
     value = _integer(value)
     assert value.interval is not None
-    part = key.part
-    held = IntegerRange(part.low, part.low + part.size - 1 - key.null)
+    held = IntegerRange(key.low, key.low + key.size - 1 - key.null)
     wide = value.term.type if value.interval.fits_i32 and held.fits_i32 else Machine.I64
     if machine is Machine.I64:
         wide = machine
@@ -164,9 +163,9 @@ def _component(
                 wide,
             )
             within.append(Apply(sign, (term, limit), Machine.BOOL))
-    if part.low != 0:
+    if key.low != 0:
         low = Name(
-            kernel.parameter(part.low, wide, f"least {concealed_name(key.name)} of the build side"),
+            kernel.parameter(key.low, wide, f"least {concealed_name(key.name)} of the build side"),
             wide,
         )
         term = Apply("-", (term, low), wide)
@@ -174,14 +173,14 @@ def _component(
     if key.null:
         valid = value.valid or Number(True, Machine.BOOL)
         last = Name(
-            kernel.parameter(part.size - 1, machine, f"{concealed_name(key.name)} NULL"), machine
+            kernel.parameter(key.size - 1, machine, f"{concealed_name(key.name)} NULL"), machine
         )
         term = Select(valid, term, last, machine)
         absent = Apply("not", (valid,), Machine.BOOL)
         within = [Apply("|", (absent, test), Machine.BOOL) for test in within]
-    if part.stride != 1:
+    if key.stride != 1:
         stride = Name(
-            kernel.parameter(part.stride, machine, f"stride of {concealed_name(key.name)}"), machine
+            kernel.parameter(key.stride, machine, f"stride of {concealed_name(key.name)}"), machine
         )
         term = Apply("*", (term, stride), machine)
     return term, within

@@ -13,7 +13,7 @@ from ....codegen.compile.kernel_files import at_once
 from ....codegen.compile_pipeline import Stages
 from ....codegen.cpu import host_kernels
 from ....codegen.cpu.host_indexes import build
-from ....codegen.indexes import REPEATED
+from ....codegen.indexes.layers import REPEATED
 from ....codegen.loop import Machine, Number
 from ....codegen.program import Program
 from ....plan import physical as p

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ....codegen.indexes import CACHED_SLOTS, Form, Index, buckets
+from ....codegen.indexes.choose import CACHED_SLOTS, buckets
+from ....codegen.indexes.layers import Buckets, Index
 
 FAR = 4  # times too many, or too few
 
@@ -16,9 +17,7 @@ FAR = 4  # times too many, or too few
 def with_buckets(indexes: Sequence[Index], built: Mapping[int, int]) -> tuple[Index, ...]:
     """Return indexes with buckets for so many rows, by the numbers of those of which that is known."""
     return tuple(
-        replace(i, slots=buckets(built[i.number]))
-        if i.form is Form.HASHED and i.number in built
-        else i
+        replace(i, slots=buckets(built[i.number])) if i.form is Buckets and i.number in built else i
         for i in indexes
     )
 
@@ -32,7 +31,7 @@ def far_off(
     """
     found = {}
     for index, count in zip(indexes, rows, strict=True):
-        if index.form is not Form.HASHED:
+        if index.form is not Buckets:
             continue
         most = max(count, built.get(index.number, 0))
         wanted = buckets(most)

@@ -20,7 +20,7 @@ from ....codegen.cuda import device_kernels, emit_groups
 from ....codegen.cuda.accumulator_layout import Layout, layout
 from ....codegen.groups.conditions import Condition, condition_of
 from ....codegen.handwritten import group_kernels
-from ....codegen.indexes import Form, Index
+from ....codegen.indexes.layers import Buckets, Index
 from ....codegen.listing import operations
 from ....codegen.loop import Machine
 from ....codegen.program import Program
@@ -144,7 +144,7 @@ def generated(
         partial(concealed_tree, node.body),
     )
     files = [device_kernels.kernel_file(program, describe, *where) for program in made.programs]
-    if any(index.form is Form.HASHED and index.unique for index in made.indexes):
+    if any(index.form is Buckets and index.unique for index in made.indexes):
         files.append(index_checks.cuda_kernel(*where))
     if _has_many_groups(main):
         if condition is not None:
@@ -259,7 +259,7 @@ class _Builder:
         spans[f"{index.name}_state"] = state
         given = self._given(program, spans) | {"out_i": state, "out_f": self.nothing}
         self._add(program, code, where, given)
-        if index.form is Form.HASHED and index.unique:
+        if index.form is Buckets and index.unique:
             heads, links, numbers, *_ = (spans[buffer.name] for buffer in index.buffers)
             arrays = {"heads": heads, "links": links, "numbers": numbers, "state": state}
             self.steps.append(

@@ -10,7 +10,7 @@ import numpy as np
 import pylibcudf as plc
 
 from ....codegen.groups.results import result_registers
-from ....codegen.indexes import REPEATED
+from ....codegen.indexes.layers import REPEATED
 from ....errors import MemoryLimitError
 from ....plan import physical as p
 from ...context import Context

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ....codegen.indexes import Buffer
+from ....codegen.indexes.layers import Buffer
 
 ALIGNMENT = 256
 

@@ -1,0 +1,78 @@
+"""Which layers an index is made of, and how large they are."""
+
+from __future__ import annotations
+
+import math
+
+from ...plan.device_costs import are_ranked, most_bits, most_slots
+from .layers import Bitmap, Buckets, Direct, Identity, Layer, Ranks
+
+MOST_BITS = 1 << 33
+BITS_A_PROBE = 8  # to clear a byte costs less than to look for a row in a bucket
+MOST_SLOTS = (1 << 31) - 1
+# Buckets at least, and rows to a bucket on average should none be left out of which that is expected
+FEWEST_BUCKETS = 64
+MOST_CHAINED = 4
+# Row numbers that no cache holds, and the share of them in use, or of probes that find one, below which bits go before them
+CACHED_SLOTS = 1 << 22
+FEW_USED = 0.5
+FEW_FOUND = 0.5
+# Bits of a sieve: as few as leave so many for each row that is expected, and the share of the bits behind that is worth one.
+# The fastest cache holds the fewest (32 KiB), shared memory of a GPU the most
+SIEVE_BITS = 1 << 18
+MOST_SIEVE_BITS = 1 << 20
+SIEVE_BITS_A_ROW = 8
+BITS_A_SIEVE_BIT = 4
+# Before buckets it may be larger, since to look into one is two accesses to memory: from as many rows on as no cache holds the
+# numbers of, up to as many bits as a second-level cache holds
+SIEVED_ROWS = 1 << 12
+MOST_BUCKET_SIEVE_BITS = 1 << 27
+
+
+def membership_form(domain: int, rows: int, probes: int = 0) -> type[Layer]:
+    """Choose where only being there counts, among `domain` numbers, of which `rows` may be there and `probes` are asked for."""
+    few = domain <= min(MOST_BITS, max(most_bits(rows), BITS_A_PROBE * probes))
+    return Bitmap if few else Buckets
+
+
+def row_form(domain: int, rows: int) -> type[Layer]:
+    """Choose where row numbers are wanted."""
+    few = domain <= min(MOST_SLOTS, most_slots(rows))
+    return Direct if few else Buckets
+
+
+def ordered_form(form: type[Layer], slots: int, rows: int, few: float, whole: bool) -> type[Layer]:
+    """Choose again where keys ascend strictly and `few` of the rows are expected to be in; `whole`: all of them are."""
+    bits = form is Bitmap and whole and slots <= MOST_SLOTS
+    if slots == rows and (form is Direct or bits):
+        return Identity
+    ranked = slots > CACHED_SLOTS and (whole or are_ranked(few, rows))
+    return Ranks if form is Direct and ranked else form
+
+
+def is_guarded(slots: int, rows: float, found: float) -> bool:
+    """Whether bits go before the row numbers of distinct keys: `found` is the share of probes that find one of `rows`."""
+    return slots > CACHED_SLOTS and (found < FEW_FOUND or rows < FEW_USED * slots)
+
+
+def sieve_bits(form: type[Layer], slots: int, rows: float, found: float) -> int:
+    """How many bits the sieve has that goes before `slots` bits or buckets; 0 for none."""
+    bits = SIEVE_BITS
+    while bits < SIEVE_BITS_A_ROW * rows:
+        bits *= 2
+    most = min(MOST_SIEVE_BITS, slots // BITS_A_SIEVE_BIT)
+    if form is Buckets:
+        most = MOST_BUCKET_SIEVE_BITS if rows >= SIEVED_ROWS else 0
+    return bits if bits <= most and found < FEW_FOUND else 0
+
+
+def slots_of(form: type[Layer], domain: int, rows: int, few: float | None = None) -> int:
+    """How many bits, row numbers or buckets an index has; of `rows` rows, `few` are expected to be put in."""
+    if form is not Buckets:
+        return domain
+    return buckets(rows if few is None else max(math.ceil(few), rows // MOST_CHAINED))
+
+
+def buckets(rows: int) -> int:
+    """How many buckets hold so many rows best: any number does, but rows that share one are compared."""
+    return max(FEWEST_BUCKETS, 1 << (max(rows, 1) - 1).bit_length())
