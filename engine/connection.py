@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from .catalog import Catalog, file_paths
 from .deep import deeply_for
-from .errors import ConnectionClosed, FuselineError, InvalidQuery
+from .errors import (
+    ClusterError,
+    ConnectionClosed,
+    FuselineError,
+    InvalidQuery,
+    WrongArguments,
+    install,
+    shown,
+)
 from .fence import fenced
 from .import_ahead import import_ahead
 from .plan.expr import new_column
@@ -38,21 +46,41 @@ if TYPE_CHECKING:
 __all__ = ["Connection", "Result", "connect"]
 
 Path = str | PathLike[str]
+MakeRunner = Callable[[Catalog, Settings], QueryRunner]
 
 
 @fenced
-def connect(device: str | None = None, **settings: object) -> Connection:
+def connect(
+    device: str | None = None,
+    *,
+    cluster: object = None,
+    workers: object = None,
+    **settings: object,
+) -> Connection:
     """Open a connection with an empty catalog.
 
     `device` is "auto" (the GPU when one can be used), "gpu" or "cpu"; the other settings are those of `Settings`, such as
     `memory_limit="4GB"` or `require_gpu=True`.  What is not given comes from `FUSELINE_*` variables.  Raises `DeviceError`,
     saying what is missing, for a GPU that cannot be used.
+
+    With `cluster` queries run on a Dask cluster: "local" starts one with so many `workers` (by default one for each GPU, or for a few
+    cores), a scheduler's address or a Dask client names one that runs.  Raises `ClusterError` for one that cannot be used.
     """
     chosen = Settings.from_environment()
     for name, value in {"device": device, **settings}.items():
         if value is not None:
             chosen = chosen.with_option(name, value)
-    return Connection(chosen)
+    if cluster is None:
+        if workers is not None:
+            raise WrongArguments('workers= goes with cluster="local".')
+        return Connection(chosen)
+    if workers is not None and (not isinstance(workers, int) or workers < 1):
+        raise WrongArguments(f"workers= takes a number of processes, not {shown(workers)}.")
+    try:
+        from .distributed.runner import ClusterRunner
+    except ModuleNotFoundError as error:
+        raise ClusterError(f"{error.name} is not installed: {install('dask')}.") from error
+    return Connection(chosen, partial(ClusterRunner, cluster=cluster, workers=workers))
 
 
 @fenced
@@ -63,10 +91,10 @@ class Connection:
     keeps the tables that it began with.
     """
 
-    def __init__(self, settings: Settings | None = None) -> None:
+    def __init__(self, settings: Settings | None = None, runner: MakeRunner = QueryRunner) -> None:
         self.catalog = Catalog({"fuseline_columns": self._cached_columns})
         self._initial = settings or Settings.from_environment()
-        self._runner = QueryRunner(self.catalog, self._initial)
+        self._runner = runner(self.catalog, self._initial)
         self._closed = False
         sweep(self._initial.spill_dir)
         import_ahead(self.device)

@@ -150,6 +150,10 @@ class DeviceError(FuselineError):
     """A GPU was asked for and none can be used; the missing extra or driver is named."""
 
 
+class ClusterError(FuselineError):
+    """A cluster that cannot be used, or a worker that was lost; the address and the remedy are named."""
+
+
 class MemoryLimitError(FuselineError):
     """A query that needs more memory than the device or the limit allows; bytes and setting are named."""
 

@@ -26,7 +26,7 @@ from .runtime.executor import execute, load_columns, stream
 from .runtime.run import Result, RunOptions
 from .runtime.schedule import Schedule, schedule_of
 from .runtime.stream import Stream, stream_of
-from .settings import Settings
+from .settings import FuseChoice, Settings
 from .stopping import Stop, Stoppable, anywhere, current
 from .storage.columns.cache import ColumnCache
 from .storage.tables.access import AccessRules
@@ -238,6 +238,10 @@ class QueryRunner:
         prepared.schedule, prepared.settings = schedule, settings
         return schedule, False
 
+    def _fuse(self) -> FuseChoice:
+        """Which chains of a plan become pipelines here."""
+        return self.settings.fuse
+
     def _plan(self, plan: Logical, observer: Observer | None) -> Physical:
         from .planner import plan_query
 
@@ -248,7 +252,7 @@ class QueryRunner:
                 unsupported=self.backends[self.device].unsupported,
                 observer=observer,
                 check=self.settings.check,
-                fuse=self.settings.fuse,
+                fuse=self._fuse(),
             )
         )
         check_placement(physical, self.backends, self.settings)

@@ -60,6 +60,7 @@ class Settings:
     cache_dir          where generated kernels are kept, sources and machine code
     kernel_cache_limit bytes of kernels kept there, of which those used longest ago go; None: 1 GiB
     spill_dir          where joins that do not fit into memory keep their parts while they run
+    replicate_below    on a cluster: columns of a scan that take fewer bytes are read whole by each worker; None: 1/256 of its memory
     spill_memory       bytes of host memory for such parts of a GPU, before they go to spill_dir; None: half of it
     debug              0 to 5: how deep a run describes itself on standard error
     check              validate the plan after each planner rule
@@ -80,6 +81,7 @@ class Settings:
     kernel_cache_limit: int | None = None
     spill_dir: Path = field(default_factory=_temporary)
     spill_memory: int | None = None
+    replicate_below: int | None = None
     debug: int = 0
     check: bool = False
     deterministic: bool = False
@@ -294,6 +296,7 @@ _PARSERS: dict[str, Callable[[str, object], Any]] = {
     "kernel_cache_limit": parse_bytes,
     "spill_dir": _parse_path,
     "spill_memory": parse_bytes,
+    "replicate_below": parse_bytes,
     "debug": _parse_debug,
     "check": _parse_flag,
     "deterministic": _parse_flag,

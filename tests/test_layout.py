@@ -52,10 +52,9 @@ FLOORS: dict[str, set[str]] = {
     # It has single values computed on the host that libcudf computes otherwise than DuckDB.
     "operators.gpu": OPERATE | {"operators.cpu"},
     "runtime": OPERATE | {"observe.profile", "observe.roofline"},
-    "distributed": OPERATE | {"runtime"},
 }
 # The top floor may import everything: connection, the command line and whatever else is named nowhere above ("").
-TOP = {"cli", "observe.explain", "interop", "plan_cache", ""}
+TOP = {"cli", "distributed", "observe.explain", "interop", "plan_cache", ""}
 FLOORS |= {name: {*FLOORS, *TOP} for name in TOP}
 
 # Libraries that only these modules may import; a name stands for all that begin with it.

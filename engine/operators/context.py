@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 from typing import Literal as OneOf
 
+import pyarrow as pa
+
 from ..plan.expr import Expr
 from ..plan.physical import Physical, Stored
 from ..storage.columns.cache import ColumnCache
@@ -104,6 +106,8 @@ class Context:
     `deterministic` and `memory_limit` are the settings of these names; `memory` is what earlier runs of the connection's plans have left.
     `hold` counts bytes that a node's table takes, or lets go of, towards the memory limit, and raises `MemoryLimitError` beyond it.
     `ask` raises `MemoryError` where there is no room for bytes that a node is about to take for itself.
+    `meet`, on a worker of a cluster, gives its rows of an exchange of this number and kind, and returns those that it is to have of
+    all workers, in their order.
     """
 
     cache: ColumnCache
@@ -121,6 +125,7 @@ class Context:
     spilled: Counter[str] = field(default_factory=Counter)
     hold: Callable[[Physical, int], None] = lambda node, nbytes: None
     ask: Callable[[Physical, int], None] = lambda node, nbytes: None
+    meet: Callable[[int, str, pa.Table], list[pa.Table]] | None = None
     _derived: dict[tuple[int, Expr], tuple[Physical, EncodedColumn]] = field(default_factory=dict)
 
     def derived(

@@ -10,7 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from ..errors import Interrupted
 from ..plan import physical as p
-from ..plan.partial import PartialAggregate
+from ..plan.partial import HasAverages
 from .context import Context, Origin, PipelineReceipt
 from .plan_memory import Feedback
 from .run_unfused import BackendTable, Operator, Operators, T
@@ -94,7 +94,7 @@ class PipelineBackend(Generic[T, K]):
     pipeline: Operator[T]
     attempt: Callable[[p.Pipeline, tuple[T, ...], Context, Feedback], PipelineAttempt[T, K]]
     is_out_of_memory: Callable[[Exception], bool]
-    with_averages: Callable[[T, PartialAggregate], T]
+    with_averages: Callable[[T, HasAverages], T]
     settled: Callable[[T], T]
 
 

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from ..plan import physical as p
 from ..plan.expr import Column
-from ..plan.partial import PartialAggregate
+from ..plan.partial import HasAverages
 from ..plan.spine import columns_read
 from .context import Context
 from .host_memory import readable
@@ -55,7 +55,7 @@ class Parting(Protocol[T]):
 
     def numbered(self, table: T, column: Column, start: int) -> T: ...
 
-    def with_averages(self, table: T, split: PartialAggregate) -> T: ...
+    def with_averages(self, table: T, split: HasAverages) -> T: ...
 
     def arrow_bytes(self, table: T, columns: tuple[Column, ...]) -> int: ...
 

@@ -10,6 +10,8 @@ together: over chunks as they grow, or up a tree of devices.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import ClassVar, Protocol
+from typing import Literal as OneOf
 
 from .expr import AggregateCall, Call, Cast, Column, ColumnRef, Expr, Literal, new_column
 from .functions import AGGREGATE
@@ -27,6 +29,13 @@ class Average:
     count: Column
 
 
+class HasAverages(Protocol):
+    """What says which averages are to be made."""
+
+    @property
+    def averages(self) -> tuple[Average, ...]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class PartialAggregate:
     """The steps of an aggregation in parts.
@@ -39,6 +48,37 @@ class PartialAggregate:
     partial: HashAggregate
     merge: tuple[Physical, ...]
     averages: tuple[Average, ...]
+
+
+@dataclass(frozen=True)
+class Exchange(Physical):
+    """On a cluster: the rows of all workers, in their order, on the first of them alone (gather) or on each (broadcast).
+
+    `number` tells the meetings of one plan apart.
+    """
+
+    CHILDREN: ClassVar = ("input",)
+    input: Physical
+    kind: OneOf["gather", "broadcast"]
+    number: int
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.input.columns
+
+
+@dataclass(frozen=True)
+class FinishAverages(Physical):
+    """The averages of sums and counts that were merged; `made` are the columns that come out."""
+
+    CHILDREN: ClassVar = ("input",)
+    input: Physical
+    averages: tuple[Average, ...]
+    made: tuple[Column, ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.made
 
 
 def in_parts(node: HashAggregate) -> PartialAggregate | str:

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from ....plan import physical as p
-from ....plan.partial import PartialAggregate
+from ....plan.partial import HasAverages
 from ...context import Context
 from ...pipeline_backend import PipelineBackend
 from ...run_pipeline import run_fused
@@ -37,7 +37,7 @@ def settled(table: Table) -> Table:
     return table
 
 
-def with_averages(table: Table, split: PartialAggregate) -> Table:
+def with_averages(table: Table, split: HasAverages) -> Table:
     """Add the averages to a table of merged parts."""
     arrays = dict(table.arrays)
     for average in split.averages:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from ....plan import physical as p
-from ....plan.partial import PartialAggregate
+from ....plan.partial import HasAverages
 from ...context import Context
 from ...pipeline_backend import PipelineBackend
 from ...run_pipeline import run_fused
@@ -40,7 +40,7 @@ def settled(table: Table) -> Table:
     return Table(dict(columns.there), table.num_rows)
 
 
-def with_averages(table: Table, split: PartialAggregate) -> Table:
+def with_averages(table: Table, split: HasAverages) -> Table:
     """Add the averages to a table of merged parts."""
     columns = dict(table.columns)
     for average in split.averages:

@@ -1,0 +1,199 @@
+"""The client's side of a cluster: an actor on each worker, called all at once for a query, and again where a worker was lost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import count
+from typing import Any
+from uuid import uuid4
+from weakref import ref
+
+import pyarrow as pa
+from distributed import Client
+
+from ..errors import ClusterError, Interrupted
+from ..plan.physical import Physical
+from ..settings import Settings
+from ..stopping import Stop
+from .clusters import Cluster
+from .meetings import FIRST
+from .session import Part, QueryOrder, WorkerSession, description
+
+START_SECONDS = 60.0  # for a worker to load the engine
+GRACE_SECONDS = 20.0  # for a worker to come back
+LEAVE_SECONDS = 10.0  # for a worker to come back from a query that was stopped
+LOOK_SECONDS = 0.02
+TRIES = 3
+STOPPED = "The query was stopped."
+LOST = (OSError, RuntimeError, ValueError)  # what Dask raises of an actor whose worker is gone
+
+
+class Crew:
+    """An actor on each worker; queries take turns.  After the loss of a worker a new crew of those that are there goes on."""
+
+    def __init__(self, cluster: Cluster, settings: Settings, device: str) -> None:
+        self._cluster, self._settings, self._device = cluster, settings, device
+        self._numbers, self._plans = count(), count()
+        self._sent: dict[int, tuple[int, ref[Physical]]] = {}
+        self._wanted = len(cluster.addresses())
+        self._actors: list[Any] = []
+        self._start()
+
+    @property
+    def size(self) -> int:
+        """How many workers there are."""
+        return len(self._addresses)
+
+    @property
+    def addresses(self) -> Sequence[str]:
+        return self._addresses
+
+    def _start(self) -> None:
+        """Put an actor on each worker that is there, waiting a while for all; raises `ClusterError` where versions differ."""
+        client: Client = self._cluster.client
+        with suppress(TimeoutError):
+            client.wait_for_workers(self._wanted, timeout=GRACE_SECONDS)
+        self._dismiss()
+        self._sent.clear()
+        self._addresses = self._cluster.addresses()
+        if not self._addresses:
+            raise ClusterError("The cluster has no worker: start one with `dask worker ADDRESS`.")
+        name = uuid4().hex
+        made = [
+            client.submit(
+                WorkerSession,
+                name,
+                rank,
+                self._addresses,
+                self._settings,
+                actor=True,
+                workers=[address],
+                allow_other_workers=False,
+                pure=False,
+            )
+            for rank, address in enumerate(self._addresses)
+        ]
+        self._actors = [future.result(timeout=START_SECONDS) for future in made]
+        self._compare([actor.described().result(timeout=START_SECONDS) for actor in self._actors])
+
+    def _compare(self, workers: list[dict[str, str]]) -> None:
+        own = description(self._device)
+        differing = [
+            f"worker {rank} ({address}) has {what} {found[what]}, the client {own[what]}"
+            for rank, (address, found) in enumerate(zip(self._addresses, workers, strict=True))
+            for what in own
+            if found.get(what) != own[what]
+        ]
+        if differing:
+            raise ClusterError(f"All workers must be as the client is: {'; '.join(differing)}.")
+
+    def run(
+        self, plan: Physical, settings: Settings, timed: bool, stop: Stop
+    ) -> tuple[pa.Table, list[Part]]:
+        """Run a plan on all workers and return its rows, and what each worker says of its part; again where a worker was lost."""
+        with self._cluster.turn:
+            for left in range(TRIES - 1, -1, -1):
+                try:
+                    return self._run(plan, settings, timed, stop)
+                except ClusterError:
+                    if not left:
+                        raise
+                    self._start()
+        raise AssertionError
+
+    def _run(
+        self, plan: Physical, settings: Settings, timed: bool, stop: Stop
+    ) -> tuple[pa.Table, list[Part]]:
+        query = next(self._numbers)
+        number, sent = self._number(plan)
+        order = QueryOrder(query, number, None if sent else plan, settings, timed)
+        try:
+            parts = self._parts(order, stop)
+        except BaseException:
+            self._forget(plan)  # of which it is not known who has it
+            raise
+        errors = [part for part in parts if part.error is not None]
+        if errors:
+            self._forget(plan)
+            first = min(errors, key=lambda part: part.lost)
+            assert first.error is not None
+            raise first.error
+        rows = parts[FIRST].rows
+        assert rows is not None
+        return rows, parts
+
+    def _parts(self, order: QueryOrder, stop: Stop) -> list[Part]:
+        """Call all workers; where one is lost or the query is to end, the others are told to stop, and waited for."""
+        calls: list[Any] = []
+        found: list[Part] = []
+        try:
+            for rank, actor in enumerate(self._actors):
+                try:
+                    calls.append(actor.run(order))
+                except LOST as error:
+                    raise self._lost(rank) from error
+            for rank, call in enumerate(calls):
+                found.append(self._part(rank, call, stop))
+        except BaseException as error:
+            why = STOPPED if isinstance(error, Interrupted | KeyboardInterrupt) else str(error)
+            self._stop(order.query, why, calls)
+            raise
+        return found
+
+    def _part(self, rank: int, call: Any, stop: Stop) -> Part:
+        while True:
+            try:
+                part: Part = call.result(timeout=LOOK_SECONDS)
+                return part
+            except TimeoutError:
+                stop.check()
+                if self._addresses[rank] not in self._cluster.addresses():
+                    raise self._lost(rank) from None
+            except LOST as error:
+                raise self._lost(rank) from error
+
+    def _lost(self, rank: int) -> ClusterError:
+        return ClusterError(f"Worker {rank} ({self._addresses[rank]}) was lost while a query ran.")
+
+    def _stop(self, query: int, why: str, calls: list[Any]) -> None:
+        """End a query on workers, and wait a while until they have, so that the next one finds them free."""
+        end = time.monotonic() + LEAVE_SECONDS
+        stops = []
+        for actor in self._actors[: len(calls)]:
+            with suppress(Exception):
+                stops.append(actor.stop(query, why))
+        for call in (*stops, *calls):
+            with suppress(Exception):
+                call.result(timeout=max(0.0, end - time.monotonic()))
+
+    def _number(self, plan: Physical) -> tuple[int, bool]:
+        """Return the number of a plan, and whether the workers have it."""
+        key = id(plan)
+        known = self._sent.get(key)
+        if known is not None and known[1]() is plan:
+            return known[0], True
+        number = next(self._plans)
+        self._sent[key] = number, ref(plan, lambda _: self._sent.pop(key, None))
+        return number, False
+
+    def _forget(self, plan: Physical) -> None:
+        self._sent.pop(id(plan), None)
+
+    def close(self) -> None:
+        """Let the actors go, and the cluster if this connection has started it."""
+        with self._cluster.turn:
+            self._dismiss()
+        self._cluster.close()
+
+    def _dismiss(self) -> None:
+        """Let the actors go, with what they hold."""
+        calls = []
+        for actor in self._actors:
+            with suppress(Exception):
+                calls.append(actor.close())
+        for call in calls:
+            with suppress(Exception):
+                call.result(timeout=LEAVE_SECONDS)
+        self._actors = []

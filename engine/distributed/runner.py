@@ -1,0 +1,82 @@
+"""What a connection to a cluster has in the place of `running.QueryRunner`: it plans, and the crew runs."""
+
+from __future__ import annotations
+
+import time
+
+from ..catalog import Catalog
+from ..errors import Unsupported
+from ..observe.profile import NodeProfile, Profile
+from ..operators import cpu
+from ..plan.logical import Logical
+from ..plan.node import walk_once
+from ..plan.physical import Physical
+from ..plan_cache import CachedPlan
+from ..reading import Reading
+from ..running import QueryRunner
+from ..runtime.memory import MemoryBudget
+from ..runtime.run import NOT_RUN, Result
+from ..runtime.stream import stream_of
+from ..settings import FuseChoice, Settings
+from ..stopping import Stop
+from .clusters import cluster_of
+from .crew import Crew
+
+
+class ClusterRunner(QueryRunner):
+    """Plans queries here and runs them on the workers of a cluster; answers come back as Arrow."""
+
+    def __init__(
+        self, catalog: Catalog, settings: Settings, cluster: object, workers: int | None
+    ) -> None:
+        super().__init__(catalog, settings)
+        self._cluster = cluster_of(cluster, workers, self.device)
+        try:
+            self.crew = Crew(self._cluster, settings, self.device)
+        except BaseException:
+            self._cluster.close()
+            raise
+
+    def _fuse(self) -> FuseChoice:
+        return "never"  # each worker makes pipelines of its own plan
+
+    def _executed(self, prepared: CachedPlan, timed: bool, start: float, stop: Stop) -> Result:
+        schedule, options = self._asked(prepared, timed, start)
+        begun = time.perf_counter()
+        plan = schedule.plan
+        rows, parts = self.crew.run(plan, self.settings, options.timed, stop)
+        seconds = time.perf_counter() - begun
+        read = sum(part.bytes_read for part in parts)
+        profile = Profile(lambda: _nodes(plan), seconds, read, *options.planned)
+        table = cpu.from_arrow(rows, plan.columns)
+        return Result(
+            table,
+            plan.columns,
+            "cpu",
+            profile,
+            self.backends["cpu"],
+            MemoryBudget(options.memory_limit),
+        )
+
+    def _reading(
+        self, prepared: CachedPlan, start: float, in_parts: bool, stop: Stop
+    ) -> Result | Reading:
+        result = self._executed(prepared, False, start, stop)
+        if not in_parts:
+            return result
+        assert prepared.schedule is not None
+        answer = stream_of(result, prepared.schedule.plan, self._context(stop))
+        return Reading(answer, prepared.text, stop, self._running, self.stoppable)
+
+    def load(self, plan: Logical) -> None:
+        raise Unsupported(
+            "cache() has no meaning on a cluster yet: its workers keep the columns that queries read."
+        )
+
+    def clear(self) -> None:
+        super().clear()
+        self.crew.close()
+
+
+def _nodes(plan: Physical) -> tuple[NodeProfile, ...]:
+    return tuple(NodeProfile(node, 0, *NOT_RUN) for node in walk_once(plan))

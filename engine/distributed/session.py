@@ -1,0 +1,194 @@
+"""A worker's side of a cluster: an actor with the whole engine in it, which runs each query's plan over its share of the tables."""
+
+from __future__ import annotations
+
+import platform
+import time
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from typing import cast
+
+import pyarrow as pa
+from distributed import get_worker
+
+from ..backends import cache_limits, load_backends, resolve_device
+from ..errors import ClusterError, FuselineError
+from ..fence import internal_error
+from ..operators.context import Context
+from ..operators.plan_memory import PlanMemory
+from ..plan.node import walk_once
+from ..plan.physical import ParquetScan, Physical
+from ..planner.distribute import distribute
+from ..planner.pipelines.fuse import fuse
+from ..planner.rule import unobserved
+from ..runtime.executor import execute
+from ..runtime.run import RunOptions
+from ..runtime.schedule import Schedule, schedule_of
+from ..settings import Settings, usable_cores
+from ..stopping import Stop, Stoppable
+from ..storage.columns.cache import ColumnCache
+from ..storage.shards import share_of
+from ..storage.tables.parquet import ParquetTable
+from .meetings import FIRST, Meetings
+
+REPLICATED_SHARE = (
+    128  # of the column cache, which is half of the memory: so much of a table each worker may have
+)
+COMPARED = ("fuseline", "pyarrow", "numpy", "numba", "distributed")
+
+
+@dataclass(frozen=True)
+class QueryOrder:
+    """A query as all workers get it: its number, the number of its plan, the plan where it was not sent before, and settings."""
+
+    query: int
+    plan: int
+    sent: Physical | None
+    settings: Settings
+    timed: bool
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one worker says after a query: rows (the first worker alone), or the error that ended it; `lost`: another worker's."""
+
+    rows: pa.Table | None = None
+    error: FuselineError | None = None
+    lost: bool = False
+    seconds: float = 0.0
+    bytes_read: int = 0
+
+
+class WorkerSession:
+    """The engine of one worker; queries run one after the other, in the actor's thread."""
+
+    def __init__(self, crew: str, rank: int, addresses: list[str], settings: Settings) -> None:
+        self._rank, self._workers = rank, len(addresses)
+        self._meetings = Meetings(get_worker(), crew, rank, addresses)
+        self._neighbours = sum(_host(address) == _host(addresses[rank]) for address in addresses)
+        self._cache = ColumnCache(0)
+        self._configure(settings)
+        self._memory = PlanMemory()
+        self._running: tuple[int, Stop] | None = None
+        self._stopped = -1  # queries up to this one
+
+    def _configure(self, settings: Settings) -> None:
+        """Take settings over; what a host has is shared with the workers beside this one."""
+        self._given = settings
+        threads = max(1, min(settings.threads, usable_cores() // self._neighbours))
+        self._settings = settings = replace(settings, threads=threads)
+        self._device = resolve_device(settings)
+        self._backends = load_backends(self._device, settings)
+        limits = dict(cache_limits(self._device, settings))
+        if settings.column_cache_limit is None:
+            limits["cpu"] //= self._neighbours
+        self._cache.set_limits(limits)
+        self._schedules: dict[int, Schedule] = {}
+
+    def described(self) -> dict[str, str]:
+        """What must be the same on all workers and the client."""
+        return description(self._device)
+
+    async def stop(self, query: int, why: str) -> None:
+        """End a query, also while its thread is busy; runs on the worker's event loop."""
+        self._stopped = max(self._stopped, query)
+        self._meetings.leave(query, why)
+        running = self._running
+        if running is not None and running[0] <= query:
+            running[1].ask()
+
+    async def close(self) -> None:
+        """Let columns, plans and what other workers might send go."""
+        self._meetings.close()
+        self._cache.clear()
+        self._schedules.clear()
+
+    def run(self, order: QueryOrder) -> Part:
+        """Run a query; an error is part of the answer, since one that is raised here would reach the client without its place."""
+        try:
+            return self._run(order)
+        except BaseException as error:
+            found = error if isinstance(error, FuselineError) else internal_error(error)
+            found.__cause__ = found.__context__ = None  # whose frames no other process has
+            self._meetings.fail(order.query, f"Worker {self._rank} failed: {found.message}")
+            lost = isinstance(error, ClusterError)
+            return Part(error=found.with_traceback(None), lost=lost)
+        finally:
+            self._meetings.end(order.query)
+
+    def _run(self, order: QueryOrder) -> Part:
+        if order.settings != self._given:
+            self._configure(order.settings)
+        settings = self._settings
+        if order.sent is not None:
+            self._schedules[order.plan] = schedule_of(self._own_plan(order.sent, settings))
+        schedule = self._schedules[order.plan]
+        start = time.perf_counter()
+        stop = Stop()
+        self._running = order.query, stop
+        if order.query <= self._stopped:
+            stop.ask()
+        with Stoppable(stop):
+            context = self._context(stop, order.query)
+            options = RunOptions(
+                order.timed, settings.memory_limit, settings.spill_dir, settings.spill_memory
+            )
+            result = execute(schedule, self._backends, context, options)
+            rows = result.to_arrow() if self._rank == FIRST else None
+        return Part(rows, seconds=time.perf_counter() - start, bytes_read=context.bytes_read)
+
+    def _context(self, stop: Stop, query: int) -> Context:
+        settings = self._settings
+        return Context(
+            self._cache,
+            stop.check,
+            settings.threads,
+            settings.cache_dir,
+            settings.fuse,
+            settings.deterministic,
+            settings.memory_limit,
+            self._memory,
+            meet=partial(self._meetings.meet, query, stop.check),
+        )
+
+    def _own_plan(self, plan: Physical, settings: Settings) -> Physical:
+        check_files(plan)
+        below = settings.replicate_below
+        if below is None:
+            below = self._cache.limit(self._device) // REPLICATED_SHARE
+        own = distribute(plan, partial(share, below, self._rank, self._workers))
+        return fuse(own, settings.fuse, unobserved)
+
+
+def share(below: int, rank: int, workers: int, scan: ParquetScan) -> ParquetScan | None:
+    """Return a worker's share of a scan; None where its columns take less than so many bytes, so that each worker has all of them."""
+    table = cast("ParquetTable", scan.table)
+    chosen = table.all_row_groups if scan.selection is None else scan.selection
+    if sum(table.sizes.plain(scan.sources, part) for part in chosen) < below:
+        return None
+    return scan.replaced(selection=share_of(table, chosen, rank, workers))
+
+
+def check_files(plan: Physical) -> None:
+    """Raise `ClusterError` where a worker's files are not those of the client."""
+    for node in walk_once(plan):
+        table = getattr(node, "table", None)
+        if isinstance(table, ParquetTable) and not table.is_current():
+            raise ClusterError(f"The files of {table.name} are not the same on all workers.")
+
+
+def _host(address: str) -> str:
+    """Where a worker is: `tcp://10.0.0.7:4321` without its port."""
+    return address.rpartition(":")[0]
+
+
+def description(device: str) -> dict[str, str]:
+    """Return what must be the same on all workers and the client."""
+    found = {"device": device, "Python": ".".join(platform.python_version_tuple()[:2])}
+    for package in COMPARED:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found

@@ -1,0 +1,70 @@
+"""TPC-H and random queries over shares of three workers, cut where row groups of different tables do not line up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+
+import fuseline
+from benchmarks import tpch
+from benchmarks.data import tpch_tables
+from tests.compare import difference, duckdb_answer, fuseline_answer, ordering
+from tests.random_queries.cases import Engines, Tables, assert_sound, run_shape
+
+SCALE = 0.01
+QUERIES = tpch.queries(SCALE)
+
+
+@pytest.fixture(scope="module")
+def both(
+    client: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Any, duckdb.DuckDBPyConnection]]:
+    folder = tmp_path_factory.mktemp("tpch")
+    with (
+        fuseline.connect("cpu", cluster=client, replicate_below=0) as ours,
+        duckdb.connect() as duck,
+    ):
+        for name, source in tpch_tables(SCALE).items():
+            path = folder / f"{name}.parquet"
+            pq.write_table(pq.read_table(source), path, row_group_size=5000)
+            ours.read_parquet(path, name)
+            duck.execute(f"create view {name} as from '{path}'")
+        yield ours, duck
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_tpch(name: str, both: tuple[Any, duckdb.DuckDBPyConnection]) -> None:
+    ours, duck = both
+    expected, actual = duckdb_answer(duck, QUERIES[name]), fuseline_answer(ours, QUERIES[name])
+    problem = difference(expected, actual, ordering(QUERIES[name], expected.column_names))
+    assert problem is None, problem
+
+
+class Shared(Engines):
+    """Ours read files of small row groups, a share each."""
+
+    def __init__(self, client: Any, folder: Path) -> None:
+        super().__init__("cpu", None, ("never",), cluster=client, replicate_below=0)
+        self._folder, self._loaded = folder, 0
+
+    def load(self, data: Tables) -> None:
+        self._loaded += 1
+        for name, table in data.items():
+            path = self._folder / f"{name}{self._loaded}.parquet"
+            pq.write_table(table, path, row_group_size=max(1, table.num_rows // 5))
+            for engine in (self.duck, self.unoptimized):
+                engine.register(name, table)
+            for ours in self.ours.values():
+                ours.read_parquet(path, name)
+
+
+@pytest.mark.parametrize("seeds", [range(12)])
+def test_random_shapes(seeds: range, client: Any, tmp_path: Path) -> None:
+    engines = Shared(client, tmp_path)
+    with engines.stack:
+        assert_sound([run_shape(engines, seed, draws=3) for seed in seeds])
