@@ -320,8 +320,8 @@ def aggregate(
     filter: Expr | None = None,
     order: Sequence[SortKey] = (),
     span: Span | None = None,
-) -> AggregateCall:
-    """Return the call of an aggregate function by its plan or SQL name.
+) -> Expr:
+    """Return the call of an aggregate function by its plan or SQL name, or the expression over such calls that it stands for.
 
     DISTINCT and ORDER BY are dropped where they change nothing.  Raises `UnknownName`, `TypeMismatch` and `InvalidQuery`.
     """
@@ -336,14 +336,14 @@ def aggregate(
     targets, result = _signature(row, args, span)
     typed = _coerced(args, targets)
     if row.means is not None:
-        return aggregate(
-            row.means.name,
-            (*typed, *(Literal(value, DOUBLE) for value in row.means.constants)),
-            distinct=distinct or row.means.distinct,
-            filter=filter,
-            order=order,
-            span=span,
-        )
+
+        def of(name: str, *given: Expr | float, distinct: bool = distinct) -> Expr:
+            exprs = [e if isinstance(e, Expr) else Literal(e, DOUBLE) for e in given]
+            if name not in AGGREGATE:
+                return call(name, exprs, span)
+            return aggregate(name, exprs, distinct=distinct, filter=filter, order=order, span=span)
+
+        return row.means(of, *typed)
     if (
         known == "count"
         and not distinct

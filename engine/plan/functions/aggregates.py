@@ -18,7 +18,7 @@ from ..types import (
     Kind,
     decimal,
 )
-from .row import FunctionRow, Resolve, Synonym
+from .row import FunctionRow, Resolve
 from .signatures import fixed, unary
 
 _PICKS = {"idempotent": True, "ordered": True}  # the value of one row
@@ -110,8 +110,8 @@ AGGREGATES = (
     _row("any_value", _any, "any_value(any)", merge="any_value", in_order=True, **_PICKS),
     _row("first", _any, "first(any)", "arbitrary", nulls="own", **_PICKS),
     _row("last", _any, "last(any)", nulls="own", **_PICKS),
-    _row("bool_and", _TRUTH, "bool_and(BOOLEAN)", means=Synonym("min")),
-    _row("bool_or", _TRUTH, "bool_or(BOOLEAN)", means=Synonym("max")),
+    _row("bool_and", _TRUTH, "bool_and(BOOLEAN)", means=lambda of, x: of("min", x)),
+    _row("bool_or", _TRUTH, "bool_or(BOOLEAN)", means=lambda of, x: of("max", x)),
     # The same type
     _lattice("bit_and", _BITS, "bit_and(integer)", "and"),
     _lattice("bit_or", _BITS, "bit_or(integer)", "or"),
@@ -128,7 +128,7 @@ AGGREGATES = (
         unary(lambda t: t == BOOLEAN, HUGEINT, BOOLEAN),
         "count_if(BOOLEAN)",
         "countif",
-        means=Synonym("sum"),
+        means=lambda of, x: of("sum", x),
     ),
     # (VARCHAR, separator Literal): always both; ORDER BY inside counts.
     _row(
@@ -147,7 +147,7 @@ AGGREGATES = (
         "median",
         _median,
         "median(number | TIMESTAMP)",
-        means=Synonym("quantile_cont", constants=(0.5,)),
+        means=lambda of, x: of("quantile_cont", x, 0.5),
     ),
     # (x, fraction Literal DOUBLE in [0, 1]), x as for median.
     _row(
@@ -180,6 +180,6 @@ AGGREGATES = (
         "approx_count_distinct",
         _any_count,
         "approx_count_distinct(any)",
-        means=Synonym("count", distinct=True),
+        means=lambda of, x: of("count", x, distinct=True),
     ),
 )

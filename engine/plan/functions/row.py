@@ -9,19 +9,12 @@ from typing import Literal as OneOf
 
 from ..types import DataType
 
-
-@dataclass(frozen=True, slots=True)
-class Synonym:
-    """An aggregate with more arguments, or of distinct ones, that is all that a function is."""
-
-    name: str
-    constants: tuple[float, ...] = ()
-    distinct: bool = False
-
-
 # Argument types -> (types to cast the arguments to, result type); None when the function does not take them.
 # Raises nothing: the caller words the error.
 Resolve = Callable[[Sequence[DataType]], tuple[tuple[DataType, ...], DataType] | None]
+
+# What makes calls of names, expressions and constants; arguments -> the expression that plans have instead of an aggregate of these
+Means = Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +40,7 @@ class FunctionRow:
         ""  # what a comparison says that the right side is for the left
     )
     # Of aggregates
-    means: Synonym | None = None  # what plans have instead
+    means: Means | None = None
     merge: str = ""  # the aggregate that makes that of all rows of those of parts, if one does
     in_order: bool = False  # and the parts have to come in their order
     fold: str = ""  # with which a kernel adds a row's value to a group's accumulator, if one can
