@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from fuseline.plan.expr import Call, ColumnRef, Expr, InList, Literal, new_column
 from fuseline.plan.types import BIGINT, BOOLEAN, from_arrow
 from fuseline.storage.tables.bounds import Bounds, excluded
+from fuseline.storage.tables.column_chunks import TRUSTED_BYTES, decoded_bytes
 from fuseline.storage.tables.parquet import ParquetTable
 
 VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
@@ -130,3 +132,20 @@ def test_thousands_of_row_groups_are_looked_at_in_runs(
     assert selection[0].groups == tuple(range(3000, 4000))
     assert pruned == 3000
     assert len(looks) < 100
+
+
+@pytest.mark.parametrize(("codec", "stored", "said", "believed"), [
+    ("SNAPPY", 191, 512 << 30, 191 * 22),  # a flipped bit: nobody asks for 512 GiB
+    ("UNCOMPRESSED", 8 << 20, 1 << 40, 8 << 20),
+    ("GZIP", 1 << 20, 1 << 29, 1 << 29),
+    ("SNAPPY", 1, TRUSTED_BYTES, TRUSTED_BYTES),
+    ("BROTLI", 100, 50 << 20, 50 << 20),
+    ("SNAPPY", 0, 2 << 20, 2 << 20),  # a writer that does not say how much it wrote
+])  # fmt: skip
+def test_no_chunk_is_larger_than_its_codec_can_make_it(
+    codec: str, stored: int, said: int, believed: int
+) -> None:
+    chunk = SimpleNamespace(
+        compression=codec, total_compressed_size=stored, total_uncompressed_size=said
+    )
+    assert decoded_bytes(chunk) == believed

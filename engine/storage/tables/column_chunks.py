@@ -21,6 +21,10 @@ FIRST_DAY = date(1970, 1, 1).toordinal()
 SIGNED = frozenset((Kind.TINYINT, Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT))
 INTEGERS = frozenset(("INT32", "INT64"))
 
+TRUSTED_BYTES = 1 << 20  # of a column chunk, which any memory has room for
+# What codecs make of a byte at most; of pages, zstd repeats one byte 128 KiB long by four bytes
+MOST_FROM_A_BYTE = {"UNCOMPRESSED": 1, "SNAPPY": 22, "LZ4": 256, "GZIP": 1040, "ZSTD": 1 << 16}
+
 
 @dataclass(frozen=True)
 class ColumnChunks:
@@ -118,10 +122,19 @@ def chunks_of_files(
             low, high = (found.min_raw, found.max_raw) if value else _bounds(found, data_type)
         lows.append(low)
         highs.append(high)
-        sizes.append(0 if chunk is None else chunk.total_uncompressed_size)
+        sizes.append(0 if chunk is None else decoded_bytes(chunk))
         values += 0 if chunk is None else chunk.num_values
         coded = coded and chunk is not None and chunk.has_dictionary_page
     return ColumnChunks(rows, nulls, lows, highs, value or _itself, sizes, values, coded)
+
+
+def decoded_bytes(chunk: Any) -> int:
+    """Return what a column chunk says that it takes, but no more than its codec can make of its bytes: a damaged footer says anything."""
+    said = int(chunk.total_uncompressed_size)
+    if said <= TRUSTED_BYTES:
+        return said
+    most = int(chunk.total_compressed_size) * MOST_FROM_A_BYTE.get(chunk.compression, 1 << 20)
+    return min(said, most) if most > 0 else said
 
 
 def _chunks(
