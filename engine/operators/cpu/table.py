@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from ...errors import OutOfRange
 from ...plan.expr import Column
 from ...plan.types import DataType, Kind, to_arrow
-from ...storage.columns.blocks import values_of
+from ...storage.columns.blocks import bits_of, values_of
 from ...storage.columns.encodings import EncodedColumn
 from .functions import interval_records
 from .memory.chunks import each
@@ -146,7 +146,7 @@ def to_numpy(array: pa.Array) -> npt.NDArray[Any]:
     if pa.types.is_dictionary(t):
         return to_numpy(array.indices)
     if pa.types.is_boolean(t):
-        return _bits(array.buffers()[1], array.offset, len(array))
+        return bits_of(array.buffers()[1], array.offset, len(array))
     if pa.types.is_date32(t):
         dtype: Any = np.int32
     elif pa.types.is_timestamp(t) or pa.types.is_duration(t):
@@ -180,7 +180,7 @@ def validity(array: pa.Array) -> Mask | None:
         return reached if valid is None else reached & valid
     if array.null_count == 0:
         return None
-    return _bits(array.buffers()[0], array.offset, len(array))
+    return bits_of(array.buffers()[0], array.offset, len(array))
 
 
 def take_array(array: pa.Array, indices: Indices) -> pa.Array:
@@ -293,15 +293,6 @@ def _physical_strings(array: pa.Array) -> pa.Array:
     if t.is_string(array.type) or t.is_large_string(array.type):
         return array
     return array.cast(pa.large_string() if array.nbytes > STRING_LIMIT else pa.string())
-
-
-def _bits(buffer: pa.Buffer | None, offset: int, length: int) -> Mask:
-    if buffer is None or length == 0:
-        return np.ones(length, bool)
-    start, shift = divmod(offset, 8)
-    packed = np.frombuffer(buffer, np.uint8, (shift + length + 7) // 8, start)
-    unpacked = np.unpackbits(packed, count=shift + length, bitorder="little")
-    return unpacked[shift:].view(np.bool_)
 
 
 def _relabel(array: pa.Array, arrow: pa.DataType) -> pa.Array:

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 BLOCK = 1 << 15  # rows, a multiple of 8: 256 kB of int64
@@ -44,6 +45,16 @@ def values_of(array: pa.Array, numpy_type: Any) -> Any:
     if data is None or not len(array):
         return np.zeros(len(array), item)
     return np.frombuffer(data, item, len(array), array.offset * item.itemsize)
+
+
+def bits_of(buffer: pa.Buffer | None, offset: int, length: int) -> npt.NDArray[np.bool_]:
+    """Return bits of a buffer as truth values; without a buffer all are set."""
+    if buffer is None or length == 0:
+        return np.ones(length, bool)
+    start, shift = divmod(offset, 8)
+    packed = np.frombuffer(buffer, np.uint8, (shift + length + 7) // 8, start)
+    unpacked = np.unpackbits(packed, count=shift + length, bitorder="little")
+    return unpacked[shift:].view(np.bool_)
 
 
 def zeros(rows: int, numpy_type: Any) -> Any:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...plan.types import DataType, Kind
-from .blocks import UNSIGNED, each_block, values_of, zeros
+from .blocks import UNSIGNED, bits_of, each_block, values_of, zeros
 from .encodings import (
     MOST_ALIKE,
     REGISTER,
@@ -73,7 +73,7 @@ def encode_numbers(values: Any, mask: Any, data_type: DataType) -> EncodedColumn
 def registers_of(array: pa.Array, data_type: DataType, mask: Any) -> Any:
     """Return the register form of values: floats, unscaled decimals, day numbers, microseconds; None beyond 64 bits."""
     if data_type.kind is Kind.BOOLEAN:
-        return values_of(pc.fill_null(array, False).cast(pa.uint8()), np.uint8)
+        return bits_of(array.buffers()[1], array.offset, len(array)).view(np.uint8)
     if data_type.is_wide_decimal:
         low, high = values_of(array, "2i8").T
         fits = high == low >> 63
