@@ -14,7 +14,7 @@ In the order in which a pipeline passes through:
 - `handwritten`: kernels that no plan generates, compiled in the same way
 
 A new aggregate is a row in `groups/accumulate`, and in `groups/conditions` where HAVING may read it; a new encoding of columns a case
-in `inputs`, and in `cuda/vector_loads`; a new way to find rows a form in `indexes`, with functions of its name for each target.
+in `inputs`, and in `cuda/vector_loads`; a new way to find rows a class in `indexes/layers`, with functions for each target.
 
 May import plan and storage's encodings; numba in `compile/compiler` and the function files alone.  Start reading at `compile_pipeline.py`.
 """

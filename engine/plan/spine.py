@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .expr import Column, Expr, columns_of
+from .join_kinds import JoinKind
 from .physical import (
     ComputeColumns,
     DistinctOn,
@@ -77,3 +78,29 @@ def columns_read(node: Physical) -> frozenset[Column]:
         case SortRows(keys=orders) | TopK(keys=orders):
             read = tuple(order.column for order in orders)
     return frozenset(read).union(*(columns_of(expr) for expr in exprs if expr is not None))
+
+
+def equal_keys(join: HashJoin) -> dict[Column, Column]:
+    """Keys of the build side that need not be read, since those of the probe side are the same, by these.
+
+    Equal doubles may differ: 0.0 and -0.0.
+    """
+    if join.kind is not JoinKind.INNER:
+        return {}
+    pairs = zip(join.build_keys, join.probe_keys, strict=True)
+    return {built: probed for built, probed in pairs if not built.type.is_float}
+
+
+def payload(join: HashJoin, wanted: frozenset[Column]) -> frozenset[Column]:
+    """Return the columns of the build side that are read at the rows found; `wanted`: those of the join that are read."""
+    read = wanted if join.residual is None else wanted | columns_of(join.residual)
+    return (read & set(join.build_side.columns)) - set(equal_keys(join))
+
+
+def reads_build(join: HashJoin, wanted: frozenset[Column] | None = None) -> bool:
+    """Whether rows of the build side are looked at, so that an index is of rows; else a set of keys is enough.
+
+    `wanted` are the columns of the join that are read, by default all.
+    """
+    read = frozenset(join.columns) if wanted is None else wanted
+    return join.residual is not None or bool(payload(join, read))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +14,17 @@ from numba import njit
 
 from fuseline.codegen.cpu import functions_cpu as cpu
 from fuseline.codegen.indexes.choose import MOST_SIEVE_BITS, SIEVE_BITS
-from fuseline.codegen.indexes.layers import Bitmap, BloomFilter, Index
+from fuseline.codegen.indexes.layers import (
+    Bitmap,
+    BloomFilter,
+    Buckets,
+    Direct,
+    Index,
+    Ranks,
+    asked,
+    inserted,
+)
+from fuseline.codegen.names import RESERVED
 from tests.codegen import simulator
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
@@ -232,3 +244,26 @@ def test_slots_of_groups(target: str) -> None:
     assert len(set(slots)) == np.count_nonzero(keys != -1) == 4
     keys, state = np.full(2, -1), np.zeros(2, np.int64)
     assert [int(find(keys, state, n)) for n in np.arange(3)][-1] == -1
+
+
+def missing(target: str) -> set[str]:
+    """The functions that kernels call for an index of any kind, and a target lacks or columns may be called."""
+    calls = []
+    for kind, *flags in product((Bitmap, Direct, Ranks, Buckets), *[(False, True)] * 4):
+        layers = Index(0, "t", kind, 64, 9, *flags, sieve_bits=64).layers
+        calls += [asked(layers, "n"), asked(layers[-1:], "n"), asked(layers[:1], "n", test=True)]
+        calls += [inserted(layers[:1], "n")]
+        calls += [] if kind is Ranks else [inserted(layers[1:], "n, row")]
+        calls += [asked(layers[:2], "n", test=True)] if isinstance(layers[1], Bitmap) else []
+    called = {name for call in calls for name in re.findall(r"(?<![.\w])\w+(?=\()", call)}
+    assert len(called) == 17
+    return {name for name in called if name not in RESERVED or not hasattr(functions(target), name)}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_targets_have_the_functions_of_all_layers(
+    target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert missing(target) == set()
+    monkeypatch.setattr(Bitmap, "tests", "has_no_bit")
+    assert missing(target) == {"has_no_bit"}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ...plan.expr import Call, Column, ColumnRef, Expr, columns_of, conjunction
+from ...plan.expr import Call, Column, ColumnRef, Expr, conjunction
 from ...plan.join_kinds import JoinKind
 from ...plan.physical import HashJoin, MemoryScan, ParquetScan, Physical, Stored
-from ...plan.spine import leaf_of
+from ...plan.spine import leaf_of, payload
 from ...plan.text.concealed_text import concealed_name
 from ...plan.types import BOOLEAN
 from ..expressions.translate import translate
@@ -21,7 +21,7 @@ from ..indexes.choose import (
     sieve_bits,
     slots_of,
 )
-from ..indexes.layers import Bitmap, Buckets, Direct, Identity, Index, Ranks
+from ..indexes.layers import Bitmap, Buckets, Direct, Identity, Index, Layer, Ranks
 from ..loop import Apply, Convert, Let, Machine, Name, Number, Term, negated
 from ..names import free_name, identifier
 from ..program import Program, Ranking
@@ -153,12 +153,14 @@ class Builds:
         once = ordered is not None or unique
         if node.kind is JoinKind.SINGLE and not once:
             raise NotFusable("several rows of a scalar subquery may have one key")
-        if by_row or (rows_matter and not once):
-            form = Buckets if keys.raw else row_form(keys.size, rows)
-            linked = not once
+        of_rows = by_row or (rows_matter and not once)
+        linked = of_rows and not once
+        if keys.raw:
+            form: type[Layer] = Buckets
+        elif of_rows:
+            form = row_form(keys.size, rows)
         else:
-            form = Buckets if keys.raw else membership_form(keys.size, rows, probes)
-            linked = False
+            form = membership_form(keys.size, rows, probes)
         few, found = expected(node, rows)
         slots = slots_of(form, keys.size, rows, few)
         guarded = form is Direct and not linked and is_guarded(slots, few, found)
@@ -266,27 +268,6 @@ def expected(node: HashJoin, rows: int) -> tuple[float, float]:
     if node.kind in (JoinKind.INNER, JoinKind.SEMI) and node.estimate is not None and probes:
         found = min(found, node.estimate / probes)
     return few, found
-
-
-def needed(node: HashJoin, wanted: frozenset[Column]) -> frozenset[Column]:
-    """Columns that are read of a join's inputs besides its keys."""
-    return wanted if node.residual is None else wanted | columns_of(node.residual)
-
-
-def equal_keys(node: HashJoin) -> dict[Column, Column]:
-    """Keys of the build side that need not be read, since those of the probe side are the same, by these.
-
-    Equal doubles may differ: 0.0 and -0.0.
-    """
-    if node.kind is not JoinKind.INNER:
-        return {}
-    pairs = zip(node.build_keys, node.probe_keys, strict=True)
-    return {built: probed for built, probed in pairs if not built.type.is_float}
-
-
-def payload(node: HashJoin, wanted: frozenset[Column]) -> frozenset[Column]:
-    """Columns of the build side that are read at the rows found."""
-    return (needed(node, wanted) & set(node.build_side.columns)) - set(equal_keys(node))
 
 
 def _parted(node: HashJoin, kept: tuple[int, ...]) -> HashJoin:

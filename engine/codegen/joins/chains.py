@@ -13,6 +13,7 @@ from math import prod
 from ...plan.expr import Case, Column, ColumnRef, Expr, Literal, columns_of, new_column
 from ...plan.join_kinds import JoinKind
 from ...plan.physical import ComputeColumns, FilterRows, HashJoin, NestedLoopJoin, Physical
+from ...plan.spine import columns_read, equal_keys, payload
 from ...plan.text.concealed_text import concealed, concealed_name
 from ...plan.types import BOOLEAN
 from ..expressions.translate import translate
@@ -20,7 +21,7 @@ from ..loop import Apply, Guard, Let, Machine, Name, Number, Select, Term, true_
 from ..names import free_name
 from ..program_builder import ROW, ProgramBuilder, RelationReading, Scope, over
 from ..typed_values import NotFusable, Value
-from .builds import Builds, equal_keys, leaf_name, needed, payload
+from .builds import Builds, leaf_name
 from .clustered_self_join import neighbours
 from .join_steps import Joining, share
 
@@ -119,7 +120,7 @@ class Chain:
         if not node.kind.is_divisible:
             raise NotFusable(f"a {node.kind} join keeps rows of its build side without a match")
         probe = node.probe_side
-        read = needed(node, wanted) | frozenset(node.probe_keys)
+        read = wanted | columns_read(node)
         scope = self.walk(probe, read & set(probe.columns))
         if node.kind.is_filter and self.given is not None:
             return scope
@@ -134,7 +135,7 @@ class Chain:
 
     def _cross(self, node: NestedLoopJoin, wanted: Columns) -> Scope:
         """A join with the only row of a relation."""
-        read = wanted if node.condition is None else wanted | columns_of(node.condition)
+        read = wanted | columns_read(node)
         scope = self.walk(node.left, frozenset(read & set(node.left.columns)))
         leaf = _single_leaf(node.right)
         if node.kind.is_membership or node.kind.keeps_right or self.builds.source.rows(leaf) != 1:

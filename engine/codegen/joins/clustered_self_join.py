@@ -14,13 +14,13 @@ from ...plan.expr import Column
 from ...plan.node import walk
 from ...plan.physical import FilterRows, HashJoin
 from ...plan.self_joins import self_key, unreduced
-from ...plan.spine import leaf_of
+from ...plan.spine import leaf_of, payload
 from ...plan.text.concealed_text import concealed_name
 from ..indexes.layers import Clustered, Index
 from ..loop import Function, Let, Machine, Name, Term
 from ..program_builder import ROW, RelationReading, Scope
 from ..typed_values import Element
-from .builds import Side, leaf_name, payload
+from .builds import Side, leaf_name
 from .join_steps import Joining
 from .probe_keys import Domains, KeyNumber
 

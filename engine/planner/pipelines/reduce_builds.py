@@ -17,7 +17,7 @@ from ...plan.join_kinds import JoinKind
 from ...plan.node import walk
 from ...plan.physical import ComputeColumns, FilterRows, HashJoin, NestedLoopJoin, Physical
 from ...plan.self_joins import self_key
-from ...plan.spine import columns_read, leaf_of
+from ...plan.spine import columns_read, leaf_of, reads_build
 from ...plan.types import DataType, Kind
 from ..estimates.chain_estimate import ChainEstimates, expected_column
 from ..estimates.estimate import key_domain
@@ -230,21 +230,6 @@ class _Costs:
         if join.kind.is_membership or reads_build(join, wanted) == reads_build(join):
             return cost  # the index is the one that the main kernel probes
         return cost + self.made(build, read) + self.built(join, 1.0)
-
-
-def reads_build(join: HashJoin, wanted: frozenset[Column] | None = None) -> bool:
-    """Whether columns of the rows found are read, so that an index is of rows; else a set of keys is enough.
-
-    `wanted` are the columns of the join that are read, by default all.
-    """
-    if join.residual is not None:
-        return True
-    if join.kind.is_membership:
-        return False
-    own = set(join.build_side.columns)
-    equal = set(join.build_keys) if join.kind is JoinKind.INNER else set()
-    read = set(join.columns) if wanted is None else wanted.intersection(join.columns)
-    return not own.isdisjoint(read - equal)
 
 
 def _value(data_type: DataType, known: ColumnEstimate | None) -> float:
