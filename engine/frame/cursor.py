@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .. import stopping
 from ..errors import ExecutionError, MemoryLimitError, WrongArguments, shown
@@ -13,7 +13,7 @@ from ..fence import fenced
 from ..plan.types import DataType
 from ..reading import Reading
 from .batches import MOST_ROWS, Batches, batch_rows
-from .python_values import fetched_values
+from .python_values import Row, fetched_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,12 +58,12 @@ class Cursor:
             for n, t in zip(self._names, self._types, strict=True)
         ]
 
-    def fetchone(self) -> tuple[Any, ...] | None:
+    def fetchone(self) -> Row | None:
         """Return the next row, None after the last."""
         self._open()
         return next(self._rows, None)
 
-    def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:
+    def fetchmany(self, size: int | None = None) -> list[Row]:
         """Return up to `size` rows (`arraysize` by default)."""
         wanted = self.arraysize if size is None else size
         try:
@@ -73,15 +73,15 @@ class Cursor:
                 f"fetchmany() takes a number of rows, not {shown(wanted)}."
             ) from error
 
-    def fetchall(self) -> list[tuple[Any, ...]]:
+    def fetchall(self) -> list[Row]:
         """Return the rows that are left."""
         return self._taken(None)
 
-    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+    def __iter__(self) -> Iterator[Row]:
         self._open()
         return self._rows
 
-    def _taken(self, count: int | None) -> list[tuple[Any, ...]]:
+    def _taken(self, count: int | None) -> list[Row]:
         self._open()
         with self._stoppable():
             return self._rows.take(count)
@@ -125,7 +125,7 @@ def _rows_of(source: pa.Table | Reading, types: Sequence[DataType]) -> Rows:
     )
 
 
-class Rows(Iterator[tuple[Any, ...]]):
+class Rows(Iterator[Row]):
     """The rows of tables as tuples, read forward; some are turned into Python values together, and in between it may be stopped.
 
     `hold` counts the bytes of tables that are there together, and with a negative number those that no longer are.
@@ -143,10 +143,10 @@ class Rows(Iterator[tuple[Any, ...]]):
             pa.Table
         ] = []  # with rows that nobody took yet, from `_position` of the first one on
         self._position = 0
-        self._ready: list[tuple[Any, ...]] = []  # the rows from there on, the last one first
+        self._ready: list[Row] = []  # the rows from there on, the last one first
         self._given = 0
 
-    def __next__(self) -> tuple[Any, ...]:
+    def __next__(self) -> Row:
         while not self._ready:
             if not self._more(0):
                 raise StopIteration
@@ -158,7 +158,7 @@ class Rows(Iterator[tuple[Any, ...]]):
         self._given += 1
         return self._ready.pop()
 
-    def take(self, count: int | None) -> list[tuple[Any, ...]]:
+    def take(self, count: int | None) -> list[Row]:
         """Return the next rows, so many or all; stopped amid them it takes none."""
         count = None if count is None else max(count, 0)
         taken = self._ready[::-1][:count]
@@ -231,7 +231,7 @@ class Rows(Iterator[tuple[Any, ...]]):
         self._position = position
 
     @fenced
-    def _some(self, table: pa.Table, start: int, count: int) -> list[tuple[Any, ...]]:
+    def _some(self, table: pa.Table, start: int, count: int) -> list[Row]:
         # Arrow's slices of a table without columns do not end where that does
         return rows(table.slice(start, min(count, table.num_rows - start)), self._types)
 
@@ -240,7 +240,7 @@ def _step(table: pa.Table) -> int:
     return max(1, min(ROWS_AT_A_TIME, VALUES_AT_A_TIME // max(table.num_columns, 1)))
 
 
-def rows(table: pa.Table, types: Sequence[DataType]) -> list[tuple[Any, ...]]:
+def rows(table: pa.Table, types: Sequence[DataType]) -> list[Row]:
     """Return a table's rows as tuples of Python values: Decimal, date, datetime, str, None for NULL."""
     if not table.num_columns:
         return [()] * table.num_rows

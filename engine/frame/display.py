@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..plan.distinct_names import distinct_names
 from ..plan.types import DataType
 from .cursor import ROWS_AT_A_TIME
-from .python_values import has_values_beyond, interval_text, python_values
+from .python_values import Row, has_values_beyond, interval_text, python_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -111,5 +111,5 @@ def csv_columns(table: pa.Table) -> pa.Table:
     return table
 
 
-def _rows(table: pa.Table | pa.RecordBatch) -> list[tuple[Any, ...]]:
+def _rows(table: pa.Table | pa.RecordBatch) -> list[Row]:
     return list(zip(*map(python_values, table.columns), strict=True))

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ..observe.explain import Stage
     from ..observe.profile import Profile
     from ..reading import Reading
+    from .python_values import Row
 
 SHOWN_ROWS = 20
 Columns = str | Expression | Sequence[str | Expression]  # what a method takes any number of
@@ -246,7 +247,7 @@ class Frame:
 
         return to_cudf(self._run())
 
-    def fetchall(self) -> list[tuple[Any, ...]]:
+    def fetchall(self) -> list[Row]:
         """Run and return the rows as tuples of Python values."""
         from .cursor import Rows
 
@@ -291,7 +292,7 @@ class Frame:
             "A frame has no truth value: ask `frame is None` or `frame.count() > 0`."
         )
 
-    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+    def __iter__(self) -> Iterator[Row]:
         """Run and give the rows as tuples of Python values, a part of them in memory at a time."""
         from .cursor import Rows
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .. import stopping
 from ..errors import TypeMismatch
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+Row: TypeAlias = tuple[Any, ...]  # as in DB-API: whoever asked knows the types of its values
 OBJECTS_AT_A_TIME = 50_000  # some 20 ms
 
 

@@ -11,7 +11,7 @@ from functools import cache
 from itertools import accumulate, pairwise
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -37,7 +37,10 @@ NUMBERED_ROWS = 1 << 15  # rows whose numbers fit a core's cache
 KERNELS_KEPT = 512
 ROOM = 1 << 12  # numbers of rows that a range may list at first, at least
 
-Memory = Mapping[str, Any]  # the buffers of indexes by name
+Part = TypeVar("Part")
+Result = TypeVar("Result")
+Argument: TypeAlias = np.ndarray | int | float
+Memory = Mapping[str, np.ndarray]  # the buffers of indexes by name
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +50,9 @@ class Outcome:
     `doubt`: the kernel cannot vouch for the answer.
     """
 
-    arrays: list[Any]
+    arrays: list[np.ndarray]
     doubt: bool
-    numbers: Any = None
+    numbers: np.ndarray | None = None
 
 
 class HostFunction:
@@ -84,10 +87,10 @@ class HostFunction:
                 self._code = None
         return origin
 
-    def __call__(self, *arguments: Any) -> int:
+    def __call__(self, *arguments: Argument) -> int:
         return self._ready()(*arguments)
 
-    def over(self, arguments: Sequence[Any]) -> Callable[..., int]:
+    def over(self, arguments: Sequence[Argument]) -> Callable[..., int]:
         """Return what runs the kernel over a range of rows: it takes start and end, then what follows these arguments."""
         return self._ready().over(arguments)
 
@@ -132,15 +135,15 @@ def _function(file: KernelFile) -> HostFunction:
         return _functions[file.path]
 
 
-def scalars(program: Program) -> list[Any]:
+def scalars(program: Program) -> list[int | float]:
     return [p.value for p in program.parameters]
 
 
-def tables(program: Program) -> list[Any]:
+def tables(program: Program) -> list[np.ndarray]:
     return [t.array for t in program.tables]
 
 
-def _arguments(program: Program, columns: Sequence[Any], memory: Memory) -> list[Any]:
+def _arguments(program: Program, columns: Sequence[np.ndarray], memory: Memory) -> list[Argument]:
     """What a kernel takes between its range of rows and its results."""
     buffers = [memory[b.name] for b in program.buffers]
     return [*columns, *buffers, *scalars(program), *tables(program)]
@@ -149,7 +152,7 @@ def _arguments(program: Program, columns: Sequence[Any], memory: Memory) -> list
 def run(
     kernel: HostFunction,
     program: Program,
-    columns: Sequence[Any],
+    columns: Sequence[np.ndarray],
     rows: int,
     threads: int,
     deterministic: bool = False,
@@ -171,7 +174,7 @@ def run(
         return _run_sparse(over, program, ranges, directory)
     slots = accumulator_slots(program)
 
-    def part(bounds: tuple[int, int]) -> tuple[list[Any], bool]:
+    def part(bounds: tuple[int, int]) -> tuple[list[np.ndarray], bool]:
         out_i, out_f = _blank(program, groups)
         doubt = in_steps(over, *bounds, out_i, out_f)
         arrays = {"out_i": out_i, "out_f": out_f}
@@ -208,8 +211,8 @@ def _run_sparse(
 
 
 def select_rows(
-    kernel: HostFunction, program: Program, columns: Sequence[Any], rows: int, threads: int
-) -> Any:
+    kernel: HostFunction, program: Program, columns: Sequence[np.ndarray], rows: int, threads: int
+) -> np.ndarray | None:
     """Return the numbers of the rows that a selection keeps, ascending, or None when they are in doubt."""
     over = kernel.over(_arguments(program, columns, {}))
     ranges = list(pairwise(_bounds(rows, threads, deterministic=False)))
@@ -239,15 +242,15 @@ def select_rows(
 def list_rows(
     kernel: HostFunction,
     program: Program,
-    columns: Sequence[Any],
+    columns: Sequence[np.ndarray],
     rows: int,
     threads: int,
     memory: Memory = MappingProxyType({}),
-) -> list[Any] | None:
+) -> list[np.ndarray] | None:
     """Return the row numbers that a kernel lists, an int32 array for each of `rows_out`, or None when they are in doubt."""
     over = kernel.over(_arguments(program, columns, memory))
 
-    def listed(start: int, end: int) -> list[Any] | None:
+    def listed(start: int, end: int) -> list[np.ndarray] | None:
         room = max(end - start, ROOM)
         while True:
             found = [np.empty(room, np.int32) for _ in program.rows_out]
@@ -258,7 +261,7 @@ def list_rows(
                 return [array[:count] for array in found]
             room = count
 
-    def part(bounds: tuple[int, int]) -> list[list[Any] | None]:
+    def part(bounds: tuple[int, int]) -> list[list[np.ndarray] | None]:
         (start, last), pace = bounds, Pace()
         pieces = [] if start < last else [listed(start, last)]
         while start < last:
@@ -281,7 +284,7 @@ def _run_hashed(
     place = written_kernel("place_keys", PLACE_KEYS, PLACE_SIGNATURE, directory)
     place.load()
 
-    def blank(groups: int) -> tuple[Any, Any]:
+    def blank(groups: int) -> tuple[np.ndarray, np.ndarray]:
         return _blank(program, groups)
 
     def part(bounds: tuple[int, int]) -> HashTable:
@@ -292,7 +295,7 @@ def _run_hashed(
     return Outcome(arrays, any(t.state[1] for t in found), numbers)
 
 
-def each_range(work: Callable[[tuple[int, int]], Any], rows: int, threads: int) -> list[Any]:
+def each_range(work: Callable[[tuple[int, int]], Result], rows: int, threads: int) -> list[Result]:
     """Do work for ranges that make up all rows, on threads; return what came of each."""
     return _each(work, list(pairwise(_bounds(rows, threads, deterministic=False))))
 
@@ -304,13 +307,13 @@ def _bounds(rows: int, threads: int, deterministic: bool) -> list[int]:
     return [rows * i // parts // 8 * 8 for i in range(parts)] + [rows]
 
 
-def _each(work: Callable[[Any], Any], ranges: list[Any]) -> list[Any]:
+def _each(work: Callable[[Part], Result], ranges: list[Part]) -> list[Result]:
     if len(ranges) == 1:
         return [work(ranges[0])]
     return list(_pool().map(stopping.carried(work), ranges))
 
 
-def _blank(program: Program, groups: int) -> tuple[Any, Any]:
+def _blank(program: Program, groups: int) -> tuple[np.ndarray, np.ndarray]:
     """Accumulators set to the identities of their folds; at least one row each, since Numba needs the shape."""
     integers = [a.identity for a in program.accumulators if a.machine is Machine.I64] or [0]
     floats = [a.identity for a in program.accumulators if a.machine is Machine.F64] or [0.0]
@@ -320,7 +323,7 @@ def _blank(program: Program, groups: int) -> tuple[Any, Any]:
     )
 
 
-def _filled(identities: Any, groups: int, wide: bool) -> Any:
+def _filled(identities: np.ndarray, groups: int, wide: bool) -> np.ndarray:
     shape = (groups, len(identities)) if wide else (len(identities), groups)
     made = np.zeros(shape, identities.dtype)  # memory that is not touched costs nothing
     filled = made.T if wide else made
