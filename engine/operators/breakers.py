@@ -63,8 +63,7 @@ def aggregate(pull: Pull[T], node: p.HashAggregate) -> Iterator[T]:
     def finish(tables: Sequence[T]) -> Iterator[T]:
         parts, *raw = tables
         given = [parts, *(pull.run(split.partial, (table,)) for table in raw)]
-        merged = _merged(pull, split, given)
-        yield pull.backends[node.device].with_averages(merged, split)
+        yield _merged(pull, split, given, *split.finish)
 
     yield from in_parts(pull, node, [groups, rows] if rows.rows else [groups], finish)
 
@@ -115,9 +114,9 @@ def _reduce(
             groups.spill()
 
 
-def _merged(pull: Pull[T], split: partial.PartialAggregate, parts: list[T]) -> T:
+def _merged(pull: Pull[T], split: partial.PartialAggregate, parts: list[T], *more: p.Physical) -> T:
     table = pull.together(split.partial, parts, split.partial.columns)
-    for step in split.merge:
+    for step in (*split.merge, *more):
         table = pull.run(step, (table,))
     return table
 

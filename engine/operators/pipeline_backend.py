@@ -10,7 +10,6 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from ..errors import Interrupted
 from ..plan import physical as p
-from ..plan.partial import HasAverages
 from .context import Context, Origin, PipelineReceipt
 from .plan_memory import Feedback
 from .run_unfused import BackendTable, Operator, Operators, T
@@ -85,8 +84,8 @@ class PipelineAttempt(Protocol[T_co, K]):
 class PipelineBackend(Generic[T, K]):
     """What a backend does with a pipeline, and with a chunk of one.
 
-    `pipeline` is its operator for a pipeline whose columns fit, `attempt` begins a run by kernels, and `with_averages` adds averages
-    of sums and counts to a table.  `settled` returns a table that holds nothing of the chunk that it was made of.
+    `pipeline` is its operator for a pipeline whose columns fit, and `attempt` begins a run by kernels.  `settled` returns a table
+    that holds nothing of the chunk that it was made of.
     """
 
     device: str
@@ -94,7 +93,6 @@ class PipelineBackend(Generic[T, K]):
     pipeline: Operator[T]
     attempt: Callable[[p.Pipeline, tuple[T, ...], Context, Feedback], PipelineAttempt[T, K]]
     is_out_of_memory: Callable[[Exception], bool]
-    with_averages: Callable[[T, HasAverages], T]
     settled: Callable[[T], T]
 
 

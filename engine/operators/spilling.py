@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 
 from ..plan import physical as p
 from ..plan.expr import Column
-from ..plan.partial import HasAverages
 from ..plan.spine import columns_read
 from .context import Context
 from .host_memory import readable
@@ -54,8 +53,6 @@ class Parting(Protocol[T]):
     def settled(self, table: T) -> T: ...
 
     def numbered(self, table: T, column: Column, start: int) -> T: ...
-
-    def with_averages(self, table: T, split: HasAverages) -> T: ...
 
     def arrow_bytes(self, table: T, columns: tuple[Column, ...]) -> int: ...
 

@@ -272,7 +272,7 @@ def _stream(
     if split is None:
         table = _joined(parts, body, context, backend)
     else:
-        table = backend.with_averages(_merged(parts, split, context, backend), split)
+        table = _merged(parts, split, context, backend, *split.finish)
         if body is not groups:  # no part knows which of its groups the condition keeps
             table = backend.operators.by_node[type(body)](body, (table,), context)
     return table, receipts
@@ -352,10 +352,14 @@ def _run_chunk(
 
 
 def _merged(
-    parts: list[T], split: PartialAggregate, context: Context, backend: PipelineBackend[T, K]
+    parts: list[T],
+    split: PartialAggregate,
+    context: Context,
+    backend: PipelineBackend[T, K],
+    *more: p.Physical,
 ) -> T:
     table = _joined(parts, split.partial, context, backend)
-    for step in split.merge:
+    for step in (*split.merge, *more):
         table = backend.operators.by_node[type(step)](step, (table,), context)
     return table
 

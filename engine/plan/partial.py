@@ -10,7 +10,7 @@ together: over chunks as they grow, or up a tree of devices.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Protocol
+from typing import ClassVar
 from typing import Literal as OneOf
 
 from .expr import AggregateCall, Call, Cast, Column, ColumnRef, Expr, Literal, new_column
@@ -29,25 +29,18 @@ class Average:
     count: Column
 
 
-class HasAverages(Protocol):
-    """What says which averages are to be made."""
-
-    @property
-    def averages(self) -> tuple[Average, ...]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class PartialAggregate:
     """The steps of an aggregation in parts.
 
     `partial` reads what the aggregation reads.  The steps of `merge` run one after the other over the rows of all parts, in the
-    parts' order, and give back the columns of `partial`.  Of these, what the aggregation makes keeps its identity; `averages`
-    are to be made of them at the end.
+    parts' order, and give back the columns of `partial`.  Of these, what the aggregation makes keeps its identity; `finish` makes
+    the averages of them at the end, if there are any.
     """
 
     partial: HashAggregate
     merge: tuple[Physical, ...]
-    averages: tuple[Average, ...]
+    finish: tuple[Physical, ...]
 
 
 @dataclass(frozen=True)
@@ -101,7 +94,8 @@ def in_parts(node: HashAggregate) -> PartialAggregate | str:
     merged = HashAggregate(below, node.keys, tuple(states.merged), device=node.device)
     again = (*((c, ColumnRef(c)) for c in node.keys), *states.again)
     steps += [merged, ComputeColumns(merged, again, device=node.device)]
-    return PartialAggregate(partial, tuple(steps), tuple(states.averages))
+    averages = FinishAverages(steps[-1], tuple(states.averages), node.columns, device=node.device)
+    return PartialAggregate(partial, tuple(steps), (averages,) if states.averages else ())
 
 
 @dataclass

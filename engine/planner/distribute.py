@@ -18,7 +18,7 @@ from itertools import count
 from typing import Literal as OneOf
 
 from ..plan.expr import ColumnRef
-from ..plan.partial import Exchange, FinishAverages, in_parts
+from ..plan.partial import Exchange, in_parts
 from ..plan.physical import (
     ComputeColumns,
     ConcatRows,
@@ -116,11 +116,8 @@ class _Distribution:
             return self._whole(node)
         partial = split.partial.with_children((made,)).placed_as(node)
         below: Physical = self._exchange(partial, "gather")
-        for step in split.merge:
+        for step in (*split.merge, *split.finish):
             below = step.with_children((below,)).placed_as(node)
-        if split.averages:
-            finished = FinishAverages(below, split.averages, node.columns)
-            return finished.placed_as(node), Where.FIRST
         items = tuple((column, ColumnRef(column)) for column in node.columns)
         return ComputeColumns(below, items).placed_as(node), Where.FIRST
 

@@ -21,7 +21,7 @@ from ..operators.pulling import REASON, TooFew
 from ..operators.run_unfused import BackendTable
 from ..operators.spill_area import SpillArea
 from ..operators.transfer import moved
-from ..plan.partial import Exchange, FinishAverages
+from ..plan.partial import Exchange
 from ..plan.physical import (
     Device,
     HashJoin,
@@ -178,8 +178,6 @@ def _made(node: Physical, children: tuple[Physical, ...], run: Run) -> BackendTa
         return moved(node, inputs[0], run.backends, run.context)
     if isinstance(node, Exchange):
         return exchanged(node, inputs[0], run.backends, run.context)
-    if isinstance(node, FinishAverages):
-        return run.backends[node.device].with_averages(inputs[0], node)
     if (chain := run.chains.streamed.get(id(node))) is not None:
         return _stream(node, chain, run)
     if isinstance(node, LimitRows) and (chain := run.chains.pulled.get(id(node))) is not None:

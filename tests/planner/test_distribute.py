@@ -35,7 +35,7 @@ CASES = {
     "select x from big union all select g from big": ["gather of ConcatRows"],
     "select x from big union all select g from small": ["gather of ParquetScan"],
     "select x from big where x > (select avg(x) from big)":
-        ["gather of NestedLoopJoin", "broadcast of FinishAverages", "gather of HashAggregate"],
+        ["gather of NestedLoopJoin", "broadcast of ComputeColumns", "gather of HashAggregate"],
 }  # fmt: skip
 
 

@@ -14,10 +14,11 @@ import pyarrow as pa
 
 from ...plan import physical as p
 from ...plan.expr import Column, Expr
+from ...plan.partial import FinishAverages
 from ...plan.types import to_arrow as arrow_type
 from ..context import Context
 from ..run_unfused import Operators
-from .aggregate.aggregate import distinct_on, hash_aggregate
+from .aggregate.aggregate import distinct_on, finish_averages, hash_aggregate
 from .functions.expressions import evaluate
 from .functions.kernels_like import keep_in as keep_kernels_in
 from .join.join import hash_join, nested_loop_join
@@ -25,7 +26,7 @@ from .join.join_parts import parted, piece_of, unparted
 from .memory.ask_memory import arrow_bytes
 from .memory.bandwidth import copy_bandwidth, device_name
 from .memory.text_ends import text_ends
-from .pipeline.stream_pipeline import pipelines, settled, with_averages
+from .pipeline.stream_pipeline import pipelines, settled
 from .rows import (
     compute_columns,
     concat_rows,
@@ -64,7 +65,6 @@ __all__ = [
     "to_arrow",
     "unparted",
     "unsupported",
-    "with_averages",
 ]
 
 Operator = Callable[[Any, tuple[Table, ...], Context], Table]
@@ -81,6 +81,7 @@ OPERATORS: dict[type[p.Physical], Operator] = {
     p.HashJoin: hash_join,
     p.NestedLoopJoin: nested_loop_join,
     p.HashAggregate: hash_aggregate,
+    FinishAverages: finish_averages,
     p.DistinctOn: distinct_on,
     p.SortRows: sort_rows,
     p.TopK: top_k,

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from ...plan import physical as p
+from ...plan.partial import FinishAverages
 from ..context import Context
 from ..run_unfused import Operators
 from .memory.device import available, device_description, device_memory, prepare, synchronize
@@ -40,19 +41,18 @@ __all__ = [
     "to_arrow",
     "unparted",
     "unsupported",
-    "with_averages",
 ]
 
 name = "gpu"
 batches = None  # a row group takes as long as several
 
 if find_spec("pylibcudf") is not None:
-    from .aggregate.aggregate import distinct_on, hash_aggregate
+    from .aggregate.aggregate import distinct_on, finish_averages, hash_aggregate
     from .join.join import hash_join, nested_loop_join
     from .join.join_parts import parted, piece_of, unparted
     from .memory.bandwidth import copy_bandwidth, device_name
     from .memory.to_host import arrow_bytes, to_arrow
-    from .pipeline.stream_pipeline import pipelines, settled, with_averages
+    from .pipeline.stream_pipeline import pipelines, settled
     from .rows import (
         compute_columns,
         concat_rows,
@@ -81,6 +81,7 @@ if find_spec("pylibcudf") is not None:
         p.HashJoin: hash_join,
         p.NestedLoopJoin: nested_loop_join,
         p.HashAggregate: hash_aggregate,
+        FinishAverages: finish_averages,
         p.DistinctOn: distinct_on,
         p.SortRows: sort_rows,
         p.TopK: top_k,

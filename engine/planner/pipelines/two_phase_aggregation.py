@@ -64,7 +64,7 @@ def by_build_row(node: HashAggregate) -> Physical | None:
       ->  HashAggregate(name, sum(s), HashAggregate(name, x.k, s: sum(a), join x.k = y.k))
     """
     parts = in_parts(node)
-    if isinstance(parts, str) or parts.averages:
+    if isinstance(parts, str) or parts.finish:
         return None
     names = [key for key in node.keys if key.type.kind is Kind.VARCHAR]
     joins = inner_joins(node.input)

@@ -10,16 +10,17 @@ import pyarrow as pa
 from ....errors import Located
 from ....plan import physical as p
 from ....plan.expr import AggregateCall, Column, ColumnRef
+from ....plan.partial import FinishAverages
 from ...context import Context
 from .. import table as tables
 from ..memory.ask_memory import ask_aggregates, ask_groups, ask_kept
 from ..sort.keys import group_codes
 from ..sort.sort import SortColumn, sorted_order
-from ..table import Indices, Table, take_array, to_numpy, validity
+from ..table import Indices, Table, decimal_limbs, take_array, to_numpy, validity
 from . import aggregate_order as ordered
 from . import aggregate_sums as sums
 from . import aggregate_values as values
-from .groups import Groups
+from .groups import Groups, Sums
 
 Aggregate = Callable[[AggregateCall, list[pa.Array], Groups], pa.Array]
 
@@ -69,6 +70,18 @@ def hash_aggregate(node: p.HashAggregate, inputs: tuple[Table, ...], context: Co
         with Located(call.span):
             arrays[column.id] = _aggregate(call, table, groups)
     return Table(arrays, groups.count)
+
+
+def finish_averages(node: FinishAverages, inputs: tuple[Table, ...], context: Context) -> Table:
+    (table,) = inputs
+    arrays = dict(table.arrays)
+    for average in node.averages:
+        array, data_type = table[average.total], average.total.type
+        limbs = decimal_limbs(array).T if data_type.is_decimal else ()
+        total = Sums(*map(np.ascontiguousarray, limbs)) if len(limbs) else to_numpy(array)
+        counts = to_numpy(table[average.count])
+        arrays[average.made.id] = sums.mean(total, counts, 10**data_type.scale)
+    return Table(arrays, table.num_rows)
 
 
 def distinct_on(node: p.DistinctOn, inputs: tuple[Table, ...], context: Context) -> Table:

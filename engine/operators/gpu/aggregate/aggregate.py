@@ -11,9 +11,10 @@ from ....errors import Located
 from ....plan import physical as p
 from ....plan.expr import AggregateCall, Column, ColumnRef
 from ....plan.functions import AGGREGATE
+from ....plan.partial import FinishAverages
 from ...context import Context
 from .. import table as tables
-from ..columns import as_key, empty, where_true
+from ..columns import HUGE, as_key, empty, mean, reinterpret, where_true
 from ..dictionaries import Coded, Held
 from ..memory.device import on_device
 from ..memory.host_table import run_on_host
@@ -102,6 +103,18 @@ def hash_aggregate(node: p.HashAggregate, inputs: tuple[Table, ...], context: Co
         with Located(call.span):
             columns[column.id] = _aligned(answer(), members, lead)
     return Table(columns, lead.count)
+
+
+@on_device
+def finish_averages(node: FinishAverages, inputs: tuple[Table, ...], context: Context) -> Table:
+    (table,) = inputs
+    columns = dict(table.columns)
+    for average in node.averages:
+        total, data_type = table[average.total], average.total.type
+        if data_type.is_decimal:
+            total = reinterpret(total, HUGE)
+        columns[average.made.id] = mean(total, table[average.count], 10**data_type.scale)
+    return Table(columns, table.num_rows)
 
 
 def _group_key(held: Held) -> plc.Column:

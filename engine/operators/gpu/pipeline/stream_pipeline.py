@@ -5,13 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from ....plan import physical as p
-from ....plan.partial import HasAverages
 from ...context import Context
 from ...pipeline_backend import PipelineBackend
 from ...run_pipeline import run_fused
 from ...run_unfused import Operator, Operators
 from ...streaming import run_pipeline
-from ..columns import HUGE, mean, reinterpret
 from ..late_materialization import LateColumns
 from ..memory.device import is_out_of_memory, on_device
 from ..table import Table
@@ -25,9 +23,7 @@ def pipelines(operators: Operators[Table]) -> Operator[Table]:
     def pipeline(node: p.Pipeline, inputs: tuple[Table, ...], context: Context) -> Table:
         return run_fused(node, inputs, context, backend)
 
-    backend = PipelineBackend(
-        "gpu", operators, pipeline, Attempt, is_out_of_memory, with_averages, settled
-    )
+    backend = PipelineBackend("gpu", operators, pipeline, Attempt, is_out_of_memory, settled)
     return partial(run_pipeline, backend=backend)
 
 
@@ -38,14 +34,3 @@ def settled(table: Table) -> Table:
         return table
     columns.fetch(list(columns))
     return Table(dict(columns.there), table.num_rows)
-
-
-def with_averages(table: Table, split: HasAverages) -> Table:
-    """Add the averages to a table of merged parts."""
-    columns = dict(table.columns)
-    for average in split.averages:
-        total, data_type = table[average.total], average.total.type
-        if data_type.is_decimal:
-            total = reinterpret(total, HUGE)
-        columns[average.made.id] = mean(total, table[average.count], 10**data_type.scale)
-    return Table(columns, table.num_rows)
