@@ -18,13 +18,15 @@ from ..plan.physical import Physical
 from ..settings import Settings
 from ..stopping import Stop
 from .clusters import Cluster
-from .meetings import FIRST
-from .session import Part, QueryOrder, WorkerSession, description
+from .session import FIRST, Part, QueryOrder, WorkerSession, description
 
 START_SECONDS = 60.0  # for a worker to load the engine
 GRACE_SECONDS = 20.0  # for a worker to come back
 LEAVE_SECONDS = 10.0  # for a worker to come back from a query that was stopped
 LOOK_SECONDS = 0.02
+REPLICATED_SHARE = (
+    128  # of the column cache of the worker that has least, which is half of its memory
+)
 TRIES = 3
 STOPPED = "The query was stopped."
 LOST = (OSError, RuntimeError, ValueError)  # what Dask raises of an actor whose worker is gone
@@ -77,6 +79,12 @@ class Crew:
         ]
         self._actors = [future.result(timeout=START_SECONDS) for future in made]
         self._compare([actor.described().result(timeout=START_SECONDS) for actor in self._actors])
+        self._room = min(actor.room().result(timeout=START_SECONDS) for actor in self._actors)
+
+    def below(self, settings: Settings) -> int:
+        """The bytes of a scan's columns below which each worker reads them whole: the same for all, whatever memory each has."""
+        given = settings.replicate_below
+        return self._room // REPLICATED_SHARE if given is None else given
 
     def _compare(self, workers: list[dict[str, str]]) -> None:
         own = description(self._device)
@@ -108,7 +116,9 @@ class Crew:
     ) -> tuple[pa.Table, list[Part]]:
         query = next(self._numbers)
         number, sent = self._number(plan)
-        order = QueryOrder(query, number, None if sent else plan, settings, timed)
+        order = QueryOrder(
+            query, number, None if sent else plan, settings, self.below(settings), timed
+        )
         try:
             parts = self._parts(order, stop)
         except BaseException:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
@@ -19,8 +20,6 @@ from distributed.protocol import to_serialize
 from ..errors import ClusterError
 
 WAIT_SECONDS = 0.05  # between two looks at the stop
-FIRST = 0  # the worker that gathers
-
 Part = tuple[int, int]  # the number of a meeting, and the worker whose part it is
 
 
@@ -31,6 +30,7 @@ class Meetings:
         self._worker, self._rank, self._addresses = worker, rank, addresses
         self._handler = f"fuseline_part_{crew}"
         self._arrived: defaultdict[int, dict[Part, bytes]] = defaultdict(dict)
+        self._given: defaultdict[int, set[int]] = defaultdict(set)  # numbers of what was sent
         self._left: dict[int, str] = {}  # why a query has no more meetings
         self._ended = -1  # queries up to this one
         self._changed = threading.Condition()
@@ -49,21 +49,37 @@ class Meetings:
                 self._arrived[query][number, rank] = bytes(payload)
             self._changed.notify_all()
 
-    def meet(
-        self, query: int, check: Callable[[], None], number: int, kind: str, rows: pa.Table
-    ) -> list[pa.Table]:
-        """Give this worker's rows, and return those of all workers that it is to have; raises `ClusterError` when one has failed."""
-        mine = _packed(rows)
+    def exchange(
+        self,
+        query: int,
+        check: Callable[[], None],
+        number: int,
+        parts: Sequence[Sequence[pa.RecordBatch] | None],
+    ) -> list[pa.RecordBatch]:
+        """Give each worker its part and return those for this one; raises `ClusterError` when another has failed."""
         everybody = range(len(self._addresses))
-        to = everybody if kind == "broadcast" else [FIRST]
-        if (number, self._rank) not in self._arrived[query]:
-            self._send(check, [r for r in to if r != self._rank], query, number, mine)
-        if self._rank not in to:
-            return [rows.slice(0, 0)]
+        mine = parts[self._rank]
+        known = mine is not None and (number, self._rank) in self._arrived[query]
+        if not known and number not in self._given[query]:
+            packed = {
+                id(part): _packed(part) for part in parts if part is not None and part is not mine
+            }
+            to = {
+                r: packed[id(p)] if p is not mine else _packed(p)
+                for r in everybody
+                if r != self._rank and (p := parts[r]) is not None
+            }
+            self._send(check, to, query, number)
+            self._given[query].add(number)
+        if mine is None:
+            return []
         with self._changed:
-            self._arrived[query][number, self._rank] = mine
-        wanted = [(number, rank) for rank in everybody]
-        return [_unpacked(part) for part in self._wait(check, query, wanted)]
+            self._arrived[query].setdefault((number, self._rank), b"")
+        arrived = self._wait(check, query, [(number, rank) for rank in everybody])
+        found: list[pa.RecordBatch] = []
+        for rank, part in enumerate(arrived):
+            found += mine if rank == self._rank else _unpacked(part)
+        return found
 
     def _wait(self, check: Callable[[], None], query: int, wanted: list[Part]) -> list[bytes]:
         while True:
@@ -78,8 +94,8 @@ class Meetings:
 
     def fail(self, query: int, why: str) -> None:
         """Tell the others that nothing more comes from here."""
-        others = [r for r in range(len(self._addresses)) if r != self._rank]
-        self._send(lambda: None, others, query, -1, b"", failure=why)
+        others = {r: b"" for r in range(len(self._addresses)) if r != self._rank}
+        self._send(lambda: None, others, query, -1, failure=why)
 
     def leave(self, query: int, why: str) -> None:
         """Wait for nobody any more in a query."""
@@ -91,7 +107,7 @@ class Meetings:
         """Forget a query and those before it."""
         with self._changed:
             self._ended = max(self._ended, query)
-            for kept in (self._arrived, self._left):
+            for kept in (self._arrived, self._given, self._left):
                 for number in [n for n in kept if n <= self._ended]:
                     kept.pop(number, None)
 
@@ -102,43 +118,61 @@ class Meetings:
     def _send(
         self,
         check: Callable[[], None],
-        to: list[int],
+        to: Mapping[int, bytes],
         query: int,
         number: int,
-        mine: bytes,
         **more: str,
     ) -> None:
         message = {"query": query, "number": number, "rank": self._rank, **more}
 
-        async def send() -> list[Any]:
-            calls = [self._call(self._addresses[rank], message, mine) for rank in to]
+        async def send() -> list[BaseException | None]:
+            calls = [self._call(self._addresses[rank], message, part) for rank, part in to.items()]
             return await asyncio.gather(*calls, return_exceptions=True)
 
         sent = asyncio.run_coroutine_threadsafe(send(), self._worker.loop.asyncio_loop)
-        while True:
-            try:
-                answers = sent.result(WAIT_SECONDS)
-                break
-            except TimeoutError:
-                check()
-        for rank, answer in zip(to, answers, strict=True):
+        while not sent.done():
+            with suppress(TimeoutError):
+                sent.result(WAIT_SECONDS)
+            check()
+        for rank, answer in zip(to, sent.result(), strict=True):
             if isinstance(answer, BaseException) and not more:
                 raise ClusterError(
                     f"Worker {rank} ({self._addresses[rank]}) cannot be reached: {answer}."
                 )
 
-    async def _call(self, address: str, message: Mapping[str, Any], mine: bytes) -> None:
+    async def _call(self, address: str, message: Mapping[str, Any], part: bytes) -> None:
         call = getattr(self._worker.rpc(address), self._handler)
-        await call(**message, payload=to_serialize(mine))
+        await call(**message, payload=to_serialize(part))
 
 
-def _packed(table: pa.Table) -> bytes:
+def _packed(batches: Sequence[pa.RecordBatch]) -> bytes:
+    """Each batch as a stream of its own, since each has its own dictionaries."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
+    for batch in batches:
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
     packed: bytes = sink.getvalue().to_pybytes()
     return packed
 
 
-def _unpacked(packed: bytes) -> pa.Table:
-    return pa.ipc.open_stream(packed).read_all()
+def _unpacked(packed: bytes) -> list[pa.RecordBatch]:
+    source = pa.BufferReader(packed)
+    found: list[pa.RecordBatch] = []
+    while source.tell() < source.size():
+        found += pa.ipc.open_stream(source)
+    return found
+
+
+class QueryPeers:
+    """The workers as an operator of one query sees them: `operators.context.Peers`."""
+
+    def __init__(
+        self, meetings: Meetings, workers: int, query: int, check: Callable[[], None]
+    ) -> None:
+        self.workers = workers
+        self._meetings, self._query, self._check = meetings, query, check
+
+    def exchange(
+        self, number: int, parts: Sequence[Sequence[pa.RecordBatch] | None]
+    ) -> list[pa.RecordBatch]:
+        return self._meetings.exchange(self._query, self._check, number, parts)

@@ -13,7 +13,7 @@ from ..plan.node import walk_once
 from ..plan.physical import Physical
 from ..plan_cache import CachedPlan
 from ..reading import Reading
-from ..running import QueryRunner
+from ..running import Observer, QueryRunner
 from ..runtime.memory import MemoryBudget
 from ..runtime.run import NOT_RUN, Result
 from ..runtime.stream import stream_of
@@ -21,6 +21,7 @@ from ..settings import FuseChoice, Settings
 from ..stopping import Stop
 from .clusters import cluster_of
 from .crew import Crew
+from .session import FIRST, own_plan
 
 
 class ClusterRunner(QueryRunner):
@@ -67,6 +68,11 @@ class ClusterRunner(QueryRunner):
         assert prepared.schedule is not None
         answer = stream_of(result, prepared.schedule.plan, self._context(stop))
         return Reading(answer, prepared.text, stop, self._running, self.stoppable)
+
+    def physical(self, plan: Logical, observer: Observer | None) -> Physical:
+        """Return the plan that the first worker runs."""
+        made, crew = super().physical(plan, observer), self.crew
+        return own_plan(made, self.settings, crew.below(self.settings), FIRST, crew.size)
 
     def load(self, plan: Logical) -> None:
         raise Unsupported(

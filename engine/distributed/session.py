@@ -19,7 +19,7 @@ from ..operators.context import Context
 from ..operators.plan_memory import PlanMemory
 from ..plan.node import walk_once
 from ..plan.physical import ParquetScan, Physical
-from ..planner.distribute import distribute
+from ..planner.distribute import Distribution
 from ..planner.pipelines.fuse import fuse
 from ..planner.rule import unobserved
 from ..runtime.executor import execute
@@ -30,8 +30,9 @@ from ..stopping import Stop, Stoppable
 from ..storage.columns.cache import ColumnCache
 from ..storage.shards import share_of
 from ..storage.tables.parquet import ParquetTable
-from .meetings import FIRST, Meetings
+from .meetings import Meetings, QueryPeers
 
+FIRST = 0  # the worker that gathers
 REPLICATED_SHARE = (
     128  # of the column cache, which is half of the memory: so much of a table each worker may have
 )
@@ -46,6 +47,7 @@ class QueryOrder:
     plan: int
     sent: Physical | None
     settings: Settings
+    below: int  # bytes of columns that each worker reads whole
     timed: bool
 
 
@@ -86,6 +88,10 @@ class WorkerSession:
         self._cache.set_limits(limits)
         self._schedules: dict[int, Schedule] = {}
 
+    def room(self) -> int:
+        """The bytes of columns that this worker keeps."""
+        return self._cache.limit(self._device)
+
     def described(self) -> dict[str, str]:
         """What must be the same on all workers and the client."""
         return description(self._device)
@@ -122,7 +128,9 @@ class WorkerSession:
             self._configure(order.settings)
         settings = self._settings
         if order.sent is not None:
-            self._schedules[order.plan] = schedule_of(self._own_plan(order.sent, settings))
+            check_files(order.sent)
+            own = own_plan(order.sent, settings, order.below, self._rank, self._workers)
+            self._schedules[order.plan] = schedule_of(own)
         schedule = self._schedules[order.plan]
         start = time.perf_counter()
         stop = Stop()
@@ -149,16 +157,14 @@ class WorkerSession:
             settings.deterministic,
             settings.memory_limit,
             self._memory,
-            meet=partial(self._meetings.meet, query, stop.check),
+            peers=QueryPeers(self._meetings, self._workers, query, stop.check),
         )
 
-    def _own_plan(self, plan: Physical, settings: Settings) -> Physical:
-        check_files(plan)
-        below = settings.replicate_below
-        if below is None:
-            below = self._cache.limit(self._device) // REPLICATED_SHARE
-        own = distribute(plan, partial(share, below, self._rank, self._workers))
-        return fuse(own, settings.fuse, unobserved)
+
+def own_plan(plan: Physical, settings: Settings, below: int, rank: int, workers: int) -> Physical:
+    """Return what one worker runs of a placed plan; `below` are the bytes of columns that each reads whole."""
+    shares = Distribution(partial(share, below, rank, workers), workers, below)
+    return fuse(shares.on_first(plan), settings.fuse, unobserved)
 
 
 def share(below: int, rank: int, workers: int, scan: ParquetScan) -> ParquetScan | None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from typing import Literal as OneOf
 
 import pyarrow as pa
@@ -95,6 +95,18 @@ class PipelineReceipt:
         return f"{chunks}kernel {self.kernel.name}{indexes}"
 
 
+class Peers(Protocol):
+    """The workers of a cluster, this one among them, which all run the same plan."""
+
+    workers: int
+
+    def exchange(
+        self, number: int, parts: Sequence[Sequence[pa.RecordBatch] | None]
+    ) -> list[pa.RecordBatch]:
+        """Give each worker its part, and return those of all for this one, in the order of workers; None: that worker gets none of anybody."""
+        ...
+
+
 @dataclass
 class Context:
     """One query's surroundings.
@@ -106,8 +118,7 @@ class Context:
     `deterministic` and `memory_limit` are the settings of these names; `memory` is what earlier runs of the connection's plans have left.
     `hold` counts bytes that a node's table takes, or lets go of, towards the memory limit, and raises `MemoryLimitError` beyond it.
     `ask` raises `MemoryError` where there is no room for bytes that a node is about to take for itself.
-    `meet`, on a worker of a cluster, gives its rows of an exchange of this number and kind, and returns those that it is to have of
-    all workers, in their order.
+    `peers` are the workers of a cluster, if this is one of them.
     """
 
     cache: ColumnCache
@@ -125,7 +136,7 @@ class Context:
     spilled: Counter[str] = field(default_factory=Counter)
     hold: Callable[[Physical, int], None] = lambda node, nbytes: None
     ask: Callable[[Physical, int], None] = lambda node, nbytes: None
-    meet: Callable[[int, str, pa.Table], list[pa.Table]] | None = None
+    peers: Peers | None = None
     _derived: dict[tuple[int, Expr], tuple[Physical, EncodedColumn]] = field(default_factory=dict)
 
     def derived(

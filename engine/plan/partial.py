@@ -29,6 +29,9 @@ class Average:
     count: Column
 
 
+ExchangeKind = OneOf["gather", "broadcast", "hash"]
+
+
 @dataclass(frozen=True, slots=True)
 class PartialAggregate:
     """The steps of an aggregation in parts.
@@ -45,15 +48,16 @@ class PartialAggregate:
 
 @dataclass(frozen=True)
 class Exchange(Physical):
-    """On a cluster: the rows of all workers, in their order, on the first of them alone (gather) or on each (broadcast).
+    """On a cluster: the rows of all workers, in their order, on the first of them (gather), on each, or where `keys` say (hash).
 
-    `number` tells the meetings of one plan apart.
+    `number` tells the exchanges of one plan apart.
     """
 
     CHILDREN: ClassVar = ("input",)
     input: Physical
-    kind: OneOf["gather", "broadcast"]
+    kind: ExchangeKind
     number: int
+    keys: tuple[Column, ...] = ()
 
     @property
     def columns(self) -> tuple[Column, ...]:

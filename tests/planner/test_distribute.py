@@ -11,8 +11,8 @@ import pytest
 
 from fuseline.plan.node import walk_once
 from fuseline.plan.partial import Exchange
-from fuseline.plan.physical import HashJoin, ParquetScan
-from fuseline.planner.distribute import distribute
+from fuseline.plan.physical import ParquetScan
+from fuseline.planner.distribute import Distribution
 from tests.compare import connected
 
 # What is exchanged in a plan, from its root on, where `big` is cut into shares and `small` is on each worker
@@ -30,12 +30,34 @@ CASES = {
     "select count(*) from small left join big using (g)": ["gather of ParquetScan"],
     "select count(*) from big a join big b on a.x = b.g": ["gather of HashAggregate", "broadcast of ParquetScan"],
     "select count(*) from big where x in (select g from big)": ["gather of HashAggregate", "broadcast of ParquetScan"],
-    "select count(*) from big a full join big b on a.x = b.g": ["gather of ParquetScan", "gather of ParquetScan"],
+    "select count(*) from big a full join big b on a.x = b.g":
+        ["gather of HashAggregate", "hash x of ParquetScan", "hash g of ParquetScan"],
     "select g from big intersect select g from small": ["gather of ParquetScan"],
     "select x from big union all select g from big": ["gather of ConcatRows"],
     "select x from big union all select g from small": ["gather of ParquetScan"],
     "select x from big where x > (select avg(x) from big)":
         ["gather of NestedLoopJoin", "broadcast of ComputeColumns", "gather of HashAggregate"],
+}  # fmt: skip
+
+# Where nothing is small enough to be sent to all without a comparison
+LARGE = {
+    "select g, avg(x) from big group by g": ["gather of ComputeColumns", "hash g of HashAggregate"],
+    "select sum(x) from big": ["gather of HashAggregate"],
+    "select g, median(x) from big group by g": ["gather of HashAggregate", "hash g of ComputeColumns"],
+    "select distinct on (g) x from big order by g": ["gather of ParquetScan"],
+    "select a.x, b.g from big a join big b on a.x = b.g": [
+        "gather of ComputeColumns", "hash g of ParquetScan", "hash x of ParquetScan"],
+    "select a.x, count(*) from big a left join big b on a.x = b.g group by a.x": [
+        "gather of HashAggregate", "hash x of ParquetScan", "hash g of ParquetScan"],
+    "select a.x, b.x from big a full join big b on a.x = b.g": [
+        "gather of HashJoin", "hash x of ParquetScan", "hash g of ParquetScan"],
+    "select x from big where x not in (select g from big)": [
+        "gather of HashJoin", "hash x of ParquetScan", "hash g of ParquetScan"],
+    "select g from big intersect select x from big": [
+        "gather of HashSetOperation", "hash g of ParquetScan", "hash x of ParquetScan"],
+    "select a.x from big a join small s on a.g = s.g": ["gather of HashJoin"],
+    "with c as materialized (select g, sum(x) as s from big group by g) select * from c a join c b on a.s = b.g": [
+        "gather of ComputeColumns", "hash key of ComputeColumns", "hash g of HashAggregate", "hash s of ComputeColumns"],
 }  # fmt: skip
 
 
@@ -53,16 +75,23 @@ def share_of(scan: ParquetScan) -> ParquetScan | None:
     return scan if scan.table.name == "big" else None
 
 
+def exchanges(query: str, connection: Any, small: int) -> list[str]:
+    """Check that numbers tell exchanges apart, and return them from the root of the plan on."""
+    placed = connection.physical(connection.sql(query)._plan)
+    plan = Distribution(share_of, 3, small).on_first(placed)
+    met = [node for node in walk_once(plan) if isinstance(node, Exchange)]
+    assert len({node.number for node in met}) == len(met)
+    return [
+        f"{node.kind}{''.join(f' {c.name}' for c in node.keys)} of {type(node.input).__name__}"
+        for node in met
+    ]
+
+
 @pytest.mark.parametrize("query", CASES)
 def test_where_workers_meet(query: str, connection: Any) -> None:
-    plan = distribute(connection.physical(connection.sql(query)._plan), share_of)
-    met = [node for node in walk_once(plan) if isinstance(node, Exchange)]
-    assert [f"{node.kind} of {type(node.input).__name__}" for node in met] == CASES[query]
-    assert len({node.number for node in met}) == len(met)
+    assert exchanges(query, connection, 1 << 40) == CASES[query]
 
 
-def test_what_several_nodes_read_is_exchanged_once(connection: Any) -> None:
-    query = "with c as materialized (select g, sum(x) as s from big group by g) select * from c a join c b on a.s = b.g"
-    plan = distribute(connection.physical(connection.sql(query)._plan), share_of)
-    (join,) = [node for node in walk_once(plan) if isinstance(node, HashJoin)]
-    assert len([node for node in walk_once(join) if isinstance(node, Exchange)]) == 1
+@pytest.mark.parametrize("query", LARGE)
+def test_what_is_not_small_goes_where_its_hash_says(query: str, connection: Any) -> None:
+    assert exchanges(query, connection, 0) == LARGE[query]
