@@ -27,7 +27,8 @@ class Meetings:
     """The parts that have come to one worker, by the number of the query."""
 
     def __init__(self, worker: Worker, crew: str, rank: int, addresses: list[str]) -> None:
-        self._worker, self._rank, self._addresses = worker, rank, addresses
+        self._worker, self.rank, self._addresses = worker, rank, addresses
+        self.workers = len(addresses)
         self._handler = f"fuseline_part_{crew}"
         self._arrived: defaultdict[int, dict[Part, bytes]] = defaultdict(dict)
         self._given: defaultdict[int, set[int]] = defaultdict(set)  # numbers of what was sent
@@ -58,8 +59,8 @@ class Meetings:
     ) -> list[pa.RecordBatch]:
         """Give each worker its part and return those for this one; raises `ClusterError` when another has failed."""
         everybody = range(len(self._addresses))
-        mine = parts[self._rank]
-        known = mine is not None and (number, self._rank) in self._arrived[query]
+        mine = parts[self.rank]
+        known = mine is not None and (number, self.rank) in self._arrived[query]
         if not known and number not in self._given[query]:
             packed = {
                 id(part): _packed(part) for part in parts if part is not None and part is not mine
@@ -67,18 +68,18 @@ class Meetings:
             to = {
                 r: packed[id(p)] if p is not mine else _packed(p)
                 for r in everybody
-                if r != self._rank and (p := parts[r]) is not None
+                if r != self.rank and (p := parts[r]) is not None
             }
             self._send(check, to, query, number)
             self._given[query].add(number)
         if mine is None:
             return []
         with self._changed:
-            self._arrived[query].setdefault((number, self._rank), b"")
+            self._arrived[query].setdefault((number, self.rank), b"")
         arrived = self._wait(check, query, [(number, rank) for rank in everybody])
         found: list[pa.RecordBatch] = []
         for rank, part in enumerate(arrived):
-            found += mine if rank == self._rank else _unpacked(part)
+            found += mine if rank == self.rank else _unpacked(part)
         return found
 
     def _wait(self, check: Callable[[], None], query: int, wanted: list[Part]) -> list[bytes]:
@@ -94,7 +95,7 @@ class Meetings:
 
     def fail(self, query: int, why: str) -> None:
         """Tell the others that nothing more comes from here."""
-        others = {r: b"" for r in range(len(self._addresses)) if r != self._rank}
+        others = {r: b"" for r in range(len(self._addresses)) if r != self.rank}
         self._send(lambda: None, others, query, -1, failure=why)
 
     def leave(self, query: int, why: str) -> None:
@@ -123,7 +124,7 @@ class Meetings:
         number: int,
         **more: str,
     ) -> None:
-        message = {"query": query, "number": number, "rank": self._rank, **more}
+        message = {"query": query, "number": number, "rank": self.rank, **more}
 
         async def send() -> list[BaseException | None]:
             calls = [self._call(self._addresses[rank], message, part) for rank, part in to.items()]
@@ -166,10 +167,8 @@ def _unpacked(packed: bytes) -> list[pa.RecordBatch]:
 class QueryPeers:
     """The workers as an operator of one query sees them: `operators.context.Peers`."""
 
-    def __init__(
-        self, meetings: Meetings, workers: int, query: int, check: Callable[[], None]
-    ) -> None:
-        self.workers = workers
+    def __init__(self, meetings: Meetings, query: int, check: Callable[[], None]) -> None:
+        self.workers, self.rank = meetings.workers, meetings.rank
         self._meetings, self._query, self._check = meetings, query, check
 
     def exchange(

@@ -157,7 +157,7 @@ class WorkerSession:
             settings.deterministic,
             settings.memory_limit,
             self._memory,
-            peers=QueryPeers(self._meetings, self._workers, query, stop.check),
+            peers=QueryPeers(self._meetings, query, stop.check),
         )
 
 

@@ -99,6 +99,7 @@ class Peers(Protocol):
     """The workers of a cluster, this one among them, which all run the same plan."""
 
     workers: int
+    rank: int
 
     def exchange(
         self, number: int, parts: Sequence[Sequence[pa.RecordBatch] | None]

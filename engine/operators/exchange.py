@@ -26,14 +26,15 @@ def exchanged(
         total = sum(batch.num_rows for batch in arrived)
         return backend.from_arrow(pa.table({"": pa.nulls(total)}).select([]), ())
     context.ask(node, backend.num_bytes(table))
-    if node.kind == "hash":
+    if node.keys:
         pieces = list(backend.parted(table, node.keys, columns))
         ends = [PARTS * rank // peers.workers for rank in range(peers.workers + 1)]
         parts = [
             [batch for piece in pieces for batch in piece.parts(first, last)]
             for first, last in pairwise(ends)
         ]
-        arrived = peers.exchange(node.number, parts)
+        own = node.kind == "pick"
+        arrived = parts[peers.rank] if own else peers.exchange(node.number, parts)
     else:
         whole = backend.piece_of(table, [0, backend.num_rows(table)], columns).rows
         arrived = peers.exchange(node.number, _sent(node, whole, peers.workers))

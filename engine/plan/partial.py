@@ -29,7 +29,7 @@ class Average:
     count: Column
 
 
-ExchangeKind = OneOf["gather", "broadcast", "hash"]
+ExchangeKind = OneOf["gather", "broadcast", "hash", "pick"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class PartialAggregate:
 class Exchange(Physical):
     """On a cluster: the rows of all workers, in their order, on the first of them (gather), on each, or where `keys` say (hash).
 
-    `number` tells the exchanges of one plan apart.
+    Where each worker has all rows already, it picks its own of them by the same hash.  `number` tells the exchanges of one plan apart.
     """
 
     CHILDREN: ClassVar = ("input",)

@@ -101,7 +101,8 @@ class Distribution:
         """Return a node's rows where their keys' hash says."""
         if placed.where is Where.SHARES and placed.keys == keys:
             return placed.node
-        return self._exchange(placed.node, "hash", keys)
+        there = placed.where is Where.EVERYWHERE
+        return self._exchange(placed.node, "pick" if there else "hash", keys)
 
     def _place(self, node: Physical) -> Placed:
         match node:
@@ -142,9 +143,6 @@ class Distribution:
         """A node that needs all rows of equal keys of its inputs together."""
         inputs = [self.placed(child) for child in node.children]
         if all(placed.where is not Where.SHARES for placed in inputs):
-            return self._whole(node)
-        # What everybody has would arrive once from each
-        if any(placed.where is Where.EVERYWHERE for placed in inputs):
             return self._whole(node)
         made = node.with_children([self._hashed(p, k) for p, k in zip(inputs, keys, strict=True)])
         return Placed(made, Where.SHARES)
@@ -190,8 +188,7 @@ class Distribution:
             return left.over(node.with_children((left.node, self._everywhere(right))))
         if right.where is Where.SHARES and one_side and self._is_sent(node, node.left):
             return right.over(node.with_children((self._everywhere(left), right.node)))
-        places = left.where, right.where
-        if isinstance(node, HashJoin) and not node.null_aware and Where.EVERYWHERE not in places:
+        if isinstance(node, HashJoin) and not node.null_aware:
             sides = self._hashed(left, node.left_keys), self._hashed(right, node.right_keys)
             kept = () if kind.keeps_right else node.left_keys
             return Placed(node, Where.SHARES, kept).over(node.with_children(sides))

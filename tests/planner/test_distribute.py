@@ -27,12 +27,14 @@ CASES = {
     "select x from big order by x limit 3": ["gather of TopK"],
     "select x from big limit 3 offset 2": ["gather of LimitRows"],
     "select sum(x) from big join small using (g)": ["gather of HashAggregate"],
-    "select count(*) from small left join big using (g)": ["gather of ParquetScan"],
+    "select count(*) from small left join big using (g)":
+        ["gather of HashAggregate", "pick g of ParquetScan", "hash g of ParquetScan"],
     "select count(*) from big a join big b on a.x = b.g": ["gather of HashAggregate", "broadcast of ParquetScan"],
     "select count(*) from big where x in (select g from big)": ["gather of HashAggregate", "broadcast of ParquetScan"],
     "select count(*) from big a full join big b on a.x = b.g":
         ["gather of HashAggregate", "hash x of ParquetScan", "hash g of ParquetScan"],
-    "select g from big intersect select g from small": ["gather of ParquetScan"],
+    "select g from big intersect select g from small": [
+        "gather of HashSetOperation", "hash g of ParquetScan", "pick g of ParquetScan"],
     "select x from big union all select g from big": ["gather of ConcatRows"],
     "select x from big union all select g from small": ["gather of ParquetScan"],
     "select x from big where x > (select avg(x) from big)":
