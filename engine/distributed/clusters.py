@@ -92,7 +92,7 @@ def _local(workers: int | None, device: str) -> Cluster:
         if device == "gpu":
             from dask_cuda import LocalCUDACluster
 
-            own = LocalCUDACluster(**options, memory_limit=None)
+            own = LocalCUDACluster(**options, memory_limit=0)
         else:
             own = LocalCluster(**options, threads_per_worker=1, memory_limit=None)
     except RuntimeError as error:
