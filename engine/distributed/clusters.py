@@ -87,7 +87,11 @@ def cluster_of(given: object, workers: int | None, device: str) -> Cluster:
 def _local(workers: int | None, device: str) -> Cluster:
     if multiprocessing.current_process().name != "MainProcess":
         raise ClusterError(GUARD)
-    options: dict[str, Any] = {"n_workers": workers, "dashboard_address": None, "silence_logs": 50}
+    options: dict[str, Any] = {
+        "n_workers": workers,
+        "dashboard_address": "127.0.0.1:0",
+        "silence_logs": 50,
+    }
     try:
         if device == "gpu":
             from dask_cuda import LocalCUDACluster

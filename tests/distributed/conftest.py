@@ -18,7 +18,7 @@ WORKERS = 3
 @pytest.fixture(scope="session")
 def client() -> Iterator[Any]:
     distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
-    options = {"n_workers": WORKERS, "threads_per_worker": 1, "dashboard_address": None}
+    options = {"n_workers": WORKERS, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
     with (
         distributed.LocalCluster(**options, memory_limit=None, silence_logs=50) as cluster,
         distributed.Client(cluster, direct_to_workers=True) as client,
