@@ -19,9 +19,9 @@ pytestmark = pytest.mark.gpu
 def assert_comes_back(array: pa.Array, data_type: DataType) -> None:
     import pylibcudf as plc
 
+    from fuseline.operators.gpu.pipeline.stored import decoded
     from fuseline.operators.gpu.scan.encode_columns import encode_by_libcudf
-    from fuseline.operators.gpu.scan.scan import _values
-    from fuseline.operators.gpu.table import Table, to_arrow, to_device
+    from fuseline.operators.gpu.table import Table, device_type, to_arrow, to_device
     from fuseline.storage.columns.device_decode import codes_of
     from fuseline.storage.columns.encodings import EncodedColumn
 
@@ -31,7 +31,9 @@ def assert_comes_back(array: pa.Array, data_type: DataType) -> None:
     codes = codes_of(encoded)
     for start, stop in ((0, len(array)), (len(array) // 3, len(array)), (0, len(array) // 2)):
         (part,) = plc.copying.slice(codes, [start, stop])
-        table = Table({column.id: _values(part, encoded)}, stop - start)
+        table = Table(
+            {column.id: decoded(part, encoded.encoding, device_type(data_type))}, stop - start
+        )
         found = to_arrow(table, [column]).column(0).combine_chunks()
         expected = array.slice(start, stop - start)
         assert repr(found.to_pylist()) == repr(expected.to_pylist())
