@@ -11,7 +11,6 @@ from uuid import uuid4
 from weakref import ref
 
 import pyarrow as pa
-from distributed import Client
 
 from ..errors import ClusterError, Interrupted
 from ..plan.physical import Physical
@@ -22,8 +21,10 @@ from .session import FIRST, Part, QueryOrder, WorkerSession, description
 
 START_SECONDS = 60.0  # for a worker to load the engine
 GRACE_SECONDS = 20.0  # for a worker to come back
-LEAVE_SECONDS = 10.0  # for a worker to come back from a query that was stopped
-LOOK_SECONDS = 0.02
+LEAVE_SECONDS = 5.0  # for workers to come back from a query that was stopped
+LOOK_SECONDS = 0.02  # between two looks at the stop
+ALIVE_SECONDS = 0.2  # between two looks at who is there
+NO_WORKER = "The cluster has no worker: start one with `dask worker ADDRESS`."
 REPLICATED_SHARE = (
     128  # of the column cache of the worker that has least, which is half of its memory
 )
@@ -41,6 +42,7 @@ class Crew:
         self._sent: dict[int, tuple[int, ref[Physical]]] = {}
         self._wanted = len(cluster.addresses())
         self._actors: list[Any] = []
+        self._addresses: list[str] = []
         self._start()
 
     @property
@@ -54,32 +56,68 @@ class Crew:
 
     def _start(self) -> None:
         """Put an actor on each worker that is there, waiting a while for all; raises `ClusterError` where versions differ."""
-        client: Client = self._cluster.client
-        with suppress(TimeoutError):
-            client.wait_for_workers(self._wanted, timeout=GRACE_SECONDS)
-        self._dismiss()
-        self._sent.clear()
-        self._addresses = self._cluster.addresses()
-        if not self._addresses:
-            raise ClusterError("The cluster has no worker: start one with `dask worker ADDRESS`.")
+        for left in range(TRIES - 1, -1, -1):
+            self._dismiss()
+            self._sent.clear()
+            with suppress(TimeoutError):
+                self._cluster.client.wait_for_workers(self._wanted, timeout=GRACE_SECONDS)
+            self._addresses = self._cluster.addresses()
+            if not self._addresses:
+                raise ClusterError(NO_WORKER)
+            # Those who have not come back are not waited for again
+            self._wanted = len(self._addresses)
+            try:
+                made = self._made()
+                self._actors = [self._answer(rank, call) for rank, call in enumerate(made)]
+                calls = [(actor.described(), actor.room()) for actor in self._actors]
+                found = [
+                    (self._answer(rank, described), self._answer(rank, room))
+                    for rank, (described, room) in enumerate(calls)
+                ]
+                break
+            except LOST as error:
+                if not left:
+                    raise ClusterError(f"The workers do not stay: {error}.") from error
+            except ClusterError:
+                if not left:
+                    raise
+        self._compare([described for described, _ in found])
+        self._room = min(room for _, room in found)
+
+    def _made(self) -> list[Any]:
+        """Ask for an actor on each worker."""
         name = uuid4().hex
-        made = [
-            client.submit(
+        placed = {"actor": True, "allow_other_workers": False, "pure": False}
+        return [
+            self._cluster.client.submit(
                 WorkerSession,
                 name,
                 rank,
                 self._addresses,
                 self._settings,
-                actor=True,
                 workers=[address],
-                allow_other_workers=False,
-                pure=False,
+                **placed,
             )
             for rank, address in enumerate(self._addresses)
         ]
-        self._actors = [future.result(timeout=START_SECONDS) for future in made]
-        self._compare([actor.described().result(timeout=START_SECONDS) for actor in self._actors])
-        self._room = min(actor.room().result(timeout=START_SECONDS) for actor in self._actors)
+
+    def _answer(self, rank: int, call: Any, stop: Stop | None = None) -> Any:
+        """Wait for what a worker says; raises `ClusterError` where it is lost, or takes too long where nobody could stop it."""
+        begun = looked = time.monotonic()
+        while True:
+            try:
+                return call.result(timeout=LOOK_SECONDS)
+            except TimeoutError:
+                now = time.monotonic()
+                if stop is not None:
+                    stop.check()
+                if now - looked > ALIVE_SECONDS:
+                    looked = now
+                    self._check_all()
+                if stop is None and now - begun > START_SECONDS:
+                    raise self._lost(rank) from None
+            except LOST as error:
+                raise self._lost(rank) from error
 
     def below(self, settings: Settings) -> int:
         """The bytes of a scan's columns below which each worker reads them whole: the same for all, whatever memory each has."""
@@ -145,37 +183,38 @@ class Crew:
                 except LOST as error:
                     raise self._lost(rank) from error
             for rank, call in enumerate(calls):
-                found.append(self._part(rank, call, stop))
+                found.append(self._answer(rank, call, stop))
         except BaseException as error:
             why = STOPPED if isinstance(error, Interrupted | KeyboardInterrupt) else str(error)
             self._stop(order.query, why, calls)
             raise
         return found
 
-    def _part(self, rank: int, call: Any, stop: Stop) -> Part:
-        while True:
-            try:
-                part: Part = call.result(timeout=LOOK_SECONDS)
-                return part
-            except TimeoutError:
-                stop.check()
-                if self._addresses[rank] not in self._cluster.addresses():
-                    raise self._lost(rank) from None
-            except LOST as error:
-                raise self._lost(rank) from error
+    def _check_all(self) -> None:
+        """Raise `ClusterError` where any worker is gone: those that are there may wait for its rows."""
+        there = set(self._cluster.addresses())
+        for rank, address in enumerate(self._addresses):
+            if address not in there:
+                raise self._lost(rank)
 
     def _lost(self, rank: int) -> ClusterError:
         return ClusterError(f"Worker {rank} ({self._addresses[rank]}) was lost while a query ran.")
 
     def _stop(self, query: int, why: str, calls: list[Any]) -> None:
-        """End a query on workers, and wait a while until they have, so that the next one finds them free."""
-        end = time.monotonic() + LEAVE_SECONDS
+        """End a query on workers, and wait a while until those that are there have, so that the next one finds them free."""
+        there = set(self._cluster.addresses())
+        ranks = [r for r in range(len(calls)) if self._addresses[r] in there]
         stops = []
-        for actor in self._actors[: len(calls)]:
-            with suppress(Exception):
-                stops.append(actor.stop(query, why))
-        for call in (*stops, *calls):
-            with suppress(Exception):
+        for rank in ranks:
+            with suppress(*LOST):
+                stops.append(self._actors[rank].stop(query, why))
+        self._await([*stops, *(calls[rank] for rank in ranks)])
+
+    def _await(self, calls: list[Any]) -> None:
+        """Wait for calls whose answers do not matter, for a while."""
+        end = time.monotonic() + LEAVE_SECONDS
+        for call in calls:
+            with suppress(TimeoutError, *LOST):
                 call.result(timeout=max(0.0, end - time.monotonic()))
 
     def _number(self, plan: Physical) -> tuple[int, bool]:
@@ -199,11 +238,11 @@ class Crew:
 
     def _dismiss(self) -> None:
         """Let the actors go, with what they hold."""
+        there = set(self._cluster.addresses()) if self._actors else set()
         calls = []
-        for actor in self._actors:
-            with suppress(Exception):
-                calls.append(actor.close())
-        for call in calls:
-            with suppress(Exception):
-                call.result(timeout=LEAVE_SECONDS)
+        for address, actor in zip(self._addresses, self._actors, strict=False):
+            if address in there:
+                with suppress(*LOST):
+                    calls.append(actor.close())
+        self._await(calls)
         self._actors = []

@@ -10,6 +10,7 @@ import asyncio
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
 
@@ -58,28 +59,25 @@ class Meetings:
         parts: Sequence[Sequence[pa.RecordBatch] | None],
     ) -> list[pa.RecordBatch]:
         """Give each worker its part and return those for this one; raises `ClusterError` when another has failed."""
-        everybody = range(len(self._addresses))
         mine = parts[self.rank]
-        known = mine is not None and (number, self.rank) in self._arrived[query]
-        if not known and number not in self._given[query]:
-            packed = {
-                id(part): _packed(part) for part in parts if part is not None and part is not mine
-            }
-            to = {
-                r: packed[id(p)] if p is not mine else _packed(p)
-                for r in everybody
-                if r != self.rank and (p := parts[r]) is not None
-            }
+        if number not in self._given[query]:
+            packed: dict[int, bytes] = {}  # what several get is packed once
+            to: dict[int, bytes] = {}
+            for rank, part in enumerate(parts):
+                if rank != self.rank and part is not None:
+                    if id(part) not in packed:
+                        packed[id(part)] = _packed(part)
+                    to[rank] = packed[id(part)]
             self._send(check, to, query, number)
             self._given[query].add(number)
         if mine is None:
             return []
         with self._changed:
             self._arrived[query].setdefault((number, self.rank), b"")
-        arrived = self._wait(check, query, [(number, rank) for rank in everybody])
+        arrived = self._wait(check, query, [(number, rank) for rank in range(self.workers)])
         found: list[pa.RecordBatch] = []
-        for rank, part in enumerate(arrived):
-            found += mine if rank == self.rank else _unpacked(part)
+        for rank, message in enumerate(arrived):
+            found += mine if rank == self.rank else _unpacked(message)
         return found
 
     def _wait(self, check: Callable[[], None], query: int, wanted: list[Part]) -> list[bytes]:
@@ -94,9 +92,9 @@ class Meetings:
             check()
 
     def fail(self, query: int, why: str) -> None:
-        """Tell the others that nothing more comes from here."""
-        others = {r: b"" for r in range(len(self._addresses)) if r != self.rank}
-        self._send(lambda: None, others, query, -1, failure=why)
+        """Tell the others that nothing more comes from here, without waiting for those that may be gone."""
+        others = {r: b"" for r in range(self.workers) if r != self.rank}
+        self._begin(others, query, -1, failure=why)
 
     def leave(self, query: int, why: str) -> None:
         """Wait for nobody any more in a query."""
@@ -116,27 +114,28 @@ class Meetings:
         """Take nothing any more."""
         self._worker.handlers.pop(self._handler, None)
 
-    def _send(
-        self,
-        check: Callable[[], None],
-        to: Mapping[int, bytes],
-        query: int,
-        number: int,
-        **more: str,
-    ) -> None:
+    def _begin(
+        self, to: Mapping[int, bytes], query: int, number: int, **more: str
+    ) -> Future[list[BaseException | None]]:
+        """Send each worker its part; raises nothing."""
         message = {"query": query, "number": number, "rank": self.rank, **more}
 
         async def send() -> list[BaseException | None]:
             calls = [self._call(self._addresses[rank], message, part) for rank, part in to.items()]
             return await asyncio.gather(*calls, return_exceptions=True)
 
-        sent = asyncio.run_coroutine_threadsafe(send(), self._worker.loop.asyncio_loop)
+        return asyncio.run_coroutine_threadsafe(send(), self._worker.loop.asyncio_loop)
+
+    def _send(
+        self, check: Callable[[], None], to: Mapping[int, bytes], query: int, number: int
+    ) -> None:
+        sent = self._begin(to, query, number)
         while not sent.done():
             with suppress(TimeoutError):
                 sent.result(WAIT_SECONDS)
             check()
         for rank, answer in zip(to, sent.result(), strict=True):
-            if isinstance(answer, BaseException) and not more:
+            if isinstance(answer, BaseException):
                 raise ClusterError(
                     f"Worker {rank} ({self._addresses[rank]}) cannot be reached: {answer}."
                 )

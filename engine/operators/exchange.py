@@ -44,4 +44,5 @@ def exchanged(
 
 def _sent(node: Exchange, rows: pa.RecordBatch, workers: int) -> list[list[pa.RecordBatch] | None]:
     """What each worker gets: all that there is, or the first alone does."""
-    return [[rows] if node.kind == "broadcast" or to == 0 else None for to in range(workers)]
+    part = [rows]
+    return [part if node.kind == "broadcast" or to == 0 else None for to in range(workers)]
