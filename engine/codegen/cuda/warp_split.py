@@ -2,6 +2,8 @@
 
 A warp runs as long as its slowest thread.  After a selective probe one or two lanes would each go through a chain of
 dependent loads while the others wait; so the rows that survive queue until there is one for each lane.
+
+TPC-H SF10, hot on an H200, takes 7 % longer without it in the geometric mean (`benchmarks.micro.ablate`).
 """
 
 from __future__ import annotations

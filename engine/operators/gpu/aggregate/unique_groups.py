@@ -2,6 +2,8 @@
 
 The groups of a build side's rows are such rows, where a column of theirs is found to have no value twice: names of suppliers,
 say.  Integers that lie as in registers take another type meanwhile without a pass over them.
+
+TPC-H SF10, hot on an H200, takes 3 % longer without it, Q21 1.7 times as long (`benchmarks.micro.ablate`).
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 One kernel reads the bytes of each piece and finds its place among those; libcudf would make strings of all pieces, and find out
 which differ.  A text that gives another piece or holds more than ASCII makes the kernel's work void.
+
+TPC-H SF10, hot on an H200, takes 5 % longer without it, Q22 2.9 times as long (`benchmarks.micro.ablate`).
 """
 
 from __future__ import annotations
