@@ -25,9 +25,7 @@ LEAVE_SECONDS = 5.0  # for workers to come back from a query that was stopped
 LOOK_SECONDS = 0.02  # between two looks at the stop
 ALIVE_SECONDS = 0.2  # between two looks at who is there
 NO_WORKER = "The cluster has no worker: start one with `dask worker ADDRESS`."
-REPLICATED_SHARE = (
-    128  # of the column cache of the worker that has least, which is half of its memory
-)
+WHOLE_SHARE = 128  # of the column cache of the worker that has least, which is half of its memory
 TRIES = 3
 STOPPED = "The query was stopped."
 LOST = (OSError, RuntimeError, ValueError)  # what Dask raises of an actor whose worker is gone
@@ -122,7 +120,7 @@ class Crew:
     def below(self, settings: Settings) -> int:
         """The bytes of a scan's columns below which each worker reads them whole: the same for all, whatever memory each has."""
         given = settings.replicate_below
-        return self._room // REPLICATED_SHARE if given is None else given
+        return self._room // WHOLE_SHARE if given is None else given
 
     def _compare(self, workers: list[dict[str, str]]) -> None:
         own = description(self._device)

@@ -19,9 +19,7 @@ from ..operators.context import Context
 from ..operators.plan_memory import PlanMemory
 from ..plan.node import walk_once
 from ..plan.physical import ParquetScan, Physical
-from ..planner.distribute import Distribution
-from ..planner.pipelines.fuse import fuse
-from ..planner.rule import unobserved
+from ..planner import plan_of_worker
 from ..runtime.executor import execute
 from ..runtime.run import RunOptions
 from ..runtime.schedule import Schedule, schedule_of
@@ -33,9 +31,6 @@ from ..storage.tables.parquet import ParquetTable
 from .meetings import Meetings, QueryPeers
 
 FIRST = 0  # the worker that gathers
-REPLICATED_SHARE = (
-    128  # of the column cache, which is half of the memory: so much of a table each worker may have
-)
 COMPARED = ("fuseline", "pyarrow", "numpy", "numba", "distributed")
 
 
@@ -163,8 +158,8 @@ class WorkerSession:
 
 def own_plan(plan: Physical, settings: Settings, below: int, rank: int, workers: int) -> Physical:
     """Return what one worker runs of a placed plan; `below` are the bytes of columns that each reads whole."""
-    shares = Distribution(partial(share, below, rank, workers), workers, below)
-    return fuse(shares.on_first(plan), settings.fuse, unobserved)
+    own = partial(share, below, rank, workers)
+    return plan_of_worker(plan, own, workers=workers, small=below, fuse=settings.fuse)
 
 
 def share(below: int, rank: int, workers: int, scan: ParquetScan) -> ParquetScan | None:

@@ -4,6 +4,7 @@
     lower      logical -> physical    which algorithm, which build side
     apply_rules          `optimizer.PHYSICAL_RULES`, in their order: `common_subplans`, `reuse_finer_groups`
     place      + device, + the reason when it is not the GPU
+    distribute on a cluster only: what one worker runs of the placed plan, and where the workers meet
     fuse       chains of row-wise operators and joins -> Pipeline: `PIPELINE_RULES`, `CHAIN_RULES` and `BODY_RULES` of `pipelines.fuse`
 
 Each step is a file here or a room: `rules`, with what they use in `subqueries`, `join_order`, `expressions` and `estimates`; `lower`;
@@ -23,6 +24,7 @@ from ..plan.physical import Device, Physical
 from ..settings import FuseChoice, Settings
 from .check import check_logical, check_physical
 from .common_queries import optimize_commons
+from .distribute import Distribution, ShareOf
 from .estimates.estimate import Estimates
 from .lower.lower import lower as as_physical
 from .optimizer import PHYSICAL_RULES, optimize
@@ -30,7 +32,7 @@ from .pipelines.fuse import fuse as fuse_pipelines
 from .place import place as placed_on
 from .rule import Observer, apply_rules, unobserved
 
-__all__ = ["Observer", "plan_query"]
+__all__ = ["Observer", "plan_of_worker", "plan_query"]
 
 
 def plan_query(
@@ -67,3 +69,11 @@ def plan_query(
     )
     fused = fuse_pipelines(placed, fuse, observer or unobserved)
     return placed if fused is placed else seen("fuse", fused)
+
+
+def plan_of_worker(
+    placed: Physical, share_of: ShareOf, *, workers: int, small: int, fuse: FuseChoice
+) -> Physical:
+    """Return what one worker of a cluster runs of a placed plan without pipelines, as `distribute.Distribution` says."""
+    own = Distribution(share_of, workers, small).on_first(placed)
+    return fuse_pipelines(own, fuse, unobserved)

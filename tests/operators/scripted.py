@@ -56,7 +56,6 @@ class Fake:
             lambda node, inputs, context: run_fused(node, inputs, context, self.backend),
             lambda *given: Attempt(self, *given),
             lambda error: isinstance(error, MemoryError),
-            lambda table, split: table,
             lambda table: table,
         )
 

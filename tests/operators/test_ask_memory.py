@@ -17,6 +17,7 @@ from fuseline.operators.cpu.scan.scan import held_of
 from fuseline.operators.transfer import moved
 from fuseline.plan import physical as p
 from fuseline.plan.expr import new_column
+from fuseline.plan.partial import FinishAverages
 from fuseline.plan.types import Kind, decimal
 from fuseline.runtime import stream
 from fuseline.runtime.memory import MemoryBudget
@@ -132,8 +133,8 @@ def test_each_operator_is_among_them(monkeypatch):
     with connected({"t": DATA}, fuse="never") as connection:
         for query in QUERIES:
             connection.sql(query).to_arrow()
-    # What a file has instead of a table in memory, constants of a query's text, and what runs kernels
-    assert set(cpu.OPERATORS) - ran == {p.ParquetScan, p.ValuesScan, p.Pipeline}
+    # What a file has instead of a table in memory, constants of a query's text, what runs kernels, and a value a group of merged parts
+    assert set(cpu.OPERATORS) - ran == {p.ParquetScan, p.ValuesScan, p.Pipeline, FinishAverages}
 
 
 def test_columns_are_asked_for_before_they_are_encoded(monkeypatch, tmp_path):
