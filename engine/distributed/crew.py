@@ -5,19 +5,22 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 from weakref import ref
 
 import pyarrow as pa
 
 from ..errors import ClusterError, Interrupted
+from ..plan.node import walk_once
+from ..plan.partial import Exchange
 from ..plan.physical import Physical
 from ..settings import Settings
 from ..stopping import Stop
 from .clusters import Cluster
-from .session import FIRST, Part, QueryOrder, WorkerSession, description
+from .session import FIRST, Part, QueryOrder, WorkerSession, description, own_plan
 
 START_SECONDS = 60.0  # for a worker to load the engine
 GRACE_SECONDS = 20.0  # for a worker to come back
@@ -31,13 +34,21 @@ STOPPED = "The query was stopped."
 LOST = (OSError, RuntimeError, ValueError)  # what Dask raises of an actor whose worker is gone
 
 
+class _Sent(NamedTuple):
+    """A plan that workers have: its number, whether they meet in it, and what tells that it is gone."""
+
+    number: int
+    meets: bool
+    plan: ref[Physical]
+
+
 class Crew:
     """An actor on each worker; queries take turns.  After the loss of a worker a new crew of those that are there goes on."""
 
     def __init__(self, cluster: Cluster, settings: Settings, device: str) -> None:
         self._cluster, self._settings, self._device = cluster, settings, device
         self._numbers, self._plans = count(), count()
-        self._sent: dict[int, tuple[int, ref[Physical]]] = {}
+        self._sent: dict[int, _Sent] = {}
         self._wanted = len(cluster.addresses())
         self._actors: list[Any] = []
         self._addresses: list[str] = []
@@ -150,13 +161,19 @@ class Crew:
     def _run(
         self, plan: Physical, settings: Settings, timed: bool, stop: Stop
     ) -> tuple[pa.Table, list[Part]]:
-        query = next(self._numbers)
-        number, sent = self._number(plan)
-        order = QueryOrder(
-            query, number, None if sent else plan, settings, self.below(settings), timed
-        )
+        query, below = next(self._numbers), self.below(settings)
+        known = self._sent.get(id(plan))
+        if known is None:
+            own = own_plan(plan, replace(settings, fuse="never"), below, FIRST, self.size)
+            meets = any(isinstance(node, Exchange) for node in walk_once(own))
+            known = self._sent[id(plan)] = _Sent(next(self._plans), meets, self._gone(plan))
+            order = QueryOrder(query, known.number, plan, settings, below, timed)
+        else:
+            order = QueryOrder(query, known.number, None, settings, below, timed)
+        # Where nobody meets, each would make the same rows
+        actors = self._actors if known.meets else self._actors[: FIRST + 1]
         try:
-            parts = self._parts(order, stop)
+            parts = self._parts(actors, order, stop)
         except BaseException:
             self._forget(plan)  # of which it is not known who has it
             raise
@@ -170,12 +187,12 @@ class Crew:
         assert rows is not None
         return rows, parts
 
-    def _parts(self, order: QueryOrder, stop: Stop) -> list[Part]:
-        """Call all workers; where one is lost or the query is to end, the others are told to stop, and waited for."""
+    def _parts(self, actors: list[Any], order: QueryOrder, stop: Stop) -> list[Part]:
+        """Call workers; where one is lost or the query is to end, the others are told to stop, and waited for."""
         calls: list[Any] = []
         found: list[Part] = []
         try:
-            for rank, actor in enumerate(self._actors):
+            for rank, actor in enumerate(actors):
                 try:
                     calls.append(actor.run(order))
                 except LOST as error:
@@ -215,15 +232,10 @@ class Crew:
             with suppress(TimeoutError, *LOST):
                 call.result(timeout=max(0.0, end - time.monotonic()))
 
-    def _number(self, plan: Physical) -> tuple[int, bool]:
-        """Return the number of a plan, and whether the workers have it."""
+    def _gone(self, plan: Physical) -> ref[Physical]:
+        """Forget a plan when it is gone."""
         key = id(plan)
-        known = self._sent.get(key)
-        if known is not None and known[1]() is plan:
-            return known[0], True
-        number = next(self._plans)
-        self._sent[key] = number, ref(plan, lambda _: self._sent.pop(key, None))
-        return number, False
+        return ref(plan, lambda _: self._sent.pop(key, None))
 
     def _forget(self, plan: Physical) -> None:
         self._sent.pop(id(plan), None)

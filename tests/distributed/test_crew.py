@@ -108,9 +108,18 @@ def test_any_cut_of_the_rows_gives_the_same(group_rows: int, opened: Opened) -> 
         assert_same_as_duckdb(query, TABLES, connection=connection)
 
 
-def test_small_tables_are_read_whole_and_meet_nobody(opened: Opened) -> None:
-    connection = opened(TABLES, replicate_below="1GB")
+def test_small_tables_are_read_whole_by_the_one_worker_that_is_asked(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fuseline.distributed.crew import Crew
+
+    connection, asked = opened(TABLES, replicate_below="1GB"), []
+    parts = Crew._parts
+    monkeypatch.setattr(Crew, "_parts", lambda *given: asked.append(len(given[1])) or parts(*given))
     assert_same_as_duckdb("select g, sum(n) from t group by g", TABLES, connection=connection)
+    connection.set_option("replicate_below", 0)
+    assert_same_as_duckdb("select g, sum(n) from t group by g", TABLES, connection=connection)
+    assert asked == [1, WORKERS]
 
 
 def test_rows_of_the_client_are_on_every_worker(shared: Any) -> None:
