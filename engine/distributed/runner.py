@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+from functools import partial
 
 from ..catalog import Catalog
 from ..errors import Unsupported
@@ -21,7 +23,7 @@ from ..settings import FuseChoice, Settings
 from ..stopping import Stop
 from .clusters import cluster_of
 from .crew import Crew
-from .session import FIRST, own_plan
+from .session import FIRST, Part, own_plan
 
 
 class ClusterRunner(QueryRunner):
@@ -48,7 +50,11 @@ class ClusterRunner(QueryRunner):
         rows, parts = self.crew.run(plan, self.settings, options.timed, stop)
         seconds = time.perf_counter() - begun
         read = sum(part.bytes_read for part in parts)
-        profile = Profile(lambda: _nodes(plan), seconds, read, *options.planned)
+        settings, crew = self.settings, self.crew
+        own = partial(own_plan, plan, settings, crew.below(settings), FIRST, crew.size)
+        profile = Profile(
+            lambda: _nodes(own(), parts), seconds, read, *options.planned, timed=options.timed
+        )
         table = cpu.from_arrow(rows, plan.columns)
         return Result(
             table,
@@ -84,5 +90,19 @@ class ClusterRunner(QueryRunner):
         self.crew.close()
 
 
-def _nodes(plan: Physical) -> tuple[NodeProfile, ...]:
-    return tuple(NodeProfile(node, 0, *NOT_RUN) for node in walk_once(plan))
+def _nodes(plan: Physical, parts: list[Part]) -> tuple[NodeProfile, ...]:
+    """The nodes of the first worker's plan: the time of the slowest worker, and the rows and bytes of all together."""
+    nodes = list(walk_once(plan))
+    measured = [part.nodes for part in parts if len(part.nodes) == len(nodes)]
+    if not measured:
+        return tuple(NodeProfile(node, 0, *NOT_RUN) for node in nodes)
+    return tuple(map(_together, nodes, zip(*measured, strict=True)))
+
+
+def _together(node: Physical, of_workers: tuple[NodeProfile, ...]) -> NodeProfile:
+    times = [found.seconds for found in of_workers]
+    remark = f"{len(times)} workers, {min(times) * 1e3:.2f} to {max(times) * 1e3:.2f} ms"
+    rows, size = sum(w.rows for w in of_workers), sum(w.bytes for w in of_workers)
+    return replace(
+        of_workers[0], node=node, seconds=max(times), rows=rows, bytes=size, remark=remark
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import time
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -15,10 +14,11 @@ from distributed import get_worker
 from ..backends import cache_limits, load_backends, resolve_device
 from ..errors import ClusterError, FuselineError
 from ..fence import internal_error
+from ..observe.profile import NodeProfile
 from ..operators.context import Context
 from ..operators.plan_memory import PlanMemory
 from ..plan.node import walk_once
-from ..plan.physical import ParquetScan, Physical
+from ..plan.physical import ConcatRows, ParquetScan, Physical
 from ..planner import plan_of_worker
 from ..runtime.executor import execute
 from ..runtime.run import RunOptions
@@ -48,13 +48,16 @@ class QueryOrder:
 
 @dataclass(frozen=True)
 class Part:
-    """What one worker says after a query: rows (the first worker alone), or the error that ended it; `lost`: another worker's."""
+    """What one worker says after a query: rows (the first worker alone), or the error that ended it; `lost`: another worker's.
+
+    `nodes` are those of its plan in the order of its profile, without the plan, where the run was timed.
+    """
 
     rows: pa.Table | None = None
     error: FuselineError | None = None
     lost: bool = False
-    seconds: float = 0.0
     bytes_read: int = 0
+    nodes: tuple[NodeProfile, ...] = ()
 
 
 class WorkerSession:
@@ -127,7 +130,6 @@ class WorkerSession:
             own = own_plan(order.sent, settings, order.below, self._rank, self._workers)
             self._schedules[order.plan] = schedule_of(own)
         schedule = self._schedules[order.plan]
-        start = time.perf_counter()
         stop = Stop()
         self._running = order.query, stop
         if order.query <= self._stopped:
@@ -139,7 +141,8 @@ class WorkerSession:
             )
             result = execute(schedule, self._backends, context, options)
             rows = result.to_arrow() if self._rank == FIRST else None
-        return Part(rows, seconds=time.perf_counter() - start, bytes_read=context.bytes_read)
+        nodes = tuple(map(_sent, result.profile.nodes)) if order.timed else ()
+        return Part(rows, bytes_read=context.bytes_read, nodes=nodes)
 
     def _context(self, stop: Stop, query: int) -> Context:
         settings = self._settings
@@ -177,6 +180,17 @@ def check_files(plan: Physical) -> None:
         table = getattr(node, "table", None)
         if isinstance(table, ParquetTable) and not table.is_current():
             raise ClusterError(f"The files of {table.name} are not the same on all workers.")
+
+
+def _sent(node: NodeProfile) -> NodeProfile:
+    """What is known of a node, without its plan and programs, which the client has no use for."""
+    receipt = node.receipt
+    if receipt is not None:
+        builds = tuple(replace(build, program=None) for build in receipt.builds)
+        receipt = replace(receipt, program=None, builds=builds)
+    return replace(
+        node, node=ConcatRows((), ()), receipt=receipt, host_values=dict(node.host_values)
+    )
 
 
 def _host(address: str) -> str:

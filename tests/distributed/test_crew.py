@@ -143,6 +143,13 @@ def test_a_second_run_sends_no_plan(shared: Any, monkeypatch: pytest.MonkeyPatch
     assert orders[0].plan == orders[1].plan
 
 
+def test_explain_analyze_shows_all_workers(shared: Any) -> None:
+    text = shared.sql("select g, sum(n) from t where id >= 0 group by g").explain("analyze")
+    assert f"{WORKERS} workers" in text
+    (exchanged,) = [line.split() for line in text.splitlines() if "Exchange gather" in line]
+    assert exchanged[1] == str(len({*TABLES["t"]["g"].to_pylist()}))  # which the first has alone
+
+
 def test_errors_of_workers_are_ours_and_the_connection_goes_on(shared: Any) -> None:
     for text, kind, words in (
         ("select sum(cast(g as integer)) from t", errors.ConversionError, "INTEGER"),
