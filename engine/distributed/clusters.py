@@ -100,5 +100,7 @@ def _local(workers: int | None, device: str) -> Cluster:
         else:
             own = LocalCluster(**options, threads_per_worker=1, memory_limit=None)
     except RuntimeError as error:
-        raise ClusterError(f"The workers did not start: {error}. {GUARD}") from error
+        raise ClusterError(
+            f"The workers did not start: {str(error).rstrip('.')}. {GUARD}"
+        ) from error
     return Cluster(Client(own, direct_to_workers=True), own, own_client=True)

@@ -10,6 +10,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -239,3 +240,12 @@ def test_dask_is_asked_for_where_there_is_a_cluster(text: str, said: str) -> Non
     command = [sys.executable, "-c", f"import sys, fuseline; {text}"]
     found = subprocess.run(command, check=False, capture_output=True, text=True)
     assert said in found.stdout + found.stderr
+
+
+def test_a_script_without_a_main_guard_gets_one_error(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("import fuseline\nfuseline.connect('cpu', cluster='local', workers=2)\n")
+    found = subprocess.run([sys.executable, script], check=False, capture_output=True, text=True)
+    assert found.returncode == 1
+    assert "ClusterError" in found.stderr.strip().splitlines()[-1]
+    assert '__name__ == "__main__"' in found.stderr.strip().splitlines()[-1]
