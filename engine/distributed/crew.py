@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count
@@ -12,6 +14,7 @@ from uuid import uuid4
 from weakref import ref
 
 import pyarrow as pa
+from distributed.actor import BaseActorFuture
 
 from ..errors import ClusterError, Interrupted
 from ..plan.node import walk_once
@@ -111,11 +114,12 @@ class Crew:
         ]
 
     def _answer(self, rank: int, call: Any, stop: Stop | None = None) -> Any:
-        """Wait for what a worker says; raises `ClusterError` where it is lost, or takes too long where nobody could stop it."""
+        """Wait for what a worker says; raises `ClusterError` where one is lost, or takes too long where nobody could stop it."""
         begun = looked = time.monotonic()
+        pending = self._pending(call)
         while True:
             try:
-                return call.result(timeout=LOOK_SECONDS)
+                return pending.result(timeout=LOOK_SECONDS)
             except TimeoutError:
                 now = time.monotonic()
                 if stop is not None:
@@ -127,6 +131,17 @@ class Crew:
                     raise self._lost(rank) from None
             except LOST as error:
                 raise self._lost(rank) from error
+
+    def _pending(self, call: Any) -> Future[Any]:
+        """What is waited for as often as one likes: Dask's own `result(timeout)` may come back with neither an answer nor an error."""
+        client = self._cluster.client
+
+        async def answer() -> Any:
+            if isinstance(call, BaseActorFuture):
+                return await call
+            return await client.gather(call, asynchronous=True)
+
+        return asyncio.run_coroutine_threadsafe(answer(), client.loop.asyncio_loop)
 
     def below(self, settings: Settings) -> int:
         """The bytes of a scan's columns below which each worker reads them whole: the same for all, whatever memory each has."""
@@ -230,7 +245,7 @@ class Crew:
         end = time.monotonic() + LEAVE_SECONDS
         for call in calls:
             with suppress(TimeoutError, *LOST):
-                call.result(timeout=max(0.0, end - time.monotonic()))
+                self._pending(call).result(timeout=max(0.0, end - time.monotonic()))
 
     def _gone(self, plan: Physical) -> ref[Physical]:
         """Forget a plan when it is gone."""
