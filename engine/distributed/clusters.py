@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import multiprocessing
 import threading
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,6 +14,7 @@ from distributed import Client, LocalCluster, Lock
 from ..errors import ClusterError
 
 LOCAL = "local"
+WAIT_SECONDS = 0.2  # for a turn, between two looks at the stop
 GUARD = 'connect(cluster="local") starts processes that import this script again: put what it does under `if __name__ == "__main__":`.'
 
 
@@ -24,21 +26,17 @@ class ClusterTurn:
     def __init__(self, client: Client, alone: bool) -> None:
         self._here = self._locks.setdefault(client.scheduler.address, threading.Lock())
         with client.as_current():
-            self._everywhere = nullcontext() if alone else Lock("fuseline")
+            self._everywhere = None if alone else Lock("fuseline")
 
-    def __enter__(self) -> None:
-        self._here.acquire()
-        try:
-            self._everywhere.__enter__()
-        except BaseException:
-            self._here.release()
-            raise
-
-    def __exit__(self, *raised: Any) -> None:
-        try:
-            self._everywhere.__exit__(*raised)
-        finally:
-            self._here.release()
+    @contextmanager
+    def held(self, check: Callable[[], None]) -> Iterator[None]:
+        """Wait for the turn, which `check` may end, and have it."""
+        with ExitStack() as stack:
+            for lock in filter(None, (self._here, self._everywhere)):
+                while not lock.acquire(timeout=WAIT_SECONDS):
+                    check()
+                stack.callback(lock.release)
+            yield
 
 
 @dataclass

@@ -52,6 +52,7 @@ class Crew:
         self._cluster, self._settings, self._device = cluster, settings, device
         self._numbers, self._plans = count(), count()
         self._sent: dict[int, _Sent] = {}
+        self._sent_under = settings
         self._wanted = len(cluster.addresses())
         self._actors: list[Any] = []
         self._addresses: list[str] = []
@@ -117,20 +118,23 @@ class Crew:
         """Wait for what a worker says; raises `ClusterError` where one is lost, or takes too long where nobody could stop it."""
         begun = looked = time.monotonic()
         pending = self._pending(call)
-        while True:
-            try:
-                return pending.result(timeout=LOOK_SECONDS)
-            except TimeoutError:
-                now = time.monotonic()
-                if stop is not None:
-                    stop.check()
-                if now - looked > ALIVE_SECONDS:
-                    looked = now
-                    self._check_all()
-                if stop is None and now - begun > START_SECONDS:
-                    raise self._lost(rank) from None
-            except LOST as error:
-                raise self._lost(rank) from error
+        try:
+            while True:
+                try:
+                    return pending.result(timeout=LOOK_SECONDS)
+                except TimeoutError:
+                    now = time.monotonic()
+                    if stop is not None:
+                        stop.check()
+                    if now - looked > ALIVE_SECONDS:
+                        looked = now
+                        self._check_all()
+                    if stop is None and now - begun > START_SECONDS:
+                        raise self._lost(rank) from None
+        except LOST as error:
+            raise self._lost(rank) from error
+        finally:
+            pending.cancel()
 
     def _pending(self, call: Any) -> Future[Any]:
         """What is waited for as often as one likes: Dask's own `result(timeout)` may come back with neither an answer nor an error."""
@@ -163,7 +167,7 @@ class Crew:
         self, plan: Physical, settings: Settings, timed: bool, stop: Stop
     ) -> tuple[pa.Table, list[Part]]:
         """Run a plan on all workers and return its rows, and what each worker says of its part; again where a worker was lost."""
-        with self._cluster.turn:
+        with self._cluster.turn.held(stop.check):
             for left in range(TRIES - 1, -1, -1):
                 try:
                     return self._run(plan, settings, timed, stop)
@@ -177,6 +181,9 @@ class Crew:
         self, plan: Physical, settings: Settings, timed: bool, stop: Stop
     ) -> tuple[pa.Table, list[Part]]:
         query, below = next(self._numbers), self.below(settings)
+        if settings != self._sent_under:  # under others, workers make plans anew
+            self._sent.clear()
+            self._sent_under = settings
         known = self._sent.get(id(plan))
         if known is None:
             own = own_plan(plan, replace(settings, fuse="never"), below, FIRST, self.size)
@@ -257,7 +264,7 @@ class Crew:
 
     def close(self) -> None:
         """Let the actors go, and the cluster if this connection has started it."""
-        with self._cluster.turn:
+        with self._cluster.turn.held(lambda: None):
             self._dismiss()
         self._cluster.close()
 

@@ -144,6 +144,25 @@ def test_a_second_run_sends_no_plan(shared: Any, monkeypatch: pytest.MonkeyPatch
     assert orders[0].plan == orders[1].plan
 
 
+def test_settings_may_go_there_and_back(shared: Any) -> None:
+    """A plan of before is sent anew: workers have dropped it meanwhile."""
+    query = "select count(*), sum(id) + 3 from t where n > 0"
+    assert_same_as_duckdb(query, TABLES, connection=shared)
+    shared.set_option("deterministic", True)
+    assert_same_as_duckdb("select sum(n) + 5 from t", TABLES, connection=shared)
+    shared.reset_option("deterministic")
+    assert_same_as_duckdb(query, TABLES, connection=shared)
+
+
+def test_who_waits_for_a_turn_is_stopped_too(shared: Any) -> None:
+    with shared._runner._cluster.turn.held(lambda: None):
+        shared.set_option("statement_timeout", 0.3)
+        with pytest.raises(errors.Interrupted, match="statement_timeout"):
+            shared.sql("select sum(n) + 6 from t").to_arrow()
+    shared.reset_option("statement_timeout")
+    assert_same_as_duckdb("select sum(n) + 6 from t", TABLES, connection=shared)
+
+
 def test_explain_analyze_shows_all_workers(shared: Any) -> None:
     text = shared.sql("select g, sum(n) from t where id >= 0 group by g").explain("analyze")
     assert f"{WORKERS} workers" in text
