@@ -10,6 +10,7 @@ from ..operators.context import Context
 from ..operators.pullable import pulled_below
 from ..operators.streaming import chunks_of, scan_below
 from ..plan.node import walk
+from ..plan.partial import Exchange
 from ..plan.physical import (
     FilterRows,
     HashAggregate,
@@ -41,6 +42,11 @@ class Schedule:
     limits: Mapping[int, Pipeline]
     unreached: set[int] = field(default_factory=set)
     too_large: set[int | None] = field(default_factory=set)
+
+    @cached_property
+    def meets(self) -> bool:
+        """Whether the workers of a cluster meet in it."""
+        return any(isinstance(node, Exchange) for node in self.order)
 
     @cached_property
     def unbroken(self) -> Chains:

@@ -182,6 +182,16 @@ def test_errors_of_workers_are_ours_and_the_connection_goes_on(shared: Any) -> N
         assert_same_as_duckdb("select count(*) from t", TABLES, connection=shared)
 
 
+def test_what_does_not_fit_is_an_error_and_the_connection_goes_on(opened: Opened) -> None:
+    """Nothing comes in pieces where workers meet."""
+    connection = opened(TABLES, memory_limit="4kB", column_cache_limit="1kB")
+    query = "select count(*), max(a.g) from t a join t b on a.id = b.id"
+    with pytest.raises(errors.MemoryLimitError, match="SET memory_limit"):
+        connection.sql(query).to_arrow()
+    connection.set_option("memory_limit", "1GB")
+    assert_same_as_duckdb(query, TABLES, connection=connection)
+
+
 def test_queries_are_stopped(shared: Any) -> None:
     heavy = "select count(*) from t a, t b, t c where a.n + b.n + c.n = 7"
     shared.set_option("statement_timeout", 0.5)
