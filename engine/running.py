@@ -151,17 +151,7 @@ class QueryRunner:
         self.plans.clear()
 
     def _context(self, stop: Stop) -> Context:
-        settings = self.settings
-        return Context(
-            self.cache,
-            stop.check,
-            settings.threads,
-            settings.cache_dir,
-            settings.fuse,
-            settings.deterministic,
-            settings.memory_limit,
-            self.memory,
-        )
+        return context_of(self.settings, self.cache, stop, self.memory)
 
     def _prepared(self, plan: Logical, key: object) -> CachedPlan:
         return key if isinstance(key, CachedPlan) else self.plans.of_plan(plan)
@@ -257,6 +247,20 @@ class QueryRunner:
         )
         check_placement(physical, self.backends, self.settings)
         return physical
+
+
+def context_of(settings: Settings, cache: ColumnCache, stop: Stop, memory: PlanMemory) -> Context:
+    """Return what operators get in one run under these settings."""
+    return Context(
+        cache,
+        stop.check,
+        settings.threads,
+        settings.cache_dir,
+        settings.fuse,
+        settings.deterministic,
+        settings.memory_limit,
+        memory,
+    )
 
 
 def _observer(debug: int) -> Observer | None:

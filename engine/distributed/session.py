@@ -15,11 +15,11 @@ from ..backends import cache_limits, load_backends, resolve_device
 from ..errors import ClusterError, FuselineError
 from ..fence import internal_error
 from ..observe.profile import NodeProfile
-from ..operators.context import Context
 from ..operators.plan_memory import PlanMemory
 from ..plan.node import walk_once
 from ..plan.physical import ConcatRows, ParquetScan, Physical
 from ..planner import plan_of_worker
+from ..running import context_of
 from ..runtime.executor import execute
 from ..runtime.run import RunOptions
 from ..runtime.schedule import Schedule, schedule_of
@@ -135,7 +135,8 @@ class WorkerSession:
         if order.query <= self._stopped:
             stop.ask()
         with Stoppable(stop):
-            context = self._context(stop, order.query)
+            context = context_of(settings, self._cache, stop, self._memory)
+            context.peers = QueryPeers(self._meetings, order.query, stop.check)
             options = RunOptions(
                 order.timed, settings.memory_limit, settings.spill_dir, settings.spill_memory
             )
@@ -143,20 +144,6 @@ class WorkerSession:
             rows = result.to_arrow() if self._rank == FIRST else None
         nodes = tuple(map(_sent, result.profile.nodes)) if order.timed else ()
         return Part(rows, bytes_read=context.bytes_read, nodes=nodes)
-
-    def _context(self, stop: Stop, query: int) -> Context:
-        settings = self._settings
-        return Context(
-            self._cache,
-            stop.check,
-            settings.threads,
-            settings.cache_dir,
-            settings.fuse,
-            settings.deterministic,
-            settings.memory_limit,
-            self._memory,
-            peers=QueryPeers(self._meetings, query, stop.check),
-        )
 
 
 def own_plan(plan: Physical, settings: Settings, below: int, rank: int, workers: int) -> Physical:
