@@ -12,11 +12,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchmarks import ssb, tpch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 DATA = Path(__file__).parent.parent / "data"
 # Large enough for a GPU to read a few at once, and many enough to read in parallel at SF1
@@ -70,10 +73,10 @@ def make_ssb(scale: float, folder: Path | None = None, source: Path | None = Non
 
 def _wait_until_settled(folder: Path) -> None:
     """Wait until Fuseline keeps columns of new files: before that each run would be a cold one."""
-    from fuseline.storage.tables import settled
+    from fuseline.storage.tables import footers
 
     largest = max((file.stat().st_size for file in folder.rglob("*.parquet")), default=0)
-    time.sleep(settled.SECONDS + min(largest, settled.LARGEST_WRITE) / settled.WRITE_RATE)
+    time.sleep(footers.SECONDS + min(largest, footers.LARGEST_WRITE) / footers.WRITE_RATE)
 
 
 @contextmanager

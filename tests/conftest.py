@@ -5,9 +5,8 @@ from __future__ import annotations
 import importlib.util
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,6 +14,9 @@ from benchmarks.data import tpch_tables as tables_at
 from tests import unforeseen
 from tests.compare import connected, missing_for_gpu
 from tests.limits import SetLimits, place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SCALE = 0.01
 
@@ -68,9 +70,9 @@ def backend(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session", autouse=True)
 def settled_files() -> None:
     """Files of tests, which are all new, are kept at once."""
-    from fuseline.storage.tables import settled
+    from fuseline.storage.tables import footers
 
-    settled.SECONDS, settled.WRITE_RATE = 0.0, float("inf")
+    footers.SECONDS, footers.WRITE_RATE = 0.0, float("inf")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from fuseline.storage.tables import settled
+from fuseline.storage.tables import footers
 from tests.limits import SetLimits, definition, place
 
 
 def test_a_limit_is_set_where_it_stands(limits: SetLimits) -> None:
     limits(settled__SECONDS=5.0, WRITE_RATE=7.0)
-    assert (settled.SECONDS, settled.WRITE_RATE) == (5.0, 7.0)
+    assert (footers.SECONDS, footers.WRITE_RATE) == (5.0, 7.0)
 
 
 @pytest.mark.parametrize("name", ["LEAST_ROWS", "NO_SUCH_LIMIT", "settled__LEAST_ROWS"])

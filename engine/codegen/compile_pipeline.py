@@ -8,8 +8,7 @@ from ..plan.expr import AggregateCall, Expr, columns_of
 from ..plan.functions import AGGREGATE
 from ..plan.physical import FilterRows, HashAggregate, Physical, aggregate_of
 from .groups.accumulate import Accumulator, Accumulators, fold_call
-from .groups.drop_row_count import FoldSink, without_count
-from .groups.grouping import Grouping, grouping_of
+from .groups.grouping import FoldSink, Grouping, grouping_of, without_count
 from .groups.row_groups import row_groups
 from .indexes.layers import Index
 from .joins.builds import ONE, Builds, kernel_program

@@ -1,4 +1,6 @@
-"""What a pipeline reads: the rows that its kernel goes through, and build sides, read at the rows that probes find."""
+"""What a pipeline reads: the rows that its kernel goes through, and build sides, read at the rows that probes find; and encoded
+columns as the code generator sees them.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,10 @@ from typing import Any, Protocol
 from ..plan.expr import FALSE, TRUE, Column, Expr, new_column
 from ..plan.physical import Physical, ValuesScan
 from ..plan.types import BOOLEAN
-from .typed_values import Input
+from ..storage.columns.encodings import EncodedColumn
+from .loop import Machine
+from .ranges import IntegerRange
+from .typed_values import Input, NotFusable
 
 # A relation of the two truth values, which no kernel reads: a BOOLEAN that a kernel alone knows comes out as a row number of it
 TRUTH = new_column("truth", BOOLEAN)
@@ -62,3 +67,38 @@ class LeafColumns(Protocol):
     def repeated(self, index: int) -> bool:
         """Whether an earlier run found that keys of this build side repeat, although statistics allowed them to be unique."""
         ...
+
+
+MOST_STRINGS = 1 << 16  # different ones: a kernel that reads more of them gains nothing by it
+
+
+def input_of(column: Column, encoded: EncodedColumn) -> Input:
+    """Describe an encoded column: its codes, and what values they stand for."""
+    encoding, machine = encoded.encoding, None
+    if encoding.is_float:
+        machine = Machine.F32 if encoding.width == 4 else Machine.F64
+    codes = encoding.count(encoded.high)
+    whole = codes is None and machine is None
+    return Input(
+        column,
+        encoding.width,
+        encoded.validity is not None,
+        encoding.base,
+        encoding.step,
+        codes,
+        encoding.values,
+        machine,
+        IntegerRange(encoded.low or 0, encoded.high or 0) if whole else None,
+        encoded.ascending and not whole,
+        encoded.clustered,
+    )
+
+
+def encoded_values(expr: Expr, found: Any) -> EncodedColumn:
+    """Return the encoded values of an expression if kernels can use them; raises `NotFusable`."""
+    if not isinstance(found, EncodedColumn):
+        raise NotFusable(f"an expression's values ({expr.type}) have no narrow encoding")
+    values = found.encoding.values
+    if values is not None and len(values) > MOST_STRINGS:
+        raise NotFusable(f"an expression has more than {MOST_STRINGS:,} different values")
+    return found

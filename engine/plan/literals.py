@@ -17,8 +17,14 @@ from ..errors import ConversionError, OutOfRange, Span, TypeMismatch, check_text
 from .calendar import EPOCH
 from .expr import Interval, Literal, Value
 from .functions.dates import PARTS
-from .text.moment_text import parse_date, parse_timestamp
-from .text.number_text import SPACE, parse_boolean, parse_double, parse_number
+from .text.number_text import (
+    SPACE,
+    parse_boolean,
+    parse_date,
+    parse_double,
+    parse_number,
+    parse_timestamp,
+)
 from .types import (
     BIGINT,
     BOOLEAN,

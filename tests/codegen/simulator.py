@@ -17,7 +17,7 @@ import numpy as np
 from fuseline.codegen.cuda import emit_cuda, functions_cuda
 from fuseline.codegen.cuda.accumulator_layout import WARP, layout
 from fuseline.codegen.cuda.packed_counters import packed_words
-from fuseline.codegen.groups.evaluate_terms import whole
+from fuseline.codegen.groups.results import whole
 from fuseline.codegen.indexes.layers import Buffer
 from fuseline.codegen.loop import Machine
 from fuseline.codegen.program import Program

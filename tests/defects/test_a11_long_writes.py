@@ -6,9 +6,7 @@ import mmap
 import os
 import threading
 import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,10 +15,15 @@ import pytest
 
 import fuseline
 from fuseline.errors import DataError
-from fuseline.storage.tables import footers, settled
+from fuseline.storage.tables import footers
 from fuseline.storage.tables.files import find_files
-from fuseline.storage.tables.settled import is_settled
-from tests.limits import SetLimits
+from fuseline.storage.tables.footers import is_settled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.limits import SetLimits
 
 ROWS = 200_000
 QUERY = "select sum(c0), min(c0), max(c0), sum(c1), min(c1), max(c1) from '{}'"
@@ -124,7 +127,7 @@ def test_a_file_becomes_hot_when_it_has_settled(
     limits(settled__SECONDS=2.0, settled__WRITE_RATE=100e6)
     assert read(connection, path, monkeypatch) > 0
     assert read(connection, path, monkeypatch) > 0
-    monkeypatch.setattr(settled.time, "time", lambda: now() + 3.0)
+    monkeypatch.setattr(footers.time, "time", lambda: now() + 3.0)
     assert read(connection, path, monkeypatch) > 0
     assert read(connection, path, monkeypatch) == 0
 
@@ -137,10 +140,10 @@ def test_large_files_settle_later(
     path.write_bytes(b"x")
     (found,) = find_files([str(path)])
     now = time.time()
-    monkeypatch.setattr(settled.time, "time", lambda: now + 5.0)
+    monkeypatch.setattr(footers.time, "time", lambda: now + 5.0)
     assert is_settled(found.identity)
     assert not is_settled(found.identity._replace(size=400_000_000))
-    monkeypatch.setattr(settled.time, "time", lambda: now + 25.0)
+    monkeypatch.setattr(footers.time, "time", lambda: now + 25.0)
     assert is_settled(found.identity._replace(size=1 << 40))
 
 
@@ -153,9 +156,9 @@ def test_a_clock_that_was_set_back(
     path.write_bytes(b"x")
     (found,) = find_files([str(path)])
     now, since = time.time(), time.monotonic()
-    monkeypatch.setattr(settled.time, "time", lambda: now - 1e6)
+    monkeypatch.setattr(footers.time, "time", lambda: now - 1e6)
     assert not is_settled(found.identity)
-    monkeypatch.setattr(settled.time, "monotonic", lambda: since + 5.0)
+    monkeypatch.setattr(footers.time, "monotonic", lambda: since + 5.0)
     assert is_settled(found.identity)
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import fuseline
 from fuseline.errors import DataError
-from fuseline.storage.columns.utf8 import check_utf8
+from fuseline.storage.columns.value_checks import check_utf8
 from tests.compare import backends_at_hand
 
 BAD = {

@@ -12,7 +12,7 @@ import pytest
 
 import fuseline
 from fuseline.errors import ConversionError, DataError
-from fuseline.storage.columns.decimals import check_decimals
+from fuseline.storage.columns.value_checks import check_decimals
 from tests.compare import assert_same_as_duckdb, run_duckdb
 
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from fuseline.plan.expr import Call, ColumnRef, Expr, InList, Literal, new_column
 from fuseline.plan.types import BIGINT, BOOLEAN, from_arrow
-from fuseline.storage.tables.bounds import Bounds, excluded
 from fuseline.storage.tables.column_chunks import TRUSTED_BYTES, decoded_bytes
+from fuseline.storage.tables.column_statistics import Bounds, excluded
 from fuseline.storage.tables.parquet import ParquetTable
 
 VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {

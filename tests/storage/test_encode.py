@@ -12,9 +12,15 @@ import pytest
 from fuseline.operators.cpu.table import to_physical
 from fuseline.plan import types as t
 from fuseline.plan.types import DataType
-from fuseline.storage.columns.blocks import BLOCK, PADDING
 from fuseline.storage.columns.encode import encode
-from fuseline.storage.columns.encodings import Dictionary, EncodedColumn, Narrow, Plain
+from fuseline.storage.columns.encodings import (
+    BLOCK,
+    PADDING,
+    Dictionary,
+    EncodedColumn,
+    Narrow,
+    Plain,
+)
 
 
 def _encoded(values: Any, data_type: DataType, threads: int = 1) -> EncodedColumn:

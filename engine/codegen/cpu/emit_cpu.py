@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ..compile.compiler import Signature
 from ..emit import accumulator_slots, folded, header, indent, row_statements, text
 from ..groups.grouping import Grouping
-from ..legend import DOUBT, legend
+from ..listing import DOUBT, legend
 from ..loop import Machine, Name, Statement, Term
 from ..program import Program
 from ..typed_values import Input

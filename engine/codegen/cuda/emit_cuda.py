@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..compile.compiler import LAUNCH_BOUNDS
 from ..emit import header, indent, nests, row_statements
-from ..legend import DOUBT, elements, legend
+from ..listing import DOUBT, elements, legend
 from ..loop import Machine
 from ..program import Program, once
 from ..typed_values import Input

@@ -6,19 +6,21 @@ of few numbers addresses accumulators directly; in a larger one, up to 63 bits, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...plan.expr import Column, Expr
 from ..expressions.arithmetic import convert
 from ..expressions.translate import translate
 from ..loop import Apply, Machine, Number, Select, Term
-from ..program_builder import ProgramBuilder
 from ..ranges import I64_MAX, IntegerRange
 from ..typed_values import Input, NotFusable, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..program_builder import ProgramBuilder
+    from .accumulate import Accumulator, Folded
     from .conditions import Condition
 
 
@@ -158,3 +160,41 @@ def _component(value: Value, interval: IntegerRange, key: GroupKey, machine: Mac
     if value.valid is None:
         return term
     return Select(value.valid, term, Number(key.size - 1, machine), machine)
+
+
+@dataclass(frozen=True, slots=True)
+class FoldSink:
+    """What rows are folded into, and how results come of it."""
+
+    grouping: Grouping
+    accumulators: tuple[Accumulator, ...]
+    folded: tuple[Folded, ...]
+
+
+def without_count(sink: FoldSink) -> FoldSink:
+    """Have a positive sum over all rows stand for the count of rows, where nothing takes the count's value.
+
+    The caller sees to it that no group has too many rows for its sums.
+    """
+    count = sink.grouping.rows
+    if any(folded.reads(count) for folded in sink.folded):
+        return sink
+    sums = [
+        (a.magnitude or 0, i)
+        for i, a in enumerate(sink.accumulators)
+        if a.positive and a.condition is None and i != count
+    ]
+    if not sums:
+        return sink
+    _, chosen = min(sums)  # the smallest may have the smallest cells
+    kept = [i for i in range(len(sink.accumulators)) if i != count]
+    place = {old: new for new, old in enumerate(kept)}
+    place[count] = place[chosen]
+    rows_of = tuple((relation, place[i]) for relation, i in sink.grouping.rows_of)
+    return FoldSink(
+        replace(sink.grouping, rows=place[count], rows_of=rows_of),
+        tuple(sink.accumulators[i] for i in kept),
+        tuple(
+            replace(f, accumulators=tuple(place[i] for i in f.accumulators)) for f in sink.folded
+        ),
+    )

@@ -1,6 +1,6 @@
 """Machine code on disk: what is loaded from there carries a proof that it was made by this user, or shipped with the installation.
 
-A file says nothing that is believed without that proof (`sealed`): a code over all of its bytes with a secret of the user that lies
-elsewhere (`secret`), or their hash in the list of a folder that others cannot write (`shipped`).  Sources lie beside machine code
+A file says nothing that is believed without that proof (`private`): a code over all of its bytes with a secret of the user that lies
+elsewhere, or their hash in the list of a folder that others cannot write (`folder`).  Sources lie beside machine code
 for people to read; nothing reads them back.  Imports settings alone.  Start at `folder.py`.
 """

@@ -6,19 +6,72 @@ its user's alone, kernels are kept in the memory of the process, with one warnin
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 import time
 import warnings
-from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from .private import NotPrivate, check_folder, make_folder, read_file, write_file
-from .sealed import Secret, sealed, unsealed
-from .secret import secret_for
-from .shipped import Shipped, shipped
+from .private import (
+    Manifest,
+    NotPrivate,
+    Secret,
+    check_folder,
+    make_folder,
+    read_file,
+    sealed,
+    secret_for,
+    unsealed,
+    write_file,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+INSTALLATION = Path(__file__).parent.parent.parent
+SHIPPED = INSTALLATION / "kernels"
+LIST = "SHA256SUMS"  # a line for each file, as `sha256sum` writes and checks them
+
+
+@dataclass(frozen=True)
+class Shipped:
+    """A folder of kernels, and what its list says of them."""
+
+    folder: Path
+    owners: tuple[int, ...]
+    manifest: Manifest
+
+    def load(self, name: str, key: bytes) -> bytes | None:
+        """Return the machine code of a name and key, if it is there as the list says."""
+        with suppress(OSError):
+            return unsealed(name, read_file(self.folder / name, self.owners), key, self.manifest)
+        return None
+
+
+def shipped(folder: Path = SHIPPED) -> Shipped | None:
+    """Return the kernels that were shipped; None where there are none, or where others can write."""
+    try:
+        owners = (0, INSTALLATION.stat().st_uid)
+        check_folder(folder.parent, owners)
+        check_folder(folder, owners)
+        text = read_file(folder / LIST, owners).decode("ascii")
+    except (OSError, UnicodeDecodeError):
+        return None
+    lines = (line.split("  ", 1) for line in text.splitlines() if "  " in line)
+    return Shipped(folder, owners, Manifest({name: digest for digest, name in lines}))
+
+
+def write_list(folder: Path) -> None:
+    """List the files of a folder that is to be shipped."""
+    files = sorted(path for path in folder.iterdir() if path.name != LIST)
+    lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
+    (folder / LIST).write_text("".join(lines), encoding="ascii")
+
 
 CODE, SOURCE = ".kernel", ".py"
 OLD = (

@@ -20,8 +20,7 @@ import pyarrow.compute as pc
 from ...errors import OutOfRange
 from ...plan.expr import Column
 from ...plan.types import DataType, Kind, to_arrow
-from ...storage.columns.blocks import bits_of, values_of
-from ...storage.columns.encodings import EncodedColumn
+from ...storage.columns.encodings import EncodedColumn, bits_of, values_of
 from .functions import interval_records
 from .memory.chunks import each
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Container, Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Hashable, Iterable, Mapping
 
 # In the place of a column as kernels read it, where there is no such form; `stats` says nothing of it
 NO_ENCODING = object()

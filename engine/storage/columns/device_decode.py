@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pylibcudf as plc
 
 from .device_encode import INT64, SAME_BITS, cast_to, operate, reinterpret
-from .encodings import EncodedColumn, Encoding
+
+if TYPE_CHECKING:
+    from .encodings import EncodedColumn, Encoding
 
 Operator = plc.binaryop.BinaryOperator
 # Types whose values lie in 64-bit codes by another name, beside `SAME_BITS`

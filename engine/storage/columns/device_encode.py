@@ -15,11 +15,10 @@ import numpy as np
 import pylibcudf as plc
 
 from ...plan.types import DataType, Kind
-from .blocks import PADDING
-from .decimals import check_narrow_decimals
 from .encode import DISTINCT_SAMPLE, DISTINCT_SHARE, SAMPLE
 from .encodings import (
     MOST_ALIKE,
+    PADDING,
     REGISTER,
     TRUTHS,
     Dictionary,
@@ -31,6 +30,7 @@ from .encodings import (
     narrow_for,
     useful_step,
 )
+from .value_checks import check_narrow_decimals
 
 I64_MAX = 2**63 - 1
 MOST_STRINGS = 1 << 22  # values of a dictionary, which lies on the host

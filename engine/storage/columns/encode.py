@@ -13,20 +13,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...plan.types import DataType, Kind
-from .blocks import UNSIGNED, bits_of, each_block, values_of, zeros
 from .encodings import (
     MOST_ALIKE,
     REGISTER,
     TRUTHS,
+    UNSIGNED,
     Dictionary,
     EncodedColumn,
     Encoding,
+    bits_of,
     code_width,
+    each_block,
     fixed_encoding,
     likely_step,
     narrow_for,
     rounded,
     useful_step,
+    values_of,
+    zeros,
 )
 
 SAMPLE = 4096  # values from which the greatest common step is guessed before all are checked

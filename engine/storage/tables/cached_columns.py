@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -15,9 +15,11 @@ import pyarrow.compute as pc
 from ...errors import printable
 from ...plan.calendar import EPOCH
 from ...plan.types import DIGITS, INTEGER_BITS, DataType, Kind
-from ..columns.cache import CachedColumn, ColumnCache
 from ..columns.encodings import EncodedColumn
 from .memory_table import MemoryTable
+
+if TYPE_CHECKING:
+    from ..columns.cache import CachedColumn, ColumnCache
 
 SCHEMA = pa.schema(
     {

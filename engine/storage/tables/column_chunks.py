@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ...plan.expr import Value
 from ...plan.types import DataType, Kind
-from .bounds import Bounds, trusted
-from .column_statistics import constant_bounds
+from .column_statistics import Bounds, constant_bounds, trusted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from ...plan.expr import Value
 
 MAX_CODE_BITS = 12  # above, the dictionary itself is too large a part of the column to guess from
 # A dictionary page with small codes behind it: few values.  What overflowed its dictionary takes more bytes a value.

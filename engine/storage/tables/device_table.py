@@ -5,8 +5,8 @@ The one file outside of `operators/gpu` that may import pylibcudf.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pylibcudf as plc
@@ -15,10 +15,13 @@ from ...errors import TypeMismatch
 from ...plan import types as t
 from ...plan.distinct_names import distinct_names
 from ...plan.statistics import TableStatistics
-from ...plan.types import DataType
-from ..columns.device_timestamps import check_device_timestamps
-from ..columns.device_utf8 import check_device_text
+from ..columns.device_value_checks import check_device_text, check_device_timestamps
 from .memory_table import MemoryTable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ...plan.types import DataType
 
 _TYPES = {
     plc.TypeId.BOOL8: t.BOOLEAN,

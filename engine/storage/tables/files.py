@@ -6,10 +6,9 @@ import glob
 import os
 import re
 import stat
-from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import AccessDenied, DataError, Unsupported
 from .access import (
@@ -21,6 +20,9 @@ from .access import (
     matching,
     shortened,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 SUFFIX = ".parquet"
 LONGEST = 4096  # characters of a path, which systems take in bytes

@@ -8,9 +8,8 @@ column does not have.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import DataError
 from .thrift import (
@@ -33,6 +32,9 @@ from .thrift import (
     struct_of,
     varint,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 # Places of fields in FileMetaData, RowGroup, ColumnChunk, ColumnMetaData, Statistics
 ROW_GROUPS, COLUMNS, METADATA, CRYPTO_METADATA, TYPE, STATISTICS = 4, 1, 3, 8, 1, 12

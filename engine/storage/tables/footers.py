@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,7 +14,35 @@ import pyarrow.parquet as pq
 from ...errors import DataError
 from .access import FileIdentity, changed, opened
 from .footer_check import check_footer
-from .settled import is_settled
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+SECONDS = 2.0  # for small files; time stamps are as coarse as 10 ms, on some file systems 2 s
+WRITE_RATE = 100e6  # bytes a second, of a disk that holds back who writes faster
+LARGEST_WRITE = 0x7FFFF000  # bytes that Linux takes in one call
+KEPT = 4096  # files that were seen
+
+_seen: OrderedDict[FileIdentity, float] = OrderedDict()
+_moments_lock = threading.Lock()
+
+
+def is_settled(file: FileIdentity) -> bool:
+    """Whether no write that gave the file its times can still go on; asked before it is read."""
+    needed = SECONDS + min(file.size, LARGEST_WRITE) / WRITE_RATE
+    age = time.time() - max(file.mtime_ns, file.ctime_ns) / 1e9
+    return age >= needed or time.monotonic() - _first_seen(file) >= needed
+
+
+def _first_seen(file: FileIdentity) -> float:
+    with _moments_lock:
+        found = _seen.setdefault(file, time.monotonic())
+        _seen.move_to_end(file)
+        while len(_seen) > KEPT:
+            _seen.popitem(last=False)
+        return found
+
 
 KEPT_FOOTERS = 4096
 READERS = 8  # footers wait for the disk more than for a core

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from ...errors import DataError
-from ...plan.expr import Value
 from ...plan.types import BIGINT, DATE, TIMESTAMP, VARCHAR, DataType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ...plan.expr import Value
 
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 

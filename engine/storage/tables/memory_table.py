@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,12 +12,12 @@ import pyarrow.compute as pc
 from ...plan.distinct_names import distinct_names
 from ...plan.statistics import ColumnStatistics, TableStatistics
 from ...plan.types import DataType, Kind
-from ..columns.decimals import check_decimals
-from ..columns.timestamps import check_timestamps
-from ..columns.utf8 import check_utf8
-from .bounds import Bounds, trusted
-from .column_statistics import LazyColumns, merge
+from ..columns.value_checks import check_decimals, check_timestamps, check_utf8
+from .column_statistics import Bounds, LazyColumns, merge, trusted
 from .other_types import type_of
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping, Sequence
 
 MOST_CHUNKS = 64  # an INSERT adds a chunk to each column; beyond this they are joined
 

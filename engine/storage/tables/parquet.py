@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_left
-from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from ...errors import DataError, InvalidQuery, UnknownName, nearest, printable, shown
-from ...plan.expr import Column, Expr, Value
 from ...plan.physical import RowGroups
 from ...plan.statistics import ColumnStatistics, TableStatistics
 from ...plan.types import VARCHAR, DataType, Kind
 from .access import Access, AccessRules, FileIdentity
-from .bounds import Bounds, excluded
 from .column_chunks import ColumnChunks, chunks_of_constant, chunks_of_files
-from .column_statistics import LazyColumns, column_positions
+from .column_statistics import Bounds, LazyColumns, column_positions, excluded
 from .files import (
     are_current,
     are_paths_of,
@@ -29,11 +26,15 @@ from .files import (
     check_unchanged,
     find_files,
 )
-from .footers import read_footers, unreadable
+from .footers import is_settled, read_footers, unreadable
 from .hive import FileConstant, partition_columns
 from .other_types import type_of
-from .settled import is_settled
 from .sizes import ColumnSizes
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
+
+    from ...plan.expr import Column, Expr, Value
 
 _openings = itertools.count(1)  # of tables that serve one query
 OPTIONS = ("hive_partitioning", "hive_types_autocast", "filename")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from ...plan.calendar import MICROSECOND
-from ...plan.expr import Value
 from ...plan.types import DIGITS, INTEGER_BITS, DataType, Kind
 from ..columns.encodings import code_width, narrow_for
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...plan.expr import Value
     from ...plan.physical import RowGroups
     from .parquet import ParquetTable
 

@@ -15,8 +15,13 @@ import pyarrow.compute as pc
 
 from ....plan.calendar import MICROS_A_DAY
 from ....plan.literals import parse_interval
-from ....plan.text.moment_text import parse_date, parse_timestamp
-from ....plan.text.number_text import parse_boolean, parse_double, parse_number
+from ....plan.text.number_text import (
+    parse_boolean,
+    parse_date,
+    parse_double,
+    parse_number,
+    parse_timestamp,
+)
 from ....plan.types import DataType, Kind
 from .. import table as tables
 from . import kernels_calendar as calendar

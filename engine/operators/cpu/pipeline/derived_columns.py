@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from ....codegen.inputs import encoded_values
+from ....codegen.row_sources import encoded_values
 from ....codegen.typed_values import NotFusable
 from ....errors import ConversionError, ExecutionError, OutOfRange
 from ....plan.expr import Column, Expr

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from ....codegen.groups.results import domain
-from ....codegen.inputs import input_of
+from ....codegen.row_sources import input_of
 from ....codegen.typed_values import Input, NotFusable
 from ....plan import physical as p
 from ....plan.expr import Column, Expr, columns_of, new_column

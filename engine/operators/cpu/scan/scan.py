@@ -22,10 +22,13 @@ from ....plan import physical as p
 from ....plan.physical import RowGroups
 from ....plan.types import DataType, Kind, to_arrow
 from ....storage.columns.cache import CacheKey, encoded_key
-from ....storage.columns.decimals import check_decimals
 from ....storage.columns.encodings import EncodedColumn, codes_of
-from ....storage.columns.timestamps import INT96_UNIT, check_timestamps
-from ....storage.columns.utf8 import check_utf8
+from ....storage.columns.value_checks import (
+    INT96_UNIT,
+    check_decimals,
+    check_timestamps,
+    check_utf8,
+)
 from ....storage.tables.access import opened
 from ....storage.tables.footers import unreadable, wrong_count
 from ....storage.tables.memory_table import MemoryTable

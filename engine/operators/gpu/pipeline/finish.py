@@ -13,9 +13,8 @@ import numpy as np
 import pylibcudf as plc
 
 from ....codegen.groups.accumulate import Folded
-from ....codegen.groups.evaluate_terms import finished
 from ....codegen.groups.grouping import GroupKey
-from ....codegen.groups.results import arrow_array
+from ....codegen.groups.results import arrow_array, finished
 from ....codegen.loop import Apply, Function, Machine, Name, Number, Select, Term, subterms
 from ....codegen.program import Program
 from ....plan.expr import Column

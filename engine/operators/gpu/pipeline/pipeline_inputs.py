@@ -17,8 +17,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from ....codegen.groups.results import domain
-from ....codegen.inputs import input_of
-from ....codegen.row_sources import TRUTH, TRUTHS, RowSource
+from ....codegen.row_sources import TRUTH, TRUTHS, RowSource, input_of
 from ....codegen.typed_values import Input, NotFusable
 from ....plan import physical as p
 from ....plan.expr import Column, Expr, columns_of, new_column

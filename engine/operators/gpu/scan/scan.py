@@ -22,10 +22,9 @@ from ....plan.types import DataType, Kind, to_arrow
 from ....settings import set_default
 from ....storage.columns.cache import CacheKey, encoded_key
 from ....storage.columns.device_decode import codes_of
-from ....storage.columns.device_timestamps import check_device_timestamps
-from ....storage.columns.device_utf8 import check_device_text
+from ....storage.columns.device_value_checks import check_device_text, check_device_timestamps
 from ....storage.columns.encodings import EncodedColumn
-from ....storage.columns.timestamps import is_int96
+from ....storage.columns.value_checks import is_int96
 from ....storage.tables.device_table import DeviceTable
 from ....storage.tables.footers import unreadable, wrong_count
 from ....storage.tables.memory_table import MemoryTable

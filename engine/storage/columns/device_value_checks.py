@@ -1,4 +1,4 @@
-"""Whether text in device memory is UTF-8, which libcudf's functions trust as Arrow's do."""
+"""Values on the device that their types do not allow, as `value_checks` looks on the host: libcudf trusts them as Arrow does."""
 
 from __future__ import annotations
 
@@ -6,7 +6,26 @@ from typing import Any
 
 import pylibcudf as plc
 
-from .utf8 import check_utf8
+from .value_checks import check_utf8, lost
+
+_MICROSECONDS = plc.DataType(plc.TypeId.TIMESTAMP_MICROSECONDS)
+_BOOL = plc.DataType(plc.TypeId.BOOL8)
+
+
+def check_device_timestamps(column: plc.Column, what: str) -> None:
+    """Raise `DataError` where nanoseconds are no whole microseconds; coarser units lose nothing.
+
+    The work is over when this returns, on the default stream.
+    """
+    if column.type().id() != plc.TypeId.TIMESTAMP_NANOSECONDS or not column.size():
+        return
+    again = plc.unary.cast(plc.unary.cast(column, _MICROSECONDS), column.type())
+    differ = plc.binaryop.binary_operation(
+        again, column, plc.binaryop.BinaryOperator.NOT_EQUAL, _BOOL
+    )
+    if plc.reduce.reduce(differ, plc.aggregation.any(), _BOOL).to_py():
+        raise lost(what, "ns")
+
 
 INT8 = plc.DataType(plc.TypeId.INT8)
 MOST_BYTES = 1 << 30  # of a column that libcudf is given at a time

@@ -15,8 +15,7 @@ from fuseline.codegen.compile_pipeline import Limits, stages
 from fuseline.codegen.cuda import emit_cuda
 from fuseline.codegen.groups.accumulate import Accumulator, Finish, Folded
 from fuseline.codegen.groups.conditions import condition_of
-from fuseline.codegen.groups.drop_row_count import FoldSink, without_count
-from fuseline.codegen.groups.grouping import Grouping
+from fuseline.codegen.groups.grouping import FoldSink, Grouping, without_count
 from fuseline.codegen.loop import Apply, Machine, Name, Number
 from fuseline.codegen.program import Program
 from fuseline.plan.expr import new_column

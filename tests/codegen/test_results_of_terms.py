@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from fuseline.codegen.groups.evaluate_terms import evaluate
+from fuseline.codegen.groups.results import evaluate
 from fuseline.codegen.loop import Apply, Convert, Function, Machine, Name, Number, Select
 
 LOW, HIGH, COUNT = (Name(text, Machine.I64) for text in ("low", "high", "count"))

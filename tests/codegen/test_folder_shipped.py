@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from fuseline.codegen.stored import shipped
+from fuseline.codegen.stored import folder
 from fuseline.codegen.stored.folder import CODE
-from fuseline.codegen.stored.sealed import sealed
+from fuseline.codegen.stored.private import sealed
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 KEY, OTHER_KEY = b"k" * 32, b"o" * 32
 
@@ -21,13 +24,13 @@ def ships(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for path in (place.parent, place):
         path.chmod(0o755)
     (place / f"q_one{CODE}").write_bytes(sealed(b"one", KEY, None))
-    shipped.write_list(place)
-    monkeypatch.setattr(shipped, "INSTALLATION", place.parent)
+    folder.write_list(place)
+    monkeypatch.setattr(folder, "INSTALLATION", place.parent)
     return place
 
 
 def loaded(place: Path, name: str = "q_one", key: bytes = KEY) -> bytes | None:
-    found = shipped.shipped(place)
+    found = folder.shipped(place)
     return None if found is None else found.load(name + CODE, key)
 
 
@@ -37,7 +40,7 @@ def test_a_shipped_kernel_is_loaded(ships: Path) -> None:
     assert loaded(ships, name="q_two") is None
 
 
-@pytest.mark.parametrize("path", [".", "..", shipped.LIST, f"q_one{CODE}"])
+@pytest.mark.parametrize("path", [".", "..", folder.LIST, f"q_one{CODE}"])
 def test_a_shipped_kernel_that_others_could_write_is_not(ships: Path, path: str) -> None:
     (ships / path).chmod(0o777)
     assert loaded(ships) is None

@@ -22,7 +22,7 @@ from fuseline.plan.types import (
     decimal,
     to_arrow,
 )
-from fuseline.storage.tables.bounds import Bounds, excluded
+from fuseline.storage.tables.column_statistics import Bounds, excluded
 from fuseline.storage.tables.parquet import ParquetTable
 
 NAN = float("nan")
