@@ -99,7 +99,8 @@ class Catalog:
 
         Raises `DataError`, naming the file or pattern.
         """
-        from .storage.tables.parquet import ParquetTable, check_options
+        from .storage.tables.parquet import ParquetTable
+        from .storage.tables.schemas import check_options
 
         check_options(options or {})
         key = (tuple(paths), tuple(sorted((options or {}).items(), key=lambda item: item[0])))

@@ -5,17 +5,15 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_left
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from itertools import chain
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from ...errors import DataError, InvalidQuery, UnknownName, nearest, printable, shown
+from ...errors import DataError
 from ...plan.physical import RowGroups
 from ...plan.statistics import ColumnStatistics, TableStatistics
-from ...plan.types import VARCHAR, DataType, Kind
+from ...plan.types import DataType, Kind
 from .access import Access, AccessRules, FileIdentity
 from .column_chunks import ColumnChunks, chunks_of_constant, chunks_of_files
 from .column_statistics import Bounds, LazyColumns, column_positions, excluded
@@ -26,18 +24,18 @@ from .files import (
     check_unchanged,
     find_files,
 )
-from .footers import is_settled, read_footers, unreadable
-from .hive import FileConstant, partition_columns
+from .footers import is_settled, read_footers
+from .hive import FileConstant
 from .other_types import type_of
+from .schemas import check_options, check_same, constants_of, exposed_names, schemas_of
 from .sizes import ColumnSizes
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
-    from ...plan.expr import Column, Expr, Value
+    from ...plan.expr import Column, Expr
 
 _openings = itertools.count(1)  # of tables that serve one query
-OPTIONS = ("hive_partitioning", "hive_types_autocast", "filename")
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +44,8 @@ class ParquetTable:
 
     `constants` are columns with one value a file (hive partitions, the file's name).  `unsupported` are columns
     of types that no query can read; they are no `fields`, and only a query that names one fails.  Before the files have
-    settled a table serves one query.
+    settled a table serves one query.  Of a `part` of a table, row groups have the rows that lie in it, those outside none; its
+    statistics are those of the whole table.
     """
 
     name: str
@@ -61,6 +60,7 @@ class ParquetTable:
     settled: bool
     access: Access = field(repr=False)
     rules: AccessRules = field(repr=False)
+    rows: tuple[int, int] | None = None  # of a part: the first, and the one behind the last
     _chunks: dict[str, ColumnChunks] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -84,12 +84,12 @@ class ParquetTable:
         paths, files = tuple(f.path for f in found), tuple(f.identity for f in found)
         settled = all(map(is_settled, files))  # before anything is read
         footers = read_footers(files)
-        schemas = _schemas(files, footers)
-        parquet_names = _exposed_names(files[0].path, schemas[0])
+        schemas = schemas_of(files, footers)
+        parquet_names = exposed_names(files[0].path, schemas[0])
         found_types = {n: type_of(schemas[0].field(s).type) for n, s in parquet_names.items()}
         fields = [(n, t) for n, t in found_types.items() if t.kind is not Kind.OTHER]
-        _check_same(files, schemas, {parquet_names[n]: t for n, t in fields})
-        constants = _constants(paths, options)
+        check_same(files, schemas, {parquet_names[n]: t for n, t in fields})
+        constants = constants_of(paths, options)
         by_name = {c.name.lower(): c for c in constants}
         # A partition column stands in the place of a file's column of that name
         merged = [
@@ -120,9 +120,15 @@ class ParquetTable:
         """Its fields: another process reads the same files by paths, footers and rules that it is sent, while they are unchanged."""
         return {f.name: getattr(self, f.name) for f in fields(self)} | {"_chunks": {}}
 
+    def part(self, first: int, end: int) -> ParquetTable:
+        """Return the table of the rows from `first` to before `end`, in the order of the files, which is cached for itself."""
+        return replace(self, rows=(first, end))
+
     @cached_property
     def identity(self) -> Hashable:
         """What cached columns of this table are kept under; another one after any file has changed."""
+        if self.rows is not None:
+            return (replace(self, rows=None).identity, self.rows)
         kind = tuple(sorted(self.constants))
         if not self.settled:
             return SourceIdentity(self.files, (*kind, f"opened {next(_openings)}"))
@@ -143,19 +149,44 @@ class ParquetTable:
 
     @cached_property
     def num_rows(self) -> int:
-        return sum(footer.num_rows for footer in self.footers)
+        return sum(map(sum, self.group_rows))
 
     @cached_property
     def all_row_groups(self) -> tuple[RowGroups, ...]:
-        return tuple(
-            RowGroups(i, tuple(range(footer.num_row_groups)))
-            for i, footer in enumerate(self.footers)
-        )
+        """Those of a part that have rows in it, of a whole table all."""
+        if self.rows is None:
+            counts = [footer.num_row_groups for footer in self.footers]
+            return tuple(RowGroups(i, tuple(range(count))) for i, count in enumerate(counts))
+        with_rows = [[g for g, rows in enumerate(groups) if rows] for groups in self.group_rows]
+        return tuple(RowGroups(i, tuple(groups)) for i, groups in enumerate(with_rows) if groups)
+
+    @cached_property
+    def stored_rows(self) -> tuple[tuple[int, ...], ...]:
+        """Rows of each row group of each file."""
+        return tuple(tuple(group.num_rows for group in groups) for groups in self._groups)
 
     @cached_property
     def group_rows(self) -> tuple[tuple[int, ...], ...]:
-        """Rows of each row group of each file."""
-        return tuple(tuple(group.num_rows for group in groups) for groups in self._groups)
+        """Those of them that are the table's."""
+        if self.rows is None:
+            return self.stored_rows
+        first, end = self.rows
+        begins = iter(accumulate(chain.from_iterable(self.stored_rows), initial=0))
+        return tuple(
+            tuple(max(0, min(b + rows, end) - max(b, first)) for rows, b in zip(groups, begins))  # noqa: B905
+            for groups in self.stored_rows
+        )
+
+    def within(self, part: RowGroups) -> tuple[int, int] | None:
+        """Return how many rows to skip and to take of what a file holds of some row groups, None where all are the table's."""
+        stored = sum(self.stored_rows[part.file][g] for g in part.groups)
+        taken = sum(self.group_rows[part.file][g] for g in part.groups)
+        if stored == taken:
+            return None
+        assert self.rows is not None
+        counts = chain.from_iterable(self.stored_rows[: part.file])
+        before = sum(counts) + sum(self.stored_rows[part.file][: part.groups[0]])
+        return max(0, self.rows[0] - before), taken
 
     @cached_property
     def _groups(self) -> list[list[Any]]:
@@ -305,88 +336,3 @@ class SourceIdentity:
 
     def __hash__(self) -> int:
         return self._hash
-
-
-def check_options(options: Mapping[str, object]) -> None:
-    for option, value in options.items():
-        if option not in OPTIONS:
-            hint = nearest(option, OPTIONS) or f" The options are {', '.join(OPTIONS)}."
-            raise UnknownName(f'read_parquet has no option "{option}".{hint}')
-        if not isinstance(value, bool) and not (option == "filename" and isinstance(value, str)):
-            raise InvalidQuery(
-                f"The option {option} of read_parquet is true or false, not {shown(value)}."
-            )
-
-
-def _schemas(files: Sequence[FileIdentity], footers: Iterable[Any]) -> list[pa.Schema]:
-    schemas = []
-    for file, footer in zip(files, footers, strict=True):
-        try:
-            schemas.append(footer.schema.to_arrow_schema())
-        except (OSError, ValueError, pa.ArrowException) as error:
-            raise unreadable(file.path, error) from error
-    return schemas
-
-
-def _exposed_names(path: str, schema: pa.Schema) -> dict[str, str]:
-    """Return SQL name -> name in the file: names that differ in case alone get a number, as in DuckDB."""
-    if len(set(schema.names)) < len(schema.names):
-        twice = next(n for n in schema.names if schema.names.count(n) > 1)
-        raise DataError(
-            f'The file "{path}" has two columns named "{twice}": write it with distinct names.'
-        )
-    exposed: dict[str, str] = {}
-    taken: set[str] = set()
-    for name in schema.names:
-        numbered = (f"{name}_{i}" for i in itertools.count(1))
-        free = (
-            name
-            if name.lower() not in taken
-            else next(n for n in numbered if n.lower() not in taken)
-        )
-        taken.add(free.lower())
-        exposed[free] = name
-    return exposed
-
-
-def _check_same(
-    files: Sequence[FileIdentity], schemas: Sequence[pa.Schema], types: Mapping[str, DataType]
-) -> None:
-    """Raise `DataError` for a file that lacks a column of the first file or has it in another type.
-
-    The order of the columns does not matter, and further columns are not read.
-    """
-    for file, schema in zip(files[1:], schemas[1:], strict=True):
-        if schema.equals(schemas[0]):
-            continue
-        for name, expected in types.items():
-            position = schema.get_field_index(name)
-            if position < 0:
-                raise DataError(
-                    f'The file "{file.path}" has no column "{name}", which "{files[0].path}" has: '
-                    "files that are read as one table need the same columns."
-                )
-            found = str(type_of(schema.field(position).type))
-            if found != str(expected):
-                raise DataError(
-                    f'The column "{name}" is {found} in the file "{file.path}" and {expected} in '
-                    f'"{files[0].path}": files that are read as one table need the same types.'
-                )
-
-
-def _constants(paths: Sequence[str], options: Mapping[str, object]) -> list[FileConstant]:
-    asked = options.get("hive_partitioning")
-    autocast = options.get("hive_types_autocast") is not False
-    found = list(partition_columns(paths, asked if isinstance(asked, bool) else None, autocast))
-    wanted = options.get("filename")
-    if wanted:
-        name = wanted if isinstance(wanted, str) else "filename"
-        values: tuple[Value, ...] = tuple(paths)
-        found.append(FileConstant(name, VARCHAR, values))
-    for constant in found:
-        for value in constant.values:
-            if isinstance(value, str) and printable(value) != value:
-                raise DataError(
-                    f'The path "{value}" is not UTF-8, so that it gives no value of the column "{constant.name}": rename it.'
-                )
-    return found

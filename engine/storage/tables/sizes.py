@@ -53,7 +53,15 @@ class ColumnSizes:
 
     def _stored(self, source: str) -> int:
         """All rows of a column in the files, before compression; a value that holds for a file is not in it."""
-        return 0 if source in self._table.constants else sum(self._table.chunks(source).bytes)
+        return 0 if source in self._table.constants else sum(map(sum, self._bytes(source)))
+
+    def _bytes(self, source: str) -> list[list[int]]:
+        """What row groups say of a column; of rows that are not the table's, nothing."""
+        said = iter(self._table.chunks(source).bytes)
+        return [
+            [next(said) * rows // max(1, stored) for rows, stored in zip(*of_file, strict=True)]
+            for of_file in zip(self._table.group_rows, self._table.stored_rows, strict=True)
+        ]
 
     def _all_rows(self, source: str) -> int:
         if source not in self._whole:
@@ -77,10 +85,9 @@ class ColumnSizes:
 
     def _texts(self, source: str) -> list[list[int]]:
         """Characters take what they take in the file, before compression, unless a dictionary makes them fewer there."""
-        stored = iter(self._table.chunks(source).bytes)
         return [
-            [next(stored) + rows * OFFSET_BYTES for rows in groups]
-            for groups in self._table.group_rows
+            [nbytes + rows * OFFSET_BYTES for nbytes, rows in zip(*of_file, strict=True)]
+            for of_file in zip(self._bytes(source), self._table.group_rows, strict=True)
         ]
 
     def _encoded(self, source: str) -> float:

@@ -280,8 +280,12 @@ def read_part(
     with readable(file.path):
         with reader(table, part, sources, dictionaries) as source:
             data = source.read_row_groups(list(part.groups), columns=names, use_threads=False)
-        if sources and data.num_rows != rows_of(table, part):
-            raise wrong_count(file.path, data.num_rows, rows_of(table, part))
+        expected = sum(table.stored_rows[part.file][g] for g in part.groups)
+        if sources and data.num_rows != expected:
+            raise wrong_count(file.path, data.num_rows, expected)
+        within = table.within(part)
+        if within is not None:
+            data = data.slice(*within)
         return [checked(data, table, s, file.path) for s in sources]
 
 

@@ -24,6 +24,7 @@ from .scan import (
     held_codes,
     held_of,
     joined,
+    read_part,
     readable,
     reader,
     rows_of,
@@ -97,6 +98,13 @@ def _from_file(
     """Yield each count with so many rows of some columns, decoded just before; raises `DataError`."""
     if not sources:
         yield from ((count, {}) for count in counts)
+        return
+    if table.within(part) is not None:  # some rows of a row group
+        arrays = read_part(table, part, sources, set())
+        start = 0
+        for count in counts:
+            yield count, {s: a.slice(start, count) for s, a in zip(sources, arrays, strict=True)}
+            start += count
         return
     path = table.files[part.file].path
     dictionaries = {s for s in sources if table.has_small_dictionary(s)}

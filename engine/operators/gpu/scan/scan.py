@@ -331,11 +331,20 @@ def _read_on_device(
     if stream is not None:
         stream.synchronize()
     by_name = dict(zip(read.column_names(), read.columns, strict=True))
-    expected = sum(_rows(table, part) for part in share)
+    expected = sum(table.stored_rows[part.file][g] for part in share for g in part.groups)
     for column in read.columns:
         if column.size() != expected:
             raise wrong_count(_suspect(table, share), column.size(), expected)
-    return [by_name[name] for name in names]
+    return [_within(table, by_name[name], share) for name in names]
+
+
+def _within(table: ParquetTable, column: plc.Column, share: Sequence[RowGroups]) -> plc.Column:
+    """Return the rows of a column that are the table's, of what files hold of some row groups."""
+    rows = sum(_rows(table, part) for part in share)
+    if rows == column.size():
+        return column
+    skipped, _ = table.within(share[0]) or (0, 0)
+    return plc.copying.slice(column, [skipped, skipped + rows])[0]
 
 
 def _footers_of(table: ParquetTable, share: Sequence[RowGroups]) -> list[Any]:

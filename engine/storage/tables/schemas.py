@@ -1,0 +1,104 @@
+"""The columns that the files of one table have: their names, that they are the same in each, and those with one value a file."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from ...errors import DataError, InvalidQuery, UnknownName, nearest, printable, shown
+from ...plan.expr import Value
+from ...plan.types import VARCHAR, DataType
+from .access import FileIdentity
+from .footers import unreadable
+from .hive import FileConstant, partition_columns
+from .other_types import type_of
+
+OPTIONS = ("hive_partitioning", "hive_types_autocast", "filename")
+
+
+def check_options(options: Mapping[str, object]) -> None:
+    for option, value in options.items():
+        if option not in OPTIONS:
+            hint = nearest(option, OPTIONS) or f" The options are {', '.join(OPTIONS)}."
+            raise UnknownName(f'read_parquet has no option "{option}".{hint}')
+        if not isinstance(value, bool) and not (option == "filename" and isinstance(value, str)):
+            raise InvalidQuery(
+                f"The option {option} of read_parquet is true or false, not {shown(value)}."
+            )
+
+
+def schemas_of(files: Sequence[FileIdentity], footers: Iterable[Any]) -> list[pa.Schema]:
+    schemas = []
+    for file, footer in zip(files, footers, strict=True):
+        try:
+            schemas.append(footer.schema.to_arrow_schema())
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise unreadable(file.path, error) from error
+    return schemas
+
+
+def exposed_names(path: str, schema: pa.Schema) -> dict[str, str]:
+    """Return SQL name -> name in the file: names that differ in case alone get a number, as in DuckDB."""
+    if len(set(schema.names)) < len(schema.names):
+        twice = next(n for n in schema.names if schema.names.count(n) > 1)
+        raise DataError(
+            f'The file "{path}" has two columns named "{twice}": write it with distinct names.'
+        )
+    exposed: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in schema.names:
+        numbered = (f"{name}_{i}" for i in itertools.count(1))
+        free = (
+            name
+            if name.lower() not in taken
+            else next(n for n in numbered if n.lower() not in taken)
+        )
+        taken.add(free.lower())
+        exposed[free] = name
+    return exposed
+
+
+def check_same(
+    files: Sequence[FileIdentity], schemas: Sequence[pa.Schema], types: Mapping[str, DataType]
+) -> None:
+    """Raise `DataError` for a file that lacks a column of the first file or has it in another type.
+
+    The order of the columns does not matter, and further columns are not read.
+    """
+    for file, schema in zip(files[1:], schemas[1:], strict=True):
+        if schema.equals(schemas[0]):
+            continue
+        for name, expected in types.items():
+            position = schema.get_field_index(name)
+            if position < 0:
+                raise DataError(
+                    f'The file "{file.path}" has no column "{name}", which "{files[0].path}" has: '
+                    "files that are read as one table need the same columns."
+                )
+            found = str(type_of(schema.field(position).type))
+            if found != str(expected):
+                raise DataError(
+                    f'The column "{name}" is {found} in the file "{file.path}" and {expected} in '
+                    f'"{files[0].path}": files that are read as one table need the same types.'
+                )
+
+
+def constants_of(paths: Sequence[str], options: Mapping[str, object]) -> list[FileConstant]:
+    asked = options.get("hive_partitioning")
+    autocast = options.get("hive_types_autocast") is not False
+    found = list(partition_columns(paths, asked if isinstance(asked, bool) else None, autocast))
+    wanted = options.get("filename")
+    if wanted:
+        name = wanted if isinstance(wanted, str) else "filename"
+        values: tuple[Value, ...] = tuple(paths)
+        found.append(FileConstant(name, VARCHAR, values))
+    for constant in found:
+        for value in constant.values:
+            if isinstance(value, str) and printable(value) != value:
+                raise DataError(
+                    f'The path "{value}" is not UTF-8, so that it gives no value of the column "{constant.name}": rename it.'
+                )
+    return found
