@@ -61,6 +61,7 @@ class Settings:
     kernel_cache_limit bytes of kernels kept there, of which those used longest ago go; None: 1 GiB
     spill_dir          where joins that do not fit into memory keep their parts while they run
     replicate_below    on a cluster: columns of a scan that take fewer bytes are read whole by each worker; None: 1/256 of its memory
+    worker_grace       on a cluster: seconds for which a worker that is lost is waited for, and one that is silent is not taken for lost
     spill_memory       bytes of host memory for such parts of a GPU, before they go to spill_dir; None: half of it
     debug              0 to 5: how deep a run describes itself on standard error
     check              validate the plan after each planner rule
@@ -82,6 +83,7 @@ class Settings:
     spill_dir: Path = field(default_factory=_temporary)
     spill_memory: int | None = None
     replicate_below: int | None = None
+    worker_grace: float = 20.0
     debug: int = 0
     check: bool = False
     deterministic: bool = False
@@ -198,6 +200,14 @@ def parse_seconds(name: str, value: object) -> float | None:
     raise _refused(name, value, "seconds, '500ms', '2s', '5min', or 'none' for no limit")
 
 
+def _parse_limit(name: str, value: object) -> float:
+    """Return seconds, of which there have to be some."""
+    seconds = parse_seconds(name, value)
+    if seconds is None:
+        raise _refused(name, value, "seconds, '500ms', '2s' or '5min', and more than none")
+    return seconds
+
+
 def _parse_flag(name: str, value: object) -> bool:
     text = _text(value)
     if text in ("true", "1", "on", "yes"):
@@ -297,6 +307,7 @@ _PARSERS: dict[str, Callable[[str, object], Any]] = {
     "spill_dir": _parse_path,
     "spill_memory": parse_bytes,
     "replicate_below": parse_bytes,
+    "worker_grace": _parse_limit,
     "debug": _parse_debug,
     "check": _parse_flag,
     "deterministic": _parse_flag,

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import multiprocessing
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from distributed import Client, LocalCluster, Lock
+from distributed.actor import BaseActorFuture
 
 from ..errors import ClusterError
 
@@ -33,10 +37,22 @@ class ClusterTurn:
         """Wait for the turn, which `check` may end, and have it."""
         with ExitStack() as stack:
             for lock in filter(None, (self._here, self._everywhere)):
-                while not lock.acquire(timeout=WAIT_SECONDS):
+                while not _acquired(lock):
                     check()
-                stack.callback(lock.release)
+                stack.callback(_released, lock)
             yield
+
+
+def _acquired(lock: Any) -> bool:
+    try:
+        return bool(lock.acquire(timeout=WAIT_SECONDS))
+    except OSError as error:
+        raise ClusterError(f"The scheduler cannot be reached: {error}.") from error
+
+
+def _released(lock: Any) -> None:
+    with suppress(OSError):  # of a scheduler that is gone, and the lock with it
+        lock.release()
 
 
 @dataclass
@@ -50,10 +66,54 @@ class Cluster:
     def __post_init__(self) -> None:
         # Two queries at once would each wait for workers that the other has
         self.turn = ClusterTurn(self.client, alone=self.own is not None)
+        self._asked: tuple[float, Future[Any]] | None = None
 
-    def addresses(self) -> list[str]:
-        """The workers that are there, in an order that stays."""
-        return sorted(self.client.scheduler_info(n_workers=-1)["workers"])
+    def begun(self, call: Any) -> Future[Any]:
+        """What is waited for as often as one likes: Dask's own `result(timeout)` may come back with neither an answer nor an error."""
+
+        async def answer() -> Any:
+            if isinstance(call, BaseActorFuture):
+                return await call
+            if asyncio.iscoroutine(call):
+                return await call
+            return await self.client.gather(call, asynchronous=True)
+
+        return asyncio.run_coroutine_threadsafe(answer(), self.client.loop.asyncio_loop)
+
+    def there(self, patience: float) -> set[str] | None:
+        """The workers that were there when last asked for, and ask again; None while that is not known.
+
+        Raises `ClusterError` where the scheduler has said nothing for so many seconds.
+        """
+        asked = self._asked
+        if asked is None:
+            self._asked = time.monotonic(), self.begun(self._identity())
+            return None
+        since, answer = asked
+        if not answer.done():
+            if time.monotonic() - since > patience:
+                raise self._unheard("says nothing")
+            return None
+        self._asked = None
+        try:
+            return set(answer.result()["workers"])
+        except OSError as error:
+            raise self._unheard(f"cannot be reached: {error}") from error
+
+    def addresses(self, patience: float) -> list[str]:
+        """The workers that are there, in an order that stays; raises `ClusterError` as `there` does."""
+        try:
+            answer = self.begun(self._identity()).result(timeout=patience)
+        except OSError as error:
+            raise self._unheard(f"cannot be reached: {error}") from error
+        return sorted(answer["workers"])
+
+    async def _identity(self) -> Any:
+        return await self.client.scheduler.identity(n_workers=-1)
+
+    def _unheard(self, how: str) -> ClusterError:
+        address = self.client.scheduler.address
+        return ClusterError(f"The scheduler at {address} {how}.")
 
     def close(self) -> None:
         if self.own_client:

@@ -1,280 +1,231 @@
-"""The client's side of a cluster: an actor on each worker, called all at once for a query, and again where a worker was lost."""
+"""The client's side of a cluster: queries go to the workers that they need, all at once, and again where a worker was lost."""
 
 from __future__ import annotations
 
-import asyncio
+import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import Future
-from contextlib import suppress
-from dataclasses import replace
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any, NamedTuple
-from uuid import uuid4
+from typing import Any
 from weakref import ref
 
 import pyarrow as pa
-from distributed.actor import BaseActorFuture
 
 from ..errors import ClusterError, Interrupted
-from ..plan.node import walk_once
-from ..plan.partial import Exchange
 from ..plan.physical import Physical
 from ..settings import Settings
 from ..stopping import Stop
 from .clusters import Cluster
-from .session import FIRST, Part, QueryOrder, WorkerSession, description, own_plan
+from .members import ALIVE_SECONDS, LOOK_SECONDS, LOST, TRIES, Member, Members, Team, await_all
+from .sent_plans import TableNumbers, packed
+from .session import FIRST, Form, Part, QueryOrder, own_plan
 
-START_SECONDS = 60.0  # for a worker to load the engine
-GRACE_SECONDS = 20.0  # for a worker to come back
-LEAVE_SECONDS = 5.0  # for workers to come back from a query that was stopped
-LOOK_SECONDS = 0.02  # between two looks at the stop
-ALIVE_SECONDS = 0.2  # between two looks at who is there
-NO_WORKER = "The cluster has no worker: start one with `dask worker ADDRESS`."
 WHOLE_SHARE = 128  # of the column cache of the worker that has least, which is half of its memory
-TRIES = 3
 STOPPED = "The query was stopped."
-LOST = (OSError, RuntimeError, ValueError)  # what Dask raises of an actor whose worker is gone
+ENDED = "Another worker failed."
 
 
-class _Sent(NamedTuple):
-    """A plan that workers have: its number, whether they meet in it, and what tells that it is gone."""
+@dataclass(frozen=True)
+class _Known:
+    """A plan that workers may have: its number, that of the team that it is for, its form, and what tells that it is gone."""
 
     number: int
-    meets: bool
+    team: int
+    form: Form
     plan: ref[Physical]
 
 
+class _Missing(Exception):
+    """A worker has forgotten the plan, or is of another team."""
+
+
 class Crew:
-    """An actor on each worker; queries take turns.  After the loss of a worker a new crew of those that are there goes on."""
+    """Runs plans on a team of workers; only queries in which workers meet take turns, one that a single worker runs keeps the others free."""
 
     def __init__(self, cluster: Cluster, settings: Settings, device: str) -> None:
-        self._cluster, self._settings, self._device = cluster, settings, device
+        self._cluster = cluster
+        self._members = Members(cluster, settings, device)
         self._numbers, self._plans = count(), count()
-        self._sent: dict[int, _Sent] = {}
-        self._sent_under = settings
-        self._wanted = len(cluster.addresses())
-        self._actors: list[Any] = []
-        self._addresses: list[str] = []
-        self._start()
+        self._known: dict[int, _Known] = {}
+        self._tables = TableNumbers()
+        self._lock = threading.Lock()
+        self._members.gather()
 
     @property
     def size(self) -> int:
         """How many workers there are."""
-        return len(self._addresses)
+        return len(self._members.team.members)
 
     @property
     def addresses(self) -> Sequence[str]:
-        return self._addresses
+        return [member.address for member in self._members.team.members]
 
-    def _start(self) -> None:
-        """Put an actor on each worker that is there, waiting a while for all; raises `ClusterError` where versions differ."""
-        for left in range(TRIES - 1, -1, -1):
-            self._dismiss()
-            self._sent.clear()
-            with suppress(TimeoutError):
-                self._cluster.client.wait_for_workers(self._wanted, timeout=GRACE_SECONDS)
-            self._addresses = self._cluster.addresses()
-            if not self._addresses:
-                raise ClusterError(NO_WORKER)
-            # Those who have not come back are not waited for again
-            self._wanted = len(self._addresses)
-            try:
-                made = self._made()
-                self._actors = [self._answer(rank, call) for rank, call in enumerate(made)]
-                calls = [(actor.described(), actor.room()) for actor in self._actors]
-                found = [
-                    (self._answer(rank, described), self._answer(rank, room))
-                    for rank, (described, room) in enumerate(calls)
-                ]
-                break
-            except LOST as error:
-                if not left:
-                    raise ClusterError(f"The workers do not stay: {error}.") from error
-            except ClusterError:
-                if not left:
-                    raise
-        self._compare([described for described, _ in found])
-        self._room = min(room for _, room in found)
-
-    def _made(self) -> list[Any]:
-        """Ask for an actor on each worker."""
-        name = uuid4().hex
-        placed = {"actor": True, "allow_other_workers": False, "pure": False}
-        return [
-            self._cluster.client.submit(
-                WorkerSession,
-                name,
-                rank,
-                self._addresses,
-                self._settings,
-                workers=[address],
-                **placed,
-            )
-            for rank, address in enumerate(self._addresses)
-        ]
-
-    def _answer(self, rank: int, call: Any, stop: Stop | None = None) -> Any:
-        """Wait for what a worker says; raises `ClusterError` where one is lost, or takes too long where nobody could stop it."""
-        begun = looked = time.monotonic()
-        pending = self._pending(call)
-        try:
-            while True:
-                try:
-                    return pending.result(timeout=LOOK_SECONDS)
-                except TimeoutError:
-                    now = time.monotonic()
-                    if stop is not None:
-                        stop.check()
-                    if now - looked > ALIVE_SECONDS:
-                        looked = now
-                        self._check_all()
-                    if stop is None and now - begun > START_SECONDS:
-                        raise self._lost(rank) from None
-        except LOST as error:
-            raise self._lost(rank) from error
-        finally:
-            pending.cancel()
-
-    def _pending(self, call: Any) -> Future[Any]:
-        """What is waited for as often as one likes: Dask's own `result(timeout)` may come back with neither an answer nor an error."""
-        client = self._cluster.client
-
-        async def answer() -> Any:
-            if isinstance(call, BaseActorFuture):
-                return await call
-            return await client.gather(call, asynchronous=True)
-
-        return asyncio.run_coroutine_threadsafe(answer(), client.loop.asyncio_loop)
+    def configure(self, settings: Settings) -> None:
+        self._members.settings = settings
 
     def below(self, settings: Settings) -> int:
         """The bytes of a scan's columns below which each worker reads them whole: the same for all, whatever memory each has."""
         given = settings.replicate_below
-        return self._room // WHOLE_SHARE if given is None else given
-
-    def _compare(self, workers: list[dict[str, str]]) -> None:
-        own = description(self._device)
-        differing = [
-            f"worker {rank} ({address}) has {what} {found[what]}, the client {own[what]}"
-            for rank, (address, found) in enumerate(zip(self._addresses, workers, strict=True))
-            for what in own
-            if found.get(what) != own[what]
-        ]
-        if differing:
-            raise ClusterError(f"All workers must be as the client is: {'; '.join(differing)}.")
+        return self._members.room // WHOLE_SHARE if given is None else given
 
     def run(
         self, plan: Physical, settings: Settings, timed: bool, stop: Stop
     ) -> tuple[pa.Table, list[Part]]:
-        """Run a plan on all workers and return its rows, and what each worker says of its part; again where a worker was lost."""
-        with self._cluster.turn.held(stop.check):
-            for left in range(TRIES - 1, -1, -1):
-                try:
-                    return self._run(plan, settings, timed, stop)
-                except ClusterError:
-                    if not left:
-                        raise
-                    self._start()
-        raise AssertionError
+        """Run a plan and return its rows, and what each worker says of its part; again where a worker was lost."""
+        for left in range(TRIES - 1, -1, -1):
+            try:
+                return self._run(plan, settings, timed, stop)
+            except _Missing:
+                self._known.pop(id(plan), None)
+            except ClusterError:
+                if not left:
+                    raise
+        raise ClusterError("The workers change faster than a query can begin.")
 
     def _run(
         self, plan: Physical, settings: Settings, timed: bool, stop: Stop
     ) -> tuple[pa.Table, list[Part]]:
-        query, below = next(self._numbers), self.below(settings)
-        if settings != self._sent_under:  # under others, workers make plans anew
-            self._sent.clear()
-            self._sent_under = settings
-        known = self._sent.get(id(plan))
-        if known is None:
-            own = own_plan(plan, replace(settings, fuse="never"), below, FIRST, self.size)
-            meets = any(isinstance(node, Exchange) for node in walk_once(own))
-            known = self._sent[id(plan)] = _Sent(next(self._plans), meets, self._gone(plan))
-            order = QueryOrder(query, known.number, plan, settings, below, timed)
-        else:
-            order = QueryOrder(query, known.number, None, settings, below, timed)
-        # Where nobody meets, each would make the same rows
-        actors = self._actors if known.meets else self._actors[: FIRST + 1]
-        try:
-            parts = self._parts(actors, order, stop)
-        except BaseException:
-            self._forget(plan)  # of which it is not known who has it
-            raise
+        before = self._members.team
+        if self._members.has_changed():
+            self._gather(before, stop)
+        team, known = self._plan_for(plan, settings)
+        with ExitStack() as turn:
+            if known.form.meets:
+                turn.enter_context(self._cluster.turn.held(stop.check))
+                if team is not self._members.team:
+                    raise _Missing
+            order = QueryOrder(
+                next(self._numbers), team.number, known.number, None, {}, settings,
+                self.below(settings), timed, known.form.meets, False,
+            )  # fmt: skip
+            parts = self._parts(self._chosen(team, known.form), team, order, plan, known.form, stop)
         errors = [part for part in parts if part.error is not None]
         if errors:
-            self._forget(plan)
             first = min(errors, key=lambda part: part.lost)
             assert first.error is not None
             raise first.error
-        rows = parts[FIRST].rows
-        assert rows is not None
-        return rows, parts
+        if any(part.missing for part in parts):
+            raise _Missing
+        found = [part.table() for part in parts if part.rows is not None]
+        return pa.concat_tables(found), parts
 
-    def _parts(self, actors: list[Any], order: QueryOrder, stop: Stop) -> list[Part]:
+    def _gather(self, before: Team, stop: Stop) -> None:
+        """Have a team of those who are there now; a query that runs meanwhile ends before, or finds that its worker is gone."""
+        with self._cluster.turn.held(stop.check):
+            if self._members.team is before:
+                self._members.gather(stop.check)
+
+    def _plan_for(self, plan: Physical, settings: Settings) -> tuple[Team, _Known]:
+        """Return the team of now, and what is known of a plan that it is to run."""
+        team = self._members.team
+        if not team.members:
+            raise ClusterError("The workers are let go: the connection is closed.")
+        known = self._known.get(id(plan))
+        if known is None or known.team != team.number:
+            place = self.below(settings), FIRST, len(team.members)
+            _, form = own_plan(plan, replace(settings, fuse="never"), *place)
+            key = id(plan)
+            gone = ref(plan, lambda _: self._known.pop(key, None))
+            known = self._known[key] = _Known(next(self._plans), team.number, form, gone)
+        return team, known
+
+    def _chosen(self, team: Team, form: Form) -> list[int]:
+        """The ranks that run a plan: all, or the one that is least busy, beginning where few other clients do."""
+        ranks = range(len(team.members))
+        if form.meets or form.spread:
+            return list(ranks)
+        home = team.members[FIRST].turn
+
+        def load(rank: int) -> tuple[int, int]:
+            return team.members[rank].busy, (rank - home) % len(ranks)
+
+        return [min(ranks, key=load)]
+
+    def _parts(
+        self,
+        ranks: list[int],
+        team: Team,
+        order: QueryOrder,
+        plan: Physical,
+        form: Form,
+        stop: Stop,
+    ) -> list[Part]:
         """Call workers; where one is lost or the query is to end, the others are told to stop, and waited for."""
-        calls: list[Any] = []
-        found: list[Part] = []
+        members = [team.members[rank] for rank in ranks]
+        calls: list[Future[Part]] = []
+        with self._lock:
+            for member in members:
+                member.busy += 1
         try:
-            for rank, actor in enumerate(actors):
+            for rank, member in zip(ranks, members, strict=True):
+                answers = form.spread or rank == FIRST or len(ranks) == 1
+                sent = self._sent(member, replace(order, answers=answers), plan)
                 try:
-                    calls.append(actor.run(order))
+                    calls.append(self._cluster.begun(member.actor.run(sent)))
                 except LOST as error:
-                    raise self._lost(rank) from error
-            for rank, call in enumerate(calls):
-                found.append(self._answer(rank, call, stop))
+                    raise self._members.lost(team, rank) from error
+            parts = self._awaited(calls, ranks, team, form, stop)
         except BaseException as error:
             why = STOPPED if isinstance(error, Interrupted | KeyboardInterrupt) else str(error)
-            self._stop(order.query, why, calls)
+            self._stop(order.query, why, members, calls)
             raise
-        return found
+        finally:
+            with self._lock:
+                for member in members:
+                    member.busy -= 1
+        if any(not call.done() for call in calls):
+            self._stop(order.query, ENDED, members, calls)
+        for member, part in zip(members, parts, strict=False):
+            if part.error is None and not part.missing:
+                member.plans.add(order.plan)
+        return parts
 
-    def _check_all(self) -> None:
-        """Raise `ClusterError` where any worker is gone: those that are there may wait for its rows."""
-        there = set(self._cluster.addresses())
-        for rank, address in enumerate(self._addresses):
-            if address not in there:
-                raise self._lost(rank)
+    def _sent(self, member: Member, order: QueryOrder, plan: Physical) -> QueryOrder:
+        """An order with what a worker does not have yet: it has what was in one that it has answered."""
+        if order.plan in member.plans:
+            return order
+        sent, tables = packed(plan, self._tables)
+        return replace(order, sent=sent, tables=tables)
 
-    def _lost(self, rank: int) -> ClusterError:
-        return ClusterError(f"Worker {rank} ({self._addresses[rank]}) was lost while a query ran.")
+    def _awaited(
+        self, calls: list[Future[Part]], ranks: list[int], team: Team, form: Form, stop: Stop
+    ) -> list[Part]:
+        """Wait for all answers, or where nobody meets for the first error; raises `ClusterError` where a worker is lost."""
+        looked = time.monotonic()
+        pending = set(calls)
+        while pending:
+            done, pending = wait(pending, LOOK_SECONDS, FIRST_COMPLETED)
+            for call in done:
+                try:
+                    part = call.result()
+                except LOST as error:
+                    raise self._members.lost(team, ranks[calls.index(call)]) from error
+                if part.error is not None and not form.meets:
+                    return [part]
+            stop.check()
+            if pending and time.monotonic() - looked > ALIVE_SECONDS:
+                looked = time.monotonic()
+                self._members.check(team, ranks)
+        return [call.result() for call in calls]
 
-    def _stop(self, query: int, why: str, calls: list[Any]) -> None:
+    def _stop(
+        self, query: int, why: str, members: list[Member], calls: Sequence[Future[Any]]
+    ) -> None:
         """End a query on workers, and wait a while until those that are there have, so that the next one finds them free."""
-        there = set(self._cluster.addresses())
-        ranks = [r for r in range(len(calls)) if self._addresses[r] in there]
         stops = []
-        for rank in ranks:
-            with suppress(*LOST):
-                stops.append(self._actors[rank].stop(query, why))
-        self._await([*stops, *(calls[rank] for rank in ranks)])
-
-    def _await(self, calls: list[Any]) -> None:
-        """Wait for calls whose answers do not matter, for a while."""
-        end = time.monotonic() + LEAVE_SECONDS
-        for call in calls:
-            with suppress(TimeoutError, *LOST):
-                self._pending(call).result(timeout=max(0.0, end - time.monotonic()))
-
-    def _gone(self, plan: Physical) -> ref[Physical]:
-        """Forget a plan when it is gone."""
-        key = id(plan)
-        return ref(plan, lambda _: self._sent.pop(key, None))
-
-    def _forget(self, plan: Physical) -> None:
-        self._sent.pop(id(plan), None)
+        waiting = []
+        for member, call in zip(members, calls, strict=False):
+            if not call.done() and not self._members.is_silent(member):
+                with suppress(*LOST):
+                    stops.append(self._cluster.begun(member.actor.stop(query, why)))
+                    waiting.append(call)
+        await_all([*stops, *waiting])
 
     def close(self) -> None:
         """Let the actors go, and the cluster if this connection has started it."""
-        with self._cluster.turn.held(lambda: None):
-            self._dismiss()
+        with suppress(ClusterError):
+            self._members.close()
         self._cluster.close()
-
-    def _dismiss(self) -> None:
-        """Let the actors go, with what they hold."""
-        there = set(self._cluster.addresses()) if self._actors else set()
-        calls = []
-        for address, actor in zip(self._addresses, self._actors, strict=False):
-            if address in there:
-                with suppress(*LOST):
-                    calls.append(actor.close())
-        self._await(calls)
-        self._actors = []

@@ -23,7 +23,7 @@ from ..settings import FuseChoice, Settings
 from ..stopping import Stop
 from .clusters import cluster_of
 from .crew import Crew
-from .session import FIRST, Part, own_plan
+from .session import FIRST, Part, whole_plan
 
 
 class ClusterRunner(QueryRunner):
@@ -51,9 +51,15 @@ class ClusterRunner(QueryRunner):
         seconds = time.perf_counter() - begun
         read = sum(part.bytes_read for part in parts)
         settings, crew = self.settings, self.crew
-        own = partial(own_plan, plan, settings, crew.below(settings), FIRST, crew.size)
+        own = partial(whole_plan, plan, settings, crew.below(settings), FIRST, crew.size)
+        apart = seconds - max(part.seconds for part in parts)
+        received = apart, rows.num_rows, rows.nbytes
         profile = Profile(
-            lambda: _nodes(own(), parts), seconds, read, *options.planned, timed=options.timed
+            lambda: _nodes(own(), parts, received),
+            seconds,
+            read,
+            *options.planned,
+            timed=options.timed,
         )
         table = cpu.from_arrow(rows, plan.columns)
         return Result(
@@ -75,10 +81,14 @@ class ClusterRunner(QueryRunner):
         answer = stream_of(result, prepared.schedule.plan, self._context(stop))
         return Reading(answer, prepared.text, stop, self._running, self.stoppable)
 
+    def configure(self, new: Settings) -> None:
+        super().configure(new)
+        self.crew.configure(new)
+
     def physical(self, plan: Logical, observer: Observer | None) -> Physical:
         """Return the plan that the first worker runs."""
         made, crew = super().physical(plan, observer), self.crew
-        return own_plan(made, self.settings, crew.below(self.settings), FIRST, crew.size)
+        return whole_plan(made, self.settings, crew.below(self.settings), FIRST, crew.size)
 
     def load(self, plan: Logical) -> None:
         raise Unsupported(
@@ -90,11 +100,20 @@ class ClusterRunner(QueryRunner):
         self.crew.close()
 
 
-def _nodes(plan: Physical, parts: list[Part]) -> tuple[NodeProfile, ...]:
-    """The nodes of the first worker's plan: the time of the slowest worker, and the rows and bytes of all together."""
+def _nodes(
+    plan: Physical, parts: list[Part], received: tuple[float, int, int]
+) -> tuple[NodeProfile, ...]:
+    """The nodes of the first worker's plan: the time of the slowest worker, and the rows and bytes of all together.
+
+    `received` are the seconds, rows and bytes of what came here: a gather at the end is the client's.
+    """
     nodes = list(walk_once(plan))
-    measured = [part.nodes for part in parts if len(part.nodes) == len(nodes)]
-    if not measured:
+    measured = [part.nodes for part in parts if part.nodes]
+    if measured and len(measured[0]) == len(nodes) - 1:
+        root, *below = nodes
+        found = map(_together, below, zip(*measured, strict=True))
+        return NodeProfile(root, 0, *received), *(replace(n, depth=n.depth + 1) for n in found)
+    if not measured or len(measured[0]) != len(nodes):
         return tuple(NodeProfile(node, 0, *NOT_RUN) for node in nodes)
     return tuple(map(_together, nodes, zip(*measured, strict=True)))
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import platform
+import time
+from collections import OrderedDict, deque
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import cast
+from itertools import count
+from typing import Any, NamedTuple, cast
+from weakref import ref
 
 import pyarrow as pa
 from distributed import get_worker
@@ -17,6 +23,7 @@ from ..fence import internal_error
 from ..observe.profile import NodeProfile
 from ..operators.plan_memory import PlanMemory
 from ..plan.node import walk_once
+from ..plan.partial import Exchange
 from ..plan.physical import ConcatRows, ParquetScan, Physical
 from ..planner import plan_of_worker
 from ..running import context_of
@@ -29,49 +36,83 @@ from ..storage.columns.cache import ColumnCache
 from ..storage.shards import share_of
 from ..storage.tables.parquet import ParquetTable
 from .meetings import Meetings, QueryPeers
+from .sent_plans import unpacked
 
 FIRST = 0  # the worker that gathers
 COMPARED = ("fuseline", "pyarrow", "numpy", "numba", "distributed")
+KEPT_PLANS = 512
+KEPT_STOPS = 1000  # numbers of queries that were to end before they began
+WATCH_SECONDS = 0.5  # between two looks whether the client is there
+NO_CLIENT = "The client of this query is gone."
+
+_crews = count()
+
+
+class Form(NamedTuple):
+    """Who runs a plan, and who answers: `meets`, so that all run it together; `spread`, so that each answers its own rows."""
+
+    meets: bool
+    spread: bool
 
 
 @dataclass(frozen=True)
 class QueryOrder:
-    """A query as all workers get it: its number, the number of its plan, the plan where it was not sent before, and settings."""
+    """A query as workers get it: its number, those of the team and the plan, the plan where it was not sent before, and settings.
+
+    `tables` are those of the plan that a worker does not have.  `meets`: other workers run it at the same time; `answers`: its rows are
+    wanted of this worker.
+    """
 
     query: int
+    team: int
     plan: int
-    sent: Physical | None
+    sent: bytes | None
+    tables: dict[int, Any]
     settings: Settings
     below: int  # bytes of columns that each worker reads whole
     timed: bool
+    meets: bool
+    answers: bool
 
 
 @dataclass(frozen=True)
 class Part:
-    """What one worker says after a query: rows (the first worker alone), or the error that ended it; `lost`: another worker's.
+    """What one worker says after a query: rows as an Arrow stream, or the error that ended it; `lost`: another worker's.
 
-    `nodes` are those of its plan in the order of its profile, without the plan, where the run was timed.
+    `missing`: it does not know the plan, a table of it or the team.  `nodes` are those of its plan in the order of its profile, without the
+    plan, where the run was timed.
     """
 
-    rows: pa.Table | None = None
+    rows: pa.Buffer | None = None
     error: FuselineError | None = None
     lost: bool = False
+    missing: bool = False
     bytes_read: int = 0
+    seconds: float = 0.0
     nodes: tuple[NodeProfile, ...] = ()
+
+    def table(self) -> pa.Table:
+        return pa.ipc.open_stream(self.rows).read_all()
 
 
 class WorkerSession:
     """The engine of one worker; queries run one after the other, in the actor's thread."""
 
-    def __init__(self, crew: str, rank: int, addresses: list[str], settings: Settings) -> None:
-        self._rank, self._workers = rank, len(addresses)
-        self._meetings = Meetings(get_worker(), crew, rank, addresses)
-        self._neighbours = sum(_host(address) == _host(addresses[rank]) for address in addresses)
+    def __init__(self, settings: Settings) -> None:
+        self._worker = get_worker()
+        self._turn = next(_crews)
+        self._team = -1
+        self._rank, self._workers, self._neighbours = 0, 1, 1
+        self._meetings: Meetings | None = None
         self._cache = ColumnCache(0)
-        self._configure(settings)
+        self._schedules: OrderedDict[tuple[int, int], Schedule] = OrderedDict()  # by team and plan
+        self._tables: dict[int, Any] = {}
         self._memory = PlanMemory()
         self._running: tuple[int, Stop] | None = None
-        self._stopped = -1  # queries up to this one
+        self._stopped: deque[int] = deque(maxlen=KEPT_STOPS)
+        self._configure(settings)
+        key = self._worker.get_current_task()
+        self._worker.loop.add_callback(_watch, ref(self), self._worker, key)
 
     def _configure(self, settings: Settings) -> None:
         """Take settings over; what a host has is shared with the workers beside this one."""
@@ -84,72 +125,164 @@ class WorkerSession:
         if settings.column_cache_limit is None:
             limits["cpu"] //= self._neighbours
         self._cache.set_limits(limits)
-        self._schedules: dict[int, Schedule] = {}
+        self._schedules.clear()
 
-    def room(self) -> int:
-        """The bytes of columns that this worker keeps."""
-        return self._cache.limit(self._device)
+    # What runs on the worker's event loop, also while its thread is busy
 
-    def described(self) -> dict[str, str]:
+    async def join(self, crew: str, team: int, rank: int, addresses: list[str]) -> tuple[int, int]:
+        """Be one of a team, and say how many bytes of columns are kept here and how many crews were here before.
+
+        What was loaded stays; plans are made anew, for another share.
+        """
+        if self._meetings is not None:
+            self._meetings.close()
+        self._meetings = Meetings(self._worker, crew, rank, addresses)
+        self._team, self._rank, self._workers = team, rank, len(addresses)
+        self._neighbours = sum(_host(address) == _host(addresses[rank]) for address in addresses)
+        self._configure(self._given)
+        return self._cache.limit(self._device), self._turn
+
+    async def here(self) -> None:
+        """Give a sign of life."""
+
+    async def described(self) -> dict[str, str]:
         """What must be the same on all workers and the client."""
         return description(self._device)
 
     async def stop(self, query: int, why: str) -> None:
-        """End a query, also while its thread is busy; runs on the worker's event loop."""
-        self._stopped = max(self._stopped, query)
-        self._meetings.leave(query, why)
+        """End a query, which may not have begun."""
+        if self._meetings is not None:
+            self._meetings.leave(query, why)
         running = self._running
-        if running is not None and running[0] <= query:
+        if running is not None and running[0] == query:
             running[1].ask()
+        else:
+            self._stopped.append(query)
+
+    async def forget(self, tables: Iterable[int]) -> None:
+        """Let tables go that the client has no more, with their columns."""
+        for number in tables:
+            table = self._tables.pop(number, None)
+            if table is not None:
+                self._cache.drop(table.identity)
 
     async def close(self) -> None:
-        """Let columns, plans and what other workers might send go."""
-        self._meetings.close()
+        """Let columns, plans and what other workers might send go, and end what runs."""
+        self.leave()
+
+    def leave(self) -> None:
+        running = self._running
+        if running is not None:
+            running[1].ask()
+        self._team = -1
+        if self._meetings is not None:
+            self._meetings.close()
         self._cache.clear()
         self._schedules.clear()
+        self._tables.clear()
+
+    # What runs in the actor's thread
 
     def run(self, order: QueryOrder) -> Part:
         """Run a query; an error is part of the answer, since one that is raised here would reach the client without its place."""
+        meetings = self._meetings
+        assert meetings is not None
+        stop = Stop()
+        self._running = order.query, stop
+        if order.query in self._stopped:
+            stop.ask()
         try:
-            return self._run(order)
+            part = self._part(order, meetings, stop)
+            if part.missing and order.meets:
+                meetings.fail(order.query, f"Worker {self._rank} does not know the plan.")
         except BaseException as error:
             found = error if isinstance(error, FuselineError) else internal_error(error)
             found.__cause__ = found.__context__ = None  # whose frames no other process has
-            self._meetings.fail(order.query, f"Worker {self._rank} failed: {found.message}")
+            if order.meets:
+                meetings.fail(order.query, f"Worker {self._rank} failed: {found.message}")
             lost = isinstance(error, ClusterError)
             return Part(error=found.with_traceback(None), lost=lost)
+        else:
+            return part
         finally:
-            self._meetings.end(order.query)
+            self._running = None
+            if order.meets:
+                meetings.end(order.query)
 
-    def _run(self, order: QueryOrder) -> Part:
+    def _part(self, order: QueryOrder, meetings: Meetings, stop: Stop) -> Part:
+        begun = time.perf_counter()
         if order.settings != self._given:
             self._configure(order.settings)
+        schedule = self._schedule(order)
+        if schedule is None:
+            return Part(missing=True)
         settings = self._settings
-        if order.sent is not None:
-            check_files(order.sent)
-            own = own_plan(order.sent, settings, order.below, self._rank, self._workers)
-            self._schedules[order.plan] = schedule_of(own)
-        schedule = self._schedules[order.plan]
-        stop = Stop()
-        self._running = order.query, stop
-        if order.query <= self._stopped:
-            stop.ask()
         with Stoppable(stop):
             context = context_of(settings, self._cache, stop, self._memory)
-            context.peers = QueryPeers(self._meetings, order.query, stop.check)
+            context.peers = QueryPeers(meetings, order.query, stop.check)
             options = RunOptions(
                 order.timed, settings.memory_limit, settings.spill_dir, settings.spill_memory
             )
             result = execute(schedule, self._backends, context, options)
-            rows = result.to_arrow() if self._rank == FIRST else None
+            rows = _stream_of(result.to_arrow()) if order.answers else None
         nodes = tuple(map(_sent, result.profile.nodes)) if order.timed else ()
-        return Part(rows, bytes_read=context.bytes_read, nodes=nodes)
+        seconds = time.perf_counter() - begun
+        return Part(rows, bytes_read=context.bytes_read, seconds=seconds, nodes=nodes)
+
+    def _schedule(self, order: QueryOrder) -> Schedule | None:
+        """What a plan is here; None where the client has to send it."""
+        if order.team != self._team:
+            return None
+        if order.sent is not None:
+            for number, table in order.tables.items():
+                self._tables.setdefault(number, table)
+            try:
+                plan = unpacked(order.sent, self._tables)
+            except KeyError:
+                return None
+            check_files(plan)
+            settings, place = self._settings, (self._rank, self._workers)
+            own, _ = own_plan(plan, settings, order.below, *place)
+            self._schedules[order.team, order.plan] = schedule_of(own)
+            while len(self._schedules) > KEPT_PLANS:
+                self._schedules.popitem(last=False)
+        return self._schedules.get((order.team, order.plan))
 
 
-def own_plan(plan: Physical, settings: Settings, below: int, rank: int, workers: int) -> Physical:
-    """Return what one worker runs of a placed plan; `below` are the bytes of columns that each reads whole."""
+async def _watch(session: ref[WorkerSession], worker: Any, key: str) -> None:
+    """End what a session does when its client is gone, with which Dask drops the actor."""
+    while (known := session()) is not None:
+        if key not in worker.state.actors and key not in worker.state.tasks:
+            known.leave()
+            return
+        del known
+        await asyncio.sleep(WATCH_SECONDS)
+
+
+def _stream_of(rows: pa.Table) -> pa.Buffer:
+    """Rows as an Arrow stream: of a slice only what it shows."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    return sink.getvalue()
+
+
+def whole_plan(plan: Physical, settings: Settings, below: int, rank: int, workers: int) -> Physical:
+    """Return what one worker runs of a placed plan so that the first has all rows; `below` are the bytes of columns that each reads whole."""
     own = partial(share, below, rank, workers)
     return plan_of_worker(plan, own, workers=workers, small=below, fuse=settings.fuse)
+
+
+def own_plan(
+    plan: Physical, settings: Settings, below: int, rank: int, workers: int
+) -> tuple[Physical, Form]:
+    """Return what one worker runs of a placed plan, and its form: what would be gathered at the end, each answers itself."""
+    own = whole_plan(plan, settings, below, rank, workers)
+    spread = isinstance(own, Exchange) and own.kind == "gather" and bool(own.columns)
+    if spread:
+        (own,) = own.children
+    meets = any(isinstance(n, Exchange) and n.kind != "pick" for n in walk_once(own))
+    return own, Form(meets, spread)
 
 
 def share(below: int, rank: int, workers: int, scan: ParquetScan) -> ParquetScan | None:

@@ -1,0 +1,223 @@
+"""The workers that make up a crew: who is there, who is gone or silent, and the place that each keeps as long as it lives."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from ..errors import ClusterError
+from ..settings import Settings
+from .clusters import Cluster
+from .session import WorkerSession, description
+
+START_SECONDS = 60.0  # for a worker to load the engine
+LEAVE_SECONDS = 5.0  # for workers to come back from a query that was stopped
+LOOK_SECONDS = 0.02  # between two looks at the stop
+ALIVE_SECONDS = 0.2  # between two looks at who is there
+JOIN_SECONDS = 1.0  # between two looks whether another worker has come
+NO_WORKER = "The cluster has no worker: start one with `dask worker ADDRESS`."
+TRIES = 3
+LOST = (OSError, RuntimeError, ValueError)  # what Dask raises of an actor whose worker is gone
+
+
+@dataclass(eq=False)
+class Member:
+    """One worker of a crew: its actor, the numbers of the plans and the tables that it has, and how many queries it runs."""
+
+    address: str
+    actor: Any
+    room: int = 0  # bytes of columns that it keeps
+    turn: int = 0  # how many crews this process had before
+    plans: set[int] = field(default_factory=set)
+    tables: set[Hashable] = field(default_factory=set)
+    busy: int = 0
+    _sign: Future[Any] | None = None
+    _asked: float = 0.0
+
+    @property
+    def speaks(self) -> bool:
+        """Whether it has given the sign of life that it was last asked for."""
+        return self._sign is None or self._sign.done()
+
+    def silent_for(self, begin: Callable[[Any], Future[Any]]) -> float:
+        """The seconds for which it has not given the sign of life that it was asked for; asks for another one."""
+        now = time.monotonic()
+        if not self.speaks:
+            return now - self._asked
+        self._sign, self._asked = begin(self.actor.here()), now
+        return 0.0
+
+
+class Team(NamedTuple):
+    """The members of a crew at one time, in the order of their ranks; `number` tells it from those before and after."""
+
+    number: int
+    members: tuple[Member, ...]
+
+
+class Members:
+    """Makes the team, and another one when workers are lost or have joined; those that stay keep their place and what they have loaded."""
+
+    def __init__(self, cluster: Cluster, settings: Settings, device: str) -> None:
+        self.cluster, self.device = cluster, device
+        self.settings = settings
+        self.team = Team(0, ())
+        self._wanted = 1
+        self._silent: dict[str, Member] = {}
+        self._looked = time.monotonic()
+        self._is_broken = False
+
+    @property
+    def grace(self) -> float:
+        return self.settings.worker_grace
+
+    @property
+    def room(self) -> int:
+        """The bytes of columns that the worker keeps that keeps least."""
+        return min(member.room for member in self.team.members)
+
+    def has_changed(self) -> bool:
+        """Whether a worker has come since the team was made, or is gone; asks the cluster once in a while."""
+        now = time.monotonic()
+        if self._is_broken or any(member.speaks for member in self._silent.values()):
+            return True
+        if now - self._looked < JOIN_SECONDS:
+            return False
+        self._looked = now
+        there = self.cluster.there(self.grace)
+        return there is not None and there - set(self._silent) != set(self._addresses())
+
+    def gather(self, check: Callable[[], None] = lambda: None) -> None:
+        """Make a team of the workers that are there, waiting a while for those that are lost; raises `ClusterError` if there is none."""
+        for left in range(TRIES - 1, -1, -1):
+            try:
+                self._gather(check)
+            except LOST as error:
+                if not left:
+                    raise ClusterError(f"The workers do not stay: {error}.") from error
+            else:
+                return
+
+    def _gather(self, check: Callable[[], None]) -> None:
+        self._hear_silent()
+        there = self._awaited(check)
+        if not there:
+            raise ClusterError(NO_WORKER)
+        # Those who have not come back are not waited for again
+        self._wanted = len(there)
+        known = {member.address: member for member in self.team.members}
+        new = iter(self._newcomers([a for a in there if a not in known]))
+        places = [known[a] if a in there else next(new, None) for a in self._addresses()]
+        members = tuple(member for member in (*places, *new) if member is not None)
+        number, name = self.team.number + 1, uuid4().hex
+        addresses = [member.address for member in members]
+        calls = [
+            member.actor.join(name, number, rank, addresses) for rank, member in enumerate(members)
+        ]
+        for member, call in zip(members, calls, strict=True):
+            member.room, member.turn = self.cluster.begun(call).result(timeout=START_SECONDS)
+            member.plans.clear()
+        self.team = Team(number, members)
+        self._is_broken = False
+
+    def _awaited(self, check: Callable[[], None]) -> list[str]:
+        """The addresses of the workers that are there and speak, when they are as many as there were, or the time is over."""
+        end = time.monotonic() + self.grace
+        while True:
+            check()
+            there = [a for a in self.cluster.addresses(self.grace) if a not in self._silent]
+            if len(there) >= self._wanted or time.monotonic() > end:
+                return there
+            time.sleep(LOOK_SECONDS)
+
+    def _newcomers(self, addresses: Sequence[str]) -> list[Member]:
+        """Put an actor on each worker; raises `ClusterError` that names those that are not as the client is."""
+        placed = {"actor": True, "allow_other_workers": False, "pure": False}
+        made = [
+            self.cluster.client.submit(WorkerSession, self.settings, workers=[a], **placed)
+            for a in addresses
+        ]
+        begun = [self.cluster.begun(future) for future in made]
+        members: list[Member] = []
+        differing: list[str] = []
+        own = description(self.device)
+        for address, pending in zip(addresses, begun, strict=True):
+            try:
+                member = Member(address, pending.result(timeout=START_SECONDS))
+                call = self.cluster.begun(member.actor.described())
+                found = call.result(timeout=START_SECONDS)
+            except (ImportError, AttributeError) as error:
+                differing.append(f"{address} cannot load Fuseline ({error})")
+                continue
+            members.append(member)
+            differing += [
+                f"{address} has {what} {found.get(what)}, the client {own[what]}"
+                for what in own
+                if found.get(what) != own[what]
+            ]
+        if differing:
+            self._let_go(members)
+            raise ClusterError(f"All workers must be as the client is: {'; '.join(differing)}.")
+        return members
+
+    def _hear_silent(self) -> None:
+        """Take those back that have spoken again, and forget those that are gone."""
+        there = set(self.cluster.addresses(self.grace))
+        for address, member in list(self._silent.items()):
+            if address not in there or member.speaks:
+                del self._silent[address]
+
+    def check(self, team: Team, ranks: Sequence[int]) -> None:
+        """Raise `ClusterError` where one of these workers of a team is gone, or has given no sign of life for `worker_grace`.
+
+        Those that are there may wait for its rows.
+        """
+        there = self.cluster.there(self.grace)
+        for rank in ranks:
+            member = team.members[rank]
+            if there is not None and member.address not in there:
+                raise self.lost(team, rank)
+            if member.silent_for(self.cluster.begun) > self.grace:
+                self._silent[member.address] = member
+                self._wanted = max(1, self._wanted - 1)
+                raise self.lost(team, rank, f"has been silent for {self.grace:g} s (worker_grace)")
+
+    def is_silent(self, member: Member) -> bool:
+        return member.address in self._silent
+
+    def lost(self, team: Team, rank: int, how: str = "was lost while a query ran") -> ClusterError:
+        self._is_broken = True
+        return ClusterError(f"Worker {rank} ({team.members[rank].address}) {how}.")
+
+    def close(self) -> None:
+        """Let the actors go, with what they hold."""
+        if self.team.members:
+            self._let_go(self.team.members)
+        self.team = Team(self.team.number, ())
+
+    def _let_go(self, members: Sequence[Member]) -> None:
+        there: set[str] = set()
+        with suppress(ClusterError):
+            there = set(self.cluster.addresses(LEAVE_SECONDS)) - set(self._silent)
+        calls = []
+        for member in members:
+            if member.address in there:
+                with suppress(*LOST):
+                    calls.append(self.cluster.begun(member.actor.close()))
+        await_all(calls)
+
+    def _addresses(self) -> list[str]:
+        return [member.address for member in self.team.members]
+
+
+def await_all(calls: Sequence[Future[Any]]) -> None:
+    """Wait for calls whose answers do not matter, for a while."""
+    end = time.monotonic() + LEAVE_SECONDS
+    for call in calls:
+        with suppress(TimeoutError, *LOST):
+            call.result(timeout=max(0.0, end - time.monotonic()))
