@@ -40,10 +40,15 @@ class ColumnSizes:
         """Some row groups of some columns, as scans read them."""
         return sum(self._groups(s)[part.file][g] for s in sources for g in part.groups)
 
-    def reading(self, sources: Sequence[str], part: RowGroups) -> int:
-        """What some row groups of some columns take while they are read: as in the file, unpacked, and as scans read them."""
+    def reading(self, sources: Sequence[str], part: RowGroups, copies: int = 2) -> int:
+        """What some row groups of some columns take while they are read: as in the file, unpacked, and as scans read them.
+
+        One copy is what they take at least, whatever their compression.
+        """
         return sum(
-            round(self.plain([s], part) * (1 + 2 * self._stored(s) / max(1, self._all_rows(s))))
+            round(
+                self.plain([s], part) * (1 + copies * self._stored(s) / max(1, self._all_rows(s)))
+            )
             for s in sources
         )
 

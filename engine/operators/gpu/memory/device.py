@@ -70,6 +70,7 @@ class _Memory:
     """What RMM was told; one device a process."""
 
     resource: Any = None
+    limiter: Any = None  # what counts allocations under a limit
     limit: int | None = None
     ready = False
 
@@ -92,11 +93,11 @@ def prepare(
         return
     if _Memory.resource is None:
         _Memory.resource = rmm.mr.CudaAsyncMemoryResource()
-    resource = _Memory.resource
+    limiter = None
     if memory_limit is not None:
-        resource = rmm.mr.LimitingResourceAdaptor(resource, memory_limit)
-    rmm.mr.set_current_device_resource(resource)
-    _Memory.limit, _Memory.ready = memory_limit, True
+        limiter = rmm.mr.LimitingResourceAdaptor(_Memory.resource, memory_limit)
+    rmm.mr.set_current_device_resource(limiter or _Memory.resource)
+    _Memory.limiter, _Memory.limit, _Memory.ready = limiter, memory_limit, True
 
 
 def device_memory() -> tuple[int, int]:
@@ -111,6 +112,18 @@ def free_memory() -> str:
     """Say how much device memory there is, for an error."""
     free, total = device_memory()
     return f"{free:,} of {total:,} bytes are free"
+
+
+def check_room(nbytes: int) -> None:
+    """Raise `MemoryError` where the memory limit has no room for so many bytes beside what is allocated.
+
+    Asked before files are read: a read that runs out in its middle takes as long as one that ends.
+    """
+    if _Memory.limiter is None or _Memory.limit is None:
+        return
+    left = _Memory.limit - _Memory.limiter.get_allocated_bytes()
+    if nbytes > left:
+        raise MemoryError(f"{nbytes:,} bytes are needed, of the memory limit {left:,} are left")
 
 
 def synchronize() -> None:
