@@ -15,8 +15,7 @@ from .backends import cache_limits, check_placement, load_backends, resolve_devi
 from .catalog import Catalog
 from .deep import retried_deeply
 from .errors import ConnectionClosed, DataError, FuselineError
-from .operators.context import Context
-from .operators.plan_memory import PlanMemory
+from .operators.context import Context, PlanMemory
 from .plan.logical import Logical
 from .plan.node import Node
 from .plan.physical import Physical

@@ -12,11 +12,11 @@ from tests.limits import SetLimits, definition, place
 
 
 def test_a_limit_is_set_where_it_stands(limits: SetLimits) -> None:
-    limits(settled__SECONDS=5.0, WRITE_RATE=7.0)
+    limits(footers__SECONDS=5.0, WRITE_RATE=7.0)
     assert (footers.SECONDS, footers.WRITE_RATE) == (5.0, 7.0)
 
 
-@pytest.mark.parametrize("name", ["LEAST_ROWS", "NO_SUCH_LIMIT", "settled__LEAST_ROWS"])
+@pytest.mark.parametrize("name", ["LEAST_ROWS", "NO_SUCH_LIMIT", "footers__LEAST_ROWS"])
 def test_a_name_of_none_or_of_several(name: str) -> None:
     with pytest.raises(AssertionError, match=f"{name} is the name of"):
         place(name)

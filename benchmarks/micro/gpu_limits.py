@@ -45,8 +45,8 @@ WATCHED: tuple[tuple[str, str, str], ...] = (
     ("encode", "operators.gpu.scan.load_columns", "encode_together"),
     ("encode each", "operators.gpu.scan.load_columns", "encode_each"),
     ("decode", "operators.gpu.scan.scan", "_decoded"),
-    ("join in parts", "runtime.spills", "join_in_parts"),
-    ("leave memory", "runtime.spills", "Held._write"),
+    ("join in parts", "runtime.memory", "join_in_parts"),
+    ("leave memory", "runtime.memory", "Held._write"),
     ("lock pages", "operators.gpu.memory.pinned", "Pool._locked"),
     ("evict", "storage.columns.cache", "ColumnCache.release"),
 )

@@ -21,7 +21,7 @@ from ..backends import cache_limits, load_backends, resolve_device
 from ..errors import ClusterError, FuselineError
 from ..fence import internal_error
 from ..observe.profile import NodeProfile
-from ..operators.plan_memory import PlanMemory
+from ..operators.context import PlanMemory
 from ..plan.node import walk_once
 from ..plan.partial import Exchange
 from ..plan.physical import ConcatRows, ParquetScan, Physical

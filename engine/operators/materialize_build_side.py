@@ -12,8 +12,7 @@ from typing import Any
 from ..codegen.typed_values import Multiplied, NotFusable
 from ..plan import physical as p
 from ..plan.node import transform_up, walk
-from .context import PipelineReceipt
-from .plan_memory import Apart
+from .context import Apart, PipelineReceipt
 
 REMARK = "a build side that its joins multiply is stored first"
 

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+import numpy as np
 
 from ..errors import Interrupted
-from ..plan import physical as p
-from .context import Context, Origin, PipelineReceipt
-from .plan_memory import Feedback
+from .context import BuildReceipt, Context, Origin, PipelineReceipt
 from .run_unfused import BackendTable, Operator, Operators, T
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ..codegen.compile_pipeline import Stages
+    from ..codegen.indexes.layers import Index
+    from ..plan import physical as p
+    from .context import Feedback
 
 T_co = TypeVar("T_co", bound=BackendTable, covariant=True)
 K = TypeVar("K", bound="PipelineKernels")  # its kernels for some columns
@@ -115,3 +124,27 @@ def compiling(
     else:
         run()
     return found
+
+
+def of_every_run(
+    made: Stages, paths: Sequence[Path], indexes: Sequence[Index], columns: int, operations: int
+) -> PipelineReceipt:
+    """Return what is known before a run: kernels, indexes with their bytes, and the rows and bytes that are read of columns."""
+    sizes = [sum(np.dtype(b.type).itemsize * b.length for b in i.buffers) for i in indexes]
+    builds = zip(made.programs[:-1], paths, indexes, sizes, strict=False)
+    return PipelineReceipt(
+        kernel=paths[len(made.programs) - 1],
+        rows=made.main.relations[0].rows,
+        bytes=columns,
+        operations=operations,
+        program=made.main,
+        builds=tuple(BuildReceipt(path, i.shown, i.rows, size, p) for p, path, i, size in builds),
+    )
+
+
+def of_one_run(known: PipelineReceipt, built: Sequence[int]) -> PipelineReceipt:
+    """Return the receipt of a run that put so many rows into each index."""
+    builds = zip(known.builds, built, strict=True)
+    return dataclasses.replace(
+        known, builds=tuple(dataclasses.replace(build, rows=rows) for build, rows in builds)
+    )

@@ -25,7 +25,7 @@ from ..codegen.typed_values import NotFusable
 from ..plan import physical as p
 from ..plan.node import walk
 from ..stopping import wait
-from .context import Context, Origin, PipelineReceipt
+from .context import Apart, Context, Origin, PipelineMemory, PipelineReceipt, Refused, is_lasting
 from .materialize_build_side import REMARK, apart, together
 from .pipeline_backend import (
     SHORT,
@@ -37,7 +37,6 @@ from .pipeline_backend import (
     Retry,
     Void,
 )
-from .plan_memory import Apart, PipelineMemory, Refused, is_lasting
 from .run_unfused import T, run_operators
 from .streaming import TooLarge, check_room, unfused_chunks
 

@@ -24,6 +24,7 @@ from .casts import (
     to_text,
     unify,
 )
+from .coercion import parse_type
 from .expr import AggregateCall, Call, Case, Expr, InList, Literal, SortKey, Value
 from .functions import (
     AGGREGATE,
@@ -40,7 +41,6 @@ from .functions.row import FunctionRow, Resolve
 from .functions.signatures import Resolved, compared
 from .functions.temporal_arithmetic import arithmetic
 from .literals import integer, literal
-from .type_names import parse_type
 from .types import (
     BIGINT,
     BOOLEAN,

@@ -1,13 +1,14 @@
 """The operators that rows go through one by one, from a root down to the leaf that they come from; a build side hangs beside its join.
 
-The spine of a tree is a pipeline's main loop.  Who asks what a body goes through, reads, or probes, asks here.
+The spine of a tree is a pipeline's main loop.  Who asks what a body goes through, reads, or probes, asks here; or where a join is one of
+a table with itself by a stored column.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from .expr import Column, Expr, columns_of
+from .expr import Column, ColumnRef, Expr, columns_of
 from .join_kinds import JoinKind
 from .physical import (
     ComputeColumns,
@@ -22,6 +23,9 @@ from .physical import (
     SortRows,
     TopK,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def probed(node: Physical) -> int | None:
@@ -104,3 +108,76 @@ def reads_build(join: HashJoin, wanted: frozenset[Column] | None = None) -> bool
     """
     read = frozenset(join.columns) if wanted is None else wanted
     return join.residual is not None or bool(payload(join, read))
+
+
+# Of a table's rows: so many look at most, or are looked for at least, where looking around each is no more work than an index, of
+# which a few rows are soon made
+FEW_LOOK = 1 / 2
+MANY_ARE_IN = 1 / 4
+
+Scan = ParquetScan | MemoryScan
+
+
+def self_key(node: HashJoin) -> Column | None:
+    """Return the column, as the scan of the probe side has it, that is the only key of a join of the rows of a table with
+    themselves, of which its build side leaves out some by filters; None for other joins, and where few rows are looked for.
+    """
+    if len(node.left_keys) != 1 or node.null_aware:
+        return None
+    probe, build = node.probe_side, node.build_side
+    (probed,), (built,) = node.probe_keys, node.build_keys
+    own, other = _stored(probe, probed, through_joins=True), _stored(build, built)
+    if own is None or other is None or not _same(*own, *other):
+        return None
+    rows, looking, there = other[0].estimate, probe.estimate, build.estimate
+    if rows is None or looking is None or there is None:
+        return own[1]
+    return own[1] if looking <= FEW_LOOK * rows or there >= MANY_ARE_IN * rows else None
+
+
+def unreduced(join: HashJoin) -> HashJoin:
+    """Return a join whose build side has the rows too that no probe finds."""
+    whole = build = join.build_side
+    while isinstance(whole, HashJoin) and whole.reduces:
+        whole = whole.left
+    return join if whole is build else join.with_build_side(whole)
+
+
+def _stored(
+    chain: Physical, column: Column, through_joins: bool = False
+) -> tuple[Scan, Column] | None:
+    """The scan whose rows a chain goes through, and which of its columns this one is."""
+    for node in spine(chain):
+        match node:
+            case ParquetScan() | MemoryScan():
+                return node, column
+            case FilterRows():
+                continue
+            case ComputeColumns(items=items):
+                made = dict(items)[column]
+                if not isinstance(made, ColumnRef):
+                    return None
+                column = made.column
+            case HashJoin() if through_joins:
+                if column not in node.probe_side.columns:
+                    equal = dict(zip(node.build_keys, node.probe_keys, strict=True))
+                    if node.kind is not JoinKind.INNER or column not in equal:
+                        return None
+                    column = equal[column]
+            case NestedLoopJoin(left=left) if through_joins and column in left.columns:
+                continue
+            case _:
+                return None
+    return None
+
+
+def _same(scan: Scan, column: Column, other: Scan, its: Column) -> bool:
+    """Whether columns of two scans are one, of the same rows."""
+    if scan is other:
+        return column == its
+    table, its_table = (s.table.identity or id(s.table) for s in (scan, other))
+    names = [dict(zip(s.made, s.sources, strict=True)) for s in (scan, other)]
+    chosen, its_chosen = (
+        s.selection if isinstance(s, ParquetScan) else None for s in (scan, other)
+    )
+    return table == its_table and names[0][column] == names[1][its] and chosen == its_chosen

@@ -1,6 +1,6 @@
 """Logical plan to placed physical plan; runs nothing.
 
-    optimize   logical -> logical     `optimizer.RULES`, in their order; `common_queries`: what is named several times, once
+    optimize   logical -> logical     `optimizer.RULES`, in their order; what is named several times, once
     lower      logical -> physical    which algorithm, which build side
     apply_rules          `optimizer.PHYSICAL_RULES`, in their order: `common_subplans`, `reuse_finer_groups`
     place      + device, + the reason when it is not the GPU
@@ -23,14 +23,14 @@ from ..plan.logical import Logical
 from ..plan.physical import Device, Physical
 from ..settings import FuseChoice, Settings
 from .check import check_logical, check_physical
-from .common_queries import optimize_commons
+from .common_subplans import optimize_commons
 from .distribute import Distribution, ShareOf
 from .estimates.estimate import Estimates
 from .lower.lower import lower as as_physical
 from .optimizer import PHYSICAL_RULES, optimize
 from .pipelines.fuse import fuse as fuse_pipelines
 from .place import place as placed_on
-from .rule import Observer, apply_rules, unobserved
+from .rewrite import Observer, apply_rules, unobserved
 
 __all__ = ["Observer", "plan_of_worker", "plan_query"]
 

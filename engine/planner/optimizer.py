@@ -12,7 +12,7 @@ from ..plan.logical import Logical
 from .check import check_logical
 from .common_subplans import share_subplans
 from .reuse_finer_groups import reuse_finer_groups
-from .rule import Fixpoint, Observer, Rule, Rules, apply_rules
+from .rewrite import Fixpoint, Observer, Rule, Rules, apply_rules
 from .rules.count_rows import count_rows
 from .rules.decorrelate import decorrelate
 from .rules.eliminate import eliminate

@@ -22,8 +22,8 @@ from ..plan.logical import (
     Sort,
     Values,
 )
-from .expressions.equalities import equalities
 from .expressions.nullness import compared_columns, is_never_null
+from .expressions.simplification import equalities
 
 Key = frozenset[Column]
 MAX_KEYS = 8  # kept for one node: more are never asked for

@@ -34,10 +34,9 @@ from ..plan.physical import (
 )
 from . import in_pieces
 from .in_pieces import note, pull_of
-from .memory import MemoryBudget, host_memory, out_of_memory
+from .memory import MemoryBudget, host_memory, out_of_memory, without_fused_joins
 from .run import NOTHING, PLAIN, Backend, Result, Run, RunOptions, begun, explain, result_of
 from .schedule import Schedule, schedule_of
-from .spills import without_fused_joins
 from .stream import Stream
 
 HOST_SHARE = 2  # of the host's memory, what may hold parts of joins that a GPU has no room for

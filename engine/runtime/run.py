@@ -20,9 +20,8 @@ from ..operators.spill_area import SpillArea
 from ..operators.spilling import Parting
 from ..plan.expr import Column
 from ..plan.physical import Device, MemoryScan, ParquetScan, Physical
-from .memory import MemoryBudget, ask_for_answer, out_of_memory
+from .memory import Held, MemoryBudget, ask_for_answer, out_of_memory, waiting_places
 from .schedule import Chains, Schedule, chains_of, inputs_first, readers_of
-from .spills import Held, waiting_places
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -2,24 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from ..operators.context import Context
-from ..operators.pullable import pulled_below
+from ..operators.run_unfused import opened
 from ..operators.streaming import chunks_of, scan_below
+from ..plan import physical as p
 from ..plan.node import walk
 from ..plan.partial import Exchange
-from ..plan.physical import (
-    FilterRows,
-    HashAggregate,
-    HashJoin,
-    ParquetScan,
-    Physical,
-    Pipeline,
-)
-from .spills import waiting_places
+from ..plan.physical import FilterRows, HashAggregate, HashJoin, ParquetScan, Physical, Pipeline
+from ..plan.spine import probed
+from .memory import waiting_places
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from ..operators.context import Context
+
+FEW_ROWS = 1 << 17  # of a source or a join, which are made at once
+
+
+def pulled_below(node: p.Physical, readers: Mapping[int, int]) -> p.Pipeline | None:
+    """Return the plan of a limit whose rows may come in pieces, with the nodes that are to be complete before as inputs.
+
+    `readers` counts by identity who reads a node.  None where nothing would be saved: the rows come from what has to be complete.
+    """
+    if not isinstance(node, p.LimitRows) or node.keys or node.count is None:
+        return None
+    found = _Below(readers)
+    body = node.with_children([found.visit(node.input, exclusive=True)])
+    return p.Pipeline(body, tuple(found.complete), device=node.device) if found.saves else None
+
+
+@dataclass
+class _Below:
+    """One look at what is below a limit; `saves`: among what can be pulled is a source or a join of more than a few rows."""
+
+    readers: Mapping[int, int]
+    complete: list[p.Physical] = field(default_factory=list)
+    saves: bool = False
+
+    def visit(self, node: p.Physical, exclusive: bool) -> p.Physical:
+        """Return a node with what can be pulled below it; all else becomes an input."""
+        if exclusive and self.readers.get(id(node), 1) > 1:
+            return self._completed(node)
+        self.saves = self.saves or _is_large(node)
+        match node:
+            case p.RangeScan() | p.ParquetScan() | p.MemoryScan() | p.ValuesScan():
+                return node
+            case p.ConcatRows() | p.LimitRows(count=int(), keys=()):
+                return node.with_children([self.visit(c, exclusive) for c in node.children])
+            case p.Pipeline(body=body) if p.aggregate_of(body) is None:
+                return self.visit(opened(node), exclusive)
+            case p.HashAggregate():
+                return self._completed(node)
+        place = probed(node)
+        if place is None:
+            return self._completed(node)
+        children = enumerate(node.children)
+        return node.with_children(
+            [self.visit(c, exclusive) if i == place else self._completed(c) for i, c in children]
+        )
+
+    def _completed(self, node: p.Physical) -> p.Physical:
+        if not any(node is known for known in self.complete):
+            self.complete.append(node)
+        return node
+
+
+def _is_large(node: p.Physical) -> bool:
+    match node:
+        case p.RangeScan(start=start, stop=stop, step=step):
+            return len(range(start, stop, step)) > FEW_ROWS
+        case p.ParquetScan(table=table):
+            return (table.statistics().rows or 0) > FEW_ROWS
+        case p.HashJoin(estimate=rows) | p.NestedLoopJoin(estimate=rows):
+            return rows is None or rows > FEW_ROWS
+    return False
+
 
 # Rows that sources give to a limit before all of its input is made by kernels, with columns that stay in the cache
 PULLED_FIRST = 1 << 18
@@ -29,7 +90,7 @@ PULLED_FIRST = 1 << 18
 class Schedule:
     """In which order the nodes of a plan run, inputs first, and by their identity how many others read each.
 
-    `places` are those of `spills.waiting_places`; `divisible` the nodes that may have to run in chunks; `limits`, by
+    `places` are those of `memory.waiting_places`; `divisible` the nodes that may have to run in chunks; `limits`, by
     identity, the plans of limits below which rows are pulled, until `unreached` says that they need all rows anyway.
     `too_large` holds the limit under which a run found that only all of the plan in pieces fits.
     """

@@ -15,8 +15,9 @@ from fuseline.errors import InvalidQuery, Span, TypeMismatch, Unsupported
 from fuseline.plan import derived, infer
 from fuseline.plan.expr import Call, Expr, Literal
 from fuseline.plan.types import BIGINT, BOOLEAN, DATE, NULL, VARCHAR
+from fuseline.sql.binding.function_names import data_type
+from fuseline.sql.parsing.pieces import span_of
 
-from ..parsing.spans import span_of
 from ..parsing.unread import use
 from . import bind_literal, function_names
 from .bind_expr_call import bind_aggregate, bind_call, bind_grouping, call_span
@@ -26,7 +27,6 @@ from .bind_expr_subquery import (
     bind_in,
     bind_scalar_subquery,
 )
-from .data_types import data_type
 from .scope import Scope
 
 Handler = Callable[[exp.Expr, Scope], Expr]

@@ -15,8 +15,8 @@ from fuseline.plan import derived, infer
 from fuseline.plan.expr import Call, Expr, Literal, SortKey, columns_of
 from fuseline.plan.functions import sql_names
 from fuseline.plan.types import BIGINT
+from fuseline.sql.parsing.pieces import span_of
 
-from ..parsing.spans import span_of
 from ..parsing.unread import use
 from . import function_names
 from .scope import Scope

@@ -22,8 +22,8 @@ from fuseline.plan.expr import (
 from fuseline.plan.functions import EQUALITIES, NEGATED, SCALAR, STRICT
 from fuseline.plan.logical import Logical, Project
 from fuseline.plan.types import BOOLEAN, DataType, Kind
+from fuseline.sql.parsing.pieces import span_of
 
-from ..parsing.spans import span_of
 from ..parsing.unread import use
 from .scope import Scope
 

@@ -12,8 +12,8 @@ from fuseline.plan import infer
 from fuseline.plan.expr import Column, ColumnRef, Expr, conjunction, new_column
 from fuseline.plan.join_kinds import JoinKind
 from fuseline.plan.logical import Item, Join, Project, Scan, Values, free_columns
+from fuseline.sql.parsing.pieces import span_of
 
-from ..parsing.spans import span_of
 from ..parsing.unread import use
 from .bind_table import bind_table, named
 from .scope import Scope, Source

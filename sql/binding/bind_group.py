@@ -26,8 +26,8 @@ from fuseline.plan.expr import (
 from fuseline.plan.logical import Aggregate, Item, Logical
 from fuseline.plan.node import walk
 from fuseline.plan.types import BIGINT
+from fuseline.sql.parsing.pieces import span_of
 
-from ..parsing.spans import span_of
 from ..parsing.unread import use
 from .bind_order import ordinal
 from .scope import Scope

@@ -1,22 +1,35 @@
-"""Constants of the SQL text: numbers, strings, intervals, parameters."""
+"""Constants of the SQL text: numbers, strings, intervals, parameters; and values that must be known while planning: LIMIT, bounds of
+range(), options of read_parquet, settings.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from fuseline.errors import ConversionError, Span, UnknownName, nearest
+from fuseline.errors import (
+    ConversionError,
+    InvalidQuery,
+    Span,
+    TypeMismatch,
+    UnknownName,
+    Unsupported,
+    nearest,
+)
 from fuseline.plan import infer
-from fuseline.plan.expr import Expr, Interval, Literal
+from fuseline.plan.expr import Call, Cast, Expr, Interval, Literal, Value
 from fuseline.plan.functions.dates import PARTS, UNITS
 from fuseline.plan.literals import interval, literal, number, parse_interval, spread
-from fuseline.plan.types import BIGINT, BOOLEAN, DOUBLE, INTERVAL, VARCHAR, Kind
+from fuseline.plan.types import BIGINT, BOOLEAN, DIGITS, DOUBLE, INTERVAL, VARCHAR, Kind
+from fuseline.sql.parsing.pieces import span_of
+from fuseline.sql.parsing.unread import use
 
-from ..parsing.spans import span_of
-from ..parsing.unread import use
-from .scope import Scope
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fuseline.sql.binding.scope import Scope
 
 _PLURALS = {"century": "centuries", "millennium": "millennia"}  # the others add an s
 
@@ -108,3 +121,60 @@ def _computed_interval(node: exp.Expr, unit: exp.Expr | None, scope: Scope) -> E
     if name not in ("second", "millisecond") and not value.type.is_integer:
         value = infer.cast(infer.call("trunc", [value], place), BIGINT, span=place)
     return infer.call(function, [value], place)
+
+
+def plain_constant(expr: Expr, what: str) -> Value:
+    """Return the value of a literal, a cast literal or integer arithmetic over them; `what` begins the error."""
+    match expr:
+        case Literal(value=value):
+            return value
+        case Cast(operand=operand):
+            return plain_constant(operand, what)
+        case Call(function=function, args=args):
+            values = [plain_constant(arg, what) for arg in args]
+            numbers = [v for v in values if isinstance(v, int | Decimal)]
+            if None in values:
+                return None
+            if len(numbers) == len(values):
+                result = _arithmetic(function, numbers)
+                if result is not None:
+                    return result
+    raise Unsupported(f"{what} must be a constant.", expr.span)
+
+
+def _arithmetic(function: str, numbers: list[int | Decimal]) -> int | Decimal | None:
+    match function, numbers:
+        case "neg", [x]:
+            return DIGITS.minus(x) if isinstance(x, Decimal) else -x
+        case "add" | "sub" | "mul", [x, y] if isinstance(x, int) and isinstance(y, int):
+            return {"add": x + y, "sub": x - y, "mul": x * y}[function]
+        case "add", [x, y]:
+            return DIGITS.add(x, y)
+        case "sub", [x, y]:
+            return DIGITS.subtract(x, y)
+        case "mul", [x, y]:
+            return DIGITS.multiply(x, y)
+    return None
+
+
+def integer_constant(expr: Expr, what: str) -> int | None:
+    """Return the integer that `expr` is, rounded as a cast rounds; None for NULL."""
+    value = plain_constant(expr, what)
+    match value:
+        case None:
+            return None
+        case bool() | str():
+            pass
+        case int():
+            return value
+        case Decimal() | float():
+            return int(Decimal(value).quantize(Decimal(1), ROUND_HALF_UP, DIGITS))
+    raise TypeMismatch(f"{what} must be an integer, not {expr.type}.", expr.span)
+
+
+def row_count(expr: Expr, what: str) -> int | None:
+    """Return the number of rows that LIMIT or OFFSET names; None for NULL."""
+    count = integer_constant(expr, what)
+    if count is not None and count < 0:
+        raise InvalidQuery(f"{what} cannot be negative.", expr.span)
+    return count

@@ -11,10 +11,10 @@ from sqlglot import exp
 from fuseline.errors import InvalidQuery, Unsupported
 from fuseline.plan.expr import Column, ColumnRef, Expr, SortKey
 from fuseline.plan.logical import Limit, Logical, Sort
+from fuseline.sql.binding.bind_literal import row_count
+from fuseline.sql.parsing.pieces import span_of
 
-from ..parsing.spans import span_of
 from ..parsing.unread import use
-from .constants import row_count
 from .scope import Scope
 
 

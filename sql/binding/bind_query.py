@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, ParseError, Unsupported
-from fuseline.plan.logical import Logical
+from fuseline.plan import infer
+from fuseline.plan.expr import Expr, Subquery, columns_of, new_column
+from fuseline.plan.logical import Logical, Project, SetOperation, Values
+from fuseline.plan.node import walk
+from fuseline.sql.binding.bind_literal import parameter_key
+from fuseline.sql.binding.bind_order import bind_limit, bind_order, order_rows
+from fuseline.sql.binding.bind_select import bind_select
+from fuseline.sql.binding.bind_set_operation import bind_set_operation
+from fuseline.sql.binding.scope import Cte, Relation, Scope, Source
+from fuseline.sql.parsing.pieces import span_of
+from fuseline.sql.parsing.unread import use
 
-from ..parsing.spans import span_of
-from ..parsing.unread import use
-from .bind_literal import parameter_key
-from .bind_order import bind_limit, bind_order, order_rows
-from .bind_select import bind_select
-from .bind_set_operation import bind_set_operation
-from .bind_values import bind_values
-from .scope import Cte, Relation, Scope, Source
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fuseline.plan.types import DataType
 
 
 def bind_query(node: exp.Expr, around: Scope) -> Logical:
@@ -83,3 +91,58 @@ def _order(node: exp.Expr, plan: Logical, names: dict[str, int], scope: Scope) -
         keys = bind_order(order, inside, plan.columns, places)
         return order_rows(plan, keys, limit)
     return order_rows(plan, (), limit)
+
+
+def bind_values(
+    node: exp.Values, scope: Scope, targets: Sequence[DataType] | None = None
+) -> Logical:
+    """Bind a list of rows, each column in the common type of its values, or cast to the types of a table's columns."""
+    use(node)
+    place = scope.inside("VALUES")
+    rows = [[place.bind(value) for value in _row(row)] for row in node.expressions]
+    for row, tree in zip(rows, node.expressions, strict=True):
+        if len(row) != len(rows[0]):
+            raise InvalidQuery(
+                f"This row of VALUES has {len(row)} columns and the first has {len(rows[0])}.",
+                span_of(tree),
+            )
+    columns = list(zip(*rows, strict=True))
+    if targets is None or len(targets) != len(columns):
+        typed = [infer.unify(column) for column in columns]
+    else:
+        typed = [
+            [infer.cast(value, target) for value in column]
+            for column, target in zip(columns, targets, strict=True)
+        ]
+    made = tuple(new_column(f"col{i}", column[0].type) for i, column in enumerate(typed))
+    new_rows = tuple(zip(*typed, strict=True))
+    if all(_is_constant(value) for row in new_rows for value in row):
+        return Values(made, new_rows)
+    return _union_of_rows([c.name for c in made], new_rows)
+
+
+def _row(node: exp.Expr) -> list[exp.Expr]:
+    if not isinstance(node, exp.Tuple):
+        return [node]
+    use(node)
+    if not node.expressions:
+        raise ParseError("Syntax error: a row of VALUES needs values.", span_of(node.parent))
+    return node.expressions
+
+
+def _is_constant(value: Expr) -> bool:
+    return not columns_of(value) and not any(isinstance(e, Subquery) for e in walk(value))
+
+
+def _union_of_rows(names: list[str], rows: tuple[tuple[Expr, ...], ...]) -> Logical:
+    """Return rows that read columns of an outer query or hold subqueries, which `Values` cannot."""
+    plan: Logical | None = None
+    for row in rows:
+        items = tuple(
+            (new_column(name, value.type), value) for name, value in zip(names, row, strict=True)
+        )
+        one: Logical = Project(Values((), ((),)), items)
+        made = tuple(new_column(name, value.type) for name, value in zip(names, row, strict=True))
+        plan = one if plan is None else SetOperation(plan, one, "union", True, made)
+    assert plan is not None
+    return plan

@@ -12,8 +12,8 @@ from fuseline.errors import InvalidQuery, ParseError, Unsupported
 from fuseline.plan import infer
 from fuseline.plan.expr import Column, ColumnRef, Expr, SortKey, new_column
 from fuseline.plan.logical import Distinct, Filter, Item, Logical, Project
+from fuseline.sql.parsing.pieces import span_of
 
-from ..parsing.spans import span_of
 from ..parsing.unread import use
 from .bind_from import bind_from
 from .bind_group import GroupKeys, GroupRewriter, bind_group, is_aggregated

@@ -12,8 +12,8 @@ from fuseline.plan.coercion import common_pair
 from fuseline.plan.expr import Column, ColumnRef, Expr, Literal, new_column
 from fuseline.plan.logical import Logical, Project, SetOperation
 from fuseline.plan.types import NULL, VARCHAR, DataType
+from fuseline.sql.parsing.pieces import span_of
 
-from ..parsing.spans import span_of
 from ..parsing.unread import use
 from .scope import Scope
 

@@ -13,11 +13,11 @@ from fuseline.errors import FuselineError, InvalidQuery, UnknownName, Unsupporte
 from fuseline.plan.expr import Column, ColumnRef, new_column
 from fuseline.plan.logical import Aggregate, CatalogTable, CommonScan, Logical, Project, Range, Scan
 from fuseline.plan.types import BIGINT, DataType
+from fuseline.sql.binding.bind_literal import integer_constant, plain_constant
+from fuseline.sql.parsing.pieces import mark, span_of
 
 from ..parsing.pieces import split
-from ..parsing.spans import mark, span_of
 from ..parsing.unread import use
-from .constants import integer_constant, plain_constant
 from .named_queries import BoundQuery, named_plan
 from .scope import SCHEMAS, Cte, Parameters, Relation, Scope, Session, Source, suggestion
 

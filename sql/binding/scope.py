@@ -30,10 +30,10 @@ from fuseline.errors import (
 from fuseline.plan.expr import Column, ColumnRef, Expr
 from fuseline.plan.logical import CatalogTable, Logical
 from fuseline.plan.types import DataType
+from fuseline.sql.parsing.pieces import span_of
 
 from ..parsing.parse import parse
 from ..parsing.pieces import Piece
-from ..parsing.spans import span_of
 from ..parsing.unread import Tree, use
 from .named_queries import BoundQuery, NamedQueries
 

@@ -9,11 +9,11 @@ from sqlglot import exp
 
 from fuseline.errors import AmbiguousName, InvalidQuery, UnknownName, Unsupported, nearest
 from fuseline.plan.expr import Column, ColumnRef, Expr
+from fuseline.sql.names.reader import quoted
+from fuseline.sql.parsing.parse import written
+from fuseline.sql.parsing.pieces import span_of
 
 from ..names import result_name
-from ..names.name_tokens import quoted
-from ..parsing.parser import written
-from ..parsing.spans import span_of
 from ..parsing.unread import use, use_all
 from .scope import Relation, Scope, refusal
 

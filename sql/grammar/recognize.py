@@ -9,10 +9,11 @@ from math import inf
 
 from sqlglot import Token, TokenType
 
+from fuseline.sql.grammar.ranks import SIGNS, unknown_operator
+
 from .machine import GrammarMachine
 from .mistakes import MisreadKeys, mistake
 from .parts import END, NUMBER, OTHER_SIGN, OTHER_WORD, QUOTED, STRING, GrammarRules
-from .ranks import SIGNS, unknown_operator
 from .rules import RULES
 from .words import sentence
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .name_tokens import (
+from fuseline.sql.names.reader import (
     GRAMMAR_TYPES,
     UNITS,
     constant_text,
@@ -13,6 +13,7 @@ from .name_tokens import (
     several,
     timestamp_type,
 )
+
 from .queries import is_query, order_item, query
 from .reader import Reader, Shown, Unreadable
 

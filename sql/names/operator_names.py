@@ -6,8 +6,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from fuseline.sql.grammar.ranks import climb
+from fuseline.sql.names.reader import words
 
-from .name_tokens import words
 from .operands import operand
 from .queries import is_query, query
 from .reader import Reader, Shown, Unreadable

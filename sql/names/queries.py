@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .name_tokens import quoted, several
+from fuseline.sql.names.reader import quoted, several
+
 from .reader import Reader, Unreadable
 
 _STARTS = ("select", "with", "from", "values")

@@ -1,12 +1,216 @@
-"""The tokens of an expression, taken one by one, and what has been read of it."""
+"""The tokens of an expression, taken one by one, what has been read of it, and how DuckDB prints words: which names it quotes, what it
+calls types and intervals.
+"""
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from .name_tokens import Word, identifier
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def several(text: str) -> frozenset[str]:
+    """Return the words of a text."""
+    return frozenset(text.split())
+
+
+# The keywords of DuckDB's grammar, all categories (duckdb_keywords()): a name that is one is quoted.
+KEYWORDS = several("""
+    abort absolute access action add admin after aggregate all also alter always analyse
+    analyze and anti any approx array as asc asof assertion assignment asymmetric at attach
+    attribute authorization backward before begin between bigint binary bit boolean both by
+    cache call called cascade cascaded case cast catalog centuries century chain char
+    character characteristics check checkpoint class close cluster coalesce collate
+    collation column columns comment comments commit committed compression concurrently
+    configuration conflict connect connection constraint constraints content continue
+    conversion copy cost create cross csv cube current cursor cycle data database day days
+    deallocate dec decade decades decimal declare default defaults deferrable deferred
+    definer delete delimiter delimiters depends desc describe destroy detach dictionary
+    disable discard disconnect distance distinct do document domain double drop each else
+    enable encoding encrypted end enum error escape event exact except exclude excluding
+    exclusive execute exists explain export export_state extension extensions external
+    extract false family fetch filter first float following for force foreign forward freeze
+    from full function functions generated glob global grant granted group grouping
+    grouping_id groups handler having header hold hour hours identity if ignore ilike
+    immediate immutable implicit import in include including increment index indexes inherit
+    inherits initially inline inner inout input insensitive insert install instead int
+    integer intersect interval into invoker is isnull isolation join json key label lambda
+    language large last lateral leading leakproof left level like limit listen load local
+    location lock locked logged macro map mapping match matched materialized maxvalue merge
+    method microsecond microseconds millennia millennium millisecond milliseconds minute
+    minutes minvalue mode month months move name names national natural nchar nearest new
+    next no none not nothing notify notnull nowait null nullif nulls numeric object of off
+    offset oids old on only operator option options or order ordinality others out outer
+    over overlaps overlay overriding owned owner parallel parser partial partition
+    partitioned passing password percent persistent pivot pivot_longer pivot_wider placing
+    plans policy position positional pragma preceding precision prepare prepared preserve
+    primary prior privileges procedural procedure program publication qualify quarter
+    quarters quote range read real reassign recheck recursive ref references referencing
+    refresh register reindex relative release rename repeatable replace replica reset
+    resource resources respect restart restrict returning returns revoke right role rollback
+    rollup row rows rule sample savepoint schema schemas scope scroll search second seconds
+    secret secure security select semi sequence sequences serializable server session set
+    setof sets share show similar similarity simple skip smallint snapshot some sorted
+    source sql stable standalone start statement statistics stdin stdout storage stored
+    strict strip struct subscription substring summarize symmetric sysid system table tables
+    tablesample tablespace target temp template temporary text then ties time timestamp to
+    trailing transaction transform treat trigger trim true truncate trusted try_cast tuple
+    type types unbounded uncommitted unencrypted union unique unknown unlisten unlogged
+    unpack unpivot until update use user using vacuum valid validate validator value values
+    varchar variable variadic varying verbose version view views virtual volatile week weeks
+    when where whitespace window with within without work wrapper write xml xmlattributes
+    xmlconcat xmlelement xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot
+    xmlserialize xmltable year years yes zone
+    """)
+_TOKEN = re.compile(
+    r"""(?P<blank>(?:\s|--[^\n]*|/\*.*?\*/)+)
+    |(?P<escaped>[eE]'(?:[^'\\]|\\.|'')*')
+    |(?P<bytes>[xX]'[^']*')
+    |(?P<text>'(?:[^']|'')*')
+    |(?P<dollar>\$(?P<tag>\w*)\$.*?\$(?P=tag)\$)
+    |(?P<quoted>"(?:[^"]|"")*")
+    |(?P<number>0[xX][0-9a-fA-F_]+|0[bB][01_]+|(?:\d[\d_]*(?:\.(?!\.)[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]?\d+)?)
+    |(?P<parameter>\?|\$\s*\w+)
+    |(?P<word>[^\W\d]\w*)
+    |(?P<sign>::|!~~\*|!~~|~~\*|~~|!~\*|!~|\^@|\*\*|//|<=|>=|<>|!=|==|\|\||<<|>>|:=|=>|->>|->|[-+*/%^<>=~&|@!().,\[\]{}:;\#])""",
+    re.VERBOSE | re.DOTALL,
+)
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ESCAPE = re.compile(
+    r"\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)|''", re.DOTALL
+)
+_ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+
+# Types that the grammar knows by a word of their own; the others are printed as written.
+GRAMMAR_TYPES = {
+    "int": "INTEGER",
+    "integer": "INTEGER",
+    "smallint": "SMALLINT",
+    "bigint": "BIGINT",
+    "real": "FLOAT",
+    "float": "FLOAT",
+    "decimal": "DECIMAL",
+    "dec": "DECIMAL",
+    "numeric": "DECIMAL",
+    "boolean": "BOOLEAN",
+    "bit": "BIT",
+    "varchar": "VARCHAR",
+    "char": "VARCHAR",
+    "character": "VARCHAR",
+    "nchar": "VARCHAR",
+    "timestamp": "TIMESTAMP",
+    "time": "TIME",
+    "interval": "INTERVAL",
+}
+_UNITS = ("millennium", "century", "decade", "year", "quarter", "month", "week", "day")
+_TIMES = ("hour", "minute", "second", "millisecond", "microsecond")
+_PLURAL = {"century": "centuries", "millennium": "millennia"}
+# Words of EXTRACT that are keywords come back in the grammar's spelling.
+UNITS = {
+    **{unit: unit for unit in (*_UNITS, *_TIMES)},
+    **{_PLURAL.get(unit, f"{unit}s"): unit for unit in (*_UNITS, *_TIMES)},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A token: what it is (a group of `_TOKEN`), and its characters; a `word` is also known in lower case."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+    @property
+    def lower(self) -> str:
+        return self.text.lower() if self.kind in ("word", "sign") else ""
+
+
+def words(text: str) -> list[Word]:
+    """Return the tokens of an expression; raises ValueError at a character that begins none."""
+    found: list[Word] = []
+    place = 0
+    while place < len(text):
+        match = _TOKEN.match(text, place)
+        if match is None:
+            raise ValueError(text[place:])
+        kind = match.lastgroup or ""
+        kind = "dollar" if kind == "tag" else kind
+        if kind != "blank":
+            written = "".join(match.group().split()) if kind == "parameter" else match.group()
+            found.append(Word(kind, written, match.start(), match.end()))
+        place = match.end()
+    return found
+
+
+def quoted(name: str) -> str:
+    """Return a name, in quotes where DuckDB would not read it as one without."""
+    if _PLAIN.fullmatch(name) and name.lower() not in KEYWORDS:
+        return name
+    return '"' + name.replace('"', '""') + '"'
+
+
+def identifier(word: Word) -> str:
+    """Return the name that a word or a quoted name stands for."""
+    return word.text[1:-1].replace('""', '"') if word.kind == "quoted" else word.text
+
+
+def constant_text(word: Word) -> str:
+    """Return a string constant in plain quotes."""
+    text = word.text
+    if word.kind == "text":
+        return text
+    if word.kind == "dollar":
+        tag = text.index("$", 1) + 1
+        value = text[tag:-tag]
+    else:
+        value = _ESCAPE.sub(_unescaped, text[2:-1])
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    letters = match.group(1)
+    if letters is None:
+        return "'"
+    if letters[0] in "uUx" and len(letters) > 1:
+        return chr(int(letters[1:], 16))
+    if letters[0] in "01234567":
+        return chr(int(letters, 8))
+    return _ESCAPED.get(letters, letters)
+
+
+def interval_call(value: str, unit: str) -> str:
+    """Return the function that INTERVAL value unit stands for."""
+    name = UNITS[unit]
+    function = f"to_{_PLURAL.get(name, name + 's')}"
+    if name in ("second", "millisecond"):
+        return f"{function}(CAST({value} AS DOUBLE))"
+    whole = "BIGINT" if name in ("hour", "minute", "microsecond") else "INTEGER"
+    return f"{function}(CAST(trunc(CAST({value} AS DOUBLE)) AS {whole}))"
+
+
+def part_of(word: Word) -> str:
+    """Return the part that EXTRACT names: a keyword as the grammar spells it, others as written."""
+    if word.kind == "text":
+        return word.text
+    name = UNITS.get(word.text.lower())
+    if name is None:
+        return f"'{identifier(word)}'"
+    plural = name in ("millisecond", "microsecond")
+    return f"'{name.upper()}{'S' if plural else ''}'"
+
+
+def timestamp_type(precision: str) -> str:
+    """Return what TIMESTAMP(p) stands for."""
+    digits = int(precision)
+    if digits == 0:
+        return "TIMESTAMP_S"
+    return "TIMESTAMP_MS" if digits <= 3 else "TIMESTAMP" if digits <= 6 else "TIMESTAMP_NS"
+
 
 _BEHIND_LISTS = frozenset(
     [

@@ -1,12 +1,32 @@
-"""The statements of a script, cut from its text, and the words that they start with."""
+"""The statements of a script, cut from its text, the words that they start with, and where a node of a tree stands in it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from fuseline.errors import Span, check_text
+from fuseline.errors import Span, ViewText, check_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlglot import exp
+
+
+def span_of(node: exp.Expr | None) -> Span | None:
+    """Return the characters from the first to the last name or literal of `node`, as `parse` noted them."""
+    if node is None:
+        return None
+    meta = node.meta
+    return Span(meta["first"], meta["last"], meta.get("view")) if "first" in meta else None
+
+
+def mark(tree: exp.Expr, view: ViewText) -> None:
+    """Note that the places of a tree are in the text of a view."""
+    for node in tree.walk():
+        node.meta["view"] = view
+
 
 _BLANK = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
 _WORD = re.compile(_BLANK + r"([a-z_]+)", re.IGNORECASE | re.DOTALL)

@@ -20,8 +20,7 @@ from sqlglot import exp
 from sqlglot.errors import ErrorLevel
 
 from fuseline.errors import FuselineError, Span, UnknownName, Unsupported
-
-from .spans import span_of
+from fuseline.sql.parsing.pieces import span_of
 
 _MOST_SHOWN = 60
 _NO_FLAGS: frozenset[str] = frozenset()

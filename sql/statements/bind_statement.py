@@ -18,8 +18,8 @@ from fuseline.plan.statements import (
     ShowTables,
     Statement,
 )
+from fuseline.sql.binding.bind_literal import plain_constant
 
-from ..binding.constants import plain_constant
 from ..binding.scope import Scope
 from ..parsing.pieces import Piece, first_word, split_explain
 from ..parsing.unread import use

@@ -29,13 +29,13 @@ from fuseline.plan.statements import (
     Statement,
 )
 from fuseline.plan.types import DataType
+from fuseline.sql.binding.bind_query import bind_values
+from fuseline.sql.binding.function_names import data_type
+from fuseline.sql.parsing.pieces import span_of
 
 from ..binding.bind_table import unique_names
-from ..binding.bind_values import bind_values
-from ..binding.data_types import data_type
 from ..binding.scope import SCHEMAS, Scope
 from ..parsing.pieces import Piece
-from ..parsing.spans import span_of
 from ..parsing.unread import use, use_all
 
 

@@ -68,7 +68,7 @@ def connection(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 def test_a_mix_is_not_kept(connection: Any, tmp_path: Path, limits: SetLimits) -> None:
     """Where the system happens to write pages back meanwhile, it gives the file a new time: then once more."""
-    limits(settled__SECONDS=1e9)
+    limits(footers__SECONDS=1e9)
     assert any(keeps_its_time(connection, tmp_path / f"t{i}.parquet") for i in range(10))
 
 
@@ -96,7 +96,7 @@ def keeps_its_time(connection: Any, path: Path) -> bool:
 def test_columns_that_serve_one_query_leave_the_cache(
     connection: Any, tmp_path: Path, limits: SetLimits
 ) -> None:
-    limits(settled__SECONDS=1e9)
+    limits(footers__SECONDS=1e9)
     path = tmp_path / "t.parquet"
     path.write_bytes(version(1))
     frame = connection.sql(QUERY.format(path))
@@ -124,7 +124,7 @@ def test_a_file_becomes_hot_when_it_has_settled(
     path = tmp_path / "t.parquet"
     path.write_bytes(version(1))
     now = time.time
-    limits(settled__SECONDS=2.0, settled__WRITE_RATE=100e6)
+    limits(footers__SECONDS=2.0, footers__WRITE_RATE=100e6)
     assert read(connection, path, monkeypatch) > 0
     assert read(connection, path, monkeypatch) > 0
     monkeypatch.setattr(footers.time, "time", lambda: now() + 3.0)
@@ -135,7 +135,7 @@ def test_a_file_becomes_hot_when_it_has_settled(
 def test_large_files_settle_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: SetLimits
 ) -> None:
-    limits(settled__SECONDS=2.0, settled__WRITE_RATE=100e6)
+    limits(footers__SECONDS=2.0, footers__WRITE_RATE=100e6)
     path = tmp_path / "t"
     path.write_bytes(b"x")
     (found,) = find_files([str(path)])
@@ -151,7 +151,7 @@ def test_a_clock_that_was_set_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: SetLimits
 ) -> None:
     """Then the time since this process first saw the file counts."""
-    limits(settled__SECONDS=2.0)
+    limits(footers__SECONDS=2.0)
     path = tmp_path / "t"
     path.write_bytes(b"x")
     (found,) = find_files([str(path)])
@@ -165,7 +165,7 @@ def test_a_clock_that_was_set_back(
 @pytest.mark.nightly
 def test_long_writes_during_queries(tmp_path: Path, limits: SetLimits) -> None:
     """The repro: one `pwrite` of 152 MB, and queries in a loop; afterwards no answer is of another version."""
-    limits(settled__SECONDS=2.0, settled__WRITE_RATE=100e6)
+    limits(footers__SECONDS=2.0, footers__WRITE_RATE=100e6)
     rows, columns, query = 475_000, 40, QUERY.replace("c1", "c9").replace("c0", "c7")
     versions = [version(number, rows, columns) for number in (1, 2)]
     assert len(versions[0]) > 150e6

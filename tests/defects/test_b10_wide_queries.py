@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 import pytest
 
-import fuseline
-from fuseline.planner.join_order import cheapest_order
+from fuseline.planner import join_order
 from tests.compare import assert_same_as_duckdb
-from tests.limits import SetLimits
 from tests.work import planning_calls
+
+if TYPE_CHECKING:
+    import fuseline
+    from tests.limits import SetLimits
 
 ROWS = {"t": {"i": [1, 2, 3, None], "j": [1, 1, 2, 5]}}
 WIDE = {"t": {f"c{i}": [i, None, i + 2] for i in range(3000)}}
@@ -35,7 +38,7 @@ def test_comma_joins(count: int) -> None:
 
 
 def test_a_star_and_a_reduced_chain_in_greedy_order(limits: SetLimits) -> None:
-    limits(cheapest_order__MAX_UNITS=0)
+    limits(join_order__MAX_UNITS=0)
     star = "select a.i, d.j from t a, t b, t c, t d where a.i = b.i and a.i = c.i and a.j = d.i"
     exists = f"{star} and exists (select 1 from t e where e.i = b.j) and d.i not in (select 7)"
     for query in (star, exists):
@@ -47,10 +50,8 @@ def test_joins_are_weighed_once(
 ) -> None:
     """Of n tables n (n - 1) / 2 pairs, and with each join those of the joined set."""
     weighed = []
-    of_pair = cheapest_order._joined
-    monkeypatch.setattr(
-        cheapest_order, "_joined", lambda *pair: (weighed.append(1), of_pair(*pair))[1]
-    )
+    of_pair = join_order._joined
+    monkeypatch.setattr(join_order, "_joined", lambda *pair: (weighed.append(1), of_pair(*pair))[1])
     connection.execute("create table t as select range as i, range as j from range(5)")
     connection.physical(connection.sql(joins(64)).plan)
     assert len(weighed) < 64 * 64

@@ -8,9 +8,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from fuseline.operators.context import Context, Origin, PipelineReceipt
+from fuseline.operators.context import Context, Feedback, Origin, PipelineMemory, PipelineReceipt
 from fuseline.operators.pipeline_backend import Done, PipelineBackend, compiling
-from fuseline.operators.plan_memory import Feedback, PipelineMemory
 from fuseline.operators.run_pipeline import run_fused
 from fuseline.operators.run_unfused import Operators
 from fuseline.plan import physical as p

@@ -13,11 +13,10 @@ import pytest
 
 from fuseline.codegen.groups.results import Registers
 from fuseline.errors import FuselineError
-from fuseline.operators.context import Context
+from fuseline.operators.context import Context, PlanMemory
 from fuseline.operators.cpu import operate
 from fuseline.operators.gpu.compute_few_rows import row_by_row
 from fuseline.operators.gpu.memory.host_table import HostColumns
-from fuseline.operators.plan_memory import PlanMemory
 from fuseline.operators.row_interpreter import MOST_ROWS, Unsure, columns_read, compiled
 from fuseline.plan import physical as p
 from fuseline.plan.expr import Call, Column, Expr

@@ -7,8 +7,8 @@ from functools import cache
 import duckdb
 
 from fuseline.errors import FuselineError
+from fuseline.plan.coercion import parse_type
 from fuseline.plan.expr import Column, ColumnRef, new_column
-from fuseline.plan.type_names import parse_type
 from fuseline.plan.types import NULL
 
 TYPES = {

@@ -34,7 +34,7 @@ from fuseline.plan.types import (
 from fuseline.planner import optimizer, plan_query
 from fuseline.planner.optimizer import RULES, optimize
 from fuseline.planner.pipelines import fuse as fusion
-from fuseline.planner.rule import Fixpoint, Rule
+from fuseline.planner.rewrite import Fixpoint, Rule
 from fuseline.settings import FuseChoice
 from fuseline.sql import plan_sql
 

@@ -13,7 +13,7 @@ from fuseline.plan.physical import MemoryScan
 from fuseline.plan.types import BIGINT, BOOLEAN, INTEGER, VARCHAR
 from fuseline.planner.check import InvalidPlanError, check_logical, check_physical
 from fuseline.planner.optimizer import optimize
-from fuseline.planner.rule import Rule
+from fuseline.planner.rewrite import Rule
 from tests.planner.build import TABLES, bound, physical
 
 A, S = new_column("a", INTEGER), new_column("s", VARCHAR)

@@ -32,7 +32,7 @@ def test_greedy_order_and_reduction_of_every_aggregate(
     start: int, connection: Any, backend: str, limits: SetLimits
 ) -> None:
     limits(
-        cheapest_order__MAX_UNITS=0,
+        join_order__MAX_UNITS=0,
         reduce_aggregates__MAX_SHARE=float("inf"),
         MIN_RATIO=0.0,
         MIN_ROWS_A_KEY=0.0,

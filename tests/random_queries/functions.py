@@ -22,8 +22,8 @@ import pyarrow as pa
 import fuseline
 from fuseline import errors
 from fuseline.plan import derived
+from fuseline.plan.coercion import parse_type
 from fuseline.plan.functions import SCALAR
-from fuseline.plan.type_names import parse_type
 from tests.compare import Ordering, difference, duckdb_answer, fuseline_answer
 from tests.compare import rows as rows_of
 from tests.random_queries.extremes import POOL, SPELLINGS

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 from ...plan.expr import Column
 from ...plan.node import walk
 from ...plan.physical import FilterRows, HashJoin
-from ...plan.self_joins import self_key, unreduced
-from ...plan.spine import leaf_of, payload
+from ...plan.spine import leaf_of, payload, self_key, unreduced
 from ...plan.text.concealed_text import concealed_name
 from ..indexes.layers import Clustered, Index
 from ..loop import Function, Let, Machine, Name, Term

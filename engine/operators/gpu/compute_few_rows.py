@@ -14,7 +14,7 @@ from ...codegen.groups.results import Registers, arrow_array
 from ...plan import physical as p
 from ...plan.expr import Column
 from ...plan.types import DataType, Kind
-from ..plan_memory import PlanMemory
+from ..context import PlanMemory
 from ..row_interpreter import LIMB, MOST_ROWS, Unsure
 from .memory.host_table import HostColumns, Lying
 

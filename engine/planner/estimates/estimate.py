@@ -30,7 +30,7 @@ from ...plan.logical import (
     Values,
 )
 from ...plan.types import Kind
-from ..expressions.equalities import equalities
+from ..expressions.simplification import equalities
 from ..plan_properties import at_most_one_row
 from .relation_estimate import RelationEstimate, scan_relation
 from .selectivity import ColumnEstimate, Columns, Lazily, narrowed, number, selectivity, united

@@ -1,17 +1,40 @@
-"""Expressions that say the same with less; rule `simplify` and the rules that move predicates use it."""
+"""Expressions that say the same with less, and predicates that follow from others: what is equal has the same bounds, and an OR says
+something of each input.  Rule `simplify` and the rules that move predicates use it.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING
 
-from ...plan.expr import FALSE, TRUE, AggregateCall, Call, Case, Cast, Column, Expr, InList, Literal
+from ...plan.expr import (
+    FALSE,
+    TRUE,
+    AggregateCall,
+    Call,
+    Case,
+    Cast,
+    Column,
+    ColumnRef,
+    Expr,
+    InList,
+    Literal,
+    columns_of,
+    conjunction,
+    conjuncts,
+)
+from ...plan.functions import EQUALITIES, SCALAR
 from ...plan.node import transform_up
 from ...plan.types import BOOLEAN
-from .fold import folded
-from .logic import combine, negation, simplified_connective
+from ..rewrite import reads_only, replace_columns
+from .fold import folded, unwrapped
+from .logic import combine, negation, simplified_connective, terms
 from .nullness import is_never_null
-from .unwrap_casts import unwrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
 
 Known = AbstractSet[Column]
 
@@ -124,3 +147,123 @@ def as_condition(predicate: Expr) -> Expr:
             return predicate
         return simplified(combine(predicate.function, parts))
     return predicate
+
+
+Pair = tuple[Expr, Expr]
+
+
+def equalities(
+    condition: Expr | None, left: frozenset[Column], right: frozenset[Column]
+) -> tuple[list[Pair], list[Expr]]:
+    """Split a condition into (left expression, right expression) of its equalities, and the rest."""
+    pairs, rest = [], []
+    for part in conjuncts(condition):
+        pair = as_equality(part, left, right)
+        if pair is None:
+            rest.append(part)
+        else:
+            pairs.append(pair)
+    return pairs, rest
+
+
+def as_equality(part: Expr, left: frozenset[Column], right: frozenset[Column]) -> Pair | None:
+    """Return the sides of an equality (or IS NOT DISTINCT FROM) between left and right, left first."""
+    if not isinstance(part, Call) or part.function not in EQUALITIES:
+        return None
+    for a, b in _both_ways(part):
+        read_a, read_b = columns_of(a), columns_of(b)
+        if read_a <= left and read_b <= right and read_a and read_b:
+            return a, b
+    return None
+
+
+def _both_ways(part: Call) -> Iterator[Pair]:
+    a, b = part.args
+    yield a, b
+    yield b, a
+
+
+def implied(parts: list[Expr], inputs: list[tuple[Column, ...]]) -> list[Expr]:
+    """Return what follows from `parts`, which all hold, for single inputs, and is not among them."""
+    known = dict.fromkeys(parts)
+    new: dict[Expr, None] = {}
+    for fact in [*_from_ors(parts, inputs)]:
+        if fact not in known:
+            new[fact] = None
+    classes = EqualColumns(parts)
+    for part in [*parts, *new]:
+        column = _bounded(part)
+        if column is None:
+            continue
+        for other in classes.others(column):
+            fact = replace_columns(part, {column: ColumnRef(other)})
+            if fact not in known:
+                new[fact] = None
+    return list(new)
+
+
+def implied_across(
+    condition: list[Expr], parts: list[Expr], left: frozenset[Column], right: frozenset[Column]
+) -> list[Expr]:
+    """Return bounds on `right` that rows must meet to match any row of `left` under which `parts` hold."""
+    found = []
+    for a, b in _column_pairs(condition):
+        for one, other in ((a, b), (b, a)):
+            if one in left and other in right:
+                bounds = (p for p in parts if _bounded(p) == one)
+                found += [replace_columns(p, {one: ColumnRef(other)}) for p in bounds]
+    return found
+
+
+class EqualColumns:
+    """Columns that equalities make equal, as sets (union-find)."""
+
+    def __init__(self, parts: Iterable[Expr]) -> None:
+        self._sets: dict[Column, set[Column]] = {}
+        for a, b in _column_pairs(parts):
+            joined = self._sets.get(a, {a}) | self._sets.get(b, {b})
+            for column in joined:
+                self._sets[column] = joined
+
+    def others(self, column: Column) -> list[Column]:
+        """Return the columns equal to `column`, in a fixed order."""
+        return sorted(self._sets.get(column, set()) - {column}, key=lambda c: c.id)
+
+
+def _column_pairs(parts: Iterable[Expr]) -> Iterable[tuple[Column, Column]]:
+    for part in parts:
+        match part:
+            case Call(function="eq", args=(ColumnRef(column=a), ColumnRef(column=b))):
+                yield a, b
+
+
+def _bounded(part: Expr) -> Column | None:
+    """Return the column that a part compares with constants."""
+    match part:
+        case Call(function=function, args=(ColumnRef(column=column), Literal())):
+            return column if SCALAR[function].bound else None
+        case InList(operand=ColumnRef(column=column)):
+            return column
+    return None
+
+
+def _from_ors(parts: list[Expr], inputs: list[tuple[Column, ...]]) -> Iterable[Expr]:
+    """(a.x = 1 and b.y = 2) or (a.x = 3 and b.y = 4) implies a.x in (1, 3) and b.y in (2, 4)."""
+    for part in parts:
+        if not (isinstance(part, Call) and part.function == "or"):
+            continue
+        read = columns_of(part)
+        touched = [frozenset(columns) for columns in inputs if not read.isdisjoint(columns)]
+        if len(touched) < 2:
+            continue
+        branches = [list(terms("and", branch)) for branch in part.args]
+        for columns in touched:
+            chosen = [[t for t in branch if _says(t, columns)] for branch in branches]
+            if all(chosen):
+                yield from terms(
+                    "and", simplified(combine("or", [conjunction(own) for own in chosen]))
+                )
+
+
+def _says(term: Expr, columns: frozenset[Column]) -> bool:
+    return reads_only(term, columns) and bool(columns_of(term))

@@ -26,7 +26,7 @@ from ...plan.physical import (
 from ...plan.spine import is_selection, leaf_of, spine
 from ...settings import FuseChoice
 from ..estimates.chain_estimate import ChainEstimates
-from ..rule import Observer, Rule, apply_rules, unobserved
+from ..rewrite import Observer, Rule, apply_rules, unobserved
 from .arrange_probes import arrange_probes
 from .full_joins import halves
 from .group_keys import is_held

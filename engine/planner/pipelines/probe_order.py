@@ -1,6 +1,6 @@
 """In which order a pipeline probes its build sides, and which of them a build side probes itself.
 
-Dynamic programming over sets of relations, as in `cheapest_order`, with the costs of a kernel that stores nothing: what a probe and
+Dynamic programming over sets of relations, as in `join_order`, with the costs of a kernel that stores nothing: what a probe and
 an insertion cost depends on whether the index stays in the processor's cache, and rows cost nothing unless they are probed.
 """
 
@@ -15,7 +15,7 @@ from ...plan.expr import Column, Expr
 from ..estimates.estimate import join_rows
 from ..estimates.relation_estimate import RelationEstimate
 from ..estimates.selectivity import ColumnEstimate
-from ..join_order.cheapest_order import reached, splits
+from ..join_order import reached, splits
 
 MAX_UNITS = 10  # 3**10 / 2 pairs of sets
 SLOT_BYTES, LINK_BYTES = 4.0, 16.0

@@ -16,8 +16,7 @@ from ...plan.expr import Column, ColumnRef, columns_of, new_column
 from ...plan.join_kinds import JoinKind
 from ...plan.node import walk
 from ...plan.physical import ComputeColumns, FilterRows, HashJoin, NestedLoopJoin, Physical
-from ...plan.self_joins import self_key
-from ...plan.spine import columns_read, leaf_of, reads_build
+from ...plan.spine import columns_read, leaf_of, reads_build, self_key
 from ...plan.types import DataType, Kind
 from ..estimates.chain_estimate import ChainEstimates, expected_column
 from ..estimates.estimate import key_domain

@@ -20,7 +20,7 @@ from ...plan.logical import (
     Sort,
     Values,
 )
-from ..expressions.equalities import equalities
+from ..expressions.simplification import equalities
 from ..plan_properties import exactly_one_row, unique_keys
 from ..rewrite import narrow
 

@@ -22,7 +22,7 @@ from ...plan.logical import Aggregate, Item, Join, Logical, Project
 from ...plan.node import transform_up
 from ...plan.types import BIGINT, BOOLEAN, HUGEINT
 from ..estimates.estimate import Estimates, expected, group_count
-from ..expressions.equalities import as_equality
+from ..expressions.simplification import as_equality
 from ..rewrite import pass_on, reads_only
 
 MIN_ROWS_A_KEY = (

@@ -28,9 +28,8 @@ from ...plan.logical import (
     SetOperation,
     Sort,
 )
-from ..expressions.infer_predicates import implied, implied_across
 from ..expressions.nullness import rejects_nulls
-from ..expressions.simplification import simplified
+from ..expressions.simplification import implied, implied_across, simplified
 from ..rewrite import pass_on, reads_only, replace_columns, swapped, unless_same
 
 Parts = list[Expr]

@@ -13,7 +13,7 @@ from ...plan.logical import Aggregate, Filter, Join, Logical, Project, Scan, Sor
 from ...plan.node import transform_up, walk
 from ...plan.types import BOOLEAN
 from ..estimates.estimate import Estimates
-from ..expressions.equalities import as_equality
+from ..expressions.simplification import as_equality
 from .reorder_joins import reorder_joins
 
 MAX_SHARE = 0.3  # of the groups that remain, for the semi join to be worth its probe of every row

@@ -9,8 +9,14 @@ from ...plan.join_kinds import JoinKind
 from ...plan.logical import Filter, Join, Logical
 from ...plan.types import BOOLEAN
 from ..estimates.estimate import Estimates
-from ..join_order.cheapest_order import Step, best_order
-from ..join_order.join_graph import JoinGraph, Member, build_graph, equal_expressions
+from ..join_order import (
+    JoinGraph,
+    Member,
+    Step,
+    best_order,
+    build_graph,
+    equal_expressions,
+)
 from ..rewrite import narrow
 
 

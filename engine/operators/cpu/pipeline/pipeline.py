@@ -15,10 +15,8 @@ from ....plan.expr import Column
 from ....plan.node import walk
 from ....plan.spine import columns_read, is_selection, leaf_of
 from ....plan.text.concealed_text import concealed_tree
-from ...context import Context, Origin, PipelineReceipt
-from ...pipeline_backend import Done, Retry, Void, compiling
-from ...plan_memory import Feedback
-from ...receipts import of_every_run
+from ...context import Context, Feedback, Origin, PipelineReceipt
+from ...pipeline_backend import Done, Retry, Void, compiling, of_every_run
 from ..memory.ask_memory import ask_kernels
 from ..rows import filter_rows
 from ..table import Table

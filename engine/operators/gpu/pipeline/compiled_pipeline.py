@@ -30,10 +30,8 @@ from ....plan import physical as p
 from ....plan.device_costs import costs_of
 from ....plan.spine import leaf_of
 from ....plan.text.concealed_text import concealed_tree
-from ...context import Context, Origin, PipelineReceipt, latest
-from ...pipeline_backend import compiling
-from ...plan_memory import Feedback
-from ...receipts import of_every_run
+from ...context import Context, Feedback, Origin, PipelineReceipt, latest
+from ...pipeline_backend import compiling, of_every_run
 from ..memory.buffers import blank_of
 from . import launch
 from .buckets import with_buckets

@@ -13,10 +13,8 @@ from ....codegen.groups.results import result_registers
 from ....codegen.indexes.layers import REPEATED
 from ....errors import MemoryLimitError
 from ....plan import physical as p
-from ...context import Context
-from ...pipeline_backend import SHORT, Done, Retry, Void
-from ...plan_memory import Feedback
-from ...receipts import of_one_run
+from ...context import Context, Feedback
+from ...pipeline_backend import SHORT, Done, Retry, Void, of_one_run
 from ..columns import INT32
 from ..memory.buffers import Memory
 from ..memory.upload import on_host

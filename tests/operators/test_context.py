@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 
 import fuseline
-from fuseline.operators.plan_memory import PlanMemory
+from fuseline.operators.context import PlanMemory
 from fuseline.plan import physical as p
 from fuseline.plan.expr import new_column
 from fuseline.plan.types import BIGINT
