@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Member:
+class EqualExpr:
     """One expression of a class of equal ones: over one relation."""
 
     unit: int
@@ -37,10 +37,10 @@ class Member:
 class JoinEquality:
     """A class of equal expressions, and the bit set of their relations."""
 
-    members: tuple[Member, ...]
+    members: tuple[EqualExpr, ...]
     units: int
 
-    def member(self, units: int) -> Member:
+    def member(self, units: int) -> EqualExpr:
         return next(m for m in self.members if units >> m.unit & 1)
 
 
@@ -84,7 +84,7 @@ class JoinGraph:
     def relation_mask(self) -> int:
         return (1 << len(self.relations)) - 1
 
-    def crossing(self, left: int, right: int) -> list[tuple[Member, Member]]:
+    def crossing(self, left: int, right: int) -> list[tuple[EqualExpr, EqualExpr]]:
         """Return one equality for each class that has members on both sides."""
         return [
             (equal.member(left), equal.member(right))
@@ -123,7 +123,9 @@ def build_graph(
 
 
 def _equal(members: dict[Expr, int], known: list[RelationEstimate]) -> JoinEquality:
-    found = tuple(Member(unit, expr, expected(expr, known[unit])) for expr, unit in members.items())
+    found = tuple(
+        EqualExpr(unit, expr, expected(expr, known[unit])) for expr, unit in members.items()
+    )
     units = 0
     for unit in members.values():
         units |= 1 << unit

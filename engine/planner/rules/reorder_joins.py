@@ -10,8 +10,8 @@ from ...plan.logical import Filter, Join, Logical
 from ...plan.types import BOOLEAN
 from ..estimates.estimate import Estimates
 from ..join_order import (
+    EqualExpr,
     JoinGraph,
-    Member,
     Step,
     best_order,
     build_graph,
@@ -108,5 +108,5 @@ def _rebuilt(graph: JoinGraph, step: Step) -> Logical:
     return Join(left, right, JoinKind.INNER, conjunction(parts) if parts else None)
 
 
-def _equality(pair: Iterable[Member]) -> Expr:
+def _equality(pair: Iterable[EqualExpr]) -> Expr:
     return Call("eq", tuple(m.expr for m in pair), BOOLEAN)
