@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 
 from ..plan.expr import AggregateCall, Expr, columns_of
 from ..plan.functions import AGGREGATE
-from ..plan.physical import FilterRows, HashAggregate, Physical, aggregate_of
+from ..plan.physical import HashAggregate
+from ..plan.pipeline_steps import Chain, PipelineSteps
 from .groups.accumulate import Accumulator, Accumulators, fold_call
 from .groups.grouping import FoldSink, Grouping, grouping_of, without_count
 from .groups.row_groups import row_groups
 from .indexes.layers import Index
 from .joins.builds import ONE, Builds, kernel_program
-from .joins.chains import Chain
+from .joins.chains import ChainStatements
 from .loop import Machine
 from .program import LateColumn, Program, SharedMemory
 from .program_builder import ROW_LIMIT, ProgramBuilder, Scope, over
@@ -52,29 +53,33 @@ class Stages:
         return replace(self, programs=tuple(programs))
 
 
-def stages(body: Physical, source: LeafColumns, limits: Limits) -> Stages:
-    """Return the kernels of a body: an aggregate over a chain, or a chain, whose rows come out; raises `NotFusable`.
+def stages(steps: PipelineSteps, source: LeafColumns, limits: Limits) -> Stages:
+    """Return the kernels of a chain whose rows are aggregated, or come out; raises `NotFusable`.
 
     They make all groups, whatever condition there is on these (`groups.conditions`).
     """
-    builds, groups = Builds(source), aggregate_of(body)
-    main = _listed(body, builds) if groups is None else _aggregated(groups, builds, limits)
+    builds, groups = Builds(source), steps.groups
+    main = (
+        _listed(steps.chain, builds)
+        if groups is None
+        else _aggregated(steps.chain, groups, builds, limits)
+    )
     return Stages((*builds.programs, main), tuple(builds.indexes))
 
 
-def selected(root: FilterRows, source: LeafColumns) -> Program:
+def selected(chain: Chain, source: LeafColumns) -> Program:
     """Return filters above a scan as a program that says of each row whether it is in; raises `NotFusable`."""
     kernel = ProgramBuilder(source)
-    Chain(kernel, Builds(source)).walk(root, frozenset())
+    ChainStatements(kernel, Builds(source)).state(chain, frozenset())
     return kernel_program("scan_filter", kernel)
 
 
-def _listed(body: Physical, builds: Builds) -> Program:
+def _listed(chain: Chain, builds: Builds) -> Program:
     """A chain whose rows come out as row numbers of the relations that its columns are read from."""
     kernel = ProgramBuilder(builds.source)
-    chain = Chain(kernel, builds)
-    scope = chain.walk(body, frozenset(body.columns))
-    late = [LateColumn(column, kernel.afterwards(scope[column])) for column in body.columns]
+    stating, columns = ChainStatements(kernel, builds), chain.node.columns
+    scope = stating.state(chain, frozenset(columns))
+    late = [LateColumn(column, kernel.afterwards(scope[column])) for column in columns]
     rows_out = {0: None} if not late else {}
     for made in late:
         for column in columns_of(made.expr):
@@ -85,14 +90,14 @@ def _listed(body: Physical, builds: Builds) -> Program:
         raise NotFusable("a table of 2**31 rows or more has no row numbers of 32 bits")
     kernel.settle()
     rows = tuple(sorted(rows_out or {0: None}))
-    return kernel_program(_name(chain, "rows"), kernel, late=tuple(late), rows_out=rows)
+    return kernel_program(_name(stating, "rows"), kernel, late=tuple(late), rows_out=rows)
 
 
-def _aggregated(root: HashAggregate, builds: Builds, limits: Limits) -> Program:
+def _aggregated(chain: Chain, root: HashAggregate, builds: Builds, limits: Limits) -> Program:
     kernel = ProgramBuilder(builds.source)
-    chain = Chain(kernel, builds)
+    stating = ChainStatements(kernel, builds)
     read = frozenset(c for _, call in root.aggregates for c in columns_of(call))
-    scope = chain.walk(root.input, read | frozenset(root.keys))
+    scope = stating.state(chain, read | frozenset(root.keys))
     calls = [(column, _over(call, scope)) for column, call in root.aggregates]
     distinct = distinct_arguments([call for _, call in calls])
     accumulators = Accumulators()
@@ -118,7 +123,7 @@ def _aggregated(root: HashAggregate, builds: Builds, limits: Limits) -> Program:
         sink = without_count(FoldSink(grouping, items, folded))
         grouping, items, folded = sink.grouping, sink.accumulators, sink.folded
     return kernel_program(
-        _name(chain, "group" if root.keys else "aggregate"),
+        _name(stating, "group" if root.keys else "aggregate"),
         kernel,
         grouping=grouping,
         accumulators=items,
@@ -182,7 +187,7 @@ def _over(call: AggregateCall, scope: Scope) -> AggregateCall:
     return made
 
 
-def _name(chain: Chain, sink: str) -> str:
+def _name(chain: ChainStatements, sink: str) -> str:
     steps = ["filter"] if chain.filtered else []
     steps += ["probe"] if chain.probed else []
     return "_".join(["scan", *steps, sink])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..plan import partial
 from ..plan import physical as p
-from ..plan.spine import probed
+from ..plan.pipeline_steps import probed
 from .one_group import one_group
 from .run_unfused import T
 from .sorted_ranges import SHARE_OF_SORT, size_of_sort, sorted_pieces

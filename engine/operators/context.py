@@ -15,11 +15,12 @@ from typing import Literal as OneOf
 from weakref import ref
 
 from ..plan import physical as p
+from ..plan.node import walk
 from ..plan.physical import Physical, Stored
 from .row_interpreter import RowSteps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -115,15 +116,10 @@ def _row_steps(node: p.Physical) -> RowSteps:
 
 def is_lasting(node: p.Physical) -> bool:
     """Whether a plan's tables say the same in each run: one without an identity is read anew each time."""
-    scans = (n for n in _with_bodies(node) if isinstance(n, p.ParquetScan | p.MemoryScan))
-    return all(scan.table.identity is not None for scan in scans)
-
-
-def _with_bodies(node: p.Physical) -> Iterator[p.Physical]:
-    yield node
-    below = (node.body, *node.inputs) if isinstance(node, p.Pipeline) else node.children
-    for child in below:
-        yield from _with_bodies(child)
+    own = walk(node.body) if isinstance(node, p.Pipeline) else iter((node,))
+    scans = (part for part in own if isinstance(part, p.ParquetScan | p.MemoryScan))
+    known = all(scan.table.identity is not None for scan in scans)
+    return known and all(map(is_lasting, node.children))
 
 
 MOST_DERIVED = 1 << 26  # bytes of what pipelines make of columns that stay until the query ends

@@ -11,7 +11,8 @@ from typing import Any
 
 from ..codegen.typed_values import Multiplied, NotFusable
 from ..plan import physical as p
-from ..plan.node import transform_up, walk
+from ..plan.node import transform_up
+from ..plan.pipeline_steps import steps_of
 from .context import Apart, PipelineReceipt
 
 REMARK = "a build side that its joins multiply is stored first"
@@ -22,15 +23,14 @@ def apart(node: p.Pipeline, refused: NotFusable) -> Apart | None:
     if not isinstance(refused, Multiplied):
         return None
     side = refused.side
+    if not any(chain.node is side for chain in node.steps.chains):
+        return None
     placement: Any = {"device": node.device, "reason": node.reason}
     stored = p.Stored(len(node.inputs), side.columns, estimate=side.estimate, **placement)
-
     body = transform_up(node.body, lambda part: stored if part is side else None)
-    if not any(part is stored for part in walk(body)):
-        return None
-    first = p.Pipeline(side, node.inputs, estimate=side.estimate, **placement)
+    first = p.Pipeline(steps_of(side), node.inputs, estimate=side.estimate, **placement)
     inputs = (*node.inputs, first)
-    return Apart(first, p.Pipeline(body, inputs, estimate=node.estimate, **placement))
+    return Apart(first, p.Pipeline(steps_of(body), inputs, estimate=node.estimate, **placement))
 
 
 def together(first: PipelineReceipt, last: PipelineReceipt) -> PipelineReceipt:

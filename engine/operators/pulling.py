@@ -18,9 +18,8 @@ from typing import Any, Generic
 from ..errors import MemoryLimitError
 from ..plan import physical as p
 from ..plan.expr import Column
-from ..plan.node import walk
 from ..plan.physical import RowGroups
-from ..plan.spine import probed
+from ..plan.pipeline_steps import probed
 from ..storage.columns.cache import CacheKey, ColumnCache
 from . import breakers, sorted_ranges
 from .context import Context
@@ -386,10 +385,8 @@ PIECES: dict[type[p.Physical], Callable[[Pull[Any], Any], Iterator[Any]]] = {
 
 def _is_chain(pipeline: p.Pipeline) -> bool:
     """Whether a pipeline aggregates the rows of one scan: then it comes in chunks by itself."""
-    simple = (p.FilterRows, p.ComputeColumns, p.HashAggregate, p.ParquetScan, p.MemoryScan)
-    return p.aggregate_of(pipeline.body) is not None and all(
-        isinstance(node, simple) for node in walk(pipeline.body)
-    )
+    steps = pipeline.steps
+    return steps.groups is not None and not steps.joins and not pipeline.inputs
 
 
 def _length(numbers: range) -> int:

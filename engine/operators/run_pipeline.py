@@ -23,7 +23,7 @@ from ..codegen.compile.compiler import NotCompiled
 from ..codegen.compile.kernel_files import compiler_refusal
 from ..codegen.typed_values import NotFusable
 from ..plan import physical as p
-from ..plan.node import walk
+from ..plan.pipeline_steps import steps_of
 from ..stopping import wait
 from .context import Apart, Context, Origin, PipelineMemory, PipelineReceipt, Refused, is_lasting
 from .materialize_build_side import REMARK, apart, together
@@ -164,7 +164,7 @@ class _Run(Generic[T, K]):
             memory.compiled = None
         codes = kernels.codes
         if not codes.done():
-            if unfused_chunks(self.node.body, self.context) is None:
+            if unfused_chunks(self.node.steps, self.context) is None:
                 return None
             with suppress(NotCompiled):
                 wait(codes)
@@ -179,7 +179,7 @@ class _Run(Generic[T, K]):
 
     def _unfused(self, reason: str, facts: Facts = PipelineReceipt) -> T:
         """Run the body one operator at a time."""
-        check_room(self.node.body, self.context)
+        check_room(self.node.steps, self.context)
         self.context.receipts[id(self.node)] = lambda: replace(facts(), reason=reason)
         return self._operated(self.node.body)
 
@@ -188,13 +188,13 @@ class _Run(Generic[T, K]):
         node, context, backend = self.node, self.context, self.backend
         parts = self.memory.parts
         for number, child in enumerate(node.body.children):
-            if number not in parts and any(isinstance(n, p.HashJoin) for n in walk(child)):
+            if number not in parts and (steps := steps_of(child)).joins:
                 placed = {"device": child.device, "estimate": child.estimate}
                 # What another thread was faster with stays
-                parts.setdefault(number, p.Pipeline(child, node.inputs, **placed))
+                parts.setdefault(number, p.Pipeline(steps, node.inputs, **placed))
         if not parts:
             return self._unfused(reason)
-        check_room(node.body, context)
+        check_room(node.steps, context)
         made: T | None = None
         tables: list[T] = []
         held = 0

@@ -8,7 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from ..plan import physical as p
 from ..plan.node import transform_up
-from ..plan.spine import probed
+from ..plan.pipeline_steps import along
 from .context import Context
 
 
@@ -79,15 +79,7 @@ def with_stored_builds(body: p.Physical, count: int) -> tuple[p.Physical, list[p
         sides.append(node)
         return p.Stored(count + len(sides) - 1, node.columns, device=node.device)
 
-    def visit(node: p.Physical) -> p.Physical:
-        place = probed(node)
-        if place is None:
-            return node
-        return node.with_children(
-            [visit(c) if i == place else stored(c) for i, c in enumerate(node.children)]
-        )
-
-    return visit(body), sides
+    return along(body, lambda leaf: leaf, stored), sides
 
 
 def opened(pipeline: p.Pipeline) -> p.Physical:

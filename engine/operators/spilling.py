@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from ..plan import physical as p
 from ..plan.expr import Column
-from ..plan.spine import columns_read
+from ..plan.pipeline_steps import columns_read
 from .context import Context
 from .host_memory import readable
 from .run_unfused import Operator, T

@@ -18,7 +18,7 @@ from ..plan import physical as p
 from ..plan.expr import Column
 from ..plan.partial import PartialAggregate, in_parts
 from ..plan.physical import RowGroups
-from ..plan.spine import leaf_of, probed
+from ..plan.pipeline_steps import PipelineSteps, steps_of
 from ..storage.columns.cache import CacheKey, ChunkCache, encoded_key
 from .context import Context, PipelineReceipt, latest
 from .host_memory import let_go
@@ -45,16 +45,16 @@ class TooLarge(Exception):
         self.chunks = chunks
 
 
-def check_room(body: p.Physical, context: Context) -> None:
+def check_room(steps: PipelineSteps, context: Context) -> None:
     """Raise `TooLarge` when a chain without a kernel should rather run in chunks."""
-    chunks = unfused_chunks(body, context)
+    chunks = unfused_chunks(steps, context)
     if chunks is not None:
         raise TooLarge(chunks)
 
 
-def unfused_chunks(body: p.Physical, context: Context) -> Chunks | None:
-    """Return the chunks in which a body runs without a kernel, None where its columns fit as operators read them."""
-    return chunks_of(body, dataclasses.replace(context, fuse="never"))
+def unfused_chunks(steps: PipelineSteps, context: Context) -> Chunks | None:
+    """Return the chunks in which steps run without a kernel, None where its columns fit as operators read them."""
+    return chunks_of(steps, dataclasses.replace(context, fuse="never"))
 
 
 def run_pipeline(
@@ -67,8 +67,8 @@ def run_pipeline(
     memory = context.memory.pipeline(node)
     size = memory.probe_bytes
     if size is None:
-        size = memory.probe_bytes = _whole(leaf_of(node.body))
-    chunks = chunks_of(node.body, context) if size > _room(context, node.device) else None
+        size = memory.probe_bytes = _whole(node.steps.source)
+    chunks = chunks_of(node.steps, context) if size > _room(context, node.device) else None
     if chunks is None:
         # A device that had no memory has let go of its cached columns and tried once more
         try:
@@ -76,7 +76,7 @@ def run_pipeline(
         except TooLarge as error:
             chunks = error.chunks
         except MemoryError:
-            chunks = _smaller(node.body, None)
+            chunks = _smaller(node.steps, None)
             if chunks is None:
                 raise
         let_go()
@@ -99,7 +99,7 @@ def _in_chunks(
             table, receipts = _stream(node, inputs, chunks, context, backend)
             break
         except MemoryError:
-            smaller = _smaller(node.body, chunks)
+            smaller = _smaller(node.steps, chunks)
             if smaller is None:
                 raise
             chunks = smaller
@@ -112,16 +112,16 @@ def _in_chunks(
 # What to stream
 
 
-def chunks_of(body: p.Physical, context: Context) -> Chunks | None:
-    """Return the chunks in which a body is to run; None where its columns fit, are there, or cannot come in chunks."""
-    scan = leaf_of(body)
+def chunks_of(steps: PipelineSteps, context: Context) -> Chunks | None:
+    """Return the chunks in which steps are to run; None where its columns fit, are there, or cannot come in chunks."""
+    scan = steps.source
     if not isinstance(scan, p.ParquetScan) or not scan.made:
         return None
     room = _room(context, scan.device)
     if _whole(scan) <= room:
         return None
     chunks = _cut(scan, room // CHUNKS_IN_ROOM)
-    if len(chunks) < 2 or not _is_divisible(body):
+    if len(chunks) < 2 or not _is_divisible(steps):
         return None
     fits = sum(_plain(scan, chunk) for chunk in chunks) <= room
     if fits or _fits_encoded(scan, room, context) or _is_cached(scan, context):
@@ -164,12 +164,11 @@ def _room(context: Context, device: str) -> int:
     return limit if context.memory_limit is None else min(limit, context.memory_limit)
 
 
-def _is_divisible(body: p.Physical) -> bool:
-    """Whether the body's result can be put together from those of chunks."""
-    groups = p.aggregate_of(body)
-    if groups is not None:
-        return isinstance(in_parts(groups), PartialAggregate)
-    return probed(body) is not None
+def _is_divisible(steps: PipelineSteps) -> bool:
+    """Whether the result can be put together from those of chunks."""
+    if steps.groups is not None:
+        return isinstance(in_parts(steps.groups), PartialAggregate)
+    return bool(steps.chain.steps)
 
 
 def _fits_encoded(scan: p.ParquetScan, room: int, context: Context) -> bool:
@@ -227,10 +226,10 @@ def _cut(scan: p.ParquetScan, target: int) -> Chunks:
     return [*chunks, tuple(chunk)] if chunk else chunks
 
 
-def _smaller(body: p.Physical, chunks: Chunks | None) -> Chunks | None:
+def _smaller(steps: PipelineSteps, chunks: Chunks | None) -> Chunks | None:
     """Return more chunks than these, None standing for a single one; None where they cannot be smaller."""
-    scan = leaf_of(body)
-    if not isinstance(scan, p.ParquetScan) or not _is_divisible(body):
+    scan = steps.source
+    if not isinstance(scan, p.ParquetScan) or not _is_divisible(steps):
         return None
     given = chunks or [_selected(scan)]
     largest = max((_plain(scan, chunk) for chunk in given), default=0)
@@ -248,19 +247,18 @@ def _stream(
     context: Context,
     backend: PipelineBackend[T, K],
 ) -> tuple[T, list[PipelineReceipt]]:
-    body = node.body
-    groups = p.aggregate_of(body)
-    split = None if groups is None else in_parts(groups)
+    steps = node.steps
+    split = None if steps.groups is None else in_parts(steps.groups)
     assert not isinstance(split, str)
-    part = body if split is None else split.partial
+    part = steps if split is None else steps_of(split.partial)
     receipts: list[PipelineReceipt] = []
     parts: list[T] = []
     pending = merged = 0
     # Closed here, whatever happens: else a thread of its own pool might, which cannot wait for itself
-    with closing(_read_ahead(body, chunks, context, backend)) as ahead:
+    with closing(_read_ahead(steps, chunks, context, backend)) as ahead:
         for scan, inner in ahead:
             context.check()
-            made = _run_chunk(_over(part, scan), node, inputs, inner, backend)
+            made = _run_chunk(part.over(scan), node, inputs, inner, backend)
             parts.append(backend.settled(made))
             receipts += [receipt() for receipt in inner.receipts.values()]
             pending += parts[-1].num_rows
@@ -270,11 +268,11 @@ def _stream(
                 merged, pending = parts[0].num_rows, 0
             del made, scan, inner
     if split is None:
-        table = _joined(parts, body, context, backend)
+        table = _joined(parts, node.body, context, backend)
     else:
         table = _merged(parts, split, context, backend, *split.finish)
-        if body is not groups:  # no part knows which of its groups the condition keeps
-            table = backend.operators.by_node[type(body)](body, (table,), context)
+        if steps.condition is not None:  # no part knows which of its groups it keeps
+            table = backend.operators.by_node[p.FilterRows](steps.condition, (table,), context)
     return table, receipts
 
 
@@ -288,22 +286,23 @@ def _after_builds(
     plain = dataclasses.replace(context, fuse="never", receipts={})
     tables = []
     for side in sides:
-        chunks = chunks_of(side, plain)
+        own = steps_of(side)
+        chunks = chunks_of(own, plain)
         if chunks is None:
             tables.append(run_operators(side, inputs, plain, backend.operators))
         else:
-            part = p.Pipeline(side, node.inputs, device=side.device)
+            part = p.Pipeline(own, node.inputs, device=side.device)
             tables.append(_in_chunks(part, inputs, chunks, plain, backend))
     context.bytes_read = plain.bytes_read
-    made = p.Pipeline(body, (*node.inputs, *sides), device=node.device)
+    made = p.Pipeline(steps_of(body), (*node.inputs, *sides), device=node.device)
     return made, (*inputs, *tables)
 
 
 def _read_ahead(
-    body: p.Physical, chunks: Chunks, context: Context, backend: PipelineBackend[T, K]
+    steps: PipelineSteps, chunks: Chunks, context: Context, backend: PipelineBackend[T, K]
 ) -> Generator[tuple[p.ParquetScan, Context], None, None]:
     """Yield the scan of each chunk with a context in whose cache its columns lie, while a thread reads the next one's."""
-    scan = leaf_of(body)
+    scan = steps.source
     assert isinstance(scan, p.ParquetScan)
     # The kernel of the first chunk serves for others, so that compiling it while operators run would save little
     fuse = "never" if context.fuse == "never" else "always"
@@ -329,26 +328,16 @@ def _read_ahead(
             del ready
 
 
-def _over(node: p.Physical, scan: p.ParquetScan) -> p.Physical:
-    """Return a body that goes through the rows of another scan."""
-    place = probed(node)
-    if place is None:
-        return scan
-    children = list(node.children)
-    children[place] = _over(children[place], scan)
-    return node.with_children(children)
-
-
 def _run_chunk(
-    body: p.Physical,
+    steps: PipelineSteps,
     node: p.Pipeline,
     inputs: tuple[T, ...],
     inner: Context,
     backend: PipelineBackend[T, K],
 ) -> T:
     if inner.fuse == "never":
-        return run_operators(body, inputs, inner, backend.operators)
-    return backend.pipeline(p.Pipeline(body, node.inputs, device=node.device), inputs, inner)
+        return run_operators(steps.body, inputs, inner, backend.operators)
+    return backend.pipeline(p.Pipeline(steps, node.inputs, device=node.device), inputs, inner)
 
 
 def _merged(

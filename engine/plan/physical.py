@@ -11,7 +11,7 @@ scans of tables in memory carry all rows.  A pickle runs code where it is read: 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 from typing import Literal as OneOf
 
 from ..errors import Span
@@ -19,6 +19,9 @@ from .expr import AggregateCall, Column, Expr
 from .join_kinds import JoinKind
 from .logical import CatalogTable, Item
 from .node import Node, Once
+
+if TYPE_CHECKING:
+    from .pipeline_steps import PipelineSteps
 
 Device = OneOf["gpu", "cpu"]
 
@@ -363,25 +366,21 @@ class Stored(Physical):
 
 @dataclass(frozen=True)
 class Pipeline(Physical):
-    """A tree from scans and stored rows through joins to one sink, run by generated kernels; nothing in between is stored.
+    """A source, steps and a sink, run by generated kernels; nothing in between is stored.
 
-    Above an aggregate there may be one filter, a condition on groups.  `body` is that tree as operators, which run it one
-    after the other when no kernel can hold it (`codegen.typed_values.NotFusable`) or when its answer is in doubt; its leaves are
-    scans and `Stored`.  One kernel goes from the leaf of the probe sides to the sink, and one more makes the index of each
-    build side.
+    `body` are the same steps as operators, which run one after the other when no kernel can hold them
+    (`codegen.typed_values.NotFusable`) or when the answer is in doubt; what they read are scans and `Stored`.  One kernel goes from the
+    source of the chain to the sink, and one more makes the index of each build side.
     """
 
     CHILDREN: ClassVar = ("inputs",)
-    body: Physical
+    steps: PipelineSteps
     inputs: tuple[Physical, ...] = ()
 
     @property
+    def body(self) -> Physical:
+        return self.steps.body
+
+    @property
     def columns(self) -> tuple[Column, ...]:
-        return self.body.columns
-
-
-def aggregate_of(body: Physical) -> HashAggregate | None:
-    """Return the aggregate in which a pipeline's kernels end: the body itself, or what is below its condition on groups."""
-    while isinstance(body, FilterRows):
-        body = body.input
-    return body if isinstance(body, HashAggregate) else None
+        return self.steps.body.columns

@@ -30,7 +30,7 @@ from ..plan.physical import (
     Pipeline,
     Stored,
 )
-from ..plan.spine import columns_read
+from ..plan.pipeline_steps import columns_read
 from ..plan.types import BOOLEAN
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from ..errors import MemoryLimitError
 from ..operators.host_memory import available_memory, host_memory, readable
+from ..operators.run_unfused import opened
 from ..operators.spilling import Parting, SpilledSide, join_in_parts
-from ..plan.node import walk
-from ..plan.physical import Device, HashJoin, NestedLoopJoin, Physical, Pipeline, Stored
+from ..plan.physical import Device, HashJoin, Physical, Pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -217,19 +217,9 @@ def without_fused_joins(plan: Physical) -> Physical:
     def visit(node: Physical) -> Physical:
         if id(node) not in known:
             rebuilt = node.with_children([visit(child) for child in node.children])
-            known[id(node)] = _apart(rebuilt) if isinstance(rebuilt, Pipeline) else rebuilt
+            if isinstance(rebuilt, Pipeline) and rebuilt.steps.joins:
+                rebuilt = replace(opened(rebuilt), not_fused=NOT_FUSED)
+            known[id(node)] = rebuilt
         return known[id(node)]
 
     return visit(plan)
-
-
-def _apart(pipeline: Pipeline) -> Physical:
-    if not any(isinstance(part, HashJoin | NestedLoopJoin) for part in walk(pipeline.body)):
-        return pipeline
-
-    def visit(node: Physical) -> Physical:
-        if isinstance(node, Stored):
-            return pipeline.inputs[node.number]
-        return node.with_children([visit(child) for child in node.children])
-
-    return replace(visit(pipeline.body), not_fused=NOT_FUSED)

@@ -12,7 +12,7 @@ from ..plan import physical as p
 from ..plan.node import walk
 from ..plan.partial import Exchange
 from ..plan.physical import FilterRows, HashAggregate, HashJoin, ParquetScan, Physical, Pipeline
-from ..plan.spine import probed
+from ..plan.pipeline_steps import probed, steps_of
 from .memory import waiting_places
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ def pulled_below(node: p.Physical, readers: Mapping[int, int]) -> p.Pipeline | N
         return None
     found = _Below(readers)
     body = node.with_children([found.visit(node.input, exclusive=True)])
-    return p.Pipeline(body, tuple(found.complete), device=node.device) if found.saves else None
+    complete = tuple(found.complete)
+    return p.Pipeline(steps_of(body), complete, device=node.device) if found.saves else None
 
 
 @dataclass
@@ -53,7 +54,7 @@ class _Below:
                 return node
             case p.ConcatRows() | p.LimitRows(count=int(), keys=()):
                 return node.with_children([self.visit(c, exclusive) for c in node.children])
-            case p.Pipeline(body=body) if p.aggregate_of(body) is None:
+            case p.Pipeline(steps=steps) if steps.groups is None:
                 return self.visit(opened(node), exclusive)
             case p.HashAggregate():
                 return self._completed(node)
@@ -190,11 +191,12 @@ def _streamed(schedule: Schedule, context: Context) -> dict[int, Pipeline]:
     inner: set[int] = set()
     plain = replace(context, fuse="never")
     for node in reversed(schedule.divisible):
-        if id(node) in inner or chunks_of(node, plain) is None:
+        steps = steps_of(node)
+        if id(node) in inner or chunks_of(steps, plain) is None:
             continue
         chain = inputs_first(node)[:-1]
         if all(schedule.readers[id(below)] == 1 for below in chain):
-            found[id(node)] = Pipeline(node, device=node.device)
+            found[id(node)] = Pipeline(steps, device=node.device)
             inner.update(map(id, chain))
     return found
 

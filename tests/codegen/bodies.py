@@ -24,6 +24,7 @@ from fuseline.plan.physical import (
     Physical,
     Stored,
 )
+from fuseline.plan.pipeline_steps import steps_of
 from fuseline.plan.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, VARCHAR, DataType
 
 LIMITS = Limits(1 << 14)
@@ -97,13 +98,13 @@ def _type(held: Held) -> DataType:
 
 
 def made(body: Physical, tables: Tables, limits: Limits = LIMITS) -> Stages:
-    return stages(body, tables, limits)
+    return stages(steps_of(body), tables, limits)
 
 
 def refusal(body: Physical, tables: Tables) -> str:
     """Why no kernels hold a body."""
     try:
-        stages(body, tables, LIMITS)
+        stages(steps_of(body), tables, LIMITS)
     except NotFusable as reason:
         return reason.message
     raise AssertionError("the body was fused")

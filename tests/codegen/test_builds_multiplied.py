@@ -13,6 +13,7 @@ from fuseline.operators.context import PipelineReceipt
 from fuseline.operators.materialize_build_side import REMARK, apart, together
 from fuseline.plan.node import walk
 from fuseline.plan.physical import HashJoin, Pipeline, Stored
+from fuseline.plan.pipeline_steps import steps_of
 from tests.codegen.bodies import Tables, grouped, join, refusal
 from tests.codegen.fused import assert_fused_joins, notes
 from tests.compare import assert_same_as_duckdb, connected
@@ -95,7 +96,7 @@ def _body() -> tuple[HashJoin, Tables]:
 def test_a_side_is_stored_as_one_more_input() -> None:
     body, tables = _body()
     assert "found several times" in refusal(grouped(body, "f", "n"), tables)
-    node = Pipeline(body, (tables.stored(0, 5, a=(0, 1)),))
+    node = Pipeline(steps_of(body), (tables.stored(0, 5, a=(0, 1)),))
     parts = apart(node, Multiplied(body.build_side))
     assert parts is not None
     assert parts.side.body is body.build_side

@@ -19,6 +19,7 @@ from fuseline.codegen.groups.grouping import FoldSink, Grouping, without_count
 from fuseline.codegen.loop import Apply, Machine, Name, Number
 from fuseline.codegen.program import Program
 from fuseline.plan.expr import new_column
+from fuseline.plan.pipeline_steps import steps_of
 from fuseline.plan.types import BIGINT
 from tests.codegen.bodies import Tables, call, grouped
 from tests.codegen.fused import assert_fused
@@ -161,7 +162,9 @@ def aggregate(rows: int) -> Program:
     tables = Tables()
     below = tables.scan("t", rows, k=(0, 99), v=(1, 9))
     made = grouped(below, "k", "v")
-    return stages(replace(made, aggregates=made.aggregates[:1]), tables, Limits(1 << 14)).main
+    return stages(
+        steps_of(replace(made, aggregates=made.aggregates[:1])), tables, Limits(1 << 14)
+    ).main
 
 
 @pytest.mark.parametrize(("name", "least"), [("gt", 300), ("lt", 40), ("ge", 0)])
@@ -184,7 +187,7 @@ def test_kernels_compile_for_a_gpu(limits: Limits) -> None:
     tables = Tables()
     below = tables.scan("t", 1000, k=(0, 1 << 21 if limits.group_limit == 8 else 99), v=(1, 9))
     made = grouped(below, "k", "v")
-    program = stages(replace(made, aggregates=made.aggregates[:1]), tables, limits).main
+    program = stages(steps_of(replace(made, aggregates=made.aggregates[:1])), tables, limits).main
     assert not counts_rows(program)
     source, signature = emit_cuda.source(program, "a plan"), emit_cuda.signature(program)
     ptx = compiler.ptx(source, program.name, signature, (9, 0))

@@ -11,12 +11,13 @@ import fuseline
 from fuseline.operators.context import PlanMemory
 from fuseline.plan import physical as p
 from fuseline.plan.expr import new_column
+from fuseline.plan.pipeline_steps import steps_of
 from fuseline.plan.types import BIGINT
 from tests.compare import connected
 
 
 def pipeline() -> p.Pipeline:
-    return p.Pipeline(p.Stored(0, (new_column("x", BIGINT),)))
+    return p.Pipeline(steps_of(p.Stored(0, (new_column("x", BIGINT),))))
 
 
 def test_a_node_that_is_gone_is_forgotten() -> None:
@@ -30,7 +31,7 @@ def test_a_node_that_is_gone_is_forgotten() -> None:
 
 def test_equal_nodes_are_two() -> None:
     memory, node = PlanMemory(), pipeline()
-    same = p.Pipeline(node.body)
+    same = p.Pipeline(node.steps)
     assert node == same
     assert memory.pipeline(node) is not memory.pipeline(same)
 

@@ -24,6 +24,7 @@ from fuseline.operators.streaming import TooLarge
 from fuseline.plan import physical as p
 from fuseline.plan.expr import TRUE, new_column
 from fuseline.plan.join_kinds import JoinKind
+from fuseline.plan.pipeline_steps import steps_of
 from fuseline.plan.types import BIGINT
 from fuseline.stopping import Stop, Stoppable
 from fuseline.storage.tables.memory_table import MemoryTable
@@ -36,14 +37,14 @@ def stored() -> p.Stored:
 
 @pytest.fixture
 def node() -> p.Pipeline:
-    return p.Pipeline(p.FilterRows(stored(), TRUE), (p.Stored(0, ()),))
+    return p.Pipeline(steps_of(p.FilterRows(stored(), TRUE)), (p.Stored(0, ()),))
 
 
 def grouped_join() -> p.Pipeline:
     left, right = stored(), stored()
     keys = left.columns, right.columns
     join = p.HashJoin(left, right, JoinKind.INNER, *keys, (False,))
-    return p.Pipeline(p.HashAggregate(join, (), ()), (p.Stored(0, ()),))
+    return p.Pipeline(steps_of(p.HashAggregate(join, (), ())), (p.Stored(0, ()),))
 
 
 # Answers
@@ -270,7 +271,7 @@ def test_a_refusal_over_a_table_that_is_read_anew_is_not_remembered() -> None:
     scan = p.MemoryScan(table, (new_column("x", BIGINT),), ("x",))
     for identity, launches in ((("memory", 1), 1), (None, 2)):
         table.identity = identity
-        node, fake = p.Pipeline(p.FilterRows(scan, TRUE)), Fake([NotFusable("too wide")])
+        node, fake = p.Pipeline(steps_of(p.FilterRows(scan, TRUE))), Fake([NotFusable("too wide")])
         fake.run(node)
         fake.run(node)
         assert fake.counts["launches"] == launches
@@ -325,7 +326,7 @@ def multiplied() -> tuple[p.Pipeline, Multiplied]:
     left, side, last = stored(), stored(), stored()
     inner = p.HashJoin(side, last, JoinKind.INNER, side.columns, last.columns, (False,))
     join = p.HashJoin(left, inner, JoinKind.INNER, left.columns, side.columns, (False,))
-    return p.Pipeline(join, (p.Stored(0, ()),)), Multiplied(inner)
+    return p.Pipeline(steps_of(join), (p.Stored(0, ()),)), Multiplied(inner)
 
 
 def test_a_build_side_that_joins_multiply_is_split_off_for_good() -> None:

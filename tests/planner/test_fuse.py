@@ -18,7 +18,6 @@ from fuseline.plan.physical import (
     HashJoin,
     Physical,
     Pipeline,
-    aggregate_of,
 )
 from fuseline.plan.text.plan_text import describe
 from fuseline.planner.pipelines.fuse import SMALL_INPUT, fuse
@@ -165,7 +164,7 @@ def test_a_condition_on_groups_keeps_the_expected_groups_of_the_aggregate(
         connection.sql("select v, count(*) from large group by v having count(*) > 1").plan
     )
     assert isinstance(plan, Pipeline)
-    groups = aggregate_of(plan.body)
+    groups = plan.steps.groups
     assert groups is not None
     assert groups.estimate is not None
     assert plan.estimate is not None

@@ -19,6 +19,7 @@ from fuseline.plan.physical import (
     Stored,
     Transfer,
 )
+from fuseline.plan.pipeline_steps import steps_of
 from fuseline.plan.types import BIGINT
 from fuseline.runtime.executor import execute
 from fuseline.runtime.memory import readable
@@ -191,7 +192,7 @@ def stored(number):
 def test_a_pipeline_reads_its_inputs_which_run_first(backends):
     body = ConcatRows((stored(1), keep(stored(0)), scan(2)), (new_column("x", BIGINT),))
     shared = scan(3)
-    pipeline = Pipeline(body, (shared, keep(scan(1))))
+    pipeline = Pipeline(steps_of(body), (shared, keep(scan(1))))
     plan = ConcatRows((pipeline, shared), (new_column("x", BIGINT),))
     result = run(plan, backends)
     assert result.to_arrow().column(0).to_pylist() == [0, 0, 1, 2, 0, 1, 0, 1, 2]
@@ -203,7 +204,7 @@ def test_a_pipeline_reads_its_inputs_which_run_first(backends):
 
 def test_inputs_of_a_pipeline_and_what_its_operators_make_count(backends):
     """Three tables of 80 bytes at most: the input, what the first operator makes of it, and the second one's."""
-    pipeline = Pipeline(keep(keep(stored(0))), (scan(10),))
+    pipeline = Pipeline(steps_of(keep(keep(stored(0)))), (scan(10),))
     assert run(pipeline, backends, memory_limit=3 * 10 * BYTES_A_ROW).num_rows == 10
     with pytest.raises(MemoryLimitError, match=r"made 80 bytes"):
         run(pipeline, backends, memory_limit=10 * BYTES_A_ROW - 1)

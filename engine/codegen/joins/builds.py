@@ -8,7 +8,7 @@ from typing import Any
 from ...plan.expr import Call, Column, ColumnRef, Expr, conjunction
 from ...plan.join_kinds import JoinKind
 from ...plan.physical import HashJoin, MemoryScan, ParquetScan, Physical, Stored
-from ...plan.spine import leaf_of, payload
+from ...plan.pipeline_steps import HashProbe, payload
 from ...plan.text.concealed_text import concealed_name
 from ...plan.types import BOOLEAN
 from ..expressions.translate import translate
@@ -77,56 +77,57 @@ class Builds:
     sides: dict[WantedIndex, Side] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._parted: dict[int, HashJoin] = {}
+        self._parted: dict[int, HashProbe] = {}
 
     def join(
-        self, node: HashJoin, wanted: frozenset[Column], counts: bool
-    ) -> tuple[HashJoin, Side]:
+        self, step: HashProbe, wanted: frozenset[Column], counts: bool
+    ) -> tuple[HashProbe, Side]:
         """Return a join with its build side, made at first use; keys that are too wide have become part of its condition.
 
         `wanted`: columns of the join that are read; `counts`: it matters how often a row is found.
         """
-        node = self._parted.get(id(node), node)
+        step = self._parted.get(id(step.node), step)
         before, names = len(self.programs), set(self.names)
         try:
-            return node, self._side(node, payload(node, wanted), counts)
+            return step, self._side(step, payload(step.node, wanted), counts)
         except TooWide as wide:
             # Nested build sides are made anew, as more of their columns may be read now
             del self.programs[before:], self.indexes[before:]
             self.names = names
             self.sides = {k: s for k, s in self.sides.items() if s.index.number < before}
-            parted = self._parted[id(node)] = _parted(node, wide.kept)
-            return parted, self._side(parted, payload(parted, wanted), counts)
+            node = _parted(step.node, wide.kept)
+            parted = self._parted[id(step.node)] = replace(step, node=node)
+            return parted, self._side(parted, payload(node, wanted), counts)
 
-    def _side(self, node: HashJoin, wanted: frozenset[Column], counts: bool) -> Side:
-        member = node.kind.is_membership
+    def _side(self, step: HashProbe, wanted: frozenset[Column], counts: bool) -> Side:
+        node, member = step.node, step.node.kind.is_membership
         by_row = bool(wanted) or node.residual is not None or node.kind is JoinKind.SINGLE
         kind = ("member" if member else node.kind) if by_row else None
         keys, counts = node.build_keys, counts and not member
-        key = WantedIndex(id(node.build_side), keys, node.null_equal, kind, wanted, counts)
+        key = WantedIndex(id(step.build), keys, node.null_equal, kind, wanted, counts)
         if key not in self.sides:
             # An index that tells keys apart says which are there as well
             found = None if by_row else self.sides.get(replace(key, counts=True))
             if found is None or found.index.linked:
-                found = self._build(node, wanted, counts)
+                found = self._build(step, wanted, counts)
             self.sides[key] = found
         return self.sides[key]
 
-    def _build(self, node: HashJoin, read: frozenset[Column], counts: bool) -> Side:
-        from .chains import Chain  # the two call each other
+    def _build(self, step: HashProbe, read: frozenset[Column], counts: bool) -> Side:
+        from .chains import ChainStatements  # the two call each other
 
-        build, keys = node.build_side, node.build_keys
+        node, build, keys = step.node, step.build.node, step.node.build_keys
         wanted = read | frozenset(keys)
         counts = counts and not node.kind.is_membership
         by_row = bool(read) or node.residual is not None
         kernel = ProgramBuilder(self.source)
         once = build if counts or by_row else None
-        chain = Chain(kernel, self, counts=counts, once=once)
-        scope = chain.walk(build, wanted)
+        chain = ChainStatements(kernel, self, counts=counts, once=once)
+        scope = chain.state(step.build, wanted)
         values = [translate(scope[k], kernel) for k in keys]
         made = domains(values, [k.name for k in keys], node.null_equal)
         ordered = _ordered([scope[k] for k in keys], made, kernel)
-        index = self._index(node, made, counts, by_row, kernel.relations[0].rows, ordered)
+        index = self._index(step, made, counts, by_row, kernel.relations[0].rows, ordered)
         if kernel.repeats and index.form is not Bitmap:
             raise Multiplied(build)
         self.indexes.append(index)
@@ -135,16 +136,16 @@ class Builds:
 
     def _index(
         self,
-        node: HashJoin,
+        step: HashProbe,
         keys: Domains,
         counts: bool,
         by_row: bool,
         rows: int,
         ordered: AscendingKey | None,
     ) -> Index:
-        number = len(self.indexes)
-        probes = self.source.rows(leaf_of(node.probe_side))
-        name = free_name(leaf_name(leaf_of(node.build_side)), self.names)
+        node, number = step.node, len(self.indexes)
+        probes = self.source.rows(step.below.source)
+        name = free_name(leaf_name(step.build.source), self.names)
         self.names.add(name)
         rows_matter = not node.kind.is_membership and (
             counts or by_row or node.kind is JoinKind.SINGLE

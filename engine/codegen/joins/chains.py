@@ -1,4 +1,4 @@
-"""A chain of filters, projections and joins -> the statements of one kernel, from the leaf of its probe sides upward.
+"""A chain of filters, projections and joins -> the statements of one kernel, from its source on.
 
 A column of the plan is an expression over aliases, which are columns of the relations that the kernel reads.  Nothing is
 loaded or computed before a filter, a probe or the sink reads it.
@@ -10,10 +10,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 
-from ...plan.expr import Case, Column, ColumnRef, Expr, Literal, columns_of, new_column
+from ...plan.expr import Case, Column, ColumnRef, Expr, Literal, new_column
 from ...plan.join_kinds import JoinKind
-from ...plan.physical import ComputeColumns, FilterRows, HashJoin, NestedLoopJoin, Physical
-from ...plan.spine import columns_read, equal_keys, payload
+from ...plan.physical import ComputeColumns, FilterRows, Physical
+from ...plan.pipeline_steps import (
+    Chain,
+    Columns,
+    HashProbe,
+    RowLookup,
+    columns_read,
+    equal_keys,
+    payload,
+)
 from ...plan.text.concealed_text import concealed, concealed_name
 from ...plan.types import BOOLEAN
 from ..expressions.translate import translate
@@ -23,14 +31,12 @@ from ..program_builder import ROW, ProgramBuilder, RelationReading, Scope, over
 from ..typed_values import NotFusable, Value
 from .builds import Builds, leaf_name
 from .clustered_self_join import neighbours
-from .join_steps import Joining, share
-
-Columns = frozenset[Column]
+from .join_steps import Joining
 
 
 @dataclass
-class Chain:
-    """The walk up one chain for one kernel.
+class ChainStatements:
+    """One chain becomes statements of one kernel.
 
     `counts`: it matters how often a row of the leaf comes through; `once`: it may not come through several times, since the chain
     is this build side.  `given`: the leaf's row was found by a probe, so that the row passes all filters; its joins then only say
@@ -48,25 +54,22 @@ class Chain:
     probed: bool = False
     filtered: bool = False
 
-    def walk(self, node: Physical, wanted: Columns) -> Scope:
+    def state(self, chain: Chain, wanted: Columns) -> Scope:
         """State what a chain does; return its columns, at least those that are wanted, over aliases."""
-        match node:
-            case FilterRows(input=below, predicate=predicate):
-                scope = self.walk(below, wanted | columns_of(predicate))
-                self.filter(predicate, scope, share(node, below))
-            case ComputeColumns(input=below, items=items):
-                chosen = [(c, e) for c, e in items if c in wanted]
-                read = frozenset(c for _, e in chosen for c in columns_of(e))
-                scope = self._computed(chosen, self.walk(below, read))
-            case HashJoin():
-                scope = self._join(node, wanted)
-            case NestedLoopJoin():
-                scope = self._cross(node, wanted)
-            case _:
-                scope = self._leaf(node)
+        scope = self._source(chain.source)
+        for step, read in chain.read_by(wanted):
+            match step, step.node:
+                case _, FilterRows(predicate=predicate):
+                    self.filter(predicate, scope, step.share)
+                case _, ComputeColumns(items=items):
+                    scope = self._computed([(c, e) for c, e in items if c in read], scope)
+                case HashProbe(), _:
+                    scope = self._join(step, scope, read)
+                case RowLookup(), _:
+                    scope = self._cross(step, scope, read)
         return scope
 
-    def _leaf(self, node: Physical) -> Scope:
+    def _source(self, node: Physical) -> Scope:
         if self.given is not None:
             return self.given.scope
         leaf_name(node)
@@ -116,29 +119,24 @@ class Chain:
 
     # Joins
 
-    def _join(self, node: HashJoin, wanted: Columns) -> Scope:
-        if not node.kind.is_divisible:
-            raise NotFusable(f"a {node.kind} join keeps rows of its build side without a match")
-        probe = node.probe_side
-        read = wanted | columns_read(node)
-        scope = self.walk(probe, read & set(probe.columns))
+    def _join(self, step: HashProbe, scope: Scope, wanted: Columns) -> Scope:
+        node = step.node
         if node.kind.is_filter and self.given is not None:
             return scope
-        probing: Joining | None = neighbours(self, node, scope, wanted)
+        probing: Joining | None = neighbours(self, step, scope, wanted)
         if probing is None:
-            node, side = self.builds.join(node, wanted, self.counts)
-            probing = Joining(self, node, side, scope, bool(payload(node, wanted)))
+            step, side = self.builds.join(step, wanted, self.counts)
+            node = step.node
+            probing = Joining(self, step, side, scope, bool(payload(node, wanted)))
         equal = {built: scope[probed] for built, probed in equal_keys(node).items()}
         if node.kind.is_membership:
             return scope | probing.membership()
         return scope | (probing.inner(equal) if node.kind is JoinKind.INNER else probing.outer())
 
-    def _cross(self, node: NestedLoopJoin, wanted: Columns) -> Scope:
+    def _cross(self, step: RowLookup, scope: Scope, wanted: Columns) -> Scope:
         """A join with the only row of a relation."""
-        read = wanted | columns_read(node)
-        scope = self.walk(node.left, frozenset(read & set(node.left.columns)))
-        leaf = _single_leaf(node.right)
-        if node.kind.is_membership or node.kind.keeps_right or self.builds.source.rows(leaf) != 1:
+        node, leaf = step.node, step.build.source
+        if self.builds.source.rows(leaf) != 1:
             raise NotFusable("a join without equal keys")
         kernel = self.kernel
         row = self.variable(f"{leaf_name(leaf)}_row", Machine.I32)
@@ -158,24 +156,24 @@ class Chain:
         reading = kernel.read(
             leaf, row, optional=optional or outer is not None, find=find, unique=not optional
         )
-        right = self.payload(reading, node.right, frozenset(read))
+        right = self.payload(reading, step.build, wanted | columns_read(node))
         if optional:
             right = self.present(right, reading)
         else:
-            self.filter(node.condition, scope | right, share(node, node.left))
+            self.filter(node.condition, scope | right, step.share)
         return scope | right
 
     def payload(
         self,
         reading: RelationReading,
-        chain: Physical,
+        chain: Chain,
         wanted: Columns,
         counts: bool = True,
         untested: list[Expr] | None = None,
     ) -> Scope:
         """The columns of a chain whose leaf's row a probe has found; `counts` as when its index was made."""
-        found = Chain(self.kernel, self.builds, counts, chain, reading, untested)
-        return found.walk(chain, wanted)
+        found = ChainStatements(self.kernel, self.builds, counts, chain.node, reading, untested)
+        return found.state(chain, wanted)
 
     def present(self, scope: Scope, reading: RelationReading) -> Scope:
         """Columns of an outer join's build side: NULL where it found no row, whatever they are computed from."""
@@ -222,12 +220,3 @@ class Chain:
         made = free_name(name, self.kernel.variables)
         self.kernel.variables.add(made)
         return Name(made, machine)
-
-
-def _single_leaf(node: Physical) -> Physical:
-    """The leaf below projections."""
-    while isinstance(node, ComputeColumns):
-        node = node.input
-    if node.children:
-        raise NotFusable("a join without equal keys")
-    return node

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...plan.expr import Column
-from ...plan.node import walk
-from ...plan.physical import FilterRows, HashJoin
-from ...plan.spine import leaf_of, payload, self_key, unreduced
+from ...plan.physical import FilterRows
+from ...plan.pipeline_steps import HashProbe, payload, self_key, unreduced
 from ...plan.text.concealed_text import concealed_name
 from ..indexes.layers import Clustered, Index
 from ..loop import Function, Let, Machine, Name, Term
@@ -26,7 +25,7 @@ from .join_steps import Joining
 from .probe_keys import Domains, KeyNumber
 
 if TYPE_CHECKING:
-    from .chains import Chain
+    from .chains import ChainStatements
 
 
 @dataclass
@@ -37,7 +36,7 @@ class Neighbours(Joining):
 
     @property
     def conditional(self) -> bool:
-        filters = any(isinstance(part, FilterRows) for part in walk(self.node.build_side))
+        filters = any(isinstance(step.node, FilterRows) for step in self.probe.build.steps)
         return filters or super().conditional
 
     def number(self) -> KeyNumber:
@@ -69,10 +68,11 @@ class Neighbours(Joining):
 
 
 def neighbours(
-    chain: Chain, node: HashJoin, below: Scope, wanted: frozenset[Column]
+    chain: ChainStatements, step: HashProbe, below: Scope, wanted: frozenset[Column]
 ) -> Neighbours | None:
     """Return a join that needs no index, or None: `wanted` are its columns that are read."""
-    node = unreduced(node)
+    step = unreduced(step)
+    node = step.node
     read, residual = payload(node, wanted), node.residual
     if node.kind.is_membership:
         suits = residual is not None
@@ -81,10 +81,10 @@ def neighbours(
         suits = not node.kind.at_most_one and chain.once is None and several
     if chain.given is not None or not suits:
         return None
-    column, kernel = self_key(node), chain.kernel
+    column, kernel = self_key(step), chain.kernel
     if column is None:
         return None
-    own, leaf = kernel.relations[0], leaf_of(node.build_side)
+    own, leaf = kernel.relations[0], step.build.source
     source = kernel.described(own.aliases[column])
     # Where no key repeats, an index finds the row as fast, and kernels that find no row twice are simpler
     if source is None or not source.clustered or source.ascending:
@@ -93,4 +93,4 @@ def neighbours(
         return None
     index = Index(-1, leaf_name(leaf), Clustered, 0, own.rows, linked=True)
     side = Side(index, Domains((), 0), read | frozenset(node.build_keys))
-    return Neighbours(chain, node, side, below, bool(read), column)
+    return Neighbours(chain, step, side, below, bool(read), column)

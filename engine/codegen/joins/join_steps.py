@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from ...plan.expr import ColumnRef, Expr, columns_of, conjunction, new_column
 from ...plan.join_kinds import JoinKind
 from ...plan.node import walk
-from ...plan.physical import HashJoin, Physical
-from ...plan.spine import leaf_of
+from ...plan.pipeline_steps import HashProbe
 from ...plan.text.concealed_text import concealed
 from ..expressions.translate import translate
 from ..loop import (
@@ -35,33 +34,26 @@ from .probe_keys import KeyNumber, key_number
 from .probes import built_nulls, built_rows, first_row, member, next_row, number_machine
 
 if TYPE_CHECKING:
-    from .chains import Chain
-
-LEAST_SHARE = 1e-6  # that an estimate is believed to be
+    from .chains import ChainStatements
 
 
 @dataclass
 class Joining:
     """One join of a chain: its build side, the columns of the probe side, and whether rows of the build side are read."""
 
-    chain: Chain
-    node: HashJoin
+    chain: ChainStatements
+    probe: HashProbe
     side: Side
     below: Scope
     payload: bool
 
     def __post_init__(self) -> None:
-        index = self.side.index
+        index, self.node = self.side.index, self.probe.node
         self.step = f"{self.node.kind} join {index.name}"
         self.keys = tuple(self.below[k] for k in self.node.probe_keys)
         self.number_name = self.chain.variable(f"{index.name}_number", number_machine(index))
         self.row = self.chain.variable(f"{index.name}_row", Machine.I32)
         self.untested: list[Expr] | None = None  # filters that rows found need not have passed
-
-    @property
-    def share(self) -> float | None:
-        """Which share of the probe side's rows comes out."""
-        return share(self.node, self.node.probe_side)
 
     @property
     def conditional(self) -> bool:
@@ -89,12 +81,12 @@ class Joining:
 
     def reading(self, optional: bool, unique: bool = True) -> tuple[RelationReading, Scope]:
         """The build side's leaf at the row found, and the columns of the build side over it."""
-        chain, build = self.chain, self.node.build_side
+        chain, build = self.chain, self.probe.build
         if self.silent:
             assert chain.given is not None
             optional |= chain.given.optional
         reading = chain.kernel.read(
-            leaf_of(build), self.row, optional=optional, keys=self.keys, unique=unique
+            build.source, self.row, optional=optional, keys=self.keys, unique=unique
         )
         counts = chain.counts and not self.node.kind.is_membership
         scope = chain.payload(reading, build, self.side.wanted, counts, self.untested)
@@ -123,9 +115,9 @@ class Joining:
             reading.find = self._find
             if not self.silent:
                 kernel.found(reading)
-                kernel.state(Guard(_present(self.row), share=self.share))
+                kernel.state(Guard(_present(self.row), share=self.probe.share))
         elif not self.silent:
-            kernel.state(Guard(member(index, self.number(), kernel), self.step, self.share))
+            kernel.state(Guard(member(index, self.number(), kernel), self.step, self.probe.share))
         made = made | equal
         # Which the estimate of the join knows
         chain.filter(self.node.residual, self.below | made, 1.0)
@@ -198,7 +190,7 @@ class Joining:
             kept = Apply("|", (empty, all_known), Machine.BOOL)
         else:
             kept = negated(found)
-        chain.require(kept, self.step, self.share)
+        chain.require(kept, self.step, self.probe.share)
         return {}
 
     def _decisive(self) -> tuple[Expr, ...]:
@@ -268,13 +260,6 @@ class Joining:
     def _rows(self, key: KeyNumber) -> tuple[Term, Term]:
         kernel, index = self.chain.kernel, self.side.index
         return first_row(index, key, kernel), next_row(index, key, self.row)
-
-
-def share(node: Physical, rows: Physical) -> float | None:
-    """Which share of the rows of its input an operator lets through, by the planner's estimates."""
-    if node.estimate is None or not rows.estimate:
-        return None
-    return min(max(node.estimate / rows.estimate, LEAST_SHARE), 1.0)
 
 
 def _present(row: Name) -> Term:

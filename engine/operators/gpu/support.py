@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ...plan import physical as p
 from ...plan.expr import ColumnRef, Expr
+from ...plan.node import walk
 from ...plan.types import DataType
 from .aggregate.aggregate import unsupported_call
 from .functions.expressions import unsupported as unsupported_expression
@@ -15,14 +16,8 @@ from .table import MAX_ROWS, unsupported_type
 def unsupported(node: p.Physical) -> str | None:
     """Return the first reason why this backend cannot run a node, or None; for a pipeline, any operator of its body."""
     if isinstance(node, p.Pipeline):
-        return next((r for part in _chain(node.body) for r in _reasons(part)), None)
+        return next((r for part in walk(node.body) for r in _reasons(part)), None)
     return next(_reasons(node), None)
-
-
-def _chain(node: p.Physical) -> Iterator[p.Physical]:
-    yield node
-    for child in node.children:
-        yield from _chain(child)
 
 
 def _reasons(node: p.Physical) -> Iterator[str]:

@@ -53,7 +53,7 @@ __all__ = ["describe", "expression", "tree"]
 
 INDENT = "  "
 _ROWS_SHOWN = 4
-_HIDDEN_FIELDS = ("device", "reason", "estimate", "not_fused", "body")
+_HIDDEN_FIELDS = ("device", "reason", "estimate", "not_fused", "steps")
 
 
 def tree(plan: Node) -> str:

@@ -17,7 +17,7 @@ from ...plan.physical import (
     NestedLoopJoin,
     Physical,
 )
-from ...plan.spine import columns_read, leaf_of, spine
+from ...plan.pipeline_steps import columns_read, leaf_of, spine
 from ...plan.types import BOOLEAN
 from ..estimates.chain_estimate import ChainEstimates, expected_column
 from ..estimates.estimate import key_domain, semi_fraction

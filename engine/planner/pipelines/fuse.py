@@ -23,7 +23,7 @@ from ...plan.physical import (
     Pipeline,
     Stored,
 )
-from ...plan.spine import is_selection, leaf_of, spine
+from ...plan.pipeline_steps import leaf_of, spine, steps_of
 from ...settings import FuseChoice
 from ..estimates.chain_estimate import ChainEstimates
 from ..rewrite import Observer, Rule, apply_rules, unobserved
@@ -96,7 +96,7 @@ class Fusion:
                 large = (leaf.estimate or 0.0) >= SMALL_INPUT
                 return aggregate and large and outside(node) is None and body.hashed
             return self.is_worth_it(leaf) and (
-                aggregate or (isinstance(chain, FilterRows) and is_selection(chain))
+                aggregate or (isinstance(chain, FilterRows) and steps_of(chain).is_selection)
             )
         if isinstance(node, HashAggregate) and (
             outside(node) is not None or not is_held(node, chain, body.estimates, body.hashed)
@@ -110,7 +110,7 @@ class Fusion:
         made = apply_rules(sink, BODY_RULES, body, observer=self.observer)
         made, used = with_used(made, body.inputs)
         inputs = tuple(map(self.visit, used))
-        return Pipeline(made, inputs).placed_as(node)
+        return Pipeline(steps_of(made), inputs).placed_as(node)
 
 
 def filter_groups(node: Physical, fusion: Fusion) -> Physical | None:
@@ -123,8 +123,8 @@ def filter_groups(node: Physical, fusion: Fusion) -> Physical | None:
     made = None if fusion.readers[id(groups)] > 1 else fusion.visit(groups)
     if not isinstance(made, Pipeline) or not isinstance(made.body, HashAggregate):
         return None
-    body = node.with_children([made.body])
-    return replace(made, body=body, estimate=node.estimate)
+    steps = steps_of(node.with_children([made.body]))
+    return replace(made, steps=steps, estimate=node.estimate)
 
 
 def fuse_chain(node: Physical, fusion: Fusion) -> Physical | None:

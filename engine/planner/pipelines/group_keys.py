@@ -9,7 +9,7 @@ from ...plan.device_costs import costs_of
 from ...plan.expr import Column, ColumnRef
 from ...plan.join_kinds import JoinKind
 from ...plan.physical import HashAggregate, HashJoin, ParquetScan, Physical
-from ...plan.spine import leaf_of, spine
+from ...plan.pipeline_steps import leaf_of, spine
 from ...plan.types import Kind
 from ..estimates.chain_estimate import ChainEstimates, expected_column
 from .pipeline_shape import leaves, table_rows

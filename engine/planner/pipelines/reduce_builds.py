@@ -16,7 +16,15 @@ from ...plan.expr import Column, ColumnRef, columns_of, new_column
 from ...plan.join_kinds import JoinKind
 from ...plan.node import walk
 from ...plan.physical import ComputeColumns, FilterRows, HashJoin, NestedLoopJoin, Physical
-from ...plan.spine import columns_read, leaf_of, reads_build, self_key
+from ...plan.pipeline_steps import (
+    Chain,
+    HashProbe,
+    chain_of,
+    columns_read,
+    leaf_of,
+    reads_build,
+    self_key,
+)
 from ...plan.types import DataType, Kind
 from ..estimates.chain_estimate import ChainEstimates, expected_column
 from ..estimates.estimate import key_domain
@@ -139,6 +147,7 @@ class _Costs:
     there: set[Identity]
     device: DeviceCosts
     whole: dict[int, float] = field(default_factory=dict)  # by join what its build costs, unreduced
+    chains: dict[int, Chain] = field(default_factory=dict)
 
     def source(self, source: KeySource) -> float:
         """What it costs to make the set of keys, unless it is there anyway."""
@@ -167,7 +176,10 @@ class _Costs:
 
     def is_unbuilt(self, join: HashJoin) -> bool:
         """Whether kernels probably look around a row for the others of its key, without an index: `codegen` measures that."""
-        if not reads_build(join) or self_key(join) is None:
+        if not reads_build(join):
+            return False
+        step = chain_of(join, self.chains).steps[-1]
+        if not isinstance(step, HashProbe) or self_key(step) is None:
             return False
         build = self.estimates.relation(join.build_side)
         keys = [expected_column(build, key) for key in join.build_keys]

@@ -8,9 +8,8 @@ import numpy as np
 
 from ....codegen.groups.results import result_columns, rows_of_groups
 from ....codegen.program import Program
-from ....plan import physical as p
 from ....plan.expr import columns_of
-from ....plan.spine import leaf_of
+from ....plan.pipeline_steps import Chain
 from ...context import Context
 from ..functions.expressions import evaluate_all
 from ..table import Indices, Table, filter, to_physical
@@ -49,9 +48,8 @@ def _late(
     return Table({late.column.id: v for late, v in zip(made.late, values, strict=True)}, length)
 
 
-def selected_rows(body: p.Physical, chosen: Indices, leaves: Leaves) -> Table:
+def selected_rows(chain: Chain, chosen: Indices, leaves: Leaves) -> Table:
     """Return the rows of a scan that a selection keeps, in their order."""
-    leaf = leaf_of(body)
-    arrays = leaves.plain(leaf, body.columns)
-    table = Table({c.id: a for c, a in zip(body.columns, arrays, strict=True)}, leaves.rows(leaf))
-    return filter(table, chosen)
+    columns, scan = chain.node.columns, chain.source
+    arrays = zip(columns, leaves.plain(scan, columns), strict=True)
+    return filter(Table({c.id: array for c, array in arrays}, leaves.rows(scan)), chosen)

@@ -28,7 +28,6 @@ from ....codegen.row_sources import RowSource
 from ....codegen.typed_values import Input, NotFusable
 from ....plan import physical as p
 from ....plan.device_costs import costs_of
-from ....plan.spine import leaf_of
 from ....plan.text.concealed_text import concealed_tree
 from ...context import Context, Feedback, Origin, PipelineReceipt, latest
 from ...pipeline_backend import compiling, of_every_run
@@ -124,12 +123,12 @@ def generated(
     estimate: float | None,
 ) -> CompiledPipeline:
     """Generate a pipeline's kernels and begin to compile those that are not on disk; raises `NotFusable`."""
-    rows = relations.rows(leaf_of(node.body))
+    rows = relations.rows(node.steps.source)
     dense = min(MOST_DENSE, max(LEAST_DENSE, DENSE_A_ROW * rows))
     limits, memory = Limits(GROUP_LIMIT, True, dense), launch.shared_memory()
-    made = stages(node.body, relations, limits).made_for(memory)
+    made = stages(node.steps, relations, limits).made_for(memory)
     made = with_packed_counts(made, estimate, learnt.count_bits)
-    condition, untested = _condition(node.body, made.main)
+    condition, untested = _condition(node.steps.condition, made.main)
     if not learnt.long_groups:
         made = in_their_order(made, condition, relations)
     main, grouping = made.main, made.main.grouping
@@ -162,12 +161,12 @@ def generated(
     )
 
 
-def _condition(body: p.Physical, main: Program) -> tuple[Condition | None, str | None]:
+def _condition(filtered: p.FilterRows | None, main: Program) -> tuple[Condition | None, str | None]:
     """The condition on groups in device memory, if there is one, or why it is not tested there."""
-    if not isinstance(body, p.FilterRows) or not _has_many_groups(main):
+    if filtered is None or not _has_many_groups(main):
         return None, None
     try:
-        return condition_of(body.predicate, main), None
+        return condition_of(filtered.predicate, main), None
     except NotFusable as reason:
         return None, f"groups are tested after the kernels: {reason.message}"
 

@@ -54,16 +54,14 @@ class Attempt:
         return self._relations.find(kernels.known)
 
     def compile(self) -> CompiledPipeline:
-        body = self._node.body
-        return generated(
-            self._node, self._relations, self._context, self._feedback, _estimate(body)
-        )
+        node = self._node
+        return generated(node, self._relations, self._context, self._feedback, _estimate(node))
 
     def load(self, kernels: CompiledPipeline) -> None:
         """Lay out launches where there are none; another run may do so anew meanwhile: these serve this one."""
         ready = kernels.ready
         if ready is None:
-            estimate = _estimate(self._node.body)
+            estimate = _estimate(self._node)
             ready = kernels.ready = laid_out(kernels, self._relations, self._feedback, estimate)
         self._ready = ready
 
@@ -82,12 +80,12 @@ class Attempt:
         found = self._checked(kernels, words, states)
         if isinstance(found, Retry):
             return found
-        table = found or _result(node.body, kernels, ready, memory, words, relations)
+        table = found or _result(node, kernels, ready, memory, words, relations)
         if isinstance(table, str):
             return Void(table, facts)
-        filtered = isinstance(node.body, p.FilterRows) and p.aggregate_of(node.body) is not None
-        if filtered and kernels.condition is None:
-            table = filter_rows(node.body, (table,), context)
+        condition = node.steps.condition
+        if condition is not None and kernels.condition is None:
+            table = filter_rows(condition, (table,), context)
         if kernels.remark is not None:
             context.remarks[id(node)] = kernels.remark
         known = self._feedback.built
@@ -139,14 +137,13 @@ def _hold(node: p.Pipeline, ready: Ready, context: Context) -> bool:
     return True
 
 
-def _estimate(body: p.Physical) -> float | None:
+def _estimate(node: p.Pipeline) -> float | None:
     """How many groups are expected, or rows that come out."""
-    groups = p.aggregate_of(body)
-    return body.estimate if groups is None else groups.estimate
+    return (node.steps.groups or node.body).estimate
 
 
 def _result(
-    body: p.Physical,
+    node: p.Pipeline,
     prepared: CompiledPipeline,
     ready: Ready,
     memory: Memory,
@@ -168,9 +165,9 @@ def _result(
         count, bounds = sink.picking.found(_values(words, sink.picking.state))
         if main.counted in bounds and bounds[main.counted][1] >= MOST_FOLDED:
             return MANY
-        groups = p.aggregate_of(body)
+        groups = node.steps.groups
         assert groups is not None
-        columns = groups.columns if prepared.condition is None else body.columns
+        columns = groups.columns if prepared.condition is None else node.columns
         finisher = finisher_of(main, sink.picking, columns)
         return only(finisher.table(memory, count, bounds, relations), columns)
     spans = {"out_i": sink.out_i, "out_f": sink.out_f}
