@@ -66,6 +66,17 @@ def cache_limits(device: Device, settings: Settings) -> Mapping[str, int]:
     return limits
 
 
+def device_memory(device: Device) -> tuple[int, int]:
+    """Return the bytes of a device's memory that are free now, and all that it has."""
+    if device == "gpu":
+        from .operators import gpu
+
+        return gpu.device_memory()
+    from .operators.host_memory import available_memory, host_memory
+
+    return available_memory(), host_memory()
+
+
 def check_placement(plan: Physical, backends: Mapping[Device, Any], settings: Settings) -> None:
     """Raise before anything runs: `Unsupported` for what no backend can do, `DeviceError` for what require_gpu forbids."""
     nodes = [n for n in _each(plan) if n.device == "cpu" and not isinstance(n, Transfer)]

@@ -92,7 +92,12 @@ class Connection:
     """
 
     def __init__(self, settings: Settings | None = None, runner: MakeRunner = QueryRunner) -> None:
-        self.catalog = Catalog({"fuseline_columns": self._cached_columns})
+        self.catalog = Catalog(
+            {
+                "fuseline_columns": partial(self._live, "fuseline_columns", "columns"),
+                "fuseline_workers": partial(self._live, "fuseline_workers", "workers"),
+            }
+        )
         self._initial = settings or Settings.from_environment()
         self._runner = runner(self.catalog, self._initial)
         self._closed = False
@@ -271,10 +276,10 @@ class Connection:
                 "This connection is closed: open another with fuseline.connect()."
             )
 
-    def _cached_columns(self) -> CatalogTable:
-        from .storage.tables.cached_columns import CachedColumnsTable
+    def _live(self, name: str, what: str) -> CatalogTable:
+        from .storage.tables.live_table import LiveTable
 
-        return CachedColumnsTable("fuseline_columns", self.cache, self.catalog.identities)
+        return LiveTable(name, getattr(self._runner, what))
 
     def _scan(self, table: CatalogTable) -> Frame:
         from .frame.frame import Frame

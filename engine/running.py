@@ -142,6 +142,18 @@ class QueryRunner:
         if identity is not None:
             self.cache.drop(identity)
 
+    def columns(self) -> pa.Table:
+        """Return what `fuseline_columns()` tells."""
+        from .storage.tables.cached_columns import cached_columns
+
+        return cached_columns(self.cache, self.catalog.identities())
+
+    def workers(self) -> pa.Table:
+        """Return what `fuseline_workers()` tells: nothing without a cluster."""
+        from .storage.tables.live_table import WORKERS
+
+        return WORKERS.empty_table()
+
     def clear(self) -> None:
         """Let plans, cached columns and answers whose rows are still to be made go."""
         for reading in self._read_now():

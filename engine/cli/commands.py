@@ -1,4 +1,4 @@
-"""The command `fuseline`: sql, shell, explain, warmup, doctor."""
+"""The command `fuseline`: sql, shell, explain, warmup, cluster, doctor."""
 
 from __future__ import annotations
 
@@ -173,11 +173,31 @@ def warmup(
 
 
 @command
-def doctor() -> None:
+def cluster(
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="how many processes; by default one for each GPU")
+    ] = None,
+    host: Annotated[str, typer.Option(help="the address that others reach it by")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="the scheduler's port; 0 takes a free one")] = 8786,
+    device: DeviceOption = Device.auto,
+) -> None:
+    """Start a Dask scheduler and workers on this machine for connect(cluster=ADDRESS), until Ctrl-C."""
+    from .cluster_commands import run_cluster
+
+    run_cluster(device.value, workers, host, port)
+
+
+@command
+def doctor(
+    cluster: Annotated[
+        str | None, typer.Option(help="the address of a scheduler, whose workers are looked at too")
+    ] = None,
+    device: DeviceOption = Device.auto,
+) -> None:
     """Check driver, GPU, versions and memory, run a query on each device, and say what to install."""
     from .doctor import examine
 
-    if not examine():
+    if not examine(cluster, device.value):
         raise typer.Exit(EXIT_FAILED)
 
 

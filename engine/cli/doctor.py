@@ -18,8 +18,8 @@ QUERY = "SELECT sum(range) AS total FROM range(1000) WHERE range % 2 = 0"
 EXPECTED = 249500
 
 
-def examine() -> bool:
-    """Print the report; False when a device that should work gives no answer or a wrong one."""
+def examine(cluster: str | None = None, device: str = "auto") -> bool:
+    """Print the report; False when a device that should work gives no answer or a wrong one, or a worker of the cluster none."""
     from rich.console import Console
 
     console = Console(highlight=False, markup=False, soft_wrap=True)
@@ -30,6 +30,10 @@ def examine() -> bool:
         found = [f"{p} {v}" if (v := _version(p)) else f"{p} -" for p in packages]
         console.print(f"{extra:>8}: " + ", ".join(found))
     healthy = _answers(console, "cpu")
+    if cluster is not None:
+        from .cluster_commands import examine_cluster
+
+        healthy = examine_cluster(console, cluster, device) and healthy
     reason = _gpu_missing()
     if reason is None:
         for line in _gpu_lines():

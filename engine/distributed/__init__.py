@@ -1,8 +1,10 @@
 """A cluster of Dask workers that run queries together, each the whole plan over its share of the tables.
 
     clusters   the scheduler and workers that a connection starts or is given
-    crew       the client's side: an actor on each worker, called all at once for a query
+    crew       the client's side: queries go to the workers that they need
+    members    who these workers are: an actor on each, in places that stay, without those that are lost or silent
     session    a worker's side: backends, caches and plans, in the actor
+    own_plans  what one worker runs of a plan; `orders`, `sent_plans`: what goes to it and comes back
     meetings   rows that workers give each other while a query runs
     runner     what a connection to a cluster has in the place of `running.QueryRunner`
 

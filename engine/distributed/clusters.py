@@ -6,7 +6,7 @@ import asyncio
 import multiprocessing
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -67,6 +67,7 @@ class Cluster:
         # Two queries at once would each wait for workers that the other has
         self.turn = ClusterTurn(self.client, alone=self.own is not None)
         self._asked: tuple[float, Future[Any]] | None = None
+        self._address = self.client.scheduler.address
 
     def begun(self, call: Any) -> Future[Any]:
         """What is waited for as often as one likes: Dask's own `result(timeout)` may come back with neither an answer nor an error."""
@@ -74,11 +75,14 @@ class Cluster:
         async def answer() -> Any:
             if isinstance(call, BaseActorFuture):
                 return await call
-            if asyncio.iscoroutine(call):
-                return await call
             return await self.client.gather(call, asynchronous=True)
 
-        return asyncio.run_coroutine_threadsafe(answer(), self.client.loop.asyncio_loop)
+        return self._on_loop(answer)
+
+    def _on_loop(self, work: Callable[[], Coroutine[Any, Any, Any]]) -> Future[Any]:
+        if self.client.scheduler is None:  # Dask gives up after `distributed.comm.timeouts.connect`
+            raise self._unheard("is gone: open another connection")
+        return asyncio.run_coroutine_threadsafe(work(), self.client.loop.asyncio_loop)
 
     def there(self, patience: float) -> set[str] | None:
         """The workers that were there when last asked for, and ask again; None while that is not known.
@@ -87,7 +91,7 @@ class Cluster:
         """
         asked = self._asked
         if asked is None:
-            self._asked = time.monotonic(), self.begun(self._identity())
+            self._asked = time.monotonic(), self._on_loop(self._identity)
             return None
         since, answer = asked
         if not answer.done():
@@ -103,7 +107,7 @@ class Cluster:
     def addresses(self, patience: float) -> list[str]:
         """The workers that are there, in an order that stays; raises `ClusterError` as `there` does."""
         try:
-            answer = self.begun(self._identity()).result(timeout=patience)
+            answer = self._on_loop(self._identity).result(timeout=patience)
         except OSError as error:
             raise self._unheard(f"cannot be reached: {error}") from error
         return sorted(answer["workers"])
@@ -112,8 +116,7 @@ class Cluster:
         return await self.client.scheduler.identity(n_workers=-1)
 
     def _unheard(self, how: str) -> ClusterError:
-        address = self.client.scheduler.address
-        return ClusterError(f"The scheduler at {address} {how}.")
+        return ClusterError(f"The scheduler at {self._address} {how}.")
 
     def close(self) -> None:
         if self.own_client:
@@ -143,22 +146,29 @@ def cluster_of(given: object, workers: int | None, device: str) -> Cluster:
 
 
 def _local(workers: int | None, device: str) -> Cluster:
+    own = started(workers, device)
+    return Cluster(Client(own, direct_to_workers=True), own, own_client=True)
+
+
+def started(workers: int | None, device: str, **more: object) -> Any:
+    """Start a scheduler and workers on this machine: those of dask-cuda where there is a GPU, else Dask's."""
     if multiprocessing.current_process().name != "MainProcess":
         raise ClusterError(GUARD)
     options: dict[str, Any] = {
         "n_workers": workers,
         "dashboard_address": "127.0.0.1:0",
         "silence_logs": 50,
+        **more,
     }
     try:
         if device == "gpu":
             from dask_cuda import LocalCUDACluster
 
-            own = LocalCUDACluster(**options, memory_limit=0)
-        else:
-            own = LocalCluster(**options, threads_per_worker=1, memory_limit=None)
+            return LocalCUDACluster(**options, memory_limit=0)
+        return LocalCluster(**options, threads_per_worker=1, memory_limit=None)
     except RuntimeError as error:
         raise ClusterError(
             f"The workers did not start: {str(error).rstrip('.')}. {GUARD}"
         ) from error
-    return Cluster(Client(own, direct_to_workers=True), own, own_client=True)
+    except OSError as error:
+        raise ClusterError(f"The scheduler did not start: {error}.") from error

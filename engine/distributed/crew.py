@@ -15,15 +15,18 @@ from weakref import ref
 import pyarrow as pa
 
 from ..errors import ClusterError, Interrupted
+from ..plan.partial import ExchangeKind
 from ..plan.physical import Physical
 from ..settings import Settings
 from ..stopping import Stop
 from .clusters import Cluster
 from .members import ALIVE_SECONDS, LOOK_SECONDS, LOST, TRIES, Member, Members, Team, await_all
-from .sent_plans import TableNumbers, packed
-from .session import FIRST, Form, Part, QueryOrder, own_plan
+from .orders import Part, QueryOrder
+from .own_plans import FIRST, Form, own_plan
+from .sent_plans import SentTables, packed
 
 WHOLE_SHARE = 128  # of the column cache of the worker that has least, which is half of its memory
+TRIAL_SECONDS = 600.0
 STOPPED = "The query was stopped."
 ENDED = "Another worker failed."
 
@@ -50,7 +53,7 @@ class Crew:
         self._members = Members(cluster, settings, device)
         self._numbers, self._plans = count(), count()
         self._known: dict[int, _Known] = {}
-        self._tables = TableNumbers()
+        self._tables = SentTables()
         self._lock = threading.Lock()
         self._members.gather()
 
@@ -88,6 +91,7 @@ class Crew:
     def _run(
         self, plan: Physical, settings: Settings, timed: bool, stop: Stop
     ) -> tuple[pa.Table, list[Part]]:
+        self._forget()
         before = self._members.team
         if self._members.has_changed():
             self._gather(before, stop)
@@ -111,6 +115,31 @@ class Crew:
             raise _Missing
         found = [part.table() for part in parts if part.rows is not None]
         return pa.concat_tables(found), parts
+
+    def _forget(self) -> None:
+        """Have workers let go of tables that are here no more."""
+        gone = self._tables.take_gone()
+        for member in self._members.team.members:
+            if gone & member.tables:
+                member.tables -= gone
+                self._cluster.begun(member.actor.forget(gone))
+
+    def ask_all(self, what: str, *given: Any) -> list[Any]:
+        """Return what each worker of the team says when it is asked beside its queries, None where it says nothing."""
+        calls: list[Future[Any] | None] = []
+        for member in self._members.team.members:
+            try:
+                calls.append(self._cluster.begun(getattr(member.actor, what)(*given)))
+            except LOST:
+                calls.append(None)
+        return await_all(calls)
+
+    def trial(self, kind: ExchangeKind, nbytes: int) -> float:
+        """Return the seconds that the slowest worker took to exchange so many bytes, all that each has to give."""
+        team, query = self._members.team, next(self._numbers)
+        with self._cluster.turn.held(lambda: None):
+            calls = [self._cluster.begun(m.actor.trial(query, kind, nbytes)) for m in team.members]
+            return max(call.result(timeout=TRIAL_SECONDS) for call in calls)
 
     def _gather(self, before: Team, stop: Stop) -> None:
         """Have a team of those who are there now; a query that runs meanwhile ends before, or finds that its worker is gone."""
@@ -156,15 +185,16 @@ class Crew:
         """Call workers; where one is lost or the query is to end, the others are told to stop, and waited for."""
         members = [team.members[rank] for rank in ranks]
         calls: list[Future[Part]] = []
+        orders: list[QueryOrder] = []
         with self._lock:
             for member in members:
                 member.busy += 1
         try:
             for rank, member in zip(ranks, members, strict=True):
                 answers = form.spread or rank == FIRST or len(ranks) == 1
-                sent = self._sent(member, replace(order, answers=answers), plan)
+                orders.append(self._sent(member, replace(order, answers=answers), plan))
                 try:
-                    calls.append(self._cluster.begun(member.actor.run(sent)))
+                    calls.append(self._cluster.begun(member.actor.run(orders[-1])))
                 except LOST as error:
                     raise self._members.lost(team, rank) from error
             parts = self._awaited(calls, ranks, team, form, stop)
@@ -178,17 +208,25 @@ class Crew:
                     member.busy -= 1
         if any(not call.done() for call in calls):
             self._stop(order.query, ENDED, members, calls)
-        for member, part in zip(members, parts, strict=False):
-            if part.error is None and not part.missing:
+        for member, sent, part in zip(members, orders, parts, strict=False):
+            if part.missing:
+                member.tables.clear()
+            elif part.error is None:
                 member.plans.add(order.plan)
+                member.tables.update(sent.tables)
         return parts
 
     def _sent(self, member: Member, order: QueryOrder, plan: Physical) -> QueryOrder:
         """An order with what a worker does not have yet: it has what was in one that it has answered."""
         if order.plan in member.plans:
             return order
-        sent, tables = packed(plan, self._tables)
-        return replace(order, sent=sent, tables=tables)
+        sent, tables = packed(plan)
+        for table in tables.values():
+            self._tables.note(table)
+        new = {
+            identity: table for identity, table in tables.items() if identity not in member.tables
+        }
+        return replace(order, sent=sent, tables=new)
 
     def _awaited(
         self, calls: list[Future[Part]], ranks: list[int], team: Team, form: Form, stop: Stop

@@ -215,9 +215,12 @@ class Members:
         return [member.address for member in self.team.members]
 
 
-def await_all(calls: Sequence[Future[Any]]) -> None:
-    """Wait for calls whose answers do not matter, for a while."""
+def await_all(calls: Sequence[Future[Any] | None]) -> list[Any]:
+    """Wait for calls for a while, and return their answers, None where there is none."""
     end = time.monotonic() + LEAVE_SECONDS
-    for call in calls:
-        with suppress(TimeoutError, *LOST):
-            call.result(timeout=max(0.0, end - time.monotonic()))
+    found: list[Any] = [None] * len(calls)
+    for rank, call in enumerate(calls):
+        if call is not None:
+            with suppress(*LOST):
+                found[rank] = call.result(timeout=max(0.0, end - time.monotonic()))
+    return found

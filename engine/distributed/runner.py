@@ -6,6 +6,8 @@ import time
 from dataclasses import replace
 from functools import partial
 
+import pyarrow as pa
+
 from ..catalog import Catalog
 from ..errors import Unsupported
 from ..observe.profile import NodeProfile, Profile
@@ -21,9 +23,11 @@ from ..runtime.run import NOT_RUN, Result
 from ..runtime.stream import stream_of
 from ..settings import FuseChoice, Settings
 from ..stopping import Stop
+from ..storage.tables.live_table import WORKERS
 from .clusters import cluster_of
 from .crew import Crew
-from .session import FIRST, Part, whole_plan
+from .orders import Part
+from .own_plans import FIRST, whole_plan
 
 
 class ClusterRunner(QueryRunner):
@@ -94,6 +98,20 @@ class ClusterRunner(QueryRunner):
         raise Unsupported(
             "cache() has no meaning on a cluster yet: its workers keep the columns that queries read."
         )
+
+    def columns(self) -> pa.Table:
+        found = self.crew.ask_all("columns", self.catalog.identities())
+        none = super().columns().slice(0, 0)
+        return pa.concat_tables([none, *(table for table in found if table is not None)])
+
+    def workers(self) -> pa.Table:
+        """A row a worker; of one that says nothing the address alone."""
+        said = self.crew.ask_all("state")
+        rows = [
+            found or {"worker": rank, "address": address}
+            for rank, (address, found) in enumerate(zip(self.crew.addresses, said, strict=True))
+        ]
+        return pa.Table.from_pylist(rows, WORKERS)
 
     def clear(self) -> None:
         super().clear()

@@ -1,75 +1,69 @@
-"""Plans as they go to workers: tables in memory by number, so that each is sent once, whatever plans read it."""
+"""Plans as they go to workers: tables in memory by their identity, so that each is sent once, whatever plans read it."""
 
 from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Mapping
-from itertools import count
+from collections.abc import Hashable, Mapping
 from threading import Lock
 from typing import Any
-from weakref import WeakKeyDictionary, finalize
+from weakref import WeakSet, finalize
 
 from ..plan.physical import Physical
 from ..storage.tables.memory_table import MemoryTable
 
 
-class TableNumbers:
-    """The numbers of tables, each another one as long as it lives; `take_gone` tells those that live no more."""
+class SentTables:
+    """The tables of this process that workers may have; `take_gone` tells those that live here no more."""
 
     def __init__(self) -> None:
-        self._next = count()
         self._lock = Lock()
-        self._known: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
-        self._gone: list[int] = []
+        self._known: WeakSet[MemoryTable] = WeakSet()
+        self._gone: list[Hashable] = []
 
-    def of(self, table: Any) -> int:
+    def note(self, table: MemoryTable) -> None:
         with self._lock:
-            number = self._known.get(table)
-            if number is None:
-                number = self._known[table] = next(self._next)
-                finalize(table, self._gone.append, number).atexit = False
-            return number
+            if table not in self._known:
+                self._known.add(table)
+                finalize(table, self._gone.append, table.identity).atexit = False
 
-    def take_gone(self) -> set[int]:
-        gone = set(self._gone)
+    def take_gone(self) -> set[Hashable]:
+        gone = self._gone[:]
         del self._gone[: len(gone)]
-        return gone
+        return set(gone)
 
 
 class _Packer(pickle.Pickler):
-    def __init__(self, file: io.BytesIO, numbers: TableNumbers) -> None:
+    def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file, protocol=5)
-        self._numbers = numbers
-        self.tables: dict[int, Any] = {}
+        self.tables: dict[Hashable, MemoryTable] = {}
 
-    def persistent_id(self, value: Any) -> int | None:
+    def persistent_id(self, value: Any) -> Hashable:
         # A table that serves one run is part of the plan
         if not isinstance(value, MemoryTable) or value.identity is None:
             return None
-        number = self._numbers.of(value)
-        self.tables[number] = value
-        return number
+        self.tables[value.identity] = value
+        return value.identity
 
 
 class _Unpacker(pickle.Unpickler):
-    def __init__(self, file: io.BytesIO, tables: Mapping[int, Any]) -> None:
+    def __init__(self, file: io.BytesIO, tables: Mapping[Hashable, MemoryTable]) -> None:
         super().__init__(file)
         self._tables = tables
 
-    def persistent_load(self, number: Any) -> Any:
-        return self._tables[number]
+    def persistent_load(self, identity: Any) -> MemoryTable:
+        return self._tables[identity]
 
 
-def packed(plan: Physical, numbers: TableNumbers) -> tuple[bytes, dict[int, Any]]:
-    """Return a plan without its tables, and these by their numbers."""
+def packed(plan: Physical) -> tuple[bytes, dict[Hashable, MemoryTable]]:
+    """Return a plan without its tables, and these by their identities."""
     file = io.BytesIO()
-    packer = _Packer(file, numbers)
+    packer = _Packer(file)
     packer.dump(plan)
     return file.getvalue(), packer.tables
 
 
-def unpacked(sent: bytes, tables: Mapping[int, Any]) -> Physical:
+def unpacked(sent: bytes, tables: Mapping[Hashable, MemoryTable]) -> Physical:
     """Return a plan over a worker's tables; raises `KeyError` for one that it does not have."""
     plan: Physical = _Unpacker(io.BytesIO(sent), tables).load()
     return plan

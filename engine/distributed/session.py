@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import platform
 import time
 from collections import OrderedDict, deque
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from itertools import count
-from typing import Any, NamedTuple, cast
+from typing import Any
 from weakref import ref
 
+import numpy as np
 import pyarrow as pa
 from distributed import get_worker
 
-from ..backends import cache_limits, load_backends, resolve_device
+from ..backends import cache_limits, device_memory, load_backends, resolve_device
 from ..errors import ClusterError, FuselineError
 from ..fence import internal_error
 from ..observe.profile import NodeProfile
 from ..operators.context import PlanMemory
-from ..plan.node import walk_once
-from ..plan.partial import Exchange
-from ..plan.physical import ConcatRows, ParquetScan, Physical
-from ..planner import plan_of_worker
+from ..plan.partial import ExchangeKind
+from ..plan.physical import ConcatRows
 from ..running import context_of
 from ..runtime.executor import execute
 from ..runtime.run import RunOptions
@@ -33,66 +32,19 @@ from ..runtime.schedule import Schedule, schedule_of
 from ..settings import Settings, usable_cores
 from ..stopping import Stop, Stoppable
 from ..storage.columns.cache import ColumnCache
-from ..storage.shards import share_of
-from ..storage.tables.parquet import ParquetTable
+from ..storage.tables.cached_columns import cached_columns
+from ..storage.tables.memory_table import MemoryTable
 from .meetings import Meetings, QueryPeers
+from .orders import Part, QueryOrder
+from .own_plans import FIRST, check_files, own_plan
 from .sent_plans import unpacked
 
-FIRST = 0  # the worker that gathers
 COMPARED = ("fuseline", "pyarrow", "numpy", "numba", "distributed")
-KEPT_PLANS = 512
+KEPT_SCHEDULES = 512
 KEPT_STOPS = 1000  # numbers of queries that were to end before they began
 WATCH_SECONDS = 0.5  # between two looks whether the client is there
-NO_CLIENT = "The client of this query is gone."
 
 _crews = count()
-
-
-class Form(NamedTuple):
-    """Who runs a plan, and who answers: `meets`, so that all run it together; `spread`, so that each answers its own rows."""
-
-    meets: bool
-    spread: bool
-
-
-@dataclass(frozen=True)
-class QueryOrder:
-    """A query as workers get it: its number, those of the team and the plan, the plan where it was not sent before, and settings.
-
-    `tables` are those of the plan that a worker does not have.  `meets`: other workers run it at the same time; `answers`: its rows are
-    wanted of this worker.
-    """
-
-    query: int
-    team: int
-    plan: int
-    sent: bytes | None
-    tables: dict[int, Any]
-    settings: Settings
-    below: int  # bytes of columns that each worker reads whole
-    timed: bool
-    meets: bool
-    answers: bool
-
-
-@dataclass(frozen=True)
-class Part:
-    """What one worker says after a query: rows as an Arrow stream, or the error that ended it; `lost`: another worker's.
-
-    `missing`: it does not know the plan, a table of it or the team.  `nodes` are those of its plan in the order of its profile, without the
-    plan, where the run was timed.
-    """
-
-    rows: pa.Buffer | None = None
-    error: FuselineError | None = None
-    lost: bool = False
-    missing: bool = False
-    bytes_read: int = 0
-    seconds: float = 0.0
-    nodes: tuple[NodeProfile, ...] = ()
-
-    def table(self) -> pa.Table:
-        return pa.ipc.open_stream(self.rows).read_all()
 
 
 class WorkerSession:
@@ -106,7 +58,9 @@ class WorkerSession:
         self._meetings: Meetings | None = None
         self._cache = ColumnCache(0)
         self._schedules: OrderedDict[tuple[int, int], Schedule] = OrderedDict()  # by team and plan
-        self._tables: dict[int, Any] = {}
+        self._tables: dict[
+            Hashable, MemoryTable
+        ] = {}  # by the identity that each has at the client
         self._memory = PlanMemory()
         self._running: tuple[int, Stop] | None = None
         self._stopped: deque[int] = deque(maxlen=KEPT_STOPS)
@@ -149,6 +103,38 @@ class WorkerSession:
         """What must be the same on all workers and the client."""
         return description(self._device)
 
+    async def state(self) -> dict[str, Any]:
+        """What there is to say of this worker: a row of `fuseline_workers()`."""
+        return await asyncio.to_thread(self._state)
+
+    def _state(self) -> dict[str, Any]:
+        device = self._device
+        backend = self._backends[device]
+        free, total = device_memory(device)
+        return {
+            "worker": self._rank,
+            "address": self._worker.address,
+            "host": platform.node(),
+            "process_id": os.getpid(),
+            "device": device,
+            "device_name": backend.device_name(self._settings.threads),
+            "threads": self._settings.threads,
+            "memory": total,
+            "free_memory": free,
+            "cached_bytes": self._cache.used(device),
+            "cache_limit": self._cache.limit(device),
+            "runs_query": self._running is not None,
+        }
+
+    async def columns(self, names: Mapping[Hashable, str]) -> pa.Table:
+        """What is cached here of tables that the client knows by these identities: rows of `fuseline_columns()`."""
+        known = dict(names)
+        for identity, table in list(self._tables.items()):
+            name = known.pop(identity, None)
+            if name is not None:
+                known[table.identity] = name
+        return await asyncio.to_thread(cached_columns, self._cache, known, self._rank)
+
     async def stop(self, query: int, why: str) -> None:
         """End a query, which may not have begun."""
         if self._meetings is not None:
@@ -159,10 +145,10 @@ class WorkerSession:
         else:
             self._stopped.append(query)
 
-    async def forget(self, tables: Iterable[int]) -> None:
+    async def forget(self, tables: Iterable[Hashable]) -> None:
         """Let tables go that the client has no more, with their columns."""
-        for number in tables:
-            table = self._tables.pop(number, None)
+        for identity in tables:
+            table = self._tables.pop(identity, None)
             if table is not None:
                 self._cache.drop(table.identity)
 
@@ -209,6 +195,24 @@ class WorkerSession:
             if order.meets:
                 meetings.end(order.query)
 
+    def trial(self, query: int, kind: ExchangeKind, nbytes: int) -> float:
+        """Give so many bytes to those that an exchange of this kind gives them to; returns the seconds after all have met."""
+        meetings = self._meetings
+        assert meetings is not None
+        peers = QueryPeers(meetings, query, lambda: None)
+        try:
+            peers.exchange(0, [[_zeros(1)]] * self._workers)
+            begun = time.perf_counter()
+            if kind == "hash":
+                peers.exchange(1, [[_zeros(nbytes // self._workers)] for _ in range(self._workers)])
+            else:
+                rows = [_zeros(nbytes)]
+                to = range(self._workers)
+                peers.exchange(1, [rows if kind == "broadcast" or r == FIRST else None for r in to])
+            return time.perf_counter() - begun
+        finally:
+            meetings.end(query)
+
     def _part(self, order: QueryOrder, meetings: Meetings, stop: Stop) -> Part:
         begun = time.perf_counter()
         if order.settings != self._given:
@@ -234,8 +238,8 @@ class WorkerSession:
         if order.team != self._team:
             return None
         if order.sent is not None:
-            for number, table in order.tables.items():
-                self._tables.setdefault(number, table)
+            for identity, table in order.tables.items():
+                self._tables.setdefault(identity, table)
             try:
                 plan = unpacked(order.sent, self._tables)
             except KeyError:
@@ -244,7 +248,7 @@ class WorkerSession:
             settings, place = self._settings, (self._rank, self._workers)
             own, _ = own_plan(plan, settings, order.below, *place)
             self._schedules[order.team, order.plan] = schedule_of(own)
-            while len(self._schedules) > KEPT_PLANS:
+            while len(self._schedules) > KEPT_SCHEDULES:
                 self._schedules.popitem(last=False)
         return self._schedules.get((order.team, order.plan))
 
@@ -259,47 +263,16 @@ async def _watch(session: ref[WorkerSession], worker: Any, key: str) -> None:
         await asyncio.sleep(WATCH_SECONDS)
 
 
+def _zeros(nbytes: int) -> pa.RecordBatch:
+    return pa.record_batch({"": np.zeros(nbytes, np.int8)})
+
+
 def _stream_of(rows: pa.Table) -> pa.Buffer:
     """Rows as an Arrow stream: of a slice only what it shows."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as writer:
         writer.write_table(rows)
     return sink.getvalue()
-
-
-def whole_plan(plan: Physical, settings: Settings, below: int, rank: int, workers: int) -> Physical:
-    """Return what one worker runs of a placed plan so that the first has all rows; `below` are the bytes of columns that each reads whole."""
-    own = partial(share, below, rank, workers)
-    return plan_of_worker(plan, own, workers=workers, small=below, fuse=settings.fuse)
-
-
-def own_plan(
-    plan: Physical, settings: Settings, below: int, rank: int, workers: int
-) -> tuple[Physical, Form]:
-    """Return what one worker runs of a placed plan, and its form: what would be gathered at the end, each answers itself."""
-    own = whole_plan(plan, settings, below, rank, workers)
-    spread = isinstance(own, Exchange) and own.kind == "gather" and bool(own.columns)
-    if spread:
-        (own,) = own.children
-    meets = any(isinstance(n, Exchange) and n.kind != "pick" for n in walk_once(own))
-    return own, Form(meets, spread)
-
-
-def share(below: int, rank: int, workers: int, scan: ParquetScan) -> ParquetScan | None:
-    """Return a worker's share of a scan; None where its columns take less than so many bytes, so that each worker has all of them."""
-    table = cast("ParquetTable", scan.table)
-    chosen = table.all_row_groups if scan.selection is None else scan.selection
-    if sum(table.sizes.plain(scan.sources, part) for part in chosen) < below:
-        return None
-    return scan.replaced(selection=share_of(table, chosen, rank, workers))
-
-
-def check_files(plan: Physical) -> None:
-    """Raise `ClusterError` where a worker's files are not those of the client."""
-    for node in walk_once(plan):
-        table = getattr(node, "table", None)
-        if isinstance(table, ParquetTable) and not table.is_current():
-            raise ClusterError(f"The files of {table.name} are not the same on all workers.")
 
 
 def _sent(node: NodeProfile) -> NodeProfile:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,6 @@ from ...errors import printable
 from ...plan.calendar import EPOCH
 from ...plan.types import DIGITS, INTEGER_BITS, DataType, Kind
 from ..columns.encodings import EncodedColumn
-from .memory_table import MemoryTable
 
 if TYPE_CHECKING:
     from ..columns.cache import CachedColumn, ColumnCache
@@ -35,6 +34,7 @@ SCHEMA = pa.schema(
         "bytes": pa.int64(),
         "plain_bytes": pa.int64(),
         "hits": pa.int64(),
+        "worker": pa.int64(),
     }
 )
 PLAIN_BYTES = {Kind.FLOAT: 4, Kind.DOUBLE: 8, Kind.DATE: 4, Kind.TIMESTAMP: 8, Kind.INTERVAL: 16}
@@ -44,28 +44,15 @@ COUNTED_AT_ONCE = 1 << 20  # codes, which counting makes 8 bytes wide
 
 _string_bytes: WeakKeyDictionary[EncodedColumn, int] = WeakKeyDictionary()
 
-Names = Callable[[], Mapping[Hashable, str]]
 
-
-class CachedColumnsTable(MemoryTable):
-    """The cached columns at one moment; each run of a query reads them anew, and none of them is cached itself.
-
-    `names` gives the names of tables by identity; a column of a table that the catalog has no more is left out.
-    """
-
-    def __init__(self, name: str, cache: ColumnCache, names: Names) -> None:
-        self._cache, self._names = cache, names
-        known = {identity: printable(name) for identity, name in names().items()}
-        rows = [_row(known[c.source], c) for c in cache.stats() if c.source in known]
-        rows.sort(key=lambda row: (row["table_name"], row["column_name"], row["device"]))
-        super().__init__(name, pa.Table.from_pylist(rows, SCHEMA))
-        self.identity = None
-
-    def is_current(self) -> bool:
-        return False
-
-    def reopened(self) -> CachedColumnsTable:
-        return CachedColumnsTable(self.name, self._cache, self._names)
+def cached_columns(
+    cache: ColumnCache, names: Mapping[Hashable, str], worker: int | None = None
+) -> pa.Table:
+    """Return the cached columns of the tables that have these names, by identity; `worker` is that of a cluster whose cache it is."""
+    known = {identity: printable(name) for identity, name in names.items()}
+    rows = [_row(known[c.source], c) for c in cache.stats() if c.source in known]
+    rows.sort(key=lambda row: (row["table_name"], row["column_name"], row["device"]))
+    return pa.Table.from_pylist([row | {"worker": worker} for row in rows], SCHEMA)
 
 
 def _row(table: str, cached: CachedColumn) -> dict[str, Any]:

@@ -1,0 +1,53 @@
+"""What the client and the workers of a cluster say to each other for a query."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from ..errors import FuselineError
+from ..observe.profile import NodeProfile
+from ..settings import Settings
+from ..storage.tables.memory_table import MemoryTable
+
+
+@dataclass(frozen=True)
+class QueryOrder:
+    """A query as workers get it: its number, those of the team and the plan, the plan where it was not sent before, and settings.
+
+    `tables` are those of the plan that a worker does not have.  `meets`: other workers run it at the same time; `answers`: its rows are
+    wanted of this worker.
+    """
+
+    query: int
+    team: int
+    plan: int
+    sent: bytes | None
+    tables: dict[Hashable, MemoryTable]
+    settings: Settings
+    below: int  # bytes of columns that each worker reads whole
+    timed: bool
+    meets: bool
+    answers: bool
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one worker says after a query: rows as an Arrow stream, or the error that ended it; `lost`: another worker's.
+
+    `missing`: it does not know the plan, a table of it or the team.  `nodes` are those of its plan in the order of its profile, without the
+    plan, where the run was timed.
+    """
+
+    rows: pa.Buffer | None = None
+    error: FuselineError | None = None
+    lost: bool = False
+    missing: bool = False
+    bytes_read: int = 0
+    seconds: float = 0.0
+    nodes: tuple[NodeProfile, ...] = ()
+
+    def table(self) -> pa.Table:
+        return pa.ipc.open_stream(self.rows).read_all()
