@@ -8,10 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pyarrow as pa
+
 from ..plan.expr import Call, Column, ColumnRef, Expr, columns_of, new_column, substitute
 from ..plan.physical import Physical
 from ..plan.text.concealed_text import concealed_name
 from ..plan.types import BIGINT
+from ..storage.columns.encodings import Array
 from .indexes.layers import Buffer
 from .loop import (
     Apply,
@@ -257,7 +260,7 @@ class ProgramBuilder:
 
         return substitute(expr, made)
 
-    def fold(self, expr: Expr, source: Input) -> Any:
+    def fold(self, expr: Expr, source: Input) -> pa.Array:
         return self.source.fold(expr, source)
 
     # Parameters
@@ -268,7 +271,7 @@ class ProgramBuilder:
         self.parameters.append(Parameter(name, machine, value, meaning))
         return name
 
-    def table(self, array: Any, machine: Machine) -> str:
+    def table(self, array: Array, machine: Machine) -> str:
         """Add an array argument and return its name."""
         name = f"table{len(self.tables)}"
         self.tables.append(TableParameter(name, machine, array))

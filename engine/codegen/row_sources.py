@@ -5,7 +5,9 @@ columns as the code generator sees them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
+
+import pyarrow as pa
 
 from ..plan.expr import FALSE, TRUE, Column, Expr, new_column
 from ..plan.physical import Physical, ValuesScan
@@ -60,7 +62,7 @@ class LeafColumns(Protocol):
         """
         ...
 
-    def fold(self, expr: Expr, source: Input) -> Any:
+    def fold(self, expr: Expr, source: Input) -> pa.Array:
         """Evaluate an expression on the values of a column of few codes, in their order, and on NULL last: an Arrow array."""
         ...
 
@@ -94,7 +96,7 @@ def input_of(column: Column, encoded: EncodedColumn) -> Input:
     )
 
 
-def encoded_values(expr: Expr, found: Any) -> EncodedColumn:
+def encoded_values(expr: Expr, found: EncodedColumn | object) -> EncodedColumn:
     """Return the encoded values of an expression if kernels can use them; raises `NotFusable`."""
     if not isinstance(found, EncodedColumn):
         raise NotFusable(f"an expression's values ({expr.type}) have no narrow encoding")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+
+import pyarrow as pa
 
 from ..errors import FuselineError
 from ..plan.expr import Column
 from ..plan.physical import Physical
 from ..plan.types import DataType
+from ..storage.columns.encodings import Array
 from .loop import Apply, Machine, Term
 from .ranges import IntegerRange
 
@@ -41,7 +43,7 @@ class Input:
     base: int = 0
     step: int = 1
     codes: int | None = None
-    values: Any = None
+    values: pa.Array | None = None
     machine: Machine | None = None
     raw: IntegerRange | None = None
     ascending: bool = False
@@ -77,7 +79,7 @@ class Value:
     term: Term
     valid: Term | None = None
     interval: IntegerRange | None = None
-    values: Any = None
+    values: pa.Array | None = None
     exact: Value | None = None
     scale: int = 0
     step: int = 1
@@ -103,7 +105,7 @@ class TableParameter:
 
     name: str
     machine: Machine
-    array: Any
+    array: Array
 
 
 @dataclass(frozen=True, slots=True)

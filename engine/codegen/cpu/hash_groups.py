@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from ...storage.columns.encodings import Array
 from ..compile.compiler import Signature
 from ..emit import accumulator_slots
 from ..groups.accumulate import FOLDS
@@ -44,19 +44,19 @@ PLACE_SIGNATURE: Signature = [
 class HashTable:
     """A table as a kernel takes it: a group number or `EMPTY` a slot; how many there are, and a doubt; accumulators by slot."""
 
-    keys: Any
-    state: Any
-    out_i: Any
-    out_f: Any
+    keys: Array
+    state: Array
+    out_i: Array
+    out_f: Array
 
     @property
-    def used(self) -> Any:
+    def used(self) -> Array:
         return np.flatnonzero(self.keys != EMPTY)
 
 
 # Makes accumulators for so many groups
-Blank = Callable[[int], tuple[Any, Any]]
-Place = Callable[[Any, Any, Any, Any], object]
+Blank = Callable[[int], tuple[Array, Array]]
+Place = Callable[[Array, Array, Array, Array], object]
 
 
 def new_table(slots: int, blank: Blank) -> HashTable:
@@ -97,7 +97,7 @@ def fill(
 
 def merge(
     tables: Sequence[HashTable], program: Program, blank: Blank, place: Place
-) -> tuple[list[Any], Any]:
+) -> tuple[list[Array], Array]:
     """Return one array an accumulator, one element a group, and the groups' numbers."""
     merged = tables[0]
     if len(tables) > 1:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from ...storage.columns.encodings import Array
 from ..index_checks import cpu_kernel
 from ..indexes.layers import REPEATED, Buckets, Buffer, Index
 from ..program import Program
@@ -17,9 +17,9 @@ from .pace import in_steps
 def build(
     kernel: HostFunction,
     program: Program,
-    columns: Sequence[Any],
+    columns: Sequence[Array],
     rows: int,
-    memory: dict[str, Any],
+    memory: dict[str, Array],
     threads: int,
     deterministic: bool = False,
 ) -> bool:
@@ -39,7 +39,7 @@ def build(
     return outcome.doubt
 
 
-def _allocated(buffer: Buffer) -> Any:
+def _allocated(buffer: Buffer) -> Array:
     if buffer.fill is None:
         return np.empty(buffer.length, buffer.type)
     if buffer.fill == 0:
@@ -47,7 +47,7 @@ def _allocated(buffer: Buffer) -> Any:
     return np.full(buffer.length, buffer.fill, buffer.type)
 
 
-def _repeats(index: Index, kernel: HostFunction, memory: dict[str, Any], threads: int) -> int:
+def _repeats(index: Index, kernel: HostFunction, memory: dict[str, Array], threads: int) -> int:
     """Count the buckets of a hashed index that hold a key twice."""
     check = cpu_kernel(kernel.file.directory)
     heads, links, numbers, *_ = (memory[b.name] for b in index.buffers)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
+from ...storage.columns.encodings import Array
 from ..compile.compiler import Signature
 from ..emit import accumulator_slots
 from ..groups.accumulate import FOLDS
@@ -46,11 +46,11 @@ COPY_SIGNATURE: Signature = [
 ]
 
 # Numbers of the groups that a range met, ascending, and an array for each accumulator
-Met = tuple[Any, list[Any]]
+Met = tuple[Array, list[Array]]
 
 
 def met(
-    copy: Callable[..., int], program: Program, out_i: Any, out_f: Any, rows: int | None
+    copy: Callable[..., int], program: Program, out_i: Array, out_f: Array, rows: int | None
 ) -> Met:
     """Copy the groups that a range has met; it has so many rows, None where they are not known."""
     grouping = program.grouping

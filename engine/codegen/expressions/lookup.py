@@ -7,17 +7,23 @@ the first two characters of a telephone number, the piece is evaluated on all ro
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
+
+import pyarrow as pa
 
 from ...errors import FuselineError
 from ...plan.expr import Call, Column, ColumnRef, Expr, Literal, columns_of
 from ...plan.functions import STRICT
 from ...plan.node import transform_up, walk
 from ...plan.types import Kind
+from ...storage.columns.encodings import Array
 from ..loop import Lookup, Machine, Number, Select, Term
 from ..program_builder import ProgramBuilder
 from ..ranges import I64_MAX, IntegerRange
 from ..typed_values import Input, NotFusable, Value
+
+if TYPE_CHECKING:
+    _Columns: TypeAlias = tuple[Array, Machine, IntegerRange | None, pa.Array | None, Array | None]
 
 LOOKUP_LIMIT = 1 << 16  # codes of a column up to which an expression over it becomes a table
 SHORT = 16  # characters of a piece of text that may have few values
@@ -110,7 +116,7 @@ def _is_strict(node: Expr) -> bool:
     return isinstance(node, ColumnRef) and node.type.kind is Kind.VARCHAR
 
 
-def _value(expr: Expr, result: Any, source: Input, kernel: ProgramBuilder) -> Value:
+def _value(expr: Expr, result: pa.Array, source: Input, kernel: ProgramBuilder) -> Value:
     index: Term = kernel.code(source)
     valid_row = kernel.validity(source)
     if valid_row is not None:
@@ -124,14 +130,14 @@ def _value(expr: Expr, result: Any, source: Input, kernel: ProgramBuilder) -> Va
     return Value(term, ok, interval, values, step=step)
 
 
-def _step(array: Any, interval: IntegerRange) -> int:
+def _step(array: Array, interval: IntegerRange) -> int:
     """The largest number of which all values are multiples, less the least of them."""
     import numpy as np
 
     return max(int(np.gcd.reduce(array - interval.low)), 1) if interval.size <= I64_MAX else 1
 
 
-def _columns(expr: Expr, result: Any) -> tuple[Any, Machine, IntegerRange | None, Any, Any]:
+def _columns(expr: Expr, result: pa.Array) -> _Columns:
     """NumPy form of an Arrow result in physical types: values, register type, interval, dictionary, validity."""
     import numpy as np
     import pyarrow as pa
@@ -180,7 +186,7 @@ def in_one_dictionary(left: Value, right: Value, kernel: ProgramBuilder) -> tupl
     return _recoded(left, merged, kernel), _recoded(right, merged, kernel)
 
 
-def _recoded(value: Value, merged: Any, kernel: ProgramBuilder) -> Value:
+def _recoded(value: Value, merged: pa.Array, kernel: ProgramBuilder) -> Value:
     import numpy as np
     import pyarrow.compute as pc
 

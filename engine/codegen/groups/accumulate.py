@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from ...plan.expr import AggregateCall, Column, Expr
 from ...plan.functions import AGGREGATE
@@ -77,7 +78,7 @@ class Folded:
     accumulators: tuple[int, ...]
     finish: Finish
     least: int = 1
-    values: Any = None  # the dictionary of a string result
+    values: pa.Array | None = None  # the dictionary of a string result
     distinct: int | None = None  # counts the values of this component of the grouping
 
     @property

@@ -7,7 +7,9 @@ of few numbers addresses accumulators directly; in a larger one, up to 63 bits, 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from ...plan.expr import Column, Expr
 from ..expressions.arithmetic import convert
@@ -36,7 +38,7 @@ class GroupKey:
     size: int
     stride: int
     nullable: bool
-    values: Any = None
+    values: pa.Array | None = None
     step: int = 1
 
     @property

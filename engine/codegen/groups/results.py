@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ...errors import OutOfRange
 from ...plan.types import DataType, Kind, to_arrow
+from ...storage.columns.encodings import Array
 from ..loop import Apply, Convert, Function, Name, Number, Select, Term
 from .accumulate import FOLDS, Accumulator, Folded
 
@@ -22,13 +23,13 @@ if TYPE_CHECKING:
     from .grouping import Grouping, GroupKey
 
 
-def finished(folded: Folded, arrays: Sequence[Any]) -> tuple[Any, Any]:
+def finished(folded: Folded, arrays: Sequence[Array]) -> tuple[Array, Array | None]:
     """Return the values of a call, given its accumulators, and where they are not NULL, None for everywhere."""
     given = dict(zip(map(str, folded.accumulators), arrays, strict=True))
     return evaluate(folded.term, given), arrays[-1] >= folded.least if folded.least else None
 
 
-def evaluate(term: Term, given: Mapping[str, Any]) -> Any:
+def evaluate(term: Term, given: Mapping[str, Array]) -> Any:
     """Return what a term over variables of these arrays is; integers of any size are Python's."""
     if isinstance(term, Name):
         return given[term.text]
@@ -45,12 +46,12 @@ def evaluate(term: Term, given: Mapping[str, Any]) -> Any:
     raise AssertionError(term)
 
 
-def whole(low: Any, high: Any) -> Any:
+def whole(low: Array, high: Array) -> Array:
     """Join the parts of exact sums."""
     return low.astype(object) + high.astype(object) * (1 << 32)
 
 
-def _mean(low: Any, *others: Any) -> Any:
+def _mean(low: Array, *others: Array) -> Array:
     """The exact sum divided once, in 80 bits where the platform has them, as DuckDB does."""
     *high, count, unit = others
     count = np.maximum(count, 1)
@@ -62,7 +63,7 @@ def _mean(low: Any, *others: Any) -> Any:
     return (total / (count.astype(np.longdouble) * np.longdouble(unit))).astype(np.float64)
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
+FUNCTIONS: dict[str, Callable[..., Array]] = {
     "+": np.add,
     "-": np.subtract,
     "*": np.multiply,
@@ -90,8 +91,8 @@ class Registers:
     `valid` is None where no value is NULL; what lies under a NULL is anything.
     """
 
-    values: Any
-    valid: Any
+    values: Array
+    valid: Array | None
     type: DataType
     strings: pa.Array | None = None
 
@@ -102,7 +103,7 @@ class Registers:
     def nbytes(self) -> int:
         return int(self.values.nbytes)
 
-    def take(self, rows: Any) -> Registers:
+    def take(self, rows: Array | slice) -> Registers:
         """Return the rows of these numbers, or of a slice."""
         valid = None if self.valid is None else self.valid[rows]
         return Registers(self.values[rows], valid, self.type, self.strings)
@@ -112,7 +113,7 @@ class Registers:
 
 
 def result_columns(
-    made: Program, arrays: Sequence[Any], numbers: Any = None
+    made: Program, arrays: Sequence[Array], numbers: Array | None = None
 ) -> tuple[dict[Column, pa.Array], int]:
     """Return the columns of an aggregate as Arrow arrays, and their length; the rest is as for `result_registers`."""
     results, rows = result_registers(made, arrays, numbers)
@@ -123,7 +124,7 @@ def result_columns(
 
 
 def result_registers(
-    made: Program, arrays: Sequence[Any], numbers: Any = None
+    made: Program, arrays: Sequence[Array], numbers: Array | None = None
 ) -> tuple[dict[Column, Registers | pa.Array], int]:
     """Return the columns of an aggregate, keys and calls, and their length; `arrays` holds one array an accumulator.
 
@@ -132,8 +133,8 @@ def result_registers(
     """
     results: dict[Column, Registers | pa.Array] = {}
     grouping = made.grouping
-    counts: dict[int, Any] = {}
-    slots: Any = None
+    counts: dict[int, Array] = {}
+    slots: Array | None = None
     if grouping is not None:
         if grouping.distinct:
             counts = _distinct_counts(made, grouping, arrays)
@@ -144,6 +145,7 @@ def result_registers(
         if grouping.keys or grouping.row is not None:
             slots, arrays, counts = _met(grouping, arrays, numbers, counts)
         for key in grouping.keys:
+            assert slots is not None
             results[key.column] = _key_values(key, slots, grouping)
     for i, folded in enumerate(made.folded):
         given = [counts[i]] if i in counts else [arrays[at] for at in folded.accumulators]
@@ -153,8 +155,8 @@ def result_registers(
 
 
 def _met(
-    grouping: Grouping, arrays: Sequence[Any], numbers: Any, counts: dict[int, Any]
-) -> tuple[Any, Sequence[Any], dict[int, Any]]:
+    grouping: Grouping, arrays: Sequence[Array], numbers: Array | None, counts: dict[int, Array]
+) -> tuple[Array, Sequence[Array], dict[int, Array]]:
     """Return the numbers of the groups that rows fell into, and their elements of the accumulators."""
     if numbers is not None:
         return numbers, arrays, counts
@@ -162,7 +164,9 @@ def _met(
     return kept, [array[kept] for array in arrays], {i: c[kept] for i, c in counts.items()}
 
 
-def rows_of_groups(made: Program, arrays: Sequence[Any], numbers: Any = None) -> dict[int, Any]:
+def rows_of_groups(
+    made: Program, arrays: Sequence[Array], numbers: Array | None = None
+) -> dict[int, Array]:
     """Return, for groups by a row, the row numbers of each group in the result by relation."""
     grouping = made.grouping
     assert grouping is not None
@@ -171,12 +175,14 @@ def rows_of_groups(made: Program, arrays: Sequence[Any], numbers: Any = None) ->
     return {grouping.row: own, **{m: arrays[at] for m, at in grouping.rows_of}}
 
 
-def _joined(accumulator: Accumulator, array: Any, grouping: Grouping) -> Any:
+def _joined(accumulator: Accumulator, array: Array, grouping: Grouping) -> Array:
     """Join the groups that differ in arguments of DISTINCT alone."""
     return FOLDS[accumulator.fold].reduce(array.reshape(-1, grouping.inner), axis=1)
 
 
-def _distinct_counts(made: Program, grouping: Grouping, arrays: Sequence[Any]) -> dict[int, Any]:
+def _distinct_counts(
+    made: Program, grouping: Grouping, arrays: Sequence[Array]
+) -> dict[int, Array]:
     """For each COUNT(DISTINCT x), by its place among the calls: how many values of x each group has."""
     shape = [key.size for key in grouping.distinct]
     counts = {}
@@ -188,7 +194,7 @@ def _distinct_counts(made: Program, grouping: Grouping, arrays: Sequence[Any]) -
     return counts
 
 
-def _key_values(key: GroupKey, groups: Any, grouping: Grouping) -> Registers | pa.Array:
+def _key_values(key: GroupKey, groups: Array, grouping: Grouping) -> Registers | pa.Array:
     """The values of a group key in the groups of these numbers; the first key is what is left of them."""
     stride = key.stride // grouping.inner  # of numbers that leave out arguments of DISTINCT
     part = groups if stride == 1 else groups // stride
@@ -200,7 +206,9 @@ def _key_values(key: GroupKey, groups: Any, grouping: Grouping) -> Registers | p
     return _kept(part * key.step + key.low, valid, key.column.type, key.values)
 
 
-def _kept(values: Any, valid: Any, data_type: DataType, strings: Any) -> Registers | pa.Array:
+def _kept(
+    values: Array, valid: Array | None, data_type: DataType, strings: pa.Array | None
+) -> Registers | pa.Array:
     """Keep values as in registers, but for Python's integers, whose size is to be looked at now."""
     if values.dtype == object:
         return arrow_array(values, valid, data_type, strings)
@@ -223,7 +231,9 @@ def domain(source: Input) -> pa.Array:
     return arrow_array(codes * source.step + source.base, valid, data_type, None)
 
 
-def arrow_array(values: Any, valid: Any, data_type: DataType, dictionary: Any) -> pa.Array:
+def arrow_array(
+    values: Array, valid: Array | None, data_type: DataType, dictionary: pa.Array | None
+) -> pa.Array:
     """Return register values (unscaled decimals, day numbers, codes of `dictionary`) as an array of `data_type`."""
     values = np.asarray(values)
     mask = None if valid is None or valid.all() else ~np.asarray(valid)
@@ -249,7 +259,7 @@ def arrow_array(values: Any, valid: Any, data_type: DataType, dictionary: Any) -
     return pa.Array.from_buffers(arrow, len(values), [bitmap, pa.py_buffer(data)])
 
 
-def _limbs(values: Any) -> Any:
+def _limbs(values: Array) -> Array:
     """Unscaled integers, int64 or Python's of any size, as pairs of words; raises `OutOfRange` beyond 38 digits."""
     limbs = np.empty((len(values), 2), np.int64)
     if values.dtype == object:

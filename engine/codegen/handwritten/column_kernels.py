@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from ...storage.columns.encodings import Array
 from ..compile.compiler import Architecture, Signature
 from ..compile.kernel_files import KernelFile, kernel_file
 
@@ -97,7 +97,7 @@ def column_kernel(name: str, directory: Path, architecture: Architecture) -> Ker
     return kernel_file(name, source, SIGNATURES[name], directory, architecture)
 
 
-def key_slots(characters: Any, starts: Any) -> Any:
+def key_slots(characters: Array, starts: Array) -> Array:
     """Return the hash table of different texts that `text_number` looks into.
 
     Key i is the bytes from `starts[i]` to `starts[i + 1]`.

@@ -155,7 +155,12 @@ def sequence(
     return plc.filling.sequence(size, scalar(start, data_type), scalar(step, data_type))
 
 
-def binary(left: Any, right: Any, operator: Any, data_type: plc.DataType) -> plc.Column:
+def binary(
+    left: plc.Column | plc.Scalar,
+    right: plc.Column | plc.Scalar,
+    operator: plc.binaryop.BinaryOperator,
+    data_type: plc.DataType,
+) -> plc.Column:
     """`plc.binaryop.binary_operation` by its shorter name; one of the operands may be a scalar."""
     return plc.binaryop.binary_operation(left, right, operator, data_type)
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import pylibcudf as plc
 
 from ...storage.columns.device_encode import UNCHECKED, spread
 from .columns import INT32, cast, null_column, where_true, without_nulls
+
+if TYPE_CHECKING:
+    from rmm.pylibrmm.stream import Stream
 
 INT8 = plc.DataType(plc.TypeId.INT8)
 INT16 = plc.DataType(plc.TypeId.INT16)
@@ -118,7 +121,7 @@ def _narrowed(places: plc.Column, keys: int) -> plc.Column:
     return cast(places, INT8 if width_of_codes(keys) == 1 else INT16)
 
 
-def distinct(strings: plc.Table, stream: Any = None) -> plc.Table:
+def distinct(strings: plc.Table, stream: Stream | None = None) -> plc.Table:
     """Return the different strings of a table of one column, NULL among them, in any order."""
     keep = plc.stream_compaction.DuplicateKeepOption.KEEP_ANY
     equal, nan = plc.types.NullEquality.EQUAL, plc.types.NanEquality.ALL_EQUAL

@@ -169,7 +169,7 @@ def with_order(column: EncodedColumn) -> EncodedColumn:
     return replace(column, ascending=ascending, clustered=clustered)
 
 
-def _all_rows(codes: plc.Column, operator: Any, distance: int) -> bool:
+def _all_rows(codes: plc.Column, operator: plc.binaryop.BinaryOperator, distance: int) -> bool:
     """Whether something holds of each row and the one that comes so many rows after it."""
     rows = codes.size()
     if rows <= distance:
@@ -298,7 +298,7 @@ def _subtract(column: plc.Column, value: int) -> plc.Column:
     return column if value == 0 else operate(column, Operator.SUB, value)
 
 
-def operate(column: plc.Column, operator: Any, value: int) -> plc.Column:
+def operate(column: plc.Column, operator: plc.binaryop.BinaryOperator, value: int) -> plc.Column:
     return plc.binaryop.binary_operation(column, _scalar(value, INT64), operator, INT64)
 
 

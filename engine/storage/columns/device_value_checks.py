@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pylibcudf as plc
 
 from .value_checks import check_utf8, lost
+
+if TYPE_CHECKING:
+    from rmm.pylibrmm.stream import Stream
 
 _MICROSECONDS = plc.DataType(plc.TypeId.TIMESTAMP_MICROSECONDS)
 _BOOL = plc.DataType(plc.TypeId.BOOL8)
@@ -31,7 +34,7 @@ INT8 = plc.DataType(plc.TypeId.INT8)
 MOST_BYTES = 1 << 30  # of a column that libcudf is given at a time
 
 
-def check_device_text(column: plc.Column, what: str, stream: Any = None) -> None:
+def check_device_text(column: plc.Column, what: str, stream: Stream = None) -> None:
     """Raise `DataError` where a string is not UTF-8; ASCII is seen on the device, other text goes to the host and is read there.
 
     The work is over when this returns, on the stream that is given or the default one.
@@ -43,7 +46,7 @@ def check_device_text(column: plc.Column, what: str, stream: Any = None) -> None
         check_utf8(array, what)
 
 
-def _is_ascii(data: Any, stream: Any) -> bool:
+def _is_ascii(data: Stream, stream: Stream) -> bool:
     """Whether no byte is below zero, as a signed one; `data` may have other text around a slice's, which then is looked at too."""
     size = int(data.size)
     for first in range(0, size, MOST_BYTES):

@@ -6,7 +6,6 @@ Columns are taken in blocks that stay in a core's cache, since several passes go
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +17,7 @@ from .encodings import (
     REGISTER,
     TRUTHS,
     UNSIGNED,
+    Array,
     Dictionary,
     EncodedColumn,
     Encoding,
@@ -61,7 +61,7 @@ def encode(
     return _narrow(values, data_type, mask, threads)
 
 
-def encode_numbers(values: Any, mask: Any, data_type: DataType) -> EncodedColumn:
+def encode_numbers(values: Array, mask: Array | None, data_type: DataType) -> EncodedColumn:
     """Return numbers as in registers encoded as they lie, without a copy where that is possible."""
     encoding = fixed_encoding(data_type) or REGISTER
     codes = np.ascontiguousarray(values, encoding.code_type)
@@ -74,7 +74,7 @@ def encode_numbers(values: Any, mask: Any, data_type: DataType) -> EncodedColumn
     return _column(data_type, encoding, codes, mask, ends)
 
 
-def registers_of(array: pa.Array, data_type: DataType, mask: Any) -> Any:
+def registers_of(array: pa.Array, data_type: DataType, mask: Array | None) -> Array | None:
     """Return the register form of values: floats, unscaled decimals, day numbers, microseconds; None beyond 64 bits."""
     if data_type.kind is Kind.BOOLEAN:
         return bits_of(array.buffers()[1], array.offset, len(array)).view(np.uint8)
@@ -100,7 +100,9 @@ def registers_of(array: pa.Array, data_type: DataType, mask: Any) -> Any:
 # Integers
 
 
-def _narrow(integers: Any, data_type: DataType, mask: Any, threads: int) -> EncodedColumn:
+def _narrow(
+    integers: Array, data_type: DataType, mask: Array | None, threads: int
+) -> EncodedColumn:
     if not (len(integers) if mask is None else mask.any()):
         return _column(data_type, TRUTHS, zeros(len(integers), np.uint8), mask)
     low, high = _extremes(integers, mask, threads)
@@ -116,7 +118,7 @@ def _narrow(integers: Any, data_type: DataType, mask: Any, threads: int) -> Enco
 
 
 def _whole(
-    values: Any, data_type: DataType, mask: Any, threads: int, ends: Ends = None
+    values: Array, data_type: DataType, mask: Array | None, threads: int, ends: Ends = None
 ) -> EncodedColumn:
     """Values as they are, 0 for NULL."""
     encoding = fixed_encoding(data_type) or REGISTER
@@ -148,7 +150,7 @@ def with_order(column: EncodedColumn, threads: int = 1) -> EncodedColumn:
     return replace(column, ascending=all(strictly), clustered=all(clustered))
 
 
-def _extremes(integers: Any, mask: Any, threads: int) -> tuple[int, int]:
+def _extremes(integers: Array, mask: Array | None, threads: int) -> tuple[int, int]:
     some = integers[0] if mask is None else integers[int(np.argmax(mask))]
 
     def of_block(rows: slice) -> tuple[int, int]:
@@ -160,8 +162,8 @@ def _extremes(integers: Any, mask: Any, threads: int) -> tuple[int, int]:
 
 
 def _codes(
-    integers: Any, low: int, high: int, encoding: Encoding, mask: Any, threads: int
-) -> tuple[Any, int]:
+    integers: Array, low: int, high: int, encoding: Encoding, mask: Array | None, threads: int
+) -> tuple[Array, int]:
     """Return codes and the step; a smaller step, and useless codes, when a difference is no multiple of the encoding's."""
     step = encoding.step
     # Differences are right modulo the type's size, whatever the sign
@@ -230,7 +232,7 @@ def _strings(array: pa.Array, data_type: DataType, threads: int) -> EncodedColum
 
 
 def _column(
-    data_type: DataType, encoding: Encoding, codes: Any, mask: Any, ends: Ends = None
+    data_type: DataType, encoding: Encoding, codes: Array, mask: Array | None, ends: Ends = None
 ) -> EncodedColumn:
     """`codes` lie at the start of a padded buffer (`zeros`)."""
     validity, nulls, (low, high) = None, 0, ends or (None, None)

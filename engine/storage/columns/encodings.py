@@ -14,7 +14,7 @@ import threading
 from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,18 +25,21 @@ from ...plan.types import DataType, Kind
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+
+T = TypeVar("T")
+Array: TypeAlias = npt.NDArray[Any]  # of registers, codes, row numbers: who has it knows of what
 BLOCK = 1 << 15  # rows, a multiple of 8: 256 kB of int64
 PADDING = 64  # bytes: kernels load whole words, which must not leave the buffer
 UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
-def each_block(rows: int, threads: int, work: Callable[[slice], Any]) -> list[Any]:
+def each_block(rows: int, threads: int, work: Callable[[slice], T]) -> list[T]:
     """Return what `work` makes of each block of rows."""
     blocks = [slice(at, min(at + BLOCK, rows)) for at in range(0, rows, BLOCK)]
     if threads < 2 or len(blocks) < 2 * threads:
         return [work(block) for block in blocks]
     shared: Iterator[tuple[int, slice]] = iter(list(enumerate(blocks)))
-    results: list[Any] = [None] * len(blocks)
+    results: dict[int, T] = {}
     lock = threading.Lock()
 
     def drain() -> None:
@@ -50,10 +53,10 @@ def each_block(rows: int, threads: int, work: Callable[[slice], Any]) -> list[An
     with ThreadPoolExecutor(threads) as pool:
         for future in [pool.submit(drain) for _ in range(threads)]:
             future.result()
-    return results
+    return [results[at] for at in range(len(blocks))]
 
 
-def values_of(array: pa.Array, numpy_type: Any) -> Any:
+def values_of(array: pa.Array, numpy_type: npt.DTypeLike) -> Array:
     """The values buffer as NumPy sees it, without a copy; what lies under NULLs is anything."""
     item, data = np.dtype(numpy_type), array.buffers()[1]
     if data is None or not len(array):
@@ -71,7 +74,7 @@ def bits_of(buffer: pa.Buffer | None, offset: int, length: int) -> npt.NDArray[n
     return unpacked[shift:].view(np.bool_)
 
 
-def zeros(rows: int, numpy_type: Any) -> Any:
+def zeros(rows: int, numpy_type: npt.DTypeLike) -> Array:
     """An array of zeros at the start of a buffer of a multiple of `PADDING` bytes."""
     item = np.dtype(numpy_type).itemsize
     count = -(-rows * item // PADDING) * PADDING // item
@@ -89,7 +92,7 @@ class Encoding(ABC):
     width: int
     base: int = 0
     step: int = 1
-    values: Any = None
+    values: pa.Array | None = None
     is_float = False
 
     def count(self, high: int | None) -> int | None:
@@ -101,7 +104,7 @@ class Encoding(ABC):
         """The type of codes: unsigned, but for values as they are."""
         return np.dtype(f"{'f' if self.is_float else 'u' if self.width < 8 else 'i'}{self.width}")
 
-    def registers(self, codes: Any) -> Any:
+    def registers(self, codes: Array) -> Array:
         """Return what NumPy codes stand for: integers as in registers, floats, places in `values`."""
         return codes
 
@@ -126,7 +129,7 @@ class Narrow(Encoding):
             return None
         return 1 if high is None else (high - self.base) // self.step + 1
 
-    def registers(self, codes: Any) -> Any:
+    def registers(self, codes: Array) -> Array:
         numbers = codes.astype(np.int64, copy=False)
         return numbers if (self.base, self.step) == (0, 1) else numbers * self.step + self.base
 
@@ -153,7 +156,7 @@ class Narrow(Encoding):
                 block += base
 
         each_block(len(raw), threads, of_block)
-        data: Any = values
+        data: Array = values
         if wide:
             data = np.empty((len(values), 2), np.int64)
             data[:, 0] = values.view(np.int64)
@@ -168,7 +171,7 @@ class Narrow(Encoding):
 class Dictionary(Encoding):
     """An index into `values`, a sorted Arrow array of different strings; decoded, a dictionary of Arrow's."""
 
-    values: Any = field(repr=False)
+    values: pa.Array = field(repr=False)
     width: int
 
     def __str__(self) -> str:
@@ -214,7 +217,7 @@ class EncodedColumn:
     type: DataType
     encoding: Encoding
     rows: int
-    codes: Any = field(repr=False)
+    codes: Any = field(repr=False)  # a NumPy array, or memory of the device
     validity: Any = field(repr=False)
     nulls: int
     low: int | None = None
@@ -273,7 +276,7 @@ def rounded(bounds: tuple[int, int], rows: int | None = None) -> tuple[int, int]
     return (-limit(-low - 1) if low < 0 else 0), max(limit(max(high, 0)) - 1, 0)
 
 
-def likely_step(sample: Any, low: int, high: int) -> int:
+def likely_step(sample: Array, low: int, high: int) -> int:
     """Return the greatest number that divides the differences of some integers from the lowest, if it makes codes narrower, else 1."""
     if high - low >= 1 << 63 or narrow_for(low, high, 1).width == 1:
         return 1

@@ -14,6 +14,8 @@ from .column_statistics import Bounds, constant_bounds, trusted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    import pyarrow.parquet as pq
+
     from ...plan.expr import Value
 
 MAX_CODE_BITS = 12  # above, the dictionary itself is too large a part of the column to guess from
@@ -100,8 +102,8 @@ class ColumnChunks:
 
 
 def chunks_of_files(
-    footers: Sequence[Any],
-    groups: Sequence[Sequence[Any]],
+    footers: Sequence[pq.FileMetaData],
+    groups: Sequence[Sequence[pq.RowGroupMetaData]],
     positions: Sequence[int | None],
     data_type: DataType,
 ) -> ColumnChunks:
@@ -130,7 +132,7 @@ def chunks_of_files(
     return ColumnChunks(rows, nulls, lows, highs, value or _itself, sizes, values, coded)
 
 
-def decoded_bytes(chunk: Any) -> int:
+def decoded_bytes(chunk: pq.ColumnChunkMetaData) -> int:
     """Return what a column chunk says that it takes, but no more than its codec can make of its bytes: a damaged footer says anything."""
     said = int(chunk.total_uncompressed_size)
     if said <= TRUSTED_BYTES:
@@ -140,8 +142,8 @@ def decoded_bytes(chunk: Any) -> int:
 
 
 def _chunks(
-    groups: Sequence[Sequence[Any]], positions: Sequence[int | None]
-) -> Iterator[tuple[Any, int]]:
+    groups: Sequence[Sequence[pq.RowGroupMetaData]], positions: Sequence[int | None]
+) -> Iterator[tuple[pq.ColumnChunkMetaData, int]]:
     for of_file, position in zip(groups, positions, strict=True):
         for group in of_file:
             yield None if position is None else group.column(position), group.num_rows
@@ -164,7 +166,9 @@ def chunks_of_constant(
 # Values
 
 
-def _from_raw(data_type: DataType, places: Sequence[Any]) -> Callable[[Any], Value] | None:
+def _from_raw(
+    data_type: DataType, places: Sequence[pq.ColumnChunkMetaData]
+) -> Callable[[Any], Value] | None:
     """How values become of what files hold for them, where that is in the same order; None where it may not be."""
     kinds = {place.physical_type for place in places}
     if data_type.kind in SIGNED and kinds <= INTEGERS:
@@ -205,7 +209,7 @@ def _bounds(found: Any, data_type: DataType) -> tuple[Any, Any]:
     return low, None if data_type.is_float else high
 
 
-def _is_nanoseconds(place: Any) -> bool:
+def _is_nanoseconds(place: pq.ColumnChunkMetaData) -> bool:
     """Nanoseconds lose digits when they become a TIMESTAMP, so that their bounds would not hold."""
     logical = place.logical_type
     return getattr(logical, "type", "") == "TIMESTAMP" and "nano" in str(logical)

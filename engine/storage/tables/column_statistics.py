@@ -10,6 +10,8 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
+import pyarrow.parquet as pq
+
 from ...plan.expr import Call, Cast, Column, ColumnRef, Expr, InList, Literal, Value, conjuncts
 from ...plan.functions import COMPARISONS, MIRRORED
 from ...plan.statistics import ColumnStatistics
@@ -38,7 +40,7 @@ class LazyColumns(Mapping[str, ColumnStatistics]):
         return len(self._names)
 
 
-def column_positions(footer: Any) -> dict[str, int]:
+def column_positions(footer: pq.FileMetaData) -> dict[str, int]:
     """Return path -> position of the leaf columns of a file."""
     return {footer.schema.column(i).path: i for i in range(footer.num_columns)}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import DataError
 from .thrift import (
@@ -35,6 +35,8 @@ from .thrift import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import pyarrow.parquet as pq
 
 # Places of fields in FileMetaData, RowGroup, ColumnChunk, ColumnMetaData, Statistics
 ROW_GROUPS, COLUMNS, METADATA, CRYPTO_METADATA, TYPE, STATISTICS = 4, 1, 3, 8, 1, 12
@@ -66,7 +68,7 @@ class _Damaged(Exception):
     """What a footer holds cannot be."""
 
 
-def check_footer(footer: bytes, metadata: Any, path: str) -> None:
+def check_footer(footer: bytes, metadata: pq.FileMetaData, path: str) -> None:
     """Raise `DataError`, naming the file, for a footer whose column chunks pyarrow cannot be asked for.
 
     `metadata` is what pyarrow made of it.
@@ -95,14 +97,14 @@ def check_footer(footer: bytes, metadata: Any, path: str) -> None:
         )
 
 
-def _check_rows(metadata: Any) -> None:
+def _check_rows(metadata: pq.FileMetaData) -> None:
     """Raise for counts of rows that cannot be, or that do not give the file's together."""
     rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
     if min(rows, default=0) < 0 or sum(rows) != metadata.num_rows:
         raise _Damaged(f"its row groups have not {metadata.num_rows} rows together")
 
 
-def _width(column: Any) -> int:
+def _width(column: pq.ColumnSchema) -> int:
     if column.physical_type == "FIXED_LEN_BYTE_ARRAY":
         return int(column.length)
     return WIDTHS.get(column.physical_type, 0)

@@ -6,7 +6,7 @@ import threading
 import time
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -50,11 +50,11 @@ SMALLEST_FILE = 12  # bytes: the magic word twice and the length of the footer
 MAGIC, ENCRYPTED_MAGIC = b"PAR1", b"PARE"
 TAIL = 8  # bytes behind the footer: its length and the magic word
 
-_footers: OrderedDict[FileIdentity, Any] = OrderedDict()
+_footers: OrderedDict[FileIdentity, pq.FileMetaData] = OrderedDict()
 _lock = threading.Lock()
 
 
-def read_footers(files: Sequence[FileIdentity]) -> tuple[Any, ...]:
+def read_footers(files: Sequence[FileIdentity]) -> tuple[pq.FileMetaData, ...]:
     """Return the `pyarrow.parquet.FileMetaData` of each file, from memory where it is known and the file has settled.
 
     Raises `DataError`, naming the file, for one that is empty, corrupt or not Parquet.
@@ -77,7 +77,7 @@ def read_footers(files: Sequence[FileIdentity]) -> tuple[Any, ...]:
     return tuple(known[f] for f in files)
 
 
-def _read(file: FileIdentity) -> Any:
+def _read(file: FileIdentity) -> pq.FileMetaData:
     if file.size == 0:
         raise DataError(f'The file "{file.path}" is empty: it is no Parquet file.')
     if file.size < SMALLEST_FILE:

@@ -33,6 +33,8 @@ from .sizes import ColumnSizes
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
+    import pyarrow.parquet as pq
+
     from ...plan.expr import Column, Expr
 
 _openings = itertools.count(1)  # of tables that serve one query
@@ -52,7 +54,7 @@ class ParquetTable:
     patterns: tuple[str, ...]
     options: Mapping[str, object]
     files: tuple[FileIdentity, ...]
-    footers: tuple[Any, ...] = field(repr=False)
+    footers: tuple[pq.FileMetaData, ...] = field(repr=False)
     fields: tuple[tuple[str, DataType], ...]
     parquet_names: Mapping[str, str] = field(repr=False)
     constants: Mapping[str, FileConstant] = field(repr=False)
@@ -189,7 +191,7 @@ class ParquetTable:
         return max(0, self.rows[0] - before), taken
 
     @cached_property
-    def _groups(self) -> list[list[Any]]:
+    def _groups(self) -> list[list[pq.RowGroupMetaData]]:
         return [[f.row_group(g) for g in range(f.num_row_groups)] for f in self.footers]
 
     @cached_property

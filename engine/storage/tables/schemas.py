@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from ...errors import DataError, InvalidQuery, UnknownName, nearest, printable, shown
 from ...plan.expr import Value
@@ -30,7 +30,9 @@ def check_options(options: Mapping[str, object]) -> None:
             )
 
 
-def schemas_of(files: Sequence[FileIdentity], footers: Iterable[Any]) -> list[pa.Schema]:
+def schemas_of(
+    files: Sequence[FileIdentity], footers: Iterable[pq.FileMetaData]
+) -> list[pa.Schema]:
     schemas = []
     for file, footer in zip(files, footers, strict=True):
         try:

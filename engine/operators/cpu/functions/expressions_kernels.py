@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from ....plan.expr import Call
 from . import (
     kernels_arithmetic,
     kernels_dates,
@@ -15,9 +12,9 @@ from . import (
     kernels_patterns,
     kernels_strings,
 )
-from .vectors import Vector
+from .vectors import Kernel
 
-KERNELS: dict[str, Callable[[Call, tuple[Vector, ...]], Vector]] = {
+KERNELS: dict[str, Kernel] = {
     **kernels_logic.KERNELS,
     **kernels_arithmetic.KERNELS,
     **kernels_numeric.KERNELS,

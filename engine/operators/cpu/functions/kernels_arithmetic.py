@@ -19,7 +19,18 @@ from ....plan.functions import SCALAR
 from ....plan.types import TINYINT, DataType, room_for
 from ...integer_bounds import NAMES, Bounds, combined, inside, type_bounds
 from . import kernels_wide as wide
-from .vectors import WIDE, Array, Mask, Vector, at, both_valid, dtype_of, first_row, wide_limbs
+from .vectors import (
+    WIDE,
+    Array,
+    Kernel,
+    Mask,
+    Vector,
+    at,
+    both_valid,
+    dtype_of,
+    first_row,
+    wide_limbs,
+)
 
 _WIDE_OPERATIONS: dict[str, Callable[[Array, Array], tuple[Array, Mask]]] = {
     "add": wide.add,
@@ -268,7 +279,7 @@ def _by_divisors(call: Call, args: tuple[Vector, ...], function: Any, name: str)
     return Vector(call.type, out, valid)
 
 
-KERNELS: dict[str, Any] = {
+KERNELS: dict[str, Kernel] = {
     "add": exact,
     "sub": exact,
     "mul": exact,

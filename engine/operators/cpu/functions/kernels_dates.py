@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +17,7 @@ from .. import table as tables
 from . import kernels_calendar as calendar
 from .kernels_calendar import toward_zero
 from .kernels_intervals import INTERVAL_PARTS, interval_epoch
-from .vectors import Array, Mask, Vector, at, both_valid, first_row
+from .vectors import Array, Kernel, Mask, Vector, at, both_valid, first_row
 
 # Microseconds of the units that have a fixed length.
 LENGTHS = {
@@ -227,7 +226,7 @@ def make_timestamp(call: Call, args: tuple[Vector, ...]) -> Vector:
     )
 
 
-def _names(names: tuple[str, ...], place: Callable[[Array], Array]) -> Any:
+def _names(names: tuple[str, ...], place: Callable[[Array], Array]) -> Kernel:
     def kernel(call: Call, args: tuple[Vector, ...]) -> Vector:
         (arg,) = args
         places = np.atleast_1d(np.asarray(calendar.by_day(place, days_of(arg)), np.int64))
@@ -257,7 +256,7 @@ def date_minus_date(call: Call, args: tuple[Vector, ...]) -> Vector:
     return Vector(BIGINT, left.data.astype(np.int64) - right.data, both_valid(left, right))
 
 
-KERNELS: dict[str, Any] = {
+KERNELS: dict[str, Kernel] = {
     **dict.fromkeys((*_DAY_PARTS, *_CLOCK_PARTS), part),
     "epoch": epoch,
     "date_trunc": date_trunc,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +24,7 @@ from .. import table as tables
 from . import kernels_calendar as calendar
 from .kernels_print import chosen, joined, padded
 from .kernels_texts import over_text
-from .vectors import Array, Mask, Vector
+from .vectors import Array, Kernel, Mask, Vector
 
 _SECOND = 1_000_000
 
@@ -143,7 +142,7 @@ def _parsed(text: pa.Array, form: str, strict: bool) -> pa.Array:
     return pa.array(moments, pa.int64()).take(encoded.indices).view(tables.physical_type(TIMESTAMP))
 
 
-KERNELS: dict[str, Any] = {
+KERNELS: dict[str, Kernel] = {
     "strftime": strftime,
     "strptime": over_text(strptime),
     "try_strptime": over_text(try_strptime),

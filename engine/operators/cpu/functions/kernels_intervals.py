@@ -14,7 +14,7 @@ from ....plan.types import INTERVAL, TIMESTAMP
 from . import kernels_calendar as calendar
 from .interval_records import SPAN
 from .kernels_calendar import toward_zero
-from .vectors import Array, Mask, Vector, both_valid
+from .vectors import Array, Kernel, Mask, Vector, both_valid
 
 _INT32 = 2**31
 MICROS_LIMIT = 2**63
@@ -219,7 +219,7 @@ def _from_number(call: Call, args: tuple[Vector, ...]) -> Vector:
     return _exactly(np.multiply, [(arg.data, length) for length in lengths], arg.valid)
 
 
-KERNELS: dict[str, Any] = {
+KERNELS: dict[str, Kernel] = {
     "add_interval": _shift,
     "sub_interval": _shift,
     "timestamp_minus_timestamp": _timestamp_difference,

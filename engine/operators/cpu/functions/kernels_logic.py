@@ -15,7 +15,7 @@ from ....plan.expr import Call
 from ....plan.types import BOOLEAN, Kind
 from .. import table as tables
 from . import kernels_wide as wide
-from .vectors import Array, Vector, booleans, both_valid, null_constant
+from .vectors import Array, Kernel, Vector, booleans, both_valid, null_constant
 
 DAYS_A_MONTH = 30  # what DuckDB compares intervals by
 
@@ -149,7 +149,7 @@ def _less_ranks(left: tuple[Array, ...], right: tuple[Array, ...]) -> Array:
     return np.asarray(result)
 
 
-def _comparison(compare: Callable[[Vector, Vector], Array]) -> Any:
+def _comparison(compare: Callable[[Vector, Vector], Array]) -> Kernel:
     def kernel(call: Call, args: tuple[Vector, ...]) -> Vector:
         left, right = args
         if left.type.kind is Kind.NULL:
@@ -227,7 +227,7 @@ def coalesce(call: Call, args: tuple[Vector, ...]) -> Vector:
     return result
 
 
-def _extreme(better: Callable[[Vector, Vector], Array]) -> Any:
+def _extreme(better: Callable[[Vector, Vector], Array]) -> Kernel:
     """Greatest or least: NULL arguments are skipped."""
 
     def kernel(call: Call, args: tuple[Vector, ...]) -> Vector:
@@ -243,7 +243,7 @@ def _extreme(better: Callable[[Vector, Vector], Array]) -> Any:
     return kernel
 
 
-KERNELS: dict[str, Any] = {
+KERNELS: dict[str, Kernel] = {
     "and": logical_and,
     "or": logical_or,
     "not": logical_not,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,18 @@ from ....plan.types import room_for
 from . import kernels_decimals as decimals
 from . import kernels_wide as wide
 from .kernels_arithmetic import shown
-from .vectors import WIDE, Array, Mask, Vector, at, booleans, both_valid, dtype_of, first_row
+from .vectors import (
+    WIDE,
+    Array,
+    Kernel,
+    Mask,
+    Vector,
+    at,
+    booleans,
+    both_valid,
+    dtype_of,
+    first_row,
+)
 
 _NEAREST = {"round": "half_away", "trunc": "truncate", "ceil": "ceil", "floor": "floor"}
 
@@ -112,7 +122,7 @@ def half_away(data: Array) -> Array:
     )
 
 
-def _of_one(function: Callable[[Any], Any]) -> Any:
+def _of_one(function: Callable[[Array], Array]) -> Kernel:
     def kernel(call: Call, args: tuple[Vector, ...]) -> Vector:
         (arg,) = args
         return Vector(call.type, np.asarray(function(arg.data)), arg.valid)
@@ -120,7 +130,7 @@ def _of_one(function: Callable[[Any], Any]) -> Any:
     return kernel
 
 
-def _of_two(function: Callable[[Any, Any], Any]) -> Any:
+def _of_two(function: Callable[[Array, Array], Array]) -> Kernel:
     def kernel(call: Call, args: tuple[Vector, ...]) -> Vector:
         left, right = args
         return Vector(
@@ -130,7 +140,7 @@ def _of_two(function: Callable[[Any, Any], Any]) -> Any:
     return kernel
 
 
-def _test(function: Callable[[Any], Any]) -> Any:
+def _test(function: Callable[[Array], Array]) -> Kernel:
     def kernel(call: Call, args: tuple[Vector, ...]) -> Vector:
         (arg,) = args
         return booleans(np.asarray(function(arg.data)), arg.valid)
@@ -179,7 +189,7 @@ def shift_right(call: Call, args: tuple[Vector, ...]) -> Vector:
     return Vector(call.type, data, both_valid(value, shift))
 
 
-KERNELS: dict[str, Any] = {
+KERNELS: dict[str, Kernel] = {
     **dict.fromkeys(_NEAREST, rounding),
     "sqrt": _of_one(np.sqrt),
     # numpy's cbrt is correctly rounded for more arguments than DuckDB's pow(x, 1/3), off by one unit in the last place.

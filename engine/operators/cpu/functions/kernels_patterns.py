@@ -16,6 +16,7 @@ from ... import text_limits
 from ...text_limits import MAX_BYTES, check_bytes
 from .kernels_like import matches
 from .kernels_texts import over_text
+from .vectors import Kernel
 
 
 def like(text: pa.Array, pattern: str, escape: str = "") -> Any:
@@ -183,7 +184,7 @@ def _named_groups(pattern: str) -> tuple[list[str], str]:
     return names, f"(?P<{names[0]}>{''.join(out)})"
 
 
-KERNELS: dict[str, Any] = {
+KERNELS: dict[str, Kernel] = {
     "contains": over_text(contains),
     "like": over_text(like),
     "ilike": over_text(ilike),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +16,7 @@ from .. import table as tables
 from .graphemes import graphemes
 from .kernels_logic import aligned
 from .kernels_texts import over_text
-from .vectors import Array, Vector, both_valid, from_text, null_constant
+from .vectors import Array, Kernel, Vector, both_valid, from_text, null_constant
 
 MAX_CODE_POINT = 0x10FFFF
 
@@ -103,7 +102,7 @@ def right(text: pa.Array, count: int) -> pa.Array:
     return _slice(text, -count, None)
 
 
-def _trim(name: str) -> Any:
+def _trim(name: str) -> Kernel:
     function = getattr(pc, f"utf8_{name}")
 
     def trimmed(text: pa.Array, characters: str = " ") -> pa.Array:
@@ -242,7 +241,7 @@ def translate(text: pa.Array, source: str, target: str) -> pa.Array:
     return pa.array(values, text.type).take(encoded.indices)
 
 
-KERNELS: dict[str, Any] = {
+KERNELS: dict[str, Kernel] = {
     "concat": concat,
     "concat_ws": concat_ws,
     "lower": over_text(pc.utf8_lower),

@@ -17,7 +17,7 @@ from .... import stopping
 from ....plan.expr import Call
 from ....plan.types import DataType, Kind
 from .. import table as tables
-from .vectors import Array, Mask, Vector, at, both_valid
+from .vectors import Array, Kernel, Mask, Vector, at, both_valid
 
 PIECE_BYTES = 4 << 20
 
@@ -25,7 +25,7 @@ PIECE_BYTES = 4 << 20
 TextFunction = Callable[..., Any]
 
 
-def over_text(function: TextFunction) -> Any:
+def over_text(function: TextFunction) -> Kernel:
     """Make a kernel of a function of the first argument, whose other arguments are parameters."""
 
     def kernel(call: Call, args: tuple[Vector, ...]) -> Vector:

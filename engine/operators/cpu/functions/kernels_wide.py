@@ -6,8 +6,6 @@ overflows by its sign alone; products are bounded by their size as doubles befor
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -19,7 +17,7 @@ _HALF = np.uint64(32)
 _TWO_64 = 2.0**64
 
 
-def pack(low: Any, high: Any) -> Array:
+def pack(low: Array, high: Array | np.int64) -> Array:
     """Return limbs as one array of `WIDE`."""
     out = np.empty(np.broadcast_shapes(np.shape(low), np.shape(high)), WIDE)
     out["low"], out["high"] = low, high
@@ -61,7 +59,7 @@ def negate(values: Array) -> Array:
     return pack(low, ~values["high"] + (low == 0))
 
 
-def signed_as(size: Array, negative: Any) -> Array:
+def signed_as(size: Array, negative: Array) -> Array:
     """Return `size`, negated in the rows where `negative`."""
     flipped = negate(size)
     return pack(
@@ -161,7 +159,7 @@ def _divide(size: Array, divisor: int) -> tuple[Array, Unsigned]:
     by = np.uint64(divisor)
     high = size["high"].astype(np.uint64)
     low = size["low"]
-    rest: Any = np.uint64(0)
+    rest: Unsigned = np.zeros((), np.uint64)
     digits = []
     for half in (high >> _HALF, high & _LOW_HALF, low >> _HALF, low & _LOW_HALF):
         current = (rest << _HALF) | half
@@ -193,6 +191,6 @@ def remainder(left: Array, right: Array) -> Array:
     return out
 
 
-def to_int(value: Any) -> int:
+def to_int(value: Array) -> int:
     """Return one value as a Python integer."""
     return int(value["high"]) * 2**64 + int(value["low"])

@@ -7,10 +7,11 @@ dimensions, or a Python `str`.  Values under a NULL are arbitrary, and no kernel
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....plan.calendar import EPOCH
-from ....plan.expr import Interval, Value
+from ....plan.expr import Call, Interval, Value
 from ....plan.types import BOOLEAN, DIGITS, VARCHAR, DataType, Kind
 from .. import table as tables
 from .interval_records import SPAN
@@ -26,10 +27,12 @@ from .interval_records import SPAN
 Array = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
 
+Kernel: TypeAlias = Callable[[Call, tuple["Vector", ...]], "Vector"]  # computes a function
+
 WIDE = np.dtype([("low", "<u8"), ("high", "<i8")])  # decimal128: two's complement in two limbs
 NO_ROW: Mask = np.zeros((), bool)  # the validity of a constant NULL
 
-_DTYPES: dict[Kind, Any] = {
+_DTYPES: dict[Kind, npt.DTypeLike] = {
     Kind.NULL: np.bool_,
     Kind.BOOLEAN: np.bool_,
     Kind.TINYINT: np.int8,
@@ -90,7 +93,7 @@ class Vector:
         return 1 if self.is_constant else len(self.data)
 
     @property
-    def text(self) -> Any:
+    def text(self) -> pa.Array | pa.Scalar:
         """Strings as an argument for pyarrow.compute."""
         return pa.scalar(self.data, pa.string()) if isinstance(self.data, str) else self.data
 
@@ -212,7 +215,7 @@ def booleans(data: Array, valid: Mask | None = None) -> Vector:
     return Vector(BOOLEAN, data, valid)
 
 
-def from_text(data: Any, num_rows: int | None = None) -> Vector:
+def from_text(data: pa.Array | str, num_rows: int | None = None) -> Vector:
     """Wrap strings that pyarrow.compute returned: an array, or a scalar when all its arguments were."""
     if isinstance(data, pa.Scalar):
         value = data.as_py()

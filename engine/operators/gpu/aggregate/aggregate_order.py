@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import pylibcudf as plc
 
@@ -240,7 +239,9 @@ def _halves(column: plc.Column) -> tuple[plc.Column, plc.Column]:
     return high, _float(column, high, Op.SUB)
 
 
-def _float(left: plc.Column, right: plc.Column | plc.Scalar, operator: Any) -> plc.Column:
+def _float(
+    left: plc.Column, right: plc.Column | plc.Scalar, operator: plc.binaryop.BinaryOperator
+) -> plc.Column:
     return binary(left, right, operator, FLOAT64)
 
 

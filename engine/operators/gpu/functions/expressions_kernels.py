@@ -14,9 +14,7 @@ from . import (
     kernels_patterns,
     kernels_strings,
 )
-from .values import RowScope, Value
-
-Kernel = Callable[[Call, RowScope, tuple[Value, ...]], Value]
+from .values import Kernel
 
 KERNELS: dict[str, Kernel] = {
     **kernels_logic.KERNELS,

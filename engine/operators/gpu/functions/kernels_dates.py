@@ -28,7 +28,7 @@ from ..table import device_type
 from .kernels_arithmetic import extremes
 from .kernels_host import settled
 from .kernels_print import in_days, in_four_digit_years
-from .values import Constant, RowScope, Value, as_column, binary, integers
+from .values import Constant, Kernel, RowScope, Value, as_column, binary, integers
 
 Op = plc.binaryop.BinaryOperator
 Component = plc.datetime.DatetimeComponent
@@ -325,7 +325,7 @@ def _unit_refusal(units: tuple[str, ...]) -> Any:
     return check
 
 
-KERNELS: dict[str, Any] = {
+KERNELS: dict[str, Kernel] = {
     **dict.fromkeys(_COMPONENTS, part),
     **dict.fromkeys(("quarter", "dayofyear", "millisecond", "microsecond"), part),
     **dict.fromkeys(("week", "isoyear", "decade", "century", "millennium"), part),

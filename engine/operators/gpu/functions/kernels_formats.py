@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import pyarrow as pa
 import pylibcudf as plc
@@ -22,7 +21,7 @@ from ..table import device_type
 from .kernels_host import settled
 from .kernels_parse import read_by
 from .kernels_print import in_four_digit_years
-from .values import RowScope, Value, as_column
+from .values import Kernel, RowScope, Value, as_column
 
 _FRACTIONS = {"f": "6f", "g": "3f", "n": "9f"}
 _NAMED = ("p", "a", "A", "b", "B", "h")
@@ -98,7 +97,7 @@ def _read_refusal(call: Call) -> str | None:
     return None if len(layout[1]) == len(set(layout[1])) else f"{call.function}() with this format"
 
 
-KERNELS: dict[str, Any] = {"strftime": strftime, "strptime": strptime, "try_strptime": strptime}
+KERNELS: dict[str, Kernel] = {"strftime": strftime, "strptime": strptime, "try_strptime": strptime}
 REFUSALS = {
     "strftime": _write_refusal,
     "strptime": _read_refusal,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import pylibcudf as plc
 
@@ -84,7 +83,9 @@ def _round_decimals(call: Call, column: plc.Column, digits: int) -> plc.Column:
     return reinterpret(result, device_type(target))
 
 
-def _of_double(operator: Any) -> Callable[[Call, RowScope, tuple[Value, ...]], Value]:
+def _of_double(
+    operator: plc.unary.UnaryOperator,
+) -> Callable[[Call, RowScope, tuple[Value, ...]], Value]:
     def kernel(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
         return plc.unary.unary_operation(as_column(args[0], scope.rows), operator)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pylibcudf as plc
 
 from ....errors import ExecutionError
@@ -27,6 +25,7 @@ from .kernels_host import settled
 from .kernels_patterns import filled, literal_refusal, text_argument
 from .values import (
     Constant,
+    Kernel,
     RowScope,
     Value,
     as_column,
@@ -304,7 +303,7 @@ _LITERAL = (
     "translate",
 )  # fmt: skip
 
-KERNELS: dict[str, Any] = {
+KERNELS: dict[str, Kernel] = {
     "concat": concat,
     "concat_ws": concat_ws,
     "lower": lower,

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import pylibcudf as plc
 
 from ....plan.calendar import EPOCH, EPOCH_DAY, MICROSECOND
-from ....plan.expr import Expr, Literal
+from ....plan.expr import Call, Expr, Literal
 from ....plan.types import DataType, Kind
 from .. import columns
 from ..columns import BOOL, HUGE, INT64, as_integers, both, cast, reinterpret, scalar, true_mask
@@ -29,6 +29,7 @@ class Constant:
 
 
 Value: TypeAlias = "plc.Column | Constant"
+Kernel: TypeAlias = Callable[[Call, "RowScope", tuple[Value, ...]], Value]  # computes a function
 
 
 @dataclass
@@ -111,7 +112,7 @@ def unscaled(value: Decimal, scale: int) -> int:
     return -number if sign else number
 
 
-def operand(value: Value) -> Any:
+def operand(value: Value) -> plc.Column | plc.Scalar:
     """Return a value as libcudf's operations take it: a column or a device scalar."""
     return scalar(value.value, value.type) if isinstance(value, Constant) else value
 
@@ -121,7 +122,9 @@ def as_column(value: Value, rows: int) -> plc.Column:
     return columns.constant(value.value, value.type, rows) if isinstance(value, Constant) else value
 
 
-def binary(left: Value, right: Value, operator: Any, data_type: plc.DataType) -> plc.Column:
+def binary(
+    left: Value, right: Value, operator: plc.binaryop.BinaryOperator, data_type: plc.DataType
+) -> plc.Column:
     """Apply one of libcudf's binary operators to values, not both of them constants."""
     return columns.binary(operand(left), operand(right), operator, data_type)
 

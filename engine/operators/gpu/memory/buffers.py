@@ -12,6 +12,7 @@ import pylibcudf as plc
 from cuda.bindings import runtime
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
+from ....storage.columns.encodings import Array
 from ..columns import INT64, empty, scalar
 from ..pipeline.regions import ALIGNMENT, BufferSpan, Region, Regions
 
@@ -58,7 +59,7 @@ class Memory:
         data = whole.byte_slice(slice(span.start, span.start + span.size))
         return plc.Column(data_type, span.length, data, None, 0, 0, [])
 
-    def small_on_host(self) -> Any:
+    def small_on_host(self) -> Array:
         """Wait for the kernels and return the small buffer as int64 words."""
         for word, place in self.regions.reports:
             copy(self.address(place), self.address(word), 8)
@@ -100,7 +101,7 @@ def zeros(size: int) -> DeviceBuffer:
     return buffer
 
 
-def landed(pieces: Iterable[tuple[int, int, int]], size: int) -> Any:
+def landed(pieces: Iterable[tuple[int, int, int]], size: int) -> Array:
     """Copy pieces of device memory, wait, and return `size` bytes; a piece is its place there, its address, and its size.
 
     They go through memory that the device writes to without the host's help.
@@ -118,7 +119,7 @@ def landed(pieces: Iterable[tuple[int, int, int]], size: int) -> Any:
     return bytes_
 
 
-def exchanged(given: Any, target: int, work: Callable[[], None], source: int, size: int) -> Any:
+def exchanged(given: Array, target: int, work: Callable[[], None], source: int, size: int) -> Array:
     """Copy bytes to the device, have it work on them, and return `size` bytes of it, with one wait."""
     staging, start = found = _staging_memory()
     stream = stream_handle()
@@ -133,17 +134,17 @@ def exchanged(given: Any, target: int, work: Callable[[], None], source: int, si
     return bytes_
 
 
-_staging: list[tuple[Any, int]] = []  # memory that no thread uses now, and where it begins
+_staging: list[tuple[Array, int]] = []  # memory that no thread uses now, and where it begins
 
 
-def _staging_memory() -> tuple[Any, int]:
+def _staging_memory() -> tuple[Array, int]:
     try:
         return _staging.pop()
     except IndexError:
         return _allocated(LANDING_BYTES)
 
 
-def _allocated(size: int) -> tuple[Any, int]:
+def _allocated(size: int) -> tuple[Array, int]:
     error, address = runtime.cudaHostAlloc(size, runtime.cudaHostAllocDefault)
     check(error)
     memory = (ctypes.c_uint8 * size).from_address(int(address))

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pylibcudf as plc
@@ -22,6 +22,7 @@ from ....codegen.handwritten import row_kernels as kernels
 from ....codegen.handwritten.row_kernels import WORD, Job
 from ....errors import Interrupted
 from ....plan.expr import Column
+from ....storage.columns.encodings import Array
 from ..dictionaries import Held
 from ..late_materialization import LateColumns, Places
 from ..pipeline import launch
@@ -29,10 +30,17 @@ from ..table import Table
 from .buffers import exchanged
 from .device import kernel_files
 from .host_table import HostColumns
+from .host_table import Lying as HostColumn
 from .host_values import Lying, address_of, host_values, lying_of
 from .pinned import ALIGNMENT
 from .texts import Texts
 from .upload import uploaded
+
+if TYPE_CHECKING:
+    from ....codegen.compile.kernel_files import KernelFile
+
+    Given: TypeAlias = dict[str, int | tuple[int, ...]]  # arguments of kernels by name
+    Picked: TypeAlias = plc.Column | Array | None  # row numbers, on the device or on the host
 
 MOST_ROWS = 1 << 15
 # Texts come in any order, and the host takes 0.15 ms for 20,000 of them to put them in order: as long as libcudf takes to gather them
@@ -62,7 +70,7 @@ def saves(table: Table, columns: Sequence[Column]) -> bool:
 
 
 def fetched(
-    table: Table, columns: Sequence[Column], most_bytes: int, picked: plc.Column | Any = None
+    table: Table, columns: Sequence[Column], most_bytes: int, picked: Picked = None
 ) -> HostColumns | None:
     """Return rows of a table on the host, all or those of `picked` numbers (a column, or an array).
 
@@ -104,11 +112,13 @@ def leading(
     room = max(LEADING_ROOM, 2 * count)
     fetch = _Leading(known, room, None, code, keys, descending, count, others)
     memory = fetch.run(most_bytes)
-    rows = None if memory is None else fetch.rows_of(memory)
+    if memory is None:
+        return None
+    rows = fetch.rows_of(memory)
     return None if rows is None else fetch.columns(memory).take(rows)
 
 
-def _size(picked: Any) -> int:
+def _size(picked: plc.Column | Array) -> int:
     return picked.size() if isinstance(picked, plc.Column) else len(picked)
 
 
@@ -145,12 +155,12 @@ def _part(columns: Mapping[int, Held], column: Column) -> _FetchedPart | None:
 class _Fetch:
     """One run of the kernel, and another where there are more characters than one had to expect."""
 
-    def __init__(self, parts: list[_FetchedPart], rows: int, picked: Any, code: bytes) -> None:
+    def __init__(self, parts: list[_FetchedPart], rows: int, picked: Picked, code: bytes) -> None:
         self.parts, self.rows, self.picked, self.code = parts, rows, picked, code
         self.items = sum(part.job.items(rows) for part in parts)
         self.head = np.zeros(WORD * len(parts), np.uint8)  # of the result, from the cursors on
 
-    def run(self, most_bytes: int) -> Any:
+    def run(self, most_bytes: int) -> Array | None:
         """Return the bytes of the result; None where they are too many."""
         rooms = [int(1.5 * self.rows * p.lying.average) + SPARE_BYTES for p in self.parts]
         while True:
@@ -175,7 +185,7 @@ class _Fetch:
                 end += _padded(self.rows)
         return end
 
-    def _exchanged(self, size: int) -> Any:
+    def _exchanged(self, size: int) -> Array:
         """Send the jobs, run the kernel, and return what it wrote."""
         jobs = np.array([part.job.words for part in self.parts], np.int64).view(np.uint8).ravel()
         numbers = self._numbers()
@@ -194,7 +204,7 @@ class _Fetch:
 
         return exchanged(sent, start, work, result, size)
 
-    def _numbers(self) -> Any:
+    def _numbers(self) -> Array:
         """What is sent besides jobs, as bytes: row numbers that lie on the host."""
         given = self.picked
         if given is None or isinstance(given, plc.Column):
@@ -226,10 +236,10 @@ class _Fetch:
             self.code, kernels.NAME, kernels.SIGNATURE, self.items * kernels.WARP, given
         )
 
-    def columns(self, memory: Any) -> HostColumns:
+    def columns(self, memory: Array) -> HostColumns:
         return HostColumns({p.column: self._held(p, memory) for p in self.parts}, uploaded)
 
-    def _held(self, part: _FetchedPart, memory: Any) -> Any:
+    def _held(self, part: _FetchedPart, memory: Array) -> HostColumn:
         job, rows = part.job, self.rows
         valid = None
         if job.valid >= 0:
@@ -263,7 +273,7 @@ class _Leading(_Fetch):
         numbers = np.full(room, -1, np.int32).view(np.uint8)
         self.head = np.concatenate([self.head, np.zeros(2 * WORD, np.uint8), numbers])
 
-    def rows_of(self, memory: Any) -> Any:
+    def rows_of(self, memory: Array) -> Array | None:
         """Return the places of the rows that were found, in the order of the table; None if not all are there."""
         words = memory[self.state : self.state + 2 * WORD].view(np.int64)
         found = int(words[1])
@@ -271,7 +281,7 @@ class _Leading(_Fetch):
             return None
         return np.argsort(memory[self.state + 2 * WORD :][: 4 * found].view(np.int32))
 
-    def _numbers(self) -> Any:
+    def _numbers(self) -> Array:
         return np.full(kernels.SLOTS, np.iinfo(np.int64).max).view(np.uint8)
 
     def _picked(self, numbers: int, result: int) -> int:
@@ -291,9 +301,9 @@ class _Leading(_Fetch):
             "room": self.rows,
             "chosen": state + 2 * WORD,
         }
-        slots: dict[str, Any] = {"least": launch.array_at(numbers, kernels.SLOTS, WORD)}
-        states: dict[str, Any] = {"state": launch.array_at(state, 2, WORD)}
-        plain: dict[str, Any] = {"least": numbers, "state": state}
+        slots: Given = {"least": launch.array_at(numbers, kernels.SLOTS, WORD)}
+        states: Given = {"state": launch.array_at(state, 2, WORD)}
+        plain: Given = {"least": numbers, "state": state}
         turns = (rows, kernels.SLOTS * kernels.WARP, rows)
         for code, name, turn, more in zip(
             self.codes, LEADING_KERNELS, turns, (slots, plain, states), strict=True
@@ -337,7 +347,7 @@ def _code(name: str = kernels.NAME) -> bytes | None:
     return found.result() if found.exception() is None else None
 
 
-def _compile(file: Any, found: Future[bytes]) -> None:
+def _compile(file: KernelFile, found: Future[bytes]) -> None:
     try:
         code, _ = file.machine_code()
         found.set_result(code)

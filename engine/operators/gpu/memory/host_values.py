@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +13,7 @@ from ....codegen.handwritten.row_kernels import Job
 from ....plan.node import Once
 from ....plan.types import DataType, Kind
 from ....plan.types import to_arrow as arrow_type
-from ....storage.columns.encodings import Encoding
+from ....storage.columns.encodings import Array, Encoding
 from ..columns import DECIMAL128, NUMBERS, STRING, width_of
 from ..dictionaries import Coded, Held
 from ..pipeline.stored import strings_of
@@ -28,7 +27,7 @@ class Lying:
 
     column: plc.Column
     encoding: Encoding | None = None
-    strings: Any = None
+    strings: pa.Array | None = None
 
     @Once
     def kind(self) -> plc.TypeId:
@@ -74,7 +73,7 @@ def lying_of(held: Held, encoding: Encoding | None = None) -> Lying:
 
 
 def host_values(
-    data_type: DataType, lying: Lying, rows: int, data: Any, valid: Any
+    data_type: DataType, lying: Lying, rows: int, data: Array, valid: Array | None
 ) -> pa.Array | Registers:
     """Return values of a fixed width as in registers, those that have no such form in the Arrow type of results.
 
@@ -93,6 +92,6 @@ def host_values(
     return Registers(numbers, valid, data_type, lying.strings)
 
 
-def bitmap_of(valid: Any) -> pa.Buffer | None:
+def bitmap_of(valid: Array | None) -> pa.Buffer | None:
     """Return truth values as Arrow has them."""
     return None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))

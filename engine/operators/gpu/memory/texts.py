@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
+
+from ....storage.columns.encodings import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,10 +17,10 @@ class Texts:
     `valid` is None where none is NULL.
     """
 
-    starts: Any
-    lengths: Any
-    valid: Any
-    characters: Any
+    starts: Array
+    lengths: Array
+    valid: Array | None
+    characters: Array
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -28,7 +29,7 @@ class Texts:
     def nbytes(self) -> int:
         return int(self.starts.nbytes + self.lengths.nbytes + self.characters.nbytes)
 
-    def take(self, rows: Any) -> Texts:
+    def take(self, rows: Array | slice) -> Texts:
         """Return the rows of these numbers, or of a slice."""
         valid = None if self.valid is None else self.valid[rows]
         return Texts(self.starts[rows], self.lengths[rows], valid, self.characters)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +15,7 @@ import pylibcudf as plc
 from ....codegen.groups.results import Registers
 from ....plan.expr import Column
 from ....plan.types import to_arrow as arrow_type
+from ....storage.columns.encodings import Array
 from .. import table as tables
 from ..columns import STRING, width_of
 from ..dictionaries import Coded
@@ -74,7 +74,7 @@ def on_host(
 
 
 def picked_on_host(
-    table: Table, columns: Sequence[Column], rows: plc.Column | Any
+    table: Table, columns: Sequence[Column], rows: plc.Column | Array
 ) -> HostColumns | None:
     """Return columns at row numbers (INT32, or on the host) on the host, or None where they are not small."""
     found = fetch_rows.fetched(table, columns, MOST_BYTES, rows)
@@ -106,7 +106,7 @@ class Landing:
         self.size += size + -size % ALIGNMENT
         return place
 
-    def landed(self) -> Any:
+    def landed(self) -> Array:
         """Copy, wait, and return the bytes."""
         return landed(self.pieces, self.size)
 
@@ -121,7 +121,7 @@ class _CopiedPart:
     bits: slice | None = None
     ends: slice | None = None
 
-    def held(self, memory: Any) -> pa.Array | Registers:
+    def held(self, memory: Array) -> pa.Array | Registers:
         """The values as in registers; those that have no such form in the Arrow type of results."""
         column, valid = self.lying.column, self._valid(memory)
         if self.ends is None:
@@ -132,7 +132,7 @@ class _CopiedPart:
             arrow_type(self.column.type), column.size(), [bitmap_of(valid), *buffers]
         )
 
-    def _valid(self, memory: Any) -> Any:
+    def _valid(self, memory: Array) -> Array | None:
         if self.bits is None:
             return None
         column = self.lying.column

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +12,7 @@ from rmm.pylibrmm.device_buffer import DeviceBuffer
 from ....codegen.groups.results import Registers
 from ....plan.expr import Column
 from ....plan.types import DataType, Kind
+from ....storage.columns.encodings import Array
 from ..columns import INT32, empty
 from ..dictionaries import Held
 from ..table import Table, device_type, to_device
@@ -24,10 +24,10 @@ class Staging:
     """Host bytes that go to the device together; what a place in them becomes is made after the copy."""
 
     def __init__(self) -> None:
-        self.parts: list[Any] = []
+        self.parts: list[Array] = []
         self.size = 0
 
-    def add(self, values: Any) -> slice:
+    def add(self, values: Array) -> slice:
         """Append an array and return where its bytes are."""
         data = np.ascontiguousarray(values).view(np.uint8)
         padding = -len(data) % ALIGNMENT
@@ -36,7 +36,7 @@ class Staging:
         self.size += len(data) + padding
         return place
 
-    def copied(self) -> Any:
+    def copied(self) -> DeviceBuffer:
         return plc.gpumemoryview(DeviceBuffer.to_device(np.concatenate(self.parts)))
 
 
@@ -50,7 +50,7 @@ def uploaded(arrays: Arrays) -> Mapping[int, Held]:
     return upload(arrays, rows).columns
 
 
-def row_numbers(rows: Any) -> plc.Column:
+def row_numbers(rows: Array) -> plc.Column:
     """Return row numbers as a column to gather by."""
     staging = Staging()
     place = staging.add(rows.astype(np.int32))
@@ -93,7 +93,7 @@ def _staged(array: pa.Array, data_type: DataType, staging: Staging) -> list[slic
     return places
 
 
-def _values(array: pa.Array, data_type: DataType) -> Any:
+def _values(array: pa.Array, data_type: DataType) -> Array:
     """Values in the width that they have on the device; what lies under NULLs is anything."""
     if data_type.kind is Kind.BOOLEAN:
         return np.asarray(array.fill_null(False)).astype(np.uint8)
@@ -105,7 +105,9 @@ def _values(array: pa.Array, data_type: DataType) -> Any:
     return values
 
 
-def _column(memory: Any, places: list[slice], array: pa.Array, data_type: DataType) -> plc.Column:
+def _column(
+    memory: DeviceBuffer, places: list[slice], array: pa.Array, data_type: DataType
+) -> plc.Column:
     rows, nulls = len(array), array.null_count
     bitmap = memory.byte_slice(_padded(places[-1])) if nulls else None
     children = []

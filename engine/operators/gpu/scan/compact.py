@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pylibcudf as plc
@@ -18,6 +18,9 @@ from ....codegen.cuda.accumulator_layout import WARP
 from ....storage.columns.device_encode import UNSIGNED
 from ..columns import INT32, INT64, TEXT, cast
 from . import run_column_kernels
+
+if TYPE_CHECKING:
+    from rmm.pylibrmm.stream import Stream
 
 WIDE_OFFSETS = (1 << 31) - 1  # characters from which libcudf's offsets to them have 8 bytes
 BYTE_BITS = 8
@@ -133,7 +136,7 @@ class Compacting:
         self._symbols = None if whole else DeviceBuffer(size=1 << how.width, stream=stream)
         self._numbers = DeviceBuffer(size=256, stream=stream)
 
-    def start(self, stream: Any, directory: Path) -> None:
+    def start(self, stream: Stream, directory: Path) -> None:
         """Launch what fills the memory."""
         how, column = self._how, self._column
         starts, characters = text_pointers(column), int(column.data().ptr)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,9 @@ from rmm.pylibrmm.device_buffer import DeviceBuffer
 from ....codegen.handwritten.column_kernels import key_slots
 from . import run_column_kernels
 from .compact import text_pointers
+
+if TYPE_CHECKING:
+    from rmm.pylibrmm.stream import Stream
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class KeyTable:
     arguments: tuple[int, ...]
 
 
-def key_table(keys: pa.Array, stream: Any) -> KeyTable:
+def key_table(keys: pa.Array, stream: Stream) -> KeyTable:
     """Put a hash table of texts on the device."""
     _, ends, characters = keys.buffers()
     starts = np.frombuffer(ends, np.int32)[keys.offset : keys.offset + len(keys) + 1]
@@ -53,7 +56,7 @@ def number(
     table: KeyTable,
     piece: Substring,
     into: tuple[int, int, int],
-    stream: Any,
+    stream: Stream,
     directory: Path,
 ) -> None:
     """Launch what writes the places; `into` are bytes of a code, where codes go, and where failures are counted."""

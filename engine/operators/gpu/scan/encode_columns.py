@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -49,6 +49,9 @@ from . import compact, run_column_kernels
 from .compact import Compacting, CompactText
 from .dictionary_lookup import WHOLE, KeyTable, bits, key_table, number
 
+if TYPE_CHECKING:
+    from rmm.pylibrmm.stream import Stream
+
 I64_MIN = -(1 << 63)
 ENCODERS = 4
 MOST_KEYS = 1 << 12  # of a hash table that stays in the first-level cache
@@ -81,7 +84,7 @@ def encode_each(
 def encode_together(
     columns: dict[str, Held],
     types: Mapping[str, Column],
-    stream: Any,
+    stream: Stream,
     context: Context,
     keep_compact: bool,
 ) -> Iterator[tuple[str, Encoded]]:
@@ -148,7 +151,7 @@ class _EncodeTask:
 class _Turn:
     """Columns on their way through measuring, choosing and writing."""
 
-    def __init__(self, stream: Any, directory: Path, keep_compact: bool) -> None:
+    def __init__(self, stream: Stream, directory: Path, keep_compact: bool) -> None:
         self._stream, self._directory, self._keep_compact = stream, directory, keep_compact
         self._tasks: dict[str, _EncodeTask] = {}
         self._blanks: list[Any] = []
@@ -324,7 +327,7 @@ def _spacing(column: plc.Column) -> int:
     return max(1, int(column.size()) // SAMPLE)
 
 
-def _to_host(buffer: DeviceBuffer, stream: Any) -> Any:
+def _to_host(buffer: DeviceBuffer, stream: Stream) -> Stream:
     """Wait for a stream, and return 64-bit integers."""
     host = np.empty(buffer.size, np.uint8)
     buffer.copy_to_host(host, stream)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pylibcudf as plc
 from cuda.bindings import runtime
@@ -17,6 +17,9 @@ from ....codegen.handwritten.column_kernels import SIGNATURES, column_kernel
 from ....errors import Interrupted
 from ...context import Context
 from ..pipeline.launch import architecture
+
+if TYPE_CHECKING:
+    from rmm.pylibrmm.stream import Stream as RmmStream
 
 ROWS_WORTH_COMPILING = 1 << 20
 FOR_NUMBERS = (
@@ -55,7 +58,9 @@ def ready(context: Context, rows: int) -> bool:
     return False
 
 
-def run(name: str, rows: int, arguments: tuple[Any, ...], stream: Any, directory: Path) -> None:
+def run(
+    name: str, rows: int, arguments: tuple[Stream, ...], stream: RmmStream, directory: Path
+) -> None:
     """Launch a kernel whose threads take a row each, and then another, on a stream.
 
     Arguments are as in `SIGNATURES`; an array is what `array` gives.
@@ -106,7 +111,7 @@ def _processors() -> int:
 
 
 @cache
-def _launchable(stream: Any) -> Stream:
+def _launchable(stream: RmmStream) -> Stream:
     """A stream of RMM's as cuda.core wants it."""
     device = Device()
     device.set_current()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
@@ -38,6 +38,10 @@ from ..pipeline.stored import decoded
 from ..table import Table, check_rows, concat_columns, concat_held, device_type, to_device
 from .compact import CompactText
 
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+    from rmm.pylibrmm.stream import Stream
+
 DEVICE = "gpu"
 # Uncompressed bytes that one call of the reader takes: decoding needs a few times as much beside the result.
 BYTES_A_READ = 8 << 30
@@ -48,7 +52,7 @@ MOST_IO_THREADS = (
 Selection = tuple[RowGroups, ...] | None
 
 # Footers of a table's files as libcudf keeps them, which it would read anew for each turn of columns
-_footers: WeakKeyDictionary[ParquetTable, dict[int, Any]] = WeakKeyDictionary()
+_footers: WeakKeyDictionary[ParquetTable, dict[int, pq.FileMetaData]] = WeakKeyDictionary()
 _footers_lock = Lock()
 
 
@@ -95,7 +99,7 @@ def parquet_scan(node: p.ParquetScan, inputs: tuple[Table, ...], context: Contex
 
 
 def read_columns(
-    node: p.ParquetScan | p.MemoryScan, context: Context, stream: Any = None
+    node: p.ParquetScan | p.MemoryScan, context: Context, stream: Stream | None = None
 ) -> dict[str, Held]:
     """Return a scan's columns by their sources; those that are not in the cache do not get there, nor become codes.
 
@@ -224,7 +228,7 @@ def _read(
     sources: Sequence[str],
     chosen: Sequence[RowGroups],
     context: Context,
-    stream: Any = None,
+    stream: Stream | None = None,
 ) -> Iterator[tuple[str, plc.Column]]:
     """Yield columns of some row groups, strings as they are; those of the files are read together, in as few calls as memory allows."""
     from_files = [s for s in sources if s not in table.constants]
@@ -295,7 +299,7 @@ def _same_columns(table: ParquetTable, one: RowGroups, other: RowGroups) -> bool
 
 
 def _read_share(
-    table: ParquetTable, sources: Sequence[str], share: Sequence[RowGroups], stream: Any
+    table: ParquetTable, sources: Sequence[str], share: Sequence[RowGroups], stream: Stream
 ) -> list[plc.Column]:
     """Read columns of some row groups, and wait for the stream if one is given; raises `DataError`, naming the file.
 
@@ -314,7 +318,7 @@ def _read_share(
 
 
 def _read_on_device(
-    table: ParquetTable, sources: Sequence[str], share: Sequence[RowGroups], stream: Any
+    table: ParquetTable, sources: Sequence[str], share: Sequence[RowGroups], stream: Stream
 ) -> list[plc.Column]:
     names = [table.parquet_names[s] for s in sources]
     paths = [table.files[part.file].path for part in share]
@@ -348,7 +352,7 @@ def _within(table: ParquetTable, column: plc.Column, share: Sequence[RowGroups])
     return plc.copying.slice(column, [skipped, skipped + rows])[0]
 
 
-def _footers_of(table: ParquetTable, share: Sequence[RowGroups]) -> list[Any]:
+def _footers_of(table: ParquetTable, share: Sequence[RowGroups]) -> list[pq.FileMetaData]:
     with _footers_lock:
         known = _footers.setdefault(table, {})
         missing = [part.file for part in share if part.file not in known]
