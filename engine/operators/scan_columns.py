@@ -22,10 +22,11 @@ def row_groups(scan: TableScan) -> Any:
 
 
 def part_of(scan: TableScan, columns: Sequence[tuple[Column, str]]) -> TableScan:
-    """Return the scan of some of the columns."""
-    return dataclasses.replace(
-        scan, made=tuple(c for c, _ in columns), sources=tuple(s for _, s in columns)
-    )
+    """Return the scan of some of the columns: of all in their order itself, as nearly always in hot runs."""
+    made = tuple([column for column, _ in columns])
+    if made == scan.made:
+        return scan
+    return dataclasses.replace(scan, made=made, sources=tuple([source for _, source in columns]))
 
 
 def plain_key(scan: TableScan, source: str, device: str) -> CacheKey:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ class Accumulator:
         return IDENTITY[self.fold, self.machine]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Folded:
     """An aggregate call as accumulators (numbers in the kernel's list) and the way back.
 
@@ -81,7 +82,7 @@ class Folded:
     values: pa.Array | None = None  # the dictionary of a string result
     distinct: int | None = None  # counts the values of this component of the grouping
 
-    @property
+    @cached_property
     def term(self) -> Term:
         """A group's value, over variables that are called by the accumulators' numbers."""
         return self.finish([Name(str(number), Machine.I64) for number in self.accumulators])

@@ -78,9 +78,9 @@ def _read(made: Program) -> Iterator[tuple[p.Physical, Column]]:
     """Columns by their leaves, and by the names that they have there."""
     named = [(0, each.column) for each in made.inputs]
     named += [(element.relation, element.input.column) for element in made.elements]
+    stored = [relation.stored for relation in made.relations]
     for number, alias in named:
-        relation = made.relations[number]
-        yield relation.leaf, relation.stored[alias]
+        yield made.relations[number].leaf, stored[number][alias]
 
 
 def _buffers(column: EncodedColumn) -> list[Any]:
