@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from ..plan import partial
 from ..plan import physical as p
-from ..plan.pipeline_steps import probed
+from ..plan.pipeline_steps import columns_read, probed
+from ..plan.window.window_operator import WindowRows
 from .one_group import one_group
 from .run_unfused import T
 from .sorted_ranges import SHARE_OF_SORT, size_of_sort, sorted_pieces
@@ -142,6 +143,14 @@ def first_rows(pull: Pull[T], node: p.DistinctOn | p.LimitRows) -> Iterator[T]:
         yield pull.run(node, (rows if ordered is None else pull.run(ordered, (rows,)),))
 
     yield from in_parts(pull, node, [spool], work)
+
+
+def window(pull: Pull[T], node: WindowRows) -> Iterator[T]:
+    """Compute windows in parts by the partition; without one all rows are needed at once."""
+    read = (*node.passed, *columns_read(node))
+    columns = [c for c in node.input.columns if c in read]
+    spool = _read_into(Spool(pull, node.input, node.partition, columns), pull.pieces(node.input))
+    yield from in_parts(pull, node, [spool], _once(pull, node))
 
 
 # Joins and set operations

@@ -20,6 +20,7 @@ from ..plan import physical as p
 from ..plan.expr import Column
 from ..plan.physical import RowGroups
 from ..plan.pipeline_steps import probed
+from ..plan.window.window_operator import WindowRows
 from ..storage.columns.cache import CacheKey, ColumnCache
 from . import breakers, sorted_ranges
 from .context import Context
@@ -378,6 +379,7 @@ PIECES: dict[type[p.Physical], Callable[[Pull[Any], Any], Iterator[Any]]] = {
     p.HashAggregate: breakers.aggregate,
     p.DistinctOn: breakers.first_rows,
     p.SortRows: sorted_ranges.sort,
+    WindowRows: breakers.window,
     p.TopK: breakers.top,
     p.HashSetOperation: breakers.set_operation,
 }

@@ -19,6 +19,7 @@ from .logical import (
     Values,
 )
 from .node import transform_up
+from .window.window_node import Window
 
 
 def substitute_free(plan: Logical, replacement: Callable[[Column], Expr | None]) -> Logical:
@@ -68,6 +69,8 @@ def fresh(plan: Logical) -> tuple[Logical, dict[Column, Column]]:
                 changes["aggregates"] = tuple((renew(c), a) for c, a in node.aggregates)
                 if node.grouping_id is not None:
                     changes["grouping_id"] = renew(node.grouping_id)
+            case Window():
+                changes["calls"] = tuple((renew(c), call) for c, call in node.calls)
             case Join(mark=Column() as mark):
                 changes["mark"] = renew(mark)
             case _:

@@ -70,6 +70,7 @@ __all__ = [
     "literal",
     "parse_type",
     "to_text",
+    "typed",
     "unify",
     "unknown_function",
 ]
@@ -361,6 +362,14 @@ def aggregate(
         tuple(order) if row.ordered or known == "quantile_disc" else (),
         span,
     )
+
+
+def typed(
+    row: FunctionRow, args: Sequence[Expr], span: Span | None
+) -> tuple[tuple[Expr, ...], DataType]:
+    """Return arguments as a function takes them, and the type of its result."""
+    targets, result = _signature(row, args, span)
+    return _coerced(args, targets), result
 
 
 def _check_constants(row: FunctionRow, args: tuple[Expr, ...]) -> None:

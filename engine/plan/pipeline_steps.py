@@ -30,6 +30,7 @@ from .physical import (
     SortRows,
     TopK,
 )
+from .window.window_operator import WindowRows
 
 LEAST_SHARE = 1e-6  # that an estimate is believed to be
 
@@ -239,6 +240,9 @@ def columns_read(node: Physical) -> frozenset[Column]:
             read = keys
         case SortRows(keys=orders) | TopK(keys=orders):
             read = tuple(order.column for order in orders)
+        case WindowRows(partition=keys, order=orders, calls=calls, passed=passed):
+            read = (*keys, *(order.column for order in orders), *passed)
+            exprs = tuple(call for _, call in calls)
     return frozenset(read).union(*(columns_of(expr) for expr in exprs if expr is not None))
 
 

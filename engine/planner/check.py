@@ -32,6 +32,8 @@ from ..plan.physical import (
 )
 from ..plan.pipeline_steps import columns_read
 from ..plan.types import BOOLEAN
+from ..plan.window.window_call import Over
+from ..plan.window.window_node import Window
 
 
 class InvalidPlanError(AssertionError):
@@ -95,6 +97,8 @@ def _check_expression(
             if not subqueries:
                 _fail(step, f"{where} still holds a subquery")
             _check(e.plan, step, subqueries, visible, made)
+        if isinstance(e, Over):
+            _fail(step, f"{where} holds a window call")
         _check_types(e, step)
 
 
@@ -122,6 +126,8 @@ def _check_node(node: Logical, step: str) -> None:
             _check_items(items, step)
         case Aggregate(keys=keys, aggregates=aggregates):
             _check_items((*keys, *aggregates), step)
+        case Window(calls=calls):
+            _check_items(calls, step)
         case Values(made=made, rows=rows):
             for row in rows:
                 if [e.type for e in row] != [c.type for c in made]:
@@ -161,6 +167,8 @@ def made_by(node: Logical) -> tuple[Column, ...]:
             made = (*(c for c, _ in keys), *(c for c, _ in aggregates))
             found = tuple(c for c in made if c not in below)
             return found if node.grouping_id is None else (*found, node.grouping_id)
+        case Window(calls=calls):
+            return tuple(c for c, _ in calls)
         case Join(mark=Column() as mark):
             return (mark,)
     return ()

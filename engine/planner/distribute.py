@@ -35,6 +35,7 @@ from ..plan.physical import (
     TopK,
     Transfer,
 )
+from ..plan.window.window_operator import WindowRows
 
 BYTES_A_VALUE = 8.0
 ShareOf = Callable[[ParquetScan], ParquetScan | None]
@@ -123,6 +124,8 @@ class Distribution:
             case HashJoin() | NestedLoopJoin():
                 return self._join(node)
             case DistinctOn(keys=keys) if keys:
+                return self._by_keys(node, [keys])
+            case WindowRows(partition=keys) if keys:
                 return self._by_keys(node, [keys])
             case HashSetOperation():
                 return self._by_keys(node, [child.columns for child in node.children])

@@ -22,6 +22,7 @@ from ..plan.logical import (
     Sort,
     Values,
 )
+from ..plan.window.window_node import Window
 from .expressions.nullness import compared_columns, is_never_null
 from .expressions.simplification import equalities
 
@@ -35,7 +36,7 @@ def exactly_one_row(plan: Logical) -> bool:
             return len(rows) == 1
         case Aggregate(keys=(), grouping_sets=None):
             return True
-        case Project(input=x) | Sort(input=x) | Distinct(input=x):
+        case Project(input=x) | Sort(input=x) | Distinct(input=x) | Window(input=x):
             return exactly_one_row(x)
         case Limit(input=x, count=count, offset=0):
             return (count is None or count >= 1) and exactly_one_row(x)
@@ -58,7 +59,9 @@ def at_most_one_row(plan: Logical) -> bool:
             return len(rows) <= 1
         case Limit(input=x, count=count, per=per):
             return (count is not None and count <= 1 and not per) or at_most_one_row(x)
-        case Project(input=x) | Sort(input=x) | Distinct(input=x) | Filter(input=x):
+        case (
+            Project(input=x) | Sort(input=x) | Distinct(input=x) | Filter(input=x) | Window(input=x)
+        ):
             return at_most_one_row(x)
         case Join(left=a, right=b, kind=JoinKind.INNER | JoinKind.LEFT | JoinKind.SINGLE):
             return at_most_one_row(a) and (plan.kind is JoinKind.SINGLE or at_most_one_row(b))
@@ -81,7 +84,7 @@ def unique_keys(plan: Logical) -> list[Key]:
             return _renamed_keys(common.once(unique_keys), columns)
         case Range(made=column):
             return [frozenset((column,))]
-        case Filter(input=x) | Sort(input=x) | Limit(input=x):
+        case Filter(input=x) | Sort(input=x) | Limit(input=x) | Window(input=x):
             return unique_keys(x)
         case Project(input=x, items=items):
             return _renamed_keys(unique_keys(x), items)
@@ -152,7 +155,7 @@ def never_null(plan: Logical) -> set[Column]:
             return {c for i, c in enumerate(made) if all(_is_value(r[i]) for r in rows)}
         case Filter(input=x, predicate=predicate):
             return never_null(x) | compared_columns(predicate)
-        case Sort(input=x) | Limit(input=x) | Distinct(input=x):
+        case Sort(input=x) | Limit(input=x) | Distinct(input=x) | Window(input=x):
             return never_null(x)
         case Project(input=x, items=items):
             below = never_null(x)

@@ -27,6 +27,7 @@ from .bind_expr_subquery import (
     bind_in,
     bind_scalar_subquery,
 )
+from .bind_window import bind_over
 from .scope import Scope
 
 Handler = Callable[[exp.Expr, Scope], Expr]
@@ -273,9 +274,10 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Filter: bind_aggregate,
     exp.WithinGroup: bind_aggregate,
     exp.IgnoreNulls: bind_aggregate,
+    exp.RespectNulls: bind_aggregate,
     exp.Grouping: bind_grouping,
     exp.GroupingId: bind_grouping,
-    exp.Window: _refused("Window functions (OVER) are"),
+    exp.Window: bind_over,
     exp.Array: _refused("Lists are"),
     exp.Struct: _refused("Structs are"),
     exp.Explode: _refused("unnest() is"),

@@ -27,7 +27,7 @@ _QUANTILES = ("quantile_cont", "quantile_disc")
 
 def bind_call(node: exp.Expr, scope: Scope) -> Expr:
     """Bind a function by its class or name; an expression of no known kind is refused."""
-    if function_names.aggregate(node) is not None:
+    if function_names.aggregate(node) is not None or function_names.window(node) is not None:
         return bind_aggregate(node, scope)
     found = function_names.scalar(node)
     if found is not None:
@@ -62,51 +62,57 @@ def call_span(node: exp.Expr, scope: Scope) -> Span | None:
 
 
 @dataclass(frozen=True)
-class _Clauses:
+class CallClauses:
     """What stands around and inside the call of an aggregate."""
 
     call: exp.Expr
     filter: exp.Expr | None = None
     within: exp.Order | None = None
-    ignore_nulls: bool = False
+    nulls: str = ""  # ignore or respect
 
 
-def _unwrap(node: exp.Expr) -> _Clauses:
+def clauses_of(node: exp.Expr) -> CallClauses:
     """Take FILTER, WITHIN GROUP and IGNORE NULLS off the call, in whatever order sqlglot nests them."""
     match node:
         case exp.Filter():
             use(node, node.expression)
-            inner = _unwrap(node.this)
+            inner = clauses_of(node.this)
             return dataclasses.replace(inner, filter=node.expression.this)
         case exp.WithinGroup():
             use(node, node.expression)
-            return dataclasses.replace(_unwrap(node.this), within=node.expression)
-        case exp.IgnoreNulls():
+            return dataclasses.replace(clauses_of(node.this), within=node.expression)
+        case exp.IgnoreNulls() | exp.RespectNulls():
             use(node)
-            return dataclasses.replace(_unwrap(node.this), ignore_nulls=True)
+            word = "ignore" if isinstance(node, exp.IgnoreNulls) else "respect"
+            return dataclasses.replace(clauses_of(node.this), nulls=word)
     use(node)
-    return _Clauses(node)
+    return CallClauses(node)
 
 
 def bind_aggregate(node: exp.Expr, scope: Scope) -> Expr:
     """Bind an aggregate with its clauses; its arguments are bound inside of it, where no other aggregate may stand."""
     place = call_span(node, scope)
-    clauses = _unwrap(node)
-    found = function_names.aggregate(clauses.call)
-    if found is None:
+    clauses = clauses_of(node)
+    if function_names.aggregate(clauses.call) is None:
+        if function_names.window(clauses.call) is not None:
+            raise InvalidQuery("A window function needs OVER (...).", place)
         raise InvalidQuery("FILTER and WITHIN GROUP belong to aggregates.", place)
+    if clauses.nulls and not isinstance(clauses.call, exp.AnyValue):  # whose NULLs sqlglot ignores
+        raise InvalidQuery("IGNORE NULLS and RESPECT NULLS need a window: add OVER (...).", place)
     if not scope.allow_aggregates:
         where = "inside of one another" if scope.in_aggregate else f"in {scope.clause}"
         raise InvalidQuery(f"Aggregates are not allowed {where}.", place)
+    return bound_aggregate(clauses, scope.inside_aggregate(), place)
+
+
+def bound_aggregate(clauses: CallClauses, inner: Scope, place: Span | None) -> Expr:
+    """Bind the call of an aggregate, its arguments in the scope `inner`."""
+    found = function_names.aggregate(clauses.call)
+    assert found is not None
     name, nodes = found
-    inner = scope.inside_aggregate()
     nodes, distinct, order = _inside(nodes)
-    if clauses.ignore_nulls and name in ("first", "any_value"):
-        name = "any_value"  # the first value that is not NULL
-    elif clauses.ignore_nulls:
-        raise Unsupported(f"IGNORE NULLS is not supported for {name}.", place)
     args = [inner.bind(n) for n in _without_star(name, nodes, distinct, place)]
-    keys = tuple(_sort_key(item, inner) for item in (order.expressions if order else ()))
+    keys = tuple(bind_sort_key(item, inner) for item in (order.expressions if order else ()))
     if name in _QUANTILES and any(key.descending for key in keys):
         raise Unsupported(
             f"{name} with ORDER BY ... DESC is supported as WITHIN GROUP alone.", place
@@ -115,7 +121,12 @@ def bind_aggregate(node: exp.Expr, scope: Scope) -> Expr:
         _check_order_of_distinct(args, keys)
     if clauses.within is not None:
         name, args, keys = _within_group(name, args, clauses.within, inner, place)
-    condition = None if clauses.filter is None else inner.inside("FILTER").bind(clauses.filter)
+    condition = None
+    if clauses.filter is not None:
+        within = inner.changed(
+            clause="FILTER", allow_aggregates=inner.allow_aggregates and inner.in_window
+        )
+        condition = within.bind(clauses.filter)
     return infer.aggregate(name, args, distinct=distinct, filter=condition, order=keys, span=place)
 
 
@@ -164,7 +175,7 @@ def _check_order_of_distinct(args: Sequence[Expr], keys: Sequence[SortKey]) -> N
             )
 
 
-def _sort_key(node: exp.Expr, scope: Scope) -> SortKey:
+def bind_sort_key(node: exp.Expr, scope: Scope) -> SortKey:
     if not isinstance(node, exp.Ordered):
         return SortKey(scope.bind(node), span=span_of(node))
     use(node)
@@ -181,7 +192,7 @@ def _within_group(
             f"WITHIN GROUP is supported for quantiles and mode with one ORDER BY item, not for {name}.",
             place,
         )
-    key = _sort_key(order.expressions[0], scope)
+    key = bind_sort_key(order.expressions[0], scope)
     if name == "mode" and args:
         raise InvalidQuery("mode() WITHIN GROUP takes no arguments.", place)
     if name == "mode":

@@ -30,6 +30,7 @@ from fuseline.sql.parsing.pieces import span_of
 
 from ..parsing.unread import use
 from .bind_order import ordinal
+from .bind_window import has_window
 from .scope import Scope
 
 _MAX_GROUPING_SETS = 4096
@@ -60,7 +61,9 @@ def bind_group(node: exp.Group, outputs: Sequence[tuple[str, Expr]], scope: Scop
     keys = GroupKeys()
     if node.args.get("all"):
         for _, value in outputs:
-            if not isinstance(value, Literal) and not is_aggregated([value]):
+            if not isinstance(value, Literal) and not (
+                is_aggregated([value]) or has_window([value])
+            ):
                 keys.position(value)
         return keys
     elements = node.expressions
@@ -123,6 +126,11 @@ def _without_aggregate(value: Expr, node: exp.Expr) -> Expr:
     if is_aggregated([value]):
         raise InvalidQuery(
             "Aggregates are not allowed in GROUP BY: this names an output that has one.",
+            span_of(node),
+        )
+    if has_window([value]):
+        raise InvalidQuery(
+            "Window functions are not allowed in GROUP BY: this names an output that has one.",
             span_of(node),
         )
     return value

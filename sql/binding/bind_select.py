@@ -18,12 +18,11 @@ from ..parsing.unread import use
 from .bind_from import bind_from
 from .bind_group import GroupKeys, GroupRewriter, bind_group, is_aggregated
 from .bind_order import RowLimit, bind_limit, bind_order, order_rows, ordinal
+from .bind_window import WindowRewriter, has_window, named_windows, pass_over
 from .scope import Scope, Source
 from .select_list import SelectItem, output_places, refuse_double_names, select_list
 
 _UNSUPPORTED = {
-    "qualify": "QUALIFY",
-    "windows": "WINDOW",
     "sample": "USING SAMPLE",
     "laterals": "LATERAL VIEW",
     "pivots": "PIVOT",
@@ -46,7 +45,7 @@ def bind_select(node: exp.Select, scope: Scope) -> Logical:
     if _is_all(node, source):
         use(node.expressions[0])
         return plan
-    scope = scope.over(source)
+    scope = scope.over(source).changed(windows=named_windows(node.args.get("windows") or ()))
     items = select_list(node, scope)
     aliases = {i.alias.lower(): i.this for i in node.expressions if isinstance(i, exp.Alias)}
     scope = scope.changed(aliases=aliases)
@@ -55,16 +54,24 @@ def bind_select(node: exp.Select, scope: Scope) -> Logical:
         use(where)
         plan = Filter(plan, infer.condition(scope.inside("WHERE").bind(where.this)))
     parts = _bind_parts(node, items, scope)
+    pass_over(scope.windows)
     limit = bind_limit(node, scope)
     group = node.args.get("group")
-    if group is None and parts.having is None and not is_aggregated(parts.expressions):
-        return _finish(plan, items, parts, limit)
-    grouping = GroupRewriter(plan, GroupKeys() if parts.keys is None else parts.keys)
-    grouping.name_outputs([(i.name, e) for i, e in zip(items, parts.outputs, strict=True)])
-    parts = parts.rewritten(grouping)
-    plan = grouping.plan()
+    names = [item.name for item in items]
+    if group is not None or parts.having is not None or is_aggregated(parts.expressions):
+        grouping = GroupRewriter(plan, GroupKeys() if parts.keys is None else parts.keys)
+        grouping.name_outputs(list(zip(names, parts.outputs, strict=True)))
+        parts = parts.rewritten(grouping)
+        plan = grouping.plan()
     if parts.having is not None:
         plan = Filter(plan, parts.having)
+    if has_window(parts.expressions):
+        windows = WindowRewriter(plan)
+        windows.name_outputs(list(zip(names, parts.outputs, strict=True)))
+        parts = parts.rewritten(windows)
+        plan = windows.plan()
+    if parts.qualify is not None:
+        plan = Filter(plan, parts.qualify)
     return _finish(plan, items, parts, limit)
 
 
@@ -98,26 +105,28 @@ class _SelectClauses:
     having: Expr | None
     order: tuple[SortKey, ...]
     distinct: tuple[Expr, ...] | None
+    qualify: Expr | None
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
-        return (*self.outputs, *self.order, *(self.distinct or ()))
+        qualify = () if self.qualify is None else (self.qualify,)
+        return (*self.outputs, *self.order, *(self.distinct or ()), *qualify)
 
-    def rewritten(self, grouping: GroupRewriter) -> _SelectClauses:
-        """Return these clauses over the groups instead of the rows."""
-        order = tuple(dataclasses.replace(k, expr=grouping.rewrite(k.expr)) for k in self.order)
-        distinct = self.distinct
+    def rewritten(self, rewriter: GroupRewriter | WindowRewriter) -> _SelectClauses:
+        """Return these clauses over groups instead of rows, or over the columns of windows."""
+        rewrite, distinct = rewriter.rewrite, self.distinct
         return _SelectClauses(
-            tuple(map(grouping.rewrite, self.outputs)),
+            tuple(map(rewrite, self.outputs)),
             self.keys,
-            None if self.having is None else grouping.rewrite(self.having),
-            order,
-            distinct if distinct is None else tuple(map(grouping.rewrite, distinct)),
+            None if self.having is None else rewrite(self.having),
+            tuple(dataclasses.replace(k, expr=rewrite(k.expr)) for k in self.order),
+            distinct if distinct is None else tuple(map(rewrite, distinct)),
+            None if self.qualify is None else rewrite(self.qualify),
         )
 
 
 def _bind_parts(node: exp.Select, items: Sequence[SelectItem], scope: Scope) -> _SelectClauses:
-    select = scope.inside("SELECT", aggregates=True)
+    select = scope.inside("SELECT", aggregates=True, windows=True)
     outputs = tuple(item.bind(select) for item in items)
     group, having, order = (node.args.get(key) for key in ("group", "having", "order"))
     names = [(item.name, value) for item, value in zip(items, outputs, strict=True)]
@@ -131,9 +140,27 @@ def _bind_parts(node: exp.Select, items: Sequence[SelectItem], scope: Scope) -> 
         predicate = infer.condition(place.bind(having.this))
     sort_keys: tuple[SortKey, ...] = ()
     if order is not None:
-        inside = after.inside("ORDER BY", aggregates=True)
+        inside = after.inside("ORDER BY", aggregates=True, windows=True)
         sort_keys = bind_order(order, inside, outputs, output_places(items, outputs))
-    return _SelectClauses(outputs, keys, predicate, sort_keys, _bind_distinct(node, names, after))
+    distinct = _bind_distinct(node, names, after)
+    qualify = _bind_qualify(node, outputs, scope)
+    return _SelectClauses(outputs, keys, predicate, sort_keys, distinct, qualify)
+
+
+def _bind_qualify(node: exp.Select, outputs: Sequence[Expr], scope: Scope) -> Expr | None:
+    clause = node.args.get("qualify")
+    if clause is None:
+        return None
+    use(clause)
+    bound = infer.condition(
+        scope.inside("QUALIFY", aggregates=True, windows=True).bind(clause.this)
+    )
+    if not has_window([*outputs, bound]):
+        raise InvalidQuery(
+            "QUALIFY needs a window function, in it or in the SELECT list: filter rows in WHERE.",
+            bound.span or span_of(clause),
+        )
+    return bound
 
 
 def _after_grouping(scope: Scope, keys: GroupKeys | None) -> Scope:
@@ -163,7 +190,7 @@ def _bind_distinct(
         return ()
     if isinstance(on, exp.Tuple):
         use(on)
-    place = scope.inside("DISTINCT ON", aggregates=True)
+    place = scope.inside("DISTINCT ON", aggregates=True, windows=True)
     found: list[Expr] = []
     for key in on.expressions if isinstance(on, exp.Tuple) else [on]:
         if isinstance(key, exp.Null | exp.Boolean | exp.RawString) or (

@@ -14,7 +14,7 @@ from sqlglot import exp
 from fuseline.errors import ParseError, Unsupported
 from fuseline.plan import derived
 from fuseline.plan.coercion import decimal_type, parse_type
-from fuseline.plan.functions import aggregate_name, scalar_name
+from fuseline.plan.functions import aggregate_name, scalar_name, window_name
 from fuseline.plan.types import TIMESTAMP, DataType
 from fuseline.sql.parsing.pieces import span_of
 from fuseline.sql.parsing.unread import use
@@ -117,6 +117,12 @@ AGGREGATES: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.ApproxDistinct: ("approx_count_distinct", ("this",)),
 }
 
+WINDOWS: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
+    exp.Lag: ("lag", ("this", "offset", "default")),
+    exp.Lead: ("lead", ("this", "offset", "default")),
+    exp.NthValue: ("nth_value", ("this", "offset")),
+}
+
 
 def scalar(node: exp.Expr) -> tuple[str, list[exp.Expr]] | None:
     """Return the name and arguments of a scalar function, None for what is none of the table's."""
@@ -145,6 +151,18 @@ def aggregate(node: exp.Expr) -> tuple[str, list[exp.Expr]] | None:
         name, keys = AGGREGATES[type(node)]
         return name, arguments(node, keys)
     return _by_sql_name(node, lambda n: aggregate_name(n) is not None)
+
+
+def window(node: exp.Expr) -> tuple[str, list[exp.Expr]] | None:
+    """Return the name and arguments of a window function that is no aggregate of that name, None for anything else."""
+    if isinstance(node, exp.Anonymous):
+        known = window_name(node.name)
+        return None if known is None else (known, list(node.expressions))
+    if type(node) in WINDOWS:
+        name, keys = WINDOWS[type(node)]
+        return name, arguments(node, keys)
+    found = _by_sql_name(node, lambda n: window_name(n) is not None)
+    return None if found is None else (window_name(found[0]) or found[0], found[1])
 
 
 def _by_sql_name(node: exp.Expr, known: Callable[[str], bool]) -> tuple[str, list[exp.Expr]] | None:

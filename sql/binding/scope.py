@@ -202,6 +202,9 @@ class Scope:
     clause: str = "this place"
     allow_aggregates: bool = False
     in_aggregate: bool = False
+    windows: Mapping[str, exp.Expr] = field(default_factory=dict)  # of WINDOW, by name
+    allow_windows: bool = False
+    in_window: bool = False
 
     @property
     def parameters(self) -> Parameters:
@@ -221,9 +224,11 @@ class Scope:
         """Bind a subquery that may read the columns of this scope."""
         return self.session.bind_query(node, self)
 
-    def inside(self, clause: str, *, aggregates: bool = False) -> Scope:
+    def inside(self, clause: str, *, aggregates: bool = False, windows: bool = False) -> Scope:
         """Return this scope for another clause."""
-        return self.changed(clause=clause, allow_aggregates=aggregates)
+        return self.changed(
+            clause=clause, allow_aggregates=aggregates, allow_windows=windows, in_window=False
+        )
 
     def nested(self) -> Scope:
         """Return the empty scope of a query within this one, which sees its columns and WITH entries."""
@@ -235,12 +240,13 @@ class Scope:
 
     def inside_aggregate(self) -> Scope:
         """Return this scope for the arguments of an aggregate function, which hold no aggregate themselves."""
-        return self.changed(
-            clause="the arguments of an aggregate",
-            allow_aggregates=False,
-            in_aggregate=True,
-            aliases_first=False,
-        )
+        inside = self.inside("the arguments of an aggregate")
+        return inside.changed(in_aggregate=True, aliases_first=False)
+
+    def inside_window(self) -> Scope:
+        """Return this scope for the parts of a window call, which may hold aggregates and no other such call."""
+        inside = self.inside("a window", aggregates=self.allow_aggregates)
+        return inside.changed(in_window=True, aliases_first=False)
 
     def resolve(self, parts: Sequence[exp.Expr]) -> Expr:
         """Return the expression that a name, qualified or not, stands for.

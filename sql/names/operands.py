@@ -14,6 +14,7 @@ from fuseline.sql.names.reader import (
     timestamp_type,
 )
 
+from .over import RENAMED, window
 from .queries import is_query, order_item, query
 from .reader import Reader, Shown, Unreadable
 
@@ -260,7 +261,7 @@ def _call(reader: Reader, parts: list[str]) -> str:
     before = "".join(f"{quoted(part)}." for part in parts[:-1])
     reader.expect("(")
     arguments, distinct = _arguments(reader)
-    order = _order(reader)
+    order = _order(reader) + _nulls(reader)
     reader.expect(")")
     if name == "count" and not arguments and not distinct:
         name = "count_star"
@@ -274,10 +275,10 @@ def _call(reader: Reader, parts: list[str]) -> str:
         if name not in _WITHIN_GROUP:
             call = f"{before}{shown}({distinct}{', '.join(arguments)}) WITHIN GROUP ({order})"
             return call + _filter(reader)
-    call = f"{before}{shown}({distinct}{', '.join(arguments)}{order})" + _filter(reader)
+    inside = f"({distinct}{', '.join(arguments)}{order}){_filter(reader)}"
     if reader.peek() == "over":
-        raise Unreadable("over")
-    return call
+        return f"{before}{RENAMED.get(name, name)}{inside}{window(reader)}"
+    return f"{before}{shown}{inside}"
 
 
 def _arguments(reader: Reader) -> tuple[list[str], str]:
@@ -308,6 +309,11 @@ def _order(reader: Reader) -> str:
     if not reader.accept("order", "by"):
         return ""
     return " ORDER BY " + ", ".join(reader.listed(lambda: order_item(reader)))
+
+
+def _nulls(reader: Reader) -> str:
+    reader.accept("respect", "nulls")
+    return " IGNORE NULLS" if reader.accept("ignore", "nulls") else ""
 
 
 def _filter(reader: Reader) -> str:

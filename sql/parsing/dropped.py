@@ -14,7 +14,7 @@ from sqlglot.parsers.duckdb import DuckDBParser
 
 from fuseline.errors import FuselineError, ParseError, Span, UnknownName, nearest
 from fuseline.plan.derived import is_function
-from fuseline.plan.functions import aggregate_name, scalar_name, sql_names
+from fuseline.plan.functions import aggregate_name, scalar_name, sql_names, window_name
 
 from .keywords import RESERVED
 from .pieces import Piece
@@ -58,25 +58,34 @@ _WORDS = frozenset(
     [
         "both",
         "by",
+        "current",
         "cascade",
         "data",
         "exclude",
         "extract",
         "first",
+        "following",
+        "groups",
         "if",
+        "ignore",
         "last",
         "leading",
         "materialized",
         "name",
         "no",
         "nulls",
+        "others",
+        "preceding",
         "recursive",
         "rename",
+        "respect",
         "restrict",
         "temp",
         "temporary",
+        "ties",
         "trailing",
         "type",
+        "unbounded",
         "within",
     ]
 )
@@ -131,7 +140,8 @@ def _is_foreign(token: Token, leaves: _Leaves) -> bool:
     word = token.text.lower()
     if word.upper() not in DuckDBParser.FUNCTIONS or word in _CALLED:
         return False
-    return scalar_name(word) is None and aggregate_name(word) is None and not is_function(word)
+    named = scalar_name(word) or aggregate_name(word) or window_name(word)
+    return named is None and not is_function(word)
 
 
 def _unknown_function(token: Token, piece: Piece) -> UnknownName:

@@ -55,6 +55,8 @@ _READ: dict[type[exp.Expr], str] = {
     exp.Trim: "position",
     exp.Union: "distinct by_name",
     exp.Var: "this",
+    exp.Window: "over",
+    exp.WindowSpec: "kind start start_side end end_side",
     exp.With: "recursive",
     exp.WithDataProperty: "no",
 }

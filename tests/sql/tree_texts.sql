@@ -48,8 +48,10 @@ select i from t using sample 3 rows
 from t pivot (sum(i) for s in ('x', 'y'))
 from t unpivot (v for k in (i, d))
 select i from t qualify row_number() over (partition by s order by i) = 1
-select sum(i) over w from t window w as (partition by s order by i rows between 1 preceding and current row exclude ties)
-select lag(i, 1, 0) respect nulls over (order by i groups unbounded preceding) from t
+select sum(i) over w as a from t window w as (partition by s order by i rows between 1 preceding and current row exclude ties)
+select sum(i) over (w order by i desc rows between current row and 1 following) as a from t window w as (partition by s), v as (w)
+select count(*) over (order by d range between 1 preceding and 0.5 following exclude group) from t
+select lag(i, 1, 0 respect nulls) over (order by i groups unbounded preceding), lead(i, 2, 7 ignore nulls) over (order by d), nth_value(i, 2) over (order by d) from t
 select i from t for update
 select i from t for share nowait
 select i from t limit 10%

@@ -16,6 +16,7 @@ from ...plan import physical as p
 from ...plan.expr import Column, Expr
 from ...plan.partial import FinishAverages
 from ...plan.types import to_arrow as arrow_type
+from ...plan.window.window_operator import WindowRows
 from ..context import Context
 from ..run_unfused import Operators
 from .aggregate.aggregate import distinct_on, finish_averages, hash_aggregate
@@ -42,6 +43,7 @@ from .scan.scan_batches import batches
 from .set_operations import hash_set_operation
 from .sort.sort import sort_rows, top_k
 from .table import STRING_LIMIT, Table, to_logical, to_physical
+from .window.window_rows import window_rows
 
 __all__ = [
     "OPERATORS",
@@ -88,6 +90,7 @@ OPERATORS: dict[type[p.Physical], Operator] = {
     p.LimitRows: limit_rows,
     p.ConcatRows: concat_rows,
     p.HashSetOperation: hash_set_operation,
+    WindowRows: window_rows,
 }
 
 

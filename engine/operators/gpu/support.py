@@ -8,6 +8,7 @@ from ...plan import physical as p
 from ...plan.expr import ColumnRef, Expr
 from ...plan.node import walk
 from ...plan.types import DataType
+from ...plan.window.window_operator import WindowRows
 from .aggregate.aggregate import unsupported_call
 from .functions.expressions import unsupported as unsupported_expression
 from .table import MAX_ROWS, unsupported_type
@@ -36,6 +37,8 @@ def _reasons(node: p.Physical) -> Iterator[str]:
                 yield f"the GPU backend does not compute {reason}"
     if isinstance(node, p.LimitRows) and node.keys:
         yield "the GPU backend does not limit the rows of each group"
+    if isinstance(node, WindowRows):
+        yield "the GPU backend does not compute windows with an order"
     if isinstance(node, p.ParquetScan | p.MemoryScan):
         rows = node.table.statistics().rows
         if rows is not None and rows > MAX_ROWS:

@@ -1,7 +1,7 @@
 """The one table of functions: names, types, NULL rule and each backend's way.
 
-A new function is one row in the file of its kind here, and one kernel of that name in each backend.  `SCALAR` and `AGGREGATE` are
-keyed by the name that plans use; `scalar_name` and `aggregate_name` find it from a SQL spelling.
+A new function is one row in the file of its kind here, and one kernel of that name in each backend.  `SCALAR`, `AGGREGATE` and
+`WINDOW` are keyed by the name that plans use; `scalar_name` and `aggregate_name` find it from a SQL spelling.
 
 Imports the types of `plan`.  Start at `row.py`, which says what a row holds.
 """
@@ -18,6 +18,7 @@ from .numeric import NUMERIC
 from .operators import OPERATORS
 from .row import FunctionRow, Resolve
 from .strings import STRINGS
+from .window_functions import WINDOW_FUNCTIONS
 
 __all__ = [
     "AGGREGATE",
@@ -28,12 +29,14 @@ __all__ = [
     "NEGATED",
     "SCALAR",
     "STRICT",
+    "WINDOW",
     "FunctionRow",
     "Resolve",
     "aggregate_name",
     "constants",
     "scalar_name",
     "sql_names",
+    "window_name",
 ]
 
 CONSTANTS = frozenset(("base", "format", "fraction", "part", "separator", "unit"))
@@ -47,6 +50,7 @@ EQUALITIES = frozenset(row.name for row in OPERATORS if row.bound == "both")
 CHOICES = frozenset(row.name for row in CONDITIONAL)
 STRICT = frozenset(row.name for row in SCALAR.values() if row.nulls == "propagate")
 AGGREGATE: Mapping[str, FunctionRow] = {row.name: row for row in AGGREGATES}
+WINDOW: Mapping[str, FunctionRow] = {row.name: row for row in WINDOW_FUNCTIONS}
 
 
 def _spellings(table: Mapping[str, FunctionRow]) -> dict[str, str]:
@@ -54,7 +58,7 @@ def _spellings(table: Mapping[str, FunctionRow]) -> dict[str, str]:
     names = {
         name: name
         for name, row in table.items()
-        if row.kind == "aggregate"
+        if row.kind in ("aggregate", "window")
         or (row.kind == "scalar" and row.signature.startswith(f"{name}("))
     }
     return names | {alias: name for name, row in table.items() for alias in row.aliases}
@@ -62,6 +66,7 @@ def _spellings(table: Mapping[str, FunctionRow]) -> dict[str, str]:
 
 _SCALAR_SPELLINGS = _spellings(SCALAR)
 _AGGREGATE_SPELLINGS = _spellings(AGGREGATE)
+_WINDOW_SPELLINGS = _spellings(WINDOW)
 
 
 def scalar_name(spelling: str) -> str | None:
@@ -72,6 +77,11 @@ def scalar_name(spelling: str) -> str | None:
 def aggregate_name(spelling: str) -> str | None:
     """Return the plan's name of the aggregate function that SQL calls `spelling`."""
     return _AGGREGATE_SPELLINGS.get(spelling.lower())
+
+
+def window_name(spelling: str) -> str | None:
+    """Return the plan's name of the window function, other than an aggregate, that SQL calls `spelling`."""
+    return _WINDOW_SPELLINGS.get(spelling.lower())
 
 
 @cache
@@ -87,4 +97,4 @@ def constants(signature: str) -> Mapping[int, str]:
 
 def sql_names() -> list[str]:
     """Return every spelling, for the nearest names in an error."""
-    return sorted({*_SCALAR_SPELLINGS, *_AGGREGATE_SPELLINGS})
+    return sorted({*_SCALAR_SPELLINGS, *_AGGREGATE_SPELLINGS, *_WINDOW_SPELLINGS})

@@ -28,7 +28,7 @@ class FunctionRow:
     resolve: Resolve
     signature: str  # for error messages: "substring(VARCHAR, BIGINT[, BIGINT])"
     aliases: tuple[str, ...] = ()
-    kind: OneOf["scalar", "aggregate", "operator"] = "scalar"
+    kind: OneOf["scalar", "aggregate", "operator", "window"] = "scalar"
     # propagate: NULL in any argument gives NULL; never: there is a value for any arguments
     nulls: OneOf["propagate", "own", "never"] = "propagate"
     total: bool = False  # has a value whenever its arguments have, of one row at least; others may make a NULL of their own

@@ -24,6 +24,7 @@ from ..expr import (
 from ..functions import COMPARISONS, SCALAR
 from ..logical import Logical
 from ..types import Kind
+from ..window.window_call import WHOLE, Over, WindowCall, WindowFrame
 
 # Binding strength: a part is put in parentheses when it binds less than its place asks for.
 OR, AND, NOT, COMPARISON, OTHER, SUM, PRODUCT, UNARY, ATOM = range(9)
@@ -105,16 +106,16 @@ class _Printer:
                 return self._membership(inner, "not in"), COMPARISON
             case Call():
                 return self._call(expr)
-            case Cast(safe=True):
-                return f"try_cast({self.text(expr.operand)} as {expr.type})", ATOM
             case Cast():
-                return f"{self.text(expr.operand, ATOM)}::{expr.type}", ATOM
+                return self._cast(expr), ATOM
             case Case():
                 return self._case(expr), ATOM
             case InList():
                 return self._membership(expr, "in"), COMPARISON
             case AggregateCall():
                 return self._aggregate(expr), ATOM
+            case WindowCall() | Over():
+                return self._window(expr), ATOM
             case SortKey():
                 return self.text(expr.expr) + order_text(expr.descending, expr.nulls_first), OR
             case ScalarSubquery(plan=plan):
@@ -149,6 +150,11 @@ class _Printer:
             return f" {symbol} ".join([left, *(self.text(a, own + 1) for a in rest)]), own
         return f"{function}({self.list(args)})", ATOM
 
+    def _cast(self, cast: Cast) -> str:
+        if cast.safe:
+            return f"try_cast({self.text(cast.operand)} as {cast.type})"
+        return f"{self.text(cast.operand, ATOM)}::{cast.type}"
+
     def _case(self, case: Case) -> str:
         branches = "".join(
             f" when {self.text(c)} then {self.text(r)}"
@@ -169,6 +175,19 @@ class _Printer:
         name = "count" if call.function == "count_star" else call.function
         condition = "" if call.filter is None else f" filter (where {self.text(call.filter)})"
         return f"{name}({inside}){condition}"
+
+    def _window(self, expr: WindowCall | Over) -> str:
+        if isinstance(expr, Over):
+            parts = [f"partition by {self.list(expr.partition)}"] if expr.partition else []
+            parts += [f"order by {self.list(expr.order)}"] if expr.order else []
+            return f"{self._window(expr.call)} over ({' '.join(parts)})"
+        text = self._aggregate(expr.aggregate)
+        if expr.ignore_nulls:
+            text = text.replace(")", " ignore nulls)", 1)
+        if expr.frame in (WindowFrame(), WHOLE):
+            return text
+        bounds = [self.text(e) for e in (expr.start, expr.end) if e is not None]
+        return f"{text} [{expr.frame.text}{': ' if bounds else ''}{', '.join(bounds)}]"
 
     def _quantified(self, expr: Quantified) -> str:
         operands = self.list(expr.operands)

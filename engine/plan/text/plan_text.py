@@ -47,6 +47,8 @@ from ..physical import (
     Transfer,
     ValuesScan,
 )
+from ..window.window_node import Window
+from ..window.window_operator import WindowRows
 from .expr_text import expression, order_text
 
 __all__ = ["describe", "expression", "tree"]
@@ -158,6 +160,9 @@ class PlanTree:
                 return self.aggregate(node)
             case Distinct(on=on):
                 return ["" if on is None else f"on {self.exprs(on)}"]
+            case Window(partition=partition, order=order, calls=calls):
+                ordered = f"order by {self.exprs(order)}" if order else ""
+                return [self.by(self.exprs(partition)), ordered, self.items(calls)]
             case Sort(keys=keys):
                 return [self.exprs(keys)]
             case Limit():
@@ -186,6 +191,9 @@ class PlanTree:
                 return [*self.join(node), *self.hash_join(node), self.keep(node)]
             case HashAggregate(keys=keys, aggregates=aggregates):
                 return [self.by(self.columns(keys)), self.items(aggregates)]
+            case WindowRows(partition=partition, order=order, calls=calls):
+                ordered = f"order by {self.value(order)}" if order else ""
+                return [self.by(self.columns(partition)), ordered, self.items(calls)]
             case SortRows(keys=keys):
                 return [self.value(keys)]
             case TopK(keys=keys):

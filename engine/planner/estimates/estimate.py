@@ -30,6 +30,7 @@ from ...plan.logical import (
     Values,
 )
 from ...plan.types import Kind
+from ...plan.window.window_node import Window
 from ..expressions.simplification import equalities
 from ..plan_properties import at_most_one_row
 from .relation_estimate import RelationEstimate, scan_relation
@@ -116,6 +117,14 @@ def _(node: Filter, estimates: Estimates) -> RelationEstimate:
 def _(node: Project, estimates: Estimates) -> RelationEstimate:
     below = estimates.relation(node.input)
     return RelationEstimate(below.rows, projected(node.items, below))
+
+
+@_estimate.register
+def _(node: Window, estimates: Estimates) -> RelationEstimate:
+    below = estimates.relation(node.input)
+    rows = max(1.0, below.rows)
+    made = {c: ColumnEstimate(rows, rows, False) for c, _ in node.calls}
+    return RelationEstimate(below.rows, united(below.columns, made))
 
 
 @_estimate.register

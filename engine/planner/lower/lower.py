@@ -46,8 +46,10 @@ from ...plan.physical import (
     TopK,
     ValuesScan,
 )
+from ...plan.window.window_node import Window
 from ..expressions.simplification import as_equality
 from ..rewrite import is_passed
+from .lower_window import lower_window
 from .lowering import Computed, Lowering, Needed, compute, kept, lower_aggregate
 
 if TYPE_CHECKING:
@@ -166,6 +168,8 @@ def _lower(node: Logical, needed: Needed, to: Lowering) -> Physical:
             return lower_join(node, needed, to)
         case Aggregate():
             return lower_aggregate(node, needed, to)
+        case Window():
+            return lower_window(node, needed, to)
         case Distinct():
             return _lower_distinct(node, needed, to)
         case Sort():

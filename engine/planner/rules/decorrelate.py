@@ -22,6 +22,7 @@ from ...plan.logical import (
     free_columns,
 )
 from ...plan.node import walk
+from ...plan.window.window_node import Window
 from ..check import made_by
 from ..rewrite import has_subquery, narrow, swapped
 from ..subqueries.subquery_joins import Attachment, filter_by, unnested
@@ -73,7 +74,7 @@ class _Decorrelation:
                 return filter_by(x, predicate, self.take)
             case Project(input=x) | Aggregate(input=x):
                 return self._attached(node, x)
-            case Sort(input=x) | Distinct(input=x):
+            case Sort(input=x) | Distinct(input=x) | Window(input=x):
                 return narrow(self._attached(node, x), node.columns)
             case Values():
                 return self.visit(_as_union(node))

@@ -21,6 +21,7 @@ from ...plan.logical import (
     Values,
 )
 from ...plan.node import transform_up
+from ...plan.window.window_node import Window
 from ..plan_properties import at_most_one_row, unique_keys
 from ..rewrite import pass_on
 
@@ -104,7 +105,7 @@ def _makes_nothing(node: Logical) -> bool:
             return True
         case Aggregate(input=x, keys=keys, grouping_sets=sets):
             return bool(keys) and sets is None and _is_empty(x)
-        case Filter() | Project() | Sort() | Distinct() | Limit():
+        case Filter() | Project() | Sort() | Distinct() | Limit() | Window():
             return _is_empty(node.children[0])
         case Join(left=left, right=right, kind=kind):
             if kind is JoinKind.FULL:

@@ -20,6 +20,7 @@ from ...plan.logical import (
     Sort,
     Values,
 )
+from ...plan.window.window_node import Window
 from ..expressions.simplification import equalities
 from ..plan_properties import exactly_one_row, unique_keys
 from ..rewrite import narrow
@@ -71,6 +72,8 @@ def _prune(node: Logical, needed: Needed) -> Logical:
         case Distinct(input=x, on=on):
             read = frozenset(x.columns) if on is None else needed.union(*map(columns_of, on))
             return node.with_children([_prune(x, read)])
+        case Window():
+            return _prune_window(node, needed)
         case Aggregate():
             return _prune_aggregate(node, needed)
         case Join():
@@ -86,6 +89,15 @@ def _prune_scan(node: Scan | CommonScan, needed: Needed) -> Logical:
         return node
     made = tuple(node.made[i] for i in places)
     return node.replaced(made=made, sources=tuple(node.sources[i] for i in places))
+
+
+def _prune_window(node: Window, needed: Needed) -> Logical:
+    calls = tuple((c, call) for c, call in node.calls if c in needed)
+    if not calls:
+        return _prune(node.input, needed)
+    kept = node if len(calls) == len(node.calls) else dataclasses.replace(node, calls=calls)
+    read = needed.union(*map(columns_of, kept.expressions)) & frozenset(node.input.columns)
+    return kept.with_children([_prune(node.input, read)])
 
 
 def _prune_aggregate(node: Aggregate, needed: Needed) -> Logical:

@@ -28,6 +28,7 @@ from ...plan.logical import (
     SetOperation,
     Sort,
 )
+from ...plan.window.window_node import Window
 from ..expressions.nullness import rejects_nulls
 from ..expressions.simplification import implied, implied_across, simplified
 from ..rewrite import pass_on, reads_only, replace_columns, swapped, unless_same
@@ -40,6 +41,7 @@ def push_filters(plan: Logical) -> Logical | None:
 
         Filter(p, Project(e, x))           -> Project(e, Filter(p[e], x))
         Filter(p, Aggregate(k, a, x))      -> Aggregate(k, a, Filter(p[k], x))        p reads keys alone
+        Filter(p, Window(k, f, x))         -> Window(k, f, Filter(p, x))              p reads columns of the partition alone
         Filter(p, SetOperation(x, y))      -> SetOperation(Filter(p, x), Filter(p, y))
         Filter(p, Join(x, y, inner, q))    -> Join(Filter(p1, x), Filter(p2, y), inner, q and p3)
         Filter(p, Join(x, y, left, q))     -> Filter(p, Join(x, y, inner, q))         p is never TRUE on NULLs of y
@@ -72,6 +74,12 @@ def _pushed(node: Logical, parts: Parts) -> Logical:
             keys = x.columns if on is None else [e.column for e in on if isinstance(e, ColumnRef)]
             below, above = _split(parts, keys)
             return _filtered(node.with_children([_push(x, below)]), above)
+        case Window(input=x, partition=partition):
+            keys = [e.column for e in partition if isinstance(e, ColumnRef)]
+            below, above = _split(parts, keys)
+            constant = [p for p in below if not columns_of(p)]
+            below = [p for p in below if columns_of(p)]
+            return _filtered(node.with_children([_push(x, below)]), constant + above)
         case Aggregate():
             return _push_aggregate(node, parts)
         case SetOperation(left=left, right=right, made=made):

@@ -33,6 +33,7 @@ from ...plan.logical import (
     Values,
 )
 from ...plan.types import BIGINT, BOOLEAN
+from ...plan.window.window_node import Window
 from ..expressions.simplification import simplified
 from ..plan_properties import at_most_one_row
 from ..rewrite import narrow, pass_on, replace_columns, swapped
@@ -54,6 +55,8 @@ def flatten(node: Logical, outer: Outer) -> Bound:
             return _join(node, outer)
         case Distinct():
             return _distinct(node, outer)
+        case Window():
+            return _window(node, outer)
         case Sort():
             return _sort(node, outer)
         case Limit():
@@ -298,6 +301,15 @@ def _sort(node: Sort, outer: Outer) -> Bound:
     if not read <= below.where.keys():
         below = bind(below, outer, read)
     return dataclasses.replace(below, plan=_local(node, below))
+
+
+def _window(node: Window, outer: Outer) -> Bound:
+    """The rows for each outer row are partitions of their own."""
+    below = _complete(node.input, outer, outer.reads(*node.expressions))
+    local = _local(node, below)
+    assert isinstance(local, Window)
+    partition = tuple(dict.fromkeys((*below.refs.values(), *local.partition)))
+    return dataclasses.replace(below, plan=dataclasses.replace(local, partition=partition))
 
 
 def _limit(node: Limit, outer: Outer) -> Bound:

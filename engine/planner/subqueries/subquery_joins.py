@@ -41,6 +41,7 @@ from ...plan.logical import (
 )
 from ...plan.node import transform_up
 from ...plan.types import BIGINT, BOOLEAN, Kind
+from ...plan.window.window_node import Window
 from ..plan_properties import at_most_one_row, exactly_one_row, unique_keys
 from ..rewrite import has_subquery, narrow, pass_on
 from .flatten import flatten, marked, not_false
@@ -225,7 +226,7 @@ def existence(plan: Logical) -> Logical | Literal:
                 return TRUE
             case Limit(count=0):
                 return FALSE
-            case Project() | Sort() | Distinct() | Limit(offset=0):
+            case Project() | Sort() | Distinct() | Limit(offset=0) | Window():
                 plan = plan.children[0]
             case Aggregate(input=x, grouping_sets=sets):
                 if sets is not None and () in sets:

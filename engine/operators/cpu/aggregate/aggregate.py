@@ -68,7 +68,7 @@ def hash_aggregate(node: p.HashAggregate, inputs: tuple[Table, ...], context: Co
     for column, call in node.aggregates:
         context.check()
         with Located(call.span):
-            arrays[column.id] = _aggregate(call, table, groups)
+            arrays[column.id] = aggregate_groups(call, table, groups)
     return Table(arrays, groups.count)
 
 
@@ -115,7 +115,8 @@ def _grouped(table: Table, keys: tuple[Column, ...]) -> tuple[Groups, Indices]:
     return Groups(codes, size, table.num_rows).compact()
 
 
-def _aggregate(call: AggregateCall, table: Table, groups: Groups) -> pa.Array:
+def aggregate_groups(call: AggregateCall, table: Table, groups: Groups) -> pa.Array:
+    """Return one aggregate of each group."""
     args = [table[a.column] for a in call.args if isinstance(a, ColumnRef)]
     rows = _rows(call, args, table, groups)
     if rows is not None:

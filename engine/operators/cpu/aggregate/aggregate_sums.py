@@ -43,7 +43,7 @@ def mean(total: Sums | Floats, counts: Ints, unit: int) -> pa.Array:
 
 
 def product(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
-    values, valid = _floats(args[0])
+    values, valid = floats_of(args[0])
     counts = groups.counts(valid)
     with np.errstate(all="ignore"):
         return from_numpy(groups.reduce(np.multiply, _filled(values, valid, 1.0), 1.0), counts > 0)
@@ -108,7 +108,8 @@ def _decimal(sums: Sums, some: Mask | None, data_type: DataType) -> pa.Array:
     return total
 
 
-def _floats(array: pa.Array) -> tuple[Floats, Mask | None]:
+def floats_of(array: pa.Array) -> tuple[Floats, Mask | None]:
+    """Return the values of a DOUBLE column, and which of them are not NULL."""
     if pa.types.is_null(array.type):
         return np.zeros(len(array)), validity(array)
     return to_numpy(array).astype(np.float64, copy=False), validity(array)
@@ -119,14 +120,14 @@ def _filled(values: Floats, valid: Mask | None, neutral: float) -> Floats:
 
 
 def _float_sums(array: pa.Array, groups: Groups) -> npt.NDArray[Any]:
-    values, valid = _floats(array)
+    values, valid = floats_of(array)
     with np.errstate(all="ignore"):
         return groups.add(_filled(values, valid, 0.0))
 
 
 def _pairs(args: list[pa.Array], groups: Groups) -> tuple[Groups, list[Floats]]:
     """Only the rows in which no argument is NULL."""
-    columns = [_floats(a) for a in args]
+    columns = [floats_of(a) for a in args]
     masks = [valid for _, valid in columns if valid is not None]
     if not masks:
         return groups, [values for values, _ in columns]

@@ -99,7 +99,7 @@ def _extremes(values: Ints, groups: Groups, largest: bool) -> Ints:
 
 def extreme(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
     (array,), largest = args, call.function == "max"
-    if not _is_plain_integer(array.type):
+    if not is_plain_integer(array.type):
         return take_array(array, extreme_rows(array, groups, largest))
     values, valid = to_numpy(array), validity(array)
     neutral = INT64.min if largest else INT64.max
@@ -112,7 +112,8 @@ def extreme(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Arr
     return from_numpy(np.where(some, extremes, 0).astype(values.dtype), some, array.type)
 
 
-def _is_plain_integer(t: pa.DataType) -> bool:
+def is_plain_integer(t: pa.DataType) -> bool:
+    """Whether numbers have the order of the values, and are them."""
     types = pa.types
     return bool(
         (types.is_integer(t) and not types.is_uint64(t))

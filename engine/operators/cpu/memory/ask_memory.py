@@ -11,6 +11,7 @@ from ....plan import physical as p
 from ....plan.expr import AggregateCall, Column, ColumnRef
 from ....plan.functions import AGGREGATE
 from ....plan.types import DataType, Kind, to_arrow
+from ....plan.window.window_operator import WindowRows
 from ....storage.tables.parquet import ParquetTable
 from ...context import Context
 from ..table import Table
@@ -19,6 +20,7 @@ BYTES_A_CODE = 8  # of a key as an integer
 BYTES_A_PLACE = 8  # of a row number
 BYTES_A_VALUE = 8  # of what an expression computes, about
 BYTES_A_STATE = 16  # of an aggregate
+PLACES_OF_FRAMES = 10  # for each row: its partition, peers and frame, and what is made of them
 CODES_A_ROW = 4  # arrays of keys or row numbers that grouping and sorting have at a time
 
 
@@ -147,6 +149,14 @@ def ask_order(
     texts = [key for key in keys if key.type.kind is Kind.VARCHAR]
     size = BYTES_A_CODE * CODES_A_ROW + row_bytes(table, columns) + row_bytes(table, texts)
     context.ask(node, int(table.num_rows * size))
+
+
+def ask_window(node: WindowRows, table: Table, context: Context) -> None:
+    """Ask for the order of the rows, the frames of one call at a time, and the results of all."""
+    texts = [c for c in table.arrays if pa.types.is_string(table.arrays[c].type)]
+    copied = sum(table.arrays[c].nbytes for c in texts)
+    arrays = CODES_A_ROW + PLACES_OF_FRAMES + len(node.calls)
+    context.ask(node, table.num_rows * arrays * BYTES_A_PLACE + copied)
 
 
 def ask_index(node: p.HashJoin, build: int, probe: int, slots: int, context: Context) -> None:

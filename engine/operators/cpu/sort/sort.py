@@ -16,6 +16,8 @@ from ..table import Indices, Table
 from .keys import PACKED_LIMIT, Image, Ints, leading_image, ordered_images
 from .ordering import lexicographic, stable_order
 
+Digit = tuple[Ints, int]  # values 0..size-1; a size beyond PACKED_LIMIT: any int64
+
 
 @dataclass(frozen=True)
 class SortColumn:
@@ -43,7 +45,11 @@ def top_k(node: p.TopK, inputs: tuple[Table, ...], context: Context) -> Table:
 
 def sorted_order(keys: Sequence[SortColumn]) -> Indices:
     """Return the row numbers in sorted order; rows with equal keys keep theirs."""
-    parts = _packed([digit for key in keys for digit in _digits(key)])
+    return order_of(packed_digits([digit for key in keys for digit in directed_digits(key)]))
+
+
+def order_of(parts: Sequence[Digit]) -> Indices:
+    """Return the row numbers sorted by integers, the most significant first; equal rows keep theirs."""
     if len(parts) > 1:
         return lexicographic([values for values, _ in parts])
     values, size = parts[0]
@@ -57,7 +63,7 @@ def first_rows(keys: Sequence[SortColumn], count: int) -> Indices:
         return np.zeros(0, np.int64)
     if count > length // 4:
         return sorted_order(keys)[:count]
-    leading, _ = _packed(_directed(leading_image(keys[0].array), keys[0]))[0]
+    leading, _ = packed_digits(_directed(leading_image(keys[0].array), keys[0]))[0]
     bound = np.partition(leading, count - 1)[count - 1]
     candidates = np.flatnonzero(leading <= bound)
     among = [
@@ -71,14 +77,12 @@ def _keys(orders: Sequence[p.Order], table: Table) -> list[SortColumn]:
     return [SortColumn(table[o.column], o.descending, o.nulls_first) for o in orders]
 
 
-_Digit = tuple[Ints, int]  # values 0..size-1; a size beyond PACKED_LIMIT: any int64
-
-
-def _digits(key: SortColumn) -> list[_Digit]:
+def directed_digits(key: SortColumn) -> list[Digit]:
+    """Return integers in the order of a key, with a place for NULL, the most significant first."""
     return [d for image in ordered_images(key.array) for d in _directed(image, key)]
 
 
-def _directed(image: Image, key: SortColumn) -> list[_Digit]:
+def _directed(image: Image, key: SortColumn) -> list[Digit]:
     """Ascending integers for an image in the direction of its key, with a place for NULL."""
     size = max(image.high - image.low + 1, 1)
     if size + 1 > PACKED_LIMIT:
@@ -97,7 +101,7 @@ def _directed(image: Image, key: SortColumn) -> list[_Digit]:
     return [(np.where(image.valid, values, size), size + 1)]
 
 
-def _packed(digits: Sequence[_Digit]) -> list[_Digit]:
+def packed_digits(digits: Sequence[Digit]) -> list[Digit]:
     """Combine neighbours, most significant first, as long as the product of their sizes fits."""
     packed = [digits[0]]
     for values, size in digits[1:]:

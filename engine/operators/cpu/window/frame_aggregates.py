@@ -1,0 +1,213 @@
+"""Aggregates over frames: by folds of ranges where the function allows, else over the rows of each frame one after the other."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from ....plan.expr import Column, ColumnRef
+from ....plan.functions import AGGREGATE
+from ....plan.window.window_call import WindowCall
+from ...context import Context
+from ..aggregate import aggregate_sums as sums
+from ..aggregate import aggregate_values as values
+from ..aggregate.aggregate import aggregate_groups
+from ..aggregate.groups import Floats, Groups
+from ..sort.keys import Ints
+from ..sort.sort import SortColumn, sorted_order
+from ..table import Mask, Table, concat_arrays, from_numpy, take_array, to_numpy, validity
+from .folds import FrameGroups, State, chosen_places, folded
+from .frames import Ranges, frame_of
+from .places import WindowPlaces
+
+MOST_PAIRS = 1 << 20  # of a frame and a row of it that are looked at together
+
+Fold = Callable[[WindowCall, list[pa.Array], FrameGroups], pa.Array]
+
+
+def aggregate_frames(
+    call: WindowCall, table: Table, places: WindowPlaces, context: Context
+) -> pa.Array:
+    """Return an aggregate over the frame of each row, in the order of the input's rows."""
+    chosen: Mask | None = None
+    if isinstance(call.filter, ColumnRef):
+        condition = table[call.filter.column]
+        valid = validity(condition)
+        passed = to_numpy(condition)
+        chosen = places.at_places(passed if valid is None else passed & valid)
+    at, ranges = chosen_places(chosen, frame_of(call, table, places))
+    rows = places.numbers if at is None else places.numbers[at]
+    frames, owner = ranges.distinct()
+    fold = None if call.distinct or call.order else FOLDS.get(call.function)
+    if not places.rows:
+        found = _grouped(call, table, rows, Ranges(((rows, rows),)))[:0]
+    elif fold is None:
+        found = concat_arrays(list(_one_by_one(call, table, rows, frames, context)))
+    else:
+        context.check()
+        args = [take_array(table[a.column], rows) for a in call.args if isinstance(a, ColumnRef)]
+        found = fold(call, args, FrameGroups(frames, len(rows)))
+    if owner is None and places.order is None:
+        return found
+    return take_array(found, places.at_rows(places.index if owner is None else owner))
+
+
+def _one_by_one(
+    call: WindowCall, table: Table, rows: Ints, frames: Ranges, context: Context
+) -> Iterator[pa.Array]:
+    """Aggregate the rows of each frame, those of several frames together."""
+    ends = np.cumsum(frames.sizes)
+    start = 0
+    while start < len(frames):
+        context.check()
+        done = int(ends[start - 1]) if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, done + MOST_PAIRS, "right")))
+        yield _grouped(call, table, rows, frames.at(slice(start, stop)))
+        start = stop
+
+
+def _grouped(call: WindowCall, table: Table, rows: Ints, frames: Ranges) -> pa.Array:
+    count = len(frames)
+    begin = np.stack([b for b, _ in frames.parts], axis=1).ravel()
+    sizes = np.stack([e - b for b, e in frames.parts], axis=1).ravel()
+    first = np.cumsum(sizes) - sizes
+    pairs = np.repeat(begin - first, sizes) + np.arange(int(sizes.sum()))
+    codes = np.repeat(np.arange(count), frames.sizes)
+    members = rows[pairs]
+    group_call = dataclasses.replace(call.aggregate, filter=None)
+    read: set[Column] = {
+        e.column for e in (*call.args, *(k.expr for k in call.order)) if isinstance(e, ColumnRef)
+    }
+    arrays = {c.id: take_array(table[c], members) for c in read}
+    groups = Groups(codes, max(count, 1), len(members))
+    return aggregate_groups(group_call, Table(arrays, len(members)), groups)
+
+
+# Folds
+
+
+def _as_groups(compute: Callable[..., pa.Array]) -> Fold:
+    return lambda call, args, frames: compute(call.aggregate, args, frames)
+
+
+def _extreme(call: WindowCall, args: list[pa.Array], frames: FrameGroups) -> pa.Array:
+    (array,) = args
+    if values.is_plain_integer(array.type):
+        return values.extreme(call.aggregate, args, frames)  # type: ignore[arg-type]
+    return _best(array, array, frames, call.function == "max")
+
+
+def _at_extreme(call: WindowCall, args: list[pa.Array], frames: FrameGroups) -> pa.Array:
+    value, key = args
+    return _best(value, key, frames, call.function == "arg_max")
+
+
+def _best(value: pa.Array, key: pa.Array, frames: FrameGroups, largest: bool) -> pa.Array:
+    """Return the value in the first row of each frame with the extreme key, of the rows that have both."""
+    order = sorted_order([SortColumn(key, largest)])
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    none = len(order)
+    for array in (value, key):
+        valid = validity(array)
+        if valid is not None:
+            ranks[~valid] = none
+    best = frames.reduce(np.minimum, ranks, none)
+    rows = np.where(best < none, np.append(order, 0)[best], -1)
+    return take_array(value, rows)
+
+
+def _first_known(call: WindowCall, args: list[pa.Array], frames: FrameGroups) -> pa.Array:
+    (array,) = args
+    at, ranges = chosen_places(validity(array), frames.ranges)
+    found = ranges.nth(0)
+    return take_array(
+        array, found if at is None or not len(at) else np.where(found < 0, -1, at[found])
+    )
+
+
+# The moments of a frame: how many rows, the means of x and y, and sums of products of deviations from them
+
+
+def _moments(args: list[pa.Array], frames: FrameGroups) -> State:
+    columns = [sums.floats_of(a) for a in args]
+    known = np.ones(frames.rows, bool)
+    for _, valid in columns:
+        if valid is not None:
+            known &= valid
+    count = known.astype(np.float64)
+    means = [np.where(known, x, 0.0) for x, _ in columns]
+    products = [np.zeros(frames.rows)] * (len(means) * (len(means) + 1) // 2)
+    state = (count, *means, *products)
+    empty = tuple(np.zeros(frames.count) for _ in state)
+    with np.errstate(all="ignore"):
+        return folded(state, _added, frames.ranges, empty)
+
+
+def _added(a: State, b: State) -> State:
+    """Chan, Golub and LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances" (1979)."""
+    width = 1 if len(a) == 3 else 2
+    count = a[0] + b[0]
+    share = np.where(count > 0, b[0] / np.maximum(count, 1), 0.0)
+    apart = [b[1 + i] - a[1 + i] for i in range(width)]
+    some = (a[0] > 0) & (b[0] > 0)
+    weight = np.where(some, a[0] * share, 0.0)
+    means = [
+        np.where(a[0] > 0, np.where(b[0] > 0, a[1 + i] + apart[i] * share, a[1 + i]), b[1 + i])
+        for i in range(width)
+    ]
+    pairs = [(i, j) for i in range(width) for j in range(i, width)]
+    products = [
+        a[1 + width + n] + b[1 + width + n] + np.where(some, apart[i] * apart[j] * weight, 0.0)
+        for n, (i, j) in enumerate(pairs)
+    ]
+    return (count, *means, *products)
+
+
+def _variance(call: WindowCall, args: list[pa.Array], frames: FrameGroups) -> pa.Array:
+    count, _, squares = _moments(args, frames)
+    row = AGGREGATE[call.function]
+    with np.errstate(all="ignore"):
+        variances: Floats = squares / (count - row.ddof)
+        variances[count == 1] = 0.0
+        return from_numpy(np.sqrt(variances) if row.root else variances, count > row.ddof)
+
+
+def _covariance(call: WindowCall, args: list[pa.Array], frames: FrameGroups) -> pa.Array:
+    count, _, _, _, both, _ = _moments(args, frames)
+    ddof = AGGREGATE[call.function].ddof
+    with np.errstate(all="ignore"):
+        return from_numpy(both / (count - ddof), count > ddof)
+
+
+def _corr(call: WindowCall, args: list[pa.Array], frames: FrameGroups) -> pa.Array:
+    count, _, _, xx, xy, yy = _moments(args, frames)
+    with np.errstate(all="ignore"):
+        return from_numpy(xy / (np.sqrt(xx) * np.sqrt(yy)), count > 0)
+
+
+FOLDS: dict[str, Fold] = {
+    "count_star": _as_groups(values.count_star),
+    "count": _as_groups(values.count),
+    "sum": _as_groups(sums.sum_of),
+    "avg": _as_groups(sums.avg),
+    "product": _as_groups(sums.product),
+    "bit_and": _as_groups(values.bits),
+    "bit_or": _as_groups(values.bits),
+    "bit_xor": _as_groups(values.bits),
+    "min": _extreme,
+    "max": _extreme,
+    "arg_min": _at_extreme,
+    "arg_max": _at_extreme,
+    "any_value": _first_known,
+    "var_samp": _variance,
+    "var_pop": _variance,
+    "stddev_samp": _variance,
+    "stddev_pop": _variance,
+    "covar_samp": _covariance,
+    "covar_pop": _covariance,
+    "corr": _corr,
+}

@@ -1,0 +1,46 @@
+"""Window functions: of a row's place in its partition, or of the values of rows at places of its frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..types import BIGINT, DOUBLE, DataType
+from .row import FunctionRow, Resolve
+from .signatures import fixed
+
+Resolved = tuple[tuple[DataType, ...], DataType] | None
+
+
+def _row(name: str, resolve: Resolve, signature: str, *aliases: str) -> FunctionRow:
+    return FunctionRow(name, resolve, signature, aliases, "window", nulls="own")
+
+
+def _value(types: Sequence[DataType]) -> Resolved:
+    return (tuple(types), types[0]) if len(types) == 1 else None
+
+
+def _nth(types: Sequence[DataType]) -> Resolved:
+    return ((types[0], BIGINT), types[0]) if len(types) == 2 else None
+
+
+def _shifted(types: Sequence[DataType]) -> Resolved:
+    """The value, by how many rows, and what there is beyond the partition."""
+    if not 1 <= len(types) <= 3:
+        return None
+    return (types[0], BIGINT, types[0])[: len(types)], types[0]
+
+
+WINDOW_FUNCTIONS = (
+    _row("row_number", fixed(result=BIGINT), "row_number()"),
+    _row("rank", fixed(result=BIGINT), "rank()"),
+    _row("dense_rank", fixed(result=BIGINT), "dense_rank()", "rank_dense"),
+    _row("percent_rank", fixed(result=DOUBLE), "percent_rank()"),
+    _row("cume_dist", fixed(result=DOUBLE), "cume_dist()"),
+    _row("ntile", fixed(BIGINT, result=BIGINT), "ntile(BIGINT)"),
+    _row("lag", _shifted, "lag(any[, BIGINT[, any]])"),
+    _row("lead", _shifted, "lead(any[, BIGINT[, any]])"),
+    # Aggregates of the first and last row are these over a window
+    _row("first_value", _value, "first_value(any)", "first", "arbitrary"),
+    _row("last_value", _value, "last_value(any)", "last"),
+    _row("nth_value", _nth, "nth_value(any, BIGINT)"),
+)

@@ -1,0 +1,30 @@
+"""The operator of window functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..expr import Column
+from ..node import Once
+from ..physical import Order, Physical
+from .window_call import WindowCall
+
+
+@dataclass(frozen=True)
+class WindowRows(Physical):
+    """Sort rows by partition and order, and compute each call for each of them; they come out as they came in.
+
+    Arguments, bounds and filters of the calls are columns or literals.  `passed` are the columns of the input that go on.
+    """
+
+    CHILDREN: ClassVar = ("input",)
+    input: Physical
+    partition: tuple[Column, ...]
+    order: tuple[Order, ...]
+    calls: tuple[tuple[Column, WindowCall], ...]
+    passed: tuple[Column, ...]
+
+    @Once
+    def columns(self) -> tuple[Column, ...]:
+        return (*self.passed, *(c for c, _ in self.calls))

@@ -1,0 +1,137 @@
+"""Windows: keys, arguments and bounds become columns; one without an order is an aggregate that each row looks up."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from ...plan.expr import (
+    AggregateCall,
+    Column,
+    ColumnRef,
+    Expr,
+    Literal,
+    SortKey,
+    columns_of,
+    new_column,
+)
+from ...plan.functions import AGGREGATE, constants
+from ...plan.join_kinds import JoinKind
+from ...plan.physical import (
+    ComputeColumns,
+    HashAggregate,
+    HashJoin,
+    NestedLoopJoin,
+    Order,
+    Physical,
+)
+from ...plan.window.window_call import WindowCall
+from ...plan.window.window_node import Window
+from ...plan.window.window_operator import WindowRows
+from ..estimates.estimate import expected, group_count
+from .lowering import Computed, Lowering, Needed
+
+Calls = list[tuple[Column, WindowCall]]
+
+
+def lower_window(node: Window, needed: Needed, to: Lowering) -> Physical:
+    computed = Computed()
+    partition = tuple(dict.fromkeys(_keys(node, computed)))
+    orders: dict[Column, Order] = {}
+    for key in node.order:
+        if not isinstance(key.expr, Literal):
+            column = computed.column(key.expr, "key")
+            orders.setdefault(column, Order(column, key.descending, key.nulls_first))
+    for column in partition:  # in which all rows are alike
+        orders.pop(column, None)
+    calls = [(c, _over_columns(call, computed)) for c, call in node.calls if c in needed]
+    own = frozenset(node.input.columns)
+    read = (needed & own).union(*(columns_of(e) for e in node.expressions)) & own
+    wanted = (needed & own) | frozenset(partition) | frozenset(orders)
+    wanted = wanted.union(*(columns_of(call) for _, call in calls))
+    below = computed.above(to.lower(node.input, read), wanted)
+    passed = tuple(c for c in below.columns if c in needed)
+    if calls and all(_is_whole(call, bool(orders)) for _, call in calls):
+        return _looked_up(node, below, partition, calls, passed, to)
+    return WindowRows(below, partition, tuple(orders.values()), tuple(calls), passed)
+
+
+def _keys(node: Window, computed: Computed) -> list[Column]:
+    return [computed.column(e, "key") for e in node.partition if not isinstance(e, Literal)]
+
+
+def _over_columns(call: WindowCall, computed: Computed) -> WindowCall:
+    """Return the call with columns for arguments and bounds; literals stay, as arguments that the function wants constant."""
+
+    def as_ref(expr: Expr | None, name: str) -> ColumnRef | None:
+        return None if expr is None else ColumnRef(computed.column(expr, name), expr.span)
+
+    def as_offset(expr: Expr | None) -> Expr | None:
+        return expr if isinstance(expr, Literal) else as_ref(expr, "bound")
+
+    fixed = constants(AGGREGATE[call.function].signature) if call.is_aggregate else {}
+    args = []
+    for i, arg in enumerate(call.args):
+        counts = not call.is_aggregate and (i == 1 or call.function == "ntile")
+        stays = i in fixed or (counts and isinstance(arg, Literal))
+        args.append(arg if stays else ColumnRef(computed.column(arg, "argument"), arg.span))
+    order = tuple(
+        SortKey(ColumnRef(computed.column(k.expr, "key")), k.descending, k.nulls_first)
+        for k in call.order
+        if not isinstance(k.expr, Literal)
+    )
+    is_range = call.frame.unit == "range"
+    return dataclasses.replace(
+        call,
+        args=tuple(args),
+        filter=as_ref(call.filter, "condition"),
+        order=order,
+        start=as_ref(call.start, "bound") if is_range else as_offset(call.start),
+        end=as_ref(call.end, "bound") if is_range else as_offset(call.end),
+        key=as_ref(call.key, "key"),
+    )
+
+
+def _is_whole(call: WindowCall, ordered: bool) -> bool:
+    """Whether a call is an aggregate over all rows of the partition, so that nothing is sorted for it."""
+    frame = call.frame
+    if not call.is_aggregate or AGGREGATE[call.function].ordered or frame.exclude != "no others":
+        return False
+    starts, ends = frame.start == "unbounded preceding", frame.end == "unbounded following"
+    peers = not ordered and frame.unit != "rows"  # all rows are
+    return (starts or (peers and frame.start == "current row")) and (
+        ends or (peers and frame.end == "current row")
+    )
+
+
+def _looked_up(
+    node: Window,
+    below: Physical,
+    partition: tuple[Column, ...],
+    calls: Calls,
+    passed: tuple[Column, ...],
+    to: Lowering,
+) -> Physical:
+    """Aggregate by the partition and join the groups back: no sort, and kernels for both."""
+    known = to.estimates.relation(node.input)
+    keys = [k for k in node.partition if not isinstance(k, Literal)]
+    groups = group_count([expected(e, known) for e in keys], known.rows)
+    made: tuple[tuple[Column, AggregateCall], ...]
+    made = tuple((c, call.aggregate) for c, call in calls)
+    grouped: Physical = HashAggregate(below, partition, made, estimate=groups if keys else 1.0)
+    keep = (*passed, *(c for c, _ in calls))
+    if not partition:
+        return NestedLoopJoin(below, grouped, JoinKind.INNER, keep=keep, estimate=known.rows)
+    own = {c: new_column(c.name, c.type) for c in partition}
+    items = tuple((own[c], ColumnRef(c)) for c in partition)
+    items += tuple((c, ColumnRef(c)) for c, _ in calls)
+    right = ComputeColumns(grouped, items, estimate=grouped.estimate)
+    return HashJoin(
+        below,
+        right,
+        JoinKind.INNER,
+        partition,
+        tuple(own.values()),
+        (True,) * len(partition),
+        keep=keep,
+        estimate=known.rows,
+    )

@@ -1,0 +1,1 @@
+"""Window functions against DuckDB: what each does, frames, bad input, and random queries."""

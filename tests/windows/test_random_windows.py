@@ -1,0 +1,43 @@
+"""Random window queries: the same answers as DuckDB; `FUSELINE_RANDOM=5000` tries more."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import duckdb
+import pytest
+
+from tests.compare import assert_same_as_duckdb, connected
+
+from .window_queries import Drawn, table
+
+CASES = int(os.environ.get("FUSELINE_RANDOM", "300"))
+GROUPS = 10
+TABLES = {f"t{rows}": table(rows, rows) for rows in (0, 1, 12, 90)}
+
+
+@pytest.fixture(params=("always", "never"))
+def connection(request: pytest.FixtureRequest, backend: str) -> Iterator[Any]:
+    with connected(TABLES, device=backend, fuse=request.param) as made:
+        yield made
+
+
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_random_windows(group: int, connection: Any) -> None:
+    for seed in range(group, CASES // 2, GROUPS):
+        rows = (90, 12, 90, 12, 90, 1, 0)[seed % 7]
+        query = Drawn(seed).text().replace("from t", f"from t{rows}")
+        try:
+            duckdb_runs(query)
+        except duckdb.Error:
+            continue
+        assert_same_as_duckdb(query, {f"t{rows}": TABLES[f"t{rows}"]}, connection=connection)
+
+
+def duckdb_runs(query: str) -> None:
+    with duckdb.connect() as connection:
+        for name, rows in TABLES.items():
+            connection.register(name, rows)
+        connection.execute(query)
