@@ -9,6 +9,8 @@ A count that outgrows its bits carries into its neighbour, or out of the word.  
 all counts of all packed accumulators is therefore the number of rows added if no count has outgrown its bits, and smaller
 if any has: no carry adds to it, so nothing makes up for a loss.  Several rows of a group that are added in one operation
 are no more than as many operations.
+
+All of TPC-H SF100, hot on an H200, takes 2.4 % longer without it, Q13 27 % (`benchmarks.micro.ablate`).
 """
 
 from __future__ import annotations
