@@ -53,13 +53,15 @@ def test_a_pipeline_shows_what_its_kernel_reached(tmp_path: Path) -> None:
     assert "def scan_filter_group" in Path(path[1]).read_text()
 
 
-def test_the_operators_of_a_pipeline_stand_below_it(connection: fuseline.Connection) -> None:
+def test_the_steps_of_a_pipeline_stand_below_it_in_their_order(
+    connection: fuseline.Connection,
+) -> None:
     lines = connection.sql(QUERY).explain("analyze").splitlines()
     start = next(i for i, line in enumerate(lines) if line.endswith("Pipeline 1"))
     assert [line.split()[0] for line in lines[start + 1 : start + 4]] == [
-        "HashAggregate",
-        "FilterRows",
         "MemoryScan",
+        "FilterRows",
+        "HashAggregate",
     ]
 
 

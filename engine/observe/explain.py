@@ -7,7 +7,7 @@ from typing import Literal as OneOf
 
 from ..errors import UnknownName, nearest, shown
 from ..plan.node import Node
-from ..plan.physical import Physical, Pipeline
+from ..plan.physical import Pipeline
 from ..plan.text.plan_text import describe, tree
 from .roofline import bound
 
@@ -99,16 +99,11 @@ def analyzed(profile: Profile) -> str:
 
 
 def _operators(pipeline: Pipeline) -> list[str]:
-    """The operators that a pipeline stands for, which have no time of their own."""
-    lines: list[str] = []
-
-    def visit(node: Physical, depth: int) -> None:
-        lines.append("  " * depth + describe(node))
-        for child in node.children:
-            visit(child, depth + 1)
-
-    visit(pipeline.body, 0)
-    return lines
+    """The steps of a pipeline, which have no time of their own."""
+    return [
+        "  " * depth + describe(node) + ("  (as above)" if again else "")
+        for depth, node, again in pipeline.steps.listed()
+    ]
 
 
 def _kernel(node: NodeProfile, profile: Profile) -> list[str]:

@@ -122,6 +122,24 @@ class PipelineSteps:
         nodes += [] if self.groups is None else [self.groups]
         return frozenset().union(*map(columns_read, nodes))
 
+    def listed(self) -> Iterator[tuple[int, Physical, bool]]:
+        """Yield the operators in the order in which a row meets them, what a join looks up one deeper; whether it was there before."""
+        met: set[int] = set()
+
+        def along_chain(chain: Chain, depth: int) -> Iterator[tuple[int, Physical, bool]]:
+            if chain.steps and id(chain.node) in met:
+                yield depth, chain.node, True
+                return
+            yield depth, chain.source, False
+            for step in chain.steps:
+                met.add(id(step.node))
+                yield depth, step.node, False
+                if isinstance(step, HashProbe | RowLookup):
+                    yield from along_chain(step.build, depth + 1)
+
+        yield from along_chain(self.chain, 0)
+        yield from ((0, node, False) for node in (self.groups, self.condition) if node is not None)
+
     def over(self, source: Physical) -> PipelineSteps:
         """Return the same steps over another source."""
         return steps_of(along(self.body, lambda _: source, lambda side: side))

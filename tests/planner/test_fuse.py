@@ -176,14 +176,14 @@ def test_the_operators_of_an_input_stand_below_it(connection: fuseline.Connectio
     lines = connection.sql(query).explain().splitlines()
     assert [line.split("  [")[0].strip() for line in lines if "cpu:" not in line] == [
         "Pipeline",
-        "HashAggregate  count(*) as count_star()",
-        "HashJoin semi  k#1 = k#2  build=right  -> nothing",
         "MemoryScan  other  k#1",
+        "HashJoin semi  k#1 = k#2  build=right  -> nothing",
         "Stored  0",
         "Pipeline",
-        "FilterRows  sum > 3  -> k#2",
-        "HashAggregate  by k#2  sum(v) as sum",
         "MemoryScan  t  k#2, v",
+        "HashAggregate  by k#2  sum(v) as sum",
+        "FilterRows  sum > 3  -> k#2",
+        "HashAggregate  count(*) as count_star()",
     ]
 
 

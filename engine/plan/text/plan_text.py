@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from .. import physical as p
 from ..expr import Column, ColumnRef, Expr, Subquery, columns_of
 from ..logical import (
     Aggregate,
@@ -28,25 +29,6 @@ from ..logical import (
     Values,
 )
 from ..node import Node, walk
-from ..physical import (
-    ComputeColumns,
-    FilterRows,
-    HashAggregate,
-    HashJoin,
-    LimitRows,
-    MemoryScan,
-    NestedLoopJoin,
-    Order,
-    ParquetScan,
-    Physical,
-    Pipeline,
-    RangeScan,
-    SortRows,
-    Stored,
-    TopK,
-    Transfer,
-    ValuesScan,
-)
 from ..window.window_node import Window
 from ..window.window_operator import WindowRows
 from .expr_text import expression, order_text
@@ -61,8 +43,9 @@ _HIDDEN_FIELDS = ("device", "reason", "estimate", "not_fused", "steps")
 def tree(plan: Node) -> str:
     """Return a logical or physical plan as an indented tree; a node that is reached twice is written out once.
 
-    Below a pipeline stand its operators, and below `Stored i` among them the operators of the pipeline's input i.  Why nodes are
-    not on the GPU, or in no pipeline, stands below the tree, each reason once.
+    Below a pipeline stand its source, its steps and its sink in the order in which rows meet them, below a join among them the chain
+    that it looks rows up in, and below `Stored i` the operators of the pipeline's input i.  Why nodes are not on the GPU, or in no
+    pipeline, stands below the tree, each reason once.
     """
     return PlanTree(plan).text()
 
@@ -88,24 +71,19 @@ class PlanTree:
                 self.names.update({id_: f"{name}#{i}" for i, id_ in enumerate(ids, 1)})
         self.subqueries: dict[int, int] = {}  # id of the plan object -> number
         self.written: set[int] = set()
-        nodes = list(_physical(plan, set())) if isinstance(plan, Physical) else []
+        nodes = list(_physical(plan, set())) if isinstance(plan, p.Physical) else []
         self.reasons = _in_order(n.reason for n in nodes)
         self.not_fused = _in_order(n.not_fused for n in nodes)
 
     def text(self) -> str:
         return "\n".join([*self.lines(self.plan, 0), *self.footnotes()])
 
-    def lines(self, node: Node, depth: int, inputs: tuple[Node, ...] = ()) -> Iterator[str]:
-        """Yield the lines of a tree; `inputs` are those of the pipeline whose body it is in."""
+    def lines(self, node: Node, depth: int) -> Iterator[str]:
+        """Yield the lines of a tree."""
         own = INDENT * depth + self.line(node)
         below: tuple[Node, ...] = node.children
-        match node:
-            case Pipeline(body=body):
-                below, inputs = (body,), node.inputs
-            case Stored(number=number) if inputs:
-                below, inputs = (inputs[number],), ()
-            case CommonScan(common=common):
-                below = (common.plan,)
+        if isinstance(node, CommonScan):
+            below = (node.common.plan,)
         if id(node) in self.written and below:
             yield f"{own}  (as above)"
             return
@@ -115,11 +93,26 @@ class PlanTree:
             number = self.number(subquery)
             yield f"{INDENT * (depth + 1)}subquery {number}:"
             yield from self.lines(subquery, depth + 2)
+        if isinstance(node, p.Pipeline):
+            yield from self.steps(node, depth + 1)
+            return
         for child in below:
-            yield from self.lines(child, depth + 1, inputs)
+            yield from self.lines(child, depth + 1)
+
+    def steps(self, pipeline: p.Pipeline, depth: int) -> Iterator[str]:
+        """Yield the lines of a pipeline's steps."""
+        for more, node, again in pipeline.steps.listed():
+            own = INDENT * (depth + more) + self.line(node)
+            if again or (isinstance(node, p.Stored) and id(node) in self.written):
+                yield f"{own}  (as above)"
+                continue
+            self.written.add(id(node))
+            yield own + self.placement(node)
+            if isinstance(node, p.Stored):
+                yield from self.lines(pipeline.inputs[node.number], depth + more + 1)
 
     def placement(self, node: Node) -> str:
-        if not isinstance(node, Physical):
+        if not isinstance(node, p.Physical):
             return ""
         rows = "" if node.estimate is None else f", ~{node.estimate:,.0f} rows"
         apart = ""
@@ -129,7 +122,7 @@ class PlanTree:
             apart = f", not fused{number}"
         return f"  [{self.device(node)}{rows}{apart}]"
 
-    def device(self, node: Physical) -> str:
+    def device(self, node: p.Physical) -> str:
         """Return the device, with the number of its reason where there are several."""
         if node.reason is None or len(self.reasons) == 1:
             return node.device
@@ -147,7 +140,7 @@ class PlanTree:
         return f" {kind}{' all' if getattr(node, 'all', False) else ''}" if kind else ""
 
     def details(self, node: Node) -> list[str]:
-        if isinstance(node, Physical):
+        if isinstance(node, p.Physical):
             return self.physical(node)
         match node:
             case Filter(predicate=predicate):
@@ -179,36 +172,36 @@ class PlanTree:
                 return [self.rows(node)]
         return self.fields(node)
 
-    def physical(self, node: Physical) -> list[str]:
+    def physical(self, node: p.Physical) -> list[str]:
         match node:
-            case FilterRows(predicate=predicate):
+            case p.FilterRows(predicate=predicate):
                 return [self.expr(predicate), self.keep(node)]
-            case ComputeColumns(items=items):
+            case p.ComputeColumns(items=items):
                 return [self.items(items)]
-            case NestedLoopJoin(condition=condition):
+            case p.NestedLoopJoin(condition=condition):
                 return [*self.join(node), self.condition(condition), self.keep(node)]
-            case HashJoin():
+            case p.HashJoin():
                 return [*self.join(node), *self.hash_join(node), self.keep(node)]
-            case HashAggregate(keys=keys, aggregates=aggregates):
+            case p.HashAggregate(keys=keys, aggregates=aggregates):
                 return [self.by(self.columns(keys)), self.items(aggregates)]
             case WindowRows(partition=partition, order=order, calls=calls):
                 ordered = f"order by {self.value(order)}" if order else ""
                 return [self.by(self.columns(partition)), ordered, self.items(calls)]
-            case SortRows(keys=keys):
+            case p.SortRows(keys=keys):
                 return [self.value(keys)]
-            case TopK(keys=keys):
+            case p.TopK(keys=keys):
                 return [self.value(keys), self.limit(node)]
-            case LimitRows():
+            case p.LimitRows():
                 return [self.limit(node)]
-            case ParquetScan() | MemoryScan():
+            case p.ParquetScan() | p.MemoryScan():
                 return self.scan(node)
-            case RangeScan():
+            case p.RangeScan():
                 return [self.range(node)]
-            case ValuesScan():
+            case p.ValuesScan():
                 return [self.rows(node)]
-            case Transfer(device=device):
+            case p.Transfer(device=device):
                 return [f"to {device}"]
-            case Stored(number=number):
+            case p.Stored(number=number):
                 return [str(number)]
         return self.fields(node)
 
@@ -232,11 +225,11 @@ class PlanTree:
     def condition(self, condition: Expr | None) -> str:
         return "" if condition is None else self.expr(condition)
 
-    def range(self, node: Range | RangeScan) -> str:
+    def range(self, node: Range | p.RangeScan) -> str:
         step = "" if node.step == 1 else f" by {node.step}"
         return f"{self.name(node.made)} from {node.start} to {node.stop}{step}"
 
-    def scan(self, node: ParquetScan | MemoryScan) -> list[str]:
+    def scan(self, node: p.ParquetScan | p.MemoryScan) -> list[str]:
         pruned = getattr(node, "pruned", 0)
         groups = f"{pruned} row groups pruned" if pruned else ""
         return [node.table.name, self.sources(node), groups]
@@ -248,15 +241,15 @@ class PlanTree:
         text, name = self.expr(value), self.name(column)
         return text if text == name else f"{text} as {name}"
 
-    def keep(self, node: FilterRows | HashJoin | NestedLoopJoin) -> str:
+    def keep(self, node: p.FilterRows | p.HashJoin | p.NestedLoopJoin) -> str:
         return "" if node.keep is None else f"-> {self.columns(node.keep) or 'nothing'}"
 
-    def join(self, node: Join | HashJoin | NestedLoopJoin) -> list[str]:
+    def join(self, node: Join | p.HashJoin | p.NestedLoopJoin) -> list[str]:
         aware = "null-aware" if getattr(node, "null_aware", False) else ""
         mark = "" if node.mark is None else f"mark {self.name(node.mark)}"
         return [aware, mark]
 
-    def hash_join(self, node: HashJoin) -> list[str]:
+    def hash_join(self, node: p.HashJoin) -> list[str]:
         pairs = [
             f"{self.name(a)} {'is not distinct from' if same_null else '='} {self.name(b)}"
             for a, b, same_null in zip(
@@ -280,17 +273,17 @@ class PlanTree:
         grouping = "" if node.grouping_id is None else f"grouping {self.name(node.grouping_id)}"
         return [self.by(self.items(node.keys)), sets, self.items(node.aggregates), grouping]
 
-    def limit(self, node: Limit | LimitRows | TopK) -> str:
+    def limit(self, node: Limit | p.LimitRows | p.TopK) -> str:
         count = "all" if node.count is None else str(node.count)
         text = f"{count} offset {node.offset}" if node.offset else count
         match node:
             case Limit(per=(_, *_) as per):
                 return f"{text} per {self.exprs(per)}"
-            case LimitRows(keys=(_, *_) as keys):
+            case p.LimitRows(keys=(_, *_) as keys):
                 return f"{text} per {self.columns(keys)}"
         return text
 
-    def sources(self, node: Scan | ParquetScan | MemoryScan) -> str:
+    def sources(self, node: Scan | p.ParquetScan | p.MemoryScan) -> str:
         pairs = zip(node.made, node.sources, strict=True)
         return ", ".join(
             self.name(c) if c.name == source else f"{source} as {self.name(c)}"
@@ -301,7 +294,7 @@ class PlanTree:
         pairs = ((m, ColumnRef(s)) for m, s in zip(node.made, node.sources, strict=True))
         return self.items(tuple(pairs))
 
-    def rows(self, node: Values | ValuesScan) -> str:
+    def rows(self, node: Values | p.ValuesScan) -> str:
         shown = [f"({self.exprs(row)})" for row in node.rows[:_ROWS_SHOWN]]
         more = len(node.rows) - len(shown)
         text = ", ".join(shown) + (f" and {more} more" if more > 0 else "")
@@ -323,7 +316,7 @@ class PlanTree:
                 return self.name(value)
             case Expr():
                 return self.expr(value)
-            case Order():
+            case p.Order():
                 return self.name(value.column) + order_text(value.descending, value.nulls_first)
             case (Column() as column, Expr() as expr):
                 return self.item(column, expr)
@@ -351,16 +344,16 @@ def _columns(node: Node, seen: set[int]) -> Iterator[Column]:
 def _below(node: Node) -> tuple[Node, ...]:
     """The nodes below one: its inputs, and before them the operators that a pipeline stands for."""
     match node:
-        case Pipeline(body=body, inputs=inputs):
+        case p.Pipeline(body=body, inputs=inputs):
             return (body, *inputs)
         case CommonScan(common=common):
             return (common.plan,)
     return node.children
 
 
-def _physical(node: Node, met: set[int]) -> Iterator[Physical]:
+def _physical(node: Node, met: set[int]) -> Iterator[p.Physical]:
     """Yield operators, those in pipelines too, each once."""
-    if isinstance(node, Physical) and id(node) not in met:
+    if isinstance(node, p.Physical) and id(node) not in met:
         met.add(id(node))
         yield node
         for child in _below(node):
