@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from .frame.frame import Frame
     from .reading import Reading
     from .run_statements import Answer
+    from .storage.tables.memory_table import MemoryTable
 
 __all__ = ["Connection", "Result", "connect"]
 
@@ -196,15 +197,19 @@ class Connection:
         """Make an object usable in SQL, in the place of what had the name; returns it as a Frame.
 
         Takes pyarrow Tables, RecordBatches, RecordBatchReaders and Datasets, pandas and Polars frames, dictionaries of
-        arrays, cuDF frames, CuPy arrays, a Frame, and anything with `__arrow_c_stream__`.
+        arrays, cuDF frames, CuPy arrays, a Frame, and anything with `__arrow_c_stream__`; on a cluster a Dask dataframe too, of
+        which each worker takes the partitions that it has.
         """
         from .interop.device_frames import ingest_device
         from .interop.ingest import ingest
         from .storage.tables.memory_table import MemoryTable
 
         self._check_open()
-        on_device = ingest_device(name, source) if self.device == "gpu" else None
-        table = on_device or MemoryTable(name, ingest(source))
+        table = self._runner.taken(name, source)
+        if table is None and self.device == "gpu":
+            table = ingest_device(name, source)
+        if table is None:
+            table = MemoryTable(name, ingest(source))
         self.forget(self.catalog.put(table))
         _warn_of_columns(name, table.unsupported)
         return self._scan(table)
@@ -234,10 +239,33 @@ class Connection:
         self._check_open()
         return self._runner.physical(plan, observer)
 
+    def kept(
+        self, name: str, plan: Logical, key: object = None, columns: Sequence[str] = ()
+    ) -> MemoryTable:
+        """Run a plan and return its rows as a table, on a cluster where they are made."""
+        self._check_open()
+        return self._runner.kept(name, plan, key, columns)
+
+    def gathered(self, table: MemoryTable) -> MemoryTable:
+        """Return a table with its rows here, should a cluster's workers have them."""
+        return self._runner.gathered(table)
+
+    def persisted(self, plan: Logical, key: object) -> Frame:
+        """Run a plan and return a frame over its rows."""
+        return self._scan(self.kept("persisted", plan, key))
+
+    def dask_frame(self, plan: Logical, key: object) -> Any:
+        """Return a plan's rows as a Dask dataframe; raises `ClusterError` where there is no cluster."""
+        self._check_open()
+        return self._runner.dask_frame(plan, key)
+
     def load(self, plan: Logical) -> None:
         """Bring a table's columns into the column cache; raises `InvalidQuery` for a plan that is more than that."""
         self._check_open()
         self._runner.load(plan)
+
+    def runs_on(self, runner: object) -> bool:
+        return self._runner is runner
 
     def interrupt(self) -> None:
         """Stop what other threads run on this connection, or plan or fetch: there it raises `Interrupted`."""

@@ -90,15 +90,15 @@ def _create_table(connection: Connection, statement: CreateTable) -> Answer:
             f'There is a table or view "{statement.name}" already: drop it first, or write CREATE OR REPLACE.'
         )
     if statement.query is None:
-        data, written = _table(list(statement.columns), []), None
         types = [t for _, t in statement.columns]
+        table, written = (
+            MemoryTable(statement.name, _table(list(statement.columns), []), types),
+            None,
+        )
     else:
-        data = connection.run(statement.query.plan).to_arrow()
-        types = [c.type for c in statement.query.plan.columns]
-        if statement.columns:
-            data = data.rename_columns([name for name, _ in statement.columns])
-        written = int(data.num_rows)
-    table = MemoryTable(statement.name, data, types)
+        names = [name for name, _ in statement.columns]
+        table = connection.kept(statement.name, statement.query.plan, columns=names)
+        written = table.num_rows
     old = catalog.table(statement.name)
     created = catalog.create(
         table, replace=statement.replace, if_not_exists=statement.if_not_exists
@@ -121,6 +121,8 @@ def _insert(connection: Connection, statement: Insert) -> Answer:
             f'"{table.name}" has columns of types that queries cannot read ({", ".join(table.unsupported)}), '
             "so nothing can be inserted into it."
         )
+    if table.is_sharded:
+        catalog.replace_table(table, connection.gathered(table))
     rows = connection.run(statement.query.plan).to_arrow()
     given = dict(zip((c.lower() for c in statement.columns), rows.columns, strict=True))
     arrays = [

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
 
 from .backends import cache_limits, check_placement, load_backends, resolve_device, table_scan
 from .catalog import Catalog
 from .deep import retried_deeply
-from .errors import ConnectionClosed, DataError, FuselineError
+from .errors import ClusterError, ConnectionClosed, DataError, FuselineError
 from .operators.context import Context, PlanMemory
 from .plan.logical import Logical
 from .plan.node import Node
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from .observe.profile import Profile
+    from .storage.tables.memory_table import MemoryTable
 
 T = TypeVar("T")
 Observer = Callable[[str, Node], None]
@@ -77,6 +78,30 @@ class QueryRunner:
         found = self._begun(plan, key, in_parts=True)
         assert isinstance(found, Reading)
         return found
+
+    def kept(
+        self, name: str, plan: Logical, key: object, columns: Sequence[str] = ()
+    ) -> MemoryTable:
+        """Run a plan and return its rows as a table, on a cluster where they are made; `columns` are its columns' names, if other ones."""
+        from .storage.tables.memory_table import MemoryTable
+
+        rows = self.run(plan, key, timed=False).to_arrow()
+        named = rows.rename_columns(list(columns)) if columns else rows
+        return MemoryTable(name, named, [c.type for c in plan.columns])
+
+    def gathered(self, table: MemoryTable) -> MemoryTable:
+        """Return a table with its rows here."""
+        return table
+
+    def taken(self, name: str, source: object) -> MemoryTable | None:
+        """Return a table of an object whose rows a cluster's workers have; None of any other."""
+        return None
+
+    def dask_frame(self, plan: Logical, key: object) -> Any:
+        """Return a plan's rows as a Dask dataframe; raises `ClusterError` where there is no cluster."""
+        raise ClusterError(
+            "to_dask() gives partitions of a cluster's workers: open the connection with connect(cluster=...)."
+        )
 
     def answer(self, plan: Logical, key: object) -> Result | Reading:
         """Run a plan and return its result, or what makes its rows where there is no room for them."""

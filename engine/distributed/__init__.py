@@ -4,6 +4,7 @@
     crew       the client's side: queries go to the workers that they need
     members    who these workers are: an actor on each, in places that stay, without those that are lost or silent
     session    a worker's side: backends, caches and plans, in the actor
+    kept       rows that stay on the workers; `partitions`: those of Dask's dataframes
     own_plans  what one worker runs of a plan; `orders`, `sent_plans`: what goes to it and comes back
     meetings   rows that workers give each other while a query runs
     runner     what a connection to a cluster has in the place of `running.QueryRunner`

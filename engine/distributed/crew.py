@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
-from weakref import ref
+from weakref import WeakKeyDictionary, ref
 
 import pyarrow as pa
 
 from ..errors import ClusterError, Interrupted
+from ..plan.node import walk_once
 from ..plan.partial import ExchangeKind
 from ..plan.physical import Physical
 from ..settings import Settings
 from ..stopping import Stop
+from ..storage.tables.sharded_table import ShardedTable
 from .clusters import Cluster
 from .members import ALIVE_SECONDS, LOOK_SECONDS, LOST, TRIES, Member, Members, Team, await_all
 from .orders import Part, QueryOrder
@@ -54,6 +56,7 @@ class Crew:
         self._numbers, self._plans = count(), count()
         self._known: dict[int, _Known] = {}
         self._tables = SentTables()
+        self._holders: WeakKeyDictionary[ShardedTable, frozenset[Member]] = WeakKeyDictionary()
         self._lock = threading.Lock()
         self._members.gather()
 
@@ -66,6 +69,15 @@ class Crew:
     def addresses(self) -> Sequence[str]:
         return [member.address for member in self._members.team.members]
 
+    @property
+    def client(self) -> Any:
+        return self._cluster.client
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys of the workers' actors."""
+        return [member.actor.key for member in self._members.team.members]
+
     def configure(self, settings: Settings) -> None:
         self._members.settings = settings
 
@@ -75,12 +87,20 @@ class Crew:
         return self._members.room // WHOLE_SHARE if given is None else given
 
     def run(
-        self, plan: Physical, settings: Settings, timed: bool, stop: Stop
-    ) -> tuple[pa.Table, list[Part]]:
-        """Run a plan and return its rows, and what each worker says of its part; again where a worker was lost."""
+        self,
+        plan: Physical,
+        settings: Settings,
+        timed: bool,
+        stop: Stop,
+        keep: ShardedTable | None = None,
+    ) -> tuple[pa.Table | None, list[Part]]:
+        """Run a plan and return its rows, and what each worker says of its part; again where a worker was lost.
+
+        Rows that all workers answer are None where they `keep` them, as their shares of that table.
+        """
         for left in range(TRIES - 1, -1, -1):
             try:
-                return self._run(plan, settings, timed, stop)
+                return self._run(plan, settings, timed, stop, keep)
             except _Missing:
                 self._known.pop(id(plan), None)
             except ClusterError:
@@ -89,8 +109,13 @@ class Crew:
         raise ClusterError("The workers change faster than a query can begin.")
 
     def _run(
-        self, plan: Physical, settings: Settings, timed: bool, stop: Stop
-    ) -> tuple[pa.Table, list[Part]]:
+        self,
+        plan: Physical,
+        settings: Settings,
+        timed: bool,
+        stop: Stop,
+        keep: ShardedTable | None,
+    ) -> tuple[pa.Table | None, list[Part]]:
         self._forget()
         before = self._members.team
         if self._members.has_changed():
@@ -105,6 +130,8 @@ class Crew:
                 next(self._numbers), team.number, known.number, None, {}, settings,
                 self.below(settings), timed, known.form.meets, False,
             )  # fmt: skip
+            if keep is not None and known.form.spread:
+                order = replace(order, keep=(keep.identity, keep))
             parts = self._parts(self._chosen(team, known.form), team, order, plan, known.form, stop)
         errors = [part for part in parts if part.error is not None]
         if errors:
@@ -113,8 +140,46 @@ class Crew:
             raise first.error
         if any(part.missing for part in parts):
             raise _Missing
+        if order.keep is not None:
+            self.hold(keep, team)
+            return None, parts
         found = [part.table() for part in parts if part.rows is not None]
         return pa.concat_tables(found), parts
+
+    def hold(self, table: ShardedTable | None, team: Team | None = None) -> None:
+        """Note who has the rows of a table: the team of now has."""
+        assert table is not None
+        members = (team or self._members.team).members
+        self._tables.note(table)
+        self._holders[table] = frozenset(members)
+        for member in members:
+            member.tables.add(table.identity)
+
+    def _check_rows(self, plan: Physical, team: Team) -> None:
+        """Raise `ClusterError` where a worker is gone that had rows of a plan's tables."""
+        for node in walk_once(plan):
+            table = getattr(node, "table", None)
+            if isinstance(table, ShardedTable):
+                gone = self._holders[table] - set(team.members)
+                if gone:
+                    names = ", ".join(sorted(member.address for member in gone))
+                    raise ClusterError(
+                        f'Rows of "{table.name}" were lost with the worker {names}: create or register it again.'
+                    )
+
+    def each(
+        self, what: str, given: Sequence[tuple[Any, ...]], check: Callable[[], None]
+    ) -> list[Any]:
+        """Return what each worker of the team answers, behind its queries; raises `ClusterError` where one is lost."""
+        team = self._members.team
+        calls = []
+        for rank, (member, own) in enumerate(zip(team.members, given, strict=True)):
+            try:
+                calls.append(self._cluster.begun(getattr(member.actor, what)(*own)))
+            except LOST as error:
+                raise self._members.lost(team, rank) from error
+        self._await(calls, list(range(len(calls))), team, check)
+        return [call.result() for call in calls]
 
     def _forget(self) -> None:
         """Have workers let go of tables that are here no more."""
@@ -154,6 +219,7 @@ class Crew:
             raise ClusterError("The workers are let go: the connection is closed.")
         known = self._known.get(id(plan))
         if known is None or known.team != team.number:
+            self._check_rows(plan, team)
             place = self.below(settings), FIRST, len(team.members)
             _, form = own_plan(plan, replace(settings, fuse="never"), *place)
             key = id(plan)
@@ -232,22 +298,40 @@ class Crew:
         self, calls: list[Future[Part]], ranks: list[int], team: Team, form: Form, stop: Stop
     ) -> list[Part]:
         """Wait for all answers, or where nobody meets for the first error; raises `ClusterError` where a worker is lost."""
+
+        def look(done: set[Future[Part]]) -> bool:
+            return not form.meets and any(call.result().error is not None for call in done)
+
+        self._await(calls, ranks, team, stop.check, look)
+        found = [call.result() for call in calls if call.done()]
+        errors = [part for part in found if part.error is not None]
+        return found if len(found) == len(calls) else errors[:1]
+
+    def _await(
+        self,
+        calls: Sequence[Future[Any]],
+        ranks: Sequence[int],
+        team: Team,
+        check: Callable[[], None],
+        is_enough: Callable[[set[Future[Any]]], bool] = lambda done: False,
+    ) -> None:
+        """Wait for calls to workers; raises `ClusterError` where one is lost."""
         looked = time.monotonic()
         pending = set(calls)
         while pending:
             done, pending = wait(pending, LOOK_SECONDS, FIRST_COMPLETED)
             for call in done:
-                try:
-                    part = call.result()
-                except LOST as error:
+                error = call.exception()
+                if isinstance(error, LOST):
                     raise self._members.lost(team, ranks[calls.index(call)]) from error
-                if part.error is not None and not form.meets:
-                    return [part]
-            stop.check()
+                if error is not None:
+                    raise error
+            if is_enough(done):
+                return
+            check()
             if pending and time.monotonic() - looked > ALIVE_SECONDS:
                 looked = time.monotonic()
                 self._members.check(team, ranks)
-        return [call.result() for call in calls]
 
     def _stop(
         self, query: int, why: str, members: list[Member], calls: Sequence[Future[Any]]

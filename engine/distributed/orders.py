@@ -11,6 +11,7 @@ from ..errors import FuselineError
 from ..observe.profile import NodeProfile
 from ..settings import Settings
 from ..storage.tables.memory_table import MemoryTable
+from ..storage.tables.sharded_table import ShardedTable
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class QueryOrder:
     """A query as workers get it: its number, those of the team and the plan, the plan where it was not sent before, and settings.
 
     `tables` are those of the plan that a worker does not have.  `meets`: other workers run it at the same time; `answers`: its rows are
-    wanted of this worker.
+    wanted of this worker.  `keep`: they stay there, as its share of this table, under the identity that it has at the client.
     """
 
     query: int
@@ -31,17 +32,19 @@ class QueryOrder:
     timed: bool
     meets: bool
     answers: bool
+    keep: tuple[Hashable, ShardedTable] | None = None
 
 
 @dataclass(frozen=True)
 class Part:
     """What one worker says after a query: rows as an Arrow stream, or the error that ended it; `lost`: another worker's.
 
-    `missing`: it does not know the plan, a table of it or the team.  `nodes` are those of its plan in the order of its profile, without the
+    `kept` are the rows and bytes that stay there.  `missing`: it does not know the plan, a table of it or the team.  `nodes` are those of its plan in the order of its profile, without the
     plan, where the run was timed.
     """
 
     rows: pa.Buffer | None = None
+    kept: tuple[int, int] = (0, 0)
     error: FuselineError | None = None
     lost: bool = False
     missing: bool = False

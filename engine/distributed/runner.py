@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 
 from ..catalog import Catalog
+from ..deep import retried_deeply
 from ..errors import Unsupported
+from ..frame.frame import Frame
 from ..observe.profile import NodeProfile, Profile
 from ..operators import cpu
 from ..plan.logical import Logical
 from ..plan.node import walk_once
 from ..plan.physical import Physical
+from ..plan.types import to_arrow
 from ..plan_cache import CachedPlan
 from ..reading import Reading
 from ..running import Observer, QueryRunner
@@ -24,10 +29,14 @@ from ..runtime.stream import stream_of
 from ..settings import FuseChoice, Settings
 from ..stopping import Stop
 from ..storage.tables.live_table import WORKERS
+from ..storage.tables.memory_table import MemoryTable
+from ..storage.tables.sharded_table import ShardedTable
 from .clusters import cluster_of
 from .crew import Crew
+from .kept import frame_over, gathered, table_of
 from .orders import Part
 from .own_plans import FIRST, whole_plan
+from .partitions import is_dask_frame
 
 
 class ClusterRunner(QueryRunner):
@@ -52,6 +61,7 @@ class ClusterRunner(QueryRunner):
         begun = time.perf_counter()
         plan = schedule.plan
         rows, parts = self.crew.run(plan, self.settings, options.timed, stop)
+        assert rows is not None
         seconds = time.perf_counter() - begun
         read = sum(part.bytes_read for part in parts)
         settings, crew = self.settings, self.crew
@@ -84,6 +94,50 @@ class ClusterRunner(QueryRunner):
         assert prepared.schedule is not None
         answer = stream_of(result, prepared.schedule.plan, self._context(stop))
         return Reading(answer, prepared.text, stop, self._running, self.stoppable)
+
+    def kept(
+        self, name: str, plan: Logical, key: object, columns: Sequence[str] = ()
+    ) -> MemoryTable:
+        """Run a plan and leave its rows where they are made, but for few or those of one worker."""
+        names = list(columns) or [c.name for c in plan.columns]
+        types = [c.type for c in plan.columns]
+        fields = [(str(i), to_arrow(data_type)) for i, data_type in enumerate(types)]
+        table = ShardedTable(name, pa.schema(fields).empty_table().rename_columns(names), types)
+        prepared, start = self._prepared(plan, key), time.perf_counter()
+
+        def run(stop: Stop) -> MemoryTable:
+            schedule, _ = self._asked(prepared, False, start)
+            rows, parts = self.crew.run(schedule.plan, self.settings, False, stop, table)
+            if rows is not None:
+                return MemoryTable(name, rows.rename_columns(names), types)
+            table.rows, nbytes = (sum(part.kept[i] for part in parts) for i in range(2))
+            is_small = nbytes < self.crew.below(self.settings)
+            return gathered(self.crew, table, stop.check) if is_small else table
+
+        return retried_deeply(lambda: self._run(prepared, run))
+
+    def gathered(self, table: MemoryTable) -> MemoryTable:
+        if not isinstance(table, ShardedTable):
+            return table
+        with self.stoppable() as stop:
+            return gathered(self.crew, table, stop.check)
+
+    def taken(self, name: str, source: object) -> MemoryTable | None:
+        if isinstance(source, Frame) and source.runs_on(self):
+            return self.kept(name, source.plan, None)
+        if not is_dask_frame(source):
+            return None
+        with self.stoppable() as stop:
+            return table_of(self.crew, name, source, stop.check)
+
+    def dask_frame(self, plan: Logical, key: object) -> Any:
+        table = self.kept("frame", plan, key)
+        with self.stoppable() as stop:
+            if isinstance(table, ShardedTable):
+                return frame_over(self.crew, table, self.device == "gpu", stop.check)
+        from dask.dataframe import from_pandas
+
+        return from_pandas(table.data.to_pandas(), npartitions=1)
 
     def configure(self, new: Settings) -> None:
         super().configure(new)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from itertools import count
 from typing import Any
-from weakref import ref
+from weakref import WeakValueDictionary, ref
 
 import numpy as np
 import pyarrow as pa
@@ -34,9 +34,11 @@ from ..stopping import Stop, Stoppable
 from ..storage.columns.cache import ColumnCache
 from ..storage.tables.cached_columns import cached_columns
 from ..storage.tables.memory_table import MemoryTable
+from ..storage.tables.sharded_table import ShardedTable
 from .meetings import Meetings, QueryPeers
 from .orders import Part, QueryOrder
 from .own_plans import FIRST, check_files, own_plan
+from .partitions import arrow_of, taken
 from .sent_plans import unpacked
 
 COMPARED = ("fuseline", "pyarrow", "numpy", "numba", "distributed")
@@ -44,6 +46,7 @@ KEPT_SCHEDULES = 512
 KEPT_STOPS = 1000  # numbers of queries that were to end before they began
 WATCH_SECONDS = 0.5  # between two looks whether the client is there
 
+SESSIONS: WeakValueDictionary[str, WorkerSession] = WeakValueDictionary()  # by their actors' keys
 _crews = count()
 
 
@@ -61,11 +64,13 @@ class WorkerSession:
         self._tables: dict[
             Hashable, MemoryTable
         ] = {}  # by the identity that each has at the client
+        self._read: dict[str, pa.Table] = {}  # of dataframes, until all workers have read theirs
         self._memory = PlanMemory()
         self._running: tuple[int, Stop] | None = None
         self._stopped: deque[int] = deque(maxlen=KEPT_STOPS)
         self._configure(settings)
         key = self._worker.get_current_task()
+        SESSIONS[key] = self
         self._worker.loop.add_callback(_watch, ref(self), self._worker, key)
 
     def _configure(self, settings: Settings) -> None:
@@ -166,6 +171,7 @@ class WorkerSession:
         self._cache.clear()
         self._schedules.clear()
         self._tables.clear()
+        self._read.clear()
 
     # What runs in the actor's thread
 
@@ -213,6 +219,21 @@ class WorkerSession:
         finally:
             meetings.end(query)
 
+    def read(self, reading: str, keys: list[Any]) -> tuple[pa.Schema, int]:
+        """Take over partitions of a Dask dataframe that lie on this worker; return their columns, and how many rows they have."""
+        found = [arrow_of(self._worker.data[key]) for key in keys]
+        read = pa.concat_tables(found, promote_options="permissive") if found else pa.table({})
+        self._read[reading] = read
+        return read.schema, read.num_rows
+
+    def take(self, reading: str, identity: Hashable, empty: ShardedTable) -> None:
+        """Keep what was read as this worker's share of a table."""
+        self._tables[identity] = empty.share(taken(self._read.pop(reading), empty.data.schema))
+
+    def share(self, identity: Hashable) -> pa.Table:
+        """This worker's rows of a table."""
+        return self._tables[identity].data
+
     def _part(self, order: QueryOrder, meetings: Meetings, stop: Stop) -> Part:
         begun = time.perf_counter()
         if order.settings != self._given:
@@ -228,10 +249,16 @@ class WorkerSession:
                 order.timed, settings.memory_limit, settings.spill_dir, settings.spill_memory
             )
             result = execute(schedule, self._backends, context, options)
-            rows = _stream_of(result.to_arrow()) if order.answers else None
+            made = result.to_arrow() if order.answers else None
+        if order.keep is not None and made is not None:
+            identity, empty = order.keep
+            self._tables[identity] = empty.share(made)
+            rows, kept = None, (made.num_rows, made.nbytes)
+        else:
+            rows, kept = None if made is None else _stream_of(made), (0, 0)
         nodes = tuple(map(_sent, result.profile.nodes)) if order.timed else ()
         seconds = time.perf_counter() - begun
-        return Part(rows, bytes_read=context.bytes_read, seconds=seconds, nodes=nodes)
+        return Part(rows, kept=kept, bytes_read=context.bytes_read, seconds=seconds, nodes=nodes)
 
     def _schedule(self, order: QueryOrder) -> Schedule | None:
         """What a plan is here; None where the client has to send it."""

@@ -270,6 +270,14 @@ class Frame:
         self._connection.load(self._plan)
         return self
 
+    def persist(self) -> Frame:
+        """Run and return a frame over the rows: a cluster's workers keep what each has made, until the last frame over it is gone."""
+        return self._connection.persisted(self._plan, self._key)
+
+    def to_dask(self) -> Any:
+        """Run and return a Dask dataframe, with a partition on each worker that has made rows; raises `ClusterError` without a cluster."""
+        return self._connection.dask_frame(self._plan, self._key)
+
     def show(self, rows: int | None = SHOWN_ROWS) -> None:
         """Print the first rows as a table; all with `rows=None`."""
         from .display import print_table
@@ -343,6 +351,9 @@ class Frame:
         if rows is None:
             return self.to_arrow()
         return self.limit(rows + 1).to_arrow()
+
+    def runs_on(self, runner: object) -> bool:
+        return self._connection.runs_on(runner)
 
     def over(self, plan: Logical) -> Frame:
         return Frame(self._connection, plan, text=self._text)

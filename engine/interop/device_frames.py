@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import DeviceError, install
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from ..connection import Result
     from ..storage.tables.memory_table import MemoryTable
 
@@ -45,15 +47,24 @@ def to_cudf(result: Result) -> Any:
 
     Raises `DeviceError` where cudf is not installed.
     """
+    if result.device != "gpu":
+        return cudf_of(result.to_arrow())
+    from ..operators.gpu.table import Table, plc_table
+
+    assert isinstance(result.table, Table)
+    return _cudf().DataFrame.from_pylibcudf(
+        plc_table(result.table, result.columns), {"columns": result.names}
+    )
+
+
+def cudf_of(rows: pa.Table) -> Any:
+    """Return a cudf.DataFrame of Arrow rows; raises `DeviceError` where cudf is not installed."""
+    return _cudf().DataFrame.from_arrow(rows)
+
+
+def _cudf() -> Any:
     try:
         import cudf
     except ImportError as error:
         raise DeviceError(f"cudf is not installed: {install('cudf')}.") from error
-    if result.device != "gpu":
-        return cudf.DataFrame.from_arrow(result.to_arrow())
-    from ..operators.gpu.table import Table, plc_table
-
-    assert isinstance(result.table, Table)
-    return cudf.DataFrame.from_pylibcudf(
-        plc_table(result.table, result.columns), {"columns": result.names}
-    )
+    return cudf

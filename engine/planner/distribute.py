@@ -29,6 +29,7 @@ from ..plan.physical import (
     HashJoin,
     HashSetOperation,
     LimitRows,
+    MemoryScan,
     NestedLoopJoin,
     ParquetScan,
     Physical,
@@ -112,6 +113,8 @@ class Distribution:
                 if share is None:
                     return Placed(node, Where.EVERYWHERE)
                 return Placed(share, Where.SHARES)
+            case MemoryScan(table=table) if getattr(table, "is_sharded", False):
+                return Placed(node, Where.SHARES)
             case FilterRows() | ComputeColumns() | Transfer():
                 placed = self.placed(node.input)
                 return placed.over(node.with_children((placed.node,)))

@@ -31,6 +31,8 @@ class MemoryTable:
     is known that their text is UTF-8 and their timestamps are microseconds.
     """
 
+    is_sharded = False  # whether the workers of a cluster have its rows, each a share
+
     def __init__(self, name: str, data: pa.Table, types: Sequence[DataType] | None = None) -> None:
         """`types`: those of a result, where Arrow has the same type for several; by default what `data` tells."""
         self.name = name
