@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ..plan import physical as p
 from ..plan.partial import Exchange
-from .context import Context
+from .context import Context, Peers
 from .run_unfused import T
 from .spilling import PARTS, Parting
 
@@ -22,7 +22,7 @@ def exchanged(
     assert peers is not None
     if not columns:  # rows alone, which no message could count
         count = pa.RecordBatch.from_arrays([pa.nulls(backend.num_rows(table))], [""])
-        arrived = peers.exchange(node.number, _sent(node, count, peers.workers))
+        arrived = peers.exchange(node.number, _sent(node, count, peers))
         total = sum(batch.num_rows for batch in arrived)
         return backend.from_arrow(pa.table({"": pa.nulls(total)}).select([]), ())
     context.ask(node, backend.num_bytes(table))
@@ -33,16 +33,18 @@ def exchanged(
             [batch for piece in pieces for batch in piece.parts(first, last)]
             for first, last in pairwise(ends)
         ]
+        if node.of_first and peers.rank:
+            parts = [[] for _ in parts]
         own = node.kind == "pick"
         arrived = parts[peers.rank] if own else peers.exchange(node.number, parts)
     else:
         whole = backend.piece_of(table, [0, backend.num_rows(table)], columns).rows
-        arrived = peers.exchange(node.number, _sent(node, whole, peers.workers))
+        arrived = peers.exchange(node.number, _sent(node, whole, peers))
     context.ask(node, sum(batch.nbytes for batch in arrived))
     return backend.unparted(arrived, columns)
 
 
-def _sent(node: Exchange, rows: pa.RecordBatch, workers: int) -> list[list[pa.RecordBatch] | None]:
+def _sent(node: Exchange, rows: pa.RecordBatch, peers: Peers) -> list[list[pa.RecordBatch] | None]:
     """What each worker gets: all that there is, or the first alone does."""
-    part = [rows]
-    return [part if node.kind == "broadcast" or to == 0 else None for to in range(workers)]
+    part = [rows.slice(0, 0) if node.of_first and peers.rank else rows]
+    return [part if node.kind == "broadcast" or to == 0 else None for to in range(peers.workers)]

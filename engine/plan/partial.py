@@ -51,6 +51,7 @@ class Exchange(Physical):
     """On a cluster: the rows of all workers, in their order, on the first of them (gather), on each, or where `keys` say (hash).
 
     Where each worker has all rows already, it picks its own of them by the same hash.  `number` tells the exchanges of one plan apart.
+    `of_first`: the rows are those of the first worker, and what others have is none: of no rows there is an aggregate too.
     """
 
     CHILDREN: ClassVar = ("input",)
@@ -58,6 +59,7 @@ class Exchange(Physical):
     kind: ExchangeKind
     number: int
     keys: tuple[Column, ...] = ()
+    of_first: bool = False
 
     @property
     def columns(self) -> tuple[Column, ...]:

@@ -92,11 +92,17 @@ class Distribution:
         return known[1]
 
     def _exchange(
-        self, node: Physical, kind: ExchangeKind, keys: tuple[Column, ...] = ()
+        self,
+        node: Physical,
+        kind: ExchangeKind,
+        keys: tuple[Column, ...] = (),
+        *,
+        of_first: bool = False,
     ) -> Exchange:
         key = id(node), kind, keys
         if key not in self._exchanged:
-            self._exchanged[key] = Exchange(node, kind, next(self._numbers), keys).placed_as(node)
+            made = Exchange(node, kind, next(self._numbers), keys, of_first)
+            self._exchanged[key] = made.placed_as(node)
         return self._exchanged[key]
 
     def _hashed(self, placed: Placed, keys: tuple[Column, ...]) -> Physical:
@@ -104,7 +110,8 @@ class Distribution:
         if placed.where is Where.SHARES and placed.keys == keys:
             return placed.node
         there = placed.where is Where.EVERYWHERE
-        return self._exchange(placed.node, "pick" if there else "hash", keys)
+        first = placed.where is Where.FIRST
+        return self._exchange(placed.node, "pick" if there else "hash", keys, of_first=first)
 
     def _place(self, node: Physical) -> Placed:
         match node:
@@ -211,7 +218,8 @@ class Distribution:
 
     def _everywhere(self, placed: Placed) -> Physical:
         there = placed.where is Where.EVERYWHERE
-        return placed.node if there else self._exchange(placed.node, "broadcast")
+        first = placed.where is Where.FIRST
+        return placed.node if there else self._exchange(placed.node, "broadcast", of_first=first)
 
     def _is_small(self, node: Physical) -> bool:
         return _size(node) < self.small

@@ -18,6 +18,12 @@ from tests.random_queries.cases import Engines, Tables, assert_sound, run_shape
 
 SCALE = 0.01
 QUERIES = tpch.queries(SCALE)
+WINDOWS = (
+    "select o_orderkey, row_number() over (partition by o_custkey order by o_orderkey) as n from orders",
+    "select o_orderkey, sum(o_totalprice) over (order by o_orderkey rows 3 preceding) as s from orders",
+    "select l_suppkey, max(total) over () as best from (select l_suppkey, sum(l_quantity) as total from lineitem group by all)",
+    "select c_custkey, avg(c_acctbal) over (partition by c_nationkey) as a from customer qualify c_acctbal > a",
+)
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +49,13 @@ def test_tpch(name: str, both: tuple[Any, duckdb.DuckDBPyConnection]) -> None:
     expected, actual = duckdb_answer(duck, QUERIES[name]), fuseline_answer(ours, QUERIES[name])
     problem = difference(expected, actual, ordering(QUERIES[name], expected.column_names))
     assert problem is None, problem
+
+
+@pytest.mark.parametrize("query", WINDOWS)
+def test_windows(query: str, both: tuple[Any, duckdb.DuckDBPyConnection]) -> None:
+    ours, duck = both
+    expected, actual = duckdb_answer(duck, query), fuseline_answer(ours, query)
+    assert difference(expected, actual, ordering(query, expected.column_names)) is None
 
 
 class Shared(Engines):

@@ -58,6 +58,9 @@ LARGE = {
     "select g from big intersect select x from big": [
         "gather of HashSetOperation", "hash g of ParquetScan", "hash x of ParquetScan"],
     "select a.x from big a join small s on a.g = s.g": ["gather of HashJoin"],
+    "select x, row_number() over (partition by g order by x) from big": [
+        "gather of WindowRows", "hash g of ParquetScan"],
+    "select x, row_number() over (order by x) from big": ["gather of ParquetScan"],
     "with c as materialized (select g, sum(x) as s from big group by g) select * from c a join c b on a.s = b.g": [
         "gather of ComputeColumns", "hash key of ComputeColumns", "hash g of HashAggregate", "hash s of ComputeColumns"],
 }  # fmt: skip
