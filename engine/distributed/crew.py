@@ -258,7 +258,9 @@ class Crew:
         try:
             for rank, member in zip(ranks, members, strict=True):
                 answers = form.spread or rank == FIRST or len(ranks) == 1
-                orders.append(self._sent(member, replace(order, answers=answers), plan))
+                orders.append(
+                    self._sent(member, replace(order, answers=answers, logs=rank == ranks[0]), plan)
+                )
                 try:
                     calls.append(self._cluster.begun(member.actor.run(orders[-1])))
                 except LOST as error:

@@ -8,20 +8,30 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from distributed import Worker
 from distributed.protocol import to_serialize
 
 from ..errors import ClusterError
+from ..observe.profile import Meeting
 
 WAIT_SECONDS = 0.05  # between two looks at the stop
 Part = tuple[int, int]  # the number of a meeting, and the worker whose part it is
+
+
+class Exchanged(NamedTuple):
+    """What a worker has after a meeting, and the bytes that it gave others and got of them."""
+
+    batches: list[pa.RecordBatch]
+    sent: int
+    received: int
 
 
 class Meetings:
@@ -57,9 +67,10 @@ class Meetings:
         check: Callable[[], None],
         number: int,
         parts: Sequence[Sequence[pa.RecordBatch] | None],
-    ) -> list[pa.RecordBatch]:
+    ) -> Exchanged:
         """Give each worker its part and return those for this one; raises `ClusterError` when another has failed."""
         mine = parts[self.rank]
+        sent = 0
         if number not in self._given[query]:
             packed: dict[int, bytes] = {}  # what several get is packed once
             to: dict[int, bytes] = {}
@@ -68,17 +79,18 @@ class Meetings:
                     if id(part) not in packed:
                         packed[id(part)] = _packed(part)
                     to[rank] = packed[id(part)]
+            sent = sum(map(len, to.values()))
             self._send(check, to, query, number)
             self._given[query].add(number)
         if mine is None:
-            return []
+            return Exchanged([], sent, 0)
         with self._changed:
             self._arrived[query].setdefault((number, self.rank), b"")
         arrived = self._wait(check, query, [(number, rank) for rank in range(self.workers)])
         found: list[pa.RecordBatch] = []
         for rank, message in enumerate(arrived):
             found += mine if rank == self.rank else _unpacked(message)
-        return found
+        return Exchanged(found, sent, sum(map(len, arrived)))
 
     def _wait(self, check: Callable[[], None], query: int, wanted: list[Part]) -> list[bytes]:
         while True:
@@ -164,13 +176,19 @@ def _unpacked(packed: bytes) -> list[pa.RecordBatch]:
 
 
 class QueryPeers:
-    """The workers as an operator of one query sees them: `operators.context.Peers`."""
+    """The workers as an operator of one query sees them: `operators.context.Peers`; notes each meeting."""
 
     def __init__(self, meetings: Meetings, query: int, check: Callable[[], None]) -> None:
         self.workers, self.rank = meetings.workers, meetings.rank
+        self.met: list[Meeting] = []
         self._meetings, self._query, self._check = meetings, query, check
+        self._start = time.perf_counter()
 
     def exchange(
         self, number: int, parts: Sequence[Sequence[pa.RecordBatch] | None]
     ) -> list[pa.RecordBatch]:
-        return self._meetings.exchange(self._query, self._check, number, parts)
+        begun = time.perf_counter()
+        found = self._meetings.exchange(self._query, self._check, number, parts)
+        seconds = time.perf_counter() - begun
+        self.met.append(Meeting(number, begun - self._start, seconds, found.sent, found.received))
+        return found.batches

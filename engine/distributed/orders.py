@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from ..errors import FuselineError
-from ..observe.profile import NodeProfile
+from ..observe.profile import Meeting, NodeProfile
 from ..settings import Settings
 from ..storage.tables.memory_table import MemoryTable
 from ..storage.tables.sharded_table import ShardedTable
@@ -19,7 +19,7 @@ class QueryOrder:
     """A query as workers get it: its number, those of the team and the plan, the plan where it was not sent before, and settings.
 
     `tables` are those of the plan that a worker does not have.  `meets`: other workers run it at the same time; `answers`: its rows are
-    wanted of this worker.  `keep`: they stay there, as its share of this table, under the identity that it has at the client.
+    wanted of this worker; `logs`: it tells Dask of the query.  `keep`: they stay there, as its share of this table, under the identity that it has at the client.
     """
 
     query: int
@@ -32,6 +32,7 @@ class QueryOrder:
     timed: bool
     meets: bool
     answers: bool
+    logs: bool = False
     keep: tuple[Hashable, ShardedTable] | None = None
 
 
@@ -43,6 +44,7 @@ class Part:
     plan, where the run was timed.
     """
 
+    rank: int = 0
     rows: pa.Buffer | None = None
     kept: tuple[int, int] = (0, 0)
     error: FuselineError | None = None
@@ -50,6 +52,7 @@ class Part:
     missing: bool = False
     bytes_read: int = 0
     seconds: float = 0.0
+    meetings: tuple[Meeting, ...] = ()
     nodes: tuple[NodeProfile, ...] = ()
 
     def table(self) -> pa.Table:

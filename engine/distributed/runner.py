@@ -14,7 +14,7 @@ from ..catalog import Catalog
 from ..deep import retried_deeply
 from ..errors import Unsupported
 from ..frame.frame import Frame
-from ..observe.profile import NodeProfile, Profile
+from ..observe.profile import NodeProfile, Profile, WorkerReceipt
 from ..operators import cpu
 from ..plan.logical import Logical
 from ..plan.node import walk_once
@@ -74,6 +74,7 @@ class ClusterRunner(QueryRunner):
             read,
             *options.planned,
             timed=options.timed,
+            workers=tuple(map(_receipt, parts)),
         )
         table = cpu.from_arrow(rows, plan.columns)
         return Result(
@@ -170,6 +171,10 @@ class ClusterRunner(QueryRunner):
     def clear(self) -> None:
         super().clear()
         self.crew.close()
+
+
+def _receipt(part: Part) -> WorkerReceipt:
+    return WorkerReceipt(part.rank, part.seconds, part.bytes_read, part.meetings, part.nodes)
 
 
 def _nodes(

@@ -46,6 +46,7 @@ KEPT_SCHEDULES = 512
 KEPT_STOPS = 1000  # numbers of queries that were to end before they began
 WATCH_SECONDS = 0.5  # between two looks whether the client is there
 
+TOPIC = "fuseline"  # of Dask's log of events
 SESSIONS: WeakValueDictionary[str, WorkerSession] = WeakValueDictionary()  # by their actors' keys
 _crews = count()
 
@@ -193,13 +194,14 @@ class WorkerSession:
             if order.meets:
                 meetings.fail(order.query, f"Worker {self._rank} failed: {found.message}")
             lost = isinstance(error, ClusterError)
-            return Part(error=found.with_traceback(None), lost=lost)
-        else:
-            return part
+            part = Part(error=found.with_traceback(None), lost=lost)
         finally:
             self._running = None
             if order.meets:
                 meetings.end(order.query)
+        if order.logs:
+            self._worker.log_event(TOPIC, _told(order, part))
+        return part
 
     def trial(self, query: int, kind: ExchangeKind, nbytes: int) -> float:
         """Give so many bytes to those that an exchange of this kind gives them to; returns the seconds after all have met."""
@@ -244,7 +246,7 @@ class WorkerSession:
         settings = self._settings
         with Stoppable(stop):
             context = context_of(settings, self._cache, stop, self._memory)
-            context.peers = QueryPeers(meetings, order.query, stop.check)
+            context.peers = peers = QueryPeers(meetings, order.query, stop.check)
             options = RunOptions(
                 order.timed, settings.memory_limit, settings.spill_dir, settings.spill_memory
             )
@@ -258,7 +260,15 @@ class WorkerSession:
             rows, kept = None if made is None else _stream_of(made), (0, 0)
         nodes = tuple(map(_sent, result.profile.nodes)) if order.timed else ()
         seconds = time.perf_counter() - begun
-        return Part(rows, kept=kept, bytes_read=context.bytes_read, seconds=seconds, nodes=nodes)
+        return Part(
+            self._rank,
+            rows,
+            kept=kept,
+            bytes_read=context.bytes_read,
+            seconds=seconds,
+            meetings=tuple(peers.met),
+            nodes=nodes,
+        )
 
     def _schedule(self, order: QueryOrder) -> Schedule | None:
         """What a plan is here; None where the client has to send it."""
@@ -292,6 +302,22 @@ async def _watch(session: ref[WorkerSession], worker: Any, key: str) -> None:
 
 def _zeros(nbytes: int) -> pa.RecordBatch:
     return pa.record_batch({"": np.zeros(nbytes, np.int8)})
+
+
+def _told(order: QueryOrder, part: Part) -> dict[str, Any]:
+    """A query as Dask's log of events has it, of the first worker that ran it."""
+    return {
+        "query": order.query,
+        "plan": order.plan,
+        "meets": order.meets,
+        "seconds": part.seconds,
+        "bytes_read": part.bytes_read,
+        "meetings": len(part.meetings),
+        "met_seconds": sum(m.seconds for m in part.meetings),
+        "sent": sum(m.sent for m in part.meetings),
+        "received": sum(m.received for m in part.meetings),
+        "error": None if part.error is None else str(part.error.message),
+    }
 
 
 def _stream_of(rows: pa.Table) -> pa.Buffer:

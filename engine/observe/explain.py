@@ -10,6 +10,7 @@ from ..plan.node import Node
 from ..plan.physical import Pipeline
 from ..plan.text.plan_text import describe, tree
 from .roofline import bound
+from .stages import stage_lines
 
 if TYPE_CHECKING:
     from ..connection import Connection
@@ -92,6 +93,7 @@ def analyzed(profile: Profile) -> str:
     lines.extend(f"{name} is in no pipeline: {reason}" for reason, name in apart.items())
     reasons = {n.reason: n.name for n in profile.nodes if n.reason is not None}
     lines.extend(f"* {name}: {reason}" for reason, name in reasons.items())
+    lines.extend(stage_lines(profile.workers, profile.run_seconds))
     lines.append(
         f"planning {profile.plan_seconds * 1e3:.2f} ms, execution {profile.run_seconds * 1e3:.2f} ms"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from ..operators.context import PipelineReceipt
 from ..plan.physical import Device, Physical
@@ -64,6 +65,37 @@ class NodeProfile:
         return describe(self.node)
 
 
+class Meeting(NamedTuple):
+    """One exchange of rows: its number in the plan, when it began in seconds after the query, how long it took, and the bytes out and in."""
+
+    number: int
+    begun: float
+    seconds: float
+    sent: int
+    received: int
+
+
+@dataclass(frozen=True)
+class WorkerReceipt:
+    """What one worker did: its seconds in all, the bytes that its scans read, its meetings in their order, and its operators if the run was timed."""
+
+    worker: int
+    seconds: float
+    bytes_read: int
+    meetings: tuple[Meeting, ...]
+    nodes: tuple[NodeProfile, ...] = field(default=(), repr=False)
+
+    @property
+    def met_seconds(self) -> float:
+        return sum(meeting.seconds for meeting in self.meetings)
+
+    def stages(self) -> list[float]:
+        """The seconds of work before each meeting, and after the last."""
+        ends = [0.0, *(m.begun + m.seconds for m in self.meetings)]
+        begins = [*(m.begun for m in self.meetings), self.seconds]
+        return [begin - end for begin, end in zip(begins, ends, strict=True)]
+
+
 @dataclass(frozen=True)
 class Profile:
     """All operators, the root first and each before its inputs; a shared one stands where it was first met.
@@ -72,7 +104,7 @@ class Profile:
     (`cached_plan`).  `run_seconds` is the time of the run.  `bytes_read` counts what scans read.  `bandwidth` is what a copy
     reaches on each device that ran a kernel, bytes read and written a second; it is measured for timed runs.
     `spilled` are the bytes of joins that did not fit into memory, by where they lay: pinned host memory, host memory, disk.
-    `make` gives the operators when somebody asks for them, which after most queries nobody does.
+    `workers` are what those of a cluster did, if they ran it.  `make` gives the operators when somebody asks for them, which after most queries nobody does.
     """
 
     make: Callable[[], tuple[NodeProfile, ...]] = field(repr=False)
@@ -83,6 +115,7 @@ class Profile:
     timed: bool = False
     bandwidth: Mapping[Device, float] = field(default_factory=dict)
     spilled: Mapping[str, int] = field(default_factory=dict)
+    workers: tuple[WorkerReceipt, ...] = ()
 
     @cached_property
     def nodes(self) -> tuple[NodeProfile, ...]:

@@ -6,11 +6,14 @@ import os
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 import fuseline
+from fuseline import errors
 from tests.compare import assert_same_as_duckdb
 from tests.distributed.conftest import WORKERS, Opened
 from tests.distributed.test_crew import TABLES
+from tests.distributed.test_faults import until
 
 
 def test_the_workers_are_a_table(client: Any, opened: Opened) -> None:
@@ -56,3 +59,53 @@ def test_rows_of_the_client_are_sent_once(opened: Opened, monkeypatch: Any) -> N
         assert_same_as_duckdb(query, {**TABLES, "mine": given}, connection=connection)
     assert [len(order.tables) for order in sent] == [1] * WORKERS + [0] * WORKERS * 2
     connection.unregister("mine")
+
+
+def test_each_stage_is_told(opened: Opened) -> None:
+    connection = opened(TABLES)
+    frame = connection.sql("select k, count(*) as c from t group by k order by c, k limit 5")
+    frame.to_arrow()
+    workers = frame.profile.workers
+    assert [worker.worker for worker in workers] == list(range(WORKERS))
+    for worker in workers:
+        assert [meeting.number for meeting in worker.meetings] == [
+            meeting.number for meeting in workers[0].meetings
+        ]
+        assert sum(worker.stages()) + worker.met_seconds == pytest.approx(worker.seconds)
+    moved = [
+        (sum(w.meetings[i].sent for w in workers), sum(w.meetings[i].received for w in workers))
+        for i in range(len(workers[0].meetings))
+    ]
+    assert moved
+    assert all(sent == received > 0 for sent, received in moved)
+    text = frame.explain("analyze")
+    told = [line for line in text.splitlines() if line.startswith("Stage ")]
+    assert len(told) == len(moved) + 1
+    assert "MB out" in told[0]
+    assert "control and answers" in text
+
+
+def test_dask_is_told_of_queries(client: Any, opened: Opened) -> None:
+    connection = opened(TABLES)
+    connection.sql("select g, count(*) from t group by g order by g").to_arrow()
+    with pytest.raises(errors.ConversionError):
+        connection.sql("select cast(g as integer) from t").to_arrow()
+
+    def told() -> bool:
+        found = [event for _, event in client.get_events("fuseline")]
+        return any(e["meets"] and e["meetings"] > 0 and e["sent"] > 0 for e in found) and any(
+            "INTEGER" in (e["error"] or "") for e in found
+        )
+
+    until(told)
+
+
+def test_a_query_makes_no_task(client: Any, opened: Opened) -> None:
+    connection = opened(TABLES)
+    query = "select g, count(*) from t group by g order by g"
+    connection.sql(query).to_arrow()
+    tasks = client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.transition_log))
+    for _ in range(3):
+        connection.sql(query).to_arrow()
+    again = client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.transition_log))
+    assert again == tasks
