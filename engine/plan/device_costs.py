@@ -11,14 +11,6 @@ from .physical import Device
 
 NearFar = tuple[float, float]  # where what is looked up stays in a cache, and where it does not
 
-# Bits of an index, and how many for each row: beyond, they cost more memory than hashed rows
-FEW_BITS, BITS_A_ROW = 1 << 26, 64
-# Row numbers of a directly addressed index
-FEW_SLOTS, SLOTS_A_ROW = 1 << 22, 32
-# The share of a table's rows in a build side from which on all of them are ranked: where fewer are in, to go through the key of
-# all rows takes longer than to note those that are in
-RANKED_SHARE = 1 / 8
-
 
 @dataclass(frozen=True, slots=True)
 class DeviceCosts:
@@ -26,7 +18,9 @@ class DeviceCosts:
 
     `cached_bytes`: an index of so many stays in the second-level cache of a GPU, or a CPU's last.  `random_read`: as multiples of
     streaming four bytes.  `rank_row`: of a table in the order of its keys, whose rows are found by ranks among these, written in order.
-    `scan`: by how much going through rows costs more than memory does.  `launch`: of one more kernel, however few its rows.
+    `ranked_share`: of that table's rows, from which on all are ranked; where fewer are in, to go through the key of all takes longer
+    than to note those that are in.  `bits` and `slots` of an index that are addressed by keys' numbers, whatever the number of its
+    rows and for each of these: beyond, they cost more memory than hashed rows.  `scan`: by how much going through rows costs more than memory does.  `launch`: of one more kernel, however few its rows.
     `group_limit`: groups that are addressed directly (by each thread of a CPU), whatever the number of rows; more of them, up to
     `most_groups` (32 MB for each accumulator), where so many rows come for each that their memory is worth it.
     """
@@ -38,6 +32,9 @@ class DeviceCosts:
     probe_row: NearFar
     insert_row: NearFar
     rank_row: float
+    ranked_share: float
+    bits: tuple[int, int]
+    slots: tuple[int, int]
     scan: float
     launch: float
     group_limit: int
@@ -48,6 +45,18 @@ class DeviceCosts:
         """Return what an access to an index of so many bytes costs."""
         near, far = cost
         return near if size <= self.cached_bytes else far
+
+    def most_bits(self, rows: float) -> float:
+        """Return how many numbers keys may have that are a bit each."""
+        return max(self.bits[0], self.bits[1] * rows)
+
+    def most_slots(self, rows: float) -> float:
+        """Return how many numbers keys may have that are a row number each."""
+        return max(self.slots[0], self.slots[1] * rows)
+
+    def are_ranked(self, built: float, rows: float) -> bool:
+        """Whether so many of a table's rows in a build side are worth ranking all."""
+        return built >= self.ranked_share * rows
 
 
 # Measured on an H200, which streams four bytes in one picosecond: 150 million row numbers put into 2.4 GB take 4.1 ms, 15 million into
@@ -61,6 +70,9 @@ H200 = DeviceCosts(
     probe_row=(6.0, 15.0),
     insert_row=(8.0, 27.0),
     rank_row=3.0,
+    ranked_share=1 / 8,
+    bits=(1 << 26, 64),
+    slots=(1 << 22, 32),
     scan=1.0,
     launch=1e7,
     group_limit=1 << 16,
@@ -73,18 +85,3 @@ CPU = replace(H200, scan=4.0)
 
 def costs_of(device: Device) -> DeviceCosts:
     return CPU if device == "cpu" else H200
-
-
-def most_bits(rows: float) -> float:
-    """Return how many numbers keys may have that are a bit each."""
-    return max(FEW_BITS, BITS_A_ROW * rows)
-
-
-def most_slots(rows: float) -> float:
-    """Return how many numbers keys may have that are a row number each."""
-    return max(FEW_SLOTS, SLOTS_A_ROW * rows)
-
-
-def are_ranked(built: float, rows: float) -> bool:
-    """Whether so many of a table's rows in a build side are worth ranking all."""
-    return built >= RANKED_SHARE * rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +18,8 @@ from fuseline.codegen.cuda import device_kernels
 from fuseline.codegen.indexes import choose
 from fuseline.codegen.indexes.choose import ordered_form
 from fuseline.codegen.indexes.layers import Bitmap, Buckets, Direct, Identity, Index, Ranks
-from fuseline.codegen.joins import builds
+from fuseline.plan import device_costs
+from fuseline.plan.device_costs import CPU
 from fuseline.plan.types import BIGINT, BOOLEAN, DOUBLE, VARCHAR, DataType
 from fuseline.storage.columns.encode import encode, with_order
 from fuseline.storage.columns.encodings import EncodedColumn
@@ -103,8 +105,11 @@ def shown(monkeypatch: pytest.MonkeyPatch, limits: SetLimits) -> set[str]:
         made.add(index.shown)
         return index
 
-    limits(CACHED_SLOTS=0, RANKED_SHARE=0)
-    monkeypatch.setattr(builds, "Index", noted)
+    limits(CACHED_SLOTS=0)
+    for costs in ("CPU", "H200"):
+        ranking = replace(getattr(device_costs, costs), ranked_share=0.0)
+        monkeypatch.setattr(device_costs, costs, ranking)
+    monkeypatch.setattr(choose, "Index", noted)
     return made
 
 
@@ -179,16 +184,16 @@ def test_ordered_keys_of_rows_that_come_several_times(shown: set[str]) -> None:
 def test_the_choice_of_a_form() -> None:
     """Large domains with gaps are ranked where enough rows are in; small ones are not; full ones are row numbers."""
     many = 10 * choose.CACHED_SLOTS
-    assert ordered_form(Direct, many, many // 4, many // 4, True) is Ranks
-    assert ordered_form(Direct, many, many // 4, many // 16, False) is Ranks
-    assert ordered_form(Direct, many, many // 4, many // 64, False) is Direct
-    assert ordered_form(Direct, 1000, 250, 250, True) is Direct
-    assert ordered_form(Direct, 25, 25, 1, False) is Identity
-    assert ordered_form(Bitmap, many, many, many, True) is Identity
-    assert ordered_form(Bitmap, many, many, many, False) is Bitmap
+    assert ordered_form(Direct, many, many // 4, many // 4, True, CPU) is Ranks
+    assert ordered_form(Direct, many, many // 4, many // 16, False, CPU) is Ranks
+    assert ordered_form(Direct, many, many // 4, many // 64, False, CPU) is Direct
+    assert ordered_form(Direct, 1000, 250, 250, True, CPU) is Direct
+    assert ordered_form(Direct, 25, 25, 1, False, CPU) is Identity
+    assert ordered_form(Bitmap, many, many, many, True, CPU) is Identity
+    assert ordered_form(Bitmap, many, many, many, False, CPU) is Bitmap
     beyond = choose.MOST_SLOTS + 1  # which row numbers of 32 bits are not
-    assert ordered_form(Bitmap, beyond, beyond, beyond, True) is Bitmap
-    assert ordered_form(Buckets, 1 << 40, 1000, 1000, True) is Buckets
+    assert ordered_form(Bitmap, beyond, beyond, beyond, True, CPU) is Bitmap
+    assert ordered_form(Buckets, 1 << 40, 1000, 1000, True, CPU) is Buckets
 
 
 def encoded(values: list[Any], arrow: pa.DataType, data_type: DataType) -> EncodedColumn:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ...plan.device_costs import are_ranked, most_bits, most_slots
-from .layers import Bitmap, Buckets, Direct, Identity, Layer, Ranks
+from .layers import Bitmap, Buckets, Direct, Identity, Index, Layer, Ranks
+
+if TYPE_CHECKING:
+    from ...plan.device_costs import DeviceCosts
 
 MOST_BITS = 1 << 33
 BITS_A_PROBE = 8  # to clear a byte costs less than to look for a row in a bucket
@@ -29,24 +33,63 @@ SIEVED_ROWS = 1 << 12
 MOST_BUCKET_SIEVE_BITS = 1 << 27
 
 
-def membership_form(domain: int, rows: int, probes: int = 0) -> type[Layer]:
-    """Choose where only being there counts, among `domain` numbers, of which `rows` may be there and `probes` are asked for."""
-    few = domain <= min(MOST_BITS, max(most_bits(rows), BITS_A_PROBE * probes))
-    return Bitmap if few else Buckets
+@dataclass(frozen=True, slots=True)
+class IndexedRows:
+    """What is known of rows of a build side and of those that probe it.
+
+    `domain`: numbers that their keys may have, unless these are `raw`.  Of `rows`, `few` are expected to be in.  Row numbers are asked
+    for `by_row`, else being there is all; `once`: no two rows have the same key, which is looked at while they are put in where
+    it is `assumed`.  So many `probes` may come by, a share `found` of which finds a row.  Where keys ascend with the rows, `whole`
+    says whether all rows are in.
+    """
+
+    domain: int
+    raw: bool
+    rows: int
+    few: float
+    by_row: bool
+    once: bool
+    assumed: bool
+    probes: int
+    found: float
+    whole: bool | None
 
 
-def row_form(domain: int, rows: int) -> type[Layer]:
-    """Choose where row numbers are wanted."""
-    few = domain <= min(MOST_SLOTS, most_slots(rows))
-    return Direct if few else Buckets
+def index_of(number: int, name: str, side: IndexedRows, costs: DeviceCosts) -> Index:
+    """Return the index that suits rows of a build side."""
+    rows, few, whole = side.rows, side.few, side.whole
+    linked = side.by_row and not side.once
+    form = _form(side, costs)
+    slots = slots_of(form, side.domain, rows, few)
+    guarded = form is Direct and not linked and is_guarded(slots, few, side.found)
+    if whole is not None:
+        form = ordered_form(form, slots, rows, few, whole, costs)
+        if form in (Identity, Ranks):
+            guarded = not whole
+    may_sieve = guarded or form is Bitmap or (form is Buckets and not side.raw)
+    sieve = sieve_bits(form, slots, few, side.found) if may_sieve else 0
+    return Index(number, name, form, slots, rows, linked, side.assumed, side.raw, guarded, sieve)
 
 
-def ordered_form(form: type[Layer], slots: int, rows: int, few: float, whole: bool) -> type[Layer]:
+def _form(side: IndexedRows, costs: DeviceCosts) -> type[Layer]:
+    """Choose without regard to the order of keys."""
+    if side.raw:
+        return Buckets
+    if side.by_row:
+        most = min(MOST_SLOTS, costs.most_slots(side.rows))
+        return Direct if side.domain <= most else Buckets
+    bits = max(costs.most_bits(side.rows), BITS_A_PROBE * side.probes)
+    return Bitmap if side.domain <= min(MOST_BITS, bits) else Buckets
+
+
+def ordered_form(
+    form: type[Layer], slots: int, rows: int, few: float, whole: bool, costs: DeviceCosts
+) -> type[Layer]:
     """Choose again where keys ascend strictly and `few` of the rows are expected to be in; `whole`: all of them are."""
     bits = form is Bitmap and whole and slots <= MOST_SLOTS
     if slots == rows and (form is Direct or bits):
         return Identity
-    ranked = slots > CACHED_SLOTS and (whole or are_ranked(few, rows))
+    ranked = slots > CACHED_SLOTS and (whole or costs.are_ranked(few, rows))
     return Ranks if form is Direct and ranked else form
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ...plan.device_costs import costs_of
 from ...plan.expr import Call, Column, ColumnRef, Expr, conjunction
 from ...plan.join_kinds import JoinKind
 from ...plan.physical import HashJoin, MemoryScan, ParquetScan, Physical, Stored
@@ -13,15 +14,8 @@ from ...plan.text.concealed_text import concealed_name
 from ...plan.types import BOOLEAN
 from ..expressions.translate import translate
 from ..groups.accumulate import Accumulator
-from ..indexes.choose import (
-    is_guarded,
-    membership_form,
-    ordered_form,
-    row_form,
-    sieve_bits,
-    slots_of,
-)
-from ..indexes.layers import Bitmap, Buckets, Direct, Identity, Index, Layer, Ranks
+from ..indexes.choose import IndexedRows, index_of
+from ..indexes.layers import Bitmap, Index, Ranks
 from ..loop import Apply, Convert, Let, Machine, Name, Number, Term, negated
 from ..names import free_name, identifier
 from ..program import Program, Ranking
@@ -144,35 +138,29 @@ class Builds:
         ordered: AscendingKey | None,
     ) -> Index:
         node, number = step.node, len(self.indexes)
-        probes = self.source.rows(step.below.source)
         name = free_name(leaf_name(step.build.source), self.names)
         self.names.add(name)
-        rows_matter = not node.kind.is_membership and (
-            counts or by_row or node.kind is JoinKind.SINGLE
-        )
+        single = node.kind is JoinKind.SINGLE
+        # Whether it is asked for the rows of a key, be it for nothing but how many there are
+        rows_matter = not node.kind.is_membership and (counts or by_row or single)
         unique = rows_matter and keys.size >= rows and not self.source.repeated(number)
         once = ordered is not None or unique
-        if node.kind is JoinKind.SINGLE and not once:
+        if single and not once:
             raise NotFusable("several rows of a scalar subquery may have one key")
-        of_rows = by_row or (rows_matter and not once)
-        linked = of_rows and not once
-        if keys.raw:
-            form: type[Layer] = Buckets
-        elif of_rows:
-            form = row_form(keys.size, rows)
-        else:
-            form = membership_form(keys.size, rows, probes)
         few, found = expected(node, rows)
-        slots = slots_of(form, keys.size, rows, few)
-        guarded = form is Direct and not linked and is_guarded(slots, few, found)
-        if ordered is not None:
-            unique = False  # since no key repeats, nothing has to count those that do
-            form = ordered_form(form, slots, rows, few, ordered.whole)
-            if form in (Identity, Ranks):
-                guarded = not ordered.whole
-        may_sieve = guarded or form is Bitmap or (form is Buckets and not keys.raw)
-        sieve = sieve_bits(form, slots, few, found) if may_sieve else 0
-        return Index(number, name, form, slots, rows, linked, unique, keys.raw, guarded, sieve)
+        side = IndexedRows(
+            keys.size,
+            keys.raw,
+            rows,
+            few,
+            by_row=by_row or (rows_matter and not once),
+            once=once,
+            assumed=unique and ordered is None,
+            probes=self.source.rows(step.below.source),
+            found=found,
+            whole=None if ordered is None else ordered.whole,
+        )
+        return index_of(number, name, side, costs_of(node.device))
 
 
 def _ordered(keys: list[Expr], made: Domains, kernel: ProgramBuilder) -> AscendingKey | None:

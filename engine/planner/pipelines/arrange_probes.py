@@ -216,9 +216,9 @@ class _Ordered:
             if extra.mark is None:
                 known |= dict.fromkeys(extra.right.columns, estimates.relation(extra.right).columns)
         self.known = Lazily(lambda c: known[c].get(c) if c in known else None)
+        self.costs = costs_of(root.device)
         self.extras = [self.extra(extra, i) for i, extra in enumerate(parts.extras)]
-        costs = costs_of(root.device)
-        self.group = Group(self.units(), self.extras, self.classes(), self.conditions(), costs)
+        self.group = Group(self.units(), self.extras, self.classes(), self.conditions(), self.costs)
         self.order = best_order(self.group)
         self.reductions = reductions(self.group, self.order)
 
@@ -270,7 +270,8 @@ class _Ordered:
                 matches /= max(key_domain(a, b), 1.0)
             fraction = max(1.0, matches)
         membership = join.residual is None and join.kind is not JoinKind.LEFT
-        return Extra(needs, fraction, index_bytes(right.rows, [b for _, b in pairs], membership))
+        size = index_bytes(self.costs, right.rows, [b for _, b in pairs], membership)
+        return Extra(needs, fraction, size)
 
     def makers(self, columns: Iterable[Column]) -> int:
         needs = 0

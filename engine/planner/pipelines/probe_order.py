@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ...plan.device_costs import DeviceCosts, most_bits, most_slots
+from ...plan.device_costs import DeviceCosts
 from ...plan.expr import Column, Expr
 from ..estimates.estimate import join_rows
 from ..estimates.relation_estimate import RelationEstimate
@@ -159,12 +159,14 @@ def best_order(group: Group) -> ProbeStep:
     return found or _greedy(group)
 
 
-def index_bytes(rows: float, keys: Sequence[ColumnEstimate], membership: bool = False) -> float:
+def index_bytes(
+    costs: DeviceCosts, rows: float, keys: Sequence[ColumnEstimate], membership: bool = False
+) -> float:
     """Expected size of an index: of bits for membership alone, of row numbers for each possible key, else a hash table."""
     numbers = math.prod(domain(key) for key in keys)
-    if membership and numbers <= most_bits(rows):
+    if membership and numbers <= costs.most_bits(rows):
         return numbers / 8
-    if numbers <= most_slots(rows):
+    if numbers <= costs.most_slots(rows):
         return numbers * SLOT_BYTES
     return rows * LINK_BYTES
 
@@ -220,7 +222,7 @@ def reductions(group: Group, root: ProbeStep) -> list[Reduction]:
 def _is_worth_it(group: Group, other: Key, source: ProbeStep, key: Key, fraction: float) -> bool:
     rows = group.units[other.unit].relation.rows
     spared = (1.0 - fraction) * rows * group.probe_cost(rows * SLOT_BYTES)
-    size = index_bytes(source.rows, [key.estimate], membership=True)
+    size = index_bytes(group.costs, source.rows, [key.estimate], membership=True)
     return spared > rows * group.probe_cost(size) + source.base + source.cost
 
 
@@ -257,7 +259,9 @@ def _joined(group: Group, a: ProbeStep, b: ProbeStep) -> ProbeStep:
     for condition in group.completed((a.members, b.members), members):
         rows *= condition.selectivity
     payload = group.has_payload(b.members, members)
-    size = index_bytes(b.rows, [y.estimate for _, y in keys], membership=unique and not payload)
+    size = index_bytes(
+        group.costs, b.rows, [y.estimate for _, y in keys], membership=unique and not payload
+    )
     each = group.probe_cost(size) * (1.0 if unique else REPEATED_PROBE)
     cost = a.cost + b.cost + size / SLOT_BYTES + (a.rows + b.rows) * each
     again = a.again

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ...plan.device_costs import DeviceCosts, NearFar, are_ranked, costs_of
+from ...plan.device_costs import DeviceCosts, NearFar, costs_of
 from ...plan.expr import Column, ColumnRef, columns_of, new_column
 from ...plan.join_kinds import JoinKind
 from ...plan.node import walk
@@ -167,7 +167,7 @@ class _Costs:
         shares = (b.distinct / max(key_domain(a, b), 1.0) for a, b in pairs)
         fraction = min(1.0, *shares)
         rows = table_rows(leaf_of(source.part))  # from which a kernel chooses the form of an index
-        size = index_bytes(rows, [b for _, b in pairs], membership=True)
+        size = index_bytes(self.device, rows, [b for _, b in pairs], membership=True)
         tested = self.each(self.device.test_bit, size, known.rows, [a for a, _ in pairs])
         if id(join) not in self.whole:
             self.whole[id(join)] = self.built(join, 1.0)
@@ -192,12 +192,12 @@ class _Costs:
         build = self.estimates.relation(side)
         bits, rows = not reads_build(join), share * build.rows
         keys = [expected_column(build, key) for key in join.build_keys]
-        size = index_bytes(build.rows, keys, bits)
+        size = index_bytes(self.device, build.rows, keys, bits)
         cost = rows * self.each(
             self.device.insert_bit if bits else self.device.insert_row, size, build.rows, keys
         )
         all_rows = table_rows(leaf_of(side))
-        if bits or not _ascends_strictly(keys) or not are_ranked(rows, all_rows):
+        if bits or not _ascends_strictly(keys) or not self.device.are_ranked(rows, all_rows):
             return cost
         ranked = 0.0 if domain(keys[0]) <= all_rows else self.device.rank_row * all_rows
         return min(cost, ranked + (0.0 if rows >= all_rows else self.device.insert_bit[0] * rows))
@@ -233,7 +233,7 @@ class _Costs:
         keys = [expected_column(built, key) for key in join.build_keys]
         asked = [expected_column(passing, key) for key in join.probe_keys]
         bits = not reads_build(join, wanted)
-        size = index_bytes(built.rows, keys, bits)
+        size = index_bytes(self.device, built.rows, keys, bits)
         cost = self.made(probe, read)
         cost += passing.rows * self.each(
             self.device.test_bit if bits else self.device.probe_row, size, passing.rows, asked
