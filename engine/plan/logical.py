@@ -8,20 +8,15 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, TypeVar, cast
+from typing import ClassVar, Protocol, Self, TypeVar, cast
 from typing import Literal as OneOf
 
 from ..errors import Span
-from .expr import (
-    AggregateCall,
-    Column,
-    Expr,
-    SortKey,
-)
+from .expr import AggregateCall, Column, Expr, SortKey
 from .join_kinds import JoinKind
-from .node import Node, Once
+from .node import Once, Relation
 from .statistics import TableStatistics
 from .types import DataType
 
@@ -45,23 +40,24 @@ class CatalogTable(Protocol):
     def statistics(self) -> TableStatistics: ...
 
 
-class Logical(Node):
+class Logical(Relation):
     """A relation; `columns` are what it makes or passes on, in order."""
 
     __slots__ = ()
 
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        raise TypeError(f"{type(self).__name__} defines no columns")
+    EXPRESSIONS: ClassVar[tuple[str, ...]] = ()  # fields that hold some, maybe in tuples
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
         """The expressions that this node itself evaluates."""
-        return ()
+        return tuple(e for name in self.EXPRESSIONS for e in _expressions(getattr(self, name)))
 
-    def map_expressions(self, rewrite: Callable[[Expr], Expr]) -> Logical:
+    def map_expressions(self, rewrite: Callable[[Expr], Expr]) -> Self:
         """Return this node with each of its own expressions rewritten, or itself when all came back as they were."""
-        return self
+        old = {name: getattr(self, name) for name in self.EXPRESSIONS}
+        new = {name: _rewritten(value, rewrite) for name, value in old.items()}
+        changes = {name: value for name, value in new.items() if value is not old[name]}
+        return self.replaced(**changes) if changes else self
 
     @Once
     def made_below(self) -> frozenset[Column]:
@@ -82,10 +78,6 @@ class Scan(Logical):
     table: CatalogTable
     made: tuple[Column, ...]
     sources: tuple[str, ...]
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.made
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,10 +106,6 @@ class CommonScan(Logical):
     made: tuple[Column, ...]
     sources: tuple[Column, ...]
 
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.made
-
 
 @dataclass(frozen=True)
 class Range(Logical):
@@ -137,21 +125,9 @@ class Range(Logical):
 class Values(Logical):
     """Rows of constant expressions; one row without columns stands for a missing FROM."""
 
+    EXPRESSIONS: ClassVar = ("rows",)
     made: tuple[Column, ...]
     rows: tuple[tuple[Expr, ...], ...]
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.made
-
-    @property
-    def expressions(self) -> tuple[Expr, ...]:
-        return tuple(e for row in self.rows for e in row)
-
-    def map_expressions(self, rewrite: Callable[[Expr], Expr]) -> Values:
-        rows = tuple(tuple(rewrite(e) for e in row) for row in self.rows)
-        same = all(_are_same(a, b) for a, b in zip(rows, self.rows, strict=True))
-        return self if same else dataclasses.replace(self, rows=rows)
 
 
 @dataclass(frozen=True)
@@ -159,20 +135,9 @@ class Filter(Logical):
     """The rows for which `predicate` is TRUE (neither FALSE nor NULL)."""
 
     CHILDREN: ClassVar = ("input",)
+    EXPRESSIONS: ClassVar = ("predicate",)
     input: Logical
     predicate: Expr
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.input.columns
-
-    @property
-    def expressions(self) -> tuple[Expr, ...]:
-        return (self.predicate,)
-
-    def map_expressions(self, rewrite: Callable[[Expr], Expr]) -> Filter:
-        predicate = rewrite(self.predicate)
-        return self if predicate is self.predicate else Filter(self.input, predicate)
 
 
 @dataclass(frozen=True)
@@ -180,22 +145,13 @@ class Project(Logical):
     """New columns from expressions; a column that is passed on is the item (c, ColumnRef(c))."""
 
     CHILDREN: ClassVar = ("input",)
+    EXPRESSIONS: ClassVar = ("items",)
     input: Logical
     items: tuple[Item, ...]
 
     @Once
     def columns(self) -> tuple[Column, ...]:
         return tuple(column for column, _ in self.items)
-
-    @property
-    def expressions(self) -> tuple[Expr, ...]:
-        return tuple(e for _, e in self.items)
-
-    def map_expressions(self, rewrite: Callable[[Expr], Expr]) -> Project:
-        exprs = [rewrite(e) for _, e in self.items]
-        if _are_same(exprs, self.expressions):
-            return self
-        return Project(self.input, tuple(zip(self.columns, exprs, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -212,6 +168,7 @@ class Join(Logical):
     """
 
     CHILDREN: ClassVar = ("left", "right")
+    EXPRESSIONS: ClassVar = ("condition",)
     left: Logical
     right: Logical
     kind: JoinKind
@@ -229,18 +186,6 @@ class Join(Logical):
             return (*self.left.columns, self.mark)
         return self.left.columns + self.right.columns
 
-    @property
-    def expressions(self) -> tuple[Expr, ...]:
-        return () if self.condition is None else (self.condition,)
-
-    def map_expressions(self, rewrite: Callable[[Expr], Expr]) -> Join:
-        if self.condition is None:
-            return self
-        condition = rewrite(self.condition)
-        return (
-            self if condition is self.condition else dataclasses.replace(self, condition=condition)
-        )
-
 
 @dataclass(frozen=True)
 class Aggregate(Logical):
@@ -251,6 +196,7 @@ class Aggregate(Logical):
     """
 
     CHILDREN: ClassVar = ("input",)
+    EXPRESSIONS: ClassVar = ("keys", "aggregates")
     input: Logical
     keys: tuple[Item, ...]
     aggregates: tuple[tuple[Column, AggregateCall], ...]
@@ -262,43 +208,15 @@ class Aggregate(Logical):
         made = (*(c for c, _ in self.keys), *(c for c, _ in self.aggregates))
         return made if self.grouping_id is None else (*made, self.grouping_id)
 
-    @property
-    def expressions(self) -> tuple[Expr, ...]:
-        return (*(e for _, e in self.keys), *(a for _, a in self.aggregates))
-
-    def map_expressions(self, rewrite: Callable[[Expr], Expr]) -> Aggregate:
-        aggregates = []
-        for column, call in self.aggregates:
-            new = rewrite(call)
-            assert isinstance(new, AggregateCall)
-            aggregates.append((column, new))
-        keys = tuple((c, rewrite(e)) for c, e in self.keys)
-        if _are_same([e for _, e in (*keys, *aggregates)], self.expressions):
-            return self
-        return dataclasses.replace(self, keys=keys, aggregates=tuple(aggregates))
-
 
 @dataclass(frozen=True)
 class Distinct(Logical):
     """Rows that differ in all columns, or with `on` the first row (in input order) for each value of `on`."""
 
     CHILDREN: ClassVar = ("input",)
+    EXPRESSIONS: ClassVar = ("on",)
     input: Logical
     on: tuple[Expr, ...] | None = None
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.input.columns
-
-    @property
-    def expressions(self) -> tuple[Expr, ...]:
-        return self.on or ()
-
-    def map_expressions(self, rewrite: Callable[[Expr], Expr]) -> Distinct:
-        if self.on is None:
-            return self
-        on = tuple(rewrite(e) for e in self.on)
-        return self if _are_same(on, self.on) else Distinct(self.input, on)
 
 
 @dataclass(frozen=True)
@@ -306,20 +224,9 @@ class Sort(Logical):
     """Rows in order; stable for equal keys."""
 
     CHILDREN: ClassVar = ("input",)
+    EXPRESSIONS: ClassVar = ("keys",)
     input: Logical
     keys: tuple[SortKey, ...]
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.input.columns
-
-    @property
-    def expressions(self) -> tuple[Expr, ...]:
-        return self.keys
-
-    def map_expressions(self, rewrite: Callable[[Expr], Expr]) -> Sort:
-        keys = tuple(k.with_children([rewrite(k.expr)]) for k in self.keys)
-        return self if _are_same(keys, self.keys) else Sort(self.input, keys)
 
 
 @dataclass(frozen=True)
@@ -327,22 +234,11 @@ class Limit(Logical):
     """At most `count` rows (None: all) after the first `offset`; with `per`, of each group of rows with equal values of it."""
 
     CHILDREN: ClassVar = ("input",)
+    EXPRESSIONS: ClassVar = ("per",)
     input: Logical
     count: int | None
     offset: int = 0
     per: tuple[Expr, ...] = ()
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.input.columns
-
-    @property
-    def expressions(self) -> tuple[Expr, ...]:
-        return self.per
-
-    def map_expressions(self, rewrite: Callable[[Expr], Expr]) -> Limit:
-        per = tuple(rewrite(e) for e in self.per)
-        return self if _are_same(per, self.per) else dataclasses.replace(self, per=per)
 
 
 @dataclass(frozen=True)
@@ -356,13 +252,24 @@ class SetOperation(Logical):
     all: bool
     made: tuple[Column, ...]
 
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.made
+
+def _expressions(value: object) -> Iterator[Expr]:
+    if isinstance(value, Expr):
+        yield value
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from _expressions(part)
 
 
-def _are_same(new: Sequence[Expr], old: Sequence[Expr]) -> bool:
-    return all(map(operator.is_, new, old))
+def _rewritten(value: object, rewrite: Callable[[Expr], Expr]) -> object:
+    if isinstance(value, SortKey):
+        return value.with_children([rewrite(value.expr)])
+    if isinstance(value, Expr):
+        return rewrite(value)
+    if isinstance(value, tuple):
+        new = tuple(_rewritten(part, rewrite) for part in value)
+        return value if all(map(operator.is_, new, value)) else new
+    return value
 
 
 def free_columns(plan: Logical) -> frozenset[Column]:

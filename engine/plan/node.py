@@ -9,7 +9,10 @@ from __future__ import annotations
 import dataclasses
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overload
+
+if TYPE_CHECKING:
+    from .expr import Column
 
 T = TypeVar("T")
 
@@ -97,6 +100,18 @@ class Node:
         assert changes.keys() <= state.keys(), f"{type(self).__name__} has not all of {[*changes]}"
         state.update(changes)
         return made
+
+
+class Relation(Node):
+    """A node that makes rows: of the columns `made`, or else of those that its first input has, which it passes on."""
+
+    __slots__ = ()
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """What it makes or passes on, in order."""
+        made: tuple[Column, ...] | None = getattr(self, "made", None)
+        return self.children[0].columns if made is None else made
 
 
 N = TypeVar("N", bound=Node)

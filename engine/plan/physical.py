@@ -18,7 +18,7 @@ from ..errors import Span
 from .expr import AggregateCall, Column, Expr
 from .join_kinds import JoinKind
 from .logical import CatalogTable, Item
-from .node import Node, Once
+from .node import Once, Relation
 
 if TYPE_CHECKING:
     from .pipeline_steps import PipelineSteps
@@ -27,7 +27,7 @@ Device = OneOf["gpu", "cpu"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Physical(Node):
+class Physical(Relation):
     """An operator on one device; `reason` says why it is not the GPU, `estimate` is the expected row count.
 
     `not_fused` says why no pipeline holds it, where one might be expected to.
@@ -37,10 +37,6 @@ class Physical(Node):
     reason: str | None = field(default=None, compare=False)
     estimate: float | None = field(default=None, compare=False)
     not_fused: str | None = field(default=None, compare=False)
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        raise TypeError(f"{type(self).__name__} defines no columns")
 
     def placed_as(self, other: Physical, estimate: float | None = None) -> Self:
         """Return this operator where another one is, for its reason, and with its expected rows unless so many are."""
@@ -69,10 +65,6 @@ class ParquetScan(Physical):
     selection: tuple[RowGroups, ...] | None = None
     pruned: int = 0
 
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.made
-
 
 @dataclass(frozen=True)
 class MemoryScan(Physical):
@@ -81,10 +73,6 @@ class MemoryScan(Physical):
     table: CatalogTable
     made: tuple[Column, ...]
     sources: tuple[str, ...]
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.made
 
 
 @dataclass(frozen=True)
@@ -107,10 +95,6 @@ class ValuesScan(Physical):
 
     made: tuple[Column, ...]
     rows: tuple[tuple[Expr, ...], ...]
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.made
 
 
 @dataclass(frozen=True)
@@ -254,10 +238,6 @@ class DistinctOn(Physical):
     input: Physical
     keys: tuple[Column, ...]
 
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.input.columns
-
 
 @dataclass(frozen=True, slots=True)
 class Order:
@@ -276,10 +256,6 @@ class SortRows(Physical):
     input: Physical
     keys: tuple[Order, ...]
 
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.input.columns
-
 
 @dataclass(frozen=True)
 class TopK(Physical):
@@ -290,10 +266,6 @@ class TopK(Physical):
     keys: tuple[Order, ...]
     count: int
     offset: int = 0
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.input.columns
 
 
 @dataclass(frozen=True)
@@ -306,10 +278,6 @@ class LimitRows(Physical):
     offset: int = 0
     keys: tuple[Column, ...] = ()
 
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.input.columns
-
 
 @dataclass(frozen=True)
 class ConcatRows(Physical):
@@ -318,10 +286,6 @@ class ConcatRows(Physical):
     CHILDREN: ClassVar = ("inputs",)
     inputs: tuple[Physical, ...]
     made: tuple[Column, ...]
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.made
 
 
 @dataclass(frozen=True)
@@ -335,10 +299,6 @@ class HashSetOperation(Physical):
     all: bool
     made: tuple[Column, ...]
 
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.made
-
 
 @dataclass(frozen=True)
 class Transfer(Physical):
@@ -347,10 +307,6 @@ class Transfer(Physical):
     CHILDREN: ClassVar = ("input",)
     input: Physical
 
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.input.columns
-
 
 @dataclass(frozen=True)
 class Stored(Physical):
@@ -358,10 +314,6 @@ class Stored(Physical):
 
     number: int
     made: tuple[Column, ...]
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.made
 
 
 @dataclass(frozen=True)
