@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .catalog import Catalog, file_paths
 from .deep import deeply_for
@@ -193,7 +193,7 @@ class Connection:
         _warn_of_columns(table.name, table.unsupported)
         return self._scan(table)
 
-    def register(self, name: str, source: Any) -> Frame:
+    def register(self, name: str, source: object) -> Frame:
         """Make an object usable in SQL, in the place of what had the name; returns it as a Frame.
 
         Takes pyarrow Tables, RecordBatches, RecordBatchReaders and Datasets, pandas and Polars frames, dictionaries of
@@ -254,7 +254,7 @@ class Connection:
         """Run a plan and return a frame over its rows."""
         return self._scan(self.kept("persisted", plan, key))
 
-    def dask_frame(self, plan: Logical, key: object) -> Any:
+    def dask_frame(self, plan: Logical, key: object) -> object:
         """Return a plan's rows as a Dask dataframe; raises `ClusterError` where there is no cluster."""
         self._check_open()
         return self._runner.dask_frame(plan, key)

@@ -14,6 +14,7 @@ from .plan.commons import commons_of, nodes_of, replace_nodes, with_commons
 from .plan.logical import CatalogTable, Logical, Scan
 from .runtime.schedule import Schedule
 from .settings import Settings
+from .storage.tables.parquet import ParquetTable
 
 Parameters = Sequence[object] | Mapping[str, object] | None
 KEPT_PLANS = 512
@@ -33,18 +34,18 @@ class CachedPlan:
     plan: Logical = field(init=False)
     schedule: Schedule | None = None
     settings: Settings | None = None
-    files: tuple[Any, ...] = ()
-    passing: tuple[Any, ...] = ()
+    files: tuple[Any, ...] = ()  # `ParquetTable`s
+    passing: tuple[object, ...] = ()
     spent: float = 0.0
 
     def __post_init__(self) -> None:
         self._read(self.source)
 
-    def stale_tables(self) -> list[Any]:
+    def stale_tables(self) -> list[ParquetTable]:
         """Return the tables whose files have changed since they were opened."""
         return [t for t in self.files if not t.is_current()]
 
-    def replace_tables(self, replacements: Mapping[Any, Any]) -> None:
+    def replace_tables(self, replacements: Mapping[Any, ParquetTable]) -> None:
         """Read other tables from now on; columns keep their ids, and the query is planned anew."""
         self._read(_with_tables(self.plan, replacements))
         self.schedule = None
@@ -152,7 +153,7 @@ def tables_of(plan: Logical) -> tuple[CatalogTable, ...]:
     return tuple(found.values())
 
 
-def _with_tables(plan: Logical, replacements: Mapping[Any, Any]) -> Logical:
+def _with_tables(plan: Logical, replacements: Mapping[Any, ParquetTable]) -> Logical:
     def replaced(node: Logical) -> Logical | None:
         if isinstance(node, Scan) and node.table in replacements:
             return replace(node, table=replacements[node.table])

@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import wraps
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -77,7 +77,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     """Make a command of a function; an error of it is one line on standard error and a status."""
 
     @wraps(function)
-    def run(**options: Any) -> None:
+    def run(**options: object) -> None:
         try:
             with fence(typer.Exit, BrokenPipeError):
                 function(**options)

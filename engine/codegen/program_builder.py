@@ -339,7 +339,7 @@ class ProgramBuilder:
         finally:
             self.blocks.pop()
 
-    def saved(self) -> dict[str, Any]:
+    def saved(self) -> dict[str, object]:
         """Return what `restore` needs to forget all that comes after."""
         growing = {
             name: value if name == "source" else copy.copy(value)
@@ -348,7 +348,7 @@ class ProgramBuilder:
         growing["blocks"] = [Block(*map(copy.copy, vars(block).values())) for block in self.blocks]
         return growing
 
-    def restore(self, saved: dict[str, Any]) -> None:
+    def restore(self, saved: dict[str, object]) -> None:
         vars(self).update(saved)
 
     def relation(self, number: int) -> RowSource:

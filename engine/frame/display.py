@@ -62,7 +62,7 @@ def html_table(table: pa.Table, types: Sequence[DataType], rows: int) -> str:
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 
-def cell(value: Any) -> str:
+def cell(value: object) -> str:
     """Return one value as SQL shows it."""
     if value is None:
         return "NULL"
@@ -88,7 +88,7 @@ def json_lines(names: Sequence[str], batches: Iterable[pa.RecordBatch]) -> Itera
     yield "[]\n" if before == "[" else "]\n"
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     if isinstance(value, Decimal):
         return format(value, "f")
     if value is None or isinstance(value, bool | int | str):

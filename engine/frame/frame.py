@@ -22,7 +22,7 @@ from ..plan.types import BOOLEAN, DataType
 from .api_hints import missing
 from .batches import MOST_ROWS, Batches, batch_rows
 from .binding import bind, find_column, flat, output_column
-from .functions import Expression, as_column, count, sort_key
+from .functions import Expression, Operand, as_column, count, sort_key
 from .group_by import GroupBy
 from .joins import How, join_plans, set_operation
 
@@ -107,13 +107,13 @@ class Frame:
 
     # Relational algebra
 
-    def select(self, *expressions: Columns, **named: Any) -> Frame:
+    def select(self, *expressions: Columns, **named: Operand) -> Frame:
         """Return these columns alone; keywords name expressions."""
         if not flat(expressions) and not named:
             raise InvalidQuery("select() needs at least one column.")
         return self.over(Project(self._plan, self._items(expressions, named)))
 
-    def with_columns(self, *expressions: Columns, **named: Any) -> Frame:
+    def with_columns(self, *expressions: Columns, **named: Operand) -> Frame:
         """Return all columns and these; one with the name of a column takes its place."""
         new = {c.name.lower(): (c, e) for c, e in self._items(expressions, named)}
         kept = [new.pop(c.name.lower(), (c, ColumnRef(c))) for c in self._plan.columns]
@@ -163,11 +163,11 @@ class Frame:
         """
         return self._with(other, join_plans(self._plan, _plan_of(other), on, how, suffix))
 
-    def group_by(self, *keys: Columns, **named: Any) -> GroupBy:
+    def group_by(self, *keys: Columns, **named: Operand) -> GroupBy:
         """Group rows of equal keys; follow with `.agg(...)`."""
         return GroupBy(self, self._items(keys, named))
 
-    def agg(self, *aggregates: Expression | Sequence[Expression], **named: Any) -> Frame:
+    def agg(self, *aggregates: Expression | Sequence[Expression], **named: Operand) -> Frame:
         """Aggregate all rows into one: `agg(total=sum_("price"), n=count())`."""
         return GroupBy(self, ()).agg(*aggregates, **named)
 
@@ -369,7 +369,7 @@ class Frame:
     def resolve(self, name: str) -> Expr:
         return ColumnRef(self._column(name))
 
-    def _items(self, expressions: Iterable[Columns], named: dict[str, Any]) -> tuple[Item, ...]:
+    def _items(self, expressions: Iterable[Columns], named: dict[str, Operand]) -> tuple[Item, ...]:
         chosen = [as_column(e) for e in flat(list(expressions))]
         chosen.extend(as_column(e).alias(name) for name, e in named.items())
         items: list[Item] = []

@@ -11,7 +11,7 @@ from ..plan.expr import AggregateCall, Column, ColumnRef, new_column
 from ..plan.logical import Aggregate, Item, Project
 from .api_hints import missing
 from .binding import bind, flat, lift_aggregates, output_column
-from .functions import Expression, as_column, count
+from .functions import Expression, Operand, as_column, count
 
 if TYPE_CHECKING:
     from .frame import Frame
@@ -25,7 +25,7 @@ class GroupBy:
         self._frame = frame
         self._keys = keys
 
-    def agg(self, *aggregates: Expression | Sequence[Expression], **named: Any) -> Frame:
+    def agg(self, *aggregates: Expression | Sequence[Expression], **named: Operand) -> Frame:
         """Return one row a group: the keys, then the aggregates, which may be parts of larger expressions.
 
         `.filter(col("n") > 1)` after it is SQL's HAVING.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..storage.tables.memory_table import MemoryTable
 
 
-def ingest_device(name: str, source: Any) -> MemoryTable | None:
+def ingest_device(name: str, source: object) -> MemoryTable | None:
     """Return an object in device memory as a table that shares it, None for an object of the host.
 
     Takes cuDF frames and series and dictionaries of arrays with `__cuda_array_interface__`.

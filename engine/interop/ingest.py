@@ -17,7 +17,7 @@ TAKEN = (
 )
 
 
-def ingest(source: Any) -> pa.Table:
+def ingest(source: object) -> pa.Table:
     """Return an object as an Arrow table; a reader is read to its end.
 
     Raises `TypeMismatch` for an object that is no table, or whose columns Arrow cannot hold.
@@ -34,7 +34,7 @@ def ingest(source: Any) -> pa.Table:
     return table
 
 
-def _to_table(source: Any) -> pa.Table | None:
+def _to_table(source: object) -> pa.Table | None:
     # A library that is not imported yet has made no object to take in
     pandas, datasets = sys.modules.get("pandas"), sys.modules.get("pyarrow.dataset")
     if isinstance(source, pa.Table):
@@ -57,7 +57,7 @@ def _to_table(source: Any) -> pa.Table | None:
     return None
 
 
-def _from_columns(columns: Mapping[Any, Any]) -> pa.Table:
+def _from_columns(columns: Mapping[object, object]) -> pa.Table:
     arrays = {str(name): _column(str(name), values) for name, values in columns.items()}
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
@@ -83,7 +83,7 @@ def _column(name: str, values: Any) -> pa.Array | pa.ChunkedArray:
     return pa.array(list(values))
 
 
-def _type_name(source: Any) -> str:
+def _type_name(source: object) -> str:
     kind = type(source)
     module = kind.__module__.split(".")[0]
     return kind.__name__ if module == "builtins" else f"{module}.{kind.__name__}"

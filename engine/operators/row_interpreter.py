@@ -21,7 +21,8 @@ LIMB = 64
 DIGITS = 80  # more than a DECIMAL has
 
 # The values of a row's columns -> that of an expression
-Step: TypeAlias = Callable[[Sequence[Any]], Any]
+RegisterRow: TypeAlias = Sequence[Any]  # a row's values as in registers, None for NULL
+Step: TypeAlias = Callable[[RegisterRow], Any]
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ Convert: TypeAlias = Callable[[Any], Any]
 
 
 def _through(made: Convert, inner: Step) -> Step:
-    def step(row: Sequence[Any]) -> Any:
+    def step(row: RegisterRow) -> object:
         value = inner(row)
         return None if value is None else made(value)
 
@@ -160,7 +161,7 @@ def _of_two(operate: Callable[[Any, Any], Any]) -> Callable[[Call, list[Step]], 
         left, right = steps
         check = None if call.type.is_float else _checked(call.type)
 
-        def step(row: Sequence[Any]) -> Any:
+        def step(row: RegisterRow) -> object:
             a, b = left(row), right(row)
             if a is None or b is None:
                 return None
@@ -177,7 +178,7 @@ def _quotient(call: Call, steps: list[Step]) -> Step | None:
         return None
     left, right = steps
 
-    def step(row: Sequence[Any]) -> Any:
+    def step(row: RegisterRow) -> object:
         a, b = left(row), right(row)
         if a is None or b is None:
             return None
@@ -192,7 +193,7 @@ def _comparison(operate: Callable[[Any, Any], bool]) -> Callable[[Call, list[Ste
     def make(call: Call, steps: list[Step]) -> Step:
         left, right = steps
 
-        def step(row: Sequence[Any]) -> Any:
+        def step(row: RegisterRow) -> object:
             a, b = left(row), right(row)
             if a is None or b is None:
                 return None
@@ -209,7 +210,7 @@ def _decided_by(value: bool) -> Callable[[Call, list[Step]], Step]:
     """AND or OR: one argument of this value decides, else a NULL makes NULL."""
 
     def make(call: Call, steps: list[Step]) -> Step:
-        def step(row: Sequence[Any]) -> Any:
+        def step(row: RegisterRow) -> object:
             unknown = False
             for argument in steps:
                 found = argument(row)
@@ -231,7 +232,7 @@ def _negation(call: Call, steps: list[Step]) -> Step:
 
 
 def _first_present(call: Call, steps: list[Step]) -> Step:
-    def step(row: Sequence[Any]) -> Any:
+    def step(row: RegisterRow) -> object:
         for argument in steps:
             value = argument(row)
             if value is not None:
@@ -249,7 +250,7 @@ def _case(case: Case, places: Mapping[int, int]) -> Step | None:
     count, default = len(case.conditions), known[-1]
     branches = list(zip(known[:count], known[count:-1], strict=True))
 
-    def step(row: Sequence[Any]) -> Any:
+    def step(row: RegisterRow) -> object:
         for condition, result in branches:
             if condition(row):
                 return result(row)

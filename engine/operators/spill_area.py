@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from io import BufferedWriter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -174,7 +174,7 @@ class _Summing:
         self.sections: list[_Section] = []
         self.closed = False
 
-    def write(self, data: Any) -> int:
+    def write(self, data: pa.Buffer | bytes) -> int:
         with memoryview(data) as view:
             self._checksum = zlib.crc32(view, self._checksum)
             self._at += view.nbytes

@@ -16,7 +16,7 @@ from typing import Literal as OneOf
 from ..errors import Span
 from .expr import AggregateCall, Column, Expr, SortKey
 from .join_kinds import JoinKind
-from .node import Once, Relation
+from .node import Once, RelationNode
 from .statistics import TableStatistics
 from .types import DataType
 
@@ -40,7 +40,7 @@ class CatalogTable(Protocol):
     def statistics(self) -> TableStatistics: ...
 
 
-class Logical(Relation):
+class Logical(RelationNode):
     """A relation; `columns` are what it makes or passes on, in order."""
 
     __slots__ = ()

@@ -102,7 +102,7 @@ class Node:
         return made
 
 
-class Relation(Node):
+class RelationNode(Node):
     """A node that makes rows: of the columns `made`, or else of those that its first input has, which it passes on."""
 
     __slots__ = ()

@@ -18,7 +18,7 @@ from ..errors import Span
 from .expr import AggregateCall, Column, Expr
 from .join_kinds import JoinKind
 from .logical import CatalogTable, Item
-from .node import Once, Relation
+from .node import Once, RelationNode
 
 if TYPE_CHECKING:
     from .pipeline_steps import PipelineSteps
@@ -27,7 +27,7 @@ Device = OneOf["gpu", "cpu"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Physical(Relation):
+class Physical(RelationNode):
     """An operator on one device; `reason` says why it is not the GPU, `estimate` is the expected row count.
 
     `not_fused` says why no pipeline holds it, where one might be expected to.

@@ -11,7 +11,6 @@ import dataclasses
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from ..plan.commons import commons_of, reading
 from ..plan.expr import AggregateCall, Column, ColumnRef, Expr, substitute
@@ -179,7 +178,7 @@ class Shapes:
             if f.name not in IGNORED and f.name not in node.CHILDREN
         )
 
-    def _value(self, value: Any, visible: dict[Column, int]) -> Hashable:
+    def _value(self, value: object, visible: dict[Column, int]) -> Hashable:
         match value:
             case Column():
                 return visible.get(value, -value.id)

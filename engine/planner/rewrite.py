@@ -95,7 +95,7 @@ def unobserved(name: str, node: Node) -> None:
 def apply_rules(
     tree: N,
     rules: Rules,
-    *context: Any,
+    *context: object,
     observer: Callable[[str, N], object] = unobserved,
     same: Callable[[N, N], bool] = operator.is_,
 ) -> N:

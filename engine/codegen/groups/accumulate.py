@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +35,7 @@ IDENTITY: dict[tuple[str, Machine], int | float] = {
     ("and", Machine.I64): -1,
     ("put", Machine.I64): -1,
 }
-FOLDS: dict[str, Any] = {
+FOLDS: dict[str, np.ufunc] = {
     "add": np.add,
     "min": np.minimum,
     "max": np.maximum,

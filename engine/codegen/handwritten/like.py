@@ -10,7 +10,6 @@ matches if and only if that holds for one of the places.  Bytes are compared as 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -62,13 +61,15 @@ def shape_of(parts: Literals, blocks: bool, wide: bool) -> LikeShape:
     return LikeShape(True, len(parts.floating[searched(parts)]) >= ALIGNED, wide)
 
 
-def words(parts: Literals) -> list[Any]:
+def words(parts: Literals) -> list[np.generic]:
     """Return the arguments by which the searched part is noticed, as NumPy's numbers: `_word_parameters`."""
     part = parts.floating[searched(parts)]
     length = min(len(part), WORD)
     second, counts = (part[1], 2**64 - 1) if length > 1 else (0, 0)
     head = [int.from_bytes(part[:length], "little"), (1 << 8 * length) - 1]
-    found: list[Any] = [np.uint64(w) for w in (*head, part[0] * BYTES, second * BYTES, counts)]
+    found: list[np.generic] = [
+        np.uint64(w) for w in (*head, part[0] * BYTES, second * BYTES, counts)
+    ]
     if len(part) >= ALIGNED:
         found += [np.uint32(int.from_bytes(part[i : i + 4], "little")) for i in range(4)]
     return found

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +19,7 @@ import pyarrow.compute as pc
 from ...errors import OutOfRange
 from ...plan.expr import Column
 from ...plan.types import DataType, Kind, to_arrow
-from ...storage.columns.encodings import EncodedColumn, bits_of, values_of
+from ...storage.columns.encodings import Array, EncodedColumn, bits_of, values_of
 from .functions import interval_records
 from .memory.chunks import each
 
@@ -118,7 +117,7 @@ def decode(array: pa.Array) -> pa.Array:
 
 
 def from_numpy(
-    values: npt.NDArray[Any], valid: Mask | None = None, arrow: pa.DataType | None = None
+    values: Array, valid: Mask | None = None, arrow: pa.DataType | None = None
 ) -> pa.Array:
     """Return fixed-width `values`, NULL where not `valid`, without a copy of the values where the layout allows."""
     arrow = arrow or pa.from_numpy_dtype(values.dtype)
@@ -136,7 +135,7 @@ def from_numpy(
     return pa.Array.from_buffers(arrow, len(values), [bitmap, data], null_count=nulls)
 
 
-def to_numpy(array: pa.Array) -> npt.NDArray[Any]:
+def to_numpy(array: pa.Array) -> Array:
     """Return the values of a fixed-width array as numpy, a view unless they are bits; arbitrary where NULL.
 
     Dates are int32 days, timestamps int64 microseconds, booleans bool, dictionary arrays their codes.
@@ -147,7 +146,7 @@ def to_numpy(array: pa.Array) -> npt.NDArray[Any]:
     if pa.types.is_boolean(t):
         return bits_of(array.buffers()[1], array.offset, len(array))
     if pa.types.is_date32(t):
-        dtype: Any = np.int32
+        dtype: npt.DTypeLike = np.int32
     elif pa.types.is_timestamp(t) or pa.types.is_duration(t):
         dtype = np.int64
     else:
@@ -155,7 +154,7 @@ def to_numpy(array: pa.Array) -> npt.NDArray[Any]:
     return values_of(array, dtype)
 
 
-def spans_of(array: pa.Array) -> npt.NDArray[Any]:
+def spans_of(array: pa.Array) -> Array:
     """Return the records of an array of intervals, a view; arbitrary where NULL."""
     return values_of(array, interval_records.SPAN)
 

@@ -103,7 +103,7 @@ def kept(make: functools._lru_cache_wrapper[T], size: int) -> Callable[..., T]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _scalar(value: Any, text: str, type_id: Any, scale: int) -> plc.Scalar:
+def _scalar(value: Any, text: str, type_id: object, scale: int) -> plc.Scalar:
     data_type = plc.DataType(type_id, scale)
     if value is None:
         return plc.Scalar.from_py(None, data_type)
@@ -120,7 +120,7 @@ def _scalar(value: Any, text: str, type_id: Any, scale: int) -> plc.Scalar:
     return plc.Scalar.from_py(value, data_type)
 
 
-def scalar(value: Any, data_type: plc.DataType) -> plc.Scalar:
+def scalar(value: object, data_type: plc.DataType) -> plc.Scalar:
     """Return a device scalar; equal ones are made once, since each is an allocation and a copy.
 
     `value` is None, a Python value, or for decimals, dates and timestamps the integer behind them: the unscaled value, days,
@@ -131,7 +131,7 @@ def scalar(value: Any, data_type: plc.DataType) -> plc.Scalar:
     return kept(_scalar, len(text))(value, text, data_type.id(), data_type.scale())
 
 
-def constant(value: Any, data_type: plc.DataType, size: int) -> plc.Column:
+def constant(value: object, data_type: plc.DataType, size: int) -> plc.Column:
     """Return a column of `size` equal values; `value` as for `scalar`."""
     if not size:
         return empty(data_type)
@@ -173,7 +173,7 @@ def mean(total: plc.Column, count: plc.Column, unit: float) -> plc.Column:
     return binary(cast(total, FLOAT64), divisor, Op.DIV, FLOAT64)
 
 
-def without_nulls(column: plc.Column, value: Any) -> plc.Column:
+def without_nulls(column: plc.Column, value: object) -> plc.Column:
     """Replace NULL by a value, which is as for `scalar`."""
     if not column.null_count():
         return column
@@ -211,6 +211,8 @@ def where_true(column: plc.Column, keep: plc.Column) -> plc.Column:
     return column.with_mask(mask, nulls)
 
 
-def select(condition: plc.Column, yes: Any, no: Any) -> plc.Column:
+def select(
+    condition: plc.Column, yes: plc.Column | plc.Scalar, no: plc.Column | plc.Scalar
+) -> plc.Column:
     """Return `yes` where a condition without NULL is TRUE, else `no`; either may be a scalar."""
     return plc.copying.copy_if_else(yes, no, condition)

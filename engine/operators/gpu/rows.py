@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 import pylibcudf as plc
 
@@ -128,7 +126,7 @@ def concat_rows(node: p.ConcatRows, inputs: tuple[Table, ...], context: Context)
 
 
 def _constants(cells: list[Expr], data_type: DataType) -> plc.Column:
-    values: list[Any] = [cell.value for cell in cells if isinstance(cell, Literal)]
+    values: list[object] = [cell.value for cell in cells if isinstance(cell, Literal)]
     if len(values) == len(cells):
         return to_device(pa.array(values, to_arrow(data_type)), data_type)
     one_row = Table({}, 1)

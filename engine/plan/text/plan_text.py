@@ -310,7 +310,7 @@ class PlanTree:
                 found.append(f"{field.name}={self.value(value)}")
         return found
 
-    def value(self, value: Any) -> str:
+    def value(self, value: object) -> str:
         match value:
             case Column():
                 return self.name(value)
@@ -370,14 +370,14 @@ def _numbered(label: str, reasons: list[str]) -> Iterator[str]:
         yield f"{label} {i}: {reason}" if len(reasons) > 1 else f"{label}: {reason}"
 
 
-def _values(node: Node) -> Iterator[Any]:
+def _values(node: Node) -> Iterator[object]:
     """Yield what the fields of a node hold, out of their tuples, without its children."""
     for field in dataclasses.fields(node):  # type: ignore[arg-type]
         if field.name not in node.CHILDREN:
             yield from _flat(getattr(node, field.name))
 
 
-def _flat(value: Any) -> Iterator[Any]:
+def _flat(value: object) -> Iterator[object]:
     if isinstance(value, tuple):
         for part in value:
             yield from _flat(part)

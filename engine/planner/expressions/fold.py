@@ -90,7 +90,7 @@ def compare(a: Any, b: Any) -> int:
     return (a > b) - (a < b)
 
 
-def is_nan(value: Any) -> bool:
+def is_nan(value: Value) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
@@ -129,7 +129,7 @@ def converted(value: Value, source: DataType, target: DataType) -> Value:
     return convert(value, source, target)
 
 
-def _add_interval(start: Any, interval: Interval, sign: int = 1) -> datetime:
+def _add_interval(start: date, interval: Interval, sign: int = 1) -> datetime:
     """Months first, clipped to the month's end, then days, then microseconds."""
     if not isinstance(start, datetime):
         start = datetime(start.year, start.month, start.day)
@@ -155,13 +155,13 @@ def _division(a: float, b: float) -> float:
     return a / b
 
 
-def _same(a: Any, b: Any) -> bool:
+def _same(a: Value, b: Value) -> bool:
     if a is None or b is None:
         return a is b
     return compare(a, b) == 0
 
 
-_ARITHMETIC: Mapping[str, Callable[..., Any]] = {
+_ARITHMETIC: Mapping[str, Callable[..., Value]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,
@@ -179,7 +179,7 @@ _ARITHMETIC: Mapping[str, Callable[..., Any]] = {
     "is_not_distinct": _same,
 }
 
-_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+_FUNCTIONS: Mapping[str, Callable[..., Value]] = {
     **_ARITHMETIC,
     "is_null": lambda a: a is None,
     "is_not_null": lambda a: a is not None,
@@ -195,7 +195,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 }
 
 
-def _calendar_part(value: Any, part: str) -> int:
+def _calendar_part(value: Value, part: str) -> int:
     if not isinstance(value, date):
         raise _LeftForRunTime
     return int(getattr(value, part))

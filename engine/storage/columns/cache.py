@@ -78,7 +78,7 @@ class ColumnCache:
             entry.hits += 1
             return entry.value
 
-    def holds_these(self, wanted: Iterable[tuple[CacheKey, Any]]) -> bool:
+    def holds_these(self, wanted: Iterable[tuple[CacheKey, object]]) -> bool:
         """Whether each key has this very value, which is then marked as read, as by `get`."""
         with self._lock:
             for key, value in wanted:
@@ -95,7 +95,7 @@ class ColumnCache:
         with self._lock:
             return key in self._entries.get(key.device, ())
 
-    def put(self, key: CacheKey, value: Any, nbytes: int) -> None:
+    def put(self, key: CacheKey, value: object, nbytes: int) -> None:
         """Keep `value`, which takes `nbytes` on its device, in the place of what the key held before."""
         device = key.device
         with self._lock:

@@ -12,6 +12,7 @@ from math import gcd
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pylibcudf as plc
 
 from ...plan.types import DataType, Kind
@@ -21,6 +22,7 @@ from .encodings import (
     PADDING,
     REGISTER,
     TRUTHS,
+    Array,
     Dictionary,
     EncodedColumn,
     Encoding,
@@ -137,7 +139,7 @@ def _step(differences: plc.Column, low: int, high: int) -> int:
     return 1
 
 
-def _sample(column: plc.Column) -> Any:
+def _sample(column: plc.Column) -> Array:
     """Some values, evenly spread, on the host."""
     return np.asarray(_picked(column, SAMPLE).to_arrow())
 
@@ -229,7 +231,7 @@ def _few_differ(column: plc.Column) -> bool:
     return bool(differing <= max(DISTINCT_SAMPLE // 16, int(DISTINCT_SHARE * sample.size())))
 
 
-def _no_strings() -> Any:
+def _no_strings() -> pa.Array:
     import pyarrow as pa
 
     return pa.array([], pa.string())

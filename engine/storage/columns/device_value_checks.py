@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pylibcudf as plc
 
@@ -61,5 +61,5 @@ def _is_ascii(data: Stream, stream: Stream) -> bool:
     return True
 
 
-def _chunks(array: Any) -> list[Any]:
+def _chunks(array: object) -> list[object]:
     return list(array.chunks) if hasattr(array, "chunks") else [array]

@@ -55,7 +55,7 @@ def cached_columns(
     return pa.Table.from_pylist([row | {"worker": worker} for row in rows], SCHEMA)
 
 
-def _row(table: str, cached: CachedColumn) -> dict[str, Any]:
+def _row(table: str, cached: CachedColumn) -> dict[str, object]:
     row = {
         "table_name": table,
         "column_name": cached.column,
@@ -69,7 +69,7 @@ def _row(table: str, cached: CachedColumn) -> dict[str, Any]:
     return row | _unencoded(value, cached)
 
 
-def _unencoded(value: Any, cached: CachedColumn) -> dict[str, Any]:
+def _unencoded(value: Any, cached: CachedColumn) -> dict[str, object]:
     """A column as scans leave it: an Arrow array, or on the GPU one of pylibcudf, codes with their strings as `keys`, compact text."""
     if not isinstance(value, pa.Array):
         row = {"rows": value.size(), "nulls": value.null_count()}
@@ -84,7 +84,7 @@ def _unencoded(value: Any, cached: CachedColumn) -> dict[str, Any]:
     return row | {"encoding": "arrow", "plain_bytes": cached.bytes}
 
 
-def _encoded(column: EncodedColumn, device: str) -> dict[str, Any]:
+def _encoded(column: EncodedColumn, device: str) -> dict[str, object]:
     low, high = _extremes(column)
     values = column.encoding.values
     return {

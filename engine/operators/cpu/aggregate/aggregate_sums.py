@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -13,6 +11,7 @@ from ....errors import OutOfRange
 from ....plan.expr import AggregateCall
 from ....plan.functions import AGGREGATE
 from ....plan.types import LARGEST_DECIMAL, DataType
+from ....storage.columns.encodings import Array
 from ..sort.keys import Ints
 from ..table import Mask, decimal_limbs, from_numpy, to_numpy, validity
 from .groups import Floats, Groups, Sums, sum_int64, sum_limbs
@@ -119,7 +118,7 @@ def _filled(values: Floats, valid: Mask | None, neutral: float) -> Floats:
     return values if valid is None else np.where(valid, values, neutral)
 
 
-def _float_sums(array: pa.Array, groups: Groups) -> npt.NDArray[Any]:
+def _float_sums(array: pa.Array, groups: Groups) -> Array:
     values, valid = floats_of(array)
     with np.errstate(all="ignore"):
         return groups.add(_filled(values, valid, 0.0))

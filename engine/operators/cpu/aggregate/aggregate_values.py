@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from ....codegen.groups.accumulate import FOLDS
 from ....plan.expr import AggregateCall
 from ....plan.functions import AGGREGATE
+from ....storage.columns.encodings import Array
 from ..sort.keys import Ints, is_plain_string, leading_image, ordered_images
 from ..table import Indices, from_numpy, take_array, to_numpy, validity
 from .groups import INT64, Groups
@@ -143,7 +141,7 @@ def _renamed(places: Indices, rows: Indices) -> Indices:
 
 def bits(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
     (array,), fold = args, AGGREGATE[call.function].fold
-    values: npt.NDArray[Any] = to_numpy(array)
+    values: Array = to_numpy(array)
     valid = validity(array)
     start = np.invert(values.dtype.type(0)) if fold == "and" else values.dtype.type(0)
     filled = values if valid is None else np.where(valid, values, start)

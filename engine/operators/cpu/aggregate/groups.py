@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ....storage.columns.encodings import Array
 from ..memory.chunks import CHUNK_ROWS, each_chunk
 from ..sort.keys import Ints
 from ..sort.ordering import stable_order
@@ -68,16 +69,16 @@ class Groups:
     def _all_have_rows(self) -> bool:
         return bool(self.sizes.all())
 
-    def add(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def add(self, values: Array) -> Array:
         """Sums of int64 or float64 values; the caller knows that integers do not overflow."""
         if self.codes is None:
-            total: npt.NDArray[Any] = values.sum(keepdims=True)
+            total: Array = values.sum(keepdims=True)
             return total
         sums = np.zeros(self.count, values.dtype)
         np.add.at(sums, self.codes, values)
         return sums
 
-    def reduce(self, operation: np.ufunc, values: npt.NDArray[Any], start: Any) -> Any:
+    def reduce(self, operation: np.ufunc, values: Array, start: object) -> Array:
         """Combine the values of each group with a binary ufunc, beginning with `start`."""
         result = np.full(self.count, start, values.dtype)
         if self.codes is None:

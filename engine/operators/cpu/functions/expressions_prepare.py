@@ -6,9 +6,8 @@ Also makes equal subexpressions one object, so that a chunk computes them once.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +28,7 @@ class PreparedExpressions:
 
     roots: tuple[Expr, ...]
     shared: frozenset[int]
-    maker: Any = field(repr=False)  # holds the objects, so that ids stay theirs
+    maker: object = field(repr=False)  # holds the objects, so that ids stay theirs
 
 
 def prepare(exprs: Sequence[Expr], table: Table) -> PreparedExpressions:
@@ -44,7 +43,7 @@ class _Maker:
 
     def __init__(self, table: Table) -> None:
         self.table = table
-        self.objects: dict[Any, Expr] = {}
+        self.objects: dict[object, Expr] = {}
 
     def made(self, expr: Expr) -> Expr:
         """Return the one object for `expr`, computed already if no row is needed."""
@@ -63,7 +62,7 @@ class _Maker:
         children = tuple(self.made(child) for child in expr.children)
         return self._one(expr, lambda: expr.with_children(children), children)
 
-    def _one(self, expr: Expr, make: Any, children: tuple[Expr, ...] = ()) -> Expr:
+    def _one(self, expr: Expr, make: Callable[[], Expr], children: tuple[Expr, ...] = ()) -> Expr:
         key = (*_label(expr), *map(id, children))
         if key not in self.objects:
             self.objects[key] = make()
@@ -106,7 +105,7 @@ class _Maker:
         )
 
 
-def _label(expr: Expr) -> tuple[Any, ...]:
+def _label(expr: Expr) -> tuple[object, ...]:
     """What a node is beside its children; the text of a float tells 0.0 from -0.0."""
     if isinstance(expr, Literal):
         return (Literal, expr.type, repr(expr.value))

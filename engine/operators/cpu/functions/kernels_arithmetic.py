@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -255,7 +254,9 @@ def least_multiple(call: Call, args: tuple[Vector, ...]) -> Vector:
     return _by_divisors(call, args, np.lcm, "lcm")
 
 
-def _by_divisors(call: Call, args: tuple[Vector, ...], function: Any, name: str) -> Vector:
+def _by_divisors(
+    call: Call, args: tuple[Vector, ...], function: Callable[..., Array], name: str
+) -> Vector:
     """Gcd or lcm, in 64 bits where the arguments prove that they suffice, else by Python's integers."""
     left, right = args
     valid = both_valid(left, right)

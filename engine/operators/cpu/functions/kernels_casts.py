@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -158,7 +157,7 @@ def _outside(data: Array, target: DataType) -> Mask | None:
     smallest, largest = bounds(data)
     if low <= smallest and largest <= high:
         return None
-    info: Any = np.iinfo(data.dtype)
+    info: np.iinfo = np.iinfo(data.dtype)
     wrong = np.zeros(data.shape, bool)
     if low > info.min:
         wrong |= data < data.dtype.type(low)

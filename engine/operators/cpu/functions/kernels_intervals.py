@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,7 @@ def micros(data: Array) -> Array:
     return data["micros"]
 
 
-def interval(parts: Sequence[Any], valid: Mask | None) -> Vector:
+def interval(parts: Sequence[Array | int], valid: Mask | None) -> Vector:
     """Build intervals of months, days and microseconds; raises `OutOfRange` where a part does not fit."""
     months, days, micros = (np.asarray(part) for part in parts)
     shape = np.broadcast_shapes(*map(np.shape, parts))
@@ -111,7 +110,7 @@ def _combine(call: Call, args: tuple[Vector, ...]) -> Vector:
 
 
 def _exactly(
-    operation: Callable[..., Array], pairs: Sequence[tuple[Any, Any]], valid: Mask | None
+    operation: Callable[..., Array], pairs: Sequence[tuple[Array, Array | int]], valid: Mask | None
 ) -> Vector:
     """Apply an operation of integers part by part; doubles tell where it leaves 64 bits, so that nothing wraps back."""
     rough = [operation(np.asarray(a, np.float64), np.asarray(b, np.float64)) for a, b in pairs]

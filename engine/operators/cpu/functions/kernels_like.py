@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +20,7 @@ from ....codegen.compile.compiler import Signature
 from ....codegen.compile.kernel_files import kernel_file, warn_without
 from ....codegen.compile.native import NativeKernel
 from ....plan.patterns import Literals
+from .vectors import Array
 
 FEW_ROWS = 1 << 14  # up to which Arrow is quick enough
 SEEN = 4  # bytes by which a part is noticed
@@ -51,7 +51,7 @@ def matches(strings: pa.Array, parts: Literals) -> npt.NDArray[np.bool_] | None:
     return out.view(np.bool_)
 
 
-def _arguments(parts: Literals) -> list[Any]:
+def _arguments(parts: Literals) -> list[Array | int]:
     """The pattern, the number of the floating part to look for, -1 for none, and its first bytes with a mask of those."""
     sizes = [len(part) for part in parts.floating]
     enough = min(max(sizes, default=0), SEEN)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -119,14 +118,16 @@ def _less_or_equal(left: Vector, right: Vector) -> Array:
     return np.less_equal(left.data, right.data)
 
 
-def _texts(function: Callable[[Any, Any], Any], left: Vector, right: Vector) -> Array:
+def _texts(
+    function: Callable[[pa.Array, pa.Array], pa.Array], left: Vector, right: Vector
+) -> Array:
     """Compare strings byte by byte, as DuckDB's default collation does."""
     if isinstance(left.data, str) and isinstance(right.data, str):
         return np.array(function(left.text, right.text).as_py())
     return tables.to_numpy(function(*aligned(left, right)))
 
 
-def aligned(*vectors: Vector) -> list[Any]:
+def aligned(*vectors: Vector) -> list[pa.Array]:
     """Strings as arguments of one Arrow type."""
     texts = [v.text for v in vectors]
     if len({t.type for t in texts}) > 1:
@@ -143,7 +144,7 @@ def ranks(data: Array) -> tuple[Array, Array, Array]:
 
 
 def _less_ranks(left: tuple[Array, ...], right: tuple[Array, ...]) -> Array:
-    result: Any = np.zeros((), bool)
+    result: Array = np.zeros((), bool)
     for a, b in zip(reversed(left), reversed(right), strict=True):
         result = (a < b) | ((a == b) & result)
     return np.asarray(result)

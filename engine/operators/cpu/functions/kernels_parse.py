@@ -148,7 +148,7 @@ def _letters(text: pa.Array, width: int) -> Array:
     return flat.reshape(-1, width)
 
 
-def _offset_type(text: pa.Array) -> Any:
+def _offset_type(text: pa.Array) -> pa.DataType:
     return np.int64 if pa.types.is_large_string(text.type) else np.int32
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +18,7 @@ from .kernels_texts import over_text
 from .vectors import Kernel
 
 
-def like(text: pa.Array, pattern: str, escape: str = "") -> Any:
+def like(text: pa.Array, pattern: str, escape: str = "") -> pa.Array:
     parts = pattern_parts(pattern, escape)
     # Arrow looks at the beginning or the end of strings as fast as a kernel does
     known = literals(parts) if len(parts) > 2 else None
@@ -45,7 +44,7 @@ def _by_arrow(text: pa.Array, parts: list[Part]) -> pa.Array:
     return _searched(text, _regex(parts), max(literal, key=len, default=""))
 
 
-def _searched(text: pa.Array, expression: str, needle: str) -> Any:
+def _searched(text: pa.Array, expression: str, needle: str) -> pa.Array:
     """Where the strings that contain `needle` are few, only those are matched."""
     possible = matches(text, anywhere(needle)) if needle else None
     if possible is None or np.count_nonzero(possible) * text_limits.NEEDLE_SHARE > len(text):
@@ -56,7 +55,7 @@ def _searched(text: pa.Array, expression: str, needle: str) -> Any:
     return possible
 
 
-def contains(text: pa.Array, needle: str) -> Any:
+def contains(text: pa.Array, needle: str) -> pa.Array:
     """RE2 finds a literal in two thirds of the time that Arrow's substring search takes."""
     found = matches(text, anywhere(needle)) if needle else None
     return _matched(text, quoted(needle)) if found is None else found

@@ -18,7 +18,7 @@ from .vectors import WIDE, Array, Mask, Vector
 _EMPTY = pa.scalar("", pa.string())
 
 
-def printed(vector: Vector) -> Any:
+def printed(vector: Vector) -> pa.Array:
     """Return the strings of a vector of one dimension, NULL where it is NULL."""
     kind = vector.type.kind
     data, valid = vector.data, vector.valid
@@ -43,7 +43,7 @@ def printed(vector: Vector) -> Any:
     return _intervals(data, valid)
 
 
-def _short(value: Any) -> str:
+def _short(value: np.floating[Any]) -> str:
     """A float32 in the form of Python's repr; numpy's str changes to exponents earlier."""
     if value == 0 or 1e-4 <= abs(value) < 1e16:
         return np.format_float_positional(value, unique=True, trim="0")
@@ -59,7 +59,7 @@ def chosen(texts: list[str], places: Array, valid: Mask | None) -> pa.Array:
     return pa.array(texts, pa.string()).take(tables.from_numpy(places.astype(np.int64), valid))
 
 
-def joined(*pieces: Any) -> pa.Array:
+def joined(*pieces: object) -> pa.Array:
     return pc.binary_join_element_wise(*pieces, _EMPTY)
 
 

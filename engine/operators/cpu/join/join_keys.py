@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from ....storage.columns.encodings import Array
 from ..sort.keys import (
     PACKED_LIMIT,
     Ints,
@@ -33,7 +32,7 @@ from ..table import Mask, decode, to_numpy, validity
 class Digit:
     """One key of one side: values low..low+base-1 are the digits 0..base-1, and NULL is `base` where NULLs match."""
 
-    values: npt.NDArray[Any]
+    values: Array
     valid: Mask | None
     low: int
     base: int

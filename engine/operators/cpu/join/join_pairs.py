@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ....storage.columns.encodings import Array
 from ...context import Context
 from ..memory.chunks import each_chunk
 from ..sort.keys import Ints
@@ -29,7 +28,7 @@ class BuildRows:
     a distinct key, whose rows are `order[start[key] : start[key] + count[key]]`.
     """
 
-    slot: npt.NDArray[Any]
+    slot: Array
     unique: bool
     order: Indices
     start: Ints

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -119,7 +118,7 @@ def _string_hashes(key: pa.Array) -> Hashes:
 def _text_of(strings: pa.Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
     """Return where strings begin and end in their bytes, and these."""
     wide = pa.types.is_large_string(strings.type)
-    dtype: Any = np.int64 if wide else np.int32
+    dtype: npt.DTypeLike = np.int64 if wide else np.int32
     _, offsets, text = strings.buffers()
     if not len(strings):
         return np.zeros(1, np.int64), np.zeros(0, np.uint8)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ....storage.columns.encodings import Array
 from ..table import to_numpy, validity
 
 
@@ -32,7 +31,7 @@ def _bytes_until(array: pa.Array, most: int) -> npt.NDArray[np.int64] | None:
     if pa.types.is_large_string(t):
         if array.nbytes <= most:
             return None
-        ends: Any = np.frombuffer(array.buffers()[1], np.int64, len(array) + 1, 8 * array.offset)
+        ends: Array = np.frombuffer(array.buffers()[1], np.int64, len(array) + 1, 8 * array.offset)
         return np.asarray(ends[1:] - ends[0])
     if not pa.types.is_dictionary(t) or not len(array.dictionary):
         return None

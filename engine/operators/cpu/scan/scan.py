@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -306,7 +305,7 @@ def reader(
     part: RowGroups,
     sources: Sequence[str],
     dictionaries: set[str],
-    **options: Any,
+    **options: object,
 ) -> Iterator[pq.ParquetFile]:
     """Open one file of a table; of `dictionaries` come codes."""
     with (
@@ -356,7 +355,7 @@ def constant(table: ParquetTable, source: str, chosen: Sequence[RowGroups]) -> p
     """Return a column with one value a file."""
     constant = table.constants[source]
     values = list(dict.fromkeys(v for v in constant.values if v is not None))
-    code_of: dict[Any, int | None] = {v: i for i, v in enumerate(values)}
+    code_of: dict[object, int | None] = {v: i for i, v in enumerate(values)}
     codes = [code_of.get(constant.values[part.file]) for part in chosen]
     counts = [rows_of(table, part) for part in chosen]
     repeated = np.repeat(np.array([-1 if c is None else c for c in codes], np.int32), counts)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ....storage.columns.encodings import Array
 from ..table import (
     Mask,
     decimal_limbs,
@@ -187,7 +187,7 @@ def wide_decimal_values(array: pa.Array) -> list[Ints]:
     return [np.ascontiguousarray(high), low ^ SIGN_BIT]
 
 
-def float_image(values: npt.NDArray[Any]) -> Ints:
+def float_image(values: Array) -> Ints:
     """Return int64 in the order of floats, NaN above all of them and all NaN alike."""
     wide = values.astype(np.float64)  # a copy, which may be written
     wide += 0.0  # -0.0 + 0.0 is 0.0

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow.compute as pc
 
+from ....storage.columns.encodings import Array
 from ..memory.chunks import CHUNK_ROWS, each, each_chunk
 from ..table import Indices, Mask, from_numpy, to_numpy
 
@@ -95,7 +95,7 @@ def renumber(codes: Ints) -> tuple[Ints, int]:
     sizes = each(encode, bounds, count)
     starts = np.cumsum([0, *sizes])
 
-    def place(bucket: tuple[slice, Any]) -> None:
+    def place(bucket: tuple[slice, Array]) -> None:
         part, start = bucket
         numbers[rows[part]] += start
 
@@ -184,11 +184,13 @@ def by_hash(values: Ints, bits: int) -> tuple[Indices, list[slice]]:
     return distributed(lambda part: (whole[part] * STEP) >> shift, len(values), 1 << bits)
 
 
-def distributed(bucket_of: Any, count: int, buckets: int) -> tuple[Indices, list[slice]]:
+def distributed(
+    bucket_of: Callable[[slice], Array], count: int, buckets: int
+) -> tuple[Indices, list[slice]]:
     """Return row numbers by buckets, ascending within each, and where each bucket lies; `bucket_of` takes a slice of the rows."""
     numbers = np.empty(count, np.uint16)
 
-    def count_rows(start: int, stop: int) -> Any:
+    def count_rows(start: int, stop: int) -> Array:
         numbers[start:stop] = bucket_of(slice(start, stop))
         return np.bincount(numbers[start:stop], minlength=buckets)
 

@@ -7,7 +7,6 @@ smallest number of each group by hashing, and the value is gathered from that ro
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import pylibcudf as plc
 
@@ -36,7 +35,7 @@ class OrderedPlaces:
     argument: GroupedArgument
     rows: plc.Column | None
 
-    def among(self, valid: plc.Column | None, key: Any) -> OrderedPlaces:
+    def among(self, valid: plc.Column | None, key: object) -> OrderedPlaces:
         """Leave out the rows where `valid` is not TRUE."""
         if valid is None:
             return self
@@ -133,7 +132,7 @@ def _filtered(places: OrderedPlaces, call: AggregateCall, groups: Groups) -> Ord
 
 
 def ordered_places(
-    key: Any, columns: list[plc.Column], directions: list[tuple[bool, bool]]
+    key: object, columns: list[plc.Column], directions: list[tuple[bool, bool]]
 ) -> OrderedPlaces:
     rows = sorted_rows(columns, directions)
     numbers = sequence(rows.size())

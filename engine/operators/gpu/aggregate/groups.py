@@ -36,7 +36,7 @@ Answer = Callable[[], plc.Column]
 SORTED_ROWS = 1 << 22
 
 _A = plc.aggregation
-_MAKE: dict[str, Callable[..., Any]] = {
+_MAKE: dict[str, Callable[..., plc.aggregation.Aggregation]] = {
     "sum": _A.sum,
     "min": _A.min,
     "max": _A.max,
@@ -76,9 +76,9 @@ class GroupedArgument:
 class _Question:
     argument: GroupedArgument
     aggregation: str
-    details: tuple[Any, ...]
+    details: tuple[object, ...]
 
-    def make(self) -> Any:
+    def make(self) -> plc.aggregation.Aggregation:
         return _MAKE[self.aggregation](*self.details)
 
     @property
@@ -139,7 +139,7 @@ class Groups:
     def row_numbers(self) -> plc.Column:
         return self.once("row numbers", lambda: sequence(self.rows))
 
-    def ask(self, argument: GroupedArgument, aggregation: str, *details: Any) -> Answer:
+    def ask(self, argument: GroupedArgument, aggregation: str, *details: object) -> Answer:
         """Ask for an aggregation of each group's values that are not NULL; NULL where there are none."""
         key = (argument.key, aggregation, details)
         if key not in self._questions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import pyarrow as pa
 import pylibcudf as plc
@@ -136,7 +136,7 @@ def name(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     return settled(call, scope, column, found, _in_short_years(column))
 
 
-def _component(column: plc.Column, component: Any) -> plc.Column:
+def _component(column: plc.Column, component: plc.datetime.DatetimeComponent) -> plc.Column:
     return cast(plc.datetime.extract_datetime_component(column, component), INT64)
 
 
@@ -317,7 +317,7 @@ def _shift_refusal(call: Call) -> str | None:
     return None if _reach(literal.value) < 1 << 62 else f"{call.function}() by so much"
 
 
-def _unit_refusal(units: tuple[str, ...]) -> Any:
+def _unit_refusal(units: tuple[str, ...]) -> Callable[[Call], str | None]:
     def check(call: Call) -> str | None:
         known = isinstance(call.args[0], Literal) and _unit(call) in (*_LENGTHS, *units)
         return None if known else f"{call.function}() by this unit"

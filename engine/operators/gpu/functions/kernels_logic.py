@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache, reduce
-from typing import Any
 
 import pyarrow as pa
 import pylibcudf as plc
@@ -56,7 +55,12 @@ def disjunction(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     return reduce(lambda a, b: _combined(a, b, Op.LOGICAL_OR, Op.NULL_LOGICAL_OR), args)
 
 
-def _combined(left: Value, right: Value, plain: Any, aware: Any) -> Value:
+def _combined(
+    left: Value,
+    right: Value,
+    plain: plc.binaryop.BinaryOperator,
+    aware: plc.binaryop.BinaryOperator,
+) -> Value:
     """The operator that knows NULL is the slower one."""
     if isinstance(left, Constant) and isinstance(right, Constant):
         return _folded(left, right, decisive=plain == Op.LOGICAL_OR)

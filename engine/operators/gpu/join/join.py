@@ -5,8 +5,8 @@ The keys decide first and only they are read; columns that the parents want are 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import pylibcudf as plc
 
@@ -45,7 +45,7 @@ class Keys:
 
     left: plc.Table
     right: plc.Table
-    nulls: Any
+    nulls: plc.types.NullEquality
 
     def swapped(self) -> Keys:
         return Keys(self.right, self.left, self.nulls)
@@ -141,7 +141,7 @@ def filtered(keys: Keys, kind: JoinKind) -> plc.Column:
     return plc.join.left_anti_join(keys.left, right, keys.nulls)
 
 
-def _pairs(join: Any, keys: Keys) -> Pairs:
+def _pairs(join: Callable[..., tuple[plc.Column, plc.Column]], keys: Keys) -> Pairs:
     try:
         return Pairs(*join(keys.left, keys.right, keys.nulls))
     except OverflowError as error:

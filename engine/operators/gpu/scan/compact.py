@@ -16,6 +16,7 @@ from rmm.pylibrmm.device_buffer import DeviceBuffer
 
 from ....codegen.cuda.accumulator_layout import WARP
 from ....storage.columns.device_encode import UNSIGNED
+from ....storage.columns.encodings import Array
 from ..columns import INT32, INT64, TEXT, cast
 from . import run_column_kernels
 
@@ -38,7 +39,7 @@ class CompactText:
 
     rows: int
     nulls: int
-    validity: Any
+    validity: Array | None
     lengths: plc.Column
     count: int
     width: int
@@ -97,7 +98,7 @@ class TextLayout:
 
     length_width: int
     count: int
-    symbols: Any
+    symbols: Array
 
     @property
     def width(self) -> int:
@@ -105,7 +106,7 @@ class TextLayout:
         return max(1, (len(self.symbols) - 1).bit_length())
 
 
-def layout(measured: Any) -> TextLayout | None:
+def layout(measured: Array) -> TextLayout | None:
     """Return how to keep texts of which `text_measure` found this; None where that takes no fewer bytes than they do."""
     longest, *seen, first, last = map(int, measured)
     bits = np.array(seen, np.int64).view(np.uint8)
@@ -156,7 +157,7 @@ class Compacting:
         threads = blocks(how.count) * WARP
         run_column_kernels.run("text_pack", threads, arguments, stream, directory)
 
-    def finished(self, validity: Any) -> CompactText:
+    def finished(self, validity: Array | None) -> CompactText:
         """Return the column; what was launched has to be done when it is used."""
         column, how = self._column, self._how
         rows, nulls = column.size(), column.null_count()

@@ -33,6 +33,7 @@ from ....storage.columns.device_encode import (
 )
 from ....storage.columns.encode import SAMPLE
 from ....storage.columns.encodings import (
+    Array,
     Dictionary,
     EncodedColumn,
     Encoding,
@@ -144,7 +145,7 @@ class _EncodeTask:
     low: int | None = None
     high: int | None = None
     codes: DeviceBuffer | None = None
-    validity: Any = None
+    validity: Array | None = None
     compacting: Compacting | None = None
 
 
@@ -154,7 +155,7 @@ class _Turn:
     def __init__(self, stream: Stream, directory: Path, keep_compact: bool) -> None:
         self._stream, self._directory, self._keep_compact = stream, directory, keep_compact
         self._tasks: dict[str, _EncodeTask] = {}
-        self._blanks: list[Any] = []
+        self._blanks: list[Array] = []
         self._size = 0
         self._tables: list[KeyTable] = []  # what kernels read until they have run
         self.long: set[str] = set()  # texts that mostly differ and stay as they are
@@ -202,7 +203,7 @@ class _Turn:
         keys = found.columns()[0].to_arrow(stream=self._stream).drop_null().cast(pa.string())
         return keys.take(pc.sort_indices(keys))
 
-    def _room(self, blank: Any) -> slice:
+    def _room(self, blank: Array) -> slice:
         self._blanks.append(blank)
         self._size += len(blank)
         return slice(self._size - len(blank), self._size)
@@ -237,7 +238,7 @@ class _Turn:
         self._tasks.clear()
         return made, refused
 
-    def _measure(self) -> Any:
+    def _measure(self) -> Array:
         """Return what kernels find in all columns, one after the other."""
         out = DeviceBuffer.to_device(
             np.concatenate(self._blanks).view(np.uint8), stream=self._stream
@@ -276,7 +277,7 @@ class _Turn:
         run_column_kernels.run(name, rows, arguments, self._stream, self._directory)
 
 
-def _choose(task: _EncodeTask, found: Any) -> None:
+def _choose(task: _EncodeTask, found: Array) -> None:
     """Choose a column's encoding by what was measured, and take the memory for it; leave both where there is none."""
     column, rows = task.column, task.column.size()
     if task.keys is not None:

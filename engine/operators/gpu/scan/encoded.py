@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from ....plan import physical as p
 from ....plan.expr import Column
@@ -96,7 +95,7 @@ def _row_count(scan: TableScan, context: Context) -> int:
     return parquet_scan(scan, (), context).num_rows
 
 
-def _cached(scan: TableScan, context: Context) -> dict[str, Any]:
+def _cached(scan: TableScan, context: Context) -> dict[str, object]:
     """What the cache holds of columns: for kernels, or compact, or as they are where they are known to have no encoding."""
     found = {}
     for source in dict.fromkeys(scan.sources):
@@ -110,5 +109,5 @@ def _cached(scan: TableScan, context: Context) -> dict[str, Any]:
     return found
 
 
-def _for_kernels(held: Mapping[str, Any]) -> dict[str, EncodedColumn]:
+def _for_kernels(held: Mapping[str, object]) -> dict[str, EncodedColumn]:
     return {s: column for s, column in held.items() if isinstance(column, EncodedColumn)}

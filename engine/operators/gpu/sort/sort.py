@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import pylibcudf as plc
 
@@ -188,7 +187,9 @@ def sorted_rows(keys: Sequence[plc.Column], directions: Sequence[Direction]) -> 
     return plc.sorting.stable_sorted_order(plc.Table(list(keys)), *_directions(directions))
 
 
-def _directions(directions: Sequence[Direction]) -> tuple[list[Any], list[Any]]:
+def _directions(
+    directions: Sequence[Direction],
+) -> tuple[list[plc.types.Order], list[plc.types.Order]]:
     """Orders and places of NULL as libcudf has them, whose place of NULL is relative to ascending values."""
     orders, nulls = [], []
     for descending, nulls_first in directions:
