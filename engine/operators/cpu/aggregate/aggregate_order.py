@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -30,16 +32,18 @@ def string_agg(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.
 
 
 def quantile_cont(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
-    return _continuous(call, args[0], groups, call.fraction)
+    return continuous(args[0], _OrderedValues(call, args[0], groups), call.fraction)
 
 
 def quantile_disc(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
-    """A value that occurs: the ceil(n * fraction)-th, for 0 the first."""
-    fraction = call.fraction
-    ordered = _OrderedValues(call, args[0], groups)
+    return discrete(args[0], _OrderedValues(call, args[0], groups), call.fraction)
+
+
+def discrete(array: pa.Array, ordered: Ordered, fraction: float) -> pa.Array:
+    """Return a value that occurs: the ceil(n * fraction)-th, for 0 the first."""
     sizes = ordered.sizes
     place = sizes - np.floor(sizes - fraction * sizes).astype(np.int64)
-    return take_array(args[0], ordered.rows_at(np.maximum(place, 1) - 1))
+    return take_array(array, ordered.rows_at(np.maximum(place, 1) - 1))
 
 
 def mode(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
@@ -59,6 +63,16 @@ def _valid_rows(array: pa.Array, groups: Groups) -> tuple[Indices, Groups]:
     valid = validity(array)
     rows = np.arange(groups.rows) if valid is None else np.flatnonzero(valid)
     return rows, groups.subset(rows)
+
+
+class Ordered(Protocol):
+    """Rows of groups in the order of their values, NULLs left out."""
+
+    @property
+    def sizes(self) -> Indices: ...
+
+    def rows_at(self, places: Indices) -> Indices:
+        """Return the row at a place of each group, -1 for an empty group."""
 
 
 class _OrderedValues:
@@ -83,9 +97,8 @@ class _OrderedValues:
         return found
 
 
-def _continuous(call: AggregateCall, array: pa.Array, groups: Groups, fraction: float) -> pa.Array:
-    """The value at `fraction` of the way through the sorted group, interpolated between two neighbours."""
-    ordered = _OrderedValues(call, array, groups)
+def continuous(array: pa.Array, ordered: Ordered, fraction: float) -> pa.Array:
+    """Return the value at `fraction` of the way through sorted values, interpolated between two neighbours."""
     place = np.maximum(ordered.sizes - 1, 0) * fraction
     below, above = np.floor(place).astype(np.int64), np.ceil(place).astype(np.int64)
     low = take_array(array, ordered.rows_at(below))

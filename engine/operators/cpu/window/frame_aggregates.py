@@ -15,13 +15,16 @@ from ...context import Context
 from ..aggregate import aggregate_sums as sums
 from ..aggregate import aggregate_values as values
 from ..aggregate.aggregate import aggregate_groups
+from ..aggregate.aggregate_order import Ordered, continuous, discrete
 from ..aggregate.groups import Floats, Groups
-from ..sort.keys import Ints
+from ..sort.keys import Ints, group_codes
+from ..sort.ordering import stable_order
 from ..sort.sort import SortColumn, sorted_order
 from ..table import Mask, Table, concat_arrays, from_numpy, take_array, to_numpy, validity
 from .folds import FrameGroups, State, chosen_places, folded
 from .frames import Ranges, frame_of
 from .places import WindowPlaces
+from .wavelet import count_below, nth_smallest
 
 MOST_PAIRS = 1 << 20  # of a frame and a row of it that are looked at together
 
@@ -38,10 +41,20 @@ def aggregate_frames(
         valid = validity(condition)
         passed = to_numpy(condition)
         chosen = places.at_places(passed if valid is None else passed & valid)
-    at, ranges = chosen_places(chosen, frame_of(call, table, places))
+    ranges = frame_of(call, table, places)
+    if (
+        call.distinct
+        and call.frame.start == "unbounded preceding"
+        and call.frame.exclude == "no others"
+    ):
+        chosen = _first_of_equal(call, table, places, chosen)
+        call = dataclasses.replace(call, distinct=False)
+    at, ranges = chosen_places(chosen, ranges)
     rows = places.numbers if at is None else places.numbers[at]
     frames, owner = ranges.distinct()
-    fold = None if call.distinct or call.order else FOLDS.get(call.function)
+    fold = None if call.order else FOLDS.get(call.function)
+    if call.distinct:
+        fold = _distinct_count if call.function == "count" and len(frames.parts) == 1 else None
     if not places.rows:
         found = _grouped(call, table, rows, Ranges(((rows, rows),)))[:0]
     elif fold is None:
@@ -53,6 +66,33 @@ def aggregate_frames(
     if owner is None and places.order is None:
         return found
     return take_array(found, places.at_rows(places.index if owner is None else owner))
+
+
+def _first_of_equal(
+    call: WindowCall, table: Table, places: WindowPlaces, chosen: Mask | None
+) -> Mask:
+    """Return the first rows with their values in each partition: all that DISTINCT leaves of frames that begin with the partition."""
+    rows = places.index if chosen is None else np.flatnonzero(chosen)
+    args = [
+        take_array(table[a.column], places.numbers[rows])
+        for a in call.args
+        if isinstance(a, ColumnRef)
+    ]
+    earlier = _earlier_equal([pa.array(places.start[rows]), *args])
+    first = np.zeros(places.rows, bool)
+    first[rows[earlier < 0]] = True
+    return first
+
+
+def _earlier_equal(arrays: list[pa.Array]) -> Ints:
+    """Return the last row before each that is equal to it, -1 where there is none."""
+    codes, size = group_codes(arrays)
+    order = stable_order(codes, size)
+    same = np.zeros(len(order), bool)
+    same[1:] = codes[order][1:] == codes[order][:-1]
+    earlier = np.full(len(order), -1, np.int64)
+    earlier[order[1:][same[1:]]] = order[:-1][same[1:]]
+    return earlier
 
 
 def _one_by_one(
@@ -87,6 +127,48 @@ def _grouped(call: WindowCall, table: Table, rows: Ints, frames: Ranges) -> pa.A
 
 
 # Folds
+
+
+def _distinct_count(call: WindowCall, args: list[pa.Array], frames: FrameGroups) -> pa.Array:
+    """Count the values whose last equal lies before the frame; it does not matter whether in this partition."""
+    valid = validity(args[0])
+    at, ranges = chosen_places(valid, frames.ranges)
+    array = args[0] if at is None else take_array(args[0], at)
+    ((begin, _),) = ranges.parts
+    counts = count_below(_earlier_equal([array]) + 1, ranges, begin + 1)
+    return from_numpy(counts)
+
+
+@dataclasses.dataclass(frozen=True)
+class _FrameOrder:
+    """The rows of frames in the order of their values."""
+
+    ranges: Ranges
+    ranks: Ints
+    order: Ints
+
+    @property
+    def sizes(self) -> Ints:
+        return self.ranges.sizes
+
+    def rows_at(self, places: Ints) -> Ints:
+        found = nth_smallest(self.ranks, self.ranges, places)
+        return np.where(
+            self.sizes > 0, np.append(self.order, -1)[np.minimum(found, len(self.order))], -1
+        )
+
+
+def _quantile(compute: Callable[[pa.Array, Ordered, float], pa.Array]) -> Fold:
+    def fold(call: WindowCall, args: list[pa.Array], frames: FrameGroups) -> pa.Array:
+        (array,) = args
+        at, ranges = chosen_places(validity(array), frames.ranges)
+        known = array if at is None else take_array(array, at)
+        order = sorted_order([SortColumn(known)]) if len(known) else np.zeros(0, np.int64)
+        ranks = np.empty(len(order), np.int64)
+        ranks[order] = np.arange(len(order))
+        return compute(known, _FrameOrder(ranges, ranks, order), call.aggregate.fraction)
+
+    return fold
 
 
 def _as_groups(compute: Callable[..., pa.Array]) -> Fold:
@@ -203,6 +285,8 @@ FOLDS: dict[str, Fold] = {
     "arg_min": _at_extreme,
     "arg_max": _at_extreme,
     "any_value": _first_known,
+    "quantile_cont": _quantile(continuous),
+    "quantile_disc": _quantile(discrete),
     "var_samp": _variance,
     "var_pop": _variance,
     "stddev_samp": _variance,

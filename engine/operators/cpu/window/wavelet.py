@@ -1,0 +1,71 @@
+"""How many values of a range are small, and which is the k-th smallest: a wavelet matrix, of which one level is there at a time.
+
+Claude and Navarro, "The Wavelet Matrix" (SPIRE 2012).  Each level parts the places by one bit of their values, and a range by two
+looks at how many ones lie before a place: all rows of a window ask at once, so that no level is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from .... import stopping
+from ..sort.keys import Ints
+from .frames import Ranges, places_before
+
+
+@dataclass(frozen=True)
+class WaveletLevel:
+    """One bit of the values: `ones` before each place, and how many `zeros` there are, which come first on the next level."""
+
+    bit: int
+    ones: Ints
+    zeros: int
+
+    def parted(self, begin: Ints, end: Ints) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints]]:
+        """Return the places of a range's zeros and of its ones on the next level."""
+        first, last = self.ones[begin], self.ones[end]
+        return (begin - first, end - last), (self.zeros + first, self.zeros + last)
+
+
+def _levels(values: Ints, most: int) -> Iterator[WaveletLevel]:
+    for bit in reversed(range(most.bit_length())):
+        stopping.check()
+        ones = ((values >> bit) & 1).astype(bool)
+        before = places_before(ones)
+        yield WaveletLevel(bit, before, len(values) - int(before[-1]))
+        values = np.concatenate([values[~ones], values[ones]])
+
+
+def count_below(values: Ints, ranges: Ranges, limits: Ints) -> Ints:
+    """Return how many values of each range are less than its limit; both are not negative."""
+    count = np.zeros(len(ranges), np.int64)
+    most = max(int(values.max(initial=0)), int(limits.max(initial=0)))
+    for begin, end in ranges.parts:
+        for level in _levels(values, most):
+            zeros, ones = level.parted(begin, end)
+            above = (limits >> level.bit) & 1 == 1
+            count += np.where(above, zeros[1] - zeros[0], 0)
+            begin, end = (np.where(above, one, zero) for zero, one in zip(zeros, ones, strict=True))  # noqa: PLW2901
+    return count
+
+
+def nth_smallest(values: Ints, ranges: Ranges, number: Ints) -> Ints:
+    """Return the value of a number from 0 on in the order of each range's values, arbitrary where it has not as many."""
+    found = np.zeros(len(ranges), np.int64)
+    parts, number = list(ranges.parts), number.copy()
+    for level in _levels(values, int(values.max(initial=0))):
+        split = [level.parted(begin, end) for begin, end in parts]
+        fewer = np.zeros(len(ranges), np.int64)
+        for (begin, end), _ in split:
+            fewer += end - begin
+        above = number >= fewer
+        found |= above.astype(np.int64) << level.bit
+        number -= np.where(above, fewer, 0)
+        parts = [
+            (np.where(above, ones[0], zeros[0]), np.where(above, ones[1], zeros[1]))
+            for zeros, ones in split
+        ]
+    return found
