@@ -53,6 +53,8 @@ QUERIES = [
     "select s from t except all select u from t",
     "select k from t intersect select x * 2 from t",
     "select u from t order by k limit 9000",
+    "select x, lag(u, 3, s) over (order by x), max(s) over (order by k rows 9 preceding), sum(f) over (partition by s order by k) from t",
+    "select string_agg(u, ',') over (order by x rows 3 preceding), count(distinct u) over (order by k rows 5 preceding) from t",
     "select a.x, l.u from range(50) a(x), lateral (select u from t where t.k % 50 = a.x order by u limit 40) l",
 ]
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ....codegen.compile_pipeline import Stages
 from ....plan import physical as p
-from ....plan.expr import AggregateCall, Column, ColumnRef
+from ....plan.expr import AggregateCall, Column, ColumnRef, columns_of
 from ....plan.functions import AGGREGATE
 from ....plan.types import DataType, Kind, to_arrow
 from ....plan.window.window_operator import WindowRows
@@ -153,8 +153,11 @@ def ask_order(
 
 def ask_window(node: WindowRows, table: Table, context: Context) -> None:
     """Ask for the order of the rows, the frames of one call at a time, and the results of all."""
-    texts = [c for c in table.arrays if pa.types.is_string(table.arrays[c].type)]
-    copied = sum(table.arrays[c].nbytes for c in texts)
+    read = {c for _, call in node.calls for c in columns_of(call)} | {*node.partition}
+    texts = [c for c in (*read, *(o.column for o in node.order)) if c.type.kind is Kind.VARCHAR]
+    copied = 2 * sum(
+        int(decoded_bytes(table[c])) for c in texts
+    )  # in the order of the window, and picked
     arrays = CODES_A_ROW + PLACES_OF_FRAMES + len(node.calls)
     context.ask(node, table.num_rows * arrays * BYTES_A_PLACE + copied)
 

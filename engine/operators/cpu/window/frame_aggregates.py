@@ -8,15 +8,16 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from ....plan.expr import Column, ColumnRef
+from .... import stopping
+from ....plan.expr import Column, ColumnRef, columns_of
 from ....plan.functions import AGGREGATE
 from ....plan.window.window_call import WindowCall
-from ...context import Context
 from ..aggregate import aggregate_sums as sums
 from ..aggregate import aggregate_values as values
 from ..aggregate.aggregate import aggregate_groups
 from ..aggregate.aggregate_order import Ordered, continuous, discrete
 from ..aggregate.groups import Floats, Groups
+from ..memory.ask_memory import BYTES_A_CODE, CODES_A_ROW, row_bytes
 from ..sort.keys import Ints, group_codes
 from ..sort.ordering import stable_order
 from ..sort.sort import SortColumn, sorted_order
@@ -28,12 +29,11 @@ from .wavelet import count_below, nth_smallest
 
 MOST_PAIRS = 1 << 20  # of a frame and a row of it that are looked at together
 
+Ask = Callable[[int], None]
 Fold = Callable[[WindowCall, list[pa.Array], FrameGroups], pa.Array]
 
 
-def aggregate_frames(
-    call: WindowCall, table: Table, places: WindowPlaces, context: Context
-) -> pa.Array:
+def aggregate_frames(call: WindowCall, table: Table, places: WindowPlaces, ask: Ask) -> pa.Array:
     """Return an aggregate over the frame of each row, in the order of the input's rows."""
     chosen: Mask | None = None
     if isinstance(call.filter, ColumnRef):
@@ -58,9 +58,9 @@ def aggregate_frames(
     if not places.rows:
         found = _grouped(call, table, rows, Ranges(((rows, rows),)))[:0]
     elif fold is None:
-        found = concat_arrays(list(_one_by_one(call, table, rows, frames, context)))
+        found = concat_arrays(list(_one_by_one(call, table, rows, frames, ask)))
     else:
-        context.check()
+        stopping.check()
         args = [take_array(table[a.column], rows) for a in call.args if isinstance(a, ColumnRef)]
         found = fold(call, args, FrameGroups(frames, len(rows)))
     if owner is None and places.order is None:
@@ -96,15 +96,17 @@ def _earlier_equal(arrays: list[pa.Array]) -> Ints:
 
 
 def _one_by_one(
-    call: WindowCall, table: Table, rows: Ints, frames: Ranges, context: Context
+    call: WindowCall, table: Table, rows: Ints, frames: Ranges, ask: Ask
 ) -> Iterator[pa.Array]:
     """Aggregate the rows of each frame, those of several frames together."""
     ends = np.cumsum(frames.sizes)
+    row = row_bytes(table, columns_of(call)) + BYTES_A_CODE * CODES_A_ROW
     start = 0
     while start < len(frames):
-        context.check()
+        stopping.check()
         done = int(ends[start - 1]) if start else 0
         stop = max(start + 1, int(np.searchsorted(ends, done + MOST_PAIRS, "right")))
+        ask(int((ends[stop - 1] - done) * row))
         yield _grouped(call, table, rows, frames.at(slice(start, stop)))
         start = stop
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
+from functools import partial
 
 from ....errors import Located
-from ....plan.window.window_call import WindowCall
 from ....plan.window.window_operator import WindowRows
 from ...context import Context
 from ..memory.ask_memory import ask_window
 from ..table import Table
 from .frame_aggregates import aggregate_frames
-from .places import WindowPlaces, places_of
+from .places import places_of
 from .positions import POSITIONS
 
 
@@ -23,11 +22,9 @@ def window_rows(node: WindowRows, inputs: tuple[Table, ...], context: Context) -
     for column, call in node.calls:
         context.check()
         with Located(call.span):
-            arrays[column.id] = _computed(call, table, places, context)
+            if call.is_aggregate:
+                ask = partial(context.ask, node)
+                arrays[column.id] = aggregate_frames(call, table, places, ask)
+            else:
+                arrays[column.id] = POSITIONS[call.function](call, table, places)
     return Table(arrays, table.num_rows)
-
-
-def _computed(call: WindowCall, table: Table, places: WindowPlaces, context: Context) -> pa.Array:
-    if call.is_aggregate:
-        return aggregate_frames(call, table, places, context)
-    return POSITIONS[call.function](call, table, places)
