@@ -21,6 +21,7 @@ from .errors import InvalidQuery, UnknownName, nearest, shown
 PREFIX = "FUSELINE_"
 DeviceChoice = OneOf["auto", "gpu", "cpu"]
 FuseChoice = OneOf["auto", "always", "never"]
+PlacementChoice = OneOf["auto", "sharded", "replicated"]
 
 MOST_BYTES = 2**63 - 1
 _UNITS = {
@@ -60,6 +61,8 @@ class Settings:
     cache_dir          where generated kernels are kept, sources and machine code
     kernel_cache_limit bytes of kernels kept there, of which those used longest ago go; None: 1 GiB
     spill_dir          where joins that do not fit into memory keep their parts while they run
+    placement          on a cluster: auto, sharded (each worker has some rows of each file), replicated (each has all rows)
+    one_worker_below   on a cluster: a query whose scans take fewer bytes together runs on one worker; None: as replicate_below
     replicate_below    on a cluster: columns of a scan that take fewer bytes are read whole by each worker; None: 1/256 of its memory
     worker_grace       on a cluster: seconds for which a worker that is lost is waited for, and one that is silent is not taken for lost
     spill_memory       bytes of host memory for such parts of a GPU, before they go to spill_dir; None: half of it
@@ -82,6 +85,8 @@ class Settings:
     kernel_cache_limit: int | None = None
     spill_dir: Path = field(default_factory=_temporary)
     spill_memory: int | None = None
+    placement: PlacementChoice = "auto"
+    one_worker_below: int | None = None
     replicate_below: int | None = None
     worker_grace: float = 20.0
     debug: int = 0
@@ -302,10 +307,12 @@ _PARSERS: dict[str, Callable[[str, object], Any]] = {
     "threads": _parse_threads,
     "require_gpu": _parse_flag,
     "fuse": _one_of(get_args(FuseChoice)),
+    "placement": _one_of(get_args(PlacementChoice)),
     "cache_dir": _parse_path,
     "kernel_cache_limit": parse_bytes,
     "spill_dir": _parse_path,
     "spill_memory": parse_bytes,
+    "one_worker_below": parse_bytes,
     "replicate_below": parse_bytes,
     "worker_grace": _parse_limit,
     "debug": _parse_debug,

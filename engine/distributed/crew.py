@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from itertools import count
+from math import inf
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 import pyarrow as pa
 
 from ..errors import ClusterError, Interrupted
+from ..plan.exchange import ExchangeKind
 from ..plan.node import walk_once
-from ..plan.partial import ExchangeKind
 from ..plan.physical import Physical
 from ..settings import Settings
 from ..stopping import Stop
+from ..storage.shards import Placement
 from ..storage.tables.sharded_table import ShardedTable
 from .clusters import Cluster
 from .members import ALIVE_SECONDS, LOOK_SECONDS, LOST, TRIES, Member, Members, Team, await_all
@@ -47,6 +49,14 @@ class _Missing(Exception):
     """A worker has forgotten the plan, or is of another team."""
 
 
+class _Unclustered(Exception):
+    """The rows of tables do not ascend by these columns, as their footers say that they do."""
+
+    def __init__(self, columns: set[tuple[Hashable, str]]) -> None:
+        super().__init__()
+        self.columns = columns
+
+
 class Crew:
     """Runs plans on a team of workers; only queries in which workers meet take turns, one that a single worker runs keeps the others free."""
 
@@ -58,6 +68,7 @@ class Crew:
         self._tables = SentTables()
         self._holders: WeakKeyDictionary[ShardedTable, frozenset[Member]] = WeakKeyDictionary()
         self._lock = threading.Lock()
+        self._unclustered: set[tuple[Hashable, str]] = set()
         self._members.gather()
 
     @property
@@ -81,10 +92,17 @@ class Crew:
     def configure(self, settings: Settings) -> None:
         self._members.settings = settings
 
-    def below(self, settings: Settings) -> int:
-        """The bytes of a scan's columns below which each worker reads them whole: the same for all, whatever memory each has."""
-        given = settings.replicate_below
-        return self._members.room // WHOLE_SHARE if given is None else given
+    def placement(self, settings: Settings) -> Placement:
+        """What workers have of tables, the same for all, whatever memory each has."""
+        below, alone = self._below(settings)
+        return Placement(below, alone, frozenset(self._unclustered))
+
+    def _below(self, settings: Settings) -> tuple[float, float]:
+        if settings.placement != "auto":
+            return (0, 0) if settings.placement == "sharded" else (inf, 0)
+        given, alone = settings.replicate_below, settings.one_worker_below
+        below = self._members.room // WHOLE_SHARE if given is None else given
+        return below, below if alone is None else alone
 
     def run(
         self,
@@ -101,6 +119,10 @@ class Crew:
         for left in range(TRIES - 1, -1, -1):
             try:
                 return self._run(plan, settings, timed, stop, keep)
+            except _Unclustered as found:
+                self._unclustered |= found.columns
+                self._known.pop(id(plan), None)
+                return self.run(plan, settings, timed, stop, keep)
             except _Missing:
                 self._known.pop(id(plan), None)
             except ClusterError:
@@ -128,11 +150,14 @@ class Crew:
                     raise _Missing
             order = QueryOrder(
                 next(self._numbers), team.number, known.number, None, {}, settings,
-                self.below(settings), timed, known.form.meets, False,
+                self.placement(settings), timed, known.form.meets, False,
             )  # fmt: skip
             if keep is not None and known.form.spread:
                 order = replace(order, keep=(keep.identity, keep))
             parts = self._parts(self._chosen(team, known.form), team, order, plan, known.form, stop)
+        wrong = {part.unclustered for part in parts if part.unclustered is not None}
+        if wrong:
+            raise _Unclustered(wrong)
         errors = [part for part in parts if part.error is not None]
         if errors:
             first = min(errors, key=lambda part: part.lost)
@@ -220,8 +245,8 @@ class Crew:
         known = self._known.get(id(plan))
         if known is None or known.team != team.number:
             self._check_rows(plan, team)
-            place = self.below(settings), FIRST, len(team.members)
-            _, form = own_plan(plan, replace(settings, fuse="never"), *place)
+            place = self.placement(settings), FIRST, len(team.members)
+            _, _, form = own_plan(plan, replace(settings, fuse="never"), *place)
             key = id(plan)
             gone = ref(plan, lambda _: self._known.pop(key, None))
             known = self._known[key] = _Known(next(self._plans), team.number, form, gone)
@@ -279,7 +304,7 @@ class Crew:
         for member, sent, part in zip(members, orders, parts, strict=False):
             if part.missing:
                 member.tables.clear()
-            elif part.error is None:
+            elif part.error is None and part.unclustered is None:
                 member.plans.add(order.plan)
                 member.tables.update(sent.tables)
         return parts

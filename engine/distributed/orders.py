@@ -10,6 +10,7 @@ import pyarrow as pa
 from ..errors import FuselineError
 from ..observe.profile import Meeting, NodeProfile
 from ..settings import Settings
+from ..storage.shards import Placement
 from ..storage.tables.memory_table import MemoryTable
 from ..storage.tables.sharded_table import ShardedTable
 
@@ -28,7 +29,7 @@ class QueryOrder:
     sent: bytes | None
     tables: dict[Hashable, MemoryTable]
     settings: Settings
-    below: int  # bytes of columns that each worker reads whole
+    placement: Placement
     timed: bool
     meets: bool
     answers: bool
@@ -40,8 +41,9 @@ class QueryOrder:
 class Part:
     """What one worker says after a query: rows as an Arrow stream, or the error that ended it; `lost`: another worker's.
 
-    `kept` are the rows and bytes that stay there.  `missing`: it does not know the plan, a table of it or the team.  `nodes` are those of its plan in the order of its profile, without the
-    plan, where the run was timed.
+    `kept` are the rows and bytes that stay there.  `missing`: it does not know the plan, a table of it or the team.  `nodes` are those of
+    its plan in the order of its profile, without the plan, where the run was timed.  `unclustered`: equal values of this column, with the
+    identity of its table, are not on one worker.
     """
 
     rank: int = 0
@@ -50,6 +52,7 @@ class Part:
     error: FuselineError | None = None
     lost: bool = False
     missing: bool = False
+    unclustered: tuple[Hashable, str] | None = None
     bytes_read: int = 0
     seconds: float = 0.0
     meetings: tuple[Meeting, ...] = ()

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import NamedTuple, cast
+from collections.abc import Hashable
+from typing import NamedTuple
 
 from ..errors import ClusterError
+from ..plan.exchange import Exchange
 from ..plan.node import walk_once
-from ..plan.partial import Exchange
-from ..plan.physical import ParquetScan, Physical
-from ..planner import plan_of_worker
+from ..plan.physical import Physical
+from ..planner import Claim, WorkerPlan, plan_of_worker
 from ..settings import Settings
-from ..storage.shards import share_of
+from ..storage.shards import Placement, Shards, scans_of
 from ..storage.tables.parquet import ParquetTable
 
 FIRST = 0  # the worker that gathers
@@ -24,31 +24,37 @@ class Form(NamedTuple):
     spread: bool
 
 
-def whole_plan(plan: Physical, settings: Settings, below: int, rank: int, workers: int) -> Physical:
-    """Return what one worker runs of a placed plan so that the first has all rows; `below` are the bytes of columns that each reads whole."""
-    own = partial(share, below, rank, workers)
-    return plan_of_worker(plan, own, workers=workers, small=below, fuse=settings.fuse)
+def whole_plan(
+    plan: Physical,
+    settings: Settings,
+    placement: Placement,
+    rank: int,
+    workers: int,
+    found: dict[Hashable, int] | None = None,
+) -> WorkerPlan:
+    """Return what one worker runs of a placed plan so that the first has all rows.
+
+    `found` keeps where keys are cut; without it no file is looked at, for a plan that is only shown.
+    """
+    shards = Shards(placement, rank, workers, scans_of(plan), found)
+    return plan_of_worker(plan, shards, small=placement.whole_below, fuse=settings.fuse)
 
 
 def own_plan(
-    plan: Physical, settings: Settings, below: int, rank: int, workers: int
-) -> tuple[Physical, Form]:
-    """Return what one worker runs of a placed plan, and its form: what would be gathered at the end, each answers itself."""
-    own = whole_plan(plan, settings, below, rank, workers)
+    plan: Physical,
+    settings: Settings,
+    placement: Placement,
+    rank: int,
+    workers: int,
+    found: dict[Hashable, int] | None = None,
+) -> tuple[Physical, tuple[Claim, ...], Form]:
+    """Return what one worker runs of a placed plan, as `whole_plan`, and its form: what would be gathered at the end, each answers itself."""
+    own, claims = whole_plan(plan, settings, placement, rank, workers, found)
     spread = isinstance(own, Exchange) and own.kind == "gather" and bool(own.columns)
     if spread:
         (own,) = own.children
     meets = any(isinstance(n, Exchange) and n.kind != "pick" for n in walk_once(own))
-    return own, Form(meets, spread)
-
-
-def share(below: int, rank: int, workers: int, scan: ParquetScan) -> ParquetScan | None:
-    """Return a worker's share of a scan; None where its columns take less than so many bytes, so that each worker has all of them."""
-    table = cast("ParquetTable", scan.table)
-    chosen = table.all_row_groups if scan.selection is None else scan.selection
-    if sum(table.sizes.plain(scan.sources, part) for part in chosen) < below:
-        return None
-    return scan.replaced(selection=share_of(table, chosen, rank, workers))
+    return own, claims, Form(meets, spread)
 
 
 def check_files(plan: Physical) -> None:

@@ -65,11 +65,11 @@ class ClusterRunner(QueryRunner):
         seconds = time.perf_counter() - begun
         read = sum(part.bytes_read for part in parts)
         settings, crew = self.settings, self.crew
-        own = partial(whole_plan, plan, settings, crew.below(settings), FIRST, crew.size)
+        own = partial(whole_plan, plan, settings, crew.placement(settings), FIRST, crew.size)
         apart = seconds - max(part.seconds for part in parts)
         received = apart, rows.num_rows, rows.nbytes
         profile = Profile(
-            lambda: _nodes(own(), parts, received),
+            lambda: _nodes(own().plan, parts, received),
             seconds,
             read,
             *options.planned,
@@ -112,7 +112,7 @@ class ClusterRunner(QueryRunner):
             if rows is not None:
                 return MemoryTable(name, rows.rename_columns(names), types)
             table.rows, nbytes = (sum(part.kept[i] for part in parts) for i in range(2))
-            is_small = nbytes < self.crew.below(self.settings)
+            is_small = nbytes < self.crew.placement(self.settings).whole_below
             return gathered(self.crew, table, stop.check) if is_small else table
 
         return retried_deeply(lambda: self._run(prepared, run))
@@ -147,7 +147,8 @@ class ClusterRunner(QueryRunner):
     def physical(self, plan: Logical, observer: Observer | None) -> Physical:
         """Return the plan that the first worker runs."""
         made, crew = super().physical(plan, observer), self.crew
-        return whole_plan(made, self.settings, crew.below(self.settings), FIRST, crew.size)
+        placement = crew.placement(self.settings)
+        return whole_plan(made, self.settings, placement, FIRST, crew.size).plan
 
     def load(self, plan: Logical) -> None:
         raise Unsupported(

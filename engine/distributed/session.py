@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakValueDictionary, ref
 
 import numpy as np
@@ -22,9 +22,10 @@ from ..backends import cache_limits, device_memory, load_backends, resolve_devic
 from ..errors import ClusterError, FuselineError
 from ..fence import internal_error
 from ..observe.profile import NodeProfile
-from ..operators.context import PlanMemory
-from ..plan.partial import ExchangeKind
+from ..operators.context import Context, PlanMemory
+from ..plan.exchange import ExchangeKind
 from ..plan.physical import ConcatRows
+from ..planner import Claim
 from ..running import context_of
 from ..runtime.executor import execute
 from ..runtime.run import RunOptions
@@ -51,6 +52,13 @@ SESSIONS: WeakValueDictionary[str, WorkerSession] = WeakValueDictionary()  # by 
 _crews = count()
 
 
+class _Own(NamedTuple):
+    """A plan as this worker runs it, and what it has to confirm before."""
+
+    schedule: Schedule
+    claims: tuple[Claim, ...]
+
+
 class WorkerSession:
     """The engine of one worker; queries run one after the other, in the actor's thread."""
 
@@ -61,7 +69,9 @@ class WorkerSession:
         self._rank, self._workers, self._neighbours = 0, 1, 1
         self._meetings: Meetings | None = None
         self._cache = ColumnCache(0)
-        self._schedules: OrderedDict[tuple[int, int], Schedule] = OrderedDict()  # by team and plan
+        self._schedules: OrderedDict[tuple[int, int], _Own] = OrderedDict()  # by team and plan
+        self._cut_rows: dict[Hashable, int] = {}  # at which keys of tables are cut
+        self._confirmed: set[Claim] = set()
         self._tables: dict[
             Hashable, MemoryTable
         ] = {}  # by the identity that each has at the client
@@ -186,8 +196,8 @@ class WorkerSession:
             stop.ask()
         try:
             part = self._part(order, meetings, stop)
-            if part.missing and order.meets:
-                meetings.fail(order.query, f"Worker {self._rank} does not know the plan.")
+            if (part.missing or part.unclustered) and order.meets:
+                meetings.fail(order.query, f"Worker {self._rank} needs another plan.")
         except BaseException as error:
             found = error if isinstance(error, FuselineError) else internal_error(error)
             found.__cause__ = found.__context__ = None  # whose frames no other process has
@@ -240,8 +250,8 @@ class WorkerSession:
         begun = time.perf_counter()
         if order.settings != self._given:
             self._configure(order.settings)
-        schedule = self._schedule(order)
-        if schedule is None:
+        own = self._own(order)
+        if own is None:
             return Part(missing=True)
         settings = self._settings
         with Stoppable(stop):
@@ -250,7 +260,10 @@ class WorkerSession:
             options = RunOptions(
                 order.timed, settings.memory_limit, settings.spill_dir, settings.spill_memory
             )
-            result = execute(schedule, self._backends, context, options)
+            wrong = next((c for c in own.claims if not self._holds(c, context, options)), None)
+            if wrong is not None:
+                return Part(unclustered=wrong.column)
+            result = execute(own.schedule, self._backends, context, options)
             made = result.to_arrow() if order.answers else None
         if order.keep is not None and made is not None:
             identity, empty = order.keep
@@ -270,7 +283,17 @@ class WorkerSession:
             nodes=nodes,
         )
 
-    def _schedule(self, order: QueryOrder) -> Schedule | None:
+    def _holds(self, claim: Claim, context: Context, options: RunOptions) -> bool:
+        """Whether the keys of a share, which are loaded for it, lie where footers say."""
+        if claim not in self._confirmed:
+            found = execute(schedule_of(claim.extremes), self._backends, context, options)
+            (row,) = found.to_arrow().to_pylist()
+            if not claim.holds(*row.values()):
+                return False
+            self._confirmed.add(claim)
+        return True
+
+    def _own(self, order: QueryOrder) -> _Own | None:
         """What a plan is here; None where the client has to send it."""
         if order.team != self._team:
             return None
@@ -282,9 +305,9 @@ class WorkerSession:
             except KeyError:
                 return None
             check_files(plan)
-            settings, place = self._settings, (self._rank, self._workers)
-            own, _ = own_plan(plan, settings, order.below, *place)
-            self._schedules[order.team, order.plan] = schedule_of(own)
+            place = self._rank, self._workers, self._cut_rows
+            own, claims, _ = own_plan(plan, self._settings, order.placement, *place)
+            self._schedules[order.team, order.plan] = _Own(schedule_of(own), claims)
             while len(self._schedules) > KEPT_SCHEDULES:
                 self._schedules.popitem(last=False)
         return self._schedules.get((order.team, order.plan))

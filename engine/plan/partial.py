@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
-from typing import Literal as OneOf
 
 from .expr import AggregateCall, Call, Cast, Column, ColumnRef, Expr, Literal, new_column
 from .functions import AGGREGATE
@@ -29,9 +28,6 @@ class Average:
     count: Column
 
 
-ExchangeKind = OneOf["gather", "broadcast", "hash", "pick"]
-
-
 @dataclass(frozen=True, slots=True)
 class PartialAggregate:
     """The steps of an aggregation in parts.
@@ -44,26 +40,6 @@ class PartialAggregate:
     partial: HashAggregate
     merge: tuple[Physical, ...]
     finish: tuple[Physical, ...]
-
-
-@dataclass(frozen=True)
-class Exchange(Physical):
-    """On a cluster: the rows of all workers, in their order, on the first of them (gather), on each, or where `keys` say (hash).
-
-    Where each worker has all rows already, it picks its own of them by the same hash.  `number` tells the exchanges of one plan apart.
-    `of_first`: the rows are those of the first worker, and what others have is none: of no rows there is an aggregate too.
-    """
-
-    CHILDREN: ClassVar = ("input",)
-    input: Physical
-    kind: ExchangeKind
-    number: int
-    keys: tuple[Column, ...] = ()
-    of_first: bool = False
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.input.columns
 
 
 @dataclass(frozen=True)

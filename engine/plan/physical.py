@@ -19,6 +19,7 @@ from .expr import AggregateCall, Column, Expr
 from .join_kinds import JoinKind
 from .logical import CatalogTable, Item
 from .node import Once, RelationNode
+from .partitioning import Partitioning
 
 if TYPE_CHECKING:
     from .pipeline_steps import PipelineSteps
@@ -30,13 +31,14 @@ Device = OneOf["gpu", "cpu"]
 class Physical(RelationNode):
     """An operator on one device; `reason` says why it is not the GPU, `estimate` is the expected row count.
 
-    `not_fused` says why no pipeline holds it, where one might be expected to.
+    `not_fused` says why no pipeline holds it, where one might be expected to; `partitioning`, on a cluster, where its rows are.
     """
 
     device: Device = field(default="cpu", compare=False)
     reason: str | None = field(default=None, compare=False)
     estimate: float | None = field(default=None, compare=False)
     not_fused: str | None = field(default=None, compare=False)
+    partitioning: Partitioning | None = field(default=None, compare=False)
 
     def placed_as(self, other: Physical, estimate: float | None = None) -> Self:
         """Return this operator where another one is, for its reason, and with its expected rows unless so many are."""

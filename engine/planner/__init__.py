@@ -17,22 +17,25 @@ May import plan and catalog; never operators or a GPU library.  Start reading at
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 from ..plan.logical import Logical
 from ..plan.physical import Device, Physical
 from ..settings import FuseChoice, Settings
 from .check import check_logical, check_physical
 from .common_subplans import optimize_commons
-from .distribute import Distribution, ShareOf
+from .distribute import Claim, Distribution
 from .estimates.estimate import Estimates
+from .key_cuts import Sharing
 from .lower.lower import lower as as_physical
 from .optimizer import PHYSICAL_RULES, optimize
 from .pipelines.fuse import fuse as fuse_pipelines
 from .place import place as placed_on
 from .rewrite import Observer, apply_rules, unobserved
 
-__all__ = ["Observer", "plan_of_worker", "plan_query"]
+__all__ = ["Claim", "Observer", "WorkerPlan", "plan_of_worker", "plan_query"]
 
 
 def plan_query(
@@ -71,9 +74,21 @@ def plan_query(
     return placed if fused is placed else seen("fuse", fused)
 
 
+class WorkerPlan(NamedTuple):
+    """What one worker of a cluster runs, and what has to hold of its shares for the answer to be right."""
+
+    plan: Physical
+    claims: tuple[Claim, ...]
+
+
 def plan_of_worker(
-    placed: Physical, share_of: ShareOf, *, workers: int, small: int, fuse: FuseChoice
-) -> Physical:
+    placed: Physical, sharing: Sharing, *, small: float, fuse: FuseChoice
+) -> WorkerPlan:
     """Return what one worker of a cluster runs of a placed plan without pipelines, as `distribute.Distribution` says."""
-    own = Distribution(share_of, workers, small).on_first(placed)
-    return fuse_pipelines(own, fuse, unobserved)
+    distribution = Distribution(sharing, placed, small)
+    own = distribution.on_first()
+    claims = [
+        replace(claim, extremes=fuse_pipelines(claim.extremes, fuse, unobserved))
+        for claim in distribution.claims
+    ]
+    return WorkerPlan(fuse_pipelines(own, fuse, unobserved), tuple(claims))

@@ -1,25 +1,32 @@
 """A placed plan as each worker of a cluster runs it: scans of shares, and exchanges where an operator needs more than its worker's rows.
 
-All workers run the same plan, so that its exchanges pair up.  Of every node it is known where its rows are:
-
-    everywhere  each worker has all of them, since the tables below are small or came from the client
-    shares      each worker has some, which in the order of the workers are all; maybe those of some keys' hashes
-    first       the first worker has all, the others none
-
-An aggregate folds each share; its parts are merged on the first worker where these are few, else on the worker that their keys' hash
-says.  Of a join one side goes to all workers where that moves less than sending both where their keys' hash says.  What needs all
-rows at once gathers them.
+All workers run the same plan, so that its exchanges pair up.  Of every node it is known where its rows are (`plan.partitioning`).
+An aggregate over groups whose rows are on one worker runs there; another folds each share, and its parts are merged on the first
+worker where these are few, else on the worker that their keys' hash says.  A join finds equal keys on one worker, or gets them
+there by what moves least: one side to all workers, one side to where the other one's keys lie, or both where their hash says.  What
+needs all rows at once gathers them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from itertools import count
 
-from ..plan.expr import Column, ColumnRef
-from ..plan.partial import Exchange, ExchangeKind, PartialAggregate, in_parts
+from ..plan.exchange import Exchange, ExchangeKind, expected_bytes
+from ..plan.expr import AggregateCall, Column, ColumnRef, new_column
+from ..plan.logical import Item
+from ..plan.partial import PartialAggregate, in_parts
+from ..plan.partitioning import (
+    ARBITRARY,
+    REPLICATED,
+    SINGLE,
+    Partitioning,
+    Spread,
+    described,
+    hashed,
+    ranged,
+)
 from ..plan.physical import (
     ComputeColumns,
     ConcatRows,
@@ -36,59 +43,99 @@ from ..plan.physical import (
     TopK,
     Transfer,
 )
+from ..plan.types import BIGINT
 from ..plan.window.window_operator import WindowRows
+from .join_ways import Move, Side, cheapest_way
+from .key_cuts import KeyCut, Sharing, keys_of_scans, same_column, same_integer
 
-BYTES_A_VALUE = 8.0
-ShareOf = Callable[[ParquetScan], ParquetScan | None]
+Limits = tuple[int | None, int | None]
 
 
-class Where(Enum):
-    """Where the rows of a node are."""
+@dataclass(frozen=True)
+class Claim:
+    """That the values of a column of a worker's share are all there, at least `low` and below `high`; None: no limit.
 
-    EVERYWHERE = "everywhere"
-    SHARES = "shares"
-    FIRST = "first"
+    `extremes` gives the least and the largest of them, how many there are, and how many rows.  `column` has the identity of the whole
+    table.
+    """
+
+    extremes: Physical
+    column: tuple[Hashable, str]
+    share: Hashable
+    low: int | None
+    high: int | None
+
+    @classmethod
+    def of(cls, share: ParquetScan, column: tuple[Hashable, str], limits: Limits) -> Claim:
+        """The claim for the only column of a share."""
+        (key,) = share.made
+        ref, kinds = (ColumnRef(key),), {"min": key.type, "max": key.type, "count": BIGINT}
+        calls = [AggregateCall(name, ref, kind) for name, kind in kinds.items()]
+        calls.append(AggregateCall("count_star", (), BIGINT))
+        made = tuple((new_column(call.function, call.type), call) for call in calls)
+        extremes = HashAggregate(share, (), made).placed_as(share)
+        return cls(extremes, column, (share.table.identity, share.selection), *limits)
+
+    def holds(self, least: int | None, largest: int | None, values: int, rows: int) -> bool:
+        if values < rows:
+            return False
+        above = self.low is None or least is None or least >= self.low
+        return above and (self.high is None or largest is None or largest < self.high)
+
+    def __hash__(self) -> int:
+        return hash((self.column, self.share))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Claim):
+            return NotImplemented
+        return self._facts == other._facts
+
+    @property
+    def _facts(self) -> tuple[object, ...]:
+        return self.column, self.share, self.low, self.high
 
 
 @dataclass(frozen=True)
 class Placed:
-    """A node of a worker's plan, and where its rows are; those with equal `keys`, if there are any, on one worker."""
+    """A node of a worker's plan, and where its rows are."""
 
     node: Physical
-    where: Where
-    keys: tuple[Column, ...] = ()
+    at: Partitioning
 
-    def over(self, node: Physical) -> Placed:
-        """A node whose rows are where this one's are."""
-        kept = self.keys if set(self.keys) <= set(node.columns) else ()
-        return Placed(node, self.where, kept)
+    def over(self, node: Physical, at: Partitioning | None = None) -> Placed:
+        """A node whose rows are where this one's are, or where `at` says that they would be."""
+        return Placed(node, (self.at if at is None else at).kept(node.columns))
 
 
 @dataclass
 class Distribution:
-    """The plans of workers; `share_of` gives a worker's share of a scan, None for one that each reads whole.
+    """The plans of workers for one placed plan, whose scans `sharing` gives shares of.
 
     What is expected to take less than `small` bytes goes to the first worker, or to all, whatever else it would cost.
     """
 
-    share_of: ShareOf
-    workers: int
-    small: int
+    sharing: Sharing
+    plan: Physical
+    small: float
+    claims: list[Claim] = field(default_factory=list)
     _numbers: count[int] = field(default_factory=count)
     _placed: dict[int, tuple[Physical, Placed]] = field(default_factory=dict)
-    _exchanged: dict[tuple[int, str, tuple[Column, ...]], Exchange] = field(default_factory=dict)
+    _exchanged: dict[tuple[object, ...], Exchange] = field(default_factory=dict)
 
-    def on_first(self, node: Physical) -> Physical:
-        """Return what a worker runs so that the first has all rows of a node."""
-        placed = self.placed(node)
-        shares = placed.where is Where.SHARES
-        return self._exchange(placed.node, "gather") if shares else placed.node
+    def __post_init__(self) -> None:
+        self._cuts = keys_of_scans(self.plan, self.sharing)
+
+    def on_first(self) -> Physical:
+        """Return what a worker runs so that the first has all rows."""
+        return self._gathered(self.plan)
 
     def placed(self, node: Physical) -> Placed:
         """Return what a worker runs for a node; what several others read stays one object."""
         known = self._placed.get(id(node))
         if known is None:
-            known = self._placed[id(node)] = node, self._place(node)
+            found = self._place(node)
+            shown = found.node.replaced(partitioning=found.at)
+            known = self._placed[id(node)] = node, Placed(shown, found.at)
         return known[1]
 
     def _exchange(
@@ -96,35 +143,43 @@ class Distribution:
         node: Physical,
         kind: ExchangeKind,
         keys: tuple[Column, ...] = (),
-        *,
+        cuts: tuple[int, ...] = (),
+        because: str = "",
         of_first: bool = False,
     ) -> Exchange:
-        key = id(node), kind, keys
+        key = id(node), kind, keys, cuts
         if key not in self._exchanged:
-            made = Exchange(node, kind, next(self._numbers), keys, of_first)
-            self._exchanged[key] = made.placed_as(node)
+            at = {"gather": SINGLE, "broadcast": REPLICATED, "range": ranged(keys, cuts)}
+            made = Exchange(node, kind, next(self._numbers), keys, cuts, of_first, because)
+            made = made.placed_as(node).replaced(partitioning=at.get(kind, hashed(keys)))
+            self._exchanged[key] = made
         return self._exchanged[key]
 
-    def _hashed(self, placed: Placed, keys: tuple[Column, ...]) -> Physical:
-        """Return a node's rows where their keys' hash says."""
-        if placed.where is Where.SHARES and placed.keys == keys:
-            return placed.node
-        there = placed.where is Where.EVERYWHERE
-        first = placed.where is Where.FIRST
-        return self._exchange(placed.node, "pick" if there else "hash", keys, of_first=first)
+    def _gathered(self, node: Physical) -> Physical:
+        placed = self.placed(node)
+        return self._exchange(placed.node, "gather") if placed.at.is_shared else placed.node
+
+    def _sent(
+        self, placed: Placed, keys: tuple[Column, ...], cuts: tuple[int, ...] = (), why: str = ""
+    ) -> Physical:
+        """Return a node's rows where a hash of keys says, or the range of one."""
+        if placed.at.is_replicated:
+            return self._exchange(placed.node, "pick", keys, cuts)
+        first = placed.at.spread is Spread.SINGLE
+        return self._exchange(placed.node, "range" if cuts else "hash", keys, cuts, why, first)
 
     def _place(self, node: Physical) -> Placed:
         match node:
             case ParquetScan():
-                share = self.share_of(node)
-                if share is None:
-                    return Placed(node, Where.EVERYWHERE)
-                return Placed(share, Where.SHARES)
+                return self._scan(node)
             case MemoryScan(table=table) if getattr(table, "is_sharded", False):
-                return Placed(node, Where.SHARES)
-            case FilterRows() | ComputeColumns() | Transfer():
+                return Placed(node, ARBITRARY)
+            case FilterRows() | Transfer():
                 placed = self.placed(node.input)
                 return placed.over(node.with_children((placed.node,)))
+            case ComputeColumns(items=items):
+                placed = self.placed(node.input)
+                return Placed(node.with_children((placed.node,)), _computed(placed.at, items))
             case HashAggregate():
                 return self._aggregate(node)
             case TopK(offset=offset, count=wanted):
@@ -133,105 +188,134 @@ class Distribution:
                 return self._first_rows(node, node.replaced(count=wanted + offset, offset=0))
             case HashJoin() | NestedLoopJoin():
                 return self._join(node)
-            case DistinctOn(keys=keys) if keys:
-                return self._by_keys(node, [keys])
-            case WindowRows(partition=keys) if keys:
-                return self._by_keys(node, [keys])
+            case DistinctOn(keys=keys) | LimitRows(keys=keys) | WindowRows(partition=keys) if keys:
+                return self._by_key(node, keys)
             case HashSetOperation():
-                return self._by_keys(node, [child.columns for child in node.children])
+                return self._set_operation(node)
             case ConcatRows():
                 return self._concat(node)
         return self._whole(node)
 
+    def _scan(self, node: ParquetScan) -> Placed:
+        if self.sharing.is_whole(node):
+            return Placed(node, REPLICATED)
+        cut: KeyCut | None = self._cuts.get(id(node))
+        share = self.sharing.share(node, cut)
+        by = [c for c, s in zip(node.made, node.sources, strict=True) if cut and s == cut.source]
+        if cut is None or not (cut.asked and by):
+            return Placed(share, ARBITRARY)
+        key = share.replaced(made=(by[0],), sources=(cut.source,))
+        column = node.table.identity, cut.source
+        self.claims.append(Claim.of(key, column, self.sharing.limits(cut.cuts)))
+        return Placed(share, ranged(by, cut.cuts))
+
     def _whole(self, node: Physical) -> Placed:
         """A node over all rows: everywhere if its inputs are, else on the first worker."""
         inputs = [self.placed(child) for child in node.children]
-        if all(placed.where is Where.EVERYWHERE for placed in inputs):
+        if all(placed.at.is_replicated for placed in inputs):
             made = node.with_children([placed.node for placed in inputs])
-            return Placed(made, Where.EVERYWHERE)
-        made = node.with_children([self.on_first(child) for child in node.children])
-        return Placed(made, Where.FIRST)
+            return Placed(made, REPLICATED)
+        made = node.with_children([self._gathered(child) for child in node.children])
+        return Placed(made, SINGLE)
 
-    def _by_keys(self, node: Physical, keys: Sequence[tuple[Column, ...]]) -> Placed:
-        """A node that needs all rows of equal keys of its inputs together."""
-        inputs = [self.placed(child) for child in node.children]
-        if all(placed.where is not Where.SHARES for placed in inputs):
+    def _by_key(
+        self, node: DistinctOn | LimitRows | WindowRows, keys: tuple[Column, ...]
+    ) -> Placed:
+        """A node that needs all rows of equal keys together."""
+        placed = self.placed(node.input)
+        if not placed.at.is_shared:
             return self._whole(node)
-        made = node.with_children([self._hashed(p, k) for p, k in zip(inputs, keys, strict=True)])
-        return Placed(made, Where.SHARES)
+        if placed.at.separates(keys):
+            return placed.over(node.with_children((placed.node,)))
+        below = self._sent(placed, keys, why=f"its input is {described(placed.at)}")
+        return Placed(node.with_children((below,)), hashed(keys))
 
     def _aggregate(self, node: HashAggregate) -> Placed:
         placed = self.placed(node.input)
-        if placed.where is not Where.SHARES:
+        if not placed.at.is_shared:
             return self._whole(node)
-        if placed.keys and set(placed.keys) <= set(node.keys):
+        if placed.at.separates(node.keys):
             return placed.over(node.with_children((placed.node,)))
         split = in_parts(node)
         if not isinstance(split, PartialAggregate):
             if not node.keys:
                 return self._whole(node)
-            made = node.with_children((self._hashed(placed, node.keys),))
-            return Placed(made, Where.SHARES, node.keys)
+            below = self._sent(placed, node.keys, why=split)
+            return Placed(node.with_children((below,)), hashed(node.keys))
         partial = split.partial.with_children((placed.node,)).placed_as(node)
         few = not node.keys or self._is_small(node)
-        where = Where.FIRST if few else Where.SHARES
-        keys = () if few else node.keys
-        below: Physical = self._exchange(partial, "gather" if few else "hash", keys)
+        at = SINGLE if few else hashed(node.keys)
+        parts = Placed(partial.replaced(partitioning=ARBITRARY), ARBITRARY)
+        merged: Physical = (
+            self._exchange(parts.node, "gather")
+            if few
+            else self._sent(parts, node.keys, why=f"its input is {described(placed.at)}")
+        )
         for step in (*split.merge, *split.finish):
-            below = step.with_children((below,)).placed_as(node)
+            made = step.with_children((merged,)).placed_as(node)
+            merged = made.replaced(partitioning=at.kept(made.columns))
         items = tuple((c, ColumnRef(c)) for c in node.columns)
-        return Placed(ComputeColumns(below, items).placed_as(node), where, keys)
+        return Placed(ComputeColumns(merged, items).placed_as(node), at)
 
     def _first_rows(self, node: TopK | LimitRows, local: Physical) -> Placed:
         """Of the first rows of each share come the first of all."""
         placed = self.placed(node.input)
-        if placed.where is not Where.SHARES:
+        if not placed.at.is_shared:
             return placed.over(node.with_children((placed.node,)))
         # Rows of hashed keys are in no order that one worker would give them
-        parts = self._exchange(local.with_children((placed.node,)), "gather")
-        return Placed(node.with_children((parts,)), Where.FIRST)
+        first = local.with_children((placed.node,)).replaced(partitioning=placed.at)
+        return Placed(node.with_children((self._exchange(first, "gather"),)), SINGLE)
 
     def _join(self, node: HashJoin | NestedLoopJoin) -> Placed:
-        left, right = self.placed(node.left), self.placed(node.right)
-        kind = node.kind
-        one_side = kind.outputs_right and not (kind.keeps_left or kind.keeps_right)
-        if Where.SHARES not in (left.where, right.where):
+        placed = left, right = self.placed(node.left), self.placed(node.right)
+        if not (left.at.is_shared or right.at.is_shared):
             return self._whole(node)
-        if left.where is Where.SHARES and not kind.keeps_right and self._is_sent(node, node.right):
-            return left.over(node.with_children((left.node, self._everywhere(right))))
-        if right.where is Where.SHARES and one_side and self._is_sent(node, node.left):
-            return right.over(node.with_children((self._everywhere(left), right.node)))
-        if isinstance(node, HashJoin) and not node.null_aware:
-            sides = self._hashed(left, node.left_keys), self._hashed(right, node.right_keys)
-            kept = () if kind.keeps_right else node.left_keys
-            return Placed(node, Where.SHARES, kept).over(node.with_children(sides))
-        if left.where is Where.SHARES and not kind.keeps_right:
-            return left.over(node.with_children((left.node, self._everywhere(right))))
-        return self._whole(node)
+        sides = self._side(left.at, node.left), self._side(right.at, node.right)
+        way = cheapest_way(node, *sides, self.sharing.workers)
+        if way is None:
+            return self._whole(node)
+        why = f"left is {described(left.at)}, right {described(right.at)}"
+        moves = zip(placed, (way.left, way.right), strict=True)
+        made = node.with_children([self._moved(p, move, why) for p, move in moves])
+        return Placed(made, way.at.kept(made.columns))
 
-    def _is_sent(self, join: HashJoin | NestedLoopJoin, side: Physical) -> bool:
-        """Whether a side of a join goes to all workers: it is there, small, or moves less than both would."""
-        if self.placed(side).where is Where.EVERYWHERE or isinstance(join, NestedLoopJoin):
-            return True
-        sizes = [_size(child) for child in join.children]
-        return self._is_small(side) or _size(side) * self.workers <= sum(sizes)
+    def _side(self, at: Partitioning, node: Physical) -> Side:
+        return Side(at, expected_bytes(node), self._is_small(node))
 
-    def _everywhere(self, placed: Placed) -> Physical:
-        there = placed.where is Where.EVERYWHERE
-        first = placed.where is Where.FIRST
-        return placed.node if there else self._exchange(placed.node, "broadcast", of_first=first)
+    def _moved(self, placed: Placed, move: Move, why: str) -> Physical:
+        if move.everywhere:
+            if placed.at.is_replicated:
+                return placed.node
+            first = placed.at.spread is Spread.SINGLE
+            return self._exchange(placed.node, "broadcast", because=why, of_first=first)
+        return self._sent(placed, move.keys, move.cuts, why) if move.keys else placed.node
 
     def _is_small(self, node: Physical) -> bool:
-        return _size(node) < self.small
+        return expected_bytes(node) < self.small
+
+    def _set_operation(self, node: HashSetOperation) -> Placed:
+        left, right = self.placed(node.left), self.placed(node.right)
+        if not (left.at.is_shared or right.at.is_shared):
+            return self._whole(node)
+        pairs = tuple(zip(left.node.columns, right.node.columns, strict=True))
+        if left.at.meets(right.at, pairs):
+            made, at = node.with_children((left.node, right.node)), left.at
+        else:
+            why = f"left is {described(left.at)}, right {described(right.at)}"
+            sent = [self._sent(p, p.node.columns, why=why) for p in (left, right)]
+            made, at = node.with_children(sent), hashed(left.node.columns)
+        return Placed(made, at.renamed(tuple(zip(left.node.columns, node.made, strict=True))))
 
     def _concat(self, node: ConcatRows) -> Placed:
+        """Rows stay where they are; of those that each worker has, or that the first alone has, the first one's are taken."""
         inputs = [self.placed(child) for child in node.children]
-        if all(placed.where is Where.SHARES for placed in inputs):
-            return Placed(node.with_children([p.node for p in inputs]), Where.SHARES)
-        return self._whole(node)
+        if not any(placed.at.is_shared for placed in inputs):
+            return self._whole(node)
+        shares = [p.node if p.at.is_shared else self._exchange(p.node, "pick") for p in inputs]
+        return Placed(node.with_children(shares), ARBITRARY)
 
 
-def _size(node: Physical) -> float:
-    """The bytes that a node's rows are expected to take; no end of them where nothing is known."""
-    rows = float("inf") if node.estimate is None else node.estimate
-    return rows * BYTES_A_VALUE * max(1, len(node.columns))
+def _computed(at: Partitioning, items: Sequence[Item]) -> Partitioning:
+    """Where the rows of computed columns are; ranges hold for integers of any width, hashes for the column itself."""
+    of_value = same_integer if at.spread is Spread.RANGED else same_column
+    return at.renamed([(old, new) for new, e in items if (old := of_value(e)) is not None])

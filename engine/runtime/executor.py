@@ -21,7 +21,7 @@ from ..operators.pulling import REASON, TooFew
 from ..operators.run_unfused import BackendTable
 from ..operators.spill_area import SpillArea
 from ..operators.transfer import moved
-from ..plan.partial import Exchange
+from ..plan.exchange import Exchange
 from ..plan.physical import (
     Device,
     HashJoin,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from ..operators.run_unfused import opened
 from ..operators.streaming import chunks_of, scan_below
 from ..plan import physical as p
+from ..plan.exchange import Exchange
 from ..plan.node import walk
-from ..plan.partial import Exchange
 from ..plan.physical import FilterRows, HashAggregate, HashJoin, ParquetScan, Physical, Pipeline
 from ..plan.pipeline_steps import probed, steps_of
 from .memory import waiting_places

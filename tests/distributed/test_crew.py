@@ -66,7 +66,9 @@ QUERIES = [
     "select count(*) from t where k not in (select k from u)",
     "select id from t where exists (select 1 from u where u.k = t.k and u.w > t.n)",
     "select id, (select max(w) from u where u.k = t.k) from t",
-    "select id from t where n > (select avg(n) from t)",
+    "select id from t where n > (select avg(n) from t)", "select id, (select count(*) from t) from t",
+    "select count(*) from t, (select count(*) from u where w > 10)",
+    "select w, count(*) from u group by w union all select 0, count(*) from t",
     "select count(*) from t, u where t.n < u.w", "select a.id, b.id from t a join t b on a.id = b.id + 1",
     "select k from t intersect select k from u", "select k from t except all select k from u",
     "select id from t union all select w from u", "select g from t union select 'z'",
@@ -185,7 +187,7 @@ def test_errors_of_workers_are_ours_and_the_connection_goes_on(shared: Any) -> N
 def test_what_does_not_fit_is_an_error_and_the_connection_goes_on(opened: Opened) -> None:
     """Nothing comes in pieces where workers meet."""
     connection = opened(TABLES, memory_limit="4kB", column_cache_limit="1kB")
-    query = "select count(*), max(a.g) from t a join t b on a.id = b.id"
+    query = "select count(*), max(a.g) from t a join t b on a.k = b.k"
     with pytest.raises(errors.MemoryLimitError, match="SET memory_limit"):
         connection.sql(query).to_arrow()
     connection.set_option("memory_limit", "1GB")

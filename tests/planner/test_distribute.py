@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from fuseline.plan.exchange import Exchange
 from fuseline.plan.node import walk_once
-from fuseline.plan.partial import Exchange
 from fuseline.plan.physical import ParquetScan
 from fuseline.planner.distribute import Distribution
 from tests.compare import connected
@@ -36,7 +36,7 @@ CASES = {
     "select g from big intersect select g from small": [
         "gather of HashSetOperation", "hash g of ParquetScan", "pick g of ParquetScan"],
     "select x from big union all select g from big": ["gather of ConcatRows"],
-    "select x from big union all select g from small": ["gather of ParquetScan"],
+    "select x from big union all select g from small": ["gather of ConcatRows", "pick of ParquetScan"],
     "select x from big where x > (select avg(x) from big)":
         ["gather of NestedLoopJoin", "broadcast of ComputeColumns", "gather of HashAggregate"],
 }  # fmt: skip
@@ -76,14 +76,37 @@ def connection(tmp_path: Path) -> Any:
         yield opened
 
 
-def share_of(scan: ParquetScan) -> ParquetScan | None:
-    return scan if scan.table.name == "big" else None
+class Halves:
+    """Tables whose names begin with `big` are cut; those that have a column `key` are cut there at the same values."""
+
+    workers = 3
+
+    def is_whole(self, scan: ParquetScan) -> bool:
+        return not scan.table.name.startswith("big")
+
+    def is_clustered(self, scan: ParquetScan, source: str) -> bool:
+        return source == "key"
+
+    def usual_key(self, scan: ParquetScan) -> str | None:
+        return None
+
+    def cuts(self, scan: ParquetScan, source: str) -> tuple[int, ...]:
+        return (3, 6)
+
+    def skew(self, scan: ParquetScan, source: str, cuts: tuple[int, ...]) -> float:
+        return 1.0
+
+    def limits(self, cuts: tuple[int, ...]) -> tuple[int | None, int | None]:
+        return None, cuts[0]
+
+    def share(self, scan: ParquetScan, cut: Any) -> ParquetScan:
+        return scan
 
 
-def exchanges(query: str, connection: Any, small: int) -> list[str]:
+def exchanges(query: str, connection: Any, small: float) -> list[str]:
     """Check that numbers tell exchanges apart, and return them from the root of the plan on."""
     placed = connection.physical(connection.sql(query)._plan)
-    plan = Distribution(share_of, 3, small).on_first(placed)
+    plan = Distribution(Halves(), placed, small).on_first()
     met = [node for node in walk_once(plan) if isinstance(node, Exchange)]
     assert len({node.number for node in met}) == len(met)
     return [

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .. import physical as p
+from ..exchange import Exchange
 from ..expr import Column, ColumnRef, Expr, Subquery, columns_of
 from ..logical import (
     Aggregate,
@@ -29,6 +30,7 @@ from ..logical import (
     Values,
 )
 from ..node import Node, walk
+from ..partitioning import described
 from ..window.window_node import Window
 from ..window.window_operator import WindowRows
 from .expr_text import expression, order_text
@@ -37,7 +39,7 @@ __all__ = ["describe", "expression", "tree"]
 
 INDENT = "  "
 _ROWS_SHOWN = 4
-_HIDDEN_FIELDS = ("device", "reason", "estimate", "not_fused", "steps")
+_HIDDEN_FIELDS = ("device", "reason", "estimate", "not_fused", "partitioning", "steps")
 
 
 def tree(plan: Node) -> str:
@@ -120,7 +122,9 @@ class PlanTree:
             several = len(self.not_fused) > 1
             number = f" {self.not_fused.index(node.not_fused) + 1}" if several else ""
             apart = f", not fused{number}"
-        return f"  [{self.device(node)}{rows}{apart}]"
+        at = node.partitioning
+        where = "" if at is None else f", {described(at, self.name)}"
+        return f"  [{self.device(node)}{rows}{apart}{where}]"
 
     def device(self, node: p.Physical) -> str:
         """Return the device, with the number of its reason where there are several."""
@@ -132,6 +136,9 @@ class PlanTree:
         return [*_numbered("cpu", self.reasons), *_numbered("not fused", self.not_fused)]
 
     def line(self, node: Node) -> str:
+        if isinstance(node, Exchange):
+            keys = self.by(self.columns(node.keys))
+            return INDENT.join([f"Exchange {node.kind}", *filter(None, [keys, *node.details()])])
         details = [d for d in self.details(node) if d]
         return INDENT.join([type(node).__name__ + self.kind(node), *details])
 

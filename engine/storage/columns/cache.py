@@ -30,6 +30,13 @@ class CacheKey(NamedTuple):
     device: str
 
 
+class PartOf(NamedTuple):
+    """The identity of some rows of a table."""
+
+    source: Hashable
+    rows: tuple[int, int]
+
+
 def encoded_key(source: Hashable, rows: Hashable, column: str, device: str) -> CacheKey:
     """Return the key of a column as kernels read it, beside that of the same column as it is."""
     return CacheKey(source, ("encoded", rows), column, device)
@@ -45,6 +52,11 @@ class CachedColumn(NamedTuple):
     bytes: int
     hits: int
     value: Any
+
+
+def whole(source: Hashable) -> Hashable:
+    """The identity of the table of which rows are cached under one."""
+    return source.source if isinstance(source, PartOf) else source
 
 
 @dataclass(slots=True)
@@ -109,10 +121,10 @@ class ColumnCache:
             self._used[device] = self._used.get(device, 0) + nbytes
 
     def drop(self, source: Hashable) -> None:
-        """Forget all columns of a file or table version."""
+        """Forget all columns of a file or table version, and of parts of it."""
         with self._lock:
             for device, entries in self._entries.items():
-                for key in [k for k in entries if k.source == source]:
+                for key in [k for k in entries if whole(k.source) == source]:
                     self._remove(device, key)
 
     def set_limits(self, limits: int | Mapping[str, int]) -> None:

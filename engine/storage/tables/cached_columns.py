@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from ...errors import printable
 from ...plan.calendar import EPOCH
 from ...plan.types import DIGITS, INTEGER_BITS, DataType, Kind
+from ..columns.cache import whole
 from ..columns.encodings import EncodedColumn
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def cached_columns(
 ) -> pa.Table:
     """Return the cached columns of the tables that have these names, by identity; `worker` is that of a cluster whose cache it is."""
     known = {identity: printable(name) for identity, name in names.items()}
-    rows = [_row(known[c.source], c) for c in cache.stats() if c.source in known]
+    rows = [_row(known[whole(c.source)], c) for c in cache.stats() if whole(c.source) in known]
     rows.sort(key=lambda row: (row["table_name"], row["column_name"], row["device"]))
     return pa.Table.from_pylist([row | {"worker": worker} for row in rows], SCHEMA)
 

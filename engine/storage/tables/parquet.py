@@ -14,6 +14,7 @@ from ...errors import DataError
 from ...plan.physical import RowGroups
 from ...plan.statistics import ColumnStatistics, TableStatistics
 from ...plan.types import DataType, Kind
+from ..columns.cache import PartOf
 from .access import Access, AccessRules, FileIdentity
 from .column_chunks import ColumnChunks, chunks_of_constant, chunks_of_files
 from .column_statistics import Bounds, LazyColumns, column_positions, excluded
@@ -130,7 +131,7 @@ class ParquetTable:
     def identity(self) -> Hashable:
         """What cached columns of this table are kept under; another one after any file has changed."""
         if self.rows is not None:
-            return (replace(self, rows=None).identity, self.rows)
+            return PartOf(replace(self, rows=None).identity, self.rows)
         kind = tuple(sorted(self.constants))
         if not self.settled:
             return SourceIdentity(self.files, (*kind, f"opened {next(_openings)}"))

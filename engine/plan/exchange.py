@@ -1,0 +1,50 @@
+"""Where the workers of a cluster give each other rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import isinf
+from typing import ClassVar
+from typing import Literal as OneOf
+
+from .expr import Column
+from .physical import Physical
+
+ExchangeKind = OneOf["gather", "broadcast", "hash", "range", "pick"]
+BYTES_A_VALUE = 8.0
+
+
+@dataclass(frozen=True)
+class Exchange(Physical):
+    """The rows of all workers, in their order: on the first of them (gather), on each (broadcast), or where `keys` say.
+
+    A hash of the keys says it, or of one key the range between `cuts` in which it lies.  Where each worker has all rows already, it
+    picks its own of them in the same ways; without keys the first one picks all.  `number` tells the exchanges of one plan apart,
+    `because` says why rows that are to meet are not on one worker.  `of_first`: the rows are those of the first worker, and what others
+    have is none: of no rows there is an aggregate too.
+    """
+
+    CHILDREN: ClassVar = ("input",)
+    input: Physical
+    kind: ExchangeKind
+    number: int
+    keys: tuple[Column, ...] = ()
+    cuts: tuple[int, ...] = ()
+    of_first: bool = False
+    because: str = field(default="", compare=False)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.input.columns
+
+    def details(self) -> list[str]:
+        """Say what moves and why, for who reads a plan."""
+        size = expected_bytes(self)
+        moved = "" if self.kind == "pick" or isinf(size) else f"~{size / 1e6:,.1f} MB"
+        return [moved, f"since {self.because}" if self.because else ""]
+
+
+def expected_bytes(node: Physical) -> float:
+    """The bytes that a node's rows are expected to take; no end of them where nothing is known."""
+    rows = float("inf") if node.estimate is None else node.estimate
+    return rows * BYTES_A_VALUE * max(1, len(node.columns))

@@ -1,0 +1,110 @@
+"""The ways in which the two sides of a join can meet on a cluster, and what each moves."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..plan.expr import Column
+from ..plan.join_kinds import JoinKind
+from ..plan.partitioning import ARBITRARY, Pairs, Partitioning, hashed
+from ..plan.physical import HashJoin, NestedLoopJoin
+
+SMALL = (
+    1.0  # the cost of sending to all what is small, so that only what is there already is cheaper
+)
+
+
+class Move(NamedTuple):
+    """Where the rows of one side go: nowhere, to all workers, or where keys say."""
+
+    everywhere: bool = False
+    keys: tuple[Column, ...] = ()
+    cuts: tuple[int, ...] = ()
+
+
+class Side(NamedTuple):
+    """Where the rows of one side are, how many bytes they are expected to take, and whether those are few for any worker."""
+
+    at: Partitioning
+    bytes: float
+    small: bool
+
+    def to_all(self, workers: int) -> float:
+        """The cost of sending the rows to all."""
+        if self.at.is_replicated:
+            return 0.0
+        return SMALL if self.small else SMALL + self.bytes * workers
+
+    @property
+    def to_keys(self) -> float:
+        """The cost of sending each row to one worker."""
+        return 0.0 if self.at.is_replicated else SMALL + self.bytes
+
+
+class Way(NamedTuple):
+    """How both sides move, what that costs, and where the join's rows are then."""
+
+    cost: float
+    left: Move
+    right: Move
+    at: Partitioning
+
+
+STAY, EVERYWHERE = Move(), Move(everywhere=True)
+
+
+def cheapest_way(
+    join: HashJoin | NestedLoopJoin, left: Side, right: Side, workers: int
+) -> Way | None:
+    """Return the way that moves least, None where all rows have to be on one worker."""
+    ways: list[Way] = []
+    kind, pairs = join.kind, _pairs(join)
+    if left.at.meets(right.at, pairs):
+        ways.append(Way(0.0, STAY, STAY, _after(kind, left.at, right.at, pairs)))
+    if left.at.is_shared and not kind.keeps_right:
+        at = _after(kind, left.at, left.at, pairs)
+        ways.append(Way(right.to_all(workers), STAY, EVERYWHERE, at))
+    if right.at.is_shared and kind.outputs_right and not kind.keeps_left:
+        at = _after(kind, right.at, right.at, pairs)
+        ways.append(Way(left.to_all(workers), EVERYWHERE, STAY, at))
+    if pairs:
+        ways += _by_keys(kind, left, right, pairs)
+    return min(ways, key=lambda way: way.cost, default=None)
+
+
+def _pairs(join: HashJoin | NestedLoopJoin) -> Pairs:
+    """The columns that are equal in a match, where a worker may look for matches among equal keys alone."""
+    if (
+        isinstance(join, NestedLoopJoin) or join.null_aware
+    ):  # which asks whether there is any row, or NULL
+        return ()  # fmt: skip
+    return tuple(zip(join.left_keys, join.right_keys, strict=True))
+
+
+def _by_keys(kind: JoinKind, left: Side, right: Side, pairs: Pairs) -> list[Way]:
+    """One side goes to where the other's equal keys are, or both do where their hash says."""
+    found: list[Way] = []
+    back = tuple((b, a) for a, b in pairs)
+    keys = left.at.beside(pairs)
+    if keys is not None:
+        move = Move(keys=keys, cuts=left.at.cuts)
+        at = _after(kind, left.at, left.at.of(keys), pairs)
+        found.append(Way(right.to_keys, STAY, move, at))
+    keys = right.at.beside(back)
+    if keys is not None:
+        move = Move(keys=keys, cuts=right.at.cuts)
+        at = _after(kind, right.at.of(keys), right.at, pairs)
+        found.append(Way(left.to_keys, move, STAY, at))
+    one, other = tuple(a for a, _ in pairs), tuple(b for _, b in pairs)
+    at = _after(kind, hashed(one), hashed(other), pairs)
+    found.append(Way(left.to_keys + right.to_keys, Move(keys=one), Move(keys=other), at))
+    return found
+
+
+def _after(kind: JoinKind, left: Partitioning, right: Partitioning, pairs: Pairs) -> Partitioning:
+    """Where a join's rows are, given where the sides' are when it runs: NULLs of rows without a match are with no key's rows."""
+    if kind is JoinKind.INNER:
+        return left.equated(pairs)
+    if not kind.keeps_right:
+        return left
+    return ARBITRARY if kind.keeps_left else right
