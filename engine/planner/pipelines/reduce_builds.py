@@ -12,12 +12,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ...plan.device_costs import DeviceCosts, NearFar, costs_of
-from ...plan.expr import Column, ColumnRef, columns_of, new_column
+from ...plan.expr import Column, ColumnRef, new_column
 from ...plan.join_kinds import JoinKind
 from ...plan.node import walk
 from ...plan.physical import ComputeColumns, FilterRows, HashJoin, NestedLoopJoin, Physical
 from ...plan.pipeline_steps import (
     Chain,
+    Columns,
     HashProbe,
     chain_of,
     columns_read,
@@ -153,7 +154,7 @@ class _Costs:
         """What it costs to make the set of keys, unless it is there anyway."""
         if source.identity in self.there:
             return 0.0
-        cost = self.made(source.part, frozenset(source.keys))
+        cost = self.made(chain_of(source.part, self.chains), frozenset(source.keys))
         return self.device.launch + cost * self.device.scan
 
     def spared(self, join: HashJoin, source: KeySource) -> tuple[float, float]:
@@ -209,38 +210,33 @@ class _Costs:
         in_order = len(keys) == 1 and keys[0].ascending and size <= IN_ORDER_BYTES * rows
         return cost[0] if in_order else self.device.of(cost, size)
 
-    def made(self, node: Physical, wanted: frozenset[Column]) -> float:
-        """What it costs to go through the rows of a part again, its indexes being there as far as they are the same."""
-        match node:
-            case FilterRows(input=below, predicate=predicate):
-                return self.made(below, wanted | columns_of(predicate))
-            case ComputeColumns(input=below, items=items):
-                read = (columns_of(expr) for column, expr in items if column in wanted)
-                return self.made(below, frozenset().union(*read))
-            case HashJoin():
-                return self.probed(node, wanted)
-            case NestedLoopJoin(left=left):
-                return self.made(left, wanted | columns_read(node))
-        columns = self.estimates.relation(node).columns
-        own = wanted.intersection(node.columns)
+    def made(self, chain: Chain, wanted: Columns) -> float:
+        """What it costs to go through the rows of a chain again, its indexes being there as far as they are the same."""
+        cost = 0.0
+        for step in reversed(chain.steps):
+            if isinstance(step, HashProbe):
+                cost += self.probed(step, wanted)
+            wanted = step.reads(wanted)
+        columns = self.estimates.relation(chain.source).columns
+        own = wanted.intersection(chain.source.columns)
         each = sum(_value(column.type, columns.get(column)) for column in own)
-        return table_rows(node) * max(each, NARROW[0][1])
+        return cost + table_rows(chain.source) * max(each, NARROW[0][1])
 
-    def probed(self, join: HashJoin, wanted: frozenset[Column]) -> float:
-        read = wanted | columns_read(join)
-        probe, build = join.probe_side, join.build_side
-        passing, built = self.estimates.relation(probe), self.estimates.relation(build)
+    def probed(self, step: HashProbe, wanted: Columns) -> float:
+        """What it costs to look rows up, and to make their index anew where another one is needed than the main kernel's."""
+        join = step.node
+        passing = self.estimates.relation(join.probe_side)
+        built = self.estimates.relation(join.build_side)
         keys = [expected_column(built, key) for key in join.build_keys]
         asked = [expected_column(passing, key) for key in join.probe_keys]
         bits = not reads_build(join, wanted)
         size = index_bytes(self.device, built.rows, keys, bits)
-        cost = self.made(probe, read)
-        cost += passing.rows * self.each(
+        cost = passing.rows * self.each(
             self.device.test_bit if bits else self.device.probe_row, size, passing.rows, asked
         )
-        if join.kind.is_membership or reads_build(join, wanted) == reads_build(join):
-            return cost  # the index is the one that the main kernel probes
-        return cost + self.made(build, read) + self.built(join, 1.0)
+        if join.kind.is_membership or bits != reads_build(join):
+            return cost
+        return cost + self.made(step.build, wanted | columns_read(join)) + self.built(join, 1.0)
 
 
 def _value(data_type: DataType, known: ColumnEstimate | None) -> float:
