@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+from distributed.actor import Actor
+
 from ..errors import ClusterError
 from ..settings import Settings
 from .clusters import Cluster
@@ -27,10 +29,14 @@ LOST = (OSError, RuntimeError, ValueError)  # what Dask raises of an actor whose
 
 @dataclass(eq=False)
 class Member:
-    """One worker of a crew: its actor, the numbers of the plans and the tables that it has, and how many queries it runs."""
+    """One worker of a crew: its actor, the numbers of the plans and the tables that it has, and how many queries it runs.
+
+    `held` is Dask's future of the actor, which lets it live.
+    """
 
     address: str
     actor: Any
+    held: Any
     room: int = 0  # bytes of columns that it keeps
     turn: int = 0  # how many crews this process had before
     plans: set[int] = field(default_factory=set)
@@ -146,9 +152,13 @@ class Members:
         members: list[Member] = []
         differing: list[str] = []
         own = description(self.device)
-        for address, pending in zip(addresses, begun, strict=True):
+        for address, held, pending in zip(addresses, made, begun, strict=True):
             try:
-                member = Member(address, pending.result(timeout=START_SECONDS))
+                pending.result(timeout=START_SECONDS)
+                with self.cluster.client.as_current():
+                    # What Dask has unpickled belongs to any client of this process, which has a loop of its own
+                    actor = Actor(WorkerSession, address, held.key)
+                member = Member(address, actor, held)
                 call = self.cluster.begun(member.actor.described())
                 found = call.result(timeout=START_SECONDS)
             except (ImportError, AttributeError) as error:

@@ -213,6 +213,10 @@ class WorkerSession:
             self._worker.log_event(TOPIC, _told(order, part))
         return part
 
+    def copy_bandwidth(self) -> float:
+        """The bytes a second that a copy on this worker's device moves, read and written."""
+        return self._backends[self._device].copy_bandwidth(self._settings.threads)
+
     def trial(self, query: int, kind: ExchangeKind, nbytes: int) -> float:
         """Give so many bytes to those that an exchange of this kind gives them to; returns the seconds after all have met."""
         meetings = self._meetings

@@ -111,6 +111,16 @@ def test_threads_that_change_settings_get_right_answers(opened: Opened) -> None:
         list(pool.map(run, range(24)))
 
 
+def test_each_connection_calls_by_its_own_client(client: Any) -> None:
+    """A call by that of another one would come back when its loop happens to wake up, and never after that is closed."""
+    given = {"cluster": client.scheduler.address}
+    with fuseline.connect("cpu", **given) as one, fuseline.connect("cpu", **given) as other:
+        for crew in (one._runner.crew, other._runner.crew):
+            assert {m.actor.client for m in crew._members.team.members} == {crew.client}
+        one.close()
+        assert other.sql("select 1").fetchall() == [(1,)]
+
+
 class Fragile:
     """A scheduler here, and workers that nobody starts again."""
 
