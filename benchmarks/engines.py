@@ -104,7 +104,7 @@ class Kernels:
 class Fuseline(Engine):
     """Fuseline over Parquet; it keeps the columns that queries have touched."""
 
-    def __init__(self, **settings: str) -> None:
+    def __init__(self, **settings: Any) -> None:
         self._settings = settings
         self._tables: Tables = {}
         self._connection: Any = None
@@ -182,6 +182,15 @@ class Fuseline(Engine):
             "needed": least_bytes(touched, profile.pipelines),
             "operator_seconds": sum(n.seconds for n in profile.nodes if not _is_kernel(n)),
         }
+
+    def workers(self) -> tuple[Any, ...]:
+        """What each worker of a cluster did in the last run."""
+        return self._frame.profile.workers
+
+    @property
+    def address(self) -> str:
+        """That of the cluster's scheduler."""
+        return self._connection._runner.crew.client.scheduler.address
 
     def columns(self) -> dict[str, int]:
         # Not fuseline_columns(), which counts distinct values

@@ -2,7 +2,7 @@
 
 Each query alone by default: a run in a new process is its cold time, the median of later ones its hot time. With
 `--cold` all queries one after another in one connection, then all of them hot. With `--shuffle` over rows in no order. With `--streams N` TPC-H's queries with N sets
-of random parameters. Every answer is compared with DuckDB's before its time counts; what fails or differs has no time, and the
+of random parameters. With `--cluster` on workers, as `scaling` says. Every answer is compared with DuckDB's before its time counts; what fails or differs has no time, and the
 rest goes on.
 """
 
@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks import engines, measure, streams
+from benchmarks import engines, measure, scaling, streams
 from benchmarks.charts import bars, roofline
 from benchmarks.data import DATA
 from benchmarks.floors import add_floors
@@ -37,6 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     suite = SUITES[options.suite]
     texts = _chosen(suite.queries(options.sf), options.queries)
     names = engines.chosen(options.engines)
+    if options.cluster:
+        return scaling.run(options, list(texts))
     if options.streams is not None and options.suite != "tpch":
         raise SystemExit("--streams is for tpch: SSB has no rules for other parameters.")
     tables = suite.tables(options.sf, options.data)
@@ -147,6 +149,13 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--cold", action="store_true", help="all queries in one connection, the first touch of each"
     )
     parser.add_argument("--streams", type=int, metavar="N", help="N sets of random parameters")
+    parser.add_argument("--cluster", help="on a cluster alone: local, or a scheduler's address")
+    parser.add_argument("--workers", default="2", help="its workers; several numbers as 1,2,4")
+    parser.add_argument("--placement", help="that setting: auto, sharded, replicated")
+    parser.add_argument("--weak", action="store_true", help="let the scale grow with the workers")
+    parser.add_argument(
+        "--clients", type=int, default=0, metavar="K", help="count the queries of K processes, too"
+    )
     parser.add_argument(
         "--limit", type=float, default=math.inf, help="seconds after which no measurement begins"
     )
