@@ -21,6 +21,37 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
+# What PEP 249 asks for
+_ERRORS = (
+    "DataError",
+    "DatabaseError",
+    "IntegrityError",
+    "InterfaceError",
+    "InternalError",
+    "NotSupportedError",
+    "OperationalError",
+    "ProgrammingError",
+)
+_DB_API = (
+    "BINARY",
+    "Binary",
+    "DATETIME",
+    "Date",
+    "DateFromTicks",
+    "Error",
+    "NUMBER",
+    "ROWID",
+    "STRING",
+    "Time",
+    "TimeFromTicks",
+    "Timestamp",
+    "TimestampFromTicks",
+    "Warning",
+    "apilevel",
+    "paramstyle",
+    "threadsafety",
+)
+
 # Imported when first used, so that `import fuseline` costs nothing
 _HOMES = {
     "Connection": "connection",
@@ -38,6 +69,8 @@ _HOMES = {
     "min_": "frame.functions",
     "sum_": "frame.functions",
     "when": "frame.functions",
+    **dict.fromkeys(_ERRORS, "errors"),
+    **dict.fromkeys(_DB_API, "db_api"),
 }
 
 __all__ = [
@@ -66,4 +99,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*__all__, *_ERRORS, *_DB_API, "__version__"]

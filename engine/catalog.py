@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from typing import Literal as OneOf
 from .errors import (
     CatalogError,
     InvalidQuery,
+    TransactionError,
     TypeMismatch,
     UnknownName,
     check_name,
@@ -54,7 +56,8 @@ class View:
 class Catalog:
     """What the names in SQL stand for; `version` grows with each change, so plans made before it are known as old.
 
-    Every change is atomic: a table is replaced, never altered, and a query keeps the tables it was planned with.
+    Every change is atomic: a table is replaced, never altered, and a query keeps the tables it was planned with.  So a transaction
+    is what the names stood for when it began.
     """
 
     def __init__(self, functions: Mapping[str, Callable[[], CatalogTable]] | None = None) -> None:
@@ -62,6 +65,9 @@ class Catalog:
         self.access = Access()
         self._functions = functions or {}
         self._objects: dict[str, CatalogTable | View] = {}
+        self._before: dict[str, CatalogTable | View] | None = None  # in a transaction
+        self._only_reads = False
+        self.failed = False  # an error in the transaction left nothing to do but to roll back
         self._files: OrderedDict[FilesKey, ParquetTable] = OrderedDict()
         self._lock = threading.RLock()
 
@@ -70,7 +76,7 @@ class Catalog:
     def table(self, name: str) -> CatalogTable | None:
         """Return a table; one of files is opened anew, with the columns that they have now, when they have changed.
 
-        Raises `DataError` when the files are gone or damaged.
+        Raises `FileError` when the files are gone or damaged.
         """
         found = self._objects.get(folded(name))
         if found is None or isinstance(found, View):
@@ -97,7 +103,7 @@ class Catalog:
     ) -> ParquetTable:
         """Return the table of these files: the same object as long as the files are the same.
 
-        Raises `DataError`, naming the file or pattern.
+        Raises `FileError`, naming the file or pattern.
         """
         from .storage.tables.parquet import ParquetTable
         from .storage.tables.schemas import check_options
@@ -141,6 +147,64 @@ class Catalog:
             named: list[Any] = [o for o in self._objects.values() if not isinstance(o, View)]
             return {t.identity: t.name for t in (*self._files.values(), *named)}
 
+    # Transactions
+
+    def begin(self, only_reads: bool = False) -> None:
+        """Begin a transaction; raises `TransactionError` inside of one."""
+        with self._lock:
+            if self._before is not None:
+                raise TransactionError(
+                    "A transaction is open already: COMMIT or ROLLBACK it first."
+                )
+            self._before, self._only_reads = dict(self._objects), only_reads
+
+    def fail(self) -> None:
+        """Let the transaction, if there is one, take no more statements after an error in it."""
+        self.failed = self._before is not None
+
+    def check_transaction(self) -> None:
+        """Raise `TransactionError` after an error in the transaction."""
+        if self.failed:
+            raise TransactionError("An earlier statement of this transaction failed: ROLLBACK it.")
+
+    def commit(self) -> None:
+        """End the transaction and keep its changes; raises `TransactionError` outside of one, and where it failed and is rolled back."""
+        with self._lock:
+            before, failed = self._end("COMMIT")
+            if failed:
+                self._objects = before
+                self.version += 1
+                raise TransactionError(
+                    "An earlier statement of this transaction failed, so it was rolled back."
+                )
+
+    def roll_back(self) -> list[CatalogTable | View]:
+        """End the transaction, undo its changes, and return what no name stands for any more; raises as `commit`."""
+        with self._lock:
+            made = self._objects
+            self._objects, _ = self._end("ROLLBACK")
+            self.version += 1
+            kept = {id(entry) for entry in self._objects.values()}
+            return [entry for entry in made.values() if id(entry) not in kept]
+
+    @property
+    def in_transaction(self) -> bool:
+        return self._before is not None
+
+    def _end(self, what: str) -> tuple[dict[str, CatalogTable | View], bool]:
+        """Return what the names stood for before the transaction, and whether it failed."""
+        if self._before is None:
+            raise TransactionError(f"There is no transaction for {what} to end: write BEGIN first.")
+        before, failed = self._before, self.failed
+        self._before, self._only_reads, self.failed = None, False, False
+        return before, failed
+
+    def _check_changes(self) -> None:
+        if self._only_reads:
+            raise TransactionError(
+                "This transaction only reads: COMMIT it before tables are changed."
+            )
+
     # What statements change
 
     def create(
@@ -173,6 +237,7 @@ class Catalog:
         """
         check_name(entry.name, "table")
         with self._lock:
+            self._check_changes()
             old = self._objects.get(entry.name.lower())
             self._objects[entry.name.lower()] = entry
             self.version += 1
@@ -204,6 +269,7 @@ class Catalog:
                 raise CatalogError(
                     f'"{found.name}" is a {_kind(found)}, not a {kind}: write DROP {_kind(found).upper()}.'
                 )
+            self._check_changes()
             del self._objects[name.lower()]
             self.version += 1
             return found
@@ -236,6 +302,16 @@ def file_paths(path: object) -> list[str]:
         raise TypeMismatch(
             f"A path is a str or a pathlib.Path, or there is a list of them, not {shown(path)}."
         ) from None
+
+
+def warn_of_columns(name: str, unsupported: Mapping[str, object]) -> None:
+    """Say which columns a Frame does not have; SQL that asks for one raises instead."""
+    if unsupported:
+        columns = ", ".join(f'"{column}" ({kind})' for column, kind in unsupported.items())
+        warnings.warn(
+            f'The table "{name}" is without the columns {columns}, of types that queries cannot read.',
+            stacklevel=3,
+        )
 
 
 def folded(name: object) -> str:

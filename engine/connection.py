@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import time
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from .catalog import Catalog, file_paths
-from .deep import deeply_for
+from .catalog import Catalog, file_paths, warn_of_columns
+from .db_api import HasErrors
 from .errors import (
     ClusterError,
     ConnectionClosed,
-    FuselineError,
-    InvalidQuery,
+    Unsupported,
     WrongArguments,
     install,
     shown,
@@ -27,21 +24,22 @@ from .import_ahead import import_ahead
 from .plan.expr import new_column
 from .plan.logical import CatalogTable, Logical, Scan
 from .plan.physical import Physical
-from .plan.statements import Query
 from .plan_cache import CachedPlan, Parameters
+from .run_text import run_text
 from .running import Observer, QueryRunner
 from .runtime.run import Result
 from .settings import Settings
 from .settings_lock import check_change
-from .stopping import Stop
 from .storage.columns.cache import ColumnCache
 from .storage.spill_folders import sweep
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from .frame.cursor import Cursor
     from .frame.frame import Frame
+    from .frame.rowset import Rowset
     from .reading import Reading
-    from .run_statements import Answer
     from .storage.tables.memory_table import MemoryTable
 
 __all__ = ["Connection", "Result", "connect"]
@@ -85,7 +83,7 @@ def connect(
 
 
 @fenced
-class Connection:
+class Connection(HasErrors):
     """Runs SQL over Parquet files, registered objects and its own tables.
 
     Goes on working after every error.  May be used by several threads: changes of the catalog are atomic, and a query
@@ -142,29 +140,73 @@ class Connection:
         """
         from .frame.frame import Frame
 
-        answer = self._answer(text, params)
+        self._check_open()
+        answer = run_text(self, self._runner, text, params)
         if isinstance(answer, CachedPlan):
             return Frame(self, answer.source, answer, answer.text)
         from .storage.tables.memory_table import MemoryTable
 
         return self._scan(MemoryTable("answer", answer.table))
 
-    def execute(self, text: str, params: Parameters = None) -> Cursor:
-        """Run all statements of a text and return a cursor over the rows of the last."""
+    def cursor(self) -> Cursor:
+        """Return a cursor, which runs statements and has the rows of its last one (PEP 249)."""
         from .frame.cursor import Cursor
 
+        self._check_open()
+        return Cursor(self)
+
+    def execute(self, text: str, params: Parameters = None) -> Cursor:
+        """Run all statements of a text and return a cursor over the rows of the last."""
+        return self.cursor().execute(text, params)
+
+    def executemany(self, text: str, params: Iterable[Parameters]) -> Cursor:
+        """Run a statement that gives no rows for each set of parameters; INSERT ... VALUES stores them all at once."""
+        return self.cursor().executemany(text, params)
+
+    def rowset(self, text: str, params: Parameters, rows: pa.Table | None = None) -> Rowset:
+        """Run all statements of a text and return what the last gave.
+
+        `rows` has a column for each parameter of an INSERT ... VALUES that stores them all; raises `NotByRows` for other statements.
+        """
+        from .frame.rowset import Rowset
+
+        self._check_open()
         with self.stoppable():
-            answer = self._answer(text, params)
-            if isinstance(answer, CachedPlan):
-                found = self._runner.answer(answer.source, answer)
-                table = found.to_arrow() if isinstance(found, Result) else found
-                types, written = [c.type for c in answer.source.columns], None
-            else:
+            answer = run_text(self, self._runner, text, params, rows)
+            if not isinstance(answer, CachedPlan):
+                if not answer.is_asked:
+                    return Rowset(None, count=-1 if answer.written is None else answer.written)
                 from .plan.types import from_arrow
 
-                table, written = answer.table, answer.written
-                types = [from_arrow(t) for t in table.schema.types]
-        return Cursor(table, types, written, self.stoppable)
+                types = tuple(from_arrow(t) for t in answer.table.schema.types)
+                return Rowset(answer.table, types, answer.table.num_rows, self.stoppable)
+            found = self._runner.answer(answer.source, answer)
+            types = tuple(c.type for c in answer.source.columns)
+            if isinstance(found, Result):
+                return Rowset(found.to_arrow(), types, found.num_rows, self.stoppable)
+            count = -1 if found.num_rows is None else found.num_rows
+            return Rowset(found, types, count, found.stoppable)
+
+    def begin(self) -> None:
+        """Begin a transaction, as BEGIN does; without one each statement is committed as it ends."""
+        self._check_open()
+        self.catalog.begin()
+
+    def commit(self) -> None:
+        """Keep what was changed since `begin`; without a transaction everything is kept already."""
+        self._check_open()
+        if self.catalog.in_transaction:
+            self.catalog.commit()
+
+    def rollback(self) -> None:
+        """Undo what was changed since `begin`; raises `Unsupported` without a transaction, when nothing can be undone."""
+        self._check_open()
+        if not self.catalog.in_transaction:
+            raise Unsupported(
+                "There is nothing to roll back: each statement is committed as it ends. Call begin() first, or write BEGIN."
+            )
+        for entry in self.catalog.roll_back():
+            self.forget(entry)
 
     def table(self, name: str) -> Frame:
         """Return a table or view of the catalog; raises `UnknownName`."""
@@ -182,7 +224,7 @@ class Connection:
     ) -> Frame:
         """Return the table of a file, a list of files, a glob or a directory; reads the footers alone.
 
-        With `name` it can be used in SQL.  Options: hive_partitioning, hive_types_autocast, filename.  Raises `DataError`,
+        With `name` it can be used in SQL.  Options: hive_partitioning, hive_types_autocast, filename.  Raises `FileError`,
         naming the file, for files that are missing, damaged or of different columns.
         """
         self._check_open()
@@ -190,7 +232,7 @@ class Connection:
         if name is not None:
             table = replace(table, name=name)
             self.forget(self.catalog.put(table))
-        _warn_of_columns(table.name, table.unsupported)
+        warn_of_columns(table.name, table.unsupported)
         return self._scan(table)
 
     def register(self, name: str, source: object) -> Frame:
@@ -211,7 +253,7 @@ class Connection:
         if table is None:
             table = MemoryTable(name, ingest(source))
         self.forget(self.catalog.put(table))
-        _warn_of_columns(name, table.unsupported)
+        warn_of_columns(name, table.unsupported)
         return self._scan(table)
 
     def unregister(self, name: str) -> None:
@@ -280,7 +322,8 @@ class Connection:
         self._runner.forget(entry)
 
     def close(self) -> None:
-        """Let tables, plans and cached columns go; later calls raise `ConnectionClosed`, but for another `close`."""
+        """Let tables, plans and cached columns go; later calls raise `ConnectionClosed`."""
+        self._check_open()
         self._closed = True
         self.catalog = Catalog()
         self._runner.clear()
@@ -289,7 +332,8 @@ class Connection:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        if not self._closed:
+            self.close()
 
     def __repr__(self) -> str:
         tables = len(self.catalog.names())
@@ -314,51 +358,3 @@ class Connection:
 
         made = tuple(new_column(name, data_type) for name, data_type in table.fields)
         return Frame(self, Scan(table, made, tuple(name for name, _ in table.fields)))
-
-    def _answer(self, text: str, params: Parameters) -> CachedPlan | Answer:
-        """Return the last statement's rows, or for a query what is needed to run it."""
-        self._check_open()
-        start = time.perf_counter()
-        answer: CachedPlan | Answer | None = self._runner.plans.find_text(text, params)
-        if not isinstance(answer, CachedPlan) or answer.stale_tables():
-            with self._runner.stoppable() as stop:
-                answer = deeply_for(text, partial(self._bind, text, params, stop))
-        if isinstance(answer, CachedPlan):
-            answer.spent = time.perf_counter() - start
-        return answer
-
-    def _bind(self, text: str, params: Parameters, stop: Stop) -> CachedPlan | Answer:
-        from .run_statements import run_statement
-        from .sql import plan_sql
-
-        version = self.catalog.version
-        answers: list[CachedPlan | Answer] = []
-        try:
-            statements = plan_sql(text, self.catalog, params)
-            while (statement := stop.anywhere(partial(next, statements, None))) is not None:
-                if answers:
-                    stop.restart()
-                if answers and isinstance(answers[-1], CachedPlan):
-                    self.run(answers[-1].source, answers[-1])  # its rows go nowhere, its errors do
-                if isinstance(statement, Query):
-                    answers.append(stop.anywhere(partial(CachedPlan, statement.plan, text)))
-                else:
-                    answers.append(run_statement(self, statement))
-        except FuselineError as error:
-            error.with_text(text)
-            raise
-        if not answers:
-            raise InvalidQuery("There is no statement in the text.")
-        if len(answers) == 1 and isinstance(answers[0], CachedPlan):
-            self._runner.plans.keep_text(text, params, answers[0], version)
-        return answers[-1]
-
-
-def _warn_of_columns(name: str, unsupported: Mapping[str, object]) -> None:
-    """Say which columns a Frame does not have; SQL that asks for one raises instead."""
-    if unsupported:
-        columns = ", ".join(f'"{column}" ({kind})' for column, kind in unsupported.items())
-        warnings.warn(
-            f'The table "{name}" is without the columns {columns}, of types that queries cannot read.',
-            stacklevel=3,
-        )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Self
@@ -87,14 +87,42 @@ class FuselineError(Exception):
         return f"{self.message}\n{caret(printable(self.text), self.span)}"
 
 
-class ParseError(FuselineError):
+class InterfaceError(FuselineError):
+    """The Python interface was used wrongly, not the database behind it."""
+
+
+class DatabaseError(FuselineError):
+    """What errors of the database have in common, in the classes of the Python database interface (PEP 249)."""
+
+
+class DataError(DatabaseError):
+    """A value that cannot be processed."""
+
+
+class OperationalError(DatabaseError):
+    """What is not in the hand of who wrote the query: files, memory, devices, an interrupt."""
+
+
+class IntegrityError(DatabaseError):
+    """A change that a constraint forbids."""
+
+
+class ProgrammingError(DatabaseError):
+    """A query that is wrong: its syntax, its names, its types."""
+
+
+class NotSupportedError(DatabaseError):
+    """What is valid and not available here."""
+
+
+class ParseError(ProgrammingError):
     """The text is not SQL of this dialect; its place is a token."""
 
     def _place(self, text: str, span: Span) -> Span:
         return span
 
 
-class UnknownName(FuselineError):
+class UnknownName(ProgrammingError):
     """A table, column, function, type or setting that does not exist; the nearest names are in the message."""
 
 
@@ -102,11 +130,11 @@ class UnknownAttribute(UnknownName, AttributeError):
     """An attribute that an object of this package does not have; Python's `hasattr` hears it."""
 
 
-class AmbiguousName(FuselineError):
+class AmbiguousName(ProgrammingError):
     """A column name that more than one table in scope has."""
 
 
-class TypeMismatch(FuselineError):
+class TypeMismatch(ProgrammingError):
     """An operator or function that does not take these types."""
 
 
@@ -114,47 +142,51 @@ class WrongArguments(TypeMismatch, TypeError):
     """A call with arguments of another number, name or Python type than the method takes."""
 
 
-class InvalidQuery(FuselineError):
+class InvalidQuery(ProgrammingError):
     """SQL that parses and has no meaning: an aggregate in WHERE, an ungrouped column, a wrong number of columns."""
 
 
-class Unsupported(FuselineError):
+class Unsupported(NotSupportedError):
     """Valid SQL that this version refuses while planning, with the reason."""
 
 
-class ConversionError(FuselineError):
+class ConversionError(DataError):
     """A value that a cast cannot represent in its target type."""
 
 
-class OutOfRange(FuselineError):
+class OutOfRange(DataError):
     """A sum, product or other result that its type cannot hold."""
 
 
-class ExecutionError(FuselineError):
+class ExecutionError(DataError):
     """A query that failed on its data: a scalar subquery with two rows, a parameter without a value."""
 
 
-class CatalogError(FuselineError):
+class CatalogError(ProgrammingError):
     """A table or view that exists already, or a statement that does not fit the object it names."""
 
 
-class DataError(FuselineError):
+class TransactionError(OperationalError):
+    """BEGIN inside of a transaction, COMMIT or ROLLBACK outside of one, or a change in one that only reads."""
+
+
+class FileError(OperationalError):
     """A file that is missing, empty, corrupt or of another schema than its siblings; the file is named."""
 
 
-class AccessDenied(FuselineError):
+class AccessDenied(OperationalError):
     """A path that the settings do not let a query open, whether there is a file or not."""
 
 
-class DeviceError(FuselineError):
+class DeviceError(OperationalError):
     """A GPU was asked for and none can be used; the missing extra or driver is named."""
 
 
-class ClusterError(FuselineError):
+class ClusterError(OperationalError):
     """A cluster that cannot be used, or a worker that was lost; the address and the remedy are named."""
 
 
-class MemoryLimitError(FuselineError):
+class MemoryLimitError(OperationalError):
     """A query that needs more memory than the device or the limit allows; bytes and setting are named."""
 
     def advise_parts(self) -> None:
@@ -165,15 +197,26 @@ class MemoryLimitError(FuselineError):
         )
 
 
-class Interrupted(FuselineError):
+class Interrupted(OperationalError):
     """A query that `Connection.interrupt()` stopped, or its `statement_timeout`; Ctrl-C raises `KeyboardInterrupt`."""
 
 
-class ConnectionClosed(FuselineError):
+class ConnectionClosed(InterfaceError):
     """A call on a connection after `close()`."""
 
 
-class InternalError(FuselineError):
+class NoRows(InterfaceError):
+    """Rows were asked for where there are none to come: of a closed cursor, or of a statement that gives none."""
+
+
+class NotByRows(InterfaceError):
+    """Rows of values for a statement that takes one set of them: to be run once for each."""
+
+    def __init__(self) -> None:
+        super().__init__("This statement takes one set of values: run it once for each.")
+
+
+class InternalError(DatabaseError):
     """A fault of this package: an exception that nobody foresaw, which is the `__cause__`; to be reported."""
 
 
@@ -287,3 +330,14 @@ def nearest(name: object, candidates: Iterable[str], count: int = 3) -> str:
     if not close:
         return ""
     return " Did you mean " + " or ".join(f'"{folded[c]}"' for c in close) + "?"
+
+
+def suggestion(name: str, known: Sequence[str]) -> str:
+    """Return the nearest of the known names, or where none is near some of them."""
+    names = list(dict.fromkeys(known))
+    near = nearest(name, names)
+    if near or not names:
+        return near
+    shown = ", ".join(f'"{n}"' for n in names[:NAMES_SHOWN])
+    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+    return f" There {'is' if len(names) == 1 else 'are'} {shown}{more}."

@@ -22,6 +22,7 @@ from .plan.statements import (
     SetOption,
     ShowTables,
     Statement,
+    Transaction,
 )
 from .plan.types import BIGINT, BOOLEAN, VARCHAR, DataType, to_arrow
 from .storage.tables.memory_table import MemoryTable
@@ -39,10 +40,14 @@ EXPLANATION: Columns = [("explain_key", VARCHAR), ("explain_value", VARCHAR)]
 
 @dataclass(frozen=True)
 class Answer:
-    """The rows that a statement gives, as DuckDB gives them; `written` counts rows that it stored."""
+    """The rows that a statement gives, as DuckDB gives them; `written` counts rows that it stored.
+
+    `is_asked`: it was written for its rows, as SHOW is; for others a cursor has none (PEP 249).
+    """
 
     table: pa.Table
     written: int | None = None
+    is_asked: bool = False
 
 
 def run_statement(connection: Connection, statement: Statement) -> Answer:
@@ -68,11 +73,14 @@ def run_statement(connection: Connection, statement: Statement) -> Answer:
             return _done()
         case Describe(query=query):
             rows = [(c.name, str(c.type), "YES", None, None, None) for c in query.plan.columns]
-            return Answer(_table(DESCRIPTION, rows))
+            return Answer(_table(DESCRIPTION, rows), is_asked=True)
         case ShowTables():
-            return Answer(_table([("name", VARCHAR)], [(n,) for n in connection.catalog.names()]))
+            names = [(name,) for name in connection.catalog.names()]
+            return Answer(_table([("name", VARCHAR)], names), is_asked=True)
         case Explain():
             return _explain(connection, statement)
+        case Transaction():
+            return _transaction(connection, statement)
         case NoOperation():
             return _done()
         case Query():
@@ -134,6 +142,19 @@ def _insert(connection: Connection, statement: Insert) -> Answer:
     return _counted(int(rows.num_rows))
 
 
+def _transaction(connection: Connection, statement: Transaction) -> Answer:
+    catalog = connection.catalog
+    match statement.action:
+        case "begin":
+            catalog.begin(statement.only_reads)
+        case "commit":
+            catalog.commit()
+        case "roll back":
+            for entry in catalog.roll_back():
+                connection.forget(entry)
+    return _done()
+
+
 def _drop(connection: Connection, statement: Drop) -> Answer:
     dropped = connection.catalog.drop(statement.name, statement.kind)
     if dropped is None and not statement.if_exists:
@@ -147,7 +168,7 @@ def _explain(connection: Connection, statement: Explain) -> Answer:
 
     text = explain(connection, statement.query.plan, "analyze" if statement.analyze else "physical")
     key = "analyzed_plan" if statement.analyze else "physical_plan"
-    return Answer(_table(EXPLANATION, [(key, printable(text))]))
+    return Answer(_table(EXPLANATION, [(key, printable(text))]), is_asked=True)
 
 
 def _table(columns: Columns, rows: Sequence[tuple[object, ...]]) -> pa.Table:

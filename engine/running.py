@@ -14,7 +14,7 @@ from weakref import ref
 from .backends import cache_limits, check_placement, load_backends, resolve_device, table_scan
 from .catalog import Catalog
 from .deep import retried_deeply
-from .errors import ClusterError, ConnectionClosed, DataError, FuselineError
+from .errors import ClusterError, ConnectionClosed, FileError, FuselineError
 from .operators.context import Context, PlanMemory
 from .plan.logical import Logical
 from .plan.node import Node
@@ -114,17 +114,19 @@ class QueryRunner:
         return retried_deeply(lambda: self._run(prepared, begun))
 
     def _run(self, prepared: CachedPlan, work: Callable[[Stop], T]) -> T:
+        self.catalog.check_transaction()
         try:
             with self.stoppable() as stop:
                 return self._answered(prepared, work, stop)
         except FuselineError as error:
+            self.catalog.fail()
             error.with_text(prepared.text)
             raise
 
     def _answered(self, prepared: CachedPlan, work: Callable[[Stop], T], stop: Stop) -> T:
         try:
             return work(stop)
-        except DataError:
+        except FileError:
             if not prepared.stale_tables():
                 raise
             # A file has been written while it was read: nothing of that was kept
@@ -193,7 +195,7 @@ class QueryRunner:
         return key if isinstance(key, CachedPlan) else self.plans.of_plan(plan)
 
     def _refresh(self, prepared: CachedPlan) -> None:
-        """Give a plan the files as they are now; raises `DataError` when they no longer have its columns."""
+        """Give a plan the files as they are now; raises `FileError` when they no longer have its columns."""
         stale = prepared.stale_tables()
         if stale:
             renewed = {table: table.reopened() for table in stale}

@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from fuseline.errors import FuselineError
+from fuseline.plan.logical import CatalogTable
 from fuseline.plan.statements import Statement
 
 from .binding.bind_expr import bind
 from .binding.bind_query import bind_query
-from .binding.scope import BindingCatalog, Parameters, Scope, Session
+from .binding.parameters import Parameters
+from .binding.scope import BindingCatalog, Scope, Session
 from .parsing.pieces import Piece, first_word, split
 from .parsing.unread import refusal, refuse_unused
 from .statements.bind_statement import bind_statement, starts_query
@@ -28,12 +30,15 @@ def plan_sql(
     text: str,
     catalog: BindingCatalog,
     params: Sequence[object] | Mapping[str, object] | None = None,
+    rows: CatalogTable | None = None,
 ) -> Iterator[Statement]:
     """Yield the statements of a script; each is bound when it is asked for, after the ones before it were carried out.
 
+    `rows` has a column for each parameter, by its number or name, for INSERT ... VALUES of one row to store one for each of them;
+    `params` are the values of the first one then.
     Raises the errors of `errors` for SQL, with the place in `text`.
     """
-    parameters = Parameters(() if params is None else params)
+    parameters = Parameters(() if params is None else params, rows)
     session = Session(catalog, parameters, bind_query, bind, text)
     try:
         pieces = list(split(text))

@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import fuseline
-from fuseline.errors import DataError, Unsupported
+from fuseline.errors import FileError, Unsupported
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def good(tmp_path):
     return path
 
 
-def refused(connection, path, said, kind=DataError):
+def refused(connection, path, said, kind=FileError):
     """Neither SQL nor the method reads the file, and both say why."""
     for read in (
         lambda: connection.sql(f"select * from '{path}'").to_arrow(),
@@ -82,7 +82,7 @@ def test_pages_full_of_noise(connection, good):
 
 def test_files_of_different_columns(connection, good):
     pq.write_table(pa.table({"a": [1]}), good.parent / "other.parquet")
-    with pytest.raises(DataError, match='"b"') as error:
+    with pytest.raises(FileError, match='"b"') as error:
         connection.sql(f"select * from '{good.parent}/*.parquet'").to_arrow()
     assert "other.parquet" in error.value.message
     assert "good.parquet" in error.value.message
@@ -90,7 +90,7 @@ def test_files_of_different_columns(connection, good):
 
 def test_files_of_different_types(connection, good):
     pq.write_table(pa.table({"a": [1.5], "b": ["x"]}), good.parent / "other.parquet")
-    with pytest.raises(DataError, match=r'"a" is DOUBLE in .*other.parquet.* BIGINT'):
+    with pytest.raises(FileError, match=r'"a" is DOUBLE in .*other.parquet.* BIGINT'):
         connection.read_parquet(good.parent)
 
 
@@ -103,7 +103,7 @@ def test_a_file_that_goes_away_between_queries(connection, good):
     assert len(connection.sql("from t")) == 50_000
     good.unlink()
     for read in (frame.to_arrow, lambda: connection.sql("from t").to_arrow()):
-        with pytest.raises(DataError, match=r"good\.parquet"):
+        with pytest.raises(FileError, match=r"good\.parquet"):
             read()
 
 
@@ -111,7 +111,7 @@ def test_a_file_that_comes_back_is_read_again(connection, good):
     connection.read_parquet(good, "t")
     content = good.read_bytes()
     good.unlink()
-    with pytest.raises(DataError):
+    with pytest.raises(FileError):
         connection.sql("from t").to_arrow()
     good.write_bytes(content)
     assert len(connection.sql("from t")) == 50_000

@@ -16,8 +16,8 @@ from fuseline.errors import (
     AmbiguousName,
     ConnectionClosed,
     ConversionError,
-    DataError,
     DeviceError,
+    FileError,
     FuselineError,
     Interrupted,
     InvalidQuery,
@@ -140,7 +140,7 @@ def test_a_file_that_changed_is_read_anew(connection, file):
 def test_a_file_with_other_columns_needs_a_new_query(connection, file):
     named = connection.read_parquet(file, "f")
     pq.write_table(pa.table({"b": [1.5]}), file)
-    with pytest.raises(DataError, match='"a" is no longer BIGINT'):
+    with pytest.raises(FileError, match='"a" is no longer BIGINT'):
         named.to_arrow()
     assert rows(connection, "from f") == [(1.5,)]
 
@@ -267,8 +267,12 @@ def test_a_closed_connection_says_so():
     connection = fuseline.connect("cpu")
     frame = connection.sql("select 1")
     connection.close()
-    connection.close()
-    for call in (lambda: connection.sql("select 1"), frame.to_arrow, lambda: connection.table("t")):
+    for call in (
+        connection.close,
+        lambda: connection.sql("select 1"),
+        frame.to_arrow,
+        lambda: connection.table("t"),
+    ):
         with pytest.raises(ConnectionClosed, match=r"fuseline.connect\(\)"):
             call()
 

@@ -130,5 +130,5 @@ def test_a_file_that_has_changed_is_not_read_as_it_was(
         plan = connection.physical(connection.sql("select count(a), max(b) from t")._plan)
     pq.write_table(table.slice(3), tmp_path / "t.parquet")
     ((found,),) = process.submit(answers, pickle.dumps([plan]), tmp_path).result()
-    assert found.startswith("DataError")
+    assert found.startswith("FileError")
     assert "has changed" in found

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import DataError, FuselineError, InternalError, InvalidQuery
+from ..errors import FileError, FuselineError, InternalError, InvalidQuery
 from ..fence import fence
 from ..settings import debug_level
 
@@ -215,7 +215,7 @@ def _read_text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{file} cannot be read: {error}.") from error
+        raise FileError(f"{file} cannot be read: {error}.") from error
 
 
 def _connect(device: Device, **settings: object) -> Connection:

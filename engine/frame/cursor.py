@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
+from dataclasses import replace
 from operator import index
 from typing import TYPE_CHECKING
 
 from .. import stopping
-from ..errors import ExecutionError, MemoryLimitError, WrongArguments, shown
+from ..errors import ExecutionError, MemoryLimitError, NoRows, WrongArguments, shown
 from ..fence import fenced
 from ..plan.types import DataType
 from ..reading import Reading
 from .batches import MOST_ROWS, Batches, batch_rows
-from .python_values import Row, fetched_values
+from .python_values import Row, fetched_values, to_pandas, to_polars
+from .rowset import NOTHING, Rowset
+from .run_many import run_many
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
     import pyarrow as pa
+
+    from ..connection import Connection
+    from ..plan_cache import Parameters
 
 # name, type code, display size, internal size, precision, scale, null ok
 Description = tuple[str, str, None, None, int | None, int | None, bool]
@@ -27,36 +35,50 @@ VALUES_AT_A_TIME = 50_000  # some 20 ms
 
 @fenced
 class Cursor:
-    """The result of one `Connection.execute`, read forward.
+    """Runs statements and reads the rows of the last one forward, as PEP 249 says.
 
-    `rowcount` is the number of rows of a query, or of those that INSERT or CREATE TABLE AS wrote; -1 for an answer that does not fit
-    into memory, whose rows are made while they are fetched.
+    `rowcount` is the number of rows of a query, or of those that INSERT or CREATE TABLE AS wrote; -1 before, for other statements, and
+    for an answer that does not fit into memory, whose rows are made while they are fetched.
     """
 
     arraysize = 1
+    lastrowid = None  # rows have no numbers of their own
 
-    def __init__(
-        self,
-        source: pa.Table | Reading,
-        types: Sequence[DataType],
-        written: int | None = None,
-        stoppable: Callable[[], AbstractContextManager[object]] = nullcontext,
-    ) -> None:
-        self._source: pa.Table | Reading | None = source
-        self._types = tuple(types)
-        self._names = tuple(source.schema.names)
-        self._rows = _rows_of(source, self._types)
-        self._stoppable = source.stoppable if isinstance(source, Reading) else stoppable
-        found = source.num_rows if written is None else written
-        self.rowcount = -1 if found is None else int(found)
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._closed = False
+        self._take(NOTHING)
+
+    def execute(self, operation: str, parameters: Parameters = None) -> Cursor:
+        """Run all statements of a text, and return the cursor, for the rows of the last one."""
+        self._renew()
+        self._take(self.connection.rowset(operation, parameters))
+        return self
+
+    def executemany(self, operation: str, seq_of_parameters: Iterable[Parameters]) -> Cursor:
+        """Run a statement that gives no rows for each set of parameters; INSERT ... VALUES stores them all at once."""
+        self._renew()
+        self._take(run_many(self.connection, operation, list(seq_of_parameters)))
+        return self
 
     @property
-    def description(self) -> list[Description]:
-        """Seven values for each column: name, SQL type, and precision and scale of a DECIMAL."""
+    def description(self) -> list[Description] | None:
+        """Seven values for each column: name, SQL type, and precision and scale of a DECIMAL; None where there are no rows to come."""
+        if self._rowset.source is None:
+            return None
         return [
             (n, str(t), None, None, t.precision or None, t.scale if t.is_decimal else None, True)
-            for n, t in zip(self._names, self._types, strict=True)
+            for n, t in zip(self._rowset.source.schema.names, self._rowset.types, strict=True)
         ]
+
+    @property
+    def rowcount(self) -> int:
+        return self._rowset.count
+
+    @property
+    def rownumber(self) -> int | None:
+        """The number of the next row, from 0 on; None where there are no rows to come."""
+        return None if self._rowset.source is None else self._rows.given
 
     def fetchone(self) -> Row | None:
         """Return the next row, None after the last."""
@@ -81,31 +103,52 @@ class Cursor:
         self._open()
         return self._rows
 
-    def _taken(self, count: int | None) -> list[Row]:
-        self._open()
-        with self._stoppable():
-            return self._rows.take(count)
+    def setinputsizes(self, sizes: Sequence[object]) -> None:
+        """Do nothing: parameters have the types of their values."""
+
+    def setoutputsize(self, size: int, column: int | None = None) -> None:
+        """Do nothing: values of any size are fetched whole."""
 
     def to_arrow(self) -> pa.Table:
         """Return the whole result, whatever was fetched before; raises `ExecutionError` where fetched rows are not kept."""
         source = self._open()
         if isinstance(source, Reading):
-            with self._stoppable():
-                self._source = source = self._rows.whole()
-            self._rows = _rows_of(source, self._types)
+            with self._rowset.stoppable():
+                source = self._rows.whole()
+            self._take(replace(self._rowset, source=source))
         return source
+
+    fetch_arrow_table = to_arrow_table = to_arrow
 
     def to_batches(self, rows: int = MOST_ROWS) -> Batches:
         """Return the rows that are left as `pyarrow.RecordBatch`es of at most so many rows, read once."""
         most, schema = batch_rows(rows), self._open().schema
-        return Batches(self._rows.rest(), schema, most, self.close)
+        return Batches(self._rows.rest(), schema, most, self._let_go)
+
+    def to_arrow_reader(self, rows: int = MOST_ROWS) -> pa.RecordBatchReader:
+        """Return the rows that are left as a reader of record batches of at most so many rows."""
+        import pyarrow as pa
+
+        return pa.RecordBatchReader.from_stream(self.to_batches(rows))
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Export the rows that are left through the Arrow C stream interface."""
+        return self.to_batches().__arrow_c_stream__(requested_schema)
+
+    def df(self) -> pd.DataFrame:
+        """Return the whole result as a pandas DataFrame."""
+        return to_pandas(self.to_arrow())
+
+    fetch_df = df
+
+    def pl(self) -> pl.DataFrame:
+        """Return the whole result as a Polars DataFrame."""
+        return to_polars(self.to_arrow())
 
     def close(self) -> None:
-        """Let the result go; fetching raises from now on."""
-        source, self._source = self._source, None
-        self._rows = Rows(())
-        if isinstance(source, Reading):
-            source.close()
+        """Let the result go; every other call raises from now on."""
+        self._closed = True
+        self._let_go()
 
     def __enter__(self) -> Cursor:
         return self
@@ -113,10 +156,32 @@ class Cursor:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _taken(self, count: int | None) -> list[Row]:
+        self._open()
+        with self._rowset.stoppable():
+            return self._rows.take(count)
+
+    def _renew(self) -> None:
+        if self._closed:
+            raise NoRows("This cursor is closed: take another from connection.cursor().")
+        self._let_go()
+
+    def _take(self, found: Rowset) -> None:
+        self._rowset = found
+        self._rows = Rows(()) if found.source is None else _rows_of(found.source, found.types)
+
+    def _let_go(self) -> None:
+        source = self._rowset.source
+        self._take(NOTHING)
+        if isinstance(source, Reading):
+            source.close()
+
     def _open(self) -> pa.Table | Reading:
-        if self._source is None:
-            raise ExecutionError("This cursor is closed: execute the query again.")
-        return self._source
+        if self._closed:
+            raise NoRows("This cursor is closed: execute the query again.")
+        if self._rowset.source is None:
+            raise NoRows("There are no rows to fetch: execute a query first.")
+        return self._rowset.source
 
 
 def _rows_of(source: pa.Table | Reading, types: Sequence[DataType]) -> Rows:
@@ -144,7 +209,7 @@ class Rows(Iterator[Row]):
         ] = []  # with rows that nobody took yet, from `_position` of the first one on
         self._position = 0
         self._ready: list[Row] = []  # the rows from there on, the last one first
-        self._given = 0
+        self.given = 0
 
     def __next__(self) -> Row:
         while not self._ready:
@@ -155,7 +220,7 @@ class Rows(Iterator[Row]):
             if not self._ready:
                 self._drop(1, 0)
         self._position += 1
-        self._given += 1
+        self.given += 1
         return self._ready.pop()
 
     def take(self, count: int | None) -> list[Row]:
@@ -174,16 +239,16 @@ class Rows(Iterator[Row]):
                     number, start = number + 1, 0
         del self._ready[len(self._ready) - min(len(taken), len(self._ready)) :]
         self._drop(number, start)
-        self._given += len(taken)
+        self.given += len(taken)
         return taken
 
     def whole(self) -> pa.Table:
         """Return all rows as one table; raises `ExecutionError` where some were given already."""
         import pyarrow as pa
 
-        if self._given:
+        if self.given:
             raise ExecutionError(
-                f"{self._given:,} rows of this answer are fetched already, and none are kept since not all fit into memory: "
+                f"{self.given:,} rows of this answer are fetched already, and none are kept since not all fit into memory: "
                 "execute the query again."
             )
         with self._holding():
@@ -197,7 +262,7 @@ class Rows(Iterator[Row]):
             table = self._read[0].slice(self._position)
             self._ready.clear()
             self._drop(1, 0)
-            self._given += table.num_rows
+            self.given += table.num_rows
             yield table
 
     def _more(self, number: int) -> bool:

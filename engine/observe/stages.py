@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import median
+from statistics import median as middle
 
 from .profile import WorkerReceipt
 
@@ -42,6 +42,6 @@ def _spread(workers: Sequence[WorkerReceipt], seconds: Sequence[float]) -> str:
     if len(seconds) == 1:
         return f"worker {workers[worst].worker} {seconds[0] * 1e3:.2f} ms"
     return (
-        f"slowest worker {workers[worst].worker} {seconds[worst] * 1e3:.2f} ms, median {median(seconds) * 1e3:.2f}, "
+        f"slowest worker {workers[worst].worker} {seconds[worst] * 1e3:.2f} ms, median {middle(seconds) * 1e3:.2f}, "
         f"fastest {min(seconds) * 1e3:.2f}"
     )

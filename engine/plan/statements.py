@@ -92,8 +92,16 @@ class SetOption:
 
 
 @dataclass(frozen=True)
+class Transaction:
+    """BEGIN [TRANSACTION] [READ ONLY], COMMIT or ROLLBACK."""
+
+    action: OneOf["begin", "commit", "roll back"]
+    only_reads: bool = False
+
+
+@dataclass(frozen=True)
 class NoOperation:
-    """A statement that is accepted and does nothing (CREATE INDEX, ANALYZE, BEGIN, COMMIT ...)."""
+    """A statement that is accepted and does nothing (CREATE INDEX, ANALYZE, CHECKPOINT ...)."""
 
 
 Statement = (
@@ -106,5 +114,6 @@ Statement = (
     | Describe
     | ShowTables
     | SetOption
+    | Transaction
     | NoOperation
 )

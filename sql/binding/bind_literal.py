@@ -21,7 +21,7 @@ from fuseline.errors import (
 from fuseline.plan import infer
 from fuseline.plan.expr import Call, Cast, Expr, Interval, Literal, Value
 from fuseline.plan.functions.dates import PARTS, UNITS
-from fuseline.plan.literals import interval, literal, number, parse_interval, spread
+from fuseline.plan.literals import interval, number, parse_interval, spread
 from fuseline.plan.types import BIGINT, BOOLEAN, DIGITS, DOUBLE, INTERVAL, VARCHAR, Kind
 from fuseline.sql.parsing.pieces import span_of
 from fuseline.sql.parsing.unread import use
@@ -52,12 +52,12 @@ def bind_boolean(node: exp.Boolean) -> Literal:
     return Literal(bool(node.this), BOOLEAN, span_of(node))
 
 
-def bind_parameter(node: exp.Expr, scope: Scope) -> Literal:
-    """Return the value given for `?`, `$1` or `$name`, typed as it is in Python."""
+def bind_parameter(node: exp.Expr, scope: Scope) -> Expr:
+    """Return the value given for `?`, `$1` or `$name`, typed as it is in Python, or the column of such values."""
     place = span_of(node)
     if isinstance(node.this, exp.Expr):
         use(node.this)
-    return literal(scope.parameters.value(parameter_key(node), place), place)
+    return scope.parameters.expression(parameter_key(node), place)
 
 
 def parameter_key(node: exp.Expr) -> int | str:

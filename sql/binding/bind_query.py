@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from fuseline.errors import InvalidQuery, ParseError, Unsupported
+from fuseline.errors import InvalidQuery, NotByRows, ParseError, Unsupported
 from fuseline.plan import infer
 from fuseline.plan.expr import Expr, Subquery, columns_of, new_column
 from fuseline.plan.logical import Logical, Project, SetOperation, Values
@@ -99,6 +99,8 @@ def bind_values(
     """Bind a list of rows, each column in the common type of its values, or cast to the types of a table's columns."""
     use(node)
     place = scope.inside("VALUES")
+    if targets is not None and scope.parameters.rows is not None:
+        return _rows_of_parameters(node, place, targets)
     rows = [[place.bind(value) for value in _row(row)] for row in node.expressions]
     for row, tree in zip(rows, node.expressions, strict=True):
         if len(row) != len(rows[0]):
@@ -119,6 +121,23 @@ def bind_values(
     if all(_is_constant(value) for row in new_rows for value in row):
         return Values(made, new_rows)
     return _union_of_rows([c.name for c in made], new_rows)
+
+
+def _rows_of_parameters(node: exp.Values, place: Scope, targets: Sequence[DataType]) -> Logical:
+    """Bind one row of VALUES for all rows of parameters; raises `NotByRows` for several, and for expressions over parameters.
+
+    What an expression gives depends on the types of its values, which are the narrowest for each.
+    """
+    row = _row(node.expressions[0])
+    if len(node.expressions) > 1 or any(
+        value.find(exp.Parameter, exp.Placeholder) not in (None, value) for value in row
+    ):
+        raise NotByRows
+    with place.parameters.reading_rows() as scan:
+        values = [place.bind(value) for value in row]
+    if len(values) == len(targets):
+        values = [infer.cast(v, target) for v, target in zip(values, targets, strict=True)]
+    return Project(scan, tuple((new_column(f"col{i}", v.type), v) for i, v in enumerate(values)))
 
 
 def _row(node: exp.Expr) -> list[exp.Expr]:

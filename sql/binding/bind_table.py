@@ -9,7 +9,14 @@ from functools import partial
 from sqlglot import exp
 
 from fuseline.catalog import View
-from fuseline.errors import FuselineError, InvalidQuery, UnknownName, Unsupported, ViewText
+from fuseline.errors import (
+    FuselineError,
+    InvalidQuery,
+    UnknownName,
+    Unsupported,
+    ViewText,
+    suggestion,
+)
 from fuseline.plan.expr import Column, ColumnRef, new_column
 from fuseline.plan.logical import Aggregate, CatalogTable, CommonScan, Logical, Project, Range, Scan
 from fuseline.plan.types import BIGINT, DataType
@@ -19,7 +26,8 @@ from fuseline.sql.parsing.pieces import mark, span_of
 from ..parsing.pieces import split
 from ..parsing.unread import use
 from .named_queries import BoundQuery, named_plan
-from .scope import SCHEMAS, Cte, Parameters, Relation, Scope, Session, Source, suggestion
+from .parameters import Parameters
+from .scope import SCHEMAS, Cte, Relation, Scope, Session, Source
 
 _PARQUET_FUNCTIONS = ("read_parquet", "parquet_scan")
 _MAX_VIEW_DEPTH = 100

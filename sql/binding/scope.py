@@ -18,14 +18,12 @@ from sqlglot import exp
 
 from fuseline.catalog import View
 from fuseline.errors import (
-    NAMES_SHOWN,
     AmbiguousName,
     FuselineError,
-    InvalidQuery,
     Span,
     UnknownName,
     Unsupported,
-    nearest,
+    suggestion,
 )
 from fuseline.plan.expr import Column, ColumnRef, Expr
 from fuseline.plan.logical import CatalogTable, Logical
@@ -36,6 +34,7 @@ from ..parsing.parse import parse
 from ..parsing.pieces import Piece
 from ..parsing.unread import Tree, use
 from .named_queries import BoundQuery, NamedQueries
+from .parameters import Parameters
 
 # What may stand before the name of a table, as in DuckDB with one database in memory.
 SCHEMAS = (("main",), ("memory",), ("memory", "main"), ("temp",), ("temp", "main"))
@@ -58,7 +57,7 @@ class BindingCatalog(Protocol):
         """Return the names of those functions."""
 
     def read_parquet(self, paths: list[str], options: dict[str, object]) -> CatalogTable:
-        """Return the table of these files; raises `DataError`."""
+        """Return the table of these files; raises `FileError`."""
 
 
 @dataclass(frozen=True)
@@ -94,46 +93,6 @@ class Source:
     relations: tuple[Relation, ...]
     merged: Mapping[str, Column]
     star: tuple[tuple[str, Column], ...]
-
-
-@dataclass
-class Parameters:
-    """The values for `?`, `$1` and `$name`; `?` are numbered by their order in the text before binding."""
-
-    given: Sequence[object] | Mapping[str, object]
-    used: set[int | str] = field(default_factory=set)
-
-    def value(self, key: int | str, span: Span | None) -> object:
-        """Return the value of parameter `key` (from 1, or a name); raises `InvalidQuery` when it is missing."""
-        self.used.add(key)
-        shown = f"${key}"
-        if isinstance(self.given, Mapping):
-            named: Mapping[str, object] = self.given
-            if str(key) in named:
-                return named[str(key)]
-            hint = suggestion(str(key), list(named))
-            raise InvalidQuery(
-                f"The parameter {shown} has no value: pass it in params.{hint}", span
-            )
-        if isinstance(key, str):
-            raise InvalidQuery(
-                f"The parameter {shown} has a name: pass params as a dictionary.", span
-            )
-        if 1 <= key <= len(self.given):
-            return self.given[key - 1]
-        given = f"{len(self.given) or 'no'} value{'' if len(self.given) == 1 else 's'}"
-        raise InvalidQuery(f"The parameter {shown} has no value: params holds {given}.", span)
-
-    def check_all_used(self) -> None:
-        """Raise `InvalidQuery` when a value was passed that no parameter asks for."""
-        if isinstance(self.given, Mapping):
-            surplus = [f"${name}" for name in self.given if name not in self.used]
-        else:
-            surplus = [f"${i}" for i in range(1, len(self.given) + 1) if i not in self.used]
-        if surplus:
-            raise InvalidQuery(
-                f"params has a value for {surplus[0]}, which the query does not have."
-            )
 
 
 @dataclass
@@ -374,17 +333,6 @@ class Scope:
         while scope is not None:
             yield scope
             scope = scope.outer
-
-
-def suggestion(name: str, known: Sequence[str]) -> str:
-    """Return the nearest of the known names, or where none is near some of them."""
-    names = list(dict.fromkeys(known))
-    near = nearest(name, names)
-    if near or not names:
-        return near
-    shown = ", ".join(f'"{n}"' for n in names[:NAMES_SHOWN])
-    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
-    return f" There {'is' if len(names) == 1 else 'are'} {shown}{more}."
 
 
 def _qualified(relation: Relation, name: str) -> str:

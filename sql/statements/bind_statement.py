@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Literal as OneOf
 
 from sqlglot import exp
 
@@ -17,6 +18,7 @@ from fuseline.plan.statements import (
     SetOption,
     ShowTables,
     Statement,
+    Transaction,
 )
 from fuseline.sql.binding.bind_literal import plain_constant
 
@@ -29,11 +31,16 @@ _QUERY_WORDS = ("SELECT", "FROM", "VALUES", "WITH", "TABLE", "")
 _TRANSACTION = r"(?:\s+(?:transaction|work))?"
 _OF_TABLE = r'(?:\s+(?!verbose\b|full\b)(?P<table>\w+|"[^"]+")(?:\s*\([^()]+\))?)?'
 # What may follow the words of statements that do nothing.
+_READS = r"(?:\s+read\s+(?:(?P<only>only)|write))?"
+_TRANSACTIONS: dict[str, tuple[str, OneOf["begin", "commit", "roll back"]]] = {
+    "BEGIN": (_TRANSACTION + _READS, "begin"),
+    "START": (r"\s+transaction" + _READS, "begin"),
+    "COMMIT": (_TRANSACTION, "commit"),
+    "END": (_TRANSACTION, "commit"),
+    "ROLLBACK": (_TRANSACTION, "roll back"),
+    "ABORT": (_TRANSACTION, "roll back"),
+}
 _NO_OPERATION = {
-    "BEGIN": rf"{_TRANSACTION}(?:\s+read\s+(?:only|write))?",
-    "START": r"\s+transaction(?:\s+read\s+(?:only|write))?",
-    "COMMIT": _TRANSACTION,
-    "END": _TRANSACTION,
     "ANALYZE": _OF_TABLE,
     "VACUUM": rf"(?:\s+analyze)?{_OF_TABLE}",
     "CHECKPOINT": r"(?:\s+memory)?",
@@ -47,8 +54,6 @@ _REFUSED = {
     "COPY": "write the result from Python, with to_arrow()",
     "EXPORT": "write the result from Python, with to_arrow()",
     "IMPORT": "read files with read_parquet",
-    "ROLLBACK": "there are no transactions",
-    "ABORT": "there are no transactions",
     "PREPARE": "pass parameters with params",
     "EXECUTE": "pass parameters with params",
     "DEALLOCATE": "pass parameters with params",
@@ -96,6 +101,9 @@ def bind_statement(piece: Piece, scope: Scope) -> Statement:
         if first_word(rest) not in _QUERY_WORDS:
             raise Unsupported("EXPLAIN takes a query.", Span(rest.start, rest.end))
         return Explain(bind_result(scope.session.parse(rest), scope), analyze)
+    if word in _TRANSACTIONS:
+        pattern, action = _TRANSACTIONS[word]
+        return Transaction(action, bool(_behind(piece, word, pattern).groupdict().get("only")))
     if word in _NO_OPERATION:
         return _no_operation(piece, word, scope)
     if word in _REFUSED:
@@ -116,18 +124,22 @@ def bind_statement(piece: Piece, scope: Scope) -> Statement:
 
 def _no_operation(piece: Piece, word: str, scope: Scope) -> Statement:
     """Return a statement that does nothing, once all of it was read."""
-    place = _word_span(piece, word)
-    rest = Span(place.end, piece.end)
-    found = re.fullmatch(
-        _NO_OPERATION[word] + r"\s*", piece.text[rest.start : rest.end], re.IGNORECASE
-    )
-    if found is None:
-        raise ParseError(f"This is not supported behind {word}.", rest)
+    found = _behind(piece, word, _NO_OPERATION[word])
     table = found.groupdict().get("table")
     catalog = scope.session.catalog
     if table is not None and catalog.table(table.strip('"')) is None:
+        rest = Span(_word_span(piece, word).end, piece.end)
         raise UnknownName(f"There is no table {table}.{nearest(table, catalog.names())}", rest)
     return NoOperation()
+
+
+def _behind(piece: Piece, word: str, pattern: str) -> re.Match[str]:
+    """Match what stands behind the first word of a statement; raises `ParseError` for anything else."""
+    rest = Span(_word_span(piece, word).end, piece.end)
+    found = re.fullmatch(pattern + r"\s*", piece.text[rest.start : rest.end], re.IGNORECASE)
+    if found is None:
+        raise ParseError(f"This is not supported behind {word}.", rest)
+    return found
 
 
 def _word_span(piece: Piece, word: str) -> Span:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import fuseline
-from fuseline.errors import DataError
+from fuseline.errors import FileError
 from fuseline.storage.tables import footers
 from fuseline.storage.tables.files import find_files
 from fuseline.storage.tables.footers import is_settled
@@ -83,7 +83,7 @@ def keeps_its_time(connection: Any, path: Path) -> bool:
         write.write(version(2), half, half + 0.5)
         try:
             mixed = frame.fetchall()
-        except DataError:
+        except FileError:
             mixed = None
         assert (mixed == answer(2)) <= (half == 0.5)
     kept = find_files([str(path)]) == before
@@ -181,7 +181,7 @@ def test_long_writes_during_queries(tmp_path: Path, limits: SetLimits) -> None:
             while writer.is_alive():
                 try:
                     connection.sql(query.format(path)).fetchall()
-                except DataError:
+                except FileError:
                     continue
             writer.join()
             os.close(handle)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fuseline.errors import DataError, TypeMismatch
+from fuseline.errors import FileError, TypeMismatch
 
 FINE = pa.array([1, 2, 999, 1000, None], pa.timestamp("ns"))
 WHOLE = pa.array([1000, 2000, 999_000, None, -5_000, 10**18], pa.timestamp("ns"))
@@ -33,7 +33,7 @@ def test_nanoseconds_are_refused_by_the_columns_name(connection, tmp_path, query
         connection.register(
             "p", pa.table({"t": FINE.dictionary_encode() if kind == "dictionary" else FINE})
         )
-    with pytest.raises(DataError, match=r'"t".*nanoseconds.*round'):
+    with pytest.raises(FileError, match=r'"t".*nanoseconds.*round'):
         connection.sql(query).fetchall()
 
 
@@ -60,13 +60,13 @@ def test_whole_microseconds_in_nanoseconds_are_taken(connection, tmp_path, query
 @pytest.mark.parametrize("unit", ["s", "ms"])
 def test_moments_beyond_microseconds_are_refused(connection, unit):
     connection.register("p", pa.table({"t": pa.array([2**62], pa.timestamp(unit))}))
-    with pytest.raises(DataError, match=r'"t".*years'):
+    with pytest.raises(FileError, match=r'"t".*years'):
         connection.sql("select t from p").fetchall()
 
 
 def test_insert_into_a_registered_table_keeps_no_cut_values(connection):
     connection.register("p", pa.table({"t": FINE}))
-    with pytest.raises(DataError, match="nanoseconds"):
+    with pytest.raises(FileError, match="nanoseconds"):
         connection.execute("insert into p values (timestamp '2024-01-01')")
 
 

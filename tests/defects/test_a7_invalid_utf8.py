@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import fuseline
-from fuseline.errors import DataError
+from fuseline.errors import FileError
 from fuseline.storage.columns.value_checks import check_utf8
 from tests.compare import backends_at_hand
 
@@ -72,11 +72,11 @@ def test_each_query_that_reads_a_file_names_it(
         frame = connection.read_parquet(path, "t")
         for query in READING:
             with pytest.raises(
-                DataError, match=r'column "s" of the file ".*bad.parquet".*not UTF-8'
+                FileError, match=r'column "s" of the file ".*bad.parquet".*not UTF-8'
             ):
                 connection.sql(query).fetchall()
         for method in (frame.to_arrow, frame.to_pandas, frame.to_polars, frame.show, frame.cache):
-            with pytest.raises(DataError, match="not UTF-8"):
+            with pytest.raises(FileError, match="not UTF-8"):
                 method()
         assert connection.sql("select min(a) from t").fetchall() == [(0,)]
 
@@ -88,7 +88,7 @@ def test_each_query_that_reads_a_registered_table_names_it(
     for connection in connections:
         connection.register("t", table(BAD[name]))
         for query in READING:
-            with pytest.raises(DataError, match=r'column "s" of "t" holds text that is not UTF-8'):
+            with pytest.raises(FileError, match=r'column "s" of "t" holds text that is not UTF-8'):
                 connection.sql(query).fetchall()
 
 
@@ -107,7 +107,7 @@ def test_what_lies_under_null_or_outside_of_a_slice_is_not_looked_at() -> None:
     check_utf8(bad[1:2], "it")
     masked = pa.Array.from_buffers(pa.string(), 3, [pa.py_buffer(b"\x02"), *bad.buffers()[1:]])
     check_utf8(masked, "it")
-    with pytest.raises(DataError):
+    with pytest.raises(FileError):
         check_utf8(bad[1:], "it")
 
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import fuseline
-from fuseline.errors import ConversionError, DataError
+from fuseline.errors import ConversionError, FileError
 from fuseline.storage.columns.value_checks import check_decimals
 from tests.compare import assert_same_as_duckdb, run_duckdb
 
@@ -61,7 +61,7 @@ def test_digits_beyond_the_type_are_found(precision: int) -> None:
                 if abs(value) <= most:
                     check_decimals(array, "x")
                 else:
-                    with pytest.raises(DataError, match="more than"):
+                    with pytest.raises(FileError, match="more than"):
                         check_decimals(array, "x")
 
 
@@ -83,8 +83,8 @@ def test_a_file_of_a_wrong_type_is_refused(precision: int, fuse: str, tmp_path: 
     assert Context(prec=99).create_decimal(value) in pq.read_table(path)["d"].to_pylist()
     with fuseline.connect(device="cpu", fuse=fuse) as connection:
         for query in ("select d from '{}'", "select sum(d) as s from '{}' where d > 1"):
-            with pytest.raises(DataError, match=f"more than {precision} digits"):
+            with pytest.raises(FileError, match=f"more than {precision} digits"):
                 connection.sql(query.format(path)).fetchall()
         connection.register("t", pq.read_table(path))
-        with pytest.raises(DataError, match='The column "d" of "t"'):
+        with pytest.raises(FileError, match='The column "d" of "t"'):
             connection.sql("select max(d) from t").fetchall()

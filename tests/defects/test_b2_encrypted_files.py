@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import fuseline
-from fuseline.errors import DataError
+from fuseline.errors import FileError
 from tests.storage.encrypted import write_encrypted
 
 TABLE = pa.table({"a": range(100), "b": [f"text {i}" for i in range(100)]})
@@ -23,7 +23,7 @@ def test_an_encrypted_file_is_refused(tmp_path: Path, query: str, plain_footer: 
     path = tmp_path / "t.parquet"
     write_encrypted(path, TABLE, ["b"], plain_footer)
     names = r'has encrypted columns \("b"\)' if plain_footer else "is encrypted"
-    with fuseline.connect("cpu") as connection, pytest.raises(DataError, match=names):
+    with fuseline.connect("cpu") as connection, pytest.raises(FileError, match=names):
         connection.sql(query.format(path)).fetchall()
 
 
@@ -37,5 +37,5 @@ def test_an_extreme_that_is_cut_off(tmp_path: Path, kept: int) -> None:
     footer = data[begin:-8].replace(b"\x04" + whole, bytes([kept]) + whole[:kept])
     assert len(footer) < len(data) - 8 - begin
     path.write_bytes(data[:begin] + footer + struct.pack("<i", len(footer)) + b"PAR1")
-    with fuseline.connect("cpu") as connection, pytest.raises(DataError, match="footer is damaged"):
+    with fuseline.connect("cpu") as connection, pytest.raises(FileError, match="footer is damaged"):
         connection.sql(f"select * from '{path}' where a > 5").fetchall()

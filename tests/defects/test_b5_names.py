@@ -14,7 +14,7 @@ import pytest
 
 import fuseline
 from fuseline import col, lit
-from fuseline.errors import DataError, FuselineError, InvalidQuery, OutOfRange, UnknownName
+from fuseline.errors import FileError, FuselineError, InvalidQuery, OutOfRange, UnknownName
 from tests.compare import assert_same_as_duckdb
 from tests.marks import assert_marks
 
@@ -124,12 +124,12 @@ def test_a_file_whose_name_is_no_utf8(tmp_path: Path, connection: Any) -> None:
     assert connection.sql(query).fetchall() == [(1,)]
     assert "\ufffd.parquet" in str(connection.sql(f"explain analyze {query}").fetchall())
     assert "\ufffd.parquet" in str(connection.sql("from fuseline_columns()").fetchall())
-    with pytest.raises(DataError, match="is not UTF-8"):
+    with pytest.raises(FileError, match="is not UTF-8"):
         connection.read_parquet(path, filename=True)
     hive = tmp_path / "h" / "k=\udcfe"
     hive.mkdir(parents=True)
     path.rename(hive / "z.parquet")
-    with pytest.raises(DataError, match=r'not UTF-8.*column "k"'):
+    with pytest.raises(FileError, match=r'not UTF-8.*column "k"'):
         connection.read_parquet(tmp_path / "h", hive_partitioning=True)
 
 

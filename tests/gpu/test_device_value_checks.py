@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import fuseline
-from fuseline.errors import DataError
+from fuseline.errors import FileError
 from tests.compare import connected
 
 pytestmark = pytest.mark.gpu
@@ -39,7 +39,7 @@ def test_nanoseconds_are_refused_or_whole(tmp_path: Path, in_parquet: bool) -> N
             if whole:
                 assert connection.sql("select count(distinct t) from p").fetchall() == [(2,)]
                 continue
-            with pytest.raises(DataError, match="nanoseconds"):
+            with pytest.raises(FileError, match="nanoseconds"):
                 connection.sql("select count(distinct t) from p").fetchall()
 
 

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from fuseline.errors import DataError
+from fuseline.errors import FileError
 from fuseline.operators.context import Context
 from fuseline.operators.cpu.scan.scan import memory_scan, parquet_scan
 from fuseline.operators.cpu.table import to_logical
@@ -131,7 +131,7 @@ def test_damaged_pages_name_the_file(path, context):
         file.seek(200)
         file.write(b"\xff" * 5000)
     table = ParquetTable.open([path])
-    with pytest.raises(DataError, match=r"x\.parquet.*damaged"):
+    with pytest.raises(FileError, match=r"x\.parquet.*damaged"):
         scan(table, context)
     assert context.cache.stats() == []
 

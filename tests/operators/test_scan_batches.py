@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fuseline.errors import DataError
+from fuseline.errors import FileError
 from fuseline.operators.context import Context
 from fuseline.operators.cpu.scan.encoded import encode_columns
 from fuseline.operators.cpu.scan.scan import memory_scan, parquet_scan
@@ -85,9 +85,9 @@ def test_batches_are_the_row_group(table, cached):
 
 def test_a_footer_that_counts_too_many_rows_is_an_error(table):
     context = Context(ColumnCache(0), lambda: None, 2)
-    with pytest.raises(DataError, match="rows"):
+    with pytest.raises(FileError, match="rows"):
         list(parquet_batches(scan(table), [ROWS, 1], context))
-    with pytest.raises(DataError, match="rows"):
+    with pytest.raises(FileError, match="rows"):
         list(parquet_batches(scan(table), [ROWS - 1], context))
 
 
@@ -98,7 +98,7 @@ def test_a_file_that_changes_meanwhile_is_an_error(tmp_path):
     parts = parquet_batches(scan(opened), COUNTS, Context(ColumnCache(0), lambda: None, 2))
     next(parts)
     pq.write_table(DATA.slice(3), path, row_group_size=ROWS)
-    with pytest.raises(DataError, match="changed"):
+    with pytest.raises(FileError, match="changed"):
         list(parts)
 
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import fuseline
-from fuseline.errors import DataError, Interrupted, MemoryLimitError
+from fuseline.errors import FileError, Interrupted, MemoryLimitError
 from fuseline.operators import streaming
 from fuseline.operators.context import Context
 from fuseline.plan.expr import AggregateCall, ColumnRef, Literal, new_column
@@ -328,7 +328,7 @@ def test_a_file_cut_off_before_it_is_read(backend, changing, monkeypatch):
         with monkeypatch.context() as patched:
             patched.setattr(ParquetTable, "is_current", lambda table: True)
             changing.write_bytes(content[: len(content) // 2])
-            with pytest.raises(DataError, match=r"t\.parquet"):
+            with pytest.raises(FileError, match=r"t\.parquet"):
                 connection.sql("select sum(i), max(s) from t").to_arrow()
         changing.write_bytes(content)
         query = "select sum(i), max(s) from t"

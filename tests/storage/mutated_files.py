@@ -248,7 +248,7 @@ def outcomes(path: Path, fuse: str) -> Iterator[str]:
 
 
 # A column's name or type may be another one in a damaged footer
-EXPECTED = ("DataError", "UnknownName", "TypeMismatch", "OutOfRange", "Unsupported")
+EXPECTED = ("FileError", "UnknownName", "TypeMismatch", "OutOfRange", "Unsupported")
 
 
 def references(path: Path) -> Iterator[str]:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import fuseline
-from fuseline.errors import AccessDenied, DataError, FuselineError, InvalidQuery
+from fuseline.errors import AccessDenied, FileError, FuselineError, InvalidQuery
 from fuseline.storage.tables import access
 from fuseline.storage.tables.access import Access, AccessRules, FileIdentity, opened
 from fuseline.storage.tables.files import find_files
@@ -146,16 +146,16 @@ def test_hive_columns_come_from_the_path_as_it_was_written(connection: Any) -> N
 
 
 def test_missing_files_inside_say_so(connection: Any) -> None:
-    with pytest.raises(DataError, match="There is no file"):
+    with pytest.raises(FileError, match="There is no file"):
         connection.sql("select * from 'none.parquet'")
-    with pytest.raises(DataError, match="no file that matches"):
+    with pytest.raises(FileError, match="no file that matches"):
         connection.sql("select * from 'none*.parquet'")
 
 
 def test_a_path_does_not_tell_which_folders_it_leaves(connection: Any, places: Places) -> None:
     messages = set()
     for folder in ("hive", "none"):
-        with pytest.raises(DataError) as caught:
+        with pytest.raises(FileError) as caught:
             connection.sql(f"select * from '{places.outside}/{folder}/../../inside/x/y.parquet'")
         messages.add(caught.value.message.replace(f"/{folder}/", "/FOLDER/"))
     assert len(messages) == 1
@@ -188,7 +188,7 @@ def test_a_folder_that_is_swapped_between_looking_and_reading(places: Places) ->
     )
     (places.inside / "hive").rename(places.inside / "before")
     (places.inside / "hive").symlink_to(places.outside / "hive")
-    with pytest.raises(DataError, match="has changed"), opened(table.files[0]):
+    with pytest.raises(FileError, match="has changed"), opened(table.files[0]):
         pass
 
 
@@ -288,7 +288,7 @@ def test_folders_are_chosen_when_a_connection_is_made(name: str, tmp_path: Path)
 def test_paths_that_no_system_has(path: str, restricted: bool, tmp_path: Path) -> None:
     settings: dict[str, Any] = {"allowed_paths": [tmp_path]} if restricted else {}
     with fuseline.connect("cpu", **settings) as connection:
-        with pytest.raises((DataError, AccessDenied)) as caught:
+        with pytest.raises((FileError, AccessDenied)) as caught:
             connection.read_parquet(path)
         assert len(caught.value.message) < 10_000
 
@@ -299,7 +299,7 @@ def test_a_home_that_nobody_knows(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     monkeypatch.setattr(os, "getuid", lambda: 123456789)
     with (
         fuseline.connect("cpu") as connection,
-        pytest.raises(DataError, match="no home"),
+        pytest.raises(FileError, match="no home"),
     ):
         connection.read_parquet("~/x.parquet")
 
@@ -307,9 +307,9 @@ def test_a_home_that_nobody_knows(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 def test_reading_checks_the_file_before_and_after(tmp_path: Path) -> None:
     write(tmp_path / "t.parquet", 1)
     (found,) = find_files([str(tmp_path / "t.parquet")])
-    with pytest.raises(DataError, match="has changed"), opened(found.identity):
+    with pytest.raises(FileError, match="has changed"), opened(found.identity):
         os.utime(tmp_path / "t.parquet")
-    with pytest.raises(DataError, match="has changed"), opened(found.identity):
+    with pytest.raises(FileError, match="has changed"), opened(found.identity):
         raise AssertionError("it is not opened")
 
 

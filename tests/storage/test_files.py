@@ -1,6 +1,6 @@
 import pytest
 
-from fuseline.errors import DataError, Unsupported
+from fuseline.errors import FileError, Unsupported
 from fuseline.storage.tables.files import are_current, find_files
 
 
@@ -56,23 +56,23 @@ def test_the_file_scheme_is_a_local_path(folder):
     "pattern", ["none.parquet", "*.nothing", "gone/none.parquet", "gone/*.parquet"]
 )
 def test_what_is_not_there_is_named(folder, pattern):
-    with pytest.raises(DataError, match=pattern.replace("*", r"\*")):
+    with pytest.raises(FileError, match=pattern.replace("*", r"\*")):
         expand([f"{folder}/{pattern}"])
 
 
 def test_a_missing_folder_is_named(folder):
-    with pytest.raises(DataError, match=r'no folder ".*/gone"'):
+    with pytest.raises(FileError, match=r'no folder ".*/gone"'):
         expand([f"{folder}/gone/deeper/none.parquet"])
 
 
 def test_a_directory_without_files_is_named(folder):
     (folder / "empty").mkdir()
-    with pytest.raises(DataError, match=r"no \*\.parquet file below"):
+    with pytest.raises(FileError, match=r"no \*\.parquet file below"):
         expand([f"{folder}/empty"])
 
 
 def test_an_empty_list_is_an_error():
-    with pytest.raises(DataError, match="at least one file"):
+    with pytest.raises(FileError, match="at least one file"):
         expand([])
 
 

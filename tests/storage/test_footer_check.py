@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import fuseline
-from fuseline.errors import DataError
+from fuseline.errors import FileError
 from fuseline.storage.tables import footer_check
 
 ROWS = """select i::int a, i b, 'text ' || i s, i::double d, date '2020-01-01' + i::int d1, (i / 7)::decimal(10, 2) e,
@@ -52,7 +52,7 @@ def test_patterns_fit_what_writers_write(
 def outcome(footer: bytes, metadata: Any) -> str:
     try:
         footer_check.check_footer(footer, metadata, "t.parquet")
-    except DataError as error:
+    except FileError as error:
         return error.message
     return "sound"
 
@@ -119,5 +119,5 @@ def test_counts_of_rows_that_are_not_those_of_the_columns(
             if total == groups <= 100:  # fewer rows than there are: as pyarrow reads it
                 assert connection.sql(query.format(path)).fetchall()
                 continue
-            with pytest.raises(DataError, match=r"t\.parquet.* rows"):
+            with pytest.raises(FileError, match=r"t\.parquet.* rows"):
                 connection.sql(query.format(path)).fetchall()

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fuseline.errors import DataError
+from fuseline.errors import FileError
 from fuseline.storage.tables.parquet import ParquetTable
 
 
@@ -61,7 +61,7 @@ def test_options_switch_them_off_and_leave_texts(tmp_path):
 
 def test_keys_that_differ_are_an_error_when_they_are_asked_for(tmp_path):
     write(tmp_path, "j=1/x.parquet", "k=2/x.parquet")
-    with pytest.raises(DataError, match="k=2"):
+    with pytest.raises(FileError, match="k=2"):
         ParquetTable.open([str(tmp_path)], {"hive_partitioning": True})
 
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fuseline.errors import DataError, InvalidQuery, UnknownName
+from fuseline.errors import FileError, InvalidQuery, UnknownName
 from fuseline.plan.expr import Call, ColumnRef, Literal, new_column
 from fuseline.plan.physical import RowGroups
 from fuseline.plan.types import BOOLEAN
@@ -68,7 +68,7 @@ def test_files_may_order_their_columns_differently_and_have_more_of_them(write):
 )
 def test_a_file_of_another_schema_is_named_with_the_column(write, other, said):
     first, second = write("1.parquet", {"a": [1], "b": ["x"]}), write("2.parquet", other)
-    with pytest.raises(DataError, match=said) as error:
+    with pytest.raises(FileError, match=said) as error:
         ParquetTable.open([first, second])
     assert second in str(error.value)
 
@@ -76,7 +76,7 @@ def test_a_file_of_another_schema_is_named_with_the_column(write, other, said):
 def test_two_columns_of_one_name_are_an_error(tmp_path):
     path = tmp_path / "x.parquet"
     pq.write_table(pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"]), path)
-    with pytest.raises(DataError, match='two columns named "a"'):
+    with pytest.raises(FileError, match='two columns named "a"'):
         ParquetTable.open([str(path)])
 
 
@@ -166,7 +166,7 @@ def test_a_table_knows_when_its_files_have_changed(write, tmp_path):
 def test_reopening_needs_the_columns_that_were_there(write):
     table = ParquetTable.open([write("1.parquet", {"a": [1]})])
     write("1.parquet", {"a": ["x"]})
-    with pytest.raises(DataError, match='column "a" is no longer BIGINT'):
+    with pytest.raises(FileError, match='column "a" is no longer BIGINT'):
         table.reopened()
 
 

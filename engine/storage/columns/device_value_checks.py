@@ -16,7 +16,7 @@ _BOOL = plc.DataType(plc.TypeId.BOOL8)
 
 
 def check_device_timestamps(column: plc.Column, what: str) -> None:
-    """Raise `DataError` where nanoseconds are no whole microseconds; coarser units lose nothing.
+    """Raise `FileError` where nanoseconds are no whole microseconds; coarser units lose nothing.
 
     The work is over when this returns, on the default stream.
     """
@@ -35,7 +35,7 @@ MOST_BYTES = 1 << 30  # of a column that libcudf is given at a time
 
 
 def check_device_text(column: plc.Column, what: str, stream: Stream = None) -> None:
-    """Raise `DataError` where a string is not UTF-8; ASCII is seen on the device, other text goes to the host and is read there.
+    """Raise `FileError` where a string is not UTF-8; ASCII is seen on the device, other text goes to the host and is read there.
 
     The work is over when this returns, on the stream that is given or the default one.
     """

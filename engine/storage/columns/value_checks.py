@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from ...errors import DataError
+from ...errors import FileError
 from ...plan.types import DataType, Kind
 from .encodings import values_of
 
@@ -23,7 +23,7 @@ DIGITS_OF_128_BITS = 38
 
 
 def check_decimals(array: pa.Array, what: str) -> None:
-    """Raise `DataError` where an Arrow column has more digits than its type says; `what` names the column."""
+    """Raise `FileError` where an Arrow column has more digits than its type says; `what` names the column."""
     kind = array.type
     if not pa.types.is_decimal128(kind) or kind.precision >= DIGITS_OF_128_BITS or not len(array):
         return
@@ -61,8 +61,8 @@ def check_narrow_decimals(low: int, high: int, data_type: DataType, what: str) -
         raise too_many_digits(what, data_type.precision, data_type.scale)
 
 
-def too_many_digits(what: str, precision: int, scale: int) -> DataError:
-    return DataError(
+def too_many_digits(what: str, precision: int, scale: int) -> FileError:
+    return FileError(
         f"{what} is DECIMAL({precision},{scale}) and has values of more than {precision} digits: "
         "it was written with a wrong type. Write it again with a wider one."
     )
@@ -75,7 +75,7 @@ INT96_UNIT = (
 
 
 def check_timestamps(array: pa.Array, what: str) -> None:
-    """Raise `DataError` for timestamps that are no whole microseconds or leave 64 bits of them; `what` names the column."""
+    """Raise `FileError` for timestamps that are no whole microseconds or leave 64 bits of them; `what` names the column."""
     if pa.types.is_dictionary(array.type):
         array = array.dictionary
     if not pa.types.is_timestamp(array.type) or array.type.unit == "us":
@@ -86,14 +86,14 @@ def check_timestamps(array: pa.Array, what: str) -> None:
         raise lost(what, array.type.unit) from None
 
 
-def lost(what: str, unit: str) -> DataError:
+def lost(what: str, unit: str) -> FileError:
     """Return the error for a column whose values are not microseconds."""
     if unit == "ns":
-        return DataError(
+        return FileError(
             f"{what} holds nanoseconds, of which TIMESTAMP has no digits: round it to microseconds before "
             '(pandas: .dt.round("us"), Arrow: pyarrow.compute.round_temporal), or keep it as BIGINT.'
         )
-    return DataError(f"{what} holds moments outside of TIMESTAMP's years 290308 BC to 294247 AD.")
+    return FileError(f"{what} holds moments outside of TIMESTAMP's years 290308 BC to 294247 AD.")
 
 
 def is_int96(table: ParquetTable, source: str, file: int) -> bool:
@@ -109,7 +109,7 @@ HIGH_BITS = np.uint64(0x8080808080808080)
 
 
 def check_utf8(array: pa.Array, what: str) -> None:
-    """Raise `DataError` where a string is not UTF-8; `what` names the column and where it comes from.
+    """Raise `FileError` where a string is not UTF-8; `what` names the column and where it comes from.
 
     ASCII takes one look at each eight bytes (1 % of reading a column of comments from Parquet on one thread, validating string by
     string 9 %), other text one more, of the whole buffer as a single string.
@@ -135,7 +135,7 @@ def check_utf8(array: pa.Array, what: str) -> None:
     try:
         array.validate(full=True)  # what lies under NULLs may be anything
     except pa.ArrowInvalid as error:
-        raise DataError(
+        raise FileError(
             f"{what} holds text that is not UTF-8: write it anew in that encoding, or as BINARY."
         ) from error
 

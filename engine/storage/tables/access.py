@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from ...errors import AccessDenied, DataError
+from ...errors import AccessDenied, FileError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -95,16 +95,16 @@ def shortened(path: str) -> str:
     return path if len(path) <= 500 else f"{path[:200]}...{path[-200:]}"
 
 
-def changed(path: str, how: str = "has changed") -> DataError:
+def changed(path: str, how: str = "has changed") -> FileError:
     """Return the error for a file that is another one after it was looked at."""
-    return DataError(
+    return FileError(
         f'The file "{path}" {how} while it was read: run the query again when it is complete.'
     )
 
 
 @contextmanager
 def opened(file: FileIdentity) -> Iterator[pa.NativeFile]:
-    """Open a file to read; raises `DataError` where it is not the one that was looked at, before or after it was read.
+    """Open a file to read; raises `FileError` where it is not the one that was looked at, before or after it was read.
 
     Who closes a generator that reads wants no more of the file, and hears nothing.
     """

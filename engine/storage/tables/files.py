@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ...errors import AccessDenied, DataError, Unsupported
+from ...errors import AccessDenied, FileError, Unsupported
 from .access import (
     EVERYTHING,
     AccessRules,
@@ -38,11 +38,11 @@ class FoundFile(NamedTuple):
 def find_files(patterns: Sequence[str], rules: AccessRules = EVERYTHING) -> tuple[FoundFile, ...]:
     """Return the files that paths, globs and directories stand for, each pattern's in the order of their names.
 
-    A directory means all `*.parquet` below it.  Raises `DataError`, naming the pattern, where there is no file, and
+    A directory means all `*.parquet` below it.  Raises `FileError`, naming the pattern, where there is no file, and
     `AccessDenied` where the rules forbid one.
     """
     if not patterns:
-        raise DataError(
+        raise FileError(
             "read_parquet was given an empty list: name at least one file, glob or directory."
         )
     return tuple(file for pattern in patterns for file in _find(pattern, rules))
@@ -56,7 +56,7 @@ def are_current(
         return True
     try:
         return [found.identity for found in find_files(patterns, rules)] == list(files)
-    except (DataError, AccessDenied):
+    except (FileError, AccessDenied):
         return False
 
 
@@ -86,7 +86,7 @@ def _find(pattern: str, rules: AccessRules) -> list[FoundFile]:
     if found is not None and stat.S_ISDIR(found):
         return _below(path, rules) or _nothing(f'no *{SUFFIX} file below "{pattern}"')
     if found is not None:
-        raise DataError(
+        raise FileError(
             f'"{pattern}" is neither a file nor a directory, so it cannot be read as Parquet.'
         )
     if glob.has_magic(path):
@@ -99,7 +99,7 @@ def _find(pattern: str, rules: AccessRules) -> list[FoundFile]:
 def _local(pattern: str) -> str:
     """Return the path that a pattern means."""
     if len(pattern) > LONGEST:
-        raise DataError(
+        raise FileError(
             f'There is no file "{shortened(pattern)}": a path has at most {LONGEST} characters.'
         )
     path = _local_path(pattern)
@@ -108,7 +108,7 @@ def _local(pattern: str) -> str:
     try:
         return str(Path(path).expanduser())
     except RuntimeError:  # neither HOME nor a line in passwd
-        raise DataError(f'There is no home directory for "{path}": write the path out.') from None
+        raise FileError(f'There is no home directory for "{path}": write the path out.') from None
 
 
 @lru_cache(maxsize=4096)
@@ -123,7 +123,7 @@ def _local_path(pattern: str) -> str:
 
 
 def check_unchanged(file: FileIdentity) -> None:
-    """Raise `DataError` for a file that has been written or replaced since it was looked at."""
+    """Raise `FileError` for a file that has been written or replaced since it was looked at."""
     now = _look(file.path, EVERYTHING, file.path)
     if not isinstance(now, FoundFile) or now.identity != file:
         raise changed(file.path, "is gone" if now is None else "has changed")
@@ -185,7 +185,7 @@ def _files_before_folders(path: str) -> list[tuple[bool, str]]:
 
 
 def _nothing(what: str) -> list[FoundFile]:
-    raise DataError(f"There is {what}: check the path.")
+    raise FileError(f"There is {what}: check the path.")
 
 
 def _near(path: str) -> str:

@@ -11,7 +11,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from ...errors import DataError
+from ...errors import FileError
 from .thrift import (
     BINARY,
     BYTES,
@@ -69,7 +69,7 @@ class _Damaged(Exception):
 
 
 def check_footer(footer: bytes, metadata: pq.FileMetaData, path: str) -> None:
-    """Raise `DataError`, naming the file, for a footer whose column chunks pyarrow cannot be asked for.
+    """Raise `FileError`, naming the file, for a footer whose column chunks pyarrow cannot be asked for.
 
     `metadata` is what pyarrow made of it.
     """
@@ -87,12 +87,12 @@ def check_footer(footer: bytes, metadata: pq.FileMetaData, path: str) -> None:
         _check_rows(metadata)
         encrypted = _encrypted(footer, leaves)
     except (_Damaged, ValueError, IndexError, RecursionError) as error:
-        raise DataError(
+        raise FileError(
             f'The file "{path}" cannot be read as Parquet, its footer is damaged: {error or "it is cut off"}.'
         ) from error
     if encrypted:
         names = ", ".join(f'"{places[i].path}"' for i in sorted(encrypted))
-        raise DataError(
+        raise FileError(
             f'The file "{path}" has encrypted columns ({names}), which cannot be read: write it without encryption.'
         )
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ...errors import DataError
+from ...errors import FileError
 from .access import FileIdentity, changed, opened
 from .footer_check import check_footer
 
@@ -57,7 +57,7 @@ _lock = threading.Lock()
 def read_footers(files: Sequence[FileIdentity]) -> tuple[pq.FileMetaData, ...]:
     """Return the `pyarrow.parquet.FileMetaData` of each file, from memory where it is known and the file has settled.
 
-    Raises `DataError`, naming the file, for one that is empty, corrupt or not Parquet.
+    Raises `FileError`, naming the file, for one that is empty, corrupt or not Parquet.
     """
     with _lock:
         known = {f: _footers[f] for f in files if f in _footers}
@@ -79,9 +79,9 @@ def read_footers(files: Sequence[FileIdentity]) -> tuple[pq.FileMetaData, ...]:
 
 def _read(file: FileIdentity) -> pq.FileMetaData:
     if file.size == 0:
-        raise DataError(f'The file "{file.path}" is empty: it is no Parquet file.')
+        raise FileError(f'The file "{file.path}" is empty: it is no Parquet file.')
     if file.size < SMALLEST_FILE:
-        raise DataError(
+        raise FileError(
             f'The file "{file.path}" has {file.size} bytes: too few for a Parquet file.'
         )
     try:
@@ -103,7 +103,7 @@ def _footer(file: pa.NativeFile, path: str) -> bytes:
     tail = file.read_at(TAIL, size - TAIL)
     length = int.from_bytes(tail[:4], "little")
     if tail[4:] == ENCRYPTED_MAGIC:
-        raise DataError(
+        raise FileError(
             f'The file "{path}" is encrypted, so it cannot be read: write it without encryption.'
         )
     if tail[4:] != MAGIC or length + TAIL + len(MAGIC) > size:
@@ -111,19 +111,19 @@ def _footer(file: pa.NativeFile, path: str) -> bytes:
     return MAGIC + file.read_at(length + TAIL, size - TAIL - length)
 
 
-def wrong_count(path: str, found: int, expected: int) -> DataError:
-    """Return the `DataError` for a file whose columns have not as many rows as its footer says."""
-    return DataError(
+def wrong_count(path: str, found: int, expected: int) -> FileError:
+    """Return the `FileError` for a file whose columns have not as many rows as its footer says."""
+    return FileError(
         f'The file "{path}" cannot be read as Parquet, it may be damaged: a column has {found:,} rows where the footer '
         f"says {expected:,}."
     )
 
 
-def unreadable(path: str, error: Exception) -> DataError:
-    """Return the `DataError` for a file that the Parquet reader refuses."""
+def unreadable(path: str, error: Exception) -> FileError:
+    """Return the `FileError` for a file that the Parquet reader refuses."""
     if isinstance(error, FileNotFoundError | PermissionError):
-        return DataError(f'The file "{path}" cannot be opened: {error.strerror}.')
+        return FileError(f'The file "{path}" cannot be opened: {error.strerror}.')
     reason = str(error).strip().split("\n")[0].rstrip(".")
-    return DataError(
+    return FileError(
         f'The file "{path}" cannot be read as Parquet, it may be damaged or cut off: {reason}.'
     )

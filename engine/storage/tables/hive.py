@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from ...errors import DataError
+from ...errors import FileError
 from ...plan.types import BIGINT, DATE, TIMESTAMP, VARCHAR, DataType
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def partition_columns(
     """Return the columns that the folders of these files name, by name.
 
     Without being asked (None) there are some only when all files have the same keys, as in DuckDB.  A key's type is the
-    first of BIGINT, DATE and TIMESTAMP that holds every value, else VARCHAR.  Raises `DataError` when asked for and
+    first of BIGINT, DATE and TIMESTAMP that holds every value, else VARCHAR.  Raises `FileError` when asked for and
     the keys differ.
     """
     if asked is False or not paths:
@@ -46,7 +46,7 @@ def partition_columns(
         if found != names[0]:
             if not asked:
                 return ()
-            raise DataError(
+            raise FileError(
                 f'The folders of "{path}" name the hive partitions {list(found)}, those of "{paths[0]}" '
                 f"{list(names[0])}: all files need the same ones, or hive_partitioning = false."
             )

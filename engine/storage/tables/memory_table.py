@@ -63,7 +63,7 @@ class MemoryTable:
         return self.data.column(name)
 
     def check_values(self, name: str) -> None:
-        """Raise `DataError` where a column has strings that are not UTF-8, nanoseconds, or too many digits; looks once."""
+        """Raise `FileError` where a column has strings that are not UTF-8, nanoseconds, or too many digits; looks once."""
         if name not in self.checked:
             self._check_values(name, f'The column "{name}" of "{self.name}"')
             self.checked.add(name)

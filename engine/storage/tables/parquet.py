@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any
 
-from ...errors import DataError
+from ...errors import FileError
 from ...plan.physical import RowGroups
 from ...plan.statistics import ColumnStatistics, TableStatistics
 from ...plan.types import DataType, Kind
@@ -77,7 +77,7 @@ class ParquetTable:
         """Find the files and read their footers.
 
         Options: hive_partitioning (true, false, or nothing: where all folders agree), hive_types_autocast, filename
-        (true, or the column's name).  Raises `DataError`, naming the file, and `AccessDenied` for what `access` forbids.
+        (true, or the column's name).  Raises `FileError`, naming the file, and `AccessDenied` for what `access` forbids.
         """
         options = dict(options or {})
         check_options(options)
@@ -213,16 +213,16 @@ class ParquetTable:
         return are_paths_of(self.patterns, self.files)
 
     def check_unchanged(self, parts: Iterable[RowGroups]) -> None:
-        """Raise `DataError` when a file has changed, of which row groups have been read: they may be a mix of old and new."""
+        """Raise `FileError` when a file has changed, of which row groups have been read: they may be a mix of old and new."""
         for file in {part.file for part in parts}:
             check_unchanged(self.files[file])
 
     def reopened(self) -> ParquetTable:
-        """Return the table of the files as they are now; raises `DataError` when they no longer fit the columns."""
+        """Return the table of the files as they are now; raises `FileError` when they no longer fit the columns."""
         new = ParquetTable.open(self.patterns, self.options, self.name, self.access)
         for name, data_type in self.fields:
             if new.types.get(name) != data_type:
-                raise DataError(
+                raise FileError(
                     f'The file "{new.files[0].path}" has changed and its column "{name}" is no longer {data_type}: '
                     "make the query anew."
                 )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ...errors import DataError, InvalidQuery, UnknownName, nearest, printable, shown
+from ...errors import FileError, InvalidQuery, UnknownName, nearest, printable, shown
 from ...plan.expr import Value
 from ...plan.types import VARCHAR, DataType
 from .access import FileIdentity
@@ -46,7 +46,7 @@ def exposed_names(path: str, schema: pa.Schema) -> dict[str, str]:
     """Return SQL name -> name in the file: names that differ in case alone get a number, as in DuckDB."""
     if len(set(schema.names)) < len(schema.names):
         twice = next(n for n in schema.names if schema.names.count(n) > 1)
-        raise DataError(
+        raise FileError(
             f'The file "{path}" has two columns named "{twice}": write it with distinct names.'
         )
     exposed: dict[str, str] = {}
@@ -66,7 +66,7 @@ def exposed_names(path: str, schema: pa.Schema) -> dict[str, str]:
 def check_same(
     files: Sequence[FileIdentity], schemas: Sequence[pa.Schema], types: Mapping[str, DataType]
 ) -> None:
-    """Raise `DataError` for a file that lacks a column of the first file or has it in another type.
+    """Raise `FileError` for a file that lacks a column of the first file or has it in another type.
 
     The order of the columns does not matter, and further columns are not read.
     """
@@ -76,13 +76,13 @@ def check_same(
         for name, expected in types.items():
             position = schema.get_field_index(name)
             if position < 0:
-                raise DataError(
+                raise FileError(
                     f'The file "{file.path}" has no column "{name}", which "{files[0].path}" has: '
                     "files that are read as one table need the same columns."
                 )
             found = str(type_of(schema.field(position).type))
             if found != str(expected):
-                raise DataError(
+                raise FileError(
                     f'The column "{name}" is {found} in the file "{file.path}" and {expected} in '
                     f'"{files[0].path}": files that are read as one table need the same types.'
                 )
@@ -100,7 +100,7 @@ def constants_of(paths: Sequence[str], options: Mapping[str, object]) -> list[Fi
     for constant in found:
         for value in constant.values:
             if isinstance(value, str) and printable(value) != value:
-                raise DataError(
+                raise FileError(
                     f'The path "{value}" is not UTF-8, so that it gives no value of the column "{constant.name}": rename it.'
                 )
     return found

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ....errors import DataError
+from ....errors import FileError
 from ....plan import physical as p
 from ....plan.physical import RowGroups
 from ....plan.types import DataType, Kind, to_arrow
@@ -273,7 +273,7 @@ def _parts(table: ParquetTable, chosen: Sequence[RowGroups], least: int) -> list
 def read_part(
     table: ParquetTable, part: RowGroups, sources: Sequence[str], dictionaries: set[str]
 ) -> list[pa.Array]:
-    """Read columns of some row groups of one file, in physical form; raises `DataError`."""
+    """Read columns of some row groups of one file, in physical form; raises `FileError`."""
     file = table.files[part.file]
     names = [table.parquet_names[s] for s in sources]
     with readable(file.path):
@@ -290,10 +290,10 @@ def read_part(
 
 @contextmanager
 def readable(path: str) -> Iterator[None]:
-    """Raise `DataError` for what libraries raise while they read a file."""
+    """Raise `FileError` for what libraries raise while they read a file."""
     try:
         yield
-    except (MemoryError, DataError):
+    except (MemoryError, FileError):
         raise
     except (OSError, ValueError, pa.ArrowException) as error:
         raise unreadable(path, error) from error

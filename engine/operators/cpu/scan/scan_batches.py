@@ -95,7 +95,7 @@ def parquet_batches(
 def _from_file(
     table: ParquetTable, part: RowGroups, sources: Sequence[str], counts: Iterable[int]
 ) -> Iterator[tuple[int, dict[str, pa.Array]]]:
-    """Yield each count with so many rows of some columns, decoded just before; raises `DataError`."""
+    """Yield each count with so many rows of some columns, decoded just before; raises `FileError`."""
     if not sources:
         yield from ((count, {}) for count in counts)
         return

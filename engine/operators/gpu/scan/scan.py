@@ -301,7 +301,7 @@ def _same_columns(table: ParquetTable, one: RowGroups, other: RowGroups) -> bool
 def _read_share(
     table: ParquetTable, sources: Sequence[str], share: Sequence[RowGroups], stream: Stream
 ) -> list[plc.Column]:
-    """Read columns of some row groups, and wait for the stream if one is given; raises `DataError`, naming the file.
+    """Read columns of some row groups, and wait for the stream if one is given; raises `FileError`, naming the file.
 
     Arrow reads INT96, of which libcudf would make nanoseconds, which wrap.
     """

@@ -1,0 +1,73 @@
+"""The names that the Python database interface (PEP 249) asks a module for, beside those of its errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date, datetime, time
+
+from . import errors
+from .errors import FuselineError
+
+apilevel = "2.0"
+threadsafety = 2  # threads may share the module and connections
+paramstyle = "qmark"  # $1 and $name as well
+
+Error = FuselineError
+Date, Time, Timestamp, Binary = date, time, datetime, bytes
+
+
+class Warning(UserWarning):
+    """What is worth knowing of an answer, and no error."""
+
+
+def DateFromTicks(ticks: float) -> date:  # noqa: N802
+    """Return the local date of so many seconds after the epoch."""
+    return date.fromtimestamp(ticks)
+
+
+def TimeFromTicks(ticks: float) -> time:  # noqa: N802
+    """Return the local time of the day of so many seconds after the epoch."""
+    return datetime.fromtimestamp(ticks).time()
+
+
+def TimestampFromTicks(ticks: float) -> datetime:  # noqa: N802
+    """Return the local date and time of so many seconds after the epoch."""
+    return datetime.fromtimestamp(ticks)
+
+
+class TypeGroup:
+    """Equals the type codes in a cursor's description that are of one kind; DECIMAL(9,2) is a DECIMAL."""
+
+    def __init__(self, types: Iterable[str]) -> None:
+        self._types = frozenset(types)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, TypeGroup):
+            return self._types == other._types
+        return isinstance(other, str) and other.split("(")[0] in self._types
+
+    def __hash__(self) -> int:
+        return hash(self._types)
+
+
+STRING = TypeGroup(["VARCHAR"])
+BINARY = TypeGroup(["BLOB"])
+INTEGERS = "TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT"
+NUMBER = TypeGroup([*INTEGERS.split(), "DECIMAL", "FLOAT", "DOUBLE"])
+DATETIME = TypeGroup(["DATE", "TIME", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "INTERVAL"])
+ROWID = TypeGroup([])  # no column has row numbers
+
+
+class HasErrors:
+    """The errors as attributes, for code that is given nothing but a connection."""
+
+    Warning = Warning
+    Error = Error
+    InterfaceError = errors.InterfaceError
+    DatabaseError = errors.DatabaseError
+    DataError = errors.DataError
+    OperationalError = errors.OperationalError
+    IntegrityError = errors.IntegrityError
+    InternalError = errors.InternalError
+    ProgrammingError = errors.ProgrammingError
+    NotSupportedError = errors.NotSupportedError

@@ -1,0 +1,62 @@
+"""`executemany`: one statement for many sets of parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from ..errors import InvalidQuery, NotByRows
+from ..reading import Reading
+from .rowset import Rowset
+
+if TYPE_CHECKING:
+    from ..connection import Connection
+    from ..plan_cache import Parameters
+
+
+def run_many(connection: Connection, text: str, sets: Sequence[Parameters]) -> Rowset:
+    """Run a statement for each set of parameters; raises `InvalidQuery` for one that gives rows.
+
+    INSERT ... VALUES of plain parameters stores all sets at once, or none.  Other statements run one after the other, and what ran
+    before an error stays, unless a transaction takes it back.
+    """
+    table = _as_table(sets)
+    if table is not None:
+        try:
+            return connection.rowset(text, sets[0], table)
+        except NotByRows:
+            pass
+    written = 0
+    for given in sets:
+        found = connection.rowset(text, given)
+        if isinstance(found.source, Reading):
+            found.source.close()
+        if found.source is not None:
+            raise InvalidQuery("executemany() takes a statement that gives no rows: use execute().")
+        written += max(found.count, 0)
+    return Rowset(None, count=written)
+
+
+def _as_table(sets: Sequence[Parameters]) -> pa.Table | None:
+    """Return a column for each parameter; None where its values are of several types."""
+    first = sets[0] if sets else None
+    if isinstance(first, Mapping):
+        names: list[str] = list(first)
+        named = [s for s in sets if isinstance(s, Mapping) and s.keys() == first.keys()]
+        columns = [[one[name] for one in named] for name in names]
+    elif isinstance(first, list | tuple):
+        names = [str(number) for number in range(1, len(first) + 1)]
+        plain = [s for s in sets if isinstance(s, list | tuple) and len(s) == len(first)]
+        columns = [list(column) for column in zip(*plain, strict=True)]
+    else:
+        return None
+    if not names or len(columns[0]) < len(sets):
+        return None
+    if any(len({type(value) for value in column} - {type(None)}) > 1 for column in columns):
+        return None
+    try:
+        return pa.table([pa.array(column) for column in columns], names=names)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        return None  # one after the other says which value it is

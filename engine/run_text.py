@@ -1,0 +1,103 @@
+"""The statements of a text, carried out one after the other but for the last query, which is bound and left to run."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+
+from .deep import deeply_for
+from .errors import FuselineError, InvalidQuery, NotByRows
+from .plan.statements import Query, Transaction
+from .plan_cache import CachedPlan, Parameters
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from .connection import Connection
+    from .run_statements import Answer
+    from .running import QueryRunner
+    from .stopping import Stop
+    from .storage.tables.memory_table import MemoryTable
+
+
+def run_text(
+    connection: Connection,
+    runner: QueryRunner,
+    text: str,
+    params: Parameters,
+    rows: pa.Table | None = None,
+) -> CachedPlan | Answer:
+    """Return the last statement's rows, or for a query what is needed to run it.
+
+    With `rows` the text is one INSERT ... VALUES that stores a row for each of them, and `params` are the values of the first;
+    raises `NotByRows` for others.
+    """
+    if rows is not None:
+        return _stored(connection, runner, text, params, rows)
+    start = time.perf_counter()
+    answer: CachedPlan | Answer | None = None
+    if not runner.catalog.failed:
+        answer = runner.plans.find_text(text, params)
+    if not isinstance(answer, CachedPlan) or answer.stale_tables():
+        with runner.stoppable() as stop:
+            answer = deeply_for(text, partial(_bind, connection, runner, text, params, stop))
+    if isinstance(answer, CachedPlan):
+        answer.spent = time.perf_counter() - start
+    return answer
+
+
+def _stored(
+    connection: Connection, runner: QueryRunner, text: str, params: Parameters, rows: pa.Table
+) -> CachedPlan | Answer:
+    from .storage.tables.memory_table import MemoryTable
+
+    table = MemoryTable("parameters", rows)
+    if table.unsupported:
+        raise NotByRows
+    try:
+        with runner.stoppable() as stop:
+            work = partial(_bind, connection, runner, text, params, stop, table)
+            return deeply_for(text, work)
+    finally:
+        runner.forget(table)
+
+
+def _bind(
+    connection: Connection,
+    runner: QueryRunner,
+    text: str,
+    params: Parameters,
+    stop: Stop,
+    rows: MemoryTable | None = None,
+) -> CachedPlan | Answer:
+    from .run_statements import run_statement
+    from .sql import plan_sql
+
+    catalog = runner.catalog
+    version = catalog.version
+    answers: list[CachedPlan | Answer] = []
+    try:
+        statements = plan_sql(text, catalog, params, rows)
+        while (statement := stop.anywhere(partial(next, statements, None))) is not None:
+            if answers:
+                stop.restart()
+            if answers and isinstance(answers[-1], CachedPlan):
+                connection.run(
+                    answers[-1].source, answers[-1]
+                )  # its rows go nowhere, its errors do
+            if not isinstance(statement, Transaction):
+                catalog.check_transaction()
+            if isinstance(statement, Query):
+                answers.append(stop.anywhere(partial(CachedPlan, statement.plan, text)))
+            else:
+                answers.append(run_statement(connection, statement))
+    except FuselineError as error:
+        catalog.fail()
+        error.with_text(text)
+        raise
+    if not answers:
+        raise InvalidQuery("There is no statement in the text.")
+    if len(answers) == 1 and isinstance(answers[0], CachedPlan):
+        runner.plans.keep_text(text, params, answers[0], version)
+    return answers[-1]
