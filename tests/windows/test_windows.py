@@ -83,3 +83,12 @@ NAMED = (
 @pytest.mark.parametrize("call", NAMED)
 def test_a_result_is_named_as_in_duckdb(call: str) -> None:
     assert_same_as_duckdb(f"select {call} from t", TABLES, backend="cpu")
+
+
+def test_keys_of_all_64_bits_are_sorted_as_they_are() -> None:
+    """A key and a row's number fit one integer unless the key's span does not."""
+    keys = [-(2**63), 3, -5, 2**63 - 1, 0, -(2**63), -(2**62), 5]
+    tables = {"t": {"k": keys, "id": list(range(8))}}
+    query = "select id, row_number() over (order by k, id) as n, rank() over (order by k) as r from t where k {}"
+    for condition in ("< 10", "is not null", "> -10"):
+        assert_same_as_duckdb(query.format(condition), tables)

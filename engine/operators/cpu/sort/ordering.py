@@ -16,6 +16,7 @@ from ..table import Indices, Mask, from_numpy, to_numpy
 Ints = npt.NDArray[np.int64]
 
 MOST_AT_ONCE = 1 << 20  # rows of which a sort takes up to 0.1 s
+MOST_PACKED = 1 << 22  # the same where a value and its row's number fit one integer
 BUCKET_ROWS = 1 << 18
 MOST_BITS = 10
 MOST_BUCKETS = 1 << MOST_BITS
@@ -37,10 +38,36 @@ def stable_order(codes: Ints, size: int) -> Indices:
         return lexicographic([codes])
     if size <= 1 << 16:
         return np.argsort(codes.astype(np.uint16), kind="stable")
-    if size > 1 << 32 or bool((codes[1:] >= codes[:-1]).all()):
-        return np.argsort(codes, kind="stable")  # sorted runs are merged in one pass
-    order = np.argsort(codes.astype(np.uint16), kind="stable")
-    return order[np.argsort((codes >> 16).astype(np.uint16)[order], kind="stable")]
+    if bool((codes[1:] >= codes[:-1]).all()):
+        return np.arange(len(codes))
+    return _argsorted(codes)
+
+
+def sorted_with_rows(values: Ints) -> tuple[Ints, Indices] | None:
+    """Return values in order and their row numbers, equal ones in input order; None where both do not fit 63 bits, or one is negative.
+
+    numpy sorts integers by vector instructions, and by none where it returns their places: 4 million rows take 0.1 s
+    instead of 0.3 s for two radix passes, 0.5 s for a stable sort (one core of a 2024 server).
+    """
+    bits = len(values).bit_length()
+    if not len(values) or int(values.max()).bit_length() + bits > 63 or int(values.min()) < 0:
+        return None
+    packed = values << bits
+    packed |= np.arange(len(values))
+    packed.sort()
+    rows = packed & ((1 << bits) - 1)
+    packed >>= bits
+    return packed, rows
+
+
+def _argsorted(values: Ints) -> Indices:
+    """Return the row numbers of integers in order, equal ones in input order."""
+    low = int(values.min(initial=0))
+    if int(values.max(initial=0)) - low < 1 << 62:
+        found = sorted_with_rows(values - low)
+        if found is not None:
+            return found[1]
+    return np.argsort(values, kind="stable")
 
 
 def lexicographic(parts: Sequence[Ints]) -> Indices:
@@ -48,9 +75,11 @@ def lexicographic(parts: Sequence[Ints]) -> Indices:
     leading, *others = parts
     count = len(leading)
     if count <= MOST_AT_ONCE:
-        return np.lexsort(parts[::-1]) if others else np.argsort(leading, kind="stable")
+        return np.lexsort(parts[::-1]) if others else _argsorted(leading)
     if not others and bool((leading[1:] >= leading[:-1]).all()):
         return np.arange(count)
+    if not others and count <= MOST_PACKED:
+        return _argsorted(leading)
     splitters = splitters_of(leading)
     rows, bounds = distributed(
         lambda part: np.searchsorted(splitters, leading[part], "right"), count, len(splitters) + 1
@@ -61,11 +90,7 @@ def lexicographic(parts: Sequence[Ints]) -> Indices:
         here = rows[bucket]
         values = leading[here]
         if len(values) and values.min() < values.max():
-            order = (
-                np.lexsort([p[here] for p in parts[::-1]])
-                if others
-                else np.argsort(values, kind="stable")
-            )
+            order = np.lexsort([p[here] for p in parts[::-1]]) if others else _argsorted(values)
             rows[bucket] = here[order]
         elif others:
             alike.append(bucket)

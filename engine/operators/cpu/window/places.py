@@ -13,6 +13,7 @@ import pyarrow as pa
 from ....plan.expr import Column
 from ....plan.physical import Order
 from ..sort.keys import Ints, group_codes
+from ..sort.ordering import MOST_PACKED, sorted_with_rows
 from ..sort.sort import SortColumn, directed_digits, order_of, packed_digits
 from ..table import Indices, Table, take_array
 
@@ -101,6 +102,10 @@ def places_of(table: Table, partition: tuple[Column, ...], keys: tuple[Order, ..
         one = np.zeros(min(1, rows), np.int64)
         return WindowPlaces(rows, None, one, one)
     parts = packed_digits(digits)
+    if len(parts) == 1 and rows <= MOST_PACKED:
+        found = sorted_with_rows(parts[0][0])
+        if found is not None:
+            return _of_sorted(*found, parts[0][1] // digits[0][1] if partition else None)
     order: Indices | None = order_of(parts)
     assert order is not None
     if bool((order[1:] > order[:-1]).all()):
@@ -109,6 +114,17 @@ def places_of(table: Table, partition: tuple[Column, ...], keys: tuple[Order, ..
     if partition:
         heads = _heads([digits[0][0]], order)
     return WindowPlaces(rows, order, heads, _heads([values for values, _ in parts], order))
+
+
+def _of_sorted(values: Ints, rows: Indices, width: int | None) -> WindowPlaces:
+    """Return the places of sorted keys; `width` of them belong to one partition, None for all."""
+    peers = _heads([values], None)
+    heads = peers[:1]
+    if width is not None:
+        partitions = values[peers] // width
+        heads = peers[_heads([partitions], None)]
+    in_order = bool((rows[1:] > rows[:-1]).all())
+    return WindowPlaces(len(rows), None if in_order else rows, heads, peers)
 
 
 def _heads(parts: list[Ints], order: Indices | None) -> Ints:
