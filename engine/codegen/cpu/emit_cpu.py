@@ -1,20 +1,100 @@
 """The CPU target: a loop over a range of rows, compiled by Numba, with accumulators of its own.
 
-Ranges run on a thread pool and their accumulators are merged by `host_kernels`.
+Ranges run on a thread pool and their accumulators are merged by `host_kernels`.  A CPU evaluates filters for many rows in one instruction
+where nothing else stands in the same loop, and a branch that is taken now and then costs it more than the filter.  So a kernel goes over
+a block of rows twice: it notes which are in, and then takes only those, as in relaxed operator fusion (Menon et al. 2017).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ..compile.compiler import Signature
 from ..emit import accumulator_slots, folded, header, indent, row_statements, text
-from ..groups.grouping import Grouping
 from ..listing import DOUBT, legend
-from ..loop import Machine, Name, Statement, Term
-from ..program import Program
-from ..typed_values import Input
-from .two_passes import passes
+from ..loop import Each, Guard, Let, Machine, Name, Search, Statement, Term, names_in, terms_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..compile.compiler import Signature
+    from ..groups.grouping import Grouping
+    from ..program import Program
+    from ..typed_values import Input
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """Statements, and the columns that they read."""
+
+    body: tuple[Statement, ...]
+    inputs: tuple[Input, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """`condition` holds after the statements of `choosing` for rows that are in; `handling` does the rest for these."""
+
+    choosing: Pass
+    condition: Term
+    handling: Pass
+
+
+def passes(program: Program) -> Passes | None:
+    """Cut a program after its first filter; None where that gains nothing: without one, or where folds are all that follows."""
+    cut = _first_filter(program)
+    if cut is None:
+        return None
+    before, condition, after = cut
+    wanted = _names(program, after)
+    again: list[Statement] = []
+    for statement in reversed(before):
+        if isinstance(statement, Let) and statement.name.text in wanted:
+            wanted |= names_in(statement.value)
+            again.insert(0, Let(statement.name, statement.value))
+    chosen_by = names_in(condition, *(term for s in before for term in terms_of(s)))
+    return Passes(
+        Pass(before, _loaded(program, chosen_by)),
+        condition,
+        Pass((*again, *after), _loaded(program, wanted)),
+    )
+
+
+def _first_filter(
+    program: Program,
+) -> tuple[tuple[Statement, ...], Term, tuple[Statement, ...]] | None:
+    for place, statement in enumerate(program.body):
+        match statement:
+            case Each() | Search():
+                return None
+            case Guard(condition):
+                return program.body[:place], condition, program.body[place + 1 :]
+    if program.keep is None or program.grouping is None:
+        return None
+    last = max(
+        place
+        for place, s in enumerate(program.body)
+        if isinstance(s, Let) and s.name == program.keep
+    )
+    return program.body[: last + 1], program.keep, program.body[last + 1 :]
+
+
+def _loaded(program: Program, wanted: set[str]) -> tuple[Input, ...]:
+    """The columns of which a pass reads the code or whether it is valid."""
+    named = [(i, program.names[i.column]) for i in program.inputs]
+    return tuple(i for i, n in named if {f"{n}_code", f"{n}_valid"} & wanted)
+
+
+def _names(program: Program, body: tuple[Statement, ...]) -> set[str]:
+    """What statements and the sink of a program read."""
+    terms: list[Term] = [] if program.grouping is None else [program.grouping.slot]
+    for accumulator in program.accumulators:
+        terms.append(accumulator.term)
+        if accumulator.condition is not None:
+            terms.append(accumulator.condition)
+    terms += [term for statement in body for term in terms_of(statement)]
+    return names_in(*terms) | {relation.row for relation in program.relations}
+
 
 BLOCK = 1 << 10  # rows that are filtered before those that pass are taken
 # Groups from which a group's accumulators lie side by side: they no longer fit a core's cache

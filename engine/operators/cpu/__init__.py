@@ -24,9 +24,8 @@ from .functions.expressions import evaluate
 from .functions.kernels_like import keep_in as keep_kernels_in
 from .join.join import hash_join, nested_loop_join
 from .join.join_parts import parted, piece_of, unparted
-from .memory.ask_memory import arrow_bytes
+from .memory.ask_memory import arrow_bytes, text_ends
 from .memory.bandwidth import copy_bandwidth, device_name
-from .memory.text_ends import text_ends
 from .pipeline.stream_pipeline import pipelines, settled
 from .rows import (
     compute_columns,

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from fuseline.operators import cpu
-from fuseline.operators.cpu.memory.text_ends import text_ends
+from fuseline.operators.cpu.memory.ask_memory import text_ends
 from fuseline.operators.cpu.table import Table
 from fuseline.plan.expr import new_column
 from fuseline.plan.types import VARCHAR
