@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, localcontext
 from math import isnan
 from operator import add, eq, ge, gt, le, lt, mul, ne, sub
 from typing import Any, TypeAlias
 
-from ..plan.expr import Call, Case, Cast, Column, ColumnRef, Expr, Literal
+from ..plan.expr import Call, Case, Cast, Column, ColumnRef, Expr, Literal, physical
 from ..plan.types import DataType, Kind
 
 MOST_ROWS = 64  # of so many, arrays take as long
@@ -57,7 +56,7 @@ def compiled(expr: Expr, places: Mapping[int, int]) -> Step | None:
         return None
     match expr:
         case Literal():
-            constant = _constant(expr)
+            constant = physical(expr.value, expr.type)
             return lambda row: constant
         case ColumnRef(column=column):
             place = places[column.id]
@@ -87,14 +86,6 @@ def is_known(data_type: DataType) -> bool:
     if data_type.is_integer:
         return data_type.kind is not Kind.UBIGINT
     return data_type.is_decimal or data_type.kind in (Kind.DOUBLE, Kind.BOOLEAN)
-
-
-def _constant(literal: Literal) -> Any:
-    value = literal.value
-    if value is None or not literal.type.is_decimal:
-        return float(value) if value is not None and literal.type.is_float else value  # type: ignore[arg-type]
-    with localcontext(prec=DIGITS):
-        return int(Decimal(value).scaleb(literal.type.scale))  # type: ignore[arg-type]
 
 
 # Casts

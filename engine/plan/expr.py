@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from typing import Literal as OneOf
 
 from ..errors import Span
+from .calendar import EPOCH, EPOCH_DAY, MICROS_A_DAY, MICROSECOND
 from .node import Node, Once, transform_up
-from .types import BOOLEAN, DataType
+from .types import BOOLEAN, DIGITS, DataType, Kind
 
 if TYPE_CHECKING:
     from .logical import Logical
@@ -64,6 +65,20 @@ class Interval:
 
 
 Value = None | bool | int | float | Decimal | str | date | datetime | Interval
+
+
+def physical(value: Value, data_type: DataType) -> Value:
+    """Return a constant as registers and columns hold it: unscaled decimals, days and microseconds since 1970, others as they are."""
+    if isinstance(value, datetime):
+        return (value - EPOCH) // MICROSECOND
+    if isinstance(value, date):
+        days = (value - EPOCH_DAY).days
+        return days * MICROS_A_DAY if data_type.kind is Kind.TIMESTAMP else days
+    if value is None or isinstance(value, Interval):
+        return value
+    if data_type.is_decimal:
+        return int(Decimal(value).scaleb(data_type.scale, DIGITS))
+    return float(value) if data_type.is_float else value
 
 
 class Expr(Node):

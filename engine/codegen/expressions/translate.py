@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import date, datetime
-from decimal import Context, Decimal
+from decimal import Context
 
-from ...plan.calendar import EPOCH_DAY
-from ...plan.expr import Call, Case, Cast, ColumnRef, Expr, InList, Literal, columns_of
+from ...plan.expr import Call, Case, Cast, ColumnRef, Expr, InList, Literal, columns_of, physical
 from ...plan.functions import COMPARISONS, MIRRORED
 from ...plan.text.concealed_text import concealed_name
 from ...plan.types import INT64_DECIMAL_DIGITS, DataType, Kind
@@ -126,23 +124,12 @@ def load(source: Input, kernel: ProgramBuilder) -> Value:
     return Value(term, valid, interval, step=source.step, code=raw)
 
 
-def constant(value: object, data_type: DataType) -> int | float | None:
+def constant(given: Literal) -> int | float | None:
     """The register form of a literal: unscaled decimals, day numbers, microseconds; None for what has none."""
-    match value:
-        case bool() | int():
-            if data_type.is_decimal:
-                return int(value) * 10**data_type.scale
-            return float(value) if data_type.is_float else int(value)
-        case float():
-            return value
-        case Decimal():
-            return int(value.scaleb(data_type.scale, DIGITS))
-        case datetime():
-            delta = value - datetime(1970, 1, 1)
-            return (delta.days * 86400 + delta.seconds) * 1_000_000 + delta.microseconds
-        case date():
-            return (value - EPOCH_DAY).days
-    return None
+    found = physical(given.value, given.type)
+    if isinstance(found, float):
+        return found
+    return int(found) if isinstance(found, int) else None
 
 
 def literal(expr: Literal, kernel: ProgramBuilder) -> Value | None:
@@ -154,7 +141,7 @@ def literal(expr: Literal, kernel: ProgramBuilder) -> Value | None:
             return Value(Number(0.0, machine_of_float(expr.type)), never)
         zero = Value(Number(0, Machine.I32), never, IntegerRange(0, 0))
         return zero if expr.type.fits_register else None
-    value = constant(expr.value, expr.type)
+    value = constant(expr)
     if value is None:
         return None
     if expr.type.kind is Kind.BOOLEAN:
@@ -220,7 +207,7 @@ def _comparison(name: str, args: tuple[Expr, ...], kernel: ProgramBuilder) -> Va
         return _comparison(MIRRORED[name], (right, left), kernel)
     if isinstance(left, ColumnRef) and isinstance(right, Literal):
         source = kernel.described(left.column)
-        value = constant(right.value, right.type)
+        value = constant(right)
         if (
             source is not None
             and source.codes is not None

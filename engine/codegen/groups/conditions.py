@@ -113,7 +113,7 @@ def _compared(
     def parts(expr: Expr) -> Parts:
         if isinstance(expr, ColumnRef) and expr.column in wide:
             return elements.parts(wide[expr.column])
-        number = constant(expr.value, expr.type) if isinstance(expr, Literal) else None
+        number = constant(expr) if isinstance(expr, Literal) else None
         if isinstance(number, int):
             return parts_of_constant(number, f"{expr.type} constant", kernel)
         value = translate(expr, kernel)

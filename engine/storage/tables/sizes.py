@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
-from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from ...plan.calendar import MICROSECOND
-from ...plan.types import DIGITS, INTEGER_BITS, DataType, Kind
+from ...plan.expr import physical
+from ...plan.types import INTEGER_BITS, DataType, Kind
 from ..columns.encodings import code_width, narrow_for
 
 if TYPE_CHECKING:
@@ -128,11 +126,6 @@ def plain_width(data_type: DataType) -> int:
 
 
 def register(value: Value, data_type: DataType) -> int | None:
-    """Return a bound in the units of codes (unscaled, days, microseconds from any day); None where it is unknown."""
-    if isinstance(value, Decimal):
-        return int(value.scaleb(data_type.scale, DIGITS))
-    if isinstance(value, datetime):
-        return (value - datetime.min) // MICROSECOND
-    if isinstance(value, date):
-        return value.toordinal()
-    return value if isinstance(value, int) else None
+    """Return a bound in the units of codes; None where it is unknown."""
+    found = physical(value, data_type)
+    return found if isinstance(found, int) else None

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import date, datetime
-from decimal import Decimal
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -18,9 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ....plan.calendar import EPOCH
-from ....plan.expr import Call, Interval, Value
-from ....plan.types import BOOLEAN, DIGITS, VARCHAR, DataType, Kind
+from ....plan.expr import Call, Interval, Value, physical
+from ....plan.types import BOOLEAN, VARCHAR, DataType, Kind
 from .. import table as tables
 from .interval_records import SPAN
 
@@ -159,41 +156,13 @@ def constant(value: Value, data_type: DataType) -> Vector:
         return null_constant(data_type)
     if isinstance(value, str):
         return Vector(data_type, value)
-    return Vector(data_type, np.array(_physical(value, data_type), dtype_of(data_type)))
-
-
-def _physical(value: Any, data_type: DataType) -> Any:
-    if data_type.is_decimal:
-        unscaled = (
-            int(Decimal(value).scaleb(data_type.scale, DIGITS))
-            if not isinstance(value, Decimal)
-            else (unscaled_of(value, data_type.scale))
-        )
-        return wide_limbs(unscaled) if data_type.is_wide_decimal else unscaled
-    if isinstance(value, datetime):
-        return micros_of(value)
-    if isinstance(value, date):
-        days = value.toordinal() - EPOCH.toordinal()
-        return days * 86_400_000_000 if data_type.kind is Kind.TIMESTAMP else days
     if isinstance(value, Interval):
-        return (value.months, value.days, value.micros)
-    return value
-
-
-def unscaled_of(value: Decimal, scale: int) -> int:
-    """Return value * 10^scale exactly; a context of default precision would round beyond 28 digits."""
-    sign, digits, exponent = value.as_tuple()
-    assert isinstance(exponent, int)
-    whole = int("".join(map(str, digits)) or "0")
-    shift = exponent + scale
-    whole = whole * 10**shift if shift >= 0 else whole // 10**-shift
-    return -whole if sign else whole
-
-
-def micros_of(value: datetime) -> int:
-    """Return microseconds since 1970, counted in integers."""
-    passed = value - EPOCH
-    return (passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds
+        return Vector(data_type, np.array((value.months, value.days, value.micros), SPAN))
+    found = physical(value, data_type)
+    if data_type.is_wide_decimal:
+        assert isinstance(found, int)
+        return Vector(data_type, np.array(wide_limbs(found), WIDE))
+    return Vector(data_type, np.array(found, dtype_of(data_type)))
 
 
 def wide_limbs(unscaled: int) -> tuple[int, int]:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import date, datetime
-from decimal import Decimal
 from functools import cached_property
 from typing import Any, TypeAlias
 
 import pylibcudf as plc
 
-from ....plan.calendar import EPOCH, EPOCH_DAY, MICROSECOND
-from ....plan.expr import Call, Expr, Literal
+from ....plan.expr import Call, Expr, Literal, physical
 from ....plan.types import DataType, Kind
 from .. import columns
 from ..columns import BOOL, HUGE, INT64, as_integers, both, cast, reinterpret, scalar, true_mask
@@ -84,32 +81,7 @@ def literal(expr: Literal) -> Constant:
     """Return a literal as a constant; an INTERVAL has no device type, and its kernel reads the literal itself."""
     if expr.type.kind is Kind.INTERVAL:
         return Constant(expr.value, INT64)
-    return Constant(_physical(expr.value, expr.type), device_type(expr.type))
-
-
-def _physical(value: Any, data_type: DataType) -> Any:
-    match value:
-        case Decimal():
-            return unscaled(value, data_type.scale)
-        case int() if data_type.is_decimal and not isinstance(value, bool):
-            return value * 10**data_type.scale
-        case int() if data_type.is_float:
-            return float(value)
-        case datetime():
-            return (value - EPOCH) // MICROSECOND
-        case date():
-            return (value - EPOCH_DAY).days
-    return value
-
-
-def unscaled(value: Decimal, scale: int) -> int:
-    """Return value * 10^scale; arithmetic on Decimal would round to 28 digits."""
-    sign, digits, exponent = value.as_tuple()
-    assert isinstance(exponent, int)
-    number = int("".join(map(str, digits)) or "0")
-    shift = exponent + scale
-    number = number * 10**shift if shift >= 0 else number // 10**-shift
-    return -number if sign else number
+    return Constant(physical(expr.value, expr.type), device_type(expr.type))
 
 
 def operand(value: Value) -> plc.Column | plc.Scalar:
