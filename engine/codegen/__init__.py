@@ -1,7 +1,7 @@
-"""Pipelines as kernels: a tree of joins, filters and projections and its sink become generated loops over encoded columns.
+"""Pipelines as kernels: a source, steps and a sink (`plan.pipeline_steps`) become generated loops over encoded columns.
 
 In the order in which a pipeline passes through:
-- `compile_pipeline` (body -> programs: `program`) has a `program_builder`, which grows statements in the language of `loop`, with
+- `compile_pipeline` (steps -> programs: `program`) has a `program_builder`, which grows statements in the language of `loop`, with
   the proofs of `ranges`, over the leaves that `row_sources` describes:
   - `joins`: `chains` and `join_steps` for what a kernel does to a row, `builds` for build sides, `probe_keys` and `probes` for
     how rows are found by key (`indexes`), `clustered_self_join` where that needs no index
