@@ -63,7 +63,7 @@ class Settings:
     spill_dir          where joins that do not fit into memory keep their parts while they run
     placement          on a cluster: auto, sharded (each worker has some rows of each file), replicated (each has all rows)
     one_worker_below   on a cluster: a query whose scans take fewer bytes together runs on one worker; None: as replicate_below
-    replicate_below    on a cluster: columns of a scan that take fewer bytes are read whole by each worker; None: 1/256 of its memory
+    replicate_below    on a cluster: columns of a scan that take fewer bytes each, encoded, are read whole by each worker; None: 1/256 of its memory
     worker_grace       on a cluster: seconds for which a worker that is lost is waited for, and one that is silent is not taken for lost
     spill_memory       bytes of host memory for such parts of a GPU, before they go to spill_dir; None: half of it
     debug              0 to 5: how deep a run describes itself on standard error

@@ -27,6 +27,9 @@ class Average:
     total: Column
     count: Column
 
+    def __str__(self) -> str:
+        return f"{self.total.name} / {self.count.name} as {self.made.name}"
+
 
 @dataclass(frozen=True, slots=True)
 class PartialAggregate:

@@ -40,8 +40,8 @@ _key_rows: WeakKeyDictionary[ParquetTable, dict[str, KeyRows | None]] = WeakKeyD
 class Placement:
     """What the workers of a cluster have of a query's tables, the same for all.
 
-    A scan whose columns take less than `whole_below` bytes is read whole by each worker, which is then also what may be sent to all; a
-    query whose scans together take less than `alone_below` runs on one.  `unclustered` are columns, by the identity of their table,
+    A scan whose columns take less than `whole_below` bytes each, on average and as kernels read them, is read whole by each worker; what
+    takes less than that may also be sent to all.  A query whose scans together take less than `alone_below` runs on one.  `unclustered` are columns, by the identity of their table,
     that turned out not to ascend.
     """
 
@@ -105,7 +105,12 @@ class Shards:
         self._tables: list[ParquetTable] = []  # which ids are of
 
     def is_whole(self, scan: ParquetScan) -> bool:
-        return self._alone or _size(scan) < self._placement.whole_below
+        if self._alone:
+            return True
+        table = _table(scan)
+        rows = sum(table.group_rows[part.file][g] for part in _chosen(scan) for g in part.groups)
+        size = table.sizes.narrow(scan.sources, rows)
+        return size < self._placement.whole_below * max(1, len(scan.sources))
 
     def is_clustered(self, scan: ParquetScan, source: str) -> bool:
         table = _table(scan)
