@@ -1,17 +1,23 @@
-"""Scanned columns, kept for the next query until a byte limit pushes them out.
+"""Scanned columns, kept for the next query until a byte limit pushes them out, and the keys by which scans find theirs.
 
 One cache serves all devices of a connection, each within its own limit; the least recently read column leaves first.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...plan import physical as p
+
 if TYPE_CHECKING:
-    from collections.abc import Container, Hashable, Iterable, Mapping
+    from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
+
+    from ...plan.expr import Column
+
 
 # In the place of a column as kernels read it, where there is no such form; `stats` says nothing of it
 NO_ENCODING = object()
@@ -209,3 +215,32 @@ class ChunkCache(ColumnCache):
 
     def release_others(self, device: str, wanted: Container[CacheKey]) -> int:
         return self._others.release(device, 1 << 62) + super().release_others(device, wanted)
+
+
+TableScan = p.ParquetScan | p.MemoryScan
+
+
+def row_groups(scan: TableScan) -> tuple[p.RowGroups, ...] | None:
+    """Return which row groups a scan reads, None for all."""
+    if isinstance(scan, p.MemoryScan):
+        return None
+    everything = getattr(scan.table, "all_row_groups", None)
+    return None if scan.selection == everything else scan.selection
+
+
+def part_of(scan: TableScan, columns: Sequence[tuple[Column, str]]) -> TableScan:
+    """Return the scan of some of the columns: of all in their order itself, as nearly always in hot runs."""
+    made = tuple([column for column, _ in columns])
+    if made == scan.made:
+        return scan
+    return dataclasses.replace(scan, made=made, sources=tuple([source for _, source in columns]))
+
+
+def plain_key(scan: TableScan, source: str, device: str) -> CacheKey:
+    """Return the key of a column as operators read it, for the rows of a scan."""
+    return CacheKey(scan.table.identity, row_groups(scan), source, device)
+
+
+def kernel_key(scan: TableScan, source: str, device: str) -> CacheKey:
+    """Return the key of a column as kernels read it."""
+    return encoded_key(scan.table.identity, row_groups(scan), source, device)

@@ -11,10 +11,10 @@ from typing import Any
 from ....codegen.typed_values import NotFusable
 from ....plan import physical as p
 from ....plan.expr import Column
+from ....storage.columns.cache import TableScan, kernel_key, part_of, plain_key, row_groups
 from ....storage.columns.encode import encode, with_order
 from ....storage.columns.encodings import EncodedColumn
 from ...context import Context
-from ...scan_columns import TableScan, kernel_key, part_of, plain_key, row_groups
 from ...streaming import column_shares
 from ..memory.ask_memory import askable_shares
 from .scan import DEVICE, read_columns

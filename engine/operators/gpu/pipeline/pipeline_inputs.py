@@ -22,10 +22,9 @@ from ....codegen.typed_values import Input, NotFusable
 from ....plan import physical as p
 from ....plan.expr import Column, Expr, columns_of, new_column
 from ....plan.types import BOOLEAN
-from ....storage.columns.cache import CacheKey
+from ....storage.columns.cache import CacheKey, plain_key
 from ....storage.columns.encodings import EncodedColumn
 from ...context import Context
-from ...scan_columns import plain_key
 from ..columns import INT64, reinterpret
 from ..dictionaries import Held
 from ..functions.expressions import evaluate

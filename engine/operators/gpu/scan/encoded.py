@@ -7,11 +7,19 @@ from collections.abc import Iterable, Mapping
 
 from ....plan import physical as p
 from ....plan.expr import Column
-from ....storage.columns.cache import NO_ENCODING, CacheKey, encoded_key
+from ....storage.columns.cache import (
+    NO_ENCODING,
+    CacheKey,
+    TableScan,
+    encoded_key,
+    kernel_key,
+    part_of,
+    plain_key,
+    row_groups,
+)
 from ....storage.columns.encodings import EncodedColumn
 from ....storage.tables.device_table import DeviceTable
 from ...context import Context
-from ...scan_columns import TableScan, kernel_key, part_of, plain_key, row_groups
 from ..dictionaries import Held
 from .load_columns import load
 from .scan import DEVICE, memory_scan, parquet_scan

@@ -20,13 +20,12 @@ from ....plan import physical as p
 from ....plan.expr import Column
 from ....plan.physical import RowGroups
 from ....plan.types import Kind
-from ....storage.columns.cache import NO_ENCODING
+from ....storage.columns.cache import NO_ENCODING, kernel_key, part_of, plain_key, row_groups
 from ....storage.columns.encodings import EncodedColumn
 from ....storage.tables.device_table import DeviceTable
 from ....storage.tables.parquet import ParquetTable
 from ...context import Context
 from ...host_memory import let_go
-from ...scan_columns import kernel_key, part_of, plain_key, row_groups
 from ...streaming import column_shares
 from ..dictionaries import Held
 from ..memory.device import NoRoom, free_memory, is_out_of_memory
