@@ -33,10 +33,6 @@ class Exchange(Physical):
     of_first: bool = False
     because: str = field(default="", compare=False)
 
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.input.columns
-
     def details(self) -> list[str]:
         """Say what moves and why, for who reads a plan."""
         size = expected_bytes(self)

@@ -54,10 +54,6 @@ class FinishAverages(Physical):
     averages: tuple[Average, ...]
     made: tuple[Column, ...]
 
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.made
-
 
 def in_parts(node: HashAggregate) -> PartialAggregate | str:
     """Return how to aggregate in parts, or the reason why an aggregate needs all rows at once.
