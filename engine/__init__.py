@@ -18,6 +18,15 @@ if TYPE_CHECKING:
     from .frame.frame import Frame
     from .frame.functions import avg, coalesce, col, count, lit, max_, min_, sum_, when
     from .frame.sql_functions import fn
+    from .module_functions import (
+        default_connection,
+        execute,
+        executemany,
+        query,
+        read_parquet,
+        register,
+        table,
+    )
 
 __version__ = "0.1.0"
 
@@ -31,6 +40,15 @@ _ERRORS = (
     "NotSupportedError",
     "OperationalError",
     "ProgrammingError",
+)
+_DEFAULT = (
+    "default_connection",
+    "execute",
+    "executemany",
+    "query",
+    "read_parquet",
+    "register",
+    "table",
 )
 _DB_API = (
     "BINARY",
@@ -71,6 +89,7 @@ _HOMES = {
     "when": "frame.functions",
     **dict.fromkeys(_ERRORS, "errors"),
     **dict.fromkeys(_DB_API, "db_api"),
+    **dict.fromkeys(_DEFAULT, "module_functions"),
 }
 
 __all__ = [
@@ -83,16 +102,25 @@ __all__ = [
     "col",
     "connect",
     "count",
+    "default_connection",
+    "execute",
+    "executemany",
     "fn",
     "lit",
     "max_",
     "min_",
+    "query",
+    "read_parquet",
+    "register",
     "sum_",
+    "table",
     "when",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "sql":  # the package, which can be called
+        return import_module(".sql", __name__)
     if name not in _HOMES:
         raise AttributeError(f"module 'fuseline' has no attribute {name!r}")
     return getattr(import_module(f".{_HOMES[name]}", __name__), name)

@@ -109,6 +109,10 @@ class Connection(HasErrors):
         return self._runner.device
 
     @property
+    def is_closed(self) -> bool:
+        return self._closed
+
+    @property
     def settings(self) -> Settings:
         return self._runner.settings
 
@@ -163,30 +167,6 @@ class Connection(HasErrors):
         """Run a statement that gives no rows for each set of parameters; INSERT ... VALUES stores them all at once."""
         return self.cursor().executemany(text, params)
 
-    def rowset(self, text: str, params: Parameters, rows: pa.Table | None = None) -> Rowset:
-        """Run all statements of a text and return what the last gave.
-
-        `rows` has a column for each parameter of an INSERT ... VALUES that stores them all; raises `NotByRows` for other statements.
-        """
-        from .frame.rowset import Rowset
-
-        self._check_open()
-        with self.stoppable():
-            answer = run_text(self, self._runner, text, params, rows)
-            if not isinstance(answer, CachedPlan):
-                if not answer.is_asked:
-                    return Rowset(None, count=-1 if answer.written is None else answer.written)
-                from .plan.types import from_arrow
-
-                types = tuple(from_arrow(t) for t in answer.table.schema.types)
-                return Rowset(answer.table, types, answer.table.num_rows, self.stoppable)
-            found = self._runner.answer(answer.source, answer)
-            types = tuple(c.type for c in answer.source.columns)
-            if isinstance(found, Result):
-                return Rowset(found.to_arrow(), types, found.num_rows, self.stoppable)
-            count = -1 if found.num_rows is None else found.num_rows
-            return Rowset(found, types, count, found.stoppable)
-
     def begin(self) -> None:
         """Begin a transaction, as BEGIN does; without one each statement is committed as it ends."""
         self._check_open()
@@ -220,7 +200,7 @@ class Connection(HasErrors):
         return self.sql(f'SELECT * FROM "{quoted}"')
 
     def read_parquet(
-        self, path: Path | Sequence[Path], name: str | None = None, **options: object
+        self, path: Path | Iterable[Path], name: str | None = None, **options: object
     ) -> Frame:
         """Return the table of a file, a list of files, a glob or a directory; reads the footers alone.
 
@@ -347,6 +327,30 @@ class Connection(HasErrors):
             raise ConnectionClosed(
                 "This connection is closed: open another with fuseline.connect()."
             )
+
+    def _rowset(self, text: str, params: Parameters, rows: pa.Table | None = None) -> Rowset:
+        """Run all statements of a text and return what the last gave.
+
+        `rows` has a column for each parameter of an INSERT ... VALUES that stores them all; raises `NotByRows` for other statements.
+        """
+        from .frame.rowset import Rowset
+
+        self._check_open()
+        with self.stoppable():
+            answer = run_text(self, self._runner, text, params, rows)
+            if not isinstance(answer, CachedPlan):
+                if not answer.is_asked:
+                    return Rowset(None, count=-1 if answer.written is None else answer.written)
+                from .plan.types import from_arrow
+
+                types = tuple(from_arrow(t) for t in answer.table.schema.types)
+                return Rowset(answer.table, types, answer.table.num_rows, self.stoppable)
+            found = self._runner.answer(answer.source, answer)
+            types = tuple(c.type for c in answer.source.columns)
+            if isinstance(found, Result):
+                return Rowset(found.to_arrow(), types, found.num_rows, self.stoppable)
+            count = -1 if found.num_rows is None else found.num_rows
+            return Rowset(found, types, count, found.stoppable)
 
     def _live(self, name: str, what: str) -> CatalogTable:
         from .storage.tables.live_table import LiveTable

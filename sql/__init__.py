@@ -8,7 +8,10 @@ May import plan, catalog and errors.  Start reading at `binding/bind_query.py`.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from fuseline.errors import FuselineError
 from fuseline.plan.logical import CatalogTable
@@ -21,6 +24,9 @@ from .binding.scope import BindingCatalog, Scope, Session
 from .parsing.pieces import Piece, first_word, split
 from .parsing.unread import refusal, refuse_unused
 from .statements.bind_statement import bind_statement, starts_query
+
+if TYPE_CHECKING:
+    from fuseline.frame.frame import Frame
 
 # What others use, they import from here: a thread imports the package, and would wait for one that waits for it
 __all__ = ["first_word", "plan_sql", "split", "starts_query"]
@@ -63,3 +69,16 @@ def _bound(piece: Piece, session: Session) -> Statement:
         if better is None:
             raise
         raise better from (None if isinstance(error, FuselineError) else error)
+
+
+class _Package(ModuleType):
+    """`fuseline.sql("select 42")` asks the default connection, as DuckDB's module does."""
+
+    def __call__(
+        self, text: str, params: Sequence[object] | Mapping[str, object] | None = None
+    ) -> Frame:
+        frame: Frame = sys.modules["fuseline"].query(text, params)
+        return frame
+
+
+sys.modules[__name__].__class__ = _Package

@@ -42,7 +42,8 @@ VALUES: list[Any] = [
 ]  # fmt: skip
 # What writes to the outside or ends the connection, and what takes plans, which only this package makes
 LEFT_OUT = {"show", "close", "interrupt", "to_cudf", "__exit__", "__init__"}
-LEFT_OUT |= {"run", "stream", "load", "forget", "physical", "over", "resolve"}
+LEFT_OUT |= {"run", "stream", "load", "forget", "physical", "kept", "gathered", "persisted"}
+LEFT_OUT |= {"dask_frame", "over", "resolve"}
 
 
 def subjects() -> dict[str, Any]:

@@ -52,13 +52,19 @@ class Cursor:
     def execute(self, operation: str, parameters: Parameters = None) -> Cursor:
         """Run all statements of a text, and return the cursor, for the rows of the last one."""
         self._renew()
-        self._take(self.connection.rowset(operation, parameters))
+        self._take(self.connection._rowset(operation, parameters))
         return self
 
     def executemany(self, operation: str, seq_of_parameters: Iterable[Parameters]) -> Cursor:
         """Run a statement that gives no rows for each set of parameters; INSERT ... VALUES stores them all at once."""
         self._renew()
-        self._take(run_many(self.connection, operation, list(seq_of_parameters)))
+        try:
+            sets = list(seq_of_parameters)
+        except TypeError as error:
+            raise WrongArguments(
+                f"executemany() takes a list with values for each run, not {shown(seq_of_parameters)}."
+            ) from error
+        self._take(run_many(self.connection, operation, sets))
         return self
 
     @property

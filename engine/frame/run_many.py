@@ -25,12 +25,12 @@ def run_many(connection: Connection, text: str, sets: Sequence[Parameters]) -> R
     table = _as_table(sets)
     if table is not None:
         try:
-            return connection.rowset(text, sets[0], table)
+            return connection._rowset(text, sets[0], table)
         except NotByRows:
             pass
     written = 0
     for given in sets:
-        found = connection.rowset(text, given)
+        found = connection._rowset(text, given)
         if isinstance(found.source, Reading):
             found.source.close()
         if found.source is not None:
