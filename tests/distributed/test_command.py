@@ -72,6 +72,7 @@ def test_a_scheduler_that_is_gone_is_an_error(started: Started) -> None:
             connection.sql("select 1").to_arrow()
 
 
+@pytest.mark.nightly  # as does its first try
 def test_a_cluster_that_is_not_there_is_a_line() -> None:
     report = run("doctor", "--cluster", "tcp://127.0.0.1:1", "--device", "cpu")
     assert report.returncode == 1
