@@ -1,0 +1,110 @@
+"""Rows and files that are hard on a cluster: keys that are all NULL or half of them one, sums beyond 64 bits, files that change, clients that go."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import fuseline
+from fuseline import errors
+from tests.compare import assert_same_as_duckdb
+from tests.distributed.conftest import Opened
+from tests.distributed.test_crew import TABLES
+from tests.distributed.test_faults import HEAVY, LIMIT, until
+
+ROWS = 600
+HARD = {
+    "t": pa.table({
+        "nothing": pa.nulls(ROWS, pa.int64()), "half": [7] * (ROWS // 2) + list(range(ROWS // 2)),
+        "big": pa.array([2**62] * ROWS), "id": list(range(ROWS)),
+    })
+}  # fmt: skip
+QUERIES = [
+    "select nothing, count(*), sum(id) from t group by nothing", "select half, count(*), sum(big) from t group by half",
+    "select sum(big), min(big), avg(big) from t", "select count(*), sum(a.big) from t a join t b on a.half = b.half",
+    "select count(*) from t a join t b on a.nothing = b.nothing", "select count(*) from t a left join t b on a.nothing = b.nothing",
+    "select count(distinct half), count(distinct nothing) from t", "select id from t where id not in (select nothing from t)",
+    "select distinct nothing, half % 2 from t", "select nothing, id from t order by nothing, id desc limit 3",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("group_rows", [37, ROWS])
+def test_hard_keys_and_sums(group_rows: int, opened: Opened) -> None:
+    """In many row groups, and in one, so that all workers but one have empty shares."""
+    connection = opened(HARD, group_rows)
+    for query in QUERIES:
+        assert_same_as_duckdb(query, HARD, connection=connection)
+
+
+def test_a_sum_that_fits_on_each_worker_alone_is_an_error(opened: Opened) -> None:
+    """As in one process: 600 times 2**62 are no BIGINT."""
+    connection = opened(HARD)
+    with pytest.raises(errors.FuselineError):
+        connection.sql("select cast(sum(big) as bigint) from t").to_arrow()
+    assert_same_as_duckdb("select sum(big) from t", HARD, connection=connection)
+
+
+def test_a_file_that_changes_is_read_anew(client: Any, tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    with fuseline.connect("cpu", cluster=client, replicate_below=0) as connection:
+        for first in (0, 1000, 5000):
+            rows = {"t": pa.table({"id": list(range(first, first + 300))})}
+            pq.write_table(rows["t"], path, row_group_size=50)
+            if first == 0:
+                connection.read_parquet(path, "t")
+            for query in ("select count(*), sum(id) from t", "select id from t where id % 7 = 0"):
+                assert_same_as_duckdb(query, rows, connection=connection)
+
+
+def _running() -> int:
+    from fuseline.distributed.session import SESSIONS
+
+    return sum(session._running is not None for session in SESSIONS.values())
+
+
+def test_a_client_that_is_gone_leaves_the_workers_free(client: Any, opened: Opened) -> None:
+    connection = opened(TABLES)
+    script = f"""
+import fuseline
+with fuseline.connect("cpu", cluster={client.scheduler.address!r}) as connection:
+    connection.sql({HEAVY!r}).to_arrow()
+"""
+    process = subprocess.Popen([sys.executable, "-c", script])
+    until(lambda: sum(client.run(_running).values()) == 1)
+    process.send_signal(signal.SIGKILL)
+    process.wait(LIMIT)
+    until(lambda: sum(client.run(_running).values()) == 0)
+    assert_same_as_duckdb("select sum(n) from t", TABLES, connection=connection)
+
+
+@pytest.mark.nightly
+def test_a_busy_worker_hears_at_once(opened: Opened) -> None:
+    """A moment for control and the next look of the worker; 0.2 s on a quiet machine."""
+    connection = opened(TABLES)
+    took: list[float] = []
+    for _ in range(10):
+        ended: list[float] = []
+
+        def run(ended: list[float] = ended) -> None:
+            with pytest.raises(errors.Interrupted):
+                connection.sql(HEAVY).to_arrow()
+            ended.append(time.perf_counter())
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        time.sleep(0.5)
+        asked = time.perf_counter()
+        connection.interrupt()
+        thread.join()
+        took.append(ended[0] - asked)
+    print(f"stopped after {min(took) * 1e3:.0f} to {max(took) * 1e3:.0f} ms")
+    assert sorted(took)[len(took) // 2] < 0.2
