@@ -79,3 +79,16 @@ SUBQUERIES = [
 @pytest.mark.parametrize("query", [*KEYS, *WITHOUT_KEYS, *HAVINGS, *SETS, *SUBQUERIES])
 def test_group_by(query: str, backend: str) -> None:
     assert_same_as_duckdb(query, TABLES, backend=backend)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select s, x, grouping(s) from t group by rollup (s, x)",
+        "select grouping(s) from empty group by cube (s, x)",
+        "select 3 from t group by grouping sets ((), (s), ())",
+    ],
+)
+def test_groups_of_no_keys_and_no_calls(query: str, backend: str) -> None:
+    """One row, whatever is below; kernels were generated for it that could not be compiled."""
+    assert_same_as_duckdb(query, TABLES, backend=backend, fuse=("always", "never"))

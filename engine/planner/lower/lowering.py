@@ -5,6 +5,7 @@ keys and arguments become columns, grouping sets one aggregation each over the s
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from ...plan.expr import (
     new_column,
 )
 from ...plan.functions import AGGREGATE, constants
-from ...plan.physical import ComputeColumns, ConcatRows, HashAggregate, Physical
+from ...plan.physical import ComputeColumns, ConcatRows, HashAggregate, Physical, ValuesScan
 from ...plan.types import BIGINT
 from ..estimates.estimate import Estimates, expected, group_count
 from ..expressions.common_subexpressions import replace_parts, shared_parts
@@ -115,7 +116,7 @@ class Computed:
         return compute(physical, (*passed, *self.items))
 
 
-Calls = list[tuple[Column, AggregateCall]]
+Calls = Sequence[tuple[Column, AggregateCall]]
 
 
 def lower_aggregate(node: Aggregate, needed: Needed, to: Lowering) -> Physical:
@@ -128,7 +129,16 @@ def lower_aggregate(node: Aggregate, needed: Needed, to: Lowering) -> Physical:
         if not (isinstance(expr, ColumnRef) and expr.column == column):
             computed.items.append((column, expr))
         keys.append(column)
-    return HashAggregate(_input(node, keys, calls, computed, to), tuple(keys), tuple(calls))
+    return _aggregated(_input(node, keys, calls, computed, to), tuple(keys), tuple(calls))
+
+
+def _aggregated(
+    below: Physical, keys: tuple[Column, ...], calls: Calls, estimate: float | None = None
+) -> Physical:
+    """Return an aggregate; of no keys and no calls it is one row whatever is below, as ROLLUP's last set may be."""
+    if not keys and not calls:
+        return ValuesScan((), ((),))
+    return HashAggregate(below, keys, tuple(calls), estimate=estimate)
 
 
 def _over_columns(call: AggregateCall, computed: Computed) -> AggregateCall:
@@ -196,7 +206,7 @@ def _grouped(
     """Return one grouping set with columns of its own for all that the node makes."""
     own_calls = tuple((new_column(c.name, c.type), call) for c, call in calls)
     own_keys = tuple(dict.fromkeys(keys[i] for i in chosen))
-    grouped = HashAggregate(below, own_keys, own_calls, estimate=estimate)
+    grouped = _aggregated(below, own_keys, own_calls, estimate)
     items: list[Item] = []
     for i, key in enumerate(keys):
         value: Expr = ColumnRef(key) if i in chosen else Literal(None, key.type)
