@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .connection import Connection, Path, connect
 from .fence import fenced
@@ -52,7 +52,7 @@ def read_parquet(path: Path | Iterable[Path], name: str | None = None, **options
 
 
 @fenced
-def register(name: str, source: Any) -> Frame:
+def register(name: str, source: object) -> Frame:
     """Make a table of another library usable in SQL of the default connection; returns it as a Frame."""
     return default_connection().register(name, source)
 

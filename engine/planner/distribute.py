@@ -45,7 +45,7 @@ from ..plan.physical import (
 )
 from ..plan.types import BIGINT
 from ..plan.window.window_operator import WindowRows
-from .join_ways import Move, Side, cheapest_way
+from .join_ways import JoinSide, Move, cheapest_way
 from .key_cuts import KeyCut, Sharing, keys_of_scans, same_column, same_integer
 
 Limits = tuple[int | None, int | None]
@@ -279,8 +279,8 @@ class Distribution:
         made = node.with_children([self._moved(p, move, why) for p, move in moves])
         return Placed(made, way.at.kept(made.columns))
 
-    def _side(self, at: Partitioning, node: Physical) -> Side:
-        return Side(at, expected_bytes(node), self._is_small(node))
+    def _side(self, at: Partitioning, node: Physical) -> JoinSide:
+        return JoinSide(at, expected_bytes(node), self._is_small(node))
 
     def _moved(self, placed: Placed, move: Move, why: str) -> Physical:
         if move.everywhere:

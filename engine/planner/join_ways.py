@@ -22,7 +22,7 @@ class Move(NamedTuple):
     cuts: tuple[int, ...] = ()
 
 
-class Side(NamedTuple):
+class JoinSide(NamedTuple):
     """Where the rows of one side are, how many bytes they are expected to take, and whether those are few for any worker."""
 
     at: Partitioning
@@ -54,7 +54,7 @@ STAY, EVERYWHERE = Move(), Move(everywhere=True)
 
 
 def cheapest_way(
-    join: HashJoin | NestedLoopJoin, left: Side, right: Side, workers: int
+    join: HashJoin | NestedLoopJoin, left: JoinSide, right: JoinSide, workers: int
 ) -> Way | None:
     """Return the way that moves least, None where all rows have to be on one worker."""
     ways: list[Way] = []
@@ -81,7 +81,7 @@ def _pairs(join: HashJoin | NestedLoopJoin) -> Pairs:
     return tuple(zip(join.left_keys, join.right_keys, strict=True))
 
 
-def _by_keys(kind: JoinKind, left: Side, right: Side, pairs: Pairs) -> list[Way]:
+def _by_keys(kind: JoinKind, left: JoinSide, right: JoinSide, pairs: Pairs) -> list[Way]:
     """One side goes to where the other's equal keys are, or both do where their hash says."""
     found: list[Way] = []
     back = tuple((b, a) for a, b in pairs)

@@ -216,7 +216,7 @@ def _read_key_rows(table: ParquetTable, source: str) -> KeyRows | None:
 
 
 def _first_from(table: ParquetTable, source: str, number: int, value: int) -> int:
-    """The first row of a row group whose key reaches a value; raises `DataError`."""
+    """The first row of a row group whose key reaches a value; raises `FileError`."""
     file = 0
     while number >= len(table.stored_rows[file]):
         number -= len(table.stored_rows[file])

@@ -18,6 +18,7 @@ DOOR = {
     "engine/storage/tables/files.py": "finds files by its rules",
     "engine/storage/tables/footers.py": "reads what the door has opened",
     "engine/operators/cpu/scan/scan.py": "reads what the door has opened",
+    "engine/storage/shards.py": "reads what the door has opened",
     "engine/operators/gpu/scan/scan.py": "reads files that the door has judged, and judges them again",
 }
 # Files that a query neither names nor changes the path of
