@@ -175,7 +175,9 @@ def test_turns_are_read_one_after_the_other_where_memory_is_short(tmp_path, monk
     events, read, encode = [], turns.read_columns, turns.encode_each
     monkeypatch.setattr(turns, "BYTES_A_TURN", 1)
     monkeypatch.setattr(
-        ColumnSizes, "reading", lambda self, sources, part: sum(sizes[s] for s in sources) << 20
+        ColumnSizes,
+        "reading",
+        lambda self, sources, part, copies=2: sum(sizes[s] for s in sources) << 20,
     )
 
     def reading(scan, *rest):

@@ -80,7 +80,7 @@ def test_set_and_reset(connection: Any) -> None:
 
 
 @pytest.mark.parametrize("statement", [
-    "begin", "commit", "pragma enable_progress_bar", "analyze", "vacuum", "checkpoint", "drop index i",
+    "pragma enable_progress_bar", "analyze", "vacuum", "checkpoint", "drop index i",
 ])  # fmt: skip
 def test_accepted_without_effect(statement: str, connection: Any) -> None:
     connection.execute(statement)
