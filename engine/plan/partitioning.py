@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from operator import attrgetter
+from typing import NamedTuple
 
 from .expr import Column
 
@@ -125,3 +126,11 @@ def described(at: Partitioning, name: Callable[[Column], str] = attrgetter("name
         return at.spread.value
     places = (min(place, key=lambda column: column.id) for place in at.keys)
     return f"{at.spread} by {', '.join(map(name, places))}"
+
+
+class KeyCut(NamedTuple):
+    """A column of a table, and the values at which it is cut; `asked`: a join or a group may rely on it."""
+
+    source: str
+    cuts: tuple[int, ...]
+    asked: bool

@@ -21,6 +21,7 @@ from ..plan.partitioning import (
     ARBITRARY,
     REPLICATED,
     SINGLE,
+    KeyCut,
     Partitioning,
     Spread,
     described,
@@ -46,7 +47,7 @@ from ..plan.physical import (
 from ..plan.types import BIGINT
 from ..plan.window.window_operator import WindowRows
 from .join_ways import JoinSide, Move, cheapest_way
-from .key_cuts import KeyCut, Sharing, keys_of_scans, same_column, same_integer
+from .key_cuts import Sharing, keys_of_scans, same_column, same_integer
 
 Limits = tuple[int | None, int | None]
 

@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 from ..plan.exchange import expected_bytes
 from ..plan.expr import Cast, Column, ColumnRef, Expr
 from ..plan.node import walk_once
+from ..plan.partitioning import KeyCut
 from ..plan.physical import (
     ComputeColumns,
     DistinctOn,
@@ -55,14 +56,6 @@ class Sharing(Protocol):
 
     def share(self, scan: ParquetScan, cut: KeyCut | None) -> ParquetScan:
         """What this worker reads; cut by rows where there is no key."""
-
-
-class KeyCut(NamedTuple):
-    """A column of a table, and the values at which it is cut; `asked`: a join or a group may rely on it."""
-
-    source: str
-    cuts: tuple[int, ...]
-    asked: bool
 
 
 class _Place(NamedTuple):

@@ -26,7 +26,7 @@ from .tables.column_chunks import SIGNED
 from .tables.footers import unreadable
 
 if TYPE_CHECKING:
-    from ..planner.key_cuts import KeyCut
+    from ..plan.partitioning import KeyCut
     from .tables.parquet import ParquetTable
 
 GRID = 1024  # steps of a key's range that cuts are rounded to, so that tables of one key have the same ones, each by itself

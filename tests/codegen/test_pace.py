@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 
-from fuseline.codegen.cpu import host_indexes
+from fuseline.codegen.cpu import pace
 from fuseline.errors import Interrupted
 from tests.codegen.fused import assert_fused
 from tests.compare import connected
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.limits import SetLimits
+from tests.limits import SetLimits
 
 ROWS = 3000
 RANDOM = np.random.default_rng(7)
@@ -51,7 +48,7 @@ def short(monkeypatch: pytest.MonkeyPatch, limits: SetLimits) -> Iterator[list[f
         clock[0] += 0.015
         return clock[0]
 
-    monkeypatch.setattr(host_indexes.time, "perf_counter", now)
+    monkeypatch.setattr(pace.time, "perf_counter", now)
     return clock
 
 
@@ -63,15 +60,15 @@ def test_results_carry_over(query: str, short: list[float]) -> None:
 def test_long_steps_become_shorter_and_short_ones_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     taken = iter([0.001, 0.001, 0.1, 0.1, 0.01] + [0.01] * 1000)
     clock, sizes = [0.0], []
-    monkeypatch.setattr(host_indexes.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(pace.time, "perf_counter", lambda: clock[0])
 
     def kernel(start: int, end: int) -> int:
         clock[0] += next(taken)
         sizes.append(end - start)
         return 1
 
-    assert host_indexes.in_steps(kernel, 0, 4 << 20) == len(sizes)
-    first, most = host_indexes.FIRST_ROWS, host_indexes.MOST_ROWS
+    assert pace.in_steps(kernel, 0, 4 << 20) == len(sizes)
+    first, most = pace.FIRST_ROWS, pace.MOST_ROWS
     assert sizes[:6] == [first, 4 * first, most, most // 4, most // 16, most // 16]
     assert sum(sizes) == 4 << 20
 
@@ -82,7 +79,7 @@ def test_a_stop_between_steps(query: str, monkeypatch: Any, limits: SetLimits) -
     with connected(TABLES, fuse="always") as connection:
         expected = connection.sql(query).to_arrow()
         calls = []
-        done = host_indexes.Pace.done
+        done = pace.Pace.done
 
         def stop(self: Any) -> None:
             calls.append(1)
@@ -90,7 +87,7 @@ def test_a_stop_between_steps(query: str, monkeypatch: Any, limits: SetLimits) -
                 connection.interrupt()
             done(self)
 
-        monkeypatch.setattr(host_indexes.Pace, "done", stop)
+        monkeypatch.setattr(pace.Pace, "done", stop)
         with pytest.raises(Interrupted):
             connection.sql(query).to_arrow()
         assert len(calls) == 5

@@ -11,7 +11,6 @@ import pytest
 from fuseline.codegen.cpu import host_indexes
 from fuseline.codegen.indexes import choose
 from fuseline.codegen.indexes.layers import Index
-from fuseline.codegen.joins import builds
 from tests.codegen import simulator
 from tests.limits import SetLimits
 from tests.random_queries.cases import Engines, assert_sound, run_shape
@@ -64,7 +63,7 @@ def test_joins_behind_bits(backend: str, tmp_path: Path, monkeypatch: pytest.Mon
     bounds |= {"MOST_BUCKET_SIEVE_BITS": 4 * choose.SIEVE_BITS, "SIEVED_ROWS": 0}
     for name, bound in bounds.items():
         monkeypatch.setattr(choose, name, bound)
-    monkeypatch.setattr(builds, "Index", noted)
+    monkeypatch.setattr(choose, "Index", noted)
     monkeypatch.setattr(host_indexes, "_allocated", lambda b: simulator.memory([b])[b.name])
     check(Engines(backend, str(tmp_path)), keyed, CASES // 8, 2000)
     assert made >= {"direct behind bits and a sieve", "bits behind a sieve"}

@@ -21,7 +21,6 @@ SETUP = [
     "create table u as select * from (values (1, 10), (3, 30)) v(i, n)",
 ]
 REFUSED = [
-    (Unsupported, "from (from t qualify ^row_number() over (order by i) = 1^)", "QUALIFY"),
     (Unsupported, "select '2024-01-01 10:00:00.5'::timestamp(^0^)", "TIMESTAMP(6) alone"),
     (Unsupported, "create table w (x timestamp(^3^))", "TIMESTAMP(6) alone"),
     (Unsupported, "from ^range(3)^ with ordinality", "ORDINALITY"),
