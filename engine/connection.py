@@ -305,8 +305,12 @@ class Connection(HasErrors):
         """Let tables, plans and cached columns go; later calls raise `ConnectionClosed`."""
         self._check_open()
         self._closed = True
-        self.catalog = Catalog()
-        self._runner.clear()
+        try:
+            self.catalog = Catalog()
+            self._runner.clear()
+        except BaseException:
+            self._closed = False  # another call ends it
+            raise
 
     def __enter__(self) -> Connection:
         return self
