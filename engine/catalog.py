@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -168,21 +167,15 @@ class Catalog:
             raise TransactionError("An earlier statement of this transaction failed: ROLLBACK it.")
 
     def commit(self) -> None:
-        """End the transaction and keep its changes; raises `TransactionError` outside of one, and where it failed and is rolled back."""
+        """End the transaction and keep its changes; raises `TransactionError` outside of one."""
         with self._lock:
-            before, failed = self._end("COMMIT")
-            if failed:
-                self._objects = before
-                self.version += 1
-                raise TransactionError(
-                    "An earlier statement of this transaction failed, so it was rolled back."
-                )
+            self._end("COMMIT")
 
     def roll_back(self) -> list[CatalogTable | View]:
         """End the transaction, undo its changes, and return what no name stands for any more; raises as `commit`."""
         with self._lock:
             made = self._objects
-            self._objects, _ = self._end("ROLLBACK")
+            self._objects = self._end("ROLLBACK")
             self.version += 1
             kept = {id(entry) for entry in self._objects.values()}
             return [entry for entry in made.values() if id(entry) not in kept]
@@ -191,13 +184,13 @@ class Catalog:
     def in_transaction(self) -> bool:
         return self._before is not None
 
-    def _end(self, what: str) -> tuple[dict[str, CatalogTable | View], bool]:
-        """Return what the names stood for before the transaction, and whether it failed."""
+    def _end(self, what: str) -> dict[str, CatalogTable | View]:
+        """Return what the names stood for before the transaction."""
         if self._before is None:
             raise TransactionError(f"There is no transaction for {what} to end: write BEGIN first.")
-        before, failed = self._before, self.failed
-        self._before, self._only_reads, self.failed = None, False, False
-        return before, failed
+        before, self._before = self._before, None
+        self._only_reads = self.failed = False
+        return before
 
     def _check_changes(self) -> None:
         if self._only_reads:
@@ -302,16 +295,6 @@ def file_paths(path: object) -> list[str]:
         raise TypeMismatch(
             f"A path is a str or a pathlib.Path, or there is a list of them, not {shown(path)}."
         ) from None
-
-
-def warn_of_columns(name: str, unsupported: Mapping[str, object]) -> None:
-    """Say which columns a Frame does not have; SQL that asks for one raises instead."""
-    if unsupported:
-        columns = ", ".join(f'"{column}" ({kind})' for column, kind in unsupported.items())
-        warnings.warn(
-            f'The table "{name}" is without the columns {columns}, of types that queries cannot read.',
-            stacklevel=3,
-        )
 
 
 def folded(name: object) -> str:

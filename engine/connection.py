@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from .catalog import Catalog, file_paths, warn_of_columns
+from .catalog import Catalog, file_paths
 from .db_api import HasErrors
 from .errors import (
     ClusterError,
@@ -169,14 +170,13 @@ class Connection(HasErrors):
 
     def begin(self) -> None:
         """Begin a transaction, as BEGIN does; without one each statement is committed as it ends."""
-        self._check_open()
-        self.catalog.begin()
+        self.execute("BEGIN")
 
     def commit(self) -> None:
         """Keep what was changed since `begin`; without a transaction everything is kept already."""
         self._check_open()
         if self.catalog.in_transaction:
-            self.catalog.commit()
+            self.execute("COMMIT")
 
     def rollback(self) -> None:
         """Undo what was changed since `begin`; raises `Unsupported` without a transaction, when nothing can be undone."""
@@ -185,8 +185,7 @@ class Connection(HasErrors):
             raise Unsupported(
                 "There is nothing to roll back: each statement is committed as it ends. Call begin() first, or write BEGIN."
             )
-        for entry in self.catalog.roll_back():
-            self.forget(entry)
+        self.execute("ROLLBACK")
 
     def table(self, name: str) -> Frame:
         """Return a table or view of the catalog; raises `UnknownName`."""
@@ -212,7 +211,7 @@ class Connection(HasErrors):
         if name is not None:
             table = replace(table, name=name)
             self.forget(self.catalog.put(table))
-        warn_of_columns(table.name, table.unsupported)
+        _warn_of_columns(table.name, table.unsupported)
         return self._scan(table)
 
     def register(self, name: str, source: object) -> Frame:
@@ -233,7 +232,7 @@ class Connection(HasErrors):
         if table is None:
             table = MemoryTable(name, ingest(source))
         self.forget(self.catalog.put(table))
-        warn_of_columns(name, table.unsupported)
+        _warn_of_columns(name, table.unsupported)
         return self._scan(table)
 
     def unregister(self, name: str) -> None:
@@ -366,3 +365,14 @@ class Connection(HasErrors):
 
         made = tuple(new_column(name, data_type) for name, data_type in table.fields)
         return Frame(self, Scan(table, made, tuple(name for name, _ in table.fields)))
+
+
+def _warn_of_columns(name: str, unsupported: Mapping[str, object]) -> None:
+    """Say which columns a Frame does not have; SQL that asks for one raises instead."""
+    if unsupported:
+        columns = ", ".join(f'"{column}" ({kind})' for column, kind in unsupported.items())
+        warnings.warn(
+            f'The table "{name}" is without the columns {columns}, of types that queries cannot read.',
+            Connection.Warning,
+            stacklevel=3,
+        )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from .catalog import View
-from .errors import CatalogError, InvalidQuery, printable
+from .errors import CatalogError, InvalidQuery, TransactionError, printable
 from .plan.statements import (
     CreateTable,
     CreateView,
@@ -143,15 +143,18 @@ def _insert(connection: Connection, statement: Insert) -> Answer:
 
 
 def _transaction(connection: Connection, statement: Transaction) -> Answer:
-    catalog = connection.catalog
-    match statement.action:
-        case "begin":
-            catalog.begin(statement.only_reads)
-        case "commit":
-            catalog.commit()
-        case "roll back":
-            for entry in catalog.roll_back():
-                connection.forget(entry)
+    catalog, failed = connection.catalog, connection.catalog.failed
+    if statement.action == "begin":
+        catalog.begin(statement.only_reads)
+    elif statement.action == "commit" and not failed:
+        catalog.commit()
+    else:
+        for entry in catalog.roll_back():
+            connection.forget(entry)
+        if statement.action == "commit":
+            raise TransactionError(
+                "An earlier statement of this transaction failed, so it was rolled back."
+            )
     return _done()
 
 

@@ -218,11 +218,15 @@ def test_methods_begin_and_end_transactions(filled: Any) -> None:
     with pytest.raises(Unsupported, match="begin"):
         filled.rollback()
     filled.begin()
-    with pytest.raises(TransactionError, match="open already"):
-        filled.begin()
     filled.execute("insert into t values (2, 'y')")
     filled.rollback()
     assert rows(filled) == [(1, "x")]
+    filled.begin()
+    with pytest.raises(TransactionError, match="open already"):
+        filled.begin()  # an error as any other
+    with pytest.raises(TransactionError, match="ROLLBACK"):
+        rows(filled)
+    filled.rollback()
     filled.begin()
     filled.execute("insert into t values (2, 'y')")
     filled.commit()
@@ -239,11 +243,21 @@ def test_a_transaction_that_only_reads_refuses_changes(filled: Any) -> None:
     filled.execute("insert into t values (2, 'y')")
 
 
-def test_columns_of_what_was_rolled_back_are_let_go_of(filled: Any) -> None:
+@pytest.mark.parametrize("fails", [False, True])
+def test_columns_of_what_was_rolled_back_are_let_go_of(filled: Any, fails: bool) -> None:
     filled.begin()
     filled.execute("create table u as select x from range(1000) t(x)")
     rows(filled, "select sum(x) from u")
-    filled.rollback()
+    cached = {column.source for column in filled.cache.stats()}
+    assert cached
+    if fails:
+        with pytest.raises(FuselineError):
+            filled.execute("select nothing")
+        with pytest.raises(TransactionError):
+            filled.commit()
+    else:
+        filled.rollback()
+    assert not cached & {column.source for column in filled.cache.stats()}
     assert rows(filled, "select count(*) from fuseline_columns() where table_name = 'u'") == [(0,)]
 
 
@@ -298,6 +312,11 @@ def test_many_rows_by_names_in_some_columns_with_constants(filled: Any, bound: l
     assert (cursor.rowcount, cursor.description) == (2, None)
     assert rows(filled) == [(1, "x"), (7, "p"), (7, "q")]
     assert len([text for text in bound if text.startswith("insert")]) == 1
+
+
+def test_names_of_parameters_that_differ_in_case(filled: Any) -> None:
+    filled.executemany("insert into t values ($a, $A)", [{"A": "p", "a": 2}, {"A": "q", "a": 3}])
+    assert rows(filled) == [(1, "x"), (2, "p"), (3, "q")]
 
 
 def test_other_statements_run_once_for_each_set(filled: Any) -> None:

@@ -49,7 +49,9 @@ COMPARISONS: dict[type[exp.Expr], str] = {
 }
 
 # Class -> name, keys of the arguments in the order of the table.
-SCALARS: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
+Classes = dict[type[exp.Expr], tuple[str, tuple[str, ...]]]
+
+SCALARS: Classes = {
     exp.Ceil: ("ceil", ("this", "decimals")),
     exp.Floor: ("floor", ("this", "decimals")),
     exp.Round: ("round", ("this", "decimals")),
@@ -102,7 +104,7 @@ WITH_UNIT: dict[type[exp.Expr], tuple[str, str, tuple[str, ...]]] = {
 }
 
 # Classes whose SQL names are not those of the table.
-AGGREGATES: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
+AGGREGATES: Classes = {
     exp.LogicalAnd: ("bool_and", ("this",)),
     exp.LogicalOr: ("bool_or", ("this",)),
     exp.BitwiseAndAgg: ("bit_and", ("this",)),
@@ -117,7 +119,7 @@ AGGREGATES: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.ApproxDistinct: ("approx_count_distinct", ("this",)),
 }
 
-WINDOWS: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
+WINDOWS: Classes = {
     exp.Lag: ("lag", ("this", "offset", "default")),
     exp.Lead: ("lead", ("this", "offset", "default")),
     exp.NthValue: ("nth_value", ("this", "offset")),
@@ -144,25 +146,25 @@ def scalar(node: exp.Expr) -> tuple[str, list[exp.Expr]] | None:
 
 def aggregate(node: exp.Expr) -> tuple[str, list[exp.Expr]] | None:
     """Return the name and arguments of an aggregate function, None for anything else."""
-    if isinstance(node, exp.Anonymous):
-        known = aggregate_name(node.name)
-        return None if known is None else (known, list(node.expressions))
-    if type(node) in AGGREGATES:
-        name, keys = AGGREGATES[type(node)]
-        return name, arguments(node, keys)
-    return _by_sql_name(node, lambda n: aggregate_name(n) is not None)
+    return _called(node, aggregate_name, AGGREGATES)
 
 
 def window(node: exp.Expr) -> tuple[str, list[exp.Expr]] | None:
     """Return the name and arguments of a window function that is no aggregate of that name, None for anything else."""
-    if isinstance(node, exp.Anonymous):
-        known = window_name(node.name)
-        return None if known is None else (known, list(node.expressions))
-    if type(node) in WINDOWS:
-        name, keys = WINDOWS[type(node)]
-        return name, arguments(node, keys)
-    found = _by_sql_name(node, lambda n: window_name(n) is not None)
+    found = _called(node, window_name, WINDOWS)
     return None if found is None else (window_name(found[0]) or found[0], found[1])
+
+
+def _called(
+    node: exp.Expr, name_of: Callable[[str], str | None], classes: Classes
+) -> tuple[str, list[exp.Expr]] | None:
+    if isinstance(node, exp.Anonymous):
+        known = name_of(node.name)
+        return None if known is None else (known, list(node.expressions))
+    if type(node) in classes:
+        name, keys = classes[type(node)]
+        return name, arguments(node, keys)
+    return _by_sql_name(node, lambda n: name_of(n) is not None)
 
 
 def _by_sql_name(node: exp.Expr, known: Callable[[str], bool]) -> tuple[str, list[exp.Expr]] | None:

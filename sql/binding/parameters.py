@@ -34,7 +34,9 @@ class Parameters:
         self.value(key, span)
         if self._read is None:
             raise NotByRows
-        return ColumnRef(self._read.made[self._read.sources.index(str(key))], span)
+        named = isinstance(self.given, Mapping)
+        place = [*self.given].index(str(key)) if named else int(key) - 1
+        return ColumnRef(self._read.made[place], span)
 
     @contextmanager
     def reading_rows(self) -> Iterator[Scan]:
