@@ -1,0 +1,118 @@
+"""What DuckDB's table of functions has and ours has not, each with its reason: these lists may only shrink."""
+
+from __future__ import annotations
+
+# Reason -> names
+NAMES = {
+    "they are DuckDB's insides: its vectors, logs, plans, statistics and states of aggregates": """
+        alias bitstring_byte_comparable combine combine_aggr create_sort_key current_connection_id current_query_id
+        current_transaction_id finalize get_type hive_partition_component index_key invoke is_histogram_other_bin
+        json_deserialize_sql json_serialize_plan json_serialize_sql make_type parse_duckdb_log_message remap_struct
+        replace_type row stats switch timetz_byte_comparable to_aggregate_state txid_current unpivot_list vector_type
+        write_log
+    """,
+    "VARIANT stays refused": """
+        variant_array_length variant_bytes_to_variant variant_comparator variant_contains variant_exists variant_extract
+        variant_extract_string variant_group_object variant_keys variant_normalize variant_to_parquet_variant
+        variant_type variant_typeof
+    """,
+    "UNION stays refused": """
+        union_extract union_tag union_value
+    """,
+    "the type JSON is to come": """
+        array_to_json from_json from_json_strict json_array json_array_length json_contains json_deep_merge json_exists
+        json_extract json_extract_path json_extract_path_text json_extract_string json_insert json_keys json_merge_patch
+        json_merge_patch_diff json_normalize json_object json_pretty json_quote json_remove json_replace json_set
+        json_strip_nulls json_structure json_transform json_transform_strict json_type json_valid json_value row_to_json
+        to_json
+    """,
+    "the type MAP is to come": """
+        cardinality element_at histogram histogram_exact map map_concat map_contains map_entries map_extract
+        map_extract_value map_from_entries map_keys map_values
+    """,
+    "the types STRUCT and MAP are to come": """
+        struct_concat struct_contains struct_extract struct_extract_at struct_has struct_indexof struct_insert
+        struct_keys struct_pack struct_position struct_update struct_values
+    """,
+    "the type ENUM is to come": """
+        enum_code enum_first enum_last enum_range enum_range_boundary
+    """,
+    "the type BIT is to come": """
+        bit_position bitstring bitstring_agg get_bit set_bit
+    """,
+    "the type UUID is to come": """
+        gen_random_uuid md5_number uuid uuid_extract_timestamp uuid_extract_version uuidv4 uuidv7
+    """,
+    "sequences are to come": """
+        currval nextval setval
+    """,
+    "the type BLOB is to come": """
+        base64 decode encode from_base64 from_binary from_hex octet_length to_base64 unbin unhex
+    """,
+    "the types TIME and TIMESTAMP WITH TIME ZONE are to come": """
+        current_localtime get_current_time get_current_timestamp make_time make_timestamp_ns make_timestamptz now
+        timezone timezone_hour timezone_minute to_timestamp transaction_timestamp
+    """,
+    "lists are to come": """
+        aggregate apply approx_top_k array_agg array_aggr array_aggregate array_apply array_cat array_concat
+        array_contains array_cosine_distance array_cosine_similarity array_cross_product array_distance array_distinct
+        array_dot_product array_extract array_filter array_grade_up array_has array_has_all array_has_any array_indexof
+        array_inner_product array_intersect array_length array_negative_dot_product array_negative_inner_product
+        array_position array_reduce array_resize array_reverse_sort array_select array_slice array_sort array_transform
+        array_unique array_value array_where array_zip current_schemas equi_width_bins filter flatten generate_series
+        grade_up list list_aggr list_aggregate list_apply list_cat list_concat list_contains list_cosine_distance
+        list_cosine_similarity list_distance list_distinct list_dot_product list_element list_extract list_filter
+        list_grade_up list_has list_has_all list_has_any list_indexof list_inner_product list_intersect
+        list_negative_dot_product list_negative_inner_product list_pack list_position list_reduce list_resize
+        list_reverse_sort list_select list_slice list_sort list_transform list_unique list_value list_where list_zip
+        lttb parse_path range reduce regexp_split_to_array split str_split str_split_regex string_split
+        string_split_regex string_to_array
+    """,
+    "is to come": """
+        acosh age approx_quantile arg_max_null arg_max_nulls_last arg_min_null arg_min_nulls_last asinh atanh bar bin
+        binom bit_count bit_length can_cast_implicitly cast_to_type constant_or_null cosh current_database
+        current_localtimestamp current_query current_schema current_setting damerau_levenshtein decimal_average
+        decimal_division editdist3 entropy epoch_ns era error even factorial favg fill format formatReadableDecimalSize
+        formatReadableSize format_bytes fsum gamma getvariable hamming hash hex in_search_path jaccard jaro_similarity
+        jaro_winkler_similarity julian kahan_sum kurtosis kurtosis_pop left_grapheme length_grapheme levenshtein lgamma
+        mad make_timestamp_ms md5 mismatches nanosecond nextafter nfc_normalize normalized_interval overlay
+        parse_dirname parse_dirpath parse_filename parse_formatted_bytes path_join printf random regexp_escape
+        regexp_extract_all regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy
+        reservoir_quantile right_grapheme round_even roundbankers sem setseed sha1 sha256 signbit sinh skewness sleep_ms
+        strip_accents substring_grapheme sum_no_overflow sumkahan tanh time_bucket to_base to_binary to_hex today typeof
+        url_decode url_encode version
+    """,
+}
+
+# Reason -> signatures; those with a type that is missing here are not listed, since the test finds them
+SIGNATURES = {
+    "one argument: the sign + or -, which is written as such": """
+        add(BIGINT) add(DECIMAL) add(DOUBLE) add(FLOAT) add(HUGEINT) add(INTEGER) add(SMALLINT) add(TINYINT)
+        add(UBIGINT) add(UINTEGER) add(USMALLINT) add(UTINYINT)
+        subtract(BIGINT) subtract(DECIMAL) subtract(DOUBLE) subtract(FLOAT) subtract(HUGEINT) subtract(INTEGER)
+        subtract(INTERVAL) subtract(SMALLINT) subtract(TINYINT)
+    """,
+    "HUGEINT is a decimal here and has no bits, and its digits are constants": """
+        bit_and(HUGEINT) bit_or(HUGEINT) bit_xor(HUGEINT) xor(HUGEINT,HUGEINT) round(HUGEINT,INTEGER)
+        trunc(HUGEINT,INTEGER)
+    """,
+    "is to come": """
+        avg(INTERVAL) avg(TIMESTAMP) mean(INTERVAL) mean(TIMESTAMP) current_date() date_trunc(VARCHAR,INTERVAL)
+        datetrunc(VARCHAR,INTERVAL) epoch_ms(INTERVAL) epoch_us(INTERVAL) isfinite(DATE) isfinite(TIMESTAMP)
+        isinf(DATE) isinf(TIMESTAMP) make_date(INTEGER)
+    """,
+}
+
+# Words of refusals that say that an example shows a type that is missing here
+TYPES = (
+    "The type BIT is",
+    "The type BLOB is",
+    "The type TIMESTAMP WITH TIME ZONE is",
+    "Lists are",
+    "Structs are",
+)
+
+# Examples that differ -> reason
+EXAMPLES = {
+    "regexp_extract('aaaBBBCC', '[A-Z][A-Z]', 'i')": "is to come",
+}
