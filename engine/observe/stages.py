@@ -24,7 +24,7 @@ def stage_lines(workers: Sequence[WorkerReceipt], run_seconds: float) -> list[st
             seconds = min(m.seconds for m in met)
             most = max(max(m.sent, m.received) for m in met)
             line += (
-                f"; met for {seconds * 1e3:.2f} to {max(m.seconds for m in met) * 1e3:.2f} ms in exchange {met[0].number}, "
+                f"; met for {seconds * 1e3:.2f} to {max(m.seconds for m in met) * 1e3:.2f} ms in exchange {_named(met[0].number)}, "
                 f"{out / 1e6:,.2f} MB out, {into / 1e6:,.2f} MB in, {most / max(seconds, 1e-9) / 1e9:.2f} GB/s a worker"
             )
         lines.append(line)
@@ -34,6 +34,11 @@ def stage_lines(workers: Sequence[WorkerReceipt], run_seconds: float) -> list[st
         f"{max(worker.met_seconds for worker in workers) * 1e3:.2f} ms; control and answers {(run_seconds - slowest) * 1e3:.2f} ms"
     )
     return lines
+
+
+def _named(number: int) -> str:
+    """An exchange by its number; that of its samples has the complement."""
+    return str(number) if number >= 0 else f"{~number}'s samples"
 
 
 def _spread(workers: Sequence[WorkerReceipt], seconds: Sequence[float]) -> str:

@@ -12,6 +12,7 @@ from ..plan import physical as p
 from ..plan.exchange import Exchange
 from ..plan.expr import Column
 from .context import Context, Peers
+from .cut_sorted_rows import ends_of_stretches
 from .run_unfused import T
 from .spilling import PARTS, Parting
 
@@ -33,7 +34,11 @@ def exchanged(
         total = sum(batch.num_rows for batch in arrived)
         return backend.from_arrow(pa.table({"": pa.nulls(total)}).select([]), ())
     context.ask(node, backend.num_bytes(table))
-    if node.cuts:
+    if node.orders:
+        rows = _whole(backend, table, columns)
+        ends = ends_of_stretches(node, rows, backend, context)
+        parts = [[rows.slice(begin, end - begin)] for begin, end in pairwise(ends)]
+    elif node.cuts:
         parts = _in_ranges(node, _whole(backend, table, columns))
     elif node.keys:
         pieces = list(backend.parted(table, node.keys, columns))

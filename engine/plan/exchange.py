@@ -8,9 +8,9 @@ from typing import ClassVar
 from typing import Literal as OneOf
 
 from .expr import Column
-from .physical import Physical
+from .physical import Order, Physical
 
-ExchangeKind = OneOf["gather", "broadcast", "hash", "range", "pick"]
+ExchangeKind = OneOf["gather", "broadcast", "hash", "range", "sort", "pick"]
 BYTES_A_VALUE = 8.0
 
 
@@ -19,7 +19,8 @@ class Exchange(Physical):
     """The rows of all workers, in their order: on the first of them (gather), on each (broadcast), or where `keys` say.
 
     A hash of the keys says it, or of one key the range between `cuts` in which it lies.  Where each worker has all rows already, it
-    picks its own of them in the same ways; without keys the first one picks all.  `number` tells the exchanges of one plan apart,
+    picks its own of them in the same ways; without keys the first one picks all.  Rows that each worker has in an order come so that
+    all those of one worker stand before the next one's (sort), where samples say that about as many go to each.  `number` tells the exchanges of one plan apart,
     `because` says why rows that are to meet are not on one worker.  `of_first`: the rows are those of the first worker, and what others
     have is none: of no rows there is an aggregate too.
     """
@@ -31,6 +32,7 @@ class Exchange(Physical):
     keys: tuple[Column, ...] = ()
     cuts: tuple[int, ...] = ()
     of_first: bool = False
+    orders: tuple[Order, ...] = ()
     because: str = field(default="", compare=False)
 
     def details(self) -> list[str]:

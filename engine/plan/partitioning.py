@@ -3,6 +3,7 @@
     replicated  each worker has all of them
     ranged      each has those whose key lies in its range of values: `cuts` are the ranges' ends, in ascending order
     hashed      each has those of some hashes of the keys
+    ordered     each has some, all of which stand before the next worker's in the order of a sort
     arbitrary   each has some
     single      the first worker has all, the others none
 
@@ -29,6 +30,7 @@ class Spread(StrEnum):
     REPLICATED = "replicated"
     RANGED = "ranged"
     HASHED = "hashed"
+    ORDERED = "ordered"
     ARBITRARY = "arbitrary"
     SINGLE = "single"
 
@@ -48,7 +50,7 @@ class Partitioning:
     @property
     def is_shared(self) -> bool:
         """Whether each worker may have some of the rows."""
-        return self.spread in (Spread.RANGED, Spread.HASHED, Spread.ARBITRARY)
+        return self.spread not in (Spread.REPLICATED, Spread.SINGLE)
 
     def separates(self, columns: Collection[Column]) -> bool:
         """Whether rows that are equal in these columns are on one worker."""
@@ -109,6 +111,7 @@ class Partitioning:
 
 REPLICATED = Partitioning(Spread.REPLICATED)
 ARBITRARY = Partitioning(Spread.ARBITRARY)
+ORDERED = Partitioning(Spread.ORDERED)
 SINGLE = Partitioning(Spread.SINGLE)
 
 

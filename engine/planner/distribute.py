@@ -3,8 +3,8 @@
 All workers run the same plan, so that its exchanges pair up.  Of every node it is known where its rows are (`plan.partitioning`).
 An aggregate over groups whose rows are on one worker runs there; another folds each share, and its parts are merged on the first
 worker where these are few, else on the worker that their keys' hash says.  A join finds equal keys on one worker, or gets them
-there by what moves least: one side to all workers, one side to where the other one's keys lie, or both where their hash says.  What
-needs all rows at once gathers them.
+there by what moves least: one side to all workers, one side to where the other one's keys lie, or both where their hash says.  Of
+sorted rows each worker gets a stretch.  What needs all rows at once gathers them.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ..plan.logical import Item
 from ..plan.partial import PartialAggregate, in_parts
 from ..plan.partitioning import (
     ARBITRARY,
+    ORDERED,
     REPLICATED,
     SINGLE,
     KeyCut,
@@ -39,8 +40,10 @@ from ..plan.physical import (
     LimitRows,
     MemoryScan,
     NestedLoopJoin,
+    Order,
     ParquetScan,
     Physical,
+    SortRows,
     TopK,
     Transfer,
 )
@@ -147,11 +150,17 @@ class Distribution:
         cuts: tuple[int, ...] = (),
         because: str = "",
         of_first: bool = False,
+        orders: tuple[Order, ...] = (),
     ) -> Exchange:
         key = id(node), kind, keys, cuts
         if key not in self._exchanged:
-            at = {"gather": SINGLE, "broadcast": REPLICATED, "range": ranged(keys, cuts)}
-            made = Exchange(node, kind, next(self._numbers), keys, cuts, of_first, because)
+            at = {
+                "gather": SINGLE,
+                "broadcast": REPLICATED,
+                "range": ranged(keys, cuts),
+                "sort": ORDERED,
+            }
+            made = Exchange(node, kind, next(self._numbers), keys, cuts, of_first, orders, because)
             made = made.placed_as(node).replaced(partitioning=at.get(kind, hashed(keys)))
             self._exchanged[key] = made
         return self._exchanged[key]
@@ -187,6 +196,8 @@ class Distribution:
                 return self._first_rows(node, node.replaced(count=wanted + offset, offset=0))
             case LimitRows(offset=offset, count=int(wanted), keys=()):
                 return self._first_rows(node, node.replaced(count=wanted + offset, offset=0))
+            case SortRows():
+                return self._sort(node)
             case HashJoin() | NestedLoopJoin():
                 return self._join(node)
             case DistinctOn(keys=keys) | LimitRows(keys=keys) | WindowRows(partition=keys) if keys:
@@ -224,7 +235,9 @@ class Distribution:
     ) -> Placed:
         """A node that needs all rows of equal keys together."""
         placed = self.placed(node.input)
-        if not placed.at.is_shared:
+        # Of each key's rows the first ones come out, in the order of those: it would be lost where a hash says
+        ordered = placed.at.spread is Spread.ORDERED and not isinstance(node, WindowRows)
+        if not placed.at.is_shared or ordered:
             return self._whole(node)
         if placed.at.separates(keys):
             return placed.over(node.with_children((placed.node,)))
@@ -266,6 +279,15 @@ class Distribution:
         # Rows of hashed keys are in no order that one worker would give them
         first = local.with_children((placed.node,)).replaced(partitioning=placed.at)
         return Placed(node.with_children((self._exchange(first, "gather"),)), SINGLE)
+
+    def _sort(self, node: SortRows) -> Placed:
+        """Each worker sorts its rows, and those of its stretch of the order that come from all; few rows are sorted by the first."""
+        placed = self.placed(node.input)
+        if not placed.at.is_shared or self._is_small(node):
+            return self._whole(node)
+        own = node.with_children((placed.node,)).replaced(partitioning=placed.at)
+        sent = self._exchange(own, "sort", orders=node.keys)
+        return Placed(node.with_children((sent,)), ORDERED)
 
     def _join(self, node: HashJoin | NestedLoopJoin) -> Placed:
         placed = left, right = self.placed(node.left), self.placed(node.right)

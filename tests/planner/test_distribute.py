@@ -46,7 +46,8 @@ LARGE = {
     "select g, avg(x) from big group by g": ["gather of ComputeColumns", "hash g of HashAggregate"],
     "select sum(x) from big": ["gather of HashAggregate"],
     "select g, median(x) from big group by g": ["gather of HashAggregate", "hash g of ComputeColumns"],
-    "select distinct on (g) x from big order by g": ["gather of ParquetScan"],
+    "select x from big order by x": ["gather of SortRows", "sort of SortRows"],
+    "select distinct on (g) x from big order by g": ["gather of SortRows", "sort of SortRows"],
     "select a.x, b.g from big a join big b on a.x = b.g": [
         "gather of ComputeColumns", "hash g of ParquetScan", "hash x of ParquetScan"],
     "select a.x, count(*) from big a left join big b on a.x = b.g group by a.x": [

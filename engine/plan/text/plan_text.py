@@ -137,7 +137,7 @@ class PlanTree:
 
     def line(self, node: Node) -> str:
         if isinstance(node, Exchange):
-            keys = self.by(self.columns(node.keys))
+            keys = self.value(node.orders) if node.orders else self.by(self.columns(node.keys))
             return INDENT.join([f"Exchange {node.kind}", *filter(None, [keys, *node.details()])])
         details = [d for d in self.details(node) if d]
         return INDENT.join([type(node).__name__ + self.kind(node), *details])
