@@ -12,15 +12,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .... import stopping
+from ...windows.frames import Ranges
+from ...windows.window_moments import State
+from ...windows.window_places import Values
 from ..sort.keys import Ints
 from ..table import Mask
-from .frames import Ranges, places_before
 
-Values = npt.NDArray[Any]
-State = tuple[Values, ...]
 MOST_RUNS = 16  # rows a partition from which those are gone through one after the other
 
 
@@ -140,10 +139,3 @@ def overlapping(
             )
         width *= 2
     return result
-
-
-def chosen_places(chosen: Mask | None, ranges: Ranges) -> tuple[Ints | None, Ranges]:
-    """Return the chosen places, None for all, and the ranges among them."""
-    if chosen is None:
-        return None, ranges
-    return np.flatnonzero(chosen), ranges.renumbered(places_before(chosen))

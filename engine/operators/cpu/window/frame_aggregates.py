@@ -10,21 +10,21 @@ import pyarrow as pa
 
 from .... import stopping
 from ....plan.expr import Column, ColumnRef, columns_of
-from ....plan.functions import AGGREGATE
 from ....plan.window.window_call import WindowCall
+from ...windows.frames import Ranges, chosen_places, frame_of
+from ...windows.window_moments import added, finished, moments_of_rows
 from ..aggregate import aggregate_sums as sums
 from ..aggregate import aggregate_values as values
 from ..aggregate.aggregate import aggregate_groups
 from ..aggregate.aggregate_order import Ordered, continuous, discrete
-from ..aggregate.groups import Floats, Groups
+from ..aggregate.groups import Groups
 from ..memory.ask_memory import BYTES_A_CODE, CODES_A_ROW, row_bytes
 from ..sort.keys import Ints, group_codes
 from ..sort.ordering import stable_order
 from ..sort.sort import SortColumn, sorted_order
 from ..table import Mask, Table, concat_arrays, from_numpy, take_array, to_numpy, validity
-from .folds import FrameGroups, State, chosen_places, folded
-from .frames import Ranges, frame_of
-from .places import WindowPlaces
+from .folds import FrameGroups, folded
+from .places import HostPlaces, HostRows
 from .wavelet import count_below, nth_smallest
 
 MOST_PAIRS = 1 << 20  # of a frame and a row of it that are looked at together
@@ -33,15 +33,16 @@ Ask = Callable[[int], None]
 Fold = Callable[[WindowCall, list[pa.Array], FrameGroups], pa.Array]
 
 
-def aggregate_frames(call: WindowCall, table: Table, places: WindowPlaces, ask: Ask) -> pa.Array:
+def aggregate_frames(call: WindowCall, input_rows: HostRows, ask: Ask) -> pa.Array:
     """Return an aggregate over the frame of each row, in the order of the input's rows."""
+    table, places = input_rows.table, input_rows.places
     chosen: Mask | None = None
     if isinstance(call.filter, ColumnRef):
         condition = table[call.filter.column]
         valid = validity(condition)
         passed = to_numpy(condition)
         chosen = places.at_places(passed if valid is None else passed & valid)
-    ranges = frame_of(call, table, places)
+    ranges = frame_of(call, input_rows)
     if (
         call.distinct
         and call.frame.start == "unbounded preceding"
@@ -69,7 +70,7 @@ def aggregate_frames(call: WindowCall, table: Table, places: WindowPlaces, ask: 
 
 
 def _first_of_equal(
-    call: WindowCall, table: Table, places: WindowPlaces, chosen: Mask | None
+    call: WindowCall, table: Table, places: HostPlaces, chosen: Mask | None
 ) -> Mask:
     """Return the first rows with their values in each partition: all that DISTINCT leaves of frames that begin with the partition."""
     rows = places.index if chosen is None else np.flatnonzero(chosen)
@@ -207,70 +208,22 @@ def _best(value: pa.Array, key: pa.Array, frames: FrameGroups, largest: bool) ->
 def _first_known(call: WindowCall, args: list[pa.Array], frames: FrameGroups) -> pa.Array:
     (array,) = args
     at, ranges = chosen_places(validity(array), frames.ranges)
-    found = ranges.nth(0)
+    found = ranges.nth(np.int64(0))
     return take_array(
         array, found if at is None or not len(at) else np.where(found < 0, -1, at[found])
     )
 
 
-# The moments of a frame: how many rows, the means of x and y, and sums of products of deviations from them
-
-
-def _moments(args: list[pa.Array], frames: FrameGroups) -> State:
+def _moments(call: WindowCall, args: list[pa.Array], frames: FrameGroups) -> pa.Array:
     columns = [sums.floats_of(a) for a in args]
     known = np.ones(frames.rows, bool)
     for _, valid in columns:
         if valid is not None:
             known &= valid
-    count = known.astype(np.float64)
-    means = [np.where(known, x, 0.0) for x, _ in columns]
-    products = [np.zeros(frames.rows)] * (len(means) * (len(means) + 1) // 2)
-    state = (count, *means, *products)
-    empty = tuple(np.zeros(frames.count) for _ in state)
     with np.errstate(all="ignore"):
-        return folded(state, _added, frames.ranges, empty)
-
-
-def _added(a: State, b: State) -> State:
-    """Chan, Golub and LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances" (1979)."""
-    width = 1 if len(a) == 3 else 2
-    count = a[0] + b[0]
-    share = np.where(count > 0, b[0] / np.maximum(count, 1), 0.0)
-    apart = [b[1 + i] - a[1 + i] for i in range(width)]
-    some = (a[0] > 0) & (b[0] > 0)
-    weight = np.where(some, a[0] * share, 0.0)
-    means = [
-        np.where(a[0] > 0, np.where(b[0] > 0, a[1 + i] + apart[i] * share, a[1 + i]), b[1 + i])
-        for i in range(width)
-    ]
-    pairs = [(i, j) for i in range(width) for j in range(i, width)]
-    products = [
-        a[1 + width + n] + b[1 + width + n] + np.where(some, apart[i] * apart[j] * weight, 0.0)
-        for n, (i, j) in enumerate(pairs)
-    ]
-    return (count, *means, *products)
-
-
-def _variance(call: WindowCall, args: list[pa.Array], frames: FrameGroups) -> pa.Array:
-    count, _, squares = _moments(args, frames)
-    row = AGGREGATE[call.function]
-    with np.errstate(all="ignore"):
-        variances: Floats = squares / (count - row.ddof)
-        variances[count == 1] = 0.0
-        return from_numpy(np.sqrt(variances) if row.root else variances, count > row.ddof)
-
-
-def _covariance(call: WindowCall, args: list[pa.Array], frames: FrameGroups) -> pa.Array:
-    count, _, _, _, both, _ = _moments(args, frames)
-    ddof = AGGREGATE[call.function].ddof
-    with np.errstate(all="ignore"):
-        return from_numpy(both / (count - ddof), count > ddof)
-
-
-def _corr(call: WindowCall, args: list[pa.Array], frames: FrameGroups) -> pa.Array:
-    count, _, _, xx, xy, yy = _moments(args, frames)
-    with np.errstate(all="ignore"):
-        return from_numpy(xy / (np.sqrt(xx) * np.sqrt(yy)), count > 0)
+        state = moments_of_rows([x for x, _ in columns], known)
+        empty = tuple(np.zeros(frames.count) for _ in state)
+        return from_numpy(*finished(call.function, folded(state, added, frames.ranges, empty)))
 
 
 FOLDS: dict[str, Fold] = {
@@ -289,11 +242,11 @@ FOLDS: dict[str, Fold] = {
     "any_value": _first_known,
     "quantile_cont": _quantile(continuous),
     "quantile_disc": _quantile(discrete),
-    "var_samp": _variance,
-    "var_pop": _variance,
-    "stddev_samp": _variance,
-    "stddev_pop": _variance,
-    "covar_samp": _covariance,
-    "covar_pop": _covariance,
-    "corr": _corr,
+    "var_samp": _moments,
+    "var_pop": _moments,
+    "stddev_samp": _moments,
+    "stddev_pop": _moments,
+    "covar_samp": _moments,
+    "covar_pop": _moments,
+    "corr": _moments,
 }

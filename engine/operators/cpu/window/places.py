@@ -1,80 +1,38 @@
-"""Rows in the order of a window: the place of each, where its partition and its peers begin and end."""
+"""The order of a window's rows: one sort by partition and keys, and what functions read of the rows in it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from ....plan.expr import Column
 from ....plan.physical import Order
-from ..sort.keys import Ints, group_codes
+from ...windows.window_places import Values, WindowPlaces
+from ..sort.keys import Ints, group_codes, ordered_images
 from ..sort.ordering import MOST_PACKED, sorted_with_rows
 from ..sort.sort import SortColumn, directed_digits, order_of, packed_digits
-from ..table import Indices, Table, take_array
+from ..table import Indices, Mask, Table, concat_arrays, take_array, to_numpy, validity
 
 
 @dataclass(frozen=True)
-class WindowPlaces:
-    """The places 0 to `rows` - 1 of the sorted rows; `order` are the input's row numbers in them, None as they lie.
+class HostPlaces(WindowPlaces):
+    """Places in arrays of NumPy's; `order` are the input's row numbers in them, None as they lie."""
 
-    `heads` and `peer_heads` are the first places of partitions and of rows with equal keys, ascending.
-    """
-
-    rows: int
     order: Indices | None
-    heads: Ints
-    peer_heads: Ints
-
-    @cached_property
-    def index(self) -> Ints:
-        return np.arange(self.rows)
 
     @cached_property
     def numbers(self) -> Indices:
         """The input's row number in each place."""
         return self.index if self.order is None else self.order
 
-    @cached_property
-    def sizes(self) -> Ints:
-        return np.diff(self.heads, append=self.rows)
-
-    @cached_property
-    def start(self) -> Ints:
-        """The first place of the partition of each place."""
-        return np.repeat(self.heads, self.sizes)
-
-    @cached_property
-    def stop(self) -> Ints:
-        """The place behind the partition of each place."""
-        return np.repeat(self.heads + self.sizes, self.sizes)
-
-    @cached_property
-    def peer_sizes(self) -> Ints:
-        return np.diff(self.peer_heads, append=self.rows)
-
-    @cached_property
-    def peers(self) -> Ints:
-        """The number of the peers of each place, over all partitions."""
-        return np.repeat(np.arange(len(self.peer_heads)), self.peer_sizes)
-
-    @cached_property
-    def peer_start(self) -> Ints:
-        return np.repeat(self.peer_heads, self.peer_sizes)
-
-    @cached_property
-    def peer_stop(self) -> Ints:
-        return np.repeat(self.peer_heads + self.peer_sizes, self.peer_sizes)
-
-    def at_places(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def at_places(self, values: Values) -> Values:
         """Return values of the input's rows in the order of the window."""
         return values if self.order is None else values[self.order]
 
-    def at_rows(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def at_rows(self, values: Values) -> Values:
         """Return values of places in the order of the input's rows."""
         if self.order is None:
             return values
@@ -89,7 +47,45 @@ class WindowPlaces:
         return take_array(array, self.at_rows(places))
 
 
-def places_of(table: Table, partition: tuple[Column, ...], keys: tuple[Order, ...]) -> WindowPlaces:
+@dataclass(frozen=True)
+class HostRows:
+    """The rows of a table in the order of a window."""
+
+    table: Table
+    places: HostPlaces
+
+    def integers(self, column: Column) -> tuple[Ints, Mask | None]:
+        return self.places.at_places(to_numpy(self.table[column])), self.known(column)
+
+    def known(self, column: Column) -> Mask | None:
+        valid = validity(self.table[column])
+        return None if valid is None else self.places.at_places(valid)
+
+    def comparable(self, key: Column, bound: Column) -> tuple[Ints, Ints, Mask]:
+        both = concat_arrays([self.table[key], self.table[bound]])
+        images = ordered_images(both)
+        if len(images) == 1:
+            combined = images[0].values
+        else:
+            combined = _ranks(images[0].values, images[1].values)
+        rows = self.places.rows
+        valid = validity(both)
+        known = np.ones(rows, bool) if valid is None else valid[:rows] & valid[rows:]
+        at = self.places.at_places
+        return at(combined[:rows]), at(combined[rows:]), at(known)
+
+
+def _ranks(high: Ints, low: Ints) -> Ints:
+    """Return one integer in the order of two."""
+    order = np.lexsort([low, high])
+    new = np.zeros(len(order), bool)
+    new[1:] = (high[order][1:] != high[order][:-1]) | (low[order][1:] != low[order][:-1])
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.cumsum(new)
+    return ranks
+
+
+def places_of(table: Table, partition: tuple[Column, ...], keys: tuple[Order, ...]) -> HostPlaces:
     """Sort rows by a partition, in whatever order of partitions, and by keys."""
     rows = table.num_rows
     digits = [group_codes([table[c] for c in partition])] if partition else []
@@ -100,7 +96,7 @@ def places_of(table: Table, partition: tuple[Column, ...], keys: tuple[Order, ..
         digits += directed_digits(column)
     if not digits or not rows:
         one = np.zeros(min(1, rows), np.int64)
-        return WindowPlaces(rows, None, one, one)
+        return HostPlaces(rows, one, one, None)
     parts = packed_digits(digits)
     if len(parts) == 1 and rows <= MOST_PACKED:
         found = sorted_with_rows(parts[0][0])
@@ -113,10 +109,11 @@ def places_of(table: Table, partition: tuple[Column, ...], keys: tuple[Order, ..
     heads = np.zeros(min(1, rows), np.int64)
     if partition:
         heads = _heads([digits[0][0]], order)
-    return WindowPlaces(rows, order, heads, _heads([values for values, _ in parts], order))
+    peers = _heads([values for values, _ in parts], order)
+    return HostPlaces(rows, heads, peers, order)
 
 
-def _of_sorted(values: Ints, rows: Indices, width: int | None) -> WindowPlaces:
+def _of_sorted(values: Ints, rows: Indices, width: int | None) -> HostPlaces:
     """Return the places of sorted keys; `width` of them belong to one partition, None for all."""
     peers = _heads([values], None)
     heads = peers[:1]
@@ -124,7 +121,7 @@ def _of_sorted(values: Ints, rows: Indices, width: int | None) -> WindowPlaces:
         partitions = values[peers] // width
         heads = peers[_heads([partitions], None)]
     in_order = bool((rows[1:] > rows[:-1]).all())
-    return WindowPlaces(len(rows), None if in_order else rows, heads, peers)
+    return HostPlaces(len(rows), heads, peers, None if in_order else rows)
 
 
 def _heads(parts: list[Ints], order: Indices | None) -> Ints:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .... import stopping
+from ...windows.frames import Ranges, places_before
 from ..sort.keys import Ints
-from .frames import Ranges, places_before
 
 
 @dataclass(frozen=True)

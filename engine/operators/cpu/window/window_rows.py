@@ -10,21 +10,21 @@ from ...context import Context
 from ..memory.ask_memory import ask_window
 from ..table import Table
 from .frame_aggregates import aggregate_frames
-from .places import places_of
-from .positions import POSITIONS
+from .places import HostRows, places_of
+from .positions import position
 
 
 def window_rows(node: WindowRows, inputs: tuple[Table, ...], context: Context) -> Table:
     (table,) = inputs
     ask_window(node, table, context)
-    places = places_of(table, node.partition, node.order)
+    rows = HostRows(table, places_of(table, node.partition, node.order))
     arrays = {c.id: table[c] for c in node.passed}
     for column, call in node.calls:
         context.check()
         with Located(call.span):
             if call.is_aggregate:
                 ask = partial(context.ask, node)
-                arrays[column.id] = aggregate_frames(call, table, places, ask)
+                arrays[column.id] = aggregate_frames(call, rows, ask)
             else:
-                arrays[column.id] = POSITIONS[call.function](call, table, places)
+                arrays[column.id] = position(call, rows)
     return Table(arrays, table.num_rows)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 
-from ....errors import OutOfRange
-from ....plan.expr import ColumnRef, Expr, Literal
-from ....plan.window.window_call import Side, WindowCall
-from ..sort.keys import Ints, ordered_images
-from ..table import Mask, Table, concat_arrays, to_numpy, validity
-from .places import WindowPlaces
+from ...errors import OutOfRange
+from ...plan.expr import Column, ColumnRef, Expr
+from ...plan.window.window_call import Side, WindowCall
+from .window_places import BEYOND, Ints, Mask, WindowInput, WindowPlaces, numbers
+
+NONE = np.zeros(1, bool)  # of the places before the first
+FIRST = np.ones(1, bool)  # a row that has none before it
 
 
 @dataclass(frozen=True)
@@ -40,52 +42,40 @@ class Ranges:
 
     def distinct(self) -> tuple[Ranges, Ints | None]:
         """Return ranges without those that are the same as of the row before, and which of them each row has, None for its own."""
-        new = np.zeros(len(self), bool)
-        new[:1] = True
-        for begin, end in self.parts:
-            new[1:] |= (begin[1:] != begin[:-1]) | (end[1:] != end[:-1])
+        differs = [bound[1:] != bound[:-1] for part in self.parts for bound in part]
+        new = np.concatenate([FIRST, reduce(operator.or_, differs)])[: len(self)]
         chosen = np.flatnonzero(new)
         if len(chosen) * 4 > len(self) * 3:
             return self, None
         return self.at(chosen), np.cumsum(new) - 1
 
-    def nth(self, number: Ints | np.int64 | int) -> Ints:
+    def nth(self, number: Ints | np.int64) -> Ints:
         """Return the place of a number from 0 on in each row's ranges, -1 where there are not as many."""
-        found = np.full(len(self), -1, np.int64)
-        left = np.broadcast_to(np.asarray(number, np.int64), len(self)).copy()
-        left[left < 0] = np.iinfo(np.int64).max  # which no range has
+        found = np.full_like(self.parts[0][0], -1)
+        left = np.where(number < 0, BEYOND, number)
         for begin, end in self.parts:
             size = end - begin
-            hit = (found < 0) & (left < size)
-            found[hit] = begin[hit] + left[hit]
-            left -= size
+            found = np.where((found < 0) & (left >= 0) & (left < size), begin + left, found)
+            left = left - size
         return found
 
 
 def places_before(chosen: Mask) -> Ints:
     """Return for each place, and the one behind the last, how many before it are chosen."""
-    before = np.zeros(len(chosen) + 1, np.int64)
-    np.cumsum(chosen, out=before[1:])
-    return before
+    return np.cumsum(np.concatenate([NONE, chosen]))
 
 
-def numbers(expr: Expr, table: Table, places: WindowPlaces) -> tuple[Ints | np.int64, Mask | None]:
-    """Return a BIGINT argument in the order of the window, as one number where it is constant."""
-    if isinstance(expr, Literal):
-        if expr.value is None:
-            return np.int64(0), np.zeros(places.rows, bool)
-        assert isinstance(expr.value, int)
-        return np.int64(expr.value), None
-    assert isinstance(expr, ColumnRef)
-    array = table[expr.column]
-    valid = validity(array)
-    return places.at_places(to_numpy(array)), None if valid is None else places.at_places(valid)
+def chosen_places(chosen: Mask | None, ranges: Ranges) -> tuple[Ints | None, Ranges]:
+    """Return the chosen places, None for all, and the ranges among them."""
+    if chosen is None:
+        return None, ranges
+    return np.flatnonzero(chosen), ranges.renumbered(places_before(chosen))
 
 
-def frame_of(call: WindowCall, table: Table, places: WindowPlaces) -> Ranges:
+def frame_of(call: WindowCall, rows: WindowInput) -> Ranges:
     """Return the frame of each place."""
-    frame = call.frame
-    keys = _RangeKeys(call, table, places) if call.key is not None else None
+    frame, places = call.frame, rows.places
+    keys = _RangeKeys(call, rows) if call.key is not None else None
     bounds = []
     for side, offset, is_end in ((frame.start, call.start, False), (frame.end, call.end, True)):
         if side == "unbounded preceding":
@@ -93,33 +83,31 @@ def frame_of(call: WindowCall, table: Table, places: WindowPlaces) -> Ranges:
         elif side == "unbounded following":
             bounds.append(places.stop)
         elif frame.unit == "rows":
-            bounds.append(_rows(side, offset, is_end, table, places))
+            bounds.append(_rows(side, offset, is_end, rows))
         elif side == "current row":
             bounds.append(places.peer_stop if is_end else places.peer_start)
         elif keys is not None:
             assert offset is not None
             bounds.append(keys.bound(offset, side, is_end))
         else:
-            bounds.append(_groups(side, offset, is_end, table, places))
+            bounds.append(_groups(side, offset, is_end, rows))
     begin, end = bounds
     return _excluding(begin, np.maximum(begin, end), call, places)
 
 
-def _rows(
-    side: Side, offset: Expr | None, is_end: bool, table: Table, places: WindowPlaces
-) -> Ints:
+def _rows(side: Side, offset: Expr | None, is_end: bool, rows: WindowInput) -> Ints:
+    places = rows.places
     last = 1 if is_end else 0
     if side == "current row":
         return places.index + last
-    away = _offset(offset, "ROWS", table, places)
+    away = _offset(offset, "ROWS", rows)
     moved = places.index - away if side == "preceding" else places.index + away
     return np.clip(moved + last, places.start, places.stop)
 
 
-def _groups(
-    side: Side, offset: Expr | None, is_end: bool, table: Table, places: WindowPlaces
-) -> Ints:
-    away = _offset(offset, "GROUPS", table, places)
+def _groups(side: Side, offset: Expr | None, is_end: bool, rows: WindowInput) -> Ints:
+    places = rows.places
+    away = _offset(offset, "GROUPS", rows)
     group = places.peers - away if side == "preceding" else places.peers + away
     first = places.peers[places.start] if places.rows else places.peers
     last = places.peers[places.stop - 1] if places.rows else places.peers
@@ -130,33 +118,33 @@ def _groups(
     return np.where(group < first, places.start, np.where(group > last, places.stop, found))
 
 
-def _offset(expr: Expr | None, unit: str, table: Table, places: WindowPlaces) -> Ints | np.int64:
+def _offset(expr: Expr | None, unit: str, rows: WindowInput) -> Ints | np.int64:
     """Return how many rows or groups a bound is away, at most as many as there are."""
     assert expr is not None
-    away, valid = numbers(expr, table, places)
-    if places.rows and valid is not None and not valid.all():
+    away, valid = numbers(expr, rows)
+    count = rows.places.rows
+    if count and valid is not None and not valid.all():
         raise OutOfRange(f"The bound of a {unit} frame is NULL.", expr.span)
-    if places.rows and int(np.min(away)) < 0:
+    if count and int(away.min()) < 0:
         raise OutOfRange(f"The bound of a {unit} frame is negative.", expr.span)
-    return np.minimum(away, places.rows)
+    return np.minimum(away, count)
 
 
 class _RangeKeys:
     """The order key and bounds as integers that compare as they do, in the direction of the order."""
 
-    def __init__(self, call: WindowCall, table: Table, places: WindowPlaces) -> None:
+    def __init__(self, call: WindowCall, rows: WindowInput) -> None:
         assert isinstance(call.key, ColumnRef)
-        self.table, self.places, self.call = table, places, call
-        self.key = table[call.key.column]
-        valid = validity(self.key)
-        self.valid = None if valid is None else places.at_places(valid)
+        self.rows, self.places, self.call = rows, rows.places, call
+        self.key = call.key.column
+        self.valid = rows.known(self.key)
 
     def bound(self, offset: Expr, side: Side, is_end: bool) -> Ints:
         assert isinstance(offset, ColumnRef)
         places = self.places
         if not places.rows:
             return places.index
-        values, limits, known = self._integers(offset)
+        values, limits, known = self._integers(offset.column)
         wrong = limits > values if side == "preceding" else limits < values
         if bool((wrong & known).any()):
             raise OutOfRange(f"The bound of a RANGE frame is not {side.upper()}.", offset.span)
@@ -182,32 +170,10 @@ class _RangeKeys:
         first = np.where(self.valid[places.start], places.start, places.stop - count)
         return first, first + count
 
-    def _integers(self, offset: ColumnRef) -> tuple[Ints, Ints, Mask]:
-        """Return key and bound of each place, and where both are known."""
-        bound = self.table[offset.column]
-        both = concat_arrays([self.key, bound])
-        images = ordered_images(both)
-        if len(images) == 1:
-            combined = images[0].values
-        else:
-            combined = _ranks(images[0].values, images[1].values)
-        if self.call.descending:
-            combined = ~combined
-        rows = self.places.rows
-        valid = validity(both)
-        known = np.ones(rows, bool) if valid is None else valid[:rows] & valid[rows:]
-        at = self.places.at_places
-        return at(combined[:rows]), at(combined[rows:]), at(known)
-
-
-def _ranks(high: Ints, low: Ints) -> Ints:
-    """Return one integer in the order of two."""
-    order = np.lexsort([low, high])
-    new = np.zeros(len(order), bool)
-    new[1:] = (high[order][1:] != high[order][:-1]) | (low[order][1:] != low[order][:-1])
-    ranks = np.empty(len(order), np.int64)
-    ranks[order] = np.cumsum(new)
-    return ranks
+    def _integers(self, bound: Column) -> tuple[Ints, Ints, Mask]:
+        """Return key and bound of each place in the direction of the order, and where both are known."""
+        values, limits, known = self.rows.comparable(self.key, bound)
+        return (~values, ~limits, known) if self.call.descending else (values, limits, known)
 
 
 def _excluding(begin: Ints, end: Ints, call: WindowCall, places: WindowPlaces) -> Ranges:

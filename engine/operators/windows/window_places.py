@@ -1,0 +1,103 @@
+"""Rows in the order of a window: the place of each, where its partition and its peers begin and end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ...plan.expr import Column, ColumnRef, Expr, Literal
+from ...plan.window.window_call import WindowCall
+
+Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+Values = npt.NDArray[Any]
+
+BEYOND = 1 << 40  # more than there are places
+
+
+@dataclass(frozen=True)
+class WindowPlaces:
+    """The places 0 to `rows` - 1 of the sorted rows.
+
+    `heads` and `peer_heads` are the first places of partitions and of rows with equal keys, ascending.
+    """
+
+    rows: int
+    heads: Ints
+    peer_heads: Ints
+
+    @cached_property
+    def index(self) -> Ints:
+        return np.arange(self.rows)
+
+    @cached_property
+    def sizes(self) -> Ints:
+        return np.diff(self.heads, append=self.rows)
+
+    @cached_property
+    def start(self) -> Ints:
+        """The first place of the partition of each place."""
+        return np.repeat(self.heads, self.sizes)
+
+    @cached_property
+    def stop(self) -> Ints:
+        """The place behind the partition of each place."""
+        return np.repeat(self.heads + self.sizes, self.sizes)
+
+    @cached_property
+    def peer_sizes(self) -> Ints:
+        return np.diff(self.peer_heads, append=self.rows)
+
+    @cached_property
+    def peers(self) -> Ints:
+        """The number of the peers of each place, over all partitions."""
+        return np.repeat(np.arange(len(self.peer_heads)), self.peer_sizes)
+
+    @cached_property
+    def peer_start(self) -> Ints:
+        return np.repeat(self.peer_heads, self.peer_sizes)
+
+    @cached_property
+    def peer_stop(self) -> Ints:
+        return np.repeat(self.peer_heads + self.peer_sizes, self.peer_sizes)
+
+
+class WindowInput(Protocol):
+    """What the functions of a window read of its rows, in the order of the window."""
+
+    @property
+    def places(self) -> WindowPlaces: ...
+
+    def integers(self, column: Column) -> tuple[Ints, Mask | None]:
+        """Return a BIGINT column, and where it is not NULL; None for everywhere."""
+        ...
+
+    def known(self, column: Column) -> Mask | None:
+        """Return where a column is not NULL; None for everywhere."""
+        ...
+
+    def comparable(self, key: Column, bound: Column) -> tuple[Ints, Ints, Mask]:
+        """Return two columns as integers that compare as they do, and where both are known."""
+        ...
+
+
+def numbers(expr: Expr, rows: WindowInput) -> tuple[Ints | np.int64, Mask | None]:
+    """Return a BIGINT argument in the order of the window, as one number where it is constant."""
+    if isinstance(expr, Literal):
+        if expr.value is None:
+            return np.int64(0), rows.places.index < 0
+        assert isinstance(expr.value, int)
+        return np.int64(expr.value), None
+    assert isinstance(expr, ColumnRef)
+    return rows.integers(expr.column)
+
+
+def argument(call: WindowCall) -> Column:
+    """Return the column whose values a function picks."""
+    (first, *_) = call.args
+    assert isinstance(first, ColumnRef)
+    return first.column

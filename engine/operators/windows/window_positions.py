@@ -1,0 +1,113 @@
+"""Window functions of a row's place in its partition, and the places at which others find their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...errors import InvalidQuery
+from ...plan.window.window_call import WindowCall
+from .frames import chosen_places, frame_of, places_before
+from .window_places import Ints, Mask, Values, WindowInput, WindowPlaces, argument, numbers
+
+Numbered = tuple[Values, Mask | None]  # and where they are not NULL, None for everywhere
+
+
+def row_number(call: WindowCall, rows: WindowInput) -> Numbered:
+    places = rows.places
+    return places.index - places.start + 1, None
+
+
+def rank(call: WindowCall, rows: WindowInput) -> Numbered:
+    places = rows.places
+    return places.peer_start - places.start + 1, None
+
+
+def dense_rank(call: WindowCall, rows: WindowInput) -> Numbered:
+    places = rows.places
+    return places.peers - places.peers[places.start] + 1, None
+
+
+def percent_rank(call: WindowCall, rows: WindowInput) -> Numbered:
+    places = rows.places
+    others = places.stop - places.start - 1
+    return (places.peer_start - places.start) / np.maximum(others, 1), None
+
+
+def cume_dist(call: WindowCall, rows: WindowInput) -> Numbered:
+    places = rows.places
+    return (places.peer_stop - places.start) / (places.stop - places.start), None
+
+
+def ntile(call: WindowCall, rows: WindowInput) -> Numbered:
+    """The first `size % n` tiles have a row more than the others."""
+    places = rows.places
+    count, valid = numbers(call.args[0], rows)
+    wrong = count <= 0 if valid is None else valid & (count <= 0)
+    if places.rows and bool(np.any(wrong)):
+        raise InvalidQuery("ntile() takes a number above zero.")
+    count = np.maximum(count, 1)
+    number, size = places.index - places.start, places.stop - places.start
+    least = size // count
+    larger = size - least * count
+    of_larger = larger * (least + 1)
+    tile = np.where(
+        number < of_larger,
+        number // (least + 1),
+        larger + np.maximum(number - of_larger, 0) // np.maximum(least, 1),
+    )
+    return tile + 1, valid
+
+
+NUMBERED: dict[str, Callable[[WindowCall, WindowInput], Numbered]] = {
+    function.__name__: function
+    for function in (row_number, rank, dense_rank, percent_rank, cume_dist, ntile)
+}
+
+
+def shifted(call: WindowCall, rows: WindowInput) -> tuple[Ints, Mask]:
+    """Return the place that LAG or LEAD reads for each place, -1 for none, and where there is the default instead."""
+    places = rows.places
+    away: Ints | np.int64 = np.int64(1)
+    known: Mask | None = None
+    if len(call.args) > 1:
+        away, known = numbers(call.args[1], rows)
+    away = np.clip(away, -places.rows, places.rows) * (-1 if call.function == "lag" else 1)
+    if call.ignore_nulls:
+        found = _among_values(rows.known(argument(call)), places, away)
+    else:
+        there = places.index + away
+        found = np.where((there >= places.start) & (there < places.stop), there, -1)
+    if known is None:
+        return found, found < 0
+    return np.where(known, found, -1), known & (found < 0)
+
+
+def _among_values(valid: Mask | None, places: WindowPlaces, away: Ints | np.int64) -> Ints:
+    """Return the place of the value so many values before or behind each row's, a row's own being none."""
+    chosen = places.index >= 0 if valid is None else valid
+    before = places_before(chosen)
+    at = np.flatnonzero(chosen)
+    own = np.where(away == 0, places.index, -1)
+    if not len(at):
+        return own
+    first = np.where(away < 0, before[places.index] + away, before[places.index + 1] + away - 1)
+    inside = (first >= before[places.start]) & (first < before[places.stop]) & (away != 0)
+    return np.where(inside, at[np.where(inside, first, 0)], own)
+
+
+def picked(call: WindowCall, rows: WindowInput) -> Ints:
+    """Return the place in its frame that FIRST_VALUE, LAST_VALUE or NTH_VALUE reads for each place, -1 for none."""
+    ranges = frame_of(call, rows)
+    at, ranges = chosen_places(rows.known(argument(call)) if call.ignore_nulls else None, ranges)
+    number: Ints | np.int64 = np.int64(0)
+    if call.function == "last_value":
+        number = ranges.sizes - 1
+    elif call.function == "nth_value":  # NULL for a number that is NULL or below one
+        number, valid = numbers(call.args[1], rows)
+        number = number - 1 if valid is None else np.where(valid, number, 0) - 1
+    found = ranges.nth(number)
+    if at is None or not len(at):
+        return found
+    return np.where(found < 0, -1, at[np.maximum(found, 0)])
