@@ -14,16 +14,14 @@ from ..plan import partial
 from ..plan import physical as p
 from ..plan.pipeline_steps import columns_read, probed
 from ..plan.window.window_operator import WindowRows
+from .join_in_parts import joined_parts, side_of
 from .one_group import one_group
 from .run_unfused import T
 from .sorted_ranges import SHARE_OF_SORT, size_of_sort, sorted_pieces
-from .spilling import read_of, witness
-from .spools import SHARE_IN_MEMORY, Spool, in_parts
+from .spilling import SHARE_IN_MEMORY, Spool, in_parts
 from .streaming import MERGED_PARTS, MERGED_ROWS
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from .pulling import Pull
 
 TRIED_ROWS = 1 << 20  # after which an aggregation in parts has shown whether it makes fewer rows
@@ -159,12 +157,7 @@ def window(pull: Pull[T], node: WindowRows) -> Iterator[T]:
 def join(pull: Pull[T], node: p.HashJoin) -> Iterator[T]:
     """Hash a small build side for each piece of the probe side; else join parts of both."""
     place = probed(node)
-    sides = tuple(
-        Spool(pull, child, keys, read_of(node, i))
-        for i, (child, keys) in enumerate(
-            zip(node.children, (node.left_keys, node.right_keys), strict=True)
-        )
-    )
+    sides = side_of(pull, node, 0), side_of(pull, node, 1)
     if place is not None:
         build = _read_into(sides[1 - place], pull.pieces(node.children[1 - place]))
         if not build.spilled and build.rows <= BUILD_ROWS:
@@ -179,11 +172,6 @@ def join(pull: Pull[T], node: p.HashJoin) -> Iterator[T]:
     else:
         for side in sides:
             _read_into(side, pull.pieces(side.node))
-    more: list[Sequence[pa.RecordBatch]] = [(), ()]
-    if node.null_aware and any(side.spilled for side in sides):
-        for side in sides:
-            side.spill()
-        more[1] = witness(node, sides[1])
 
     def joined(tables: Sequence[T]) -> Iterator[T]:
         if place is None:
@@ -191,7 +179,7 @@ def join(pull: Pull[T], node: p.HashJoin) -> Iterator[T]:
         else:
             yield from pull.probed(node, place, tables[place], tables[1 - place])
 
-    yield from in_parts(pull, node, sides, joined, more)
+    yield from joined_parts(pull, node, sides, joined)
 
 
 def nested_loop(pull: Pull[T], node: p.NestedLoopJoin) -> Iterator[T]:

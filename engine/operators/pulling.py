@@ -9,25 +9,21 @@ costs few more calls than no pieces at all.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Generic
+from typing import Any
 
 from ..errors import MemoryLimitError
 from ..plan import physical as p
-from ..plan.expr import Column
 from ..plan.physical import RowGroups
 from ..plan.pipeline_steps import probed
 from ..plan.window.window_operator import WindowRows
 from ..storage.columns.cache import CacheKey, ColumnCache
 from . import breakers, sorted_ranges
-from .context import Context
-from .host_memory import available_memory
 from .run_unfused import T, opened
-from .spill_area import SpillArea
-from .spilling import Parting
+from .spilling import Workspace
 from .transfer import moved
 
 FIRST_ROWS = 1 << 14  # of a source's first piece; each has twice the rows of the one before
@@ -61,19 +57,15 @@ class _Passing(ColumnCache):
 
 
 @dataclass
-class Pull(Generic[T]):
+class Pull(Workspace[T]):
     """One pull through a plan; `tables` are those that are complete, by the identity of their nodes.
 
     `readers` counts by identity who reads a node.  `most` is the number of rows after which the sources give up with `TooFew`,
-    None for never.  `first_rows` are those of a source's first piece.  `bytes_left` says how many bytes a device has, None where nobody knows.  `measured` gets seconds and rows of
+    None for never.  `first_rows` are those of a source's first piece.  `measured` gets seconds and rows of
     each node that was pulled, by identity.  `running` is the node that runs or ran last, and `collecting` are those, by
     identity, of which some pieces are kept until all are there.  `given` are pieces, by identity too, that are made otherwise.
     """
 
-    backends: Mapping[p.Device, Parting[T]]
-    context: Context
-    area: SpillArea
-    bytes_left: Callable[[p.Device], int | None]
     tables: dict[int, T] = field(default_factory=dict)
     readers: Mapping[int, int] = field(default_factory=dict)
     most: int | None = None
@@ -88,7 +80,6 @@ class Pull(Generic[T]):
     def __post_init__(self) -> None:
         cache = _Passing(self.context.cache)
         self._inner = replace(self.context, cache=cache, receipts={}, _derived={})
-        self.hold = self.context.hold
 
     def all_rows(self, node: p.Physical) -> T:
         """Return all rows of a node as one table."""
@@ -297,24 +288,6 @@ class Pull(Generic[T]):
         finally:
             self.hold(node, -held)
 
-    @contextmanager
-    def holding(self, node: p.Physical, table: T) -> Iterator[None]:
-        """Count a table towards the limit meanwhile."""
-        size = self.backends[node.device].num_bytes(table)
-        self.hold(node, size)
-        try:
-            yield
-        finally:
-            self.hold(node, -size)
-
-    def together(self, node: p.Physical, parts: Sequence[T], columns: Sequence[Column]) -> T:
-        """Return pieces of a node's rows, some columns of them, as one table."""
-        if len(parts) == 1:
-            return parts[0]
-        part = p.Stored(0, tuple(columns), device=node.device)
-        rows = p.ConcatRows((part,) * len(parts), tuple(columns), device=node.device)
-        return self.backends[node.device].OPERATORS[p.ConcatRows](rows, tuple(parts), self._inner)
-
     def slices(self, node: p.Physical, table: T) -> Iterator[T]:
         """Yield a table's rows a piece at a time."""
         size = self.backends[node.device].num_bytes(table) // max(1, table.num_rows)
@@ -356,11 +329,6 @@ class Pull(Generic[T]):
         else:
             most, pieces = MOST_ROWS, PIECES_IN_ROOM
         return max(LEAST_ROWS, min(most, self.room(node.device) // pieces // row))
-
-    def room(self, device: p.Device) -> int:
-        """Return how many bytes more a query may hold on a device."""
-        left = self.bytes_left(device)
-        return available_memory() // 2 if left is None else left
 
 
 # All others run over tables, and their rows are cut afterwards

@@ -18,8 +18,7 @@ from ..plan.expr import FALSE, TRUE, Call, ColumnRef, new_column
 from ..plan.types import BOOLEAN
 from .host_memory import give_back
 from .run_unfused import T
-from .spilling import PARTS
-from .spools import Spool, in_parts
+from .spilling import PARTS, Spool, in_parts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,7 +61,7 @@ def _sorted(pull: Pull[T], node: p.SortRows, pieces: Iterable[T], marks: pa.Arra
             marks = _some(pull, node, pull.run(node, tuple(chunk)))
         ordered, bounds = _cut(pull, node, chunk, marks)
         samples.append(_some(pull, node, ordered))
-        spool.add_parted(ordered, bounds)
+        spool.write_ordered(ordered, bounds)
         del ordered
         give_back()
 

@@ -1,33 +1,36 @@
-"""Joins larger than memory: both sides are cut into parts by their keys, leave memory, and come back a few parts at a time.
+"""Rows in parts by their keys, for operators that need all rows with equal keys at once.
 
-Rows with equal keys are in the part of one number on both sides, and rows with NULL among their keys in the first one, so that
-each row finds all of its partners in its own part: what the parts give, put together, is the join, of every kind.  There
-are always `PARTS` parts; as many are joined at a time as fit.
+They stay in memory while they are few.  Then they are cut into `PARTS` parts, leave memory, and come back as many parts at a time as
+fit.  Rows with equal keys are in the part of one number, whichever input they are of, and rows with NULL among their keys in the
+first one: what an operator makes of the parts, put together, is what it makes of all rows.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import accumulate
-from typing import Protocol
+from typing import Generic, Protocol
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from ..errors import MemoryLimitError
 from ..plan import physical as p
 from ..plan.expr import Column
-from ..plan.pipeline_steps import columns_read
 from .context import Context
-from .host_memory import readable
+from .host_memory import available_memory, give_back, readable
 from .run_unfused import Operator, T
 from .spill_area import SpillArea, SpilledFile, SpilledPiece
 
 PARTS = 64
-# Of the memory that is left, what the inputs of joined parts may take: beside them lie indexes, pairs and what comes out
-SHARE_OF_ROOM = 4
-SHARE_OF_SIDES = 8  # what is joined at a time of sides that the device had no memory for
-PIECE_BYTES = 256 << 20  # of a side, cut at a time
+PIECE_BYTES = 256 << 20  # of an input, cut at a time
+# Of the room that is left, what one operator's rows may take before they leave memory
+SHARE_IN_MEMORY = 8
+# Of the room, what the rows of parts may take that are worked on at a time; keys, orders and results take several times as much
+SHARE_OF_PARTS = 16
+SHARE_OF_PART = 8  # what one part may take, if there is a way to make smaller ones of it
 
 
 class Parting(Protocol[T]):
@@ -63,114 +66,222 @@ class Parting(Protocol[T]):
     def from_arrow(self, table: pa.Table, columns: tuple[Column, ...]) -> T: ...
 
 
-class Parted(Protocol):
-    """Rows in parts by keys."""
+@dataclass
+class Workspace(Generic[T]):
+    """What operators over rows in parts work with: where rows spill to, and how many bytes a device has left, None where nobody knows."""
 
-    keys: tuple[Column, ...]
-    columns: tuple[Column, ...]
+    backends: Mapping[p.Device, Parting[T]]
+    context: Context
+    area: SpillArea
+    bytes_left: Callable[[p.Device], int | None]
 
-    def parts(self, first: int, last: int) -> list[pa.RecordBatch]: ...
+    def run(self, node: p.Physical, inputs: tuple[T, ...]) -> T:
+        """Run an operator over tables."""
+        return self.backends[node.device].OPERATORS[type(node)](node, inputs, self.context)
+
+    def hold(self, node: p.Physical, nbytes: int) -> None:
+        """Count bytes towards the limit, or let go of them."""
+        self.context.hold(node, nbytes)
+
+    @contextmanager
+    def holding(self, node: p.Physical, table: T) -> Iterator[None]:
+        """Count a table towards the limit meanwhile."""
+        size = self.backends[node.device].num_bytes(table)
+        self.hold(node, size)
+        try:
+            yield
+        finally:
+            self.hold(node, -size)
+
+    def together(self, node: p.Physical, parts: Sequence[T], columns: Sequence[Column]) -> T:
+        """Return pieces of a node's rows, some columns of them, as one table."""
+        if len(parts) == 1:
+            return parts[0]
+        part = p.Stored(0, tuple(columns), device=node.device)
+        rows = p.ConcatRows((part,) * len(parts), tuple(columns), device=node.device)
+        return self.backends[node.device].OPERATORS[p.ConcatRows](rows, tuple(parts), self.context)
+
+    def room(self, device: p.Device) -> int:
+        """Return how many bytes more a query may hold on a device."""
+        left = self.bytes_left(device)
+        return available_memory() // 2 if left is None else left
 
 
-class SpilledRows:
-    """Rows in parts by some keys, outside of the device's memory; `sizes` are the bytes of each part."""
+class Spool(Generic[T]):
+    """Rows of one input, in the order in which they came; `keys` say in which part each is once they leave memory.
+
+    They count towards the memory limit as rows of `node` while they are in memory.  `sizes` are the bytes of each part.
+    """
 
     def __init__(
-        self, keys: Sequence[Column], columns: Sequence[Column], area: SpillArea, device: p.Device
+        self,
+        workspace: Workspace[T],
+        node: p.Physical,
+        keys: Sequence[Column],
+        columns: Sequence[Column],
     ) -> None:
-        self.keys, self.columns = tuple(keys), tuple(columns)
+        self.node, self.keys, self.columns = node, tuple(keys), tuple(columns)
+        self.bytes = self.rows = 0
+        self.spilled = False
         self.sizes = [0] * PARTS
+        self._workspace, self._backend = workspace, workspace.backends[node.device]
+        self._tables: list[T] = []
         self._pieces: list[SpilledPiece | SpilledFile] = []
-        self._area, self._device = area, device
 
-    def add(self, piece: SpilledPiece) -> None:
+    def add(self, table: T) -> None:
+        """Take rows in; beyond its share of the room all leave memory."""
+        if not table.num_rows and self._tables:
+            return
+        table = self._backend.settled(table)
+        size = self._backend.num_bytes(table)
+        self._tables.append(table)
+        self.bytes += size
+        self.rows += table.num_rows
+        self._workspace.hold(self.node, size)
+        if self.bytes > self._workspace.room(self.node.device) // SHARE_IN_MEMORY:
+            self.spill()
+
+    def spill(self) -> None:
+        """Write what is in memory; rows without keys stay, since they have no parts."""
+        if not self.keys:
+            return
+        self.spilled = True
+        if self._tables:
+            table = self._workspace.together(self.node, self._tables, self.columns)
+            self._tables.clear()
+            self.write(table)
+            del table
+            self.taken()
+            give_back()
+
+    def write(self, table: T) -> None:
+        """Spill rows that do not count as this spool's."""
+        self.spilled = True
+        for piece in self._backend.parted(table, self.keys, self.columns):
+            self._workspace.context.check()
+            self._keep(piece)
+            del piece
+
+    def write_ordered(self, table: T, bounds: Sequence[int]) -> None:
+        """Spill rows that lie in the order of their parts."""
+        self.spilled = True
+        self._keep(self._backend.piece_of(table, bounds, self.columns))
+
+    def _keep(self, piece: SpilledPiece) -> None:
         for i in range(PARTS):
             self.sizes[i] += sum(rows.nbytes for rows in piece.parts(i, i + 1))
-        self._pieces.append(self._area.keep(piece, self._device))
+        self._pieces.append(self._workspace.area.keep(piece, self.node.device))
 
-    def parts(self, first: int, last: int) -> list[pa.RecordBatch]:
-        return list(self.pieces(first, last))
+    def taken(self) -> list[T]:
+        """Return the tables in memory, which no longer count."""
+        tables, self._tables = self._tables, []
+        self._workspace.hold(self.node, -self.bytes)
+        self.bytes = 0
+        return tables
 
-    def pieces(self, first: int, last: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of some parts, each piece read when it is asked for."""
+    def whole(self) -> T:
+        """Return all rows, which were not spilled, as one table; they count until `drop`."""
+        table = self._workspace.together(self.node, self._tables, self.columns)
+        self._tables = [table]
+        return table
+
+    def batches(self, first: int, last: int) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of some parts as they were spilled, each piece read when it is asked for."""
         for piece in self._pieces:
             yield from piece.parts(first, last)
 
+    def pieces(self, part: int) -> Iterator[T]:
+        """Yield the rows of one part, as many at a time as were spilled together."""
+        for rows in self.batches(part, part + 1):
+            yield self._backend.unparted([rows], self.columns)
+
+    def part(self, first: int, last: int, more: Sequence[pa.RecordBatch] = ()) -> T:
+        """Return the rows of some parts, and `more`, as a table."""
+        return self._backend.unparted([*self.batches(first, last), *more], self.columns)
+
     def drop(self) -> None:
-        """Let go of all parts."""
+        """Let go of all rows."""
+        self.taken()
         while self._pieces:
-            self._area.drop(self._pieces.pop())
+            self._workspace.area.drop(self._pieces.pop())
 
     @property
     def places(self) -> Counter[str]:
-        """Where the parts lie, and how many bytes they take there."""
+        """Where the spilled rows lie, and how many bytes they take there."""
         found: Counter[str] = Counter()
         for piece in self._pieces:
             found[piece.place] += piece.size
         return +found
 
 
-class SpilledSide(SpilledRows):
-    """One side of a join in parts."""
+def in_parts(
+    workspace: Workspace[T],
+    node: p.Physical,
+    spools: Sequence[Spool[T]],
+    work: Callable[[Sequence[T]], Iterator[T]],
+    more: Sequence[Sequence[pa.RecordBatch]] = (),
+    anew: Callable[[int], Iterator[T]] | None = None,
+    shares: tuple[int, int] = (SHARE_OF_PARTS, 1),
+) -> Iterator[T]:
+    """Yield what a node's `work` makes of the rows of all spools: at once, or of as many parts at a time as there is room for.
 
-    def __init__(self, node: p.HashJoin, place: int, area: SpillArea) -> None:
-        keys = (node.left_keys, node.right_keys)[place]
-        super().__init__(keys, read_of(node, place), area, node.device)
-
-
-def read_of(node: p.HashJoin, place: int) -> tuple[Column, ...]:
-    """Return the columns of a side that a join reads or passes on."""
-    read = {*node.columns, *columns_read(node)}
-    return tuple(c for c in node.children[place].columns if c in read)
-
-
-def join_in_parts(
-    node: p.HashJoin,
-    sides: tuple[SpilledSide, SpilledSide],
-    context: Context,
-    backend: Parting[T],
-    room: Callable[[], int | None],
-) -> T:
-    """Return the join of two spilled sides; `room` says how many bytes are left, None where nobody knows.
-
-    Raises `MemoryLimitError` or `MemoryError` when a single part does not fit, nor what the parts give together.
+    `more` are rows that each part of a spool gets.  `anew` yields the same of a part that is too large.  `shares` are what the rows
+    of parts may take at a time: of the room, and of all rows.  Raises `MemoryError` when there is no room for a single part.
     """
-    sizes = list(map(sum, zip(sides[0].sizes, sides[1].sizes, strict=True)))
-    most = sum(sizes) // SHARE_OF_SIDES
-    held = first = groups = 0
-    results: list[T] = []
-
-    def hold(nbytes: int) -> None:
-        nonlocal held
-        held += nbytes
-        context.hold(node, nbytes)
-
-    more = witness(node, sides[1])
+    groups = 0
     try:
+        if not any(spool.spilled for spool in spools):
+            yield from work([spool.whole() for spool in spools])
+            return
+        for spool in spools:
+            spool.spill()
+        sizes = list(map(sum, zip(*(spool.sizes for spool in spools), strict=True)))
+        first, most = 0, sum(sizes) // shares[1]
         while first < PARTS:
-            context.check()
-            left = room()
-            last = end_of(sizes, first, most if left is None else min(most, left // SHARE_OF_ROOM))
+            workspace.context.check()
+            room = workspace.room(node.device)
+            if anew is not None and sizes[first] > room // SHARE_OF_PART:
+                yield from anew(first)
+                first, groups = first + 1, groups + 1
+                continue
+            last = _end_of(sizes, first, min(most, room // shares[0]))
+            results = _worked(workspace, spools, (first, last), work, more)
             try:
-                results.append(_joined(node, sides, (first, last), more, context, backend, hold))
-            except MemoryError:
+                made = next(results)
+            except (MemoryError, MemoryLimitError):
                 if last == first + 1:
                     raise
                 most = sum(sizes[first:last]) // 2
                 continue
             first, groups = last, groups + 1
-        places = sides[0].places + sides[1].places
-        context.spilled.update(places)
-        context.remarks[id(node)] = f"in {groups} part{'s' * (groups > 1)}, {spilled_text(places)}"
-        rows = p.ConcatRows((node,) * len(results), node.columns, device=node.device)
-        return backend.OPERATORS[p.ConcatRows](rows, tuple(results), context)
-    finally:
-        context.hold(node, -held)
-        for side in sides:
-            side.drop()
+            yield made
+            del made
+            yield from results
+    finally:  # a limit above may have enough
+        if groups:
+            _remark(workspace, node, spools, groups)
+        for spool in spools:
+            spool.drop()
 
 
-def spilled_text(places: Mapping[str, int]) -> str:
+def _end_of(sizes: Sequence[int], first: int, most: int) -> int:
+    """Return the number after the last part that is joined together with the first one: at least that one."""
+    sums = accumulate(sizes[first:])
+    return first + max(1, sum(1 for total in sums if total <= most))
+
+
+def _remark(
+    workspace: Workspace[T], node: p.Physical, spools: Sequence[Spool[T]], groups: int
+) -> None:
+    places: Counter[str] = Counter()
+    for spool in spools:
+        places += spool.places
+    workspace.context.spilled.update(places)
+    text = f"in {groups} part{'s' * (groups > 1)}, {_spilled_text(places)}"
+    workspace.context.remarks[id(node)] = text
+
+
+def _spilled_text(places: Mapping[str, int]) -> str:
     """How many bytes lay where, memory first."""
     if not places:
         return "nothing spilled"
@@ -178,54 +289,19 @@ def spilled_text(places: Mapping[str, int]) -> str:
     return f"spilled {' and '.join(parts)}"
 
 
-def _joined(
-    node: p.HashJoin,
-    sides: tuple[SpilledSide, SpilledSide],
+def _worked(
+    workspace: Workspace[T],
+    spools: Sequence[Spool[T]],
     parts: tuple[int, int],
-    more: list[pa.RecordBatch],
-    context: Context,
-    backend: Parting[T],
-    hold: Callable[[int], None],
-) -> T:
-    """Join some parts; their inputs count towards the memory limit meanwhile, and the result from then on."""
-    left = backend.unparted(sides[0].parts(*parts), sides[0].columns)
-    right = backend.unparted([*sides[1].parts(*parts), *more], sides[1].columns)
-    size = backend.num_bytes(left) + backend.num_bytes(right)
+    work: Callable[[Sequence[T]], Iterator[T]],
+    more: Sequence[Sequence[pa.RecordBatch]],
+) -> Iterator[T]:
+    given = more or ((),) * len(spools)
+    tables = [s.part(*parts, rows) for s, rows in zip(spools, given, strict=True)]
+    node = spools[0].node
+    size = sum(workspace.backends[node.device].num_bytes(table) for table in tables)
     try:
-        hold(size)
-        table = backend.OPERATORS[p.HashJoin](node, (left, right), context)
+        workspace.hold(node, size)
+        yield from work(tables)
     finally:
-        hold(-size)
-    hold(backend.num_bytes(table))
-    return table
-
-
-def end_of(sizes: Sequence[int], first: int, most: int) -> int:
-    """Return the number after the last part that is joined together with the first one: at least that one."""
-    sums = accumulate(sizes[first:])
-    return first + max(1, sum(1 for total in sums if total <= most))
-
-
-def witness(node: p.HashJoin, right: Parted) -> list[pa.RecordBatch]:
-    """Return a row that all parts of the right side of NOT IN get, if it has one: with a NULL if there is one.
-
-    A value without a match is unknown where the right side has a NULL, and a NULL is where it has any row, in whichever part.
-    Such a join passes on no right row, so that one more does no harm.
-    """
-    if not node.null_aware:
-        return []
-    place = right.columns.index(right.keys[0])
-    found: list[pa.RecordBatch] = []
-    for part in range(PARTS):
-        for rows in filter(len, right.parts(part, part + 1)):
-            null = pc.indices_nonzero(_is_null(rows.column(place)))
-            if len(null):
-                return [rows.slice(null[0].as_py(), 1)]
-            found = found or [rows.slice(0, 1)]
-        if found:  # all NULLs are in the first part
-            return found
-    return found
-
-
-def _is_null(keys: pa.Array) -> pa.Array:
-    return pc.is_null(keys.dictionary_decode() if pa.types.is_dictionary(keys.type) else keys)
+        workspace.hold(node, -size)

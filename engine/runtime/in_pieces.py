@@ -55,7 +55,7 @@ def _pulled(pull: Pull[BackendTable], run: Run) -> Generator[pa.Table]:
     empty: pa.Table | None = None
     given = False
     try:
-        with run.held.area, _explained(pull, run):
+        with run.held.workspace.area, _explained(pull, run):
             for piece in pull.pieces(plan):
                 if not piece.num_rows:
                     empty = backend.to_arrow(piece, plan.columns) if empty is None else empty
@@ -72,7 +72,7 @@ def _pulled(pull: Pull[BackendTable], run: Run) -> Generator[pa.Table]:
 
 
 def pull_of(run: Run) -> Pull[BackendTable]:
-    return Pull(run.backends, run.context, run.held.area, run.budget.room)
+    return Pull(run.backends, run.context, run.held.workspace.area, run.budget.room)
 
 
 def note(pull: Pull[BackendTable], run: Run) -> None:

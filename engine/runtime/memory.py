@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 
 from ..errors import MemoryLimitError
 from ..operators.host_memory import available_memory, host_memory, readable
+from ..operators.join_in_parts import join_tables, side_of
 from ..operators.run_unfused import opened
-from ..operators.spilling import Parting, SpilledSide, join_in_parts
+from ..operators.spilling import Spool, Workspace
 from ..plan.physical import Device, HashJoin, Physical, Pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ..operators.context import Context
     from ..operators.run_unfused import BackendTable
-    from ..operators.spill_area import SpillArea
 
 __all__ = ["MemoryBudget", "ask_for_answer", "host_memory", "out_of_memory", "readable"]
 
@@ -120,14 +119,12 @@ class Held:
     `tables` and `sizes` are by the identity of nodes; so is `places`: the join that alone reads a node, and where, left 0 or right 1.
     """
 
-    area: SpillArea
-    backends: Mapping[Device, Parting[BackendTable]]
-    context: Context
+    workspace: Workspace[BackendTable]
     budget: MemoryBudget
     places: Mapping[int, tuple[HashJoin, int]]
     tables: dict[int, BackendTable] = field(default_factory=dict)
     sizes: dict[int, int] = field(default_factory=dict)
-    spilled: dict[tuple[int, int], SpilledSide] = field(default_factory=dict)
+    spilled: dict[tuple[int, int], Spool[BackendTable]] = field(default_factory=dict)
 
     def add(self, node: Physical, table: BackendTable, size: int) -> None:
         """Hold a node's table.
@@ -186,14 +183,11 @@ class Held:
             else:  # another node reads it too
                 self._write(node, place, self.tables[id(child)])
         sides = self.spilled.pop((id(node), 0)), self.spilled.pop((id(node), 1))
-        backend, room = self.backends[node.device], self.budget.room
-        return join_in_parts(node, sides, self.context, backend, lambda: room(node.device))
+        return join_tables(self.workspace, node, sides)
 
     def _write(self, node: HashJoin, place: int, table: BackendTable) -> None:
-        side = SpilledSide(node, place, self.area)
-        for piece in self.backends[node.device].parted(table, side.keys, side.columns):
-            self.context.check()
-            side.add(piece)
+        side = side_of(self.workspace, node, place)
+        side.write(table)
         self.spilled[id(node), place] = side
 
 

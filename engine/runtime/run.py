@@ -17,7 +17,7 @@ from ..observe.roofline import remembered
 from ..operators.context import Context, PipelineReceipt
 from ..operators.run_unfused import BackendTable
 from ..operators.spill_area import SpillArea
-from ..operators.spilling import Parting
+from ..operators.spilling import Parting, Workspace
 from ..plan.expr import Column
 from ..plan.physical import Device, MemoryScan, ParquetScan, Physical
 from .memory import Held, MemoryBudget, ask_for_answer, out_of_memory, waiting_places
@@ -130,7 +130,7 @@ def begun(
     budget = MemoryBudget(options.memory_limit)
     context.hold, context.ask = budget.hold, budget.ask
     context.spilled.clear()
-    held = Held(area, backends, context, budget, places)
+    held = Held(Workspace(backends, context, area, budget.room), budget, places)
     return Run(plan, order, backends, context, budget, options, readers, chains, held)
 
 

@@ -138,7 +138,7 @@ def test_an_interrupt_leaves_the_connection_usable(
     with connect(tmp_path, tables) as connection:
         with monkeypatch.context() as patch:
             fail_whole_joins(patch, gpu)
-            patch.setattr(spilling, "_joined", stop)
+            patch.setattr(spilling, "_worked", stop)
             patch.setattr("fuseline.runtime.executor.host_memory", lambda: 0)
             with pytest.raises(KeyboardInterrupt):
                 connection.sql(QUERIES["inner"]).to_arrow()

@@ -123,7 +123,7 @@ def test_every_kind_of_join_in_parts(
 
 def fail_whole_joins(monkeypatch: pytest.MonkeyPatch, backend: Any = cpu) -> None:
     """Joins fail as an allocation does, but for those of parts."""
-    join, joined, within = backend.OPERATORS[p.HashJoin], spilling._joined, []
+    join, joined, within = backend.OPERATORS[p.HashJoin], spilling._worked, []
 
     def failing(*given: Any) -> Any:
         if not within:
@@ -133,12 +133,12 @@ def fail_whole_joins(monkeypatch: pytest.MonkeyPatch, backend: Any = cpu) -> Non
     def of_parts(*given: Any) -> Any:
         within.append(True)
         try:
-            return joined(*given)
+            yield from list(joined(*given))
         finally:
             within.pop()
 
     monkeypatch.setitem(backend.OPERATORS, p.HashJoin, failing)
-    monkeypatch.setattr(spilling, "_joined", of_parts)
+    monkeypatch.setattr(spilling, "_worked", of_parts)
 
 
 LIMITED = {
@@ -240,7 +240,7 @@ def test_files_are_gone_after_an_interrupt(tmp_path: Path, monkeypatch: Any) -> 
         raise KeyboardInterrupt
 
     fail_whole_joins(monkeypatch)
-    monkeypatch.setattr(spilling, "_joined", stop)
+    monkeypatch.setattr(spilling, "_worked", stop)
     with (
         connect(tmp_path, {"t": T, "u": U}, None, "never") as connection,
         pytest.raises(KeyboardInterrupt),

@@ -114,7 +114,7 @@ def test_a_folder_that_is_removed_while_a_query_runs(
 ) -> None:
     """The query fails with one sentence, nothing stays behind, and the next one runs."""
     fail_whole_joins(monkeypatch)
-    name = "keep" if when == "written" else "_joined"
+    name = "keep" if when == "written" else "_worked"
     owner: Any = SpillArea if when == "written" else spilling
     original = getattr(owner, name)
     with connect(tmp_path, {"t": T, "u": U}, None, "never") as connection:

@@ -59,13 +59,13 @@ def test_what_an_earlier_join_spilled_leaves_before_the_next(
     tmp_path: Path, monkeypatch: Any
 ) -> None:
     """Files of a join are gone when the next one runs."""
-    joined, seen = spilling._joined, []
+    joined, seen = spilling._worked, []
 
     def counted(*given: Any) -> Any:
         seen.append(len(list(tmp_path.rglob("*.arrow"))))
         return joined(*given)
 
-    monkeypatch.setattr(spilling, "_joined", counted)
+    monkeypatch.setattr(spilling, "_worked", counted)
     fail_whole_joins(monkeypatch)
     with connect(tmp_path, {"t": T, "u": U}, None, "never") as connection:
         connection.sql(QUERIES["three"]).to_arrow()
