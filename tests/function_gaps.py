@@ -69,18 +69,14 @@ NAMES = {
         string_split_regex string_to_array
     """,
     "is to come": """
-        acosh age approx_quantile arg_max_null arg_max_nulls_last arg_min_null arg_min_nulls_last asinh atanh bar bin
-        binom bit_count bit_length can_cast_implicitly cast_to_type constant_or_null cosh current_database
-        current_localtimestamp current_query current_schema current_setting damerau_levenshtein decimal_average
-        decimal_division editdist3 entropy epoch_ns era error even factorial favg fill format formatReadableDecimalSize
-        formatReadableSize format_bytes fsum gamma getvariable hamming hash hex in_search_path jaccard jaro_similarity
-        jaro_winkler_similarity julian kahan_sum kurtosis kurtosis_pop left_grapheme length_grapheme levenshtein lgamma
-        mad make_timestamp_ms md5 mismatches nanosecond nextafter nfc_normalize normalized_interval overlay
-        parse_dirname parse_dirpath parse_filename parse_formatted_bytes path_join printf random regexp_escape
-        regexp_extract_all regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy
-        reservoir_quantile right_grapheme round_even roundbankers sem setseed sha1 sha256 signbit sinh skewness sleep_ms
-        strip_accents substring_grapheme sum_no_overflow sumkahan tanh time_bucket to_base to_binary to_hex today typeof
-        url_decode url_encode version
+        acosh age approx_quantile arg_max_null arg_max_nulls_last arg_min_null arg_min_nulls_last asinh atanh bit_count
+        bit_length can_cast_implicitly cast_to_type constant_or_null cosh current_database current_localtimestamp
+        current_query current_schema current_setting decimal_average decimal_division entropy epoch_ns era error even
+        favg fill fsum getvariable hash in_search_path julian kahan_sum kurtosis kurtosis_pop mad make_timestamp_ms
+        nanosecond nextafter normalized_interval overlay path_join random regexp_extract_all regr_avgx regr_avgy
+        regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy reservoir_quantile round_even
+        roundbankers sem setseed signbit sinh skewness sleep_ms sum_no_overflow sumkahan tanh time_bucket today typeof
+        version
     """,
 }
 
@@ -114,5 +110,6 @@ TYPES = (
 
 # Examples that differ -> reason
 EXAMPLES = {
+    "4!": "the sign ! of factorial() is no operator here",
     "regexp_extract('aaaBBBCC', '[A-Z][A-Z]', 'i')": "is to come",
 }

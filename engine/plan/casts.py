@@ -113,7 +113,7 @@ def coerce(expr: Expr, target: DataType) -> Expr:
         except BeyondPython:
             return Cast(expr, target, span=expr.span)
         except ConversionError:
-            if not is_text_literal(expr):
+            if not is_text_literal(expr) and target.kind is not Kind.VARCHAR:
                 raise
             return Cast(expr, target, span=expr.span)
         return Literal(value, target, expr.span)

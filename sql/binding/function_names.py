@@ -73,6 +73,12 @@ SCALARS: Classes = {
     exp.RegexpFullMatch: ("regexp_full_match", ("this", "expression", "options")),
     exp.RegexpReplace: ("regexp_replace", ("this", "expression", "replacement", "modifiers")),
     exp.RegexpExtract: ("regexp_extract", ("this", "expression", "group", "parameters")),
+    exp.Format: ("format", ("this", "expressions")),
+    exp.JarowinklerSimilarity: (
+        "jaro_winkler_similarity",
+        ("this", "expression", "case_insensitive"),
+    ),
+    exp.SHA2: ("sha256", ("this",)),
     exp.SimilarTo: ("regexp_full_match", ("this", "expression")),
     exp.If: ("if", ("this", "true", "false")),
     exp.Nullif: ("nullif", ("this", "expression")),
@@ -138,6 +144,8 @@ def scalar(node: exp.Expr) -> tuple[str, list[exp.Expr]] | None:
             node.args.get("position") or "", "trim"
         )
         return name, arguments(node, ("this", "expression"))
+    if isinstance(node, exp.SHA2) and span_of(length := node.args["length"]) is None:
+        use(length)  # which sqlglot adds to sha256
     if type(node) in SCALARS:
         name, keys = SCALARS[type(node)]
         return name, arguments(node, keys)

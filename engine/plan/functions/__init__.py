@@ -18,6 +18,7 @@ from .numeric import NUMERIC
 from .operators import OPERATORS
 from .row import FunctionRow, Resolve
 from .strings import STRINGS
+from .value_functions import VALUE_FUNCTIONS
 from .window_functions import WINDOW_FUNCTIONS
 
 __all__ = [
@@ -41,7 +42,8 @@ __all__ = [
 
 CONSTANTS = frozenset(("base", "format", "fraction", "part", "separator", "unit"))
 SCALAR: Mapping[str, FunctionRow] = {
-    row.name: row for row in (*OPERATORS, *NUMERIC, *CONDITIONAL, *STRINGS, *DATES)
+    row.name: row
+    for row in (*OPERATORS, *NUMERIC, *CONDITIONAL, *STRINGS, *VALUE_FUNCTIONS, *DATES)
 }
 NEGATED: Mapping[str, str] = {row.name: row.negated for row in OPERATORS if row.negated}
 MIRRORED: Mapping[str, str] = {row.name: row.mirrored for row in OPERATORS if row.mirrored}

@@ -12,6 +12,7 @@ from . import (
     kernels_patterns,
     kernels_strings,
 )
+from .values import VALUE_KERNELS
 from .vectors import Kernel
 
 KERNELS: dict[str, Kernel] = {
@@ -20,6 +21,7 @@ KERNELS: dict[str, Kernel] = {
     **kernels_numeric.KERNELS,
     **kernels_strings.KERNELS,
     **kernels_patterns.KERNELS,
+    **VALUE_KERNELS,
     **kernels_dates.KERNELS,
     **kernels_formats.KERNELS,
     **kernels_intervals.KERNELS,

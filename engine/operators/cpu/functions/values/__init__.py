@@ -1,0 +1,27 @@
+"""Functions that Python or its library computes, once for each distinct value of a chunk: distances of texts, digests, formats.
+
+May import the kernels beside it.  Start at `each_value.py`, which applies them; `VALUE_KERNELS` has them by name.
+"""
+
+from __future__ import annotations
+
+from ..vectors import Kernel
+from . import digests, distances, formatting, grapheme_parts, number_texts, path_parts, whole_values
+from .each_value import of_values
+
+VALUE_KERNELS: dict[str, Kernel] = (
+    number_texts.KERNELS
+    | path_parts.KERNELS
+    | {
+        name: of_values(function)
+        for module in (
+            digests,
+            distances,
+            formatting,
+            grapheme_parts,
+            number_texts,
+            whole_values,
+        )
+        for name, function in module.FUNCTIONS.items()
+    }
+)

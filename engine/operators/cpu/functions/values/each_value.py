@@ -1,0 +1,117 @@
+"""How a function of Python values becomes a kernel: it is called once for each distinct row of arguments without a NULL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..... import stopping
+from .....plan.expr import Call
+from .....plan.types import DataType, Kind
+from ... import table as tables
+from .. import kernels_wide as wide
+from ..vectors import (
+    WIDE,
+    Array,
+    Kernel,
+    Vector,
+    both_valid,
+    dtype_of,
+    null_constant,
+    wide_limbs,
+)
+
+PythonValue: TypeAlias = str | int | float | bool | None
+ValueFunction: TypeAlias = Callable[..., PythonValue]
+LOOKS = 1000  # values between two looks at whether the query is to stop
+
+
+def of_values(function: ValueFunction, required: int | None = None) -> Kernel:
+    """Make a kernel of a function that takes text, numbers and truth values as Python has them; it may return None.
+
+    Of the first `required` arguments, by default of all, a NULL makes NULL; others are None then.
+    """
+
+    def kernel(call: Call, args: tuple[Vector, ...]) -> Vector:
+        varying = [v for v in args if not v.is_constant]
+        if any(v.is_null for v in args[:required]):
+            return null_constant(call.type)
+        if not varying:
+            return _column([function(*map(python_value, args))], call.type).first()
+        valid = both_valid(*args[:required])
+        count = len(varying[0].data)
+        rows = np.arange(count) if valid is None else np.flatnonzero(valid)
+        if not len(rows):
+            return null_constant(call.type)
+        taken = [v if v.is_constant else v.take(rows) for v in args]
+        first, codes = _distinct([v for v in taken if not v.is_constant])
+        columns = [
+            [python_value(v)] * len(first) if v.is_constant else python_values(v.take(first))
+            for v in taken
+        ]
+        found = []
+        for place, row in enumerate(zip(*columns, strict=True)):
+            if place % LOOKS == 0:
+                stopping.check()
+            found.append(function(*row))
+        places = np.full(count, -1)
+        places[rows] = codes
+        made = _column(found, call.type).to_arrow(len(found))
+        return Vector.from_arrow(tables.take_array(made, places), call.type)
+
+    return kernel
+
+
+def _distinct(vectors: Sequence[Vector]) -> tuple[Array, Array]:
+    """Return a row of each distinct value of all columns together, and which of them each row has."""
+    codes = np.zeros(vectors[0].length, np.int64)
+    for vector in vectors:
+        found = _codes(vector)
+        codes = np.unique(codes * (int(found.max(initial=0)) + 1) + found, return_inverse=True)[1]
+    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    return first, inverse
+
+
+def _codes(vector: Vector) -> Array:
+    if isinstance(vector.data, pa.Array):
+        return tables.to_numpy(pc.dictionary_encode(vector.data).indices).astype(np.int64)
+    data = vector.data
+    if data.dtype.kind == "f":  # whose -0.0 is another value for some
+        data = data.view(np.int32 if data.itemsize == 4 else np.int64)
+    return np.unique(data, return_inverse=True)[1].astype(np.int64)
+
+
+def python_value(vector: Vector) -> PythonValue:
+    """Return a constant as Python has it."""
+    if vector.is_null:
+        return None
+    if isinstance(vector.data, str):
+        return vector.data
+    return wide.to_int(vector.data) if vector.data.dtype == WIDE else vector.data.item()
+
+
+def python_values(vector: Vector) -> list[PythonValue]:
+    if isinstance(vector.data, pa.Array):
+        return list(vector.data.to_pylist())
+    if vector.data.dtype == WIDE:
+        return [wide.to_int(value) for value in vector.data]
+    values = list(vector.data.tolist())
+    if vector.valid is None:
+        return values
+    return [v if known else None for v, known in zip(values, vector.valid.tolist(), strict=True)]
+
+
+def _column(values: list[PythonValue], data_type: DataType) -> Vector:
+    if data_type.kind is Kind.VARCHAR:
+        return Vector(data_type, pa.array(values, pa.string()))
+    known = np.array([v is not None for v in values])
+    filled = [0 if v is None else v for v in values]
+    if data_type.is_wide_decimal:
+        data = np.array([wide_limbs(int(v)) for v in filled], WIDE)
+    else:
+        data = np.array(filled, dtype_of(data_type))
+    return Vector(data_type, data, None if known.all() else known)

@@ -1,0 +1,114 @@
+"""Functions of texts and numbers that are computed once for each distinct value, on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    HUGEINT,
+    INTEGER,
+    UBIGINT,
+    VARCHAR,
+    DataType,
+    Kind,
+)
+from .row import FunctionRow, Resolve
+from .signatures import Resolved, fixed, overloads
+
+_TEXT_OF_TEXT = fixed(VARCHAR, result=VARCHAR)
+_PAIR = fixed(VARCHAR, VARCHAR, result=BIGINT)
+_SIMILARITY = fixed(VARCHAR, VARCHAR, DOUBLE, result=DOUBLE, optional=1)
+_SIZE = fixed(BIGINT, result=VARCHAR)
+_PATH = fixed(VARCHAR, VARCHAR, result=VARCHAR, optional=1)
+
+_NAME_OF_PATH = overloads(_PATH, fixed(VARCHAR, BOOLEAN, VARCHAR, result=VARCHAR, optional=1))
+
+
+def _number_or_text(types: Sequence[DataType]) -> Resolved:
+    """A text by its bytes; a whole number by its bits, of which a negative one has 64, or a HUGEINT's 128."""
+    if len(types) == 1 and types[0].kind in (Kind.VARCHAR, Kind.NULL):
+        return (VARCHAR,), VARCHAR
+    if len(types) == 1 and types[0].is_whole:
+        return (types[0],), VARCHAR
+    return None
+
+
+def _formatted(types: Sequence[DataType]) -> Resolved:
+    """A text and what goes into it: numbers and truth values as they are, but decimals as DOUBLE, the rest as text."""
+    if not types or types[0].kind not in (Kind.VARCHAR, Kind.NULL):
+        return None
+
+    def target(given: DataType) -> DataType:
+        if given.is_whole or given.kind is Kind.BOOLEAN:
+            return given
+        return DOUBLE if given.is_numeric else VARCHAR
+
+    return (VARCHAR, *map(target, types[1:])), VARCHAR
+
+
+def _row(name: str, resolve: Resolve, parameters: str, *aliases: str) -> FunctionRow:
+    return FunctionRow(name, resolve, f"{name}({parameters})", aliases)
+
+
+VALUE_FUNCTIONS = (
+    # Bytes are compared; hamming and jaccard raise for what is empty, hamming also for other lengths.
+    _row("levenshtein", _PAIR, "VARCHAR, VARCHAR", "editdist3"),
+    _row("damerau_levenshtein", _PAIR, "VARCHAR, VARCHAR"),
+    _row("hamming", _PAIR, "VARCHAR, VARCHAR", "mismatches"),
+    _row("jaccard", fixed(VARCHAR, VARCHAR, result=DOUBLE), "VARCHAR, VARCHAR"),
+    # Below the third argument: 0.
+    _row("jaro_similarity", _SIMILARITY, "VARCHAR, VARCHAR[, DOUBLE]"),
+    _row("jaro_winkler_similarity", _SIMILARITY, "VARCHAR, VARCHAR[, DOUBLE]"),
+    *(_row(name, _TEXT_OF_TEXT, "VARCHAR") for name in ("md5", "sha1", "sha256")),
+    *(
+        _row(name, _TEXT_OF_TEXT, "VARCHAR")
+        for name in ("nfc_normalize", "strip_accents", "regexp_escape")
+    ),
+    *(_row(name, _TEXT_OF_TEXT, "VARCHAR") for name in ("url_encode", "url_decode")),
+    _row("length_grapheme", fixed(VARCHAR, result=BIGINT), "VARCHAR"),
+    *(
+        _row(name, fixed(VARCHAR, BIGINT, result=VARCHAR), "VARCHAR, BIGINT")
+        for name in ("left_grapheme", "right_grapheme")
+    ),
+    _row(
+        "substring_grapheme",
+        fixed(VARCHAR, BIGINT, BIGINT, result=VARCHAR, optional=1),
+        "VARCHAR, BIGINT[, BIGINT]",
+    ),
+    # The separators are those of "forward_slash" or "system", of "backslash", or else both.
+    *(
+        FunctionRow(name, resolve, f"{name}({parameters})", nulls="own")
+        for name, resolve, parameters in (
+            ("parse_dirname", _PATH, "VARCHAR[, VARCHAR]"),
+            ("parse_dirpath", _PATH, "VARCHAR[, VARCHAR]"),
+            ("parse_filename", _NAME_OF_PATH, "VARCHAR[, BOOLEAN[, VARCHAR]]"),
+        )
+    ),
+    _row("hex", _number_or_text, "VARCHAR | integer", "to_hex"),
+    _row("bin", _number_or_text, "VARCHAR | integer", "to_binary"),
+    # (number, radix from 2 to 36[, fewest digits])
+    _row(
+        "to_base",
+        fixed(BIGINT, INTEGER, INTEGER, result=VARCHAR, optional=1),
+        "BIGINT, INTEGER[, INTEGER]",
+    ),
+    _row("format_bytes", _SIZE, "BIGINT", "formatreadablesize"),
+    _row("formatreadabledecimalsize", _SIZE, "BIGINT"),
+    _row("parse_formatted_bytes", fixed(VARCHAR, result=UBIGINT), "VARCHAR"),
+    # (value, low, high[, width])
+    _row(
+        "bar",
+        fixed(DOUBLE, DOUBLE, DOUBLE, DOUBLE, result=VARCHAR, optional=1),
+        "DOUBLE, DOUBLE, DOUBLE[, DOUBLE]",
+    ),
+    _row("format", _formatted, "VARCHAR, any, ..."),
+    _row("printf", _formatted, "VARCHAR, any, ..."),
+    # Beyond 38 digits: OutOfRange.
+    _row("factorial", fixed(INTEGER, result=HUGEINT), "INTEGER"),
+    _row("binom", fixed(INTEGER, INTEGER, result=HUGEINT), "INTEGER, INTEGER"),
+    _row("gamma", fixed(DOUBLE, result=DOUBLE), "DOUBLE"),
+    _row("lgamma", fixed(DOUBLE, result=DOUBLE), "DOUBLE"),
+)

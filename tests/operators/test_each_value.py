@@ -1,0 +1,46 @@
+"""Functions that are computed once for each distinct value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from fuseline.operators.cpu.functions.values.each_value import of_values
+from fuseline.operators.cpu.functions.vectors import Vector
+from fuseline.plan.expr import Call
+from fuseline.plan.types import BIGINT, VARCHAR
+from tests.compare import assert_same_as_duckdb, connected
+
+WORDS = {"s": ["duck", None, "héé", "", "duck"] * 40, "t": ["dukc", "a", "hé", "x", None] * 40}
+CALLS = ("levenshtein(s, t)", "damerau_levenshtein(s, t)", "jaro_winkler_similarity(s, t)", "sha256(s)", "hex(s)", "strip_accents(s)",
+         "format('{:>6}|{}', s, t)", "printf('%-6s|%s', s, t)", "left_grapheme(s, 2)", "parse_filename(s || '/' || t || '.gz', true)")  # fmt: skip
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_over_columns_and_values_of_few(call: str, backend: str) -> None:
+    query = f"select s, t, {call} as v from words where s is not null and t is not null group by all order by all"
+    assert_same_as_duckdb(query, {"words": WORDS}, backend=backend, fuse=("always", "never"))
+
+
+def test_it_is_called_once_for_each_distinct_row() -> None:
+    seen: list[tuple[Any, ...]] = []
+
+    def joined(*values: Any) -> str | None:
+        seen.append(values)
+        return None if values[0] == "" else "".join(map(str, values))
+
+    text = Vector(VARCHAR, pa.array(["a", "b", None, "a", "", "b"]))
+    number = Vector(BIGINT, np.array([1, 2, 3, 1, 1, 3]))
+    made = of_values(joined)(Call("joined", (), VARCHAR), (text, number))
+    assert made.data.to_pylist() == ["a1", "b2", None, "a1", None, "b3"]
+    assert len(seen) == len(set(seen)) == 4
+
+
+@pytest.mark.parametrize("size", ["0", "1", "1023", "1024", "-16000", "9223372036854775807"])
+def test_sizes(size: str) -> None:
+    with connected() as connection:
+        query = f"select format_bytes({size}), formatReadableDecimalSize({size})"
+        assert_same_as_duckdb(query, connection=connection)
