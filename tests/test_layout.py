@@ -257,14 +257,10 @@ def operators(backend: str) -> dict[str, str]:
     return {}
 
 
-# Nodes that `gpu.support.unsupported` has a reason for, whatever they hold
-CPU_ALONE = {"WindowRows"}
-
-
 def test_both_backends_have_the_same_operators() -> None:
     """Same nodes, files and function names: who knows one backend finds the way in the other."""
     assert operators("gpu")
-    assert {n: f for n, f in operators("cpu").items() if n not in CPU_ALONE} == operators("gpu")
+    assert operators("cpu") == operators("gpu")
 
 
 def packages_in_tree() -> set[str]:

@@ -67,8 +67,8 @@ def test_window(query: str, backend: str) -> None:
 
 @pytest.mark.parametrize("name", ["none", "one"])
 @pytest.mark.parametrize("query", QUERIES[:16])
-def test_few_rows(query: str, name: str) -> None:
-    assert_same_as_duckdb(query.replace("from t", f"from {name}"), TABLES, backend="cpu")
+def test_few_rows(query: str, name: str, backend: str) -> None:
+    assert_same_as_duckdb(query.replace("from t", f"from {name}"), TABLES, backend=backend)
 
 
 NAMED = (
@@ -85,10 +85,10 @@ def test_a_result_is_named_as_in_duckdb(call: str) -> None:
     assert_same_as_duckdb(f"select {call} from t", TABLES, backend="cpu")
 
 
-def test_keys_of_all_64_bits_are_sorted_as_they_are() -> None:
+def test_keys_of_all_64_bits_are_sorted_as_they_are(backend: str) -> None:
     """A key and a row's number fit one integer unless the key's span does not."""
     keys = [-(2**63), 3, -5, 2**63 - 1, 0, -(2**63), -(2**62), 5]
     tables = {"t": {"k": keys, "id": list(range(8))}}
     query = "select id, row_number() over (order by k, id) as n, rank() over (order by k) as r from t where k {}"
     for condition in ("< 10", "is not null", "> -10"):
-        assert_same_as_duckdb(query.format(condition), tables)
+        assert_same_as_duckdb(query.format(condition), tables, backend=backend)

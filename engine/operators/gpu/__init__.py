@@ -14,6 +14,7 @@ from typing import Any
 
 from ...plan import physical as p
 from ...plan.partial import FinishAverages
+from ...plan.window.window_operator import WindowRows
 from ..context import Context
 from ..run_unfused import Operators
 from .memory.device import available, device_description, device_memory, prepare, synchronize
@@ -68,6 +69,7 @@ if find_spec("pylibcudf") is not None:
     from .sort.sort import sort_rows, top_k
     from .support import unsupported
     from .table import Table, from_arrow, num_bytes, num_rows
+    from .window.window_rows import window_rows
 
     Operator = Callable[[Any, tuple[Table, ...], Context], Table]
 
@@ -88,6 +90,7 @@ if find_spec("pylibcudf") is not None:
         p.LimitRows: limit_rows,
         p.ConcatRows: concat_rows,
         p.HashSetOperation: hash_set_operation,
+        WindowRows: window_rows,
     }
     # Which runs the bodies that no kernel holds by these operators
     OPERATORS[p.Pipeline] = pipelines(Operators(OPERATORS, num_bytes))

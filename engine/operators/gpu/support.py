@@ -38,7 +38,10 @@ def _reasons(node: p.Physical) -> Iterator[str]:
     if isinstance(node, p.LimitRows) and node.keys:
         yield "the GPU backend does not limit the rows of each group"
     if isinstance(node, WindowRows):
-        yield "the GPU backend does not compute windows with an order"
+        for _, window in node.calls:
+            reason = unsupported_call(window.aggregate) if window.is_aggregate else None
+            if reason:
+                yield f"the GPU backend does not compute {reason}"
     if isinstance(node, p.ParquetScan | p.MemoryScan):
         rows = node.table.statistics().rows
         if rows is not None and rows > MAX_ROWS:

@@ -162,19 +162,19 @@ def _ask(
     call: AggregateCall, groups: Groups, variants: dict[Hashable, Groups]
 ) -> tuple[Groups, HeldAnswer]:
     """Let a call ask the groups of the rows that it sees, in its order."""
-    coded = _coded_argument(call, groups)
+    coded = coded_argument(call, groups)
     if coded is not None:
         argument, held = coded
         codes = AGGREGATES[call.function](call, [argument], groups)
         return groups, lambda: Coded(codes(), held.keys)
-    args = _arguments(call, groups)
+    args = arguments(call, groups)
     if call.args and call.distinct and not AGGREGATE[call.function].idempotent:
         key: Hashable = ("distinct", tuple(a.key for a in args), _order_keys(call))
         if key not in variants:
             variants[key] = _distinct_rows(args, groups, call)
         groups = variants[key]
         call = dataclasses.replace(call, filter=None)
-        args = _arguments(call, groups)
+        args = arguments(call, groups)
     if call.function in ("string_agg", "mode") and call.order:
         key = ("ordered", groups, call.order)
         if key not in variants:
@@ -186,7 +186,7 @@ def _ask(
     return groups, AGGREGATES[call.function](call, args, groups)
 
 
-def _coded_argument(call: AggregateCall, groups: Groups) -> tuple[GroupedArgument, Coded] | None:
+def coded_argument(call: AggregateCall, groups: Groups) -> tuple[GroupedArgument, Coded] | None:
     """Return the codes of which the extreme stands for that of the strings."""
     arg = call.args[0] if call.args else None
     if call.function not in ("min", "max") or not isinstance(arg, ColumnRef):
@@ -197,7 +197,7 @@ def _coded_argument(call: AggregateCall, groups: Groups) -> tuple[GroupedArgumen
     return _kept(found[0], groups.source(call.filter.column), groups), found[1]
 
 
-def _arguments(call: AggregateCall, groups: Groups) -> list[GroupedArgument]:
+def arguments(call: AggregateCall, groups: Groups) -> list[GroupedArgument]:
     """Return the columns of a call, NULL in the rows that its FILTER leaves out."""
     counts = AGGREGATE[call.function].counts
     args = [

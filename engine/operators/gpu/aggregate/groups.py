@@ -73,7 +73,9 @@ class GroupedArgument:
 
 
 @dataclass(frozen=True)
-class _Question:
+class Question:
+    """An aggregation of the values of an argument."""
+
     argument: GroupedArgument
     aggregation: str
     details: tuple[object, ...]
@@ -108,7 +110,7 @@ class Groups:
         self.deterministic = deterministic
         self.group_keys: list[plc.Column] = []
         self.count = 0 if keys else 1
-        self._questions: dict[Hashable, _Question] = {}
+        self._questions: dict[Hashable, Question] = {}
         self._answers: dict[Hashable, plc.Column] = {}
         self._memo: dict[Hashable, Any] = {}
 
@@ -143,7 +145,7 @@ class Groups:
         """Ask for an aggregation of each group's values that are not NULL; NULL where there are none."""
         key = (argument.key, aggregation, details)
         if key not in self._questions:
-            self._questions[key] = _Question(argument, aggregation, details)
+            self._questions[key] = Question(argument, aggregation, details)
         return lambda: self._answers[key]
 
     def ask_rows(self) -> Answer:
@@ -178,7 +180,7 @@ class Groups:
         self.count = self.group_keys[0].size()
 
     def _aggregate(
-        self, questions: dict[Hashable, _Question], sort: bool = False
+        self, questions: dict[Hashable, Question], sort: bool = False
     ) -> list[plc.Column]:
         """Answer questions in one call and return the groups' keys, in the order of the answers."""
         sorted_ = plc.types.Sorted.YES if not sort and self._lie_in_order() else plc.types.Sorted.NO
@@ -207,7 +209,7 @@ class Groups:
         head = plc.copying.slice(key, [0, SORTED_ROWS // 64])[0]
         return is_sorted(head) and is_sorted(key)
 
-    def _reduce(self, question: _Question) -> plc.Column:
+    def _reduce(self, question: Question) -> plc.Column:
         """Answer a question about all rows."""
         column, aggregation = question.argument.column, question.aggregation
         if aggregation == "count_all":
@@ -223,7 +225,7 @@ class Groups:
         reduced = plc.reduce.reduce(column, question.make(), data_type)
         return plc.Column.from_scalar(reduced, 1)
 
-    def _collect(self, question: _Question) -> plc.Column:
+    def _collect(self, question: Question) -> plc.Column:
         """All values as one list: libcudf has no such reduction, so a group of a constant key gives it."""
         key = plc.Table([constant(0, INT32, self.rows)])
         request = plc.groupby.GroupByRequest(question.argument.column, [question.make()])

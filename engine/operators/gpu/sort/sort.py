@@ -89,7 +89,7 @@ def _led(table: Table, node: p.TopK, end: int) -> HostColumns | None:
         return None
     if not max(host_table.MOST_ROWS, TOP_K_SHARE * count) < table.num_rows <= MOST_LED_ROWS:
         return None
-    (lead,) = _keys(table, [key.column])
+    (lead,) = sort_keys(table, [key.column])
     if lead.type().id() == plc.TypeId.STRING:
         return None
     few = _leading(table, node, lead, end)
@@ -109,7 +109,7 @@ def _leading(table: Table, node: p.TopK, lead: plc.Column, end: int) -> HostColu
     """The same by kernels that sort nothing; None for keys that are no integers without NULL, and where too many are equal."""
     if lead.null_count():
         return None
-    numbers = as_integers(_sortable(lead))
+    numbers = as_integers(sortable(lead))
     kind = numbers.type().id()
     if kind in (*UNSIGNED, plc.TypeId.INT8, plc.TypeId.INT16):
         numbers = cast(numbers, INT64)
@@ -180,10 +180,13 @@ def sorted_rows(keys: Sequence[plc.Column], directions: Sequence[Direction]) -> 
     """Return the row numbers in sorted order; rows with equal keys keep theirs."""
     if not keys[0].size():
         return empty(INT32)
-    keys = [_sortable(key) for key in keys]
+    keys = [sortable(key) for key in keys]
     one = packed(keys, directions)
-    if one is not None:
-        keys, directions = [one], [(False, False)]
+    return order_of(keys, directions) if one is None else order_of([one.numbers], [(False, False)])
+
+
+def order_of(keys: Sequence[plc.Column], directions: Sequence[Direction]) -> plc.Column:
+    """Return the row numbers in the order of keys that libcudf sorts as SQL does."""
     return plc.sorting.stable_sorted_order(plc.Table(list(keys)), *_directions(directions))
 
 
@@ -201,10 +204,10 @@ def _directions(
 
 def _order(table: Table, keys: tuple[p.Order, ...]) -> plc.Column:
     directions = [(k.descending, k.nulls_first) for k in keys]
-    return sorted_rows(_keys(table, [k.column for k in keys]), directions)
+    return sorted_rows(sort_keys(table, [k.column for k in keys]), directions)
 
 
-def _keys(table: Table, columns: Sequence[Column]) -> list[plc.Column]:
+def sort_keys(table: Table, columns: Sequence[Column]) -> list[plc.Column]:
     """Columns to sort by: codes are in the order of what they stand for."""
     held = table.columns
     late = held.lying(c.id for c in columns) if isinstance(held, LateColumns) else {}
@@ -212,7 +215,7 @@ def _keys(table: Table, columns: Sequence[Column]) -> list[plc.Column]:
     return [key.codes if isinstance(key, Coded) else key for key in found]
 
 
-def _sortable(column: plc.Column) -> plc.Column:
+def sortable(column: plc.Column) -> plc.Column:
     """Return a column that libcudf sorts as SQL does, and alone by radix where it is of a fixed width and has no NULL.
 
     Floats go as integers of the same order: -0.0 must not come before 0.0, and libcudf turns equal NaNs round when it sorts floats
@@ -234,10 +237,10 @@ def _candidates(table: Table, key: p.Order, count: int) -> plc.Column | None:
 
     They are those up to the `count`-th value of that key, equal ones included, so that the other keys can decide.
     """
-    (column,) = _keys(table, [key.column])
+    (column,) = sort_keys(table, [key.column])
     if column.null_count() or table.num_rows < TOP_K_ROWS or count * TOP_K_SHARE > table.num_rows:
         return None
-    column = as_integers(_sortable(column))
+    column = as_integers(sortable(column))
     if column.type().id() in UNSIGNED:
         column = cast(column, INT64)
     if column.type().id() not in (plc.TypeId.INT64, plc.TypeId.INT32, plc.TypeId.DECIMAL128):

@@ -1,0 +1,4 @@
+"""Window functions on the GPU: one sort for each partition and order, then `operators.windows` over device columns.
+
+Imports `sort` for the order, `aggregate` for what aggregates ask of a frame's rows, and the table.  Start at `window_rows.py`.
+"""

@@ -1,0 +1,199 @@
+"""The order of a window's rows on the device: one sort by partition and keys, and what functions read of the rows in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pylibcudf as plc
+
+from ....plan.expr import Column
+from ....plan.physical import Order
+from ...windows.frames import FIRST
+from ...windows.window_places import Ints, Mask, WindowPlaces
+from ..aggregate.groups import pick, pick_held
+from ..columns import (
+    BOOL,
+    HUGE,
+    INT64,
+    binary,
+    cast,
+    constant,
+    negate,
+    reinterpret,
+    scalar,
+    sequence,
+    without_nulls,
+)
+from ..dictionaries import Coded, Held
+from ..join.join_pairs import UNMATCHED
+from ..sort.packed_keys import Direction, packed
+from ..sort.sort import order_of, sort_keys, sortable
+from ..table import Table
+from .device_array import as_array, as_rows, column_of
+
+Op = plc.binaryop.BinaryOperator
+
+
+@dataclass(frozen=True)
+class DevicePlaces(WindowPlaces):
+    """Places in device columns; `order` are the input's row numbers in them, None as they lie.
+
+    `partition_numbers` and `peers` count the partitions and the peers before each place.
+    """
+
+    order: plc.Column | None
+    partition_numbers: Ints
+    peer_numbers: Ints
+
+    @cached_property
+    def index(self) -> Ints:
+        return as_array(sequence(self.rows, data_type=INT64))
+
+    @cached_property
+    def start(self) -> Ints:
+        return self.heads[self.partition_numbers]
+
+    @cached_property
+    def stop(self) -> Ints:
+        return self._ends(self.heads)[self.partition_numbers]
+
+    @property
+    def peers(self) -> Ints:
+        return self.peer_numbers
+
+    @cached_property
+    def peer_start(self) -> Ints:
+        return self.peer_heads[self.peer_numbers]
+
+    @cached_property
+    def peer_stop(self) -> Ints:
+        return self._ends(self.peer_heads)[self.peer_numbers]
+
+    @cached_property
+    def peer_sizes(self) -> Ints:
+        return self._ends(self.peer_heads) - self.peer_heads
+
+    def _ends(self, heads: Ints) -> Ints:
+        return np.concatenate([heads[1:], np.full(1, self.rows, np.int64)])
+
+    @cached_property
+    def place_of_row(self) -> plc.Column:
+        """The place of each of the input's rows."""
+        numbers = sequence(self.rows)
+        if self.order is None:
+            return numbers
+        placed = plc.copying.scatter(plc.Table([numbers]), self.order, plc.Table([numbers]))
+        return placed.columns()[0]
+
+    def at_places(self, held: Held) -> Held:
+        """Return a column of the input's rows in the order of the window."""
+        return held if self.order is None else pick_held(held, self.order)
+
+    def at_rows(self, column: Held) -> Held:
+        """Return a column of places in the order of the input's rows."""
+        return column if self.order is None else pick_held(column, self.place_of_row)
+
+    def taken(self, held: Held, places: Ints) -> Held:
+        """Return, in the order of the input's rows, its values at a place for each place; -1 gives NULL."""
+        there = places >= 0
+        if self.order is None:
+            rows = np.where(there, places, UNMATCHED)
+        else:
+            numbers = as_array(cast(self.order, INT64))
+            rows = np.where(there, numbers[np.maximum(places, 0)], UNMATCHED)
+        found = self.at_rows(column_of(rows))
+        return pick_held_or_null(held, as_rows(as_array(found)))
+
+
+@dataclass(frozen=True)
+class DeviceRows:
+    """The rows of a table in the order of a window."""
+
+    table: Table
+    places: DevicePlaces
+
+    def integers(self, column: Column) -> tuple[Ints, Mask | None]:
+        placed = self._placed(self.table[column])
+        return as_array(without_nulls(cast(placed, INT64), 0)), _valid(placed)
+
+    def known(self, column: Column) -> Mask | None:
+        return _valid(self._placed(self.table[column]))
+
+    def comparable(self, key: Column, bound: Column) -> tuple[Ints, Ints, Mask]:
+        images: list[Ints] = []
+        known = as_array(constant(True, BOOL, self.places.rows))
+        for column in (key, bound):
+            placed = self._placed(self.table[column])
+            valid = _valid(placed)
+            known = known if valid is None else known & valid
+            images.append(as_array(without_nulls(_image(placed), 0)))
+        return images[0], images[1], known
+
+    def _placed(self, column: plc.Column) -> plc.Column:
+        return self.places.at_places(column)
+
+
+def _valid(column: plc.Column) -> Mask | None:
+    return as_array(plc.unary.is_valid(column)) if column.null_count() else None
+
+
+def _image(column: plc.Column) -> plc.Column:
+    """Return integers of 64 or 128 bits that compare as values do."""
+    numbers = sortable(column)
+    kind = numbers.type().id()
+    if kind == plc.TypeId.DECIMAL128:
+        return reinterpret(numbers, HUGE)
+    return cast(numbers, HUGE if kind == plc.TypeId.UINT64 else INT64)
+
+
+def pick_held_or_null(held: Held, rows: plc.Column) -> Held:
+    """Return the values at row numbers, NULL for one that is out of bounds."""
+    if isinstance(held, Coded):
+        return Coded(pick(held.codes, rows, nullify=True), held.keys)
+    return pick(held, rows, nullify=True)
+
+
+def places_of(table: Table, partition: tuple[Column, ...], keys: tuple[Order, ...]) -> DevicePlaces:
+    """Sort rows by a partition, in whatever order of partitions, and by keys; there are some."""
+    columns = [*partition, *(key.column for key in keys)]
+    if not columns:
+        one = as_array(sequence(1, data_type=INT64))
+        zeros = as_array(constant(0, INT64, table.num_rows))
+        return DevicePlaces(table.num_rows, one, one, None, zeros, zeros)
+    directions = [(False, False)] * len(partition)
+    directions += [(key.descending, key.nulls_first) for key in keys]
+    held = [sortable(key) for key in sort_keys(table, columns)]
+    order, parts, peers = _sorted(held, directions, len(partition))
+    new_partition, new_peers = _changes(parts, table.num_rows), _changes(peers, table.num_rows)
+    heads = np.flatnonzero(new_partition), np.flatnonzero(new_peers)
+    numbers = np.cumsum(new_partition) - 1, np.cumsum(new_peers) - 1
+    return DevicePlaces(table.num_rows, *heads, order, *numbers)
+
+
+def _sorted(
+    keys: list[plc.Column], directions: list[Direction], width: int
+) -> tuple[plc.Column | None, list[plc.Column], list[plc.Column]]:
+    """Return the order of rows, and in it columns of which each new value begins a partition, or new peers."""
+    one = packed(keys, directions)
+    if one is None:
+        order = order_of(keys, directions)
+        ordered = [pick(key, order) for key in keys]
+        return order, ordered[:width], ordered
+    order = order_of([one.numbers], [(False, False)])
+    numbers = pick(one.numbers, order)
+    if not width:
+        return order, [], [numbers]
+    below = scalar(one.below(width), numbers.type())
+    return order, [binary(numbers, below, Op.DIV, numbers.type())], [numbers]
+
+
+def _changes(ordered: Sequence[plc.Column], rows: int) -> Mask:
+    """Return where a value differs from the one before in any of some columns; the first row begins."""
+    changed = as_array(constant(False, BOOL, rows - 1))
+    for column in ordered:
+        last, here = (plc.copying.slice(column, [start, start + rows - 1])[0] for start in (0, 1))
+        changed = changed | as_array(negate(binary(last, here, Op.NULL_EQUALS, BOOL)))
+    return np.concatenate([FIRST, changed])

@@ -1,0 +1,38 @@
+"""Window functions over rows that are sorted once; results go back to where the rows came from."""
+
+from __future__ import annotations
+
+from ....errors import Located
+from ....plan.window.window_operator import WindowRows
+from ...context import Context
+from .. import table as tables
+from ..columns import empty
+from ..dictionaries import Held
+from ..late_materialization import together
+from ..memory.device import on_device
+from ..memory.host_table import run_on_host
+from ..table import Table, device_type
+from .frame_aggregates import aggregate_frames
+from .places import DeviceRows, places_of
+from .positions import position
+
+
+@on_device
+def window_rows(node: WindowRows, inputs: tuple[Table, ...], context: Context) -> Table:
+    (table,) = inputs
+    few = run_on_host(node, table.columns, table.num_rows, context)
+    if few is not None:
+        return Table(*few)
+    if not table.num_rows:
+        return Table({c.id: empty(device_type(c.type)) for c in node.columns}, 0)
+    rows = DeviceRows(table, places_of(table, node.partition, node.order))
+    made: dict[int, Held] = {}
+    for column, call in node.calls:
+        context.check()
+        with Located(call.span):
+            if call.is_aggregate:
+                made[column.id] = aggregate_frames(call, rows, context)
+            else:
+                made[column.id] = position(call, rows)
+    passed = tables.only(table, node.passed)
+    return Table(together(passed.columns, made), table.num_rows)
