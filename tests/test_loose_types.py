@@ -7,7 +7,7 @@ import tokenize
 
 from tests.test_layout import ROOT
 
-MOST_LINES = 267  # lower it with each change that types what was loose; 250 are wanted
+MOST_LINES = 240  # lower it with each change that types what was loose
 SLACK = 40  # by which it may lag behind
 
 

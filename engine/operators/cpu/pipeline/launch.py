@@ -18,7 +18,7 @@ from ....codegen.loop import Machine, Number
 from ....codegen.program import Program
 from ....plan import physical as p
 from ....plan.expr import Column
-from ....storage.columns.encodings import EncodedColumn
+from ....storage.columns.encodings import Array, EncodedColumn
 from ...context import Context, Origin, latest
 from .pipeline_inputs import Leaves, Use
 
@@ -69,7 +69,7 @@ def uses(stages: Stages, leaves: Leaves) -> tuple[Use, ...]:
     return tuple(leaves.use(leaf, column) for leaf, column in read.values())
 
 
-def arguments(made: Program, leaves: Leaves) -> list[Any]:
+def arguments(made: Program, leaves: Leaves) -> list[Array]:
     """The arrays of the columns that a kernel reads, in the order of its parameters: codes, and a bitmap where there are NULLs."""
     return [b for leaf, column in _read(made) for b in _buffers(leaves.encoded(leaf, column))]
 
@@ -83,7 +83,7 @@ def _read(made: Program) -> Iterator[tuple[p.Physical, Column]]:
         yield made.relations[number].leaf, stored[number][alias]
 
 
-def _buffers(column: EncodedColumn) -> list[Any]:
+def _buffers(column: EncodedColumn) -> list[Array]:
     codes = column.codes.view(np.uint8) if column.codes.dtype == np.bool_ else column.codes
     return [codes] if column.validity is None else [codes, column.validity]
 
@@ -91,7 +91,7 @@ def _buffers(column: EncodedColumn) -> list[Any]:
 def run(kernels: Kernels, leaves: Leaves, context: Context) -> Launched:
     """Run the kernels."""
     *builds, main = zip(kernels.functions, kernels.stages.programs, strict=True)
-    memory: dict[str, Any] = {}
+    memory: dict[str, Array] = {}
     for function, made in builds:
         context.check()
         columns, rows = arguments(made, leaves), made.relations[0].rows
@@ -117,7 +117,7 @@ def _rows_of_sums(made: Program, outcome: host_kernels.Outcome) -> int:
 def _main(
     function: host_kernels.HostFunction,
     made: Program,
-    memory: dict[str, Any],
+    memory: dict[str, Array],
     leaves: Leaves,
     context: Context,
 ) -> Launched:

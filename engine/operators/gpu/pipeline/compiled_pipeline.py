@@ -29,6 +29,7 @@ from ....codegen.typed_values import Input, NotFusable
 from ....plan import physical as p
 from ....plan.device_costs import costs_of
 from ....plan.text.concealed_text import concealed_tree
+from ....storage.columns.encodings import Array
 from ...context import Context, Feedback, Origin, PipelineReceipt, latest
 from ...pipeline_backend import compiling, of_every_run
 from ..memory.buffers import blank_of
@@ -88,11 +89,11 @@ class Ready:
     receipt: PipelineReceipt
 
     @cached_property
-    def _places(self) -> Any:
+    def _places(self) -> Array:
         words = [range(s.start // 8, s.start // 8 + s.length) for s in self.states]
         return np.array(words, np.int64)
 
-    def states_in(self, words: Any) -> list[list[int]]:
+    def states_in(self, words: Array) -> list[list[int]]:
         """Return the states among the words of the small buffer."""
         found: list[list[int]] = words[self._places].tolist()
         return found

@@ -28,7 +28,7 @@ from ....codegen.cuda.accumulator_layout import ROWS_A_THREAD, Layout
 from ....codegen.loop import Machine
 from ....codegen.program import Program, SharedMemory
 from ....codegen.typed_values import NotFusable, Parameter
-from ....storage.columns.encodings import EncodedColumn
+from ....storage.columns.encodings import Array, EncodedColumn
 from ..memory.buffers import Memory, check
 from ..memory.pinned import ALIGNMENT
 from .regions import BufferSpan, Region, Regions
@@ -68,7 +68,7 @@ class Launch:
 
     kernel: Kernel
     config: LaunchConfig
-    arguments: tuple[Any, ...]
+    arguments: tuple[Given, ...]
     spans: tuple[tuple[int, Region, int], ...]
     columns: tuple[tuple[int, ColumnPart], ...]
     late: tuple[tuple[int, int], ...]
@@ -197,11 +197,11 @@ def prepared_block(
 
 
 def run_fixed(
-    code: bytes, name: str, signature: Signature, turns: int, given: Mapping[str, Any]
+    code: bytes, name: str, signature: Signature, turns: int, given: Mapping[str, Given]
 ) -> None:
     """Run a kernel as `prepared_fixed` prepares it, on arguments that no other run has; `array_at` gives its arrays."""
     kernel = _loaded(code, name)
-    arguments: list[Any] = []
+    arguments: list[Given] = []
     for parameter, _ in signature:
         value = given[parameter]
         if isinstance(value, tuple):
@@ -224,7 +224,7 @@ def _launch(
     given: Mapping[str, Given],
 ) -> Launch:
     """Put arguments into the order of parameters, arrays as `array_at` gives them."""
-    arguments: list[Any] = []
+    arguments: list[Given] = []
     spans: list[tuple[int, Region, int]] = []
     columns: list[tuple[int, ColumnPart]] = []
     late: list[tuple[int, int]] = []
@@ -317,7 +317,7 @@ def _resident(kernel: Kernel, threads: int, shared: int) -> int:
     return max(int(blocks), 1) * processors
 
 
-def scalars(parameters: Sequence[Parameter]) -> dict[str, Any]:
+def scalars(parameters: Sequence[Parameter]) -> dict[str, Given]:
     """Scalar arguments: Python's numbers are passed as 8 bytes, NumPy's as they are."""
     wide = (Machine.I64, Machine.F64)
     return {
@@ -328,7 +328,7 @@ def scalars(parameters: Sequence[Parameter]) -> dict[str, Any]:
 
 def _tables(program: Program) -> tuple[dict[str, int], DeviceBuffer | None]:
     """Put all tables into one buffer; return where each begins."""
-    parts: list[Any] = []
+    parts: list[Array] = []
     starts: dict[str, int] = {}
     size = 0
     for table in program.tables:

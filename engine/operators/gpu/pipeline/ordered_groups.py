@@ -25,7 +25,7 @@ from ....codegen.groups.ordered import bounds, coming_out, has_all_rows, in_orde
 from ....codegen.loop import Machine
 from ....codegen.program import Program
 from ....plan import physical as p
-from ....storage.columns.encodings import EncodedColumn
+from ....storage.columns.encodings import Array, EncodedColumn
 from ..aggregate.groups import is_sorted, pick
 from ..columns import FLOAT64, INT64
 from ..memory.buffers import Memory
@@ -142,7 +142,7 @@ class ComingOut:
         found |= {"numbers": self.numbers, "counter": self.counter}
         return {**found, **{constant(name): value for name, value in constants.items()}}
 
-    def found(self, words: Any) -> tuple[int, dict[int, Bounds]]:
+    def found(self, words: Array) -> tuple[int, dict[int, Bounds]]:
         """Return how many groups there are, and intervals that hold accumulators: wide ones, which serve few groups.
 
         Where all groups come out, who reads them measures first: a narrow domain spares more time than that takes.

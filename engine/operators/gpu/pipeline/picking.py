@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pylibcudf as plc
@@ -21,6 +21,7 @@ from ....codegen.loop import Machine
 from ....codegen.program import Program
 from ....codegen.ranges import I64_MAX
 from ....plan.expr import Column
+from ....storage.columns.encodings import Array
 from ..columns import FLOAT64, INT32, INT64, empty
 from ..dictionaries import INT8, INT16
 from ..memory.buffers import Memory
@@ -110,7 +111,7 @@ class Picking:
         turns = -(-self.slots // emit_groups.LOADS)
         return launch.prepared_fixed(self.codes[name], name, signature, turns, given)
 
-    def found(self, words: Any) -> tuple[int, dict[int, Bounds]]:
+    def found(self, words: Array) -> tuple[int, dict[int, Bounds]]:
         """Return how many groups there are, and the extremes of measured accumulators, from the words of the state."""
         count = int(words[COUNT_WORD])
         pairs = words[FIRST_LOW:].reshape(-1, 2).tolist()
@@ -148,7 +149,7 @@ class Picking:
             launches.append(self._launch(kernels.PICK, given))
         return Picks(tuple(launches), tuple(targets), tuple(numbers))
 
-    def _components(self, components: Sequence[Component], turn: int) -> dict[str, Any]:
+    def _components(self, components: Sequence[Component], turn: int) -> dict[str, launch.Given]:
         """What a launch is given besides arrays: those of the components that are its turn."""
         first = turn * kernels.COMPONENTS
         now = components[first:][: kernels.COMPONENTS]
@@ -165,15 +166,15 @@ class Picking:
         return given
 
     @property
-    def _ranges(self) -> dict[str, Any]:
+    def _ranges(self) -> dict[str, launch.Given]:
         warps, share = kernels.ranges(self.slots)
         return {"slots": self.slots, "warps": warps, "share": share, "bits": self.bits}
 
     @property
-    def _flags(self) -> dict[str, Any]:
+    def _flags(self) -> dict[str, launch.Given]:
         return {"flags": self.flags, "least": 0 if self.keyed else 1}
 
-    def _launch(self, name: str, given: Mapping[str, Any]) -> Launch:
+    def _launch(self, name: str, given: Mapping[str, launch.Given]) -> Launch:
         turns = given["warps"] * WARP
         return launch.prepared_fixed(self.codes[name], name, kernels.SIGNATURES[name], turns, given)
 

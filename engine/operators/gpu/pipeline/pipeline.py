@@ -13,6 +13,7 @@ from ....codegen.groups.results import result_registers
 from ....codegen.indexes.layers import REPEATED
 from ....errors import MemoryLimitError
 from ....plan import physical as p
+from ....storage.columns.encodings import Array
 from ...context import Context, Feedback
 from ...pipeline_backend import SHORT, Done, Retry, Void, of_one_run
 from ..columns import INT32
@@ -96,7 +97,7 @@ class Attempt:
         return Done(table, facts, replace(self._feedback, built={**known, **better}))
 
     def _checked(
-        self, kernels: CompiledPipeline, words: Any, states: list[list[int]]
+        self, kernels: CompiledPipeline, words: Array, states: list[list[int]]
     ) -> Retry | str | None:
         """Look at what the kernels reported: what to make them for, or why their answer is in doubt; None where it holds."""
         learnt, sink = self._feedback, self._ready.sink
@@ -147,7 +148,7 @@ def _result(
     prepared: CompiledPipeline,
     ready: Ready,
     memory: Memory,
-    words: Any,
+    words: Array,
     relations: Relations,
 ) -> Table | str:
     """Return the table, or why it is in doubt."""
@@ -187,6 +188,6 @@ def _ascending(rows: plc.Column) -> plc.Column:
     return plc.sorting.sort(plc.Table([rows]), order, nulls).columns()[0]
 
 
-def _values(words: Any, span: BufferSpan) -> Any:
+def _values(words: Array, span: BufferSpan) -> Any:
     """An array in the small buffer."""
     return words[span.start // 8 : span.start // 8 + span.length]
