@@ -17,7 +17,7 @@ from fuseline.operators.context import PipelineReceipt
 
 ROWS = 10_000
 QUERY = "select k, sum(v) as total from t where v < 500 group by k order by k"
-NOT_FUSED = "select mode(v) from t"
+NOT_FUSED = "select stddev(v + 0.5::double) from t"  # which takes two passes, as statistics say
 TABLE = pa.table({"k": np.arange(ROWS) % 3, "v": np.arange(ROWS) % 1000})
 
 
@@ -84,9 +84,20 @@ def test_another_connection_finds_the_kernel(
         assert node.receipt.load_seconds > 0
 
 
+@pytest.mark.parametrize("call", ["mode(v)", "sum(distinct v)"])
+def test_a_plan_says_which_aggregate_no_kernel_holds(
+    connection: fuseline.Connection, call: str
+) -> None:
+    """It is known before the query runs."""
+    name = call.partition("(")[0]
+    text = connection.sql(f"select {call} from t").explain()
+    assert re.search(rf"^not fused: {name}.* (no fold|keeps)", text, re.MULTILINE)
+    assert "Pipeline" not in text
+
+
 def test_a_pipeline_without_a_kernel_says_why(connection: fuseline.Connection) -> None:
     text = connection.sql(NOT_FUSED).explain("analyze")
-    assert re.search(r"^Pipeline 1: one operator at a time: mode", text, re.MULTILINE)
+    assert re.search(r"^Pipeline 1: one operator at a time: stddev", text, re.MULTILINE)
 
 
 def test_the_profile_has_the_receipt(connection: fuseline.Connection) -> None:
@@ -193,4 +204,4 @@ def test_debug_prints_sources_statements_and_places(
     assert "  keep: bool_ = " in printed
     assert "a0 int64 add " in printed
     assert "  cpu  SortRows  k: the connection runs on the CPU" in printed
-    assert "-- kernel of pipeline 1: none, one operator at a time: mode" in printed
+    assert "-- kernel of pipeline 1: none, one operator at a time: stddev" in printed

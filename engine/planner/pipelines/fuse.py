@@ -91,15 +91,16 @@ class Fusion:
     def ends(self, node: Physical, chain: Physical, body: Body) -> bool:
         """Whether a kernel should end in the rows of a chain, or in this aggregate over them."""
         leaf, aggregate = leaf_of(chain), node is not chain
+        if aggregate and outside(node) is not None:
+            return False
         if not has_joins(chain):
             if isinstance(leaf, Stored):
-                large = (leaf.estimate or 0.0) >= SMALL_INPUT
-                return aggregate and large and outside(node) is None and body.hashed
+                return aggregate and (leaf.estimate or 0.0) >= SMALL_INPUT and body.hashed
             return self.is_worth_it(leaf) and (
                 aggregate or (isinstance(chain, FilterRows) and steps_of(chain).is_selection)
             )
-        if isinstance(node, HashAggregate) and (
-            outside(node) is not None or not is_held(node, chain, body.estimates, body.hashed)
+        if isinstance(node, HashAggregate) and not is_held(
+            node, chain, body.estimates, body.hashed
         ):
             return False
         if body.hashed:

@@ -162,7 +162,11 @@ def _has_number(key: DataType) -> bool:
 
 
 def _unfolded(call: AggregateCall) -> str | None:
-    return None if AGGREGATE[call.function].fold else f"{call.function} is no fold of single rows"
+    if not AGGREGATE[call.function].fold:
+        return f"{call.function} is no fold of single rows"
+    if call.distinct and call.function != "count":
+        return f"{call.function}(DISTINCT ...) keeps its values"
+    return None
 
 
 def untested(node: FilterRows, groups: HashAggregate) -> str | None:
