@@ -24,9 +24,6 @@ from .plan.logical import CatalogTable
 from .storage.tables.access import Access, AccessRules
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from .storage.tables.memory_table import MemoryTable
     from .storage.tables.parquet import ParquetTable
 
 KEPT_FILES = 256  # read_parquet calls whose table is remembered
@@ -236,16 +233,22 @@ class Catalog:
             self.version += 1
             return old
 
-    def append(self, name: str, rows: pa.Table) -> MemoryTable:
-        """Put the next version of a table in memory, with these rows behind the others; return the version before."""
-        from .storage.tables.memory_table import MemoryTable
+    def exchange(self, old: CatalogTable | View, new: CatalogTable | View) -> bool:
+        """Put the next version of a table or view in its place, or under another name; False when another thread was first.
 
+        Raises `CatalogError` when the new name is taken.
+        """
         with self._lock:
-            old = self._objects.get(name.lower())
-            if not isinstance(old, MemoryTable):
-                raise self.unknown(name)
-            self.put(old.appended(rows))
-            return old
+            before, after = old.name.lower(), new.name.lower()
+            if self._objects.get(before) is not old:
+                return False
+            if after != before and after in self._objects:
+                taken = self._objects[after]
+                raise CatalogError(f'There is a {_kind(taken)} "{taken.name}" already.')
+            self._check_changes()
+            del self._objects[before]
+            self.put(new)
+            return True
 
     def drop(
         self, name: str, kind: OneOf["table", "view"] | None = None

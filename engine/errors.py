@@ -162,6 +162,10 @@ class ExecutionError(DataError):
     """A query that failed on its data: a scalar subquery with two rows, a parameter without a value."""
 
 
+class ConstraintError(IntegrityError):
+    """Rows that break a rule of their table: NOT NULL, CHECK, PRIMARY KEY or UNIQUE; the table stays as it was."""
+
+
 class CatalogError(ProgrammingError):
     """A table or view that exists already, or a statement that does not fit the object it names."""
 

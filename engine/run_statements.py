@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
+from .answers import Answer, Columns, counted, done, table_of
 from .catalog import View
+from .change_tables import changed
 from .errors import CatalogError, InvalidQuery, TransactionError, printable
+from .plan.changes.table_rules import TableRules
+from .plan.expr import Column
 from .plan.statements import (
+    AlterTable,
     CreateTable,
     CreateView,
+    Delete,
     Describe,
     Drop,
     Explain,
     Insert,
     NoOperation,
     Query,
+    RenameView,
     SetOption,
     ShowTables,
     Statement,
     Transaction,
+    Update,
 )
-from .plan.types import BIGINT, BOOLEAN, VARCHAR, DataType, to_arrow
+from .plan.types import VARCHAR
 from .storage.tables.memory_table import MemoryTable
 
 if TYPE_CHECKING:
     from .connection import Connection
-
-Columns = list[tuple[str, DataType]]
 
 DESCRIPTION: Columns = [
     (name, VARCHAR) for name in ("column_name", "column_type", "null", "key", "default", "extra")
@@ -38,31 +40,19 @@ DESCRIPTION: Columns = [
 EXPLANATION: Columns = [("explain_key", VARCHAR), ("explain_value", VARCHAR)]
 
 
-@dataclass(frozen=True)
-class Answer:
-    """The rows that a statement gives, as DuckDB gives them; `written` counts rows that it stored.
-
-    `is_asked`: it was written for its rows, as SHOW is; for others a cursor has none (PEP 249).
-    """
-
-    table: pa.Table
-    written: int | None = None
-    is_asked: bool = False
-
-
 def run_statement(connection: Connection, statement: Statement) -> Answer:
     """Carry out one statement other than a query."""
     match statement:
         case CreateTable():
-            return _create_table(connection, statement)
+            return _createtable_of(connection, statement)
         case CreateView(name=name, text=text, columns=columns):
             view = View(name, text, columns)
             connection.catalog.create(
                 view, replace=statement.replace, if_not_exists=statement.if_not_exists
             )
-            return _done()
-        case Insert():
-            return _insert(connection, statement)
+            return done()
+        case Insert() | Update() | Delete() | AlterTable() | RenameView():
+            return changed(connection, statement)
         case Drop():
             return _drop(connection, statement)
         case SetOption(name=name, value=value, reset=reset):
@@ -70,28 +60,28 @@ def run_statement(connection: Connection, statement: Statement) -> Answer:
                 connection.reset_option(name)
             else:
                 connection.set_option(name, value)
-            return _done()
-        case Describe(query=query):
-            rows = [(c.name, str(c.type), "YES", None, None, None) for c in query.plan.columns]
-            return Answer(_table(DESCRIPTION, rows), is_asked=True)
+            return done()
+        case Describe(query=query, rules=rules):
+            rows = [_described(c, rules) for c in query.plan.columns]
+            return Answer(table_of(DESCRIPTION, rows), is_asked=True)
         case ShowTables():
             names = [(name,) for name in connection.catalog.names()]
-            return Answer(_table([("name", VARCHAR)], names), is_asked=True)
+            return Answer(table_of([("name", VARCHAR)], names), is_asked=True)
         case Explain():
             return _explain(connection, statement)
         case Transaction():
             return _transaction(connection, statement)
         case NoOperation():
-            return _done()
+            return done()
         case Query():
             raise InvalidQuery("A query is run by Connection.run.")
 
 
-def _create_table(connection: Connection, statement: CreateTable) -> Answer:
+def _createtable_of(connection: Connection, statement: CreateTable) -> Answer:
     catalog = connection.catalog
     exists = catalog.table(statement.name) is not None or catalog.view(statement.name) is not None
     if exists and statement.if_not_exists:
-        return _done()
+        return done()
     if exists and not statement.replace:
         # Before the query runs, which may take long
         raise CatalogError(
@@ -100,7 +90,9 @@ def _create_table(connection: Connection, statement: CreateTable) -> Answer:
     if statement.query is None:
         types = [t for _, t in statement.columns]
         table, written = (
-            MemoryTable(statement.name, _table(list(statement.columns), []), types),
+            MemoryTable(
+                statement.name, table_of(list(statement.columns), []), types, statement.rules
+            ),
             None,
         )
     else:
@@ -113,33 +105,7 @@ def _create_table(connection: Connection, statement: CreateTable) -> Answer:
     )
     if created and old is not None:
         connection.forget(old)
-    return _done() if written is None else _counted(written)
-
-
-def _insert(connection: Connection, statement: Insert) -> Answer:
-    catalog = connection.catalog
-    table = catalog.table(statement.table)
-    if table is None and catalog.view(statement.table) is None:
-        raise catalog.unknown(statement.table)
-    if not isinstance(table, MemoryTable):
-        what = "a view" if table is None else "made of files"
-        raise CatalogError(f'"{statement.table}" is {what}, so nothing can be inserted into it.')
-    if table.unsupported:
-        raise CatalogError(
-            f'"{table.name}" has columns of types that queries cannot read ({", ".join(table.unsupported)}), '
-            "so nothing can be inserted into it."
-        )
-    if table.is_sharded:
-        catalog.replace_table(table, connection.gathered(table))
-    rows = connection.run(statement.query.plan).to_arrow()
-    given = dict(zip((c.lower() for c in statement.columns), rows.columns, strict=True))
-    arrays = [
-        given.get(name.lower(), pa.nulls(rows.num_rows)).cast(to_arrow(data_type))
-        for name, data_type in table.fields
-    ]
-    old = catalog.append(statement.table, pa.table(arrays, names=[n for n, _ in table.fields]))
-    connection.forget(old)
-    return _counted(int(rows.num_rows))
+    return done() if written is None else counted(written)
 
 
 def _transaction(connection: Connection, statement: Transaction) -> Answer:
@@ -155,7 +121,7 @@ def _transaction(connection: Connection, statement: Transaction) -> Answer:
             raise TransactionError(
                 "An earlier statement of this transaction failed, so it was rolled back."
             )
-    return _done()
+    return done()
 
 
 def _drop(connection: Connection, statement: Drop) -> Answer:
@@ -163,7 +129,7 @@ def _drop(connection: Connection, statement: Drop) -> Answer:
     if dropped is None and not statement.if_exists:
         raise connection.catalog.unknown(statement.name)
     connection.forget(dropped)
-    return _done()
+    return done()
 
 
 def _explain(connection: Connection, statement: Explain) -> Answer:
@@ -171,20 +137,11 @@ def _explain(connection: Connection, statement: Explain) -> Answer:
 
     text = explain(connection, statement.query.plan, "analyze" if statement.analyze else "physical")
     key = "analyzed_plan" if statement.analyze else "physical_plan"
-    return Answer(_table(EXPLANATION, [(key, printable(text))]), is_asked=True)
+    return Answer(table_of(EXPLANATION, [(key, printable(text))]), is_asked=True)
 
 
-def _table(columns: Columns, rows: Sequence[tuple[object, ...]]) -> pa.Table:
-    arrays = [
-        pa.array([row[i] for row in rows], to_arrow(data_type))
-        for i, (_, data_type) in enumerate(columns)
-    ]
-    return pa.table(arrays, names=[name for name, _ in columns])
-
-
-def _done() -> Answer:
-    return Answer(_table([("Success", BOOLEAN)], []))
-
-
-def _counted(rows: int) -> Answer:
-    return Answer(_table([("Count", BIGINT)], [(rows,)]), rows)
+def _described(column: Column, rules: TableRules) -> tuple[object, ...]:
+    default = rules.default(column.name)
+    null = "NO" if column.name in rules.not_null else "YES"
+    key = rules.key_of(column.name)
+    return column.name, str(column.type), null, key, default and default.shown, None

@@ -14,8 +14,8 @@ from .plan_cache import CachedPlan, Parameters
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from .answers import Answer
     from .connection import Connection
-    from .run_statements import Answer
     from .running import QueryRunner
     from .stopping import Stop
     from .storage.tables.memory_table import MemoryTable

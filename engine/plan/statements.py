@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
+from .changes.stand_in import StandIn
+from .changes.table_rules import NO_RULES, TableRules
 from .logical import Logical
 from .types import DataType
 
@@ -36,6 +38,7 @@ class CreateTable:
     query: Query | None = None
     replace: bool = False
     if_not_exists: bool = False
+    rules: TableRules = NO_RULES
 
 
 @dataclass(frozen=True)
@@ -53,12 +56,93 @@ class CreateView:
 
 
 @dataclass(frozen=True)
+class WrittenRows:
+    """What is asked of the rows that a statement writes or deletes, for which `rows` stands.
+
+    `checks` are the table's, as they are shown, each with a plan of a row that breaks it; `returning` is the answer's plan.
+    """
+
+    rows: StandIn
+    checks: tuple[tuple[str, Logical], ...] = ()
+    returning: Logical | None = None
+
+
+@dataclass(frozen=True)
+class OnConflict:
+    """ON CONFLICT: what becomes of rows that share a key with others.
+
+    `firsts[i]` has the numbers of the first of the `given` rows for each value of the key `keys[i]`; `matches[i]` those of given rows of which
+    the table, for which `existing` stands, has the key, and to update that also the numbers of its rows, whether they are to be
+    updated, and values for `columns`.
+    """
+
+    keys: tuple[tuple[str, ...], ...]
+    given: StandIn
+    existing: StandIn
+    firsts: tuple[Logical, ...]
+    matches: tuple[Logical, ...]
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Insert:
     """INSERT INTO table [(columns)] query; the query's columns have the types of `columns`, in that order."""
 
     table: str
     columns: tuple[str, ...]
     query: Query
+    written: WrittenRows
+    conflict: OnConflict | None = None
+
+
+@dataclass(frozen=True)
+class Update:
+    """UPDATE: `query` gives the numbers of rows of the table, for which `existing` stands, and their new values for `columns`."""
+
+    table: str
+    existing: StandIn
+    columns: tuple[str, ...]
+    query: Logical
+    written: WrittenRows
+
+
+@dataclass(frozen=True)
+class Delete:
+    """DELETE or TRUNCATE: `query` gives the numbers of the rows that go."""
+
+    table: str
+    existing: StandIn
+    query: Logical
+    deleted: WrittenRows
+
+
+@dataclass(frozen=True)
+class AlteredColumn:
+    """A column of an altered table: another of the table before, by its name, or computed (`source` None)."""
+
+    name: str
+    type: DataType
+    source: str | None
+
+
+@dataclass(frozen=True)
+class AlterTable:
+    """ALTER TABLE: the table's next version; `computed` gives those columns that are, over the stand-in `existing`."""
+
+    table: str
+    name: str
+    columns: tuple[AlteredColumn, ...]
+    rules: TableRules
+    existing: StandIn
+    computed: Logical | None = None
+
+
+@dataclass(frozen=True)
+class RenameView:
+    """ALTER VIEW view RENAME TO name."""
+
+    view: str
+    name: str
 
 
 @dataclass(frozen=True)
@@ -75,6 +159,7 @@ class Describe:
     """DESCRIBE table or query: one row a column."""
 
     query: Query
+    rules: TableRules = NO_RULES
 
 
 @dataclass(frozen=True)
@@ -110,6 +195,10 @@ Statement = (
     | CreateTable
     | CreateView
     | Insert
+    | Update
+    | Delete
+    | AlterTable
+    | RenameView
     | Drop
     | Describe
     | ShowTables

@@ -32,10 +32,10 @@ def bind_from(node: exp.Select, scope: Scope) -> Source:
     if clause is None:
         return _NOTHING
     use(clause)
-    return _bind_list(clause.this, node.args.get("joins") or [], scope)
+    return bind_list(clause.this, node.args.get("joins") or [], scope)
 
 
-def _bind_list(first: exp.Expr, joins: Sequence[exp.Join], scope: Scope) -> Source:
+def bind_list(first: exp.Expr, joins: Sequence[exp.Join], scope: Scope) -> Source:
     """Bind `a join b ..., c join d ...`: JOIN binds tighter than the comma, as in SQL.
 
     sqlglot hangs the joins of a FROM that stands before SELECT, or in parentheses, below the first table.
@@ -58,7 +58,7 @@ def _bind_list(first: exp.Expr, joins: Sequence[exp.Join], scope: Scope) -> Sour
         else:
             # a, b LEFT JOIN c has the rows of (a, b) LEFT JOIN c, whose condition may read a as well, as in DuckDB.
             item = dataclasses.replace(item, plan=Join(source.plan, item.plan, JoinKind.INNER))
-            source = _beside(source, _bind_joins(item, following, source, scope))
+            source = beside(source, _bind_joins(item, following, source, scope))
     assert source is not None
     return source
 
@@ -72,7 +72,7 @@ def _bind_joins(
 ) -> Source:
     """Join one table after the other to `source`; `before` has the names left of the comma, if they can be read."""
     for join in joins:
-        around = _around(scope, source if before is None else _beside(before, source))
+        around = _around(scope, source if before is None else beside(before, source))
         source = _bind_join(source, join, _bind_side(join.this, around), before, scope)
     return source
 
@@ -84,7 +84,7 @@ def _around(scope: Scope, source: Source | None) -> Scope:
 def _bind_side(node: exp.Expr, around: Scope) -> Source:
     """Bind one side of a join: a table, or `b join c on ...` within `a join b join c on ... on ...`."""
     if node.args.get("joins"):
-        return _bind_list(node, (), around.nested())
+        return bind_list(node, (), around.nested())
     return _bind_item(node, around)
 
 
@@ -94,7 +94,7 @@ def _bind_item(node: exp.Expr, around: Scope) -> Source:
     if not isinstance(inner, exp.Table | exp.Subquery) or not _is_join(inner):
         return bind_table(node, around)
     use(node)
-    source = _bind_list(inner, (), around.nested())
+    source = bind_list(inner, (), around.nested())
     if node.args.get("alias") is None:
         return source
     return named(source.plan, source.star, node, None)
@@ -105,11 +105,11 @@ def _is_join(node: exp.Expr) -> bool:
 
 
 def _cross(left: Source, right: Source) -> Source:
-    both = _beside(left, right)
+    both = beside(left, right)
     return dataclasses.replace(both, plan=Join(left.plan, right.plan, JoinKind.INNER))
 
 
-def _beside(left: Source, right: Source) -> Source:
+def beside(left: Source, right: Source) -> Source:
     """Return the names of both sides, over a plan on the right that has the columns of both.
 
     A name that USING gave to a column of each is as ambiguous as one that two tables have.
@@ -146,7 +146,7 @@ def _bind_join(
     on = join.args.get("on")
     condition: Expr | None = None
     if on is not None:
-        visible = both if before is None else _beside(before, both)
+        visible = both if before is None else beside(before, both)
         condition = infer.condition(scope.over(visible).inside("a join condition").bind(on))
     plan = Join(left.plan, right.plan, kind, condition)
     return dataclasses.replace(left if kind.is_filter else both, plan=plan)

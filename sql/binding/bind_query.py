@@ -17,7 +17,7 @@ from fuseline.sql.binding.bind_select import bind_select
 from fuseline.sql.binding.bind_set_operation import bind_set_operation
 from fuseline.sql.binding.scope import Cte, Relation, Scope, Source
 from fuseline.sql.parsing.pieces import span_of
-from fuseline.sql.parsing.unread import use
+from fuseline.sql.parsing.unread import use, use_all
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def bind_query(node: exp.Expr, around: Scope) -> Logical:
     """Return the plan of a query whose enclosing scope is `around`; its columns have the names of the result."""
     use(node)
-    scope = _with(node, around.nested())
+    scope = with_entries(node, around.nested())
     match node:
         case exp.Select():
             return bind_select(node, scope)
@@ -46,7 +46,7 @@ def bind_query(node: exp.Expr, around: Scope) -> Logical:
     return _order(node, plan, {}, scope)
 
 
-def _with(node: exp.Expr, scope: Scope) -> Scope:
+def with_entries(node: exp.Expr, scope: Scope) -> Scope:
     """Return `scope` with the WITH entries of a query; each sees those before it, and hides tables of its name."""
     clause = node.args.get("with_")
     if clause is None:
@@ -94,14 +94,20 @@ def _order(node: exp.Expr, plan: Logical, names: dict[str, int], scope: Scope) -
 
 
 def bind_values(
-    node: exp.Values, scope: Scope, targets: Sequence[DataType] | None = None
+    node: exp.Values,
+    scope: Scope,
+    targets: Sequence[DataType] | None = None,
+    defaults: Sequence[Expr] = (),
 ) -> Logical:
-    """Bind a list of rows, each column in the common type of its values, or cast to the types of a table's columns."""
+    """Bind a list of rows, each column in the common type of its values, or cast to the types of a table's columns.
+
+    `defaults` are what DEFAULT stands for in each column.
+    """
     use(node)
     place = scope.inside("VALUES")
     if targets is not None and scope.parameters.rows is not None:
         return _rows_of_parameters(node, place, targets)
-    rows = [[place.bind(value) for value in _row(row)] for row in node.expressions]
+    rows = [_bound_row(_row(row), place, defaults) for row in node.expressions]
     for row, tree in zip(rows, node.expressions, strict=True):
         if len(row) != len(rows[0]):
             raise InvalidQuery(
@@ -147,6 +153,27 @@ def _row(node: exp.Expr) -> list[exp.Expr]:
     if not node.expressions:
         raise ParseError("Syntax error: a row of VALUES needs values.", span_of(node.parent))
     return node.expressions
+
+
+def _bound_row(row: Sequence[exp.Expr], place: Scope, defaults: Sequence[Expr]) -> list[Expr]:
+    found = []
+    for i, value in enumerate(row):
+        if i < len(defaults) and is_default(value):
+            use_all(value)
+            found.append(defaults[i])
+        else:
+            found.append(place.bind(value))
+    return found
+
+
+def is_default(node: exp.Expr) -> bool:
+    """Whether a value is the word DEFAULT, a variable or a column to sqlglot."""
+    if isinstance(node, exp.Column):
+        name = node.this
+        return (
+            len(node.parts) == 1 and name.name.lower() == "default" and not name.args.get("quoted")
+        )
+    return isinstance(node, exp.Var) and node.name.lower() == "default"
 
 
 def _is_constant(value: Expr) -> bool:

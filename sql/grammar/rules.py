@@ -9,7 +9,7 @@ it; they may not take less of what DuckDB takes and Fuseline answers, which is a
 """
 
 RULES = """
-statement   <- query / create / insert / drop / describe / expr
+statement   <- query / create / insert / update / delete / truncate / alter / drop / describe / expr
 
 query       <- with? term tail
 with        <- 'with' 'recursive'? cte (',' cte)* ','?
@@ -127,12 +127,27 @@ dotted      <- NAME ('.' LABEL)*
 create      <- 'create' ('or' 'replace')? ('temp' / 'temporary')? (made_table / made_view / made_index)
 unless      <- 'if' 'not' 'exists'
 made_table  <- 'table' unless? dotted (columns? 'as' query ('with' 'no'? 'data')? / '(' column (',' column)* ','? ')')
-column      <- 'constraint' NAME limited / limited / NAME type? ('constraint' NAME)? bound*
-limited     <- ('primary' 'key' / 'unique') columns / 'check' paren
-bound       <- 'not' 'null' / 'null' / 'primary' 'key' / 'unique' / 'check' paren / 'default' expr
+column      <- limited / NAME type? bound*
+limited     <- ('constraint' NAME)? (('primary' 'key' / 'unique') columns / 'check' paren / 'foreign' 'key' columns references)
+references  <- 'references' dotted columns?
+bound       <- ('constraint' NAME)? ('not' 'null' / 'null' / 'primary' 'key' / 'unique' / 'check' paren / 'default' expr / references
+             / ('generated' 'always')? 'as' paren ('virtual' / 'stored')?)
 made_view   <- 'view' unless? dotted columns? 'as' query
 made_index  <- 'unique'? 'index' unless? NAME 'on' dotted '(' exprs ')'
-insert      <- with? 'insert' 'into' dotted ('by' ('name' / 'position'))? columns? ('by' ('name' / 'position'))? (query / 'default' 'values')
+insert      <- with? 'insert' ('or' ('ignore' / 'replace'))? 'into' dotted ('as' NAME)? ('by' ('name' / 'position'))? columns? ('by' ('name' / 'position'))?
+               (query / 'default' 'values') conflict? returning?
+conflict    <- 'on' 'conflict' columns? 'do' ('nothing' / 'update' 'set' settings where?)
+returning   <- 'returning' items
+settings    <- setting (',' setting)* ','?
+setting     <- NAME '=' cell / columns '=' '(' cell (',' cell)* ')'
+update      <- with? 'update' dotted ('set' / 'as'? NAME 'set') settings from? where? returning?
+delete      <- with? 'delete' 'from' dotted ('as'? NAME)? ('using' source (',' source)*)? where? returning?
+truncate    <- 'truncate' 'table'? dotted
+alter       <- 'alter' ('table' / 'view') ('if' 'exists')? dotted altered
+altered     <- 'rename' 'to' NAME / 'rename' 'column'? NAME 'to' NAME
+             / 'add' (limited / 'column'? unless? NAME type bound*)
+             / 'drop' 'column'? ('if' 'exists')? NAME ('cascade' / 'restrict')?
+             / 'alter' 'column'? NAME (('set' 'data')? 'type' type ('using' expr)? / 'set' 'default' expr / 'drop' 'default' / ('set' / 'drop') 'not' 'null')
 drop        <- 'drop' ('table' / 'view' / 'index') ('if' 'exists')? dotted (',' dotted)* ('cascade' / 'restrict')?
 describe    <- ('describe' / 'desc') (query / dotted / STRING)
 """

@@ -56,11 +56,14 @@ _CALLED = RESERVED | frozenset(
 # Words of the grammar that sqlglot's tokenizer takes for names.
 _WORDS = frozenset(
     [
+        "add",
         "both",
         "by",
+        "conflict",
         "current",
         "cascade",
         "data",
+        "do",
         "exclude",
         "extract",
         "first",
@@ -73,6 +76,7 @@ _WORDS = frozenset(
         "materialized",
         "name",
         "no",
+        "nothing",
         "nulls",
         "others",
         "preceding",
@@ -83,6 +87,7 @@ _WORDS = frozenset(
         "temp",
         "temporary",
         "ties",
+        "to",
         "trailing",
         "type",
         "unbounded",

@@ -33,7 +33,7 @@ from fuseline.sql.parsing.tokens import DUCKDB, for_parser, tokenize
 from fuseline.sql.parsing.unread import Misread, Tree, tree_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 COMPILED = "Fuseline cannot use sqlglot's compiled build: pip uninstall sqlglotc."
 if str(sys.modules[DuckDBParser.__module__].__file__).endswith(".so"):
@@ -78,12 +78,29 @@ class Parser(DuckDBParser):
         if kind is not TokenType.CARET_AT
     }
 
+    CONSTRAINT_PARSERS: ClassVar = {
+        **DuckDBParser.CONSTRAINT_PARSERS,
+        "DEFAULT": lambda self: self.expression(
+            exp.DefaultColumnConstraint(this=self._parse_noted(self._parse_bitwise))
+        ),
+    }
+
+    def _parse_check_constraint(self) -> exp.CheckColumnConstraint | None:
+        if self._curr.token_type is not TokenType.L_PAREN:
+            return None
+        inside = self._parse_wrapped(lambda: self._parse_noted(self._parse_expression))
+        return self.expression(exp.CheckColumnConstraint(this=inside))
+
     def _parse_projections(self) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
         return self._parse_csv(self._parse_item), None
 
     def _parse_item(self) -> exp.Expr | None:
+        return self._parse_noted(self._parse_expression)
+
+    def _parse_noted(self, parse: Callable[[], exp.Expr | None]) -> exp.Expr | None:
+        """Parse something and note how it is written."""
         first = self._index
-        item = self._parse_expression()
+        item = parse()
         tokens = self._tokens[first : self._index]
         if item is not None and tokens and not isinstance(item, exp.Alias):
             item.meta["written"] = _written(self.sql, tokens)

@@ -33,6 +33,9 @@ _BEGIN = {
     *(TokenType.INSTALL, TokenType.LOCK, TokenType.REVOKE, TokenType.ROLLBACK),
 }
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACE, TokenType.L_BRACKET)
+_FIRST_CHANGE = 3  # the first token that can be behind ALTER TABLE name
+# Behind RENAME, DROP and ADD of ALTER TABLE: what is not the name of a column
+_NO_COLUMN = ("column", "to", "constraint", "primary", "unique", "check", "foreign")
 _TYPES = DuckDB.Parser.TYPE_TOKENS - {TokenType.INTERVAL}
 _SIGN_IN_NUMBER = re.compile(r"(?<=\d)[+-]")  # 1e2+1; the sign of 1e+2 has the e before it
 _NO_EXPONENT = re.compile(r".*[eE]")
@@ -64,9 +67,28 @@ def for_parser(tokens: list[Token], piece: Piece) -> list[Token]:
         tokens = list(_without_last_commas(tokens))
     if not kinds.isdisjoint(_PLACEHOLDERS):
         tokens = list(_number_placeholders(tokens))
+    if tokens and tokens[0].token_type is TokenType.ALTER:
+        return list(_with_column_word(tokens))
     if TokenType.MAP in kinds or not kinds.isdisjoint(_BEGIN):
         tokens = list(_with_names(tokens))
     return tokens
+
+
+def _with_column_word(tokens: list[Token]) -> Iterator[Token]:
+    """Write the word COLUMN where ALTER TABLE can do without it and sqlglot cannot: behind the table's name."""
+    for number, token in enumerate(tokens):
+        yield token
+        word, after = token.text.lower(), tokens[number + 1 : number + 2]
+        if number < _FIRST_CHANGE or word not in ("rename", "drop", "add") or not after:
+            continue
+        if word == tokens[number - 1].text.lower() or any(
+            t.text.lower() in ("rename", "drop", "add", "alter")
+            and t.token_type is not TokenType.IDENTIFIER
+            for t in tokens[_FIRST_CHANGE:number]
+        ):
+            continue
+        if after[0].text.lower().split()[0] not in _NO_COLUMN:
+            yield Token(TokenType.COLUMN, "COLUMN", token.line, token.col, token.start, token.end)
 
 
 def _with_names(tokens: list[Token]) -> Iterator[Token]:

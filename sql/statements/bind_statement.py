@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 from typing import Literal as OneOf
 
 from sqlglot import exp
 
 from fuseline.errors import ParseError, Span, UnknownName, Unsupported, nearest
+from fuseline.plan.changes.table_rules import rules_of
 from fuseline.plan.statements import (
     Describe,
     Explain,
@@ -25,7 +27,9 @@ from fuseline.sql.binding.bind_literal import plain_constant
 from ..binding.scope import Scope
 from ..parsing.pieces import Piece, first_word, split_explain
 from ..parsing.unread import use
-from .bind_table_statement import create, drop, insert
+from .bind_alter import alter
+from .bind_changes import delete_rows, insert_rows, truncate, update_rows
+from .bind_table_statement import create, drop
 
 _QUERY_WORDS = ("SELECT", "FROM", "VALUES", "WITH", "TABLE", "")
 _TRANSACTION = r"(?:\s+(?:transaction|work))?"
@@ -46,11 +50,7 @@ _NO_OPERATION = {
     "CHECKPOINT": r"(?:\s+memory)?",
 }
 _REFUSED = {
-    "UPDATE": "create the table anew with CREATE OR REPLACE TABLE ... AS",
-    "DELETE": "create the table anew with CREATE OR REPLACE TABLE ... AS",
-    "TRUNCATE": "use CREATE OR REPLACE TABLE",
     "MERGE": "create the table anew with CREATE OR REPLACE TABLE ... AS",
-    "ALTER": "create the table anew with CREATE OR REPLACE TABLE ... AS",
     "COPY": "write the result from Python, with to_arrow()",
     "EXPORT": "write the result from Python, with to_arrow()",
     "IMPORT": "read files with read_parquet",
@@ -109,7 +109,9 @@ def bind_statement(piece: Piece, scope: Scope) -> Statement:
     if word in _REFUSED:
         raise Unsupported(f"{word} is not supported: {_REFUSED[word]}.", _word_span(piece, word))
     if word in _QUERY_WORDS:
-        return bind_result(scope.session.parse(piece), scope)
+        node = scope.session.parse(piece)
+        binder = _WRITES.get(type(node))
+        return bind_result(node, scope) if binder is None else binder(node, scope)
     binder = _BINDERS.get(word)
     if binder is None:
         place = _word_span(piece, word)
@@ -120,6 +122,11 @@ def bind_statement(piece: Piece, scope: Scope) -> Statement:
             place,
         )
     return binder(piece, scope)
+
+
+def _write(piece: Piece, scope: Scope) -> Statement:
+    node = scope.session.parse(piece)
+    return _WRITES[type(node)](node, scope)
 
 
 def _no_operation(piece: Piece, word: str, scope: Scope) -> Statement:
@@ -158,8 +165,13 @@ def _describe(piece: Piece, scope: Scope) -> Statement:
     use(node)
     target = node.this
     if isinstance(target, exp.Table):
-        return Describe(_whole_table(target, scope))
+        return _describe_table(target, scope)
     return Describe(bind_result(target, scope))
+
+
+def _describe_table(node: exp.Table, scope: Scope) -> Describe:
+    whole = _whole_table(node, scope)
+    return Describe(whole, rules_of(scope.session.catalog.table(node.name)))
 
 
 def _describing(scope: Scope) -> Scope:
@@ -181,7 +193,7 @@ def _show(piece: Piece, scope: Scope) -> Statement:
         name.meta.update(first=start, last=start + len(what))
         table = exp.Table(this=name)
         table.meta.update(name.meta)
-        return Describe(_whole_table(table, _describing(scope)))
+        return _describe_table(table, _describing(scope))
     raise Unsupported("SHOW takes TABLES or the name of a table.", Span(piece.start, piece.end))
 
 
@@ -234,9 +246,18 @@ def _pragma(piece: Piece, scope: Scope) -> Statement:
     raise Unsupported(f"PRAGMA {name} is not supported here.", Span(piece.start, piece.end))
 
 
+_WRITES: dict[type[exp.Expr], Callable[[Any, Scope], Statement]] = {
+    exp.Insert: insert_rows,
+    exp.Update: update_rows,
+    exp.Delete: delete_rows,
+}
 _BINDERS: dict[str, Callable[[Piece, Scope], Statement]] = {
     "CREATE": create,
-    "INSERT": insert,
+    "INSERT": _write,
+    "UPDATE": _write,
+    "DELETE": _write,
+    "TRUNCATE": truncate,
+    "ALTER": alter,
     "DROP": drop,
     "DESCRIBE": _describe,
     "DESC": _describe,

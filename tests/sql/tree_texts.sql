@@ -145,3 +145,25 @@ create index k on t (i) include (s)
 select chr(65 using utf8)
 create temp table w (a integer not null)
 select i <= 1, e'a\n', $$a$$, true, null from t
+create table n (a int check (a > 1) default 3 not null, b int unique, c int null, primary key (a, b), unique (c), constraint k check (a > c), foreign key (a) references t (i))
+insert or ignore into k values (1, 2)
+insert or replace into k by name select 1 as a
+insert into k as x (a) values (default) on conflict (a) do update set b = excluded.b + x.b where x.b > 1 returning a, b as c
+insert into k default values
+insert into k values (1, 2) on conflict do nothing
+with q as (select 1 as one) update t as x set i = u.n, s = default from u join q on u.i = one where x.i = u.i returning x.i
+update t set (i, d) = (1, 2.5) where d > 2
+with q as (select 1 as one) delete from t as x using u, q where x.i = u.i and one = u.n returning *
+truncate table t
+alter table t add column if not exists e int default 3 not null
+alter table if exists t drop column if exists d cascade
+alter table if exists nope drop column d
+alter table t rename column i to j
+alter table t rename to z
+alter table t alter column i set data type varchar using i || 'x'
+alter table t alter i set default 3
+alter table k alter b drop default
+alter table t alter i set not null
+alter table k alter a drop not null
+alter table t add primary key (i)
+alter view w rename to x

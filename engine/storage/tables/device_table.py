@@ -77,8 +77,11 @@ class DeviceTable(MemoryTable):
     def _check_values(self, name: str, what: str) -> None:
         check_device_text(self.device_columns[name], what)
 
+    def on_host(self) -> MemoryTable:
+        return MemoryTable(self.name, self._host)
+
     def appended(self, rows: pa.Table) -> MemoryTable:
-        return MemoryTable(self.name, self._host).appended(rows)
+        return self.on_host().appended(rows)
 
     def statistics(self) -> TableStatistics:
         return TableStatistics(self._rows)

@@ -6,12 +6,14 @@ import itertools
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...plan.changes.table_rules import NO_RULES, TableRules
 from ...plan.distinct_names import distinct_names
 from ...plan.statistics import ColumnStatistics, TableStatistics
-from ...plan.types import DataType, Kind
+from ...plan.types import BIGINT, DataType, Kind, to_arrow
 from ..columns.value_checks import check_decimals, check_timestamps, check_utf8
 from .column_statistics import Bounds, LazyColumns, merge, trusted
 from .other_types import type_of
@@ -33,9 +35,16 @@ class MemoryTable:
 
     is_sharded = False  # whether the workers of a cluster have its rows, each a share
 
-    def __init__(self, name: str, data: pa.Table, types: Sequence[DataType] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        data: pa.Table,
+        types: Sequence[DataType] | None = None,
+        rules: TableRules = NO_RULES,
+    ) -> None:
         """`types`: those of a result, where Arrow has the same type for several; by default what `data` tells."""
         self.name = name
+        self.table_rules = rules
         self.data = data.rename_columns(distinct_names(data.column_names))
         self.identity: Hashable = ("memory", next(_versions))
         self.checked: set[str] = set()
@@ -74,24 +83,40 @@ class MemoryTable:
             check_timestamps(chunk, what)
             check_decimals(chunk, what)
 
-    def appended(self, rows: pa.Table) -> MemoryTable:
-        """Return the next version of the table; `rows` has its columns in their order, in the types of results.
+    def on_host(self) -> MemoryTable:
+        """Return the table with its rows in host memory."""
+        return self
+
+    def with_rows(self, data: pa.Table) -> MemoryTable:
+        """Return the next version of the table: these rows instead of its own."""
+        if data.num_columns and data.column(0).num_chunks > MOST_CHUNKS:
+            data = data.combine_chunks()
+        return MemoryTable(self.name, data, [t for _, t in self.all_fields], self.table_rules)
+
+    def in_result_types(self) -> pa.Table:
+        """Return the rows in the types of results.
 
         What was registered in another representation of a type (large strings, dictionaries) takes that one first.
         """
-        data = self.data
-        if data.schema != rows.schema:
-            for name in self.types:
-                self.check_values(name)
-            arrays = [
-                column.cast(field.type)
-                for column, field in zip(data.columns, rows.schema, strict=True)
-            ]
-            data = pa.table(arrays, schema=rows.schema)
-        data = pa.concat_tables([data, rows])
-        if data.num_columns and data.column(0).num_chunks > MOST_CHUNKS:
-            data = data.combine_chunks()
-        return MemoryTable(self.name, data, [t for _, t in self.all_fields])
+        schema = pa.schema([(name, to_arrow(data_type)) for name, data_type in self.fields])
+        if self.data.schema == schema:
+            return self.data
+        for name in self.types:
+            self.check_values(name)
+        columns = [self.data.column(name).cast(to_arrow(t)) for name, t in self.fields]
+        return pa.table(columns, schema=schema)
+
+    def appended(self, rows: pa.Table) -> MemoryTable:
+        """Return the next version of the table; `rows` has its columns in their order, in the types of results."""
+        return self.with_rows(pa.concat_tables([self.in_result_types(), rows]))
+
+    def numbered(self, name: str) -> MemoryTable:
+        """Return the table with one more column, which has the place of each row; columns of it that are cached are those of the table."""
+        numbers = pa.array(np.arange(self.num_rows, dtype=np.int64))
+        types = [*(t for _, t in self.all_fields), BIGINT]
+        made = MemoryTable(self.name, self.data.append_column(name, numbers), types)
+        made.identity, made.checked = self.identity, self.checked
+        return made
 
     def statistics(self) -> TableStatistics:
         return self._statistics

@@ -1,0 +1,43 @@
+"""What statements other than queries answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from .plan.types import BIGINT, BOOLEAN, DataType, to_arrow
+
+Columns = list[tuple[str, DataType]]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The rows that a statement gives, as DuckDB gives them; `written` counts rows that it stored.
+
+    `is_asked`: it was written for its rows, as SHOW is; for others a cursor has none (PEP 249).
+    """
+
+    table: pa.Table
+    written: int | None = None
+    is_asked: bool = False
+
+
+def table_of(columns: Columns, rows: Sequence[tuple[object, ...]]) -> pa.Table:
+    """Return rows of Python values as a table."""
+    arrays = [
+        pa.array([row[i] for row in rows], to_arrow(data_type))
+        for i, (_, data_type) in enumerate(columns)
+    ]
+    return pa.table(arrays, names=[name for name, _ in columns])
+
+
+def done() -> Answer:
+    """Return the answer of a statement that gives no rows."""
+    return Answer(table_of([("Success", BOOLEAN)], []))
+
+
+def counted(rows: int) -> Answer:
+    """Return the answer of a statement that has written so many rows."""
+    return Answer(table_of([("Count", BIGINT)], [(rows,)]), rows)

@@ -1,0 +1,234 @@
+"""INSERT, UPDATE, DELETE and ALTER: the next version of a table in memory, made by queries over the one before.
+
+What a statement computes is planned and run as a query: the rows that it names, by their numbers, and their new values.  Arrow then puts
+these into the columns that change; the other columns are shared by both versions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .answers import Answer, counted, done
+from .check_rules import check_all, check_columns, check_keys
+from .errors import CatalogError, TransactionError
+from .plan.changes.stand_in import StandIn, filled
+from .plan.changes.table_rules import TableRules
+from .plan.statements import (
+    AlterTable,
+    Delete,
+    Insert,
+    OnConflict,
+    RenameView,
+    Update,
+    WrittenRows,
+)
+from .plan.types import to_arrow
+from .storage.tables.memory_table import MemoryTable
+
+if TYPE_CHECKING:
+    from .connection import Connection
+    from .plan.logical import Logical
+
+TRIES = 100  # of a statement whose table other threads go on changing
+Change = Insert | Update | Delete | AlterTable | RenameView
+
+
+def changed(connection: Connection, statement: Change) -> Answer:
+    """Carry out a statement that changes a table; raises `ConstraintError` and changes nothing where rows break its rules."""
+    match statement:
+        case Insert(query=query):
+            rows = connection.run(query.plan).to_arrow()
+            return _exchanged(
+                connection, statement.table, lambda t: _insert(connection, statement, t, rows)
+            )
+        case Update():
+            return _exchanged(
+                connection, statement.table, lambda t: _update(connection, statement, t)
+            )
+        case Delete():
+            return _exchanged(
+                connection, statement.table, lambda t: _delete(connection, statement, t)
+            )
+        case AlterTable():
+            return _exchanged(
+                connection, statement.table, lambda t: _alter(connection, statement, t)
+            )
+        case RenameView():
+            view = connection.catalog.view(statement.view)
+            assert view is not None, "bound"
+            connection.catalog.exchange(view, replace(view, name=statement.name))
+            return done()
+
+
+def _exchanged(
+    connection: Connection, name: str, work: Callable[[MemoryTable], tuple[MemoryTable, Answer]]
+) -> Answer:
+    """Put what `work` makes of a table in its place, anew where another thread has changed it meanwhile."""
+    catalog = connection.catalog
+    for _ in range(TRIES):
+        found = catalog.table(name)
+        if found is None and catalog.view(name) is None:
+            raise catalog.unknown(name)
+        old = _in_memory(connection, name, found)
+        new, answer = work(old)
+        if found is not None and catalog.exchange(found, new):
+            connection.forget(found)
+            return answer
+    raise TransactionError(f'Other statements change "{name}" all the time: try again.')
+
+
+def _in_memory(connection: Connection, name: str, table: object) -> MemoryTable:
+    if not isinstance(table, MemoryTable):
+        what = "a view" if table is None else "made of files"
+        raise CatalogError(f'"{name}" is {what}, so its rows cannot be changed.')
+    if table.unsupported:
+        raise CatalogError(
+            f'"{table.name}" has columns of types that queries cannot read ({", ".join(table.unsupported)}), '
+            "so its rows cannot be changed."
+        )
+    return (connection.gathered(table) if table.is_sharded else table).on_host()
+
+
+def _rows(connection: Connection, plan: Logical, tables: dict[StandIn, MemoryTable]) -> pa.Table:
+    return connection.run(filled(plan, dict(tables))).to_arrow()
+
+
+def _numbered(table: MemoryTable, stand_in: StandIn) -> MemoryTable:
+    assert stand_in.number is not None
+    return table.numbered(stand_in.number)
+
+
+def _insert(
+    connection: Connection, statement: Insert, old: MemoryTable, given: pa.Table
+) -> tuple[MemoryTable, Answer]:
+    arrays = dict(zip((c.lower() for c in statement.columns), given.columns, strict=True))
+    rows = pa.table(
+        [arrays[name.lower()].cast(to_arrow(t)) for name, t in old.fields],
+        names=[name for name, _ in old.fields],
+    )
+    conflict = statement.conflict
+    if conflict is None:
+        inserted = MemoryTable(old.name, rows, list(old.types.values()))
+        check_all(connection, statement.written, inserted, old)
+        return old.appended(rows), _answer(connection, statement.written, inserted)
+    fresh, numbers, values = _apart(connection, conflict, old, rows)
+    data = old.in_result_types()
+    if len(numbers):
+        data = _scattered(data, numbers, conflict.columns, values)
+    kept = np.unique(numbers) if len(numbers) else np.array([], np.int64)
+    touched = pa.concat_tables([data.take(pa.array(kept)), fresh])
+    new = old.with_rows(pa.concat_tables([data, fresh]))
+    written = MemoryTable(old.name, touched, list(old.types.values()))
+    check_columns(connection, statement.written, written, old.table_rules)
+    check_keys(connection, old.table_rules.keys, new, None)
+    return new, _answer(connection, statement.written, written)
+
+
+def _apart(
+    connection: Connection, conflict: OnConflict, old: MemoryTable, rows: pa.Table
+) -> tuple[pa.Table, np.ndarray, list[pa.ChunkedArray]]:
+    """Return the rows that share no key with others, and the numbers of rows of the table that are updated, with their values."""
+    types = list(old.types.values())
+    numbers, values = np.array([], np.int64), list[pa.ChunkedArray]()
+    for columns, firsts, matches in zip(
+        conflict.keys, conflict.firsts, conflict.matches, strict=True
+    ):
+        given = _numbered(MemoryTable(old.name, rows, types), conflict.given)
+        tables = {conflict.given: given, conflict.existing: _numbered(old, conflict.existing)}
+        unknown = np.zeros(rows.num_rows, bool)
+        for column in columns:
+            unknown |= rows.column(column).is_null().to_numpy()
+        kept = unknown.copy()
+        kept[_rows(connection, firsts, tables).column(0).to_numpy()] = True
+        found = _rows(connection, matches, tables)
+        mine = found.column(0).to_numpy()
+        if conflict.columns:
+            wanted = pa.array(kept[mine])
+            wanted = pc.and_(wanted, pc.fill_null(found.column(2), False))
+            updates = found.filter(wanted)
+            numbers, values = updates.column(1).to_numpy(), updates.columns[3:]
+        kept[mine] = False
+        rows = rows.filter(pa.array(kept))
+    return rows, numbers, values
+
+
+def _update(
+    connection: Connection, statement: Update, old: MemoryTable
+) -> tuple[MemoryTable, Answer]:
+    existing = {statement.existing: _numbered(old, statement.existing)}
+    found = _rows(connection, statement.query, existing)
+    numbers = found.column(0).to_numpy()
+    data = _scattered(old.in_result_types(), numbers, statement.columns, found.columns[1:])
+    new = old.with_rows(data)
+    touched = data.take(pa.array(np.unique(numbers)))
+    written = MemoryTable(old.name, touched, list(old.types.values()))
+    check_columns(connection, statement.written, written, old.table_rules)
+    set_keys = [k for k in old.table_rules.keys if not set(k.columns).isdisjoint(statement.columns)]
+    check_keys(connection, set_keys, new, None)
+    return new, _answer(connection, statement.written, written)
+
+
+def _scattered(
+    data: pa.Table, numbers: np.ndarray, columns: tuple[str, ...], values: list[pa.ChunkedArray]
+) -> pa.Table:
+    """Return the rows with new values at these numbers; of several for one row the last."""
+    places = np.arange(data.num_rows, dtype=np.int64)
+    places[numbers] = data.num_rows + np.arange(len(numbers), dtype=np.int64)
+    taken = pa.array(places)
+    for name, new in zip(columns, values, strict=True):
+        place = data.schema.get_field_index(name)
+        old = data.column(place)
+        both = pa.chunked_array([*old.chunks, *new.cast(old.type).chunks], old.type)
+        data = data.set_column(place, name, both.take(taken))
+    return data
+
+
+def _delete(
+    connection: Connection, statement: Delete, old: MemoryTable
+) -> tuple[MemoryTable, Answer]:
+    existing = {statement.existing: _numbered(old, statement.existing)}
+    numbers = _rows(connection, statement.query, existing).column(0).to_numpy()
+    kept = np.ones(old.num_rows, bool)
+    kept[numbers] = False
+    deleted = pa.array(~kept)
+    new = old.with_rows(old.data.filter(pa.array(kept)))
+    gone = MemoryTable(old.name, old.data.filter(deleted), list(old.types.values()))
+    return new, _answer(connection, statement.deleted, gone)
+
+
+def _answer(connection: Connection, written: WrittenRows, rows: MemoryTable) -> Answer:
+    """Return what RETURNING asks of the rows, or how many they are."""
+    if written.returning is None:
+        return counted(rows.num_rows)
+    table = _rows(connection, written.returning, {written.rows: rows})
+    return Answer(table, rows.num_rows, is_asked=True)
+
+
+def _alter(
+    connection: Connection, statement: AlterTable, old: MemoryTable
+) -> tuple[MemoryTable, Answer]:
+    data = old.in_result_types()
+    computed = iter(())
+    if statement.computed is not None:
+        made = _rows(connection, statement.computed, {statement.existing: old})
+        computed = iter(made.columns)
+    columns = [
+        (next(computed) if c.source is None else data.column(c.source)).cast(to_arrow(c.type))
+        for c in statement.columns
+    ]
+    table = pa.table(columns, names=[c.name for c in statement.columns])
+    new = MemoryTable(statement.name, table, [c.type for c in statement.columns], statement.rules)
+    rules = statement.rules
+    added = TableRules(
+        rules.not_null - old.table_rules.not_null,
+        keys=tuple(k for k in rules.keys if k not in old.table_rules.keys),
+    )
+    check_columns(connection, None, new, added)
+    check_keys(connection, added.keys, new, None)
+    return new, done()

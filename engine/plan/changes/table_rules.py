@@ -1,0 +1,68 @@
+"""What a table asks of its rows: NOT NULL, CHECK, PRIMARY KEY and UNIQUE, and the defaults of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True)
+class StoredExpression:
+    """An expression that statements bind anew; `text` is a SELECT of it, `shown` how DuckDB writes it."""
+
+    text: str
+    shown: str
+
+
+@dataclass(frozen=True)
+class UniqueKey:
+    """Columns whose values no two rows share; a row with a NULL among them shares none, and a primary key has no NULL."""
+
+    columns: tuple[str, ...]
+    primary: bool
+
+    @property
+    def kind(self) -> str:
+        return "primary key" if self.primary else "unique"
+
+
+@dataclass(frozen=True)
+class TableRules:
+    """The rules of one table; columns are spelled as the table spells them."""
+
+    not_null: frozenset[str] = frozenset()
+    defaults: tuple[tuple[str, StoredExpression], ...] = ()
+    checks: tuple[StoredExpression, ...] = ()
+    keys: tuple[UniqueKey, ...] = ()
+
+    def default(self, column: str) -> StoredExpression | None:
+        return dict(self.defaults).get(column)
+
+    def with_default(self, column: str, default: StoredExpression | None) -> TableRules:
+        """Return the rules with another default of a column, or none."""
+        others = tuple((name, e) for name, e in self.defaults if name != column)
+        return replace(self, defaults=others if default is None else (*others, (column, default)))
+
+    def renamed(self, name: Callable[[str], str]) -> TableRules:
+        """Return the rules with other names for columns; expressions are left as they are."""
+        return replace(
+            self,
+            not_null=frozenset(map(name, self.not_null)),
+            defaults=tuple((name(column), default) for column, default in self.defaults),
+            keys=tuple(replace(k, columns=tuple(map(name, k.columns))) for k in self.keys),
+        )
+
+    def key_of(self, column: str) -> str | None:
+        """Return what DESCRIBE says of a column's keys."""
+        kinds = {key.primary for key in self.keys if column in key.columns}
+        return None if not kinds else "PRI" if True in kinds else "UNI"
+
+
+NO_RULES = TableRules()
+
+
+def rules_of(table: object) -> TableRules:
+    """Return the rules of a table; those of files and of registered objects have none."""
+    found = getattr(table, "table_rules", NO_RULES)
+    assert isinstance(found, TableRules)
+    return found

@@ -1,0 +1,99 @@
+"""The table that a statement changes, and the values that SET gives to its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sqlglot import exp
+
+from fuseline.errors import CatalogError, InvalidQuery, UnknownName, Unsupported, nearest
+from fuseline.plan import infer
+from fuseline.plan.changes.stand_in import StandIn
+from fuseline.plan.changes.table_rules import rules_of
+from fuseline.plan.expr import Expr
+from fuseline.plan.logical import CatalogTable
+from fuseline.plan.types import BIGINT, DataType
+
+from ..binding.bind_query import is_default
+from ..binding.scope import Scope
+from ..parsing.pieces import span_of
+from ..parsing.unread import use, use_all
+from .bind_table_rules import default_value
+from .table_names import table_name
+
+
+def target_table(node: exp.Expr, scope: Scope) -> CatalogTable:
+    """Return the table that a statement changes."""
+    name = table_name(node)
+    table = scope.session.catalog.table(name)
+    if table is None and scope.session.catalog.view(name) is not None:
+        raise CatalogError(f'"{name}" is a view: change the rows of its tables.', span_of(node))
+    if table is None:
+        hint = nearest(name, scope.session.catalog.names())
+        raise UnknownName(f'There is no table "{name}".{hint}', span_of(node))
+    return table
+
+
+def numbered(table: CatalogTable) -> StandIn:
+    """Return a stand-in for the rows of a table with their numbers."""
+    number = "row number"
+    while any(name.lower() == number for name, _ in table.fields):
+        number += "_"
+    return StandIn(table.name, (*table.fields, (number, BIGINT)), number)
+
+
+def alias_of(node: exp.Expr) -> str | None:
+    alias = node.args.get("alias")
+    if alias is None or alias.this is None:
+        return None
+    use(alias, alias.this)
+    return str(alias.name)
+
+
+def assignments(nodes: Sequence[exp.Expr], table: CatalogTable, scope: Scope) -> dict[str, Expr]:
+    """Return the values of SET by the columns that get them."""
+    fields = {name.lower(): (name, kind) for name, kind in table.fields}
+    found: dict[str, Expr] = {}
+    for name_node, value_node in _pairs(nodes):
+        if not isinstance(name_node, exp.Column) or len(name_node.parts) > 1:
+            raise Unsupported("SET takes names of columns alone.", span_of(name_node))
+        use(name_node, *name_node.parts)
+        name, target = _field(fields, name_node, table)
+        if name in found:
+            raise InvalidQuery(f'SET gives "{name}" two values.', span_of(name_node))
+        if is_default(value_node):
+            use_all(value_node)
+            found[name] = default_value(rules_of(table), name, target, Scope(scope.session))
+        else:
+            found[name] = infer.cast(scope.bind(value_node), target)
+    return found
+
+
+def _pairs(nodes: Sequence[exp.Expr]) -> list[tuple[exp.Expr, exp.Expr]]:
+    pairs = []
+    for node in nodes:
+        if not isinstance(node, exp.EQ):
+            raise Unsupported("SET takes column = value.", span_of(node))
+        use(node)
+        if not isinstance(node.this, exp.Tuple):
+            pairs.append((node.this, node.expression))
+            continue
+        values = node.expression
+        if not isinstance(values, exp.Tuple) or len(values.expressions) != len(
+            node.this.expressions
+        ):
+            raise Unsupported("SET (a, b) = takes as many values in parentheses.", span_of(node))
+        use(node.this, values)
+        pairs += zip(node.this.expressions, values.expressions, strict=True)
+    return pairs
+
+
+def _field(
+    fields: Mapping[str, tuple[str, DataType]], node: exp.Expr, table: CatalogTable
+) -> tuple[str, DataType]:
+    if node.name.lower() not in fields:
+        hint = nearest(node.name, [name for name, _ in table.fields])
+        raise UnknownName(
+            f'The table "{table.name}" has no column "{node.name}".{hint}', span_of(node)
+        )
+    return fields[node.name.lower()]

@@ -1,0 +1,227 @@
+"""INSERT, UPDATE, DELETE and TRUNCATE."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sqlglot import exp
+
+from fuseline.errors import InvalidQuery, UnknownName, Unsupported, nearest
+from fuseline.plan import infer
+from fuseline.plan.changes.stand_in import StandIn
+from fuseline.plan.changes.table_rules import rules_of
+from fuseline.plan.expr import Column, ColumnRef, Expr, Literal, new_column
+from fuseline.plan.join_kinds import JoinKind
+from fuseline.plan.logical import CatalogTable, Filter, Item, Join, Logical, Project, Values
+from fuseline.plan.statements import Delete, Insert, Query, Update, WrittenRows
+from fuseline.plan.types import DataType
+
+from ..binding.bind_from import beside, bind_list
+from ..binding.bind_query import bind_values, is_default, with_entries
+from ..binding.scope import Scope, Source
+from ..binding.select_list import select_list
+from ..parsing.pieces import Piece, span_of
+from ..parsing.unread import use
+from .assignments import alias_of, assignments, numbered, target_table
+from .bind_conflict import bind_conflict
+from .bind_table_rules import check_plans, default_value, source_of
+from .table_names import identifiers
+
+
+def _written(
+    node: exp.Expr, table: CatalogTable, alias: str | None, scope: Scope, *, checked: bool
+) -> WrittenRows:
+    rows = StandIn(table.name, table.fields)
+    checks = check_plans(rules_of(table), rows, scope) if checked else ()
+    clause = node.args.get("returning")
+    if not clause:
+        return WrittenRows(rows, checks)
+    use(clause)
+    source = source_of(rows, alias)
+    inside = scope.over(source).inside("RETURNING")
+    items = tuple(
+        (new_column(item.name, value.type), value)
+        for item in select_list(clause, inside)
+        for value in (item.bind(inside),)
+    )
+    return WrittenRows(rows, checks, Project(source.plan, items))
+
+
+def _where(node: exp.Expr, scope: Scope) -> Expr | None:
+    clause = node.args.get("where")
+    if clause is None:
+        return None
+    use(clause)
+    return infer.condition(scope.inside("WHERE").bind(clause.this))
+
+
+def _beside(target: Source, tables: Sequence[exp.Expr], scope: Scope) -> Source:
+    """Bind the further tables of USING or FROM beside the one that is changed."""
+    found: Source | None = None
+    for table in tables:
+        right = bind_list(table, (), scope)
+        if found is None:
+            found = right
+        else:
+            both = beside(found, right)
+            plan = Join(found.plan, right.plan, JoinKind.INNER)
+            found = Source(plan, both.relations, both.merged, both.star)
+    assert found is not None
+    return beside(target, found)
+
+
+def delete_rows(node: exp.Delete, scope: Scope) -> Delete:
+    use(node)
+    scope = with_entries(node, scope)
+    table, alias = target_table(node.this, scope), alias_of(node.this)
+    existing = numbered(table)
+    source = source_of(existing, alias)
+    others = node.args.get("using") or ()
+    if others:
+        both = _beside(source, others, scope)
+        condition = _where(node, scope.over(both))
+        plan: Logical = Join(source.plan, both.plan, JoinKind.SEMI, condition)
+    else:
+        condition = _where(node, scope.over(source))
+        plan = source.plan if condition is None else Filter(source.plan, condition)
+    number = source.plan.columns[-1]
+    gone = _written(node, table, alias, scope, checked=False)
+    return Delete(table.name, existing, Project(plan, ((number, ColumnRef(number)),)), gone)
+
+
+def truncate(piece: Piece, scope: Scope) -> Delete:
+    node = scope.session.parse(piece)
+    assert isinstance(node, exp.TruncateTable)
+    use(node)
+    if len(node.expressions) > 1:
+        raise Unsupported("TRUNCATE takes one table.", span_of(node.expressions[1]))
+    table = target_table(node.expressions[0], scope)
+    existing = numbered(table)
+    plan = source_of(existing).plan
+    number = plan.columns[-1]
+    rows = WrittenRows(StandIn(table.name, table.fields))
+    return Delete(table.name, existing, Project(plan, ((number, ColumnRef(number)),)), rows)
+
+
+def update_rows(node: exp.Update, scope: Scope) -> Update:
+    use(node)
+    scope = with_entries(node, scope)
+    table, alias = target_table(node.this, scope), alias_of(node.this)
+    existing = numbered(table)
+    source = source_of(existing, alias)
+    number = source.plan.columns[-1]
+    clause = node.args.get("from_")
+    plan, visible = source.plan, source
+    if clause is not None:
+        use(clause)
+        visible = _beside(source, [clause.this], scope)
+        plan = Join(source.plan, visible.plan, JoinKind.INNER, _where(node, scope.over(visible)))
+    else:
+        condition = _where(node, scope.over(source))
+        plan = plan if condition is None else Filter(plan, condition)
+    values = assignments(node.expressions, table, scope.over(visible).inside("SET"))
+    items: list[Item] = [(number, ColumnRef(number))]
+    items += [(new_column(name, value.type), value) for name, value in values.items()]
+    written = _written(node, table, alias, scope, checked=True)
+    return Update(table.name, existing, tuple(values), Project(plan, tuple(items)), written)
+
+
+def insert_rows(node: exp.Insert, scope: Scope) -> Insert:
+    use(node)
+    schema = node.this if isinstance(node.this, exp.Schema) else None
+    target = node.this.this if schema else node.this
+    table, alias = target_table(target, scope), alias_of(target)
+    if schema is not None:
+        use(schema)
+    names = identifiers(schema.expressions) if schema else None
+    if node.args.get("default"):
+        plan: Logical | None = None
+        columns: list[tuple[str, DataType]] = []
+    else:
+        plan, columns = _given(node, names, table, target, scope)
+    written = _written(node, table, alias, scope, checked=True)
+    rows = _as_rows(plan, columns, table, scope)
+    conflict = bind_conflict(node, table, [name for name, _ in columns], alias, scope)
+    return Insert(table.name, tuple(n for n, _ in table.fields), Query(rows), written, conflict)
+
+
+def _given(
+    node: exp.Insert,
+    names: list[str] | None,
+    table: CatalogTable,
+    target: exp.Expr,
+    scope: Scope,
+) -> tuple[Logical, list[tuple[str, DataType]]]:
+    """Bind what an INSERT gives; return its plan and the columns of the table that get its columns."""
+    query = node.expression
+    if query is None or isinstance(query, exp.Null):
+        raise Unsupported("INSERT needs VALUES or a query.", span_of(target))
+    with_ = node.args.get("with_")
+    if with_ is not None:
+        query.set("with_", with_)
+    by_name = bool(node.args.get("by_name"))
+    if isinstance(query, exp.Values) and not by_name:
+        columns = _target_columns(table, names, node)
+        rules = rules_of(table)
+        defaults = [
+            default_value(rules, name, kind, scope)
+            if _names_default(query)
+            else Literal(None, kind)
+            for name, kind in columns
+        ]
+        plan = bind_values(query, scope, [kind for _, kind in columns], defaults)
+    else:
+        plan = scope.bind_query(query)
+        names = [c.name for c in plan.columns] if by_name else names
+        columns = _target_columns(table, names, node)
+    if len(plan.columns) != len(columns):
+        raise InvalidQuery(
+            f'The table "{table.name}" takes {len(columns)} columns here and is given {len(plan.columns)}.',
+            span_of(query),
+        )
+    return plan, columns
+
+
+def _names_default(query: exp.Values) -> bool:
+    return any(
+        is_default(value)
+        for row in query.expressions
+        for value in (row.expressions if isinstance(row, exp.Tuple) else [row])
+    )
+
+
+def _target_columns(
+    table: CatalogTable, names: list[str] | None, node: exp.Insert
+) -> list[tuple[str, DataType]]:
+    """Return the columns of the table that are given values, in the order of the query."""
+    if names is None:
+        return list(table.fields)
+    fields = {name.lower(): (name, data_type) for name, data_type in table.fields}
+    columns = []
+    for name in names:
+        if name.lower() not in fields:
+            hint = nearest(name, [n for n, _ in table.fields])
+            raise UnknownName(
+                f'The table "{table.name}" has no column "{name}".{hint}', span_of(node.this)
+            )
+        columns.append(fields[name.lower()])
+    if len(set(columns)) < len(columns):
+        raise InvalidQuery("INSERT names a column twice.", span_of(node.this))
+    return columns
+
+
+def _as_rows(
+    plan: Logical | None, columns: list[tuple[str, DataType]], table: CatalogTable, scope: Scope
+) -> Logical:
+    """Return rows of the table: each value cast, defaults in the columns that are given none."""
+    plan = plan or Values((), ((),))
+    given: Mapping[str, Column] = {
+        name: column for (name, _), column in zip(columns, plan.columns, strict=True)
+    }
+    rules = rules_of(table)
+    items: list[tuple[Column, Expr]] = []
+    for name, target in table.fields:
+        column = given.get(name)
+        value = default_value(rules, name, target, scope) if column is None else ColumnRef(column)
+        items.append((new_column(name, target), infer.cast(value, target)))
+    return Project(plan, tuple(items))
