@@ -5,13 +5,12 @@ Python has no date outside of the years 1 to 9999: there DuckDB's client gives t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .. import stopping
 from ..errors import TypeMismatch
-from ..plan.calendar import INFINITE_DAY, INFINITE_MICROS, date_text, timestamp_text
+from ..plan.calendar import INFINITE_DAY, INFINITE_MICROS, clock_text, date_text, timestamp_text
 from ..plan.distinct_names import distinct_names
 from ..plan.types import HUGEINT, DataType, Kind
 
@@ -27,6 +26,11 @@ OBJECTS_AT_A_TIME = 50_000  # some 20 ms
 
 def python_values(column: pa.ChunkedArray) -> list[Any]:
     """Return a column as Decimal, date, datetime, str ...; None for NULL."""
+    import pyarrow as pa
+
+    if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
+        # Of which Python has no more
+        column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
     try:
         return list(column.to_pylist())
     except (OverflowError, ValueError):
@@ -77,18 +81,26 @@ def interval_text(months: int, days: int, nanoseconds: int) -> str:
 def _is_moment(arrow: pa.DataType) -> bool:
     import pyarrow as pa
 
-    return bool(pa.types.is_date32(arrow) or pa.types.is_timestamp(arrow))
+    t = pa.types
+    return bool(t.is_date32(arrow) or t.is_timestamp(arrow) or t.is_time(arrow))
+
+
+_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def _beyond(value: pa.Scalar) -> str | date:
     """Return the text of a moment that Python has no value for; DuckDB gives its greatest one for 'infinity'."""
+    import pyarrow as pa
+
     is_date = isinstance(value.value, int) and value.type.bit_width == 32
     infinite = INFINITE_DAY if is_date else INFINITE_MICROS
     kind: type[date] = date if is_date else datetime
     if abs(value.value) == infinite:
         return kind.max if value.value > 0 else kind.min
-    text: Callable[[int], str] = date_text if is_date else timestamp_text
-    return text(value.value)
+    if is_date:
+        return date_text(value.value)
+    text = clock_text if pa.types.is_time(value.type) else timestamp_text
+    return text(value.value, _SECOND[value.type.unit])
 
 
 def has_values_beyond(column: pa.ChunkedArray) -> bool:
@@ -96,7 +108,11 @@ def has_values_beyond(column: pa.ChunkedArray) -> bool:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if not _is_moment(column.type) or not len(column):
+    t = column.type
+    whole = _is_moment(t) and not (
+        pa.types.is_time(t) or (not pa.types.is_date(t) and t.unit == "ns")
+    )
+    if not whole or not len(column):
         return False
     low, high = (pa.scalar(v, column.type) for v in _limits(column.type))
     found = pc.min_max(column)

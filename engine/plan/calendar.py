@@ -59,11 +59,16 @@ def date_text(days: int) -> str:
     return f"{shown:04d}-{month:02d}-{day:02d}{era}"
 
 
-def timestamp_text(micros: int) -> str:
-    """Return microseconds since 1970 as DuckDB writes a timestamp: 2024-02-29 01:02:03.5."""
-    if abs(micros) == INFINITE_MICROS:
-        return "infinity" if micros > 0 else "-infinity"
-    days, rest = divmod(micros, MICROS_A_DAY)
-    seconds, fraction = divmod(rest, 1_000_000)
-    clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
-    return f"{date_text(days)} {clock}" + (f".{fraction:06d}".rstrip("0") if fraction else "")
+def timestamp_text(count: int, second: int = 1_000_000) -> str:
+    """Return a count since 1970, by default of microseconds, as DuckDB writes a timestamp: 2024-02-29 01:02:03.5."""
+    if abs(count) == INFINITE_MICROS:
+        return "infinity" if count > 0 else "-infinity"
+    days, rest = divmod(count, 86_400 * second)
+    return f"{date_text(days)} {clock_text(rest, second)}"
+
+
+def clock_text(count: int, second: int = 1_000_000) -> str:
+    """Return a time of day, a count of which `second` are one, as DuckDB writes it: 01:02:03.5."""
+    seconds, rest = divmod(count, second)
+    fraction = f".{rest:0{len(str(second)) - 1}d}".rstrip("0") if rest else ""
+    return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}{fraction}"

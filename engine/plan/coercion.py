@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from ..errors import Span, TypeMismatch, UnknownName, nearest
+from .temporal import ticks
 from .types import (
     BIGINT,
     BOOLEAN,
@@ -23,7 +24,12 @@ from .types import (
     MAX_DECIMAL_DIGITS,
     NULL,
     SMALLINT,
+    TIME,
     TIMESTAMP,
+    TIMESTAMP_MS,
+    TIMESTAMP_NS,
+    TIMESTAMP_S,
+    TIMESTAMPTZ,
     TINYINT,
     UBIGINT,
     UINTEGER,
@@ -51,7 +57,14 @@ TYPE_NAMES: dict[str, DataType] = {
     **dict.fromkeys(("float", "float4", "real"), FLOAT),
     **dict.fromkeys(("double", "float8", "double precision"), DOUBLE),
     "date": DATE,
-    **dict.fromkeys(("timestamp", "datetime", "timestamp without time zone"), TIMESTAMP),
+    **dict.fromkeys(
+        ("timestamp", "datetime", "timestamp without time zone", "timestamp_us"), TIMESTAMP
+    ),
+    **dict.fromkeys(("time", "time without time zone"), TIME),
+    "timestamp_s": TIMESTAMP_S,
+    "timestamp_ms": TIMESTAMP_MS,
+    "timestamp_ns": TIMESTAMP_NS,
+    **dict.fromkeys(("timestamptz", "timestamp with time zone"), TIMESTAMPTZ),
     "interval": INTERVAL,
     **dict.fromkeys(("varchar", "text", "string", "char", "bpchar", "nvarchar"), VARCHAR),
 }
@@ -123,7 +136,7 @@ def implicit(source: DataType, target: DataType) -> bool:
         low, high = source.integer_range
         target_low, target_high = target.integer_range
         return target_low <= low and high <= target_high
-    return source.kind is Kind.DATE and target.kind is Kind.TIMESTAMP
+    return target.kind is Kind.TIMESTAMP and source.kind in (Kind.DATE, *ticks.PLAIN)
 
 
 def _common_integer(left: DataType, right: DataType) -> DataType:
@@ -181,9 +194,8 @@ def compared_pair(left: DataType, right: DataType) -> DataType | None:
         if left.is_float or right.is_float:
             return DOUBLE if Kind.DOUBLE in (left.kind, right.kind) else FLOAT
         return _common_decimal(left, right)
-    kinds = {left.kind, right.kind}
-    if kinds == {Kind.DATE, Kind.TIMESTAMP}:
-        return TIMESTAMP
+    if (moment := ticks.later(left, right)) is not None:
+        return moment
     for truth, number in ((left, right), (right, left)):
         if truth == BOOLEAN and number.is_whole:
             return number
@@ -218,4 +230,4 @@ def castable(source: DataType, target: DataType) -> bool:
     if Kind.VARCHAR in (source.kind, target.kind):
         return True
     plain = (source.is_numeric or source == BOOLEAN) and (target.is_numeric or target == BOOLEAN)
-    return plain or (source.is_temporal and target in (DATE, TIMESTAMP))
+    return plain or (source.is_temporal and target.is_temporal and ticks.castable(source, target))

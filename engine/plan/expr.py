@@ -64,6 +64,7 @@ class Interval:
     micros: int = 0
 
 
+# TIMESTAMP has a `datetime`, of which the other types of counts have no nanoseconds: theirs is the count
 Value = None | bool | int | float | Decimal | str | date | datetime | Interval
 
 

@@ -7,22 +7,22 @@ ignored, intervals are lists of numbers and units.
 from __future__ import annotations
 
 import math
-import re
 import struct
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import TypeVar
 
 from ..errors import ConversionError, OutOfRange, Span, TypeMismatch, check_text
 from .calendar import EPOCH
-from .expr import Interval, Literal, Value
-from .functions.dates import PARTS
+from .expr import Interval, Literal, Value, physical
+from .temporal import ticks
+from .text.interval_reading import parse_interval
 from .text.number_text import (
-    SPACE,
     parse_boolean,
     parse_date,
     parse_double,
     parse_number,
+    parse_time,
     parse_timestamp,
 )
 from .types import (
@@ -37,6 +37,7 @@ from .types import (
     MAX_DECIMAL_DIGITS,
     NULL,
     SMALLINT,
+    TIME,
     TIMESTAMP,
     TINYINT,
     UBIGINT,
@@ -52,23 +53,6 @@ from .types import (
 Parsed = TypeVar("Parsed")
 _EXACT = Context(prec=200)
 MOST_BITS_SHOWN = 1000  # of an integer in a message
-_MICROS = {
-    "microsecond": 1,
-    "millisecond": 1_000,
-    "second": 1_000_000,
-    "minute": 60_000_000,
-    "hour": 3_600_000_000,
-}
-_DAYS = {"day": 1, "week": 7}
-MONTHS = {
-    "month": 1,
-    "quarter": 3,
-    "year": 12,
-    "decade": 120,
-    "century": 1200,
-    "millennium": 12000,
-}
-_DAY_MICROS = 24 * _MICROS["hour"]
 _NUMPY_TYPES = {
     "int8": TINYINT,
     "int16": SMALLINT,
@@ -117,11 +101,14 @@ def literal(value: object, span: Span | None = None) -> Literal:
                 raise _nanoseconds(value)
             micros = value.seconds * 1_000_000 + value.microseconds
             return Literal(Interval(0, value.days, micros), INTERVAL, span)
+        case time() if value.tzinfo is None:
+            seconds = (value.hour * 60 + value.minute) * 60 + value.second
+            return Literal(seconds * 1_000_000 + value.microsecond, TIME, span)
         case Interval():
             return Literal(value, INTERVAL, span)
     raise TypeMismatch(
         f"A value of the Python type {type(value).__name__} has no SQL type here: pass a number, string, "
-        "bool, date, naive datetime, timedelta or None.",
+        "bool, date, time, naive datetime, timedelta or None.",
         span,
     )
 
@@ -194,7 +181,7 @@ def convert(value: Value, source: DataType, target: DataType, span: Span | None 
     if target.kind is Kind.NULL:  # of an operator whose other side is NULL
         return None
     try:
-        return _convert(value, target)
+        return _convert(value, source, target)
     except BeyondPython:
         raise
     except (ValueError, ArithmeticError, struct.error):
@@ -206,13 +193,19 @@ def convert(value: Value, source: DataType, target: DataType, span: Span | None 
 _DIGITS_OF_HUGEINT = f": it has {MAX_DECIMAL_DIGITS} digits here, and DOUBLE holds more, rounded"
 _HINTS = {
     Kind.DATE: ": a date is written 'YYYY-MM-DD'",
-    Kind.TIMESTAMP: ": a timestamp is written 'YYYY-MM-DD HH:MM:SS'",
+    Kind.TIME: ": a time is written 'HH:MM:SS'",
+    **dict.fromkeys(ticks.PLAIN, ": a timestamp is written 'YYYY-MM-DD HH:MM:SS'"),
     Kind.INTERVAL: ": an interval is written '3 months 2 days'",
     Kind.BOOLEAN: ": it is true or false",
 }
 
 
-def _convert(value: Value, target: DataType) -> Value:
+def _convert(value: Value, source: DataType, target: DataType) -> Value:
+    if target.is_temporal and not isinstance(value, str):
+        return _counted(value, source, target)
+    if target.is_ticks and target.kind is not Kind.TIMESTAMP:
+        assert isinstance(value, str)
+        return _known(parse_ticks(value, target))
     if target.kind is Kind.DATE:
         return _to_date(value)
     if target.kind is Kind.TIMESTAMP:
@@ -230,6 +223,33 @@ def _convert(value: Value, target: DataType) -> Value:
     if isinstance(value, str):
         return value
     raise ValueError
+
+
+def parse_ticks(text: str, target: DataType) -> int | None:
+    """Return the count that a text stands for as a TIME or a timestamp without a zone, None for no value of it."""
+    if target.kind is Kind.TIME:
+        return parse_time(text)
+    if target.kind is Kind.TIMESTAMP_NS:
+        return parse_timestamp(text, digits=9)
+    micros = parse_timestamp(text)
+    return None if micros is None else ticks.convert(micros, TIMESTAMP, target)
+
+
+def _counted(value: Value, source: DataType, target: DataType) -> Value:
+    """Return a date, a time or a timestamp as one of another type; ValueError where there is none."""
+    if not source.is_temporal or not ticks.castable(source, target):
+        raise ValueError
+    count = physical(value, source)
+    assert isinstance(count, int)
+    found = ticks.convert(count, source, target)
+    try:
+        if target.kind is Kind.DATE:
+            return EPOCH.date() + timedelta(days=found)
+        if target.kind is Kind.TIMESTAMP:
+            return EPOCH + timedelta(microseconds=found)
+    except OverflowError:
+        raise BeyondPython from None
+    return found
 
 
 def _to_boolean(value: Value) -> bool:
@@ -292,10 +312,6 @@ def _of_float(value: float, target: DataType) -> Decimal:
 
 
 def _to_timestamp(value: Value) -> datetime:
-    if isinstance(value, datetime):
-        return value
-    if isinstance(value, date):
-        return datetime(value.year, value.month, value.day)
     if not isinstance(value, str):
         raise ValueError
     micros = parse_timestamp(value)
@@ -309,7 +325,7 @@ def _to_timestamp(value: Value) -> datetime:
 
 def _to_date(value: Value) -> date:
     if not isinstance(value, str):
-        return _to_timestamp(value).date()
+        raise ValueError
     days = parse_date(value)
     if days is None:
         raise ValueError
@@ -317,78 +333,3 @@ def _to_date(value: Value) -> date:
         return EPOCH.date() + timedelta(days=days)
     except OverflowError:
         raise BeyondPython from None
-
-
-_CLOCK = re.compile(r"(-?)(\d+):([0-5]?\d)(?::([0-5]?\d)(?:\.(\d*))?)?$", re.ASCII)
-_QUANTITY = re.compile(rf"(-?\d+(?:\.\d*)?)[{SPACE}]*([a-zA-Z]+)[{SPACE}]*", re.ASCII)
-_SECONDS = re.compile(r"-?\d+(?:\.\d*)?", re.ASCII)
-
-
-def parse_interval(text: str) -> Interval:
-    """Read `1 year 2 mons`, `1.5 days`, `3 weeks ago`, `1 day -01:30:00`; a number alone is seconds.  Raises ValueError."""
-    rest = text.strip(SPACE).removeprefix("@").strip(SPACE)
-    if _SECONDS.fullmatch(rest):
-        return spread(Decimal(rest), "second")
-    ago = rest.lower().endswith(" ago")
-    rest = rest[:-4].rstrip(SPACE) if ago else rest
-    months = days = micros = 0
-    if not rest:
-        raise ValueError
-    while rest:
-        if quantity := _QUANTITY.match(rest):
-            rest, part = rest[quantity.end() :], spread(Decimal(quantity[1]), quantity[2])
-        elif not ago and (clock := _CLOCK.match(rest)):
-            rest, part = "", Interval(0, 0, _clock_micros(clock))
-        else:
-            raise ValueError
-        months, days, micros = months + part.months, days + part.days, micros + part.micros
-    sign = -1 if ago else 1
-    return _held(Interval(sign * months, sign * days, sign * micros))
-
-
-def _held(value: Interval) -> Interval:
-    """Return an interval; raises ValueError where a part does not fit its bits."""
-    months, days = (-(2**31) <= part < 2**31 for part in (value.months, value.days))
-    if not (months and days and -(2**63) <= value.micros < 2**63):
-        raise ValueError(value)
-    return value
-
-
-def _clock_micros(clock: re.Match[str]) -> int:
-    hours, minutes, seconds = (int(part or 0) for part in clock.group(2, 3, 4))
-    fraction = int((clock.group(5) or "").ljust(6, "0")[:6])
-    micros = ((hours * 60 + minutes) * 60 + seconds) * 1_000_000 + fraction
-    return -micros if clock.group(1) == "-" else micros
-
-
-def spread(quantity: Decimal, unit: str) -> Interval:
-    """Return a number of a unit as an interval; fractions of months become days of 30, those of days microseconds.
-
-    Those of seconds and milliseconds round to microseconds, the others are cut.  Raises ValueError.
-    """
-    return _held(_spread(quantity, unit))
-
-
-def _spread(quantity: Decimal, unit: str) -> Interval:
-    name = PARTS.get(unit.lower())
-    if name in ("second", "millisecond"):
-        return Interval(0, 0, int((quantity * _MICROS[name]).quantize(1, ROUND_HALF_UP, _EXACT)))
-    if name in _MICROS:
-        return Interval(0, 0, int(quantity * _MICROS[name]))
-    if name in _DAYS:
-        exact_days = quantity * _DAYS[name]
-        days = int(exact_days)
-        return Interval(0, days, int((exact_days - days) * _DAY_MICROS))
-    if name in MONTHS:
-        exact_months = quantity * MONTHS[name]
-        months = int(exact_months)
-        rest = _spread((exact_months - months) * 30, "day")
-        return Interval(months, rest.days, rest.micros)
-    raise ValueError(unit)
-
-
-def interval(quantity: Decimal, unit: str) -> Interval:
-    """Return INTERVAL 'quantity' unit, where DuckDB cuts fractions of all units above the second."""
-    name = PARTS.get(unit.lower(), unit)
-    fractional = name in ("second", "millisecond")
-    return spread(quantity if fractional else Decimal(int(quantity)), name)

@@ -35,7 +35,12 @@ class Kind(Enum):
     FLOAT = auto()
     DOUBLE = auto()
     DATE = auto()
+    TIME = auto()
     TIMESTAMP = auto()
+    TIMESTAMP_S = auto()
+    TIMESTAMP_MS = auto()
+    TIMESTAMP_NS = auto()
+    TIMESTAMPTZ = auto()
     INTERVAL = auto()
     VARCHAR = auto()
     OTHER = auto()  # of a column that no query can read (`storage.tables.other_types`)
@@ -76,7 +81,7 @@ class DataType:
             return self.name
         if self.kind is Kind.DECIMAL:
             return f"DECIMAL({self.precision},{self.scale})"
-        return '"NULL"' if self.kind is Kind.NULL else self.kind.name
+        return UNLIKE_KIND.get(self.kind) or self.kind.name
 
     def __repr__(self) -> str:
         return str(self)
@@ -109,7 +114,12 @@ class DataType:
 
     @property
     def is_temporal(self) -> bool:
-        return self.kind in (Kind.DATE, Kind.TIMESTAMP)
+        return self.kind is Kind.DATE or self.is_ticks
+
+    @property
+    def is_ticks(self) -> bool:
+        """Whether a value is a count in 64 bits: of microseconds since midnight, or of a unit of time since 1970."""
+        return self.kind in TICKS
 
     @property
     def fits_register(self) -> bool:
@@ -143,6 +153,16 @@ INTEGER_BITS: dict[Kind, int] = {
     Kind.UINTEGER: 32,
     Kind.UBIGINT: 64,
 }
+UNLIKE_KIND = {Kind.NULL: '"NULL"', Kind.TIMESTAMPTZ: "TIMESTAMP WITH TIME ZONE"}
+# A second's
+TICKS: dict[Kind, int] = {
+    Kind.TIME: 10**6,
+    Kind.TIMESTAMP: 10**6,
+    Kind.TIMESTAMP_S: 1,
+    Kind.TIMESTAMP_MS: 10**3,
+    Kind.TIMESTAMP_NS: 10**9,
+    Kind.TIMESTAMPTZ: 10**6,
+}
 SIGNED_INTEGERS = (Kind.TINYINT, Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT)
 
 NULL = DataType(Kind.NULL)
@@ -158,7 +178,12 @@ UBIGINT = DataType(Kind.UBIGINT)
 FLOAT = DataType(Kind.FLOAT)
 DOUBLE = DataType(Kind.DOUBLE)
 DATE = DataType(Kind.DATE)
+TIME = DataType(Kind.TIME)
 TIMESTAMP = DataType(Kind.TIMESTAMP)
+TIMESTAMP_S = DataType(Kind.TIMESTAMP_S)
+TIMESTAMP_MS = DataType(Kind.TIMESTAMP_MS)
+TIMESTAMP_NS = DataType(Kind.TIMESTAMP_NS)
+TIMESTAMPTZ = DataType(Kind.TIMESTAMPTZ)
 INTERVAL = DataType(Kind.INTERVAL)
 VARCHAR = DataType(Kind.VARCHAR)
 HUGEINT = DataType(Kind.DECIMAL, MAX_DECIMAL_DIGITS, 0, "HUGEINT")  # of SUM over integers
@@ -174,6 +199,9 @@ def room_for(data_type: DataType) -> str:
 def decimal(precision: int, scale: int) -> DataType:
     """Return DECIMAL(precision, scale); raises `TypeMismatch` beyond 38 digits."""
     return DataType(Kind.DECIMAL, precision, scale)
+
+
+_TIMESTAMPS = {"s": TIMESTAMP_S, "ms": TIMESTAMP_MS, "us": TIMESTAMP, "ns": TIMESTAMP_NS}
 
 
 @cache
@@ -197,7 +225,12 @@ def to_arrow(data_type: DataType) -> pa.DataType:
         Kind.FLOAT: pa.float32(),
         Kind.DOUBLE: pa.float64(),
         Kind.DATE: pa.date32(),
+        Kind.TIME: pa.time64("us"),
         Kind.TIMESTAMP: pa.timestamp("us"),
+        Kind.TIMESTAMP_S: pa.timestamp("s"),
+        Kind.TIMESTAMP_MS: pa.timestamp("ms"),
+        Kind.TIMESTAMP_NS: pa.timestamp("ns"),
+        Kind.TIMESTAMPTZ: pa.timestamp("us", "UTC"),
         Kind.INTERVAL: pa.month_day_nano_interval(),
         Kind.VARCHAR: pa.string(),
     }[data_type.kind]
@@ -216,8 +249,10 @@ def from_arrow(arrow: pa.DataType, name: str = "") -> DataType:
         return VARCHAR
     if t.is_date(arrow):
         return DATE
-    if t.is_timestamp(arrow) and arrow.tz is None:
-        return TIMESTAMP
+    if t.is_timestamp(arrow):
+        return TIMESTAMPTZ if arrow.tz is not None else _TIMESTAMPS[arrow.unit]
+    if t.is_time(arrow) and arrow.unit != "ns":
+        return TIME
     plain = {
         pa.null(): NULL,
         pa.bool_(): BOOLEAN,

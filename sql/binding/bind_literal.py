@@ -21,7 +21,8 @@ from fuseline.errors import (
 from fuseline.plan import infer
 from fuseline.plan.expr import Call, Cast, Expr, Interval, Literal, Value
 from fuseline.plan.functions.dates import PARTS, UNITS
-from fuseline.plan.literals import interval, number, parse_interval, spread
+from fuseline.plan.literals import number
+from fuseline.plan.text.interval_reading import interval, parse_interval, spread
 from fuseline.plan.types import BIGINT, BOOLEAN, DIGITS, DOUBLE, INTERVAL, VARCHAR, Kind
 from fuseline.sql.parsing.pieces import span_of
 from fuseline.sql.parsing.unread import use

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fuseline.plan.coercion import TYPE_NAMES
 from fuseline.sql.names.reader import (
     GRAMMAR_TYPES,
     UNITS,
@@ -31,7 +32,10 @@ _IN_CAPITALS = {
 _TRIMS = {"both": "trim", "leading": "ltrim", "trailing": "rtrim"}
 _WITHIN_GROUP = {"percentile_cont": "quantile_cont", "percentile_disc": "quantile_disc"}
 # Types of one word that may stand before a constant: DATE '2024-01-31'.
-_TYPED = frozenset({*GRAMMAR_TYPES, "date", "datetime", "timestamptz", "double"}) - {"interval"}
+_TYPED = frozenset({*GRAMMAR_TYPES, *(n for n in TYPE_NAMES if n.isidentifier())}) - {
+    "interval",
+    "null",
+}
 _NO_COLUMNS = several(
     "select from where group having order limit and or not in is like then when else end as on using union "
     "intersect except offset between case"
@@ -113,6 +117,8 @@ def _is_typed_constant(reader: Reader) -> bool:
     """Whether DATE '2024-01-31' comes next, or DECIMAL(5, 1) '1.5'."""
     if reader.peek() not in _TYPED:
         return False
+    if reader.peek(1) in ("with", "without"):
+        return reader.peek(2) == "time" and reader.kind(4) in _STRINGS
     if reader.peek(1) != "(":
         return reader.kind(1) in _STRINGS
     ahead = 2

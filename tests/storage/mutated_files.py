@@ -264,15 +264,20 @@ def references(path: Path) -> Iterator[str]:
 
 
 def _reference(read: Callable[[], pa.Table]) -> str:
-    from fuseline.plan.types import from_arrow, to_arrow
-
     try:
         data = read()
-        types = [to_arrow(from_arrow(field.type)) for field in data.schema]
+        types = [_in_results(field.type) for field in data.schema]
         arrays = [c.cast(t, safe=False) for c, t in zip(data.columns, types, strict=True)]
         return f"rows {digest(pa.table(arrays, names=data.column_names))}"
     except Exception as error:
         return type(error).__name__
+
+
+def _in_results(arrow: pa.DataType) -> pa.DataType:
+    from fuseline.plan.types import from_arrow, to_arrow
+
+    coarse = arrow in (pa.timestamp("s"), pa.timestamp("ms"))  # which a table's would stay
+    return pa.timestamp("us") if coarse else to_arrow(from_arrow(arrow))
 
 
 def _tried(found: Iterator[str]) -> Iterator[str]:

@@ -78,7 +78,7 @@ def type_bounds(data_type: DataType) -> IntegerRange | None:
         return IntegerRange(*data_type.integer_range)
     if data_type.kind is Kind.DATE:
         return IntegerRange(-(2**31) + 2, 2**31 - 2)  # the two ends are DuckDB's infinities
-    if data_type.kind is Kind.TIMESTAMP:
+    if data_type.is_ticks:
         return IntegerRange(-(2**63) + 2, 2**63 - 2)
     return None
 

@@ -77,6 +77,8 @@ def to_physical(array: pa.Array | pa.ChunkedArray, data_type: DataType) -> pa.Ar
     expected = to_arrow(data_type)
     if array.type == expected:
         return array
+    if t.is_timestamp(array.type) and array.type.tz is not None:
+        array = array.cast(pa.timestamp(array.type.unit, "UTC"))
     # A timestamp finer than a microsecond loses digits here, as it does in DuckDB's TIMESTAMP.
     return array.cast(expected, safe=not data_type.is_temporal)
 
@@ -147,7 +149,7 @@ def to_numpy(array: pa.Array) -> Array:
         return bits_of(array.buffers()[1], array.offset, len(array))
     if pa.types.is_date32(t):
         dtype: npt.DTypeLike = np.int32
-    elif pa.types.is_timestamp(t) or pa.types.is_duration(t):
+    elif pa.types.is_timestamp(t) or pa.types.is_duration(t) or pa.types.is_time64(t):
         dtype = np.int64
     else:
         dtype = t.to_pandas_dtype()

@@ -12,6 +12,7 @@ from ..types import (
     DOUBLE,
     INTEGER,
     INTERVAL,
+    TIME,
     TIMESTAMP,
     VARCHAR,
     DataType,
@@ -59,15 +60,14 @@ PARTS: dict[str, str] = {
     "epoch": "epoch",
 }
 
-_CALENDAR = any_of(Kind.DATE, Kind.TIMESTAMP, result=BIGINT, null=TIMESTAMP)
-_CALENDAR_OR_INTERVAL = any_of(
-    Kind.DATE, Kind.TIMESTAMP, Kind.INTERVAL, result=BIGINT, null=TIMESTAMP
-)
+_MOMENT = any_of(Kind.DATE, Kind.TIMESTAMP, result=BIGINT, null=TIMESTAMP)
+_CALENDAR = overloads(_MOMENT, fixed(TIMESTAMP, result=BIGINT))
+_CALENDAR_OR_INTERVAL = overloads(_CALENDAR, fixed(INTERVAL, result=BIGINT))
 
 
 def _clock(result: DataType) -> Resolve:
-    """TIMESTAMP (a DATE is cast) or INTERVAL."""
-    return overloads(fixed(TIMESTAMP, result=result), fixed(INTERVAL, result=result))
+    """TIMESTAMP (a DATE is cast), TIME or INTERVAL."""
+    return overloads(*(fixed(t, result=result) for t in (TIMESTAMP, TIME, INTERVAL)))
 
 
 def _unit(name: str) -> FunctionRow:
@@ -107,13 +107,13 @@ PART_FUNCTIONS = (
             "isoyear": (),
         }.items()
     ),
-    # TIMESTAMP or INTERVAL -> BIGINT.  millisecond and microsecond include the seconds of the minute (12.345 s is 12345).
+    # TIMESTAMP, TIME or INTERVAL -> BIGINT.  millisecond and microsecond include the seconds of the minute (12.345 s is 12345).
     *(
-        FunctionRow(name, _clock(BIGINT), f"{name}(TIMESTAMP | INTERVAL)")
+        FunctionRow(name, _clock(BIGINT), f"{name}(TIMESTAMP | TIME | INTERVAL)")
         for name in ("hour", "minute", "second", "millisecond", "microsecond")
     ),
     FunctionRow(
-        "epoch", _clock(DOUBLE), "epoch(TIMESTAMP | INTERVAL)"
+        "epoch", _clock(DOUBLE), "epoch(TIMESTAMP | TIME | INTERVAL)"
     ),  # seconds with their fraction
 )
 
@@ -156,6 +156,10 @@ ARITHMETIC = (
     # (TIMESTAMP, INTERVAL) -> TIMESTAMP, a DATE is cast: months first (clipped to the month's end), days, microseconds.
     operator("add_interval", fixed(TIMESTAMP, INTERVAL, result=TIMESTAMP), "TIMESTAMP + INTERVAL"),
     operator("sub_interval", fixed(TIMESTAMP, INTERVAL, result=TIMESTAMP), "TIMESTAMP - INTERVAL"),
+    # Around midnight; of an interval its microseconds alone.
+    operator("add_interval_to_time", fixed(TIME, INTERVAL, result=TIME), "TIME + INTERVAL"),
+    operator("sub_interval_of_time", fixed(TIME, INTERVAL, result=TIME), "TIME - INTERVAL"),
+    operator("at_time", fixed(DATE, TIME, result=TIMESTAMP), "DATE + TIME"),
     operator("add_days", fixed(DATE, INTEGER, result=DATE), "DATE + INTEGER"),
     operator("sub_days", fixed(DATE, INTEGER, result=DATE), "DATE - INTEGER"),
     operator("date_minus_date", fixed(DATE, DATE, result=BIGINT), "DATE - DATE"),  # days

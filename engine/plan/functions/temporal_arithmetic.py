@@ -7,16 +7,22 @@ from collections.abc import Sequence
 from ..casts import coerce, is_text_literal, literal_types
 from ..coercion import loses_digits
 from ..expr import Expr
+from ..temporal.ticks import PLAIN
 from ..types import DATE, DOUBLE, Kind
 
 _OPERATORS = ("add", "sub", "mul", "div", "int_div", "mod")
 # (kinds of the two sides, N for a number) -> function and whether to swap the arguments.
-_D, _T, _I, _N = "DATE", "TIMESTAMP", "INTERVAL", "number"
+_D, _T, _C, _I, _N = "DATE", "TIMESTAMP", "TIME", "INTERVAL", "number"
 _TEMPORAL: dict[tuple[str, str, str], tuple[str, bool]] = {
     ("add", _D, _I): ("add_interval", False),
     ("add", _I, _D): ("add_interval", True),
     ("add", _T, _I): ("add_interval", False),
     ("add", _I, _T): ("add_interval", True),
+    ("add", _C, _I): ("add_interval_to_time", False),
+    ("add", _I, _C): ("add_interval_to_time", True),
+    ("sub", _C, _I): ("sub_interval_of_time", False),
+    ("add", _D, _C): ("at_time", False),
+    ("add", _C, _D): ("at_time", True),
     ("add", _D, _N): ("add_days", False),
     ("add", _N, _D): ("add_days", True),
     ("add", _I, _I): ("add_intervals", False),
@@ -63,10 +69,14 @@ def _number(expr: Expr, other: Expr, name: str) -> Expr:
 
 def _sides(args: Sequence[Expr]) -> tuple[str, str]:
     """Name the sides of an operator for `_TEMPORAL`; NULL counts as what the other side goes with."""
-    names = [_N if a.type.is_numeric else a.type.kind.name for a in args]
+    names = [_N if a.type.is_numeric else _side(a.type.kind) for a in args]
     partner = {_D: _N, _T: _I, _I: _I}
     if names[0] == "NULL":
         names[0] = partner.get(names[1], names[0])
     if names[1] == "NULL":
         names[1] = partner.get(names[0], names[1])
     return names[0], names[1]
+
+
+def _side(kind: Kind) -> str:
+    return _T if kind in PLAIN else kind.name

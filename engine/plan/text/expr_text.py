@@ -23,6 +23,7 @@ from ..expr import (
 )
 from ..functions import COMPARISONS, SCALAR
 from ..logical import Logical
+from ..temporal import ticks
 from ..types import Kind
 from ..window.window_call import WHOLE, Over, WindowCall, WindowFrame
 
@@ -67,6 +68,8 @@ def literal_text(literal: Literal) -> str:
             return f"date '{value}'"
         case Interval():
             return f"interval '{interval_text(value)}'"
+        case int() if literal.type.is_ticks:
+            return f"{str(literal.type).lower()} '{ticks.text(value, literal.type)}'"
         case float() if literal.type.kind in (Kind.DOUBLE, Kind.FLOAT):
             return repr(value)
     return f"{value:f}" if literal.type.is_decimal else str(value)

@@ -6,7 +6,7 @@ import math
 import re
 import struct
 
-from ..calendar import INFINITE_DAY, INFINITE_MICROS, MICROS_A_DAY, day_number
+from ..calendar import INFINITE_DAY, INFINITE_MICROS, day_number
 from ..types import HUGEINT, MAX_DECIMAL_DIGITS, DataType, Kind
 
 SPACE = " \t\n\v\f\r"
@@ -104,16 +104,20 @@ def _leading_date(text: str) -> tuple[int, str] | None:
     return days, text[found.end() :]
 
 
-def _clock(text: str) -> int | None:
-    """Microseconds of a time of day; a zone after it is read over, as DuckDB's TIMESTAMP does."""
+def _clock(text: str, digits: int = 6) -> int | None:
+    """A time of day in units of so many digits of a second; a zone after it is read over, as DuckDB's TIMESTAMP does."""
     found = _CLOCK.match(text)
     if found is None or not _ZONE.fullmatch(text[found.end() :]):
         return None
+    return _of_day(found, digits)
+
+
+def _of_day(found: re.Match[str], digits: int) -> int | None:
     hour, minute, second = (int(found[i] or "0") for i in (1, 2, 3))
-    fraction = int((found[4] or "")[:6].ljust(6, "0"))
+    fraction = int((found[4] or "")[:digits].ljust(digits, "0"))
     if hour > 24 or minute > 59 or second > 59 or (hour == 24 and (minute or second or fraction)):
         return None
-    return ((hour * 60 + minute) * 60 + second) * 1_000_000 + fraction
+    return ((hour * 60 + minute) * 60 + second) * 10**digits + fraction
 
 
 _ZONE = re.compile(r"\s*(?:[zZ]|[+-]\d{1,2}(?::?\d{2}){0,2}|(?<=\s)[A-Za-z][\w/+-]*)?\s*", re.ASCII)
@@ -141,7 +145,18 @@ def parse_date(text: str) -> int | None:
     return days
 
 
-def parse_timestamp(text: str) -> int | None:
+def parse_time(text: str) -> int | None:
+    """Return microseconds since midnight; a date may stand before them."""
+    text = text.strip(SPACE)
+    found = _leading_date(text)
+    if found is None:
+        return 0 if text.lower() == "epoch" else _clock(text)
+    rest = found[1]
+    return _clock(rest[1:].lstrip()) if rest[:1] in ("T", " ") else None if rest else 0
+
+
+def parse_timestamp(text: str, digits: int = 6) -> int | None:
+    """Return the count of units of so many digits of a second since 1970."""
     text = text.lstrip(SPACE)  # after a date, a space announces a time
     if (sign := _word(text)) is not None:
         return sign * INFINITE_MICROS
@@ -151,8 +166,8 @@ def parse_timestamp(text: str) -> int | None:
     days, rest = found
     time: int | None = 0
     if rest:
-        time = _clock(rest[1:].lstrip()) if rest[0] in "T " else None
+        time = _clock(rest[1:].lstrip(), digits) if rest[0] in "T " else None
     if time is None:
         return None
-    value = days * MICROS_A_DAY + time
+    value = days * 86_400 * 10**digits + time
     return value if abs(value) < INFINITE_MICROS else None

@@ -90,11 +90,11 @@ def registers_of(array: pa.Array, data_type: DataType, mask: Array | None) -> Ar
         if mask is not None:
             small |= ~mask
         return values.view(np.int64) if bool(small.all()) else None
-    kinds = {Kind.DATE: np.int32, Kind.TIMESTAMP: np.int64}
-    numpy_type = kinds.get(data_type.kind) or (
-        np.int64 if data_type.is_decimal else array.type.to_pandas_dtype()
+    if data_type.is_ticks or data_type.is_decimal:
+        return values_of(array, np.int64)
+    return values_of(
+        array, np.int32 if data_type.kind is Kind.DATE else array.type.to_pandas_dtype()
     )
-    return values_of(array, numpy_type)
 
 
 # Integers

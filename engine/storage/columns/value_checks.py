@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ...errors import FileError
-from ...plan.types import DataType, Kind
+from ...plan.calendar import MICROS_A_DAY
+from ...plan.types import DataType, Kind, to_arrow
+from ..tables.other_types import is_int96
 from .encodings import values_of
 
 if TYPE_CHECKING:
@@ -68,22 +71,30 @@ def too_many_digits(what: str, precision: int, scale: int) -> FileError:
     )
 
 
-MICROSECONDS = pa.timestamp("us")
 INT96_UNIT = (
     "us"  # Arrow's reader would make nanoseconds of INT96, which wrap outside of 1677 to 2262
 )
 
 
-def check_timestamps(array: pa.Array, what: str) -> None:
-    """Raise `FileError` for timestamps that are no whole microseconds or leave 64 bits of them; `what` names the column."""
+def check_timestamps(array: pa.Array, data_type: DataType, what: str) -> None:
+    """Raise `FileError` for timestamps that leave the 64 bits of what their type counts; `what` names the column."""
     if pa.types.is_dictionary(array.type):
         array = array.dictionary
-    if not pa.types.is_timestamp(array.type) or array.type.unit == "us":
+    if pa.types.is_time(array.type):
+        _check_within_a_day(array, what)
+    if not pa.types.is_timestamp(array.type) or array.type.unit == to_arrow(data_type).unit:
         return
     try:
-        array.cast(MICROSECONDS)
+        array.cast(to_arrow(data_type))
     except pa.ArrowInvalid:
         raise lost(what, array.type.unit) from None
+
+
+def _check_within_a_day(array: pa.Array, what: str) -> None:
+    found = pc.min_max(array.cast(pa.time64("us")).view(pa.int64()))
+    low, high = found["min"].as_py(), found["max"].as_py()
+    if low is not None and (low < 0 or high > MICROS_A_DAY):
+        raise FileError(f"{what} holds times outside of a day: write it anew, or as a number.")
 
 
 def lost(what: str, unit: str) -> FileError:
@@ -96,13 +107,11 @@ def lost(what: str, unit: str) -> FileError:
     return FileError(f"{what} holds moments outside of TIMESTAMP's years 290308 BC to 294247 AD.")
 
 
-def is_int96(table: ParquetTable, source: str, file: int) -> bool:
+def is_int96_in(table: ParquetTable, source: str, file: int) -> bool:
     """Whether a column of a file has Parquet's old type of timestamps."""
     if table.types[source].kind is not Kind.TIMESTAMP:
         return False
-    schema, name = table.footers[file].schema, table.parquet_names[source]
-    columns = (schema.column(i) for i in range(len(schema)))
-    return any(c.path == name and c.physical_type == "INT96" for c in columns)
+    return is_int96(table.footers[file], table.parquet_names[source])
 
 
 HIGH_BITS = np.uint64(0x8080808080808080)

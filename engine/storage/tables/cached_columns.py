@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from ...errors import printable
 from ...plan.calendar import EPOCH
-from ...plan.types import DIGITS, INTEGER_BITS, DataType, Kind
+from ...plan.types import DIGITS, INTEGER_BITS, TICKS, DataType, Kind
 from ..columns.cache import whole
 from ..columns.encodings import EncodedColumn
 
@@ -38,7 +38,13 @@ SCHEMA = pa.schema(
         "worker": pa.int64(),
     }
 )
-PLAIN_BYTES = {Kind.FLOAT: 4, Kind.DOUBLE: 8, Kind.DATE: 4, Kind.TIMESTAMP: 8, Kind.INTERVAL: 16}
+PLAIN_BYTES = {
+    Kind.FLOAT: 4,
+    Kind.DOUBLE: 8,
+    Kind.DATE: 4,
+    Kind.INTERVAL: 16,
+    **dict.fromkeys(TICKS, 8),
+}
 CUDF_MASK_ROWS = 64 * 8  # of which the bits fill libcudf's unit of allocation for bitmaps
 CUDF_WIDE_OFFSETS = (1 << 31) - 1  # characters from which libcudf's offsets to them have 8 bytes
 COUNTED_AT_ONCE = 1 << 20  # codes, which counting makes 8 bytes wide

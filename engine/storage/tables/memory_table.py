@@ -80,7 +80,7 @@ class MemoryTable:
     def _check_values(self, name: str, what: str) -> None:
         for chunk in self.data.column(name).chunks:
             check_utf8(chunk, what)
-            check_timestamps(chunk, what)
+            check_timestamps(chunk, self.types[name], what)
             check_decimals(chunk, what)
 
     def on_host(self) -> MemoryTable:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from ...errors import TypeMismatch
-from ...plan.types import DataType, Kind, from_arrow
+from ...plan.types import TIMESTAMP, DataType, Kind, from_arrow
 
 PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*", re.IGNORECASE)
 
@@ -18,6 +19,23 @@ def type_of(arrow: pa.DataType) -> DataType:
         return from_arrow(arrow)
     except TypeMismatch:
         return DataType(Kind.OTHER, name=_name(arrow))
+
+
+def type_in_file(footer: pq.FileMetaData, field: pa.Field) -> DataType:
+    """Return the SQL type of a column of a Parquet file, which has no timestamps of seconds or milliseconds."""
+    if not pa.types.is_timestamp(field.type) or field.type.tz is not None:
+        return type_of(field.type)
+    return (
+        type_of(field.type)
+        if field.type.unit == "ns" and not is_int96(footer, field.name)
+        else TIMESTAMP
+    )
+
+
+def is_int96(footer: pq.FileMetaData, name: str) -> bool:
+    """Whether a column of a file has Parquet's old type of timestamps."""
+    columns = (footer.schema.column(i) for i in range(len(footer.schema)))
+    return any(c.path == name and c.physical_type == "INT96" for c in columns)
 
 
 def _name(arrow: pa.DataType) -> str:
@@ -37,10 +55,10 @@ def _name(arrow: pa.DataType) -> str:
         return f"{type_of(arrow.value_type)}[]"
     if t.is_struct(arrow):
         return f"STRUCT({', '.join(f'{_quoted(f.name)} {type_of(f.type)}' for f in arrow)})"
-    if t.is_timestamp(arrow):
-        return "TIMESTAMP WITH TIME ZONE"
     if t.is_time(arrow):
-        return "TIME_NS" if arrow.unit == "ns" else "TIME"
+        return "TIME_NS"
+    if t.is_timestamp(arrow):
+        return "TIMESTAMPTZ_NS"
     if t.is_duration(arrow):
         return "INTERVAL"
     if isinstance(arrow, pa.BaseExtensionType):

@@ -27,7 +27,7 @@ from .files import (
 )
 from .footers import is_settled, read_footers
 from .hive import FileConstant
-from .other_types import type_of
+from .other_types import type_in_file
 from .schemas import check_options, check_same, constants_of, exposed_names, schemas_of
 from .sizes import ColumnSizes
 
@@ -89,9 +89,11 @@ class ParquetTable:
         footers = read_footers(files)
         schemas = schemas_of(files, footers)
         parquet_names = exposed_names(files[0].path, schemas[0])
-        found_types = {n: type_of(schemas[0].field(s).type) for n, s in parquet_names.items()}
+        found_types = {
+            n: type_in_file(footers[0], schemas[0].field(s)) for n, s in parquet_names.items()
+        }
         fields = [(n, t) for n, t in found_types.items() if t.kind is not Kind.OTHER]
-        check_same(files, schemas, {parquet_names[n]: t for n, t in fields})
+        check_same(files, footers, schemas, {parquet_names[n]: t for n, t in fields})
         constants = constants_of(paths, options)
         by_name = {c.name.lower(): c for c in constants}
         # A partition column stands in the place of a file's column of that name

@@ -14,7 +14,7 @@ from ...plan.types import VARCHAR, DataType
 from .access import FileIdentity
 from .footers import unreadable
 from .hive import FileConstant, partition_columns
-from .other_types import type_of
+from .other_types import type_in_file
 
 OPTIONS = ("hive_partitioning", "hive_types_autocast", "filename")
 
@@ -64,13 +64,16 @@ def exposed_names(path: str, schema: pa.Schema) -> dict[str, str]:
 
 
 def check_same(
-    files: Sequence[FileIdentity], schemas: Sequence[pa.Schema], types: Mapping[str, DataType]
+    files: Sequence[FileIdentity],
+    footers: Sequence[pq.FileMetaData],
+    schemas: Sequence[pa.Schema],
+    types: Mapping[str, DataType],
 ) -> None:
     """Raise `FileError` for a file that lacks a column of the first file or has it in another type.
 
     The order of the columns does not matter, and further columns are not read.
     """
-    for file, schema in zip(files[1:], schemas[1:], strict=True):
+    for file, footer, schema in list(zip(files, footers, schemas, strict=True))[1:]:
         if schema.equals(schemas[0]):
             continue
         for name, expected in types.items():
@@ -80,7 +83,7 @@ def check_same(
                     f'The file "{file.path}" has no column "{name}", which "{files[0].path}" has: '
                     "files that are read as one table need the same columns."
                 )
-            found = str(type_of(schema.field(position).type))
+            found = str(type_in_file(footer, schema.field(position)))
             if found != str(expected):
                 raise FileError(
                     f'The column "{name}" is {found} in the file "{file.path}" and {expected} in '

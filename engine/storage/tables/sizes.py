@@ -122,7 +122,7 @@ def plain_width(data_type: DataType) -> int:
         return INTEGER_BITS[data_type.kind] // 8
     if data_type.is_decimal:
         return WIDEST if data_type.is_wide_decimal else 8
-    return 8 if data_type.kind is Kind.TIMESTAMP else FIXED_BYTES.get(data_type.kind, WIDEST)
+    return 8 if data_type.is_ticks else FIXED_BYTES.get(data_type.kind, WIDEST)
 
 
 def register(value: Value, data_type: DataType) -> int | None:

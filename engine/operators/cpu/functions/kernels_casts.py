@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....errors import ConversionError, OutOfRange
-from ....plan.calendar import INFINITE_DAY, INFINITE_MICROS, MICROS_A_DAY
 from ....plan.coercion import castable
-from ....plan.types import DATE, DIGITS, HUGEINT, MAX_DECIMAL_DIGITS, VARCHAR, DataType, Kind
+from ....plan.temporal import ticks
+from ....plan.types import DIGITS, HUGEINT, MAX_DECIMAL_DIGITS, VARCHAR, DataType, Kind
 from . import kernels_decimals as decimals
 from . import kernels_wide as wide
 from .kernels_arithmetic import bounds
@@ -104,10 +104,8 @@ def _converted(vector: Vector, target: DataType) -> Converted:
         return np.zeros(len(data), dtype_of(target)), np.ones(len(data), bool)
     if target.kind is Kind.BOOLEAN:
         return _to_boolean(data), None
-    if target.kind is Kind.TIMESTAMP:
-        return _timestamp_of_date(data)
-    if target == DATE:
-        return _date_of_timestamp(data)
+    if target.is_temporal:
+        return ticks.converted(data, source, target)
     if source.kind is Kind.BOOLEAN:
         return _numbers(data.astype(np.int8), 0, target)
     if source.is_float:
@@ -119,24 +117,6 @@ def _to_boolean(data: Array) -> Array:
     if data.dtype == WIDE:
         return (data["low"] != 0) | (data["high"] != 0)
     return data != 0
-
-
-def _timestamp_of_date(days: Array) -> Converted:
-    micros = days.astype(np.int64) * MICROS_A_DAY
-    wrong = np.abs(days.astype(np.int64)) > INFINITE_MICROS // MICROS_A_DAY
-    for sign in (1, -1):
-        infinite = days == sign * INFINITE_DAY
-        if infinite.any():
-            micros = np.where(infinite, sign * INFINITE_MICROS, micros)
-            wrong = wrong & ~infinite
-    return micros, wrong
-
-
-def _date_of_timestamp(micros: Array) -> Converted:
-    days = (micros // MICROS_A_DAY).astype(np.int32)
-    for sign in (1, -1):
-        days = np.where(micros == sign * INFINITE_MICROS, np.int32(sign * INFINITE_DAY), days)
-    return days, None
 
 
 def _numbers(data: Array, scale: int, target: DataType) -> Converted:

@@ -11,7 +11,7 @@ from ....errors import ConversionError, ExecutionError, OutOfRange
 from ....plan.calendar import MICROS_A_DAY
 from ....plan.expr import Call
 from ....plan.functions.formats import DAY_NAMES, MONTH_NAMES
-from ....plan.literals import MONTHS
+from ....plan.text.interval_reading import MONTHS
 from ....plan.types import BIGINT, DATE, TIMESTAMP, Kind
 from .. import table as tables
 from . import kernels_calendar as calendar

@@ -9,7 +9,7 @@ import numpy as np
 from ....errors import ExecutionError, OutOfRange
 from ....plan.calendar import MICROS_A_DAY
 from ....plan.expr import Call
-from ....plan.types import INTERVAL, TIMESTAMP
+from ....plan.types import INTERVAL, TIME, TIMESTAMP
 from . import kernels_calendar as calendar
 from .interval_records import SPAN
 from .kernels_calendar import toward_zero
@@ -88,6 +88,22 @@ def _shift(call: Call, args: tuple[Vector, ...]) -> Vector:
     time = time + passed % MICROS_A_DAY * sign
     days, time = days + time // MICROS_A_DAY, time % MICROS_A_DAY
     return Vector(TIMESTAMP, calendar.timestamps(days, time, valid), valid)
+
+
+def _shift_time(call: Call, args: tuple[Vector, ...]) -> Vector:
+    """TIME +- INTERVAL goes around midnight, and knows no days."""
+    start, span = args
+    sign = -1 if call.function == "sub_interval_of_time" else 1
+    passed = np.fmod(micros(span.data), MICROS_A_DAY) * sign
+    return Vector(TIME, (start.data + passed) % MICROS_A_DAY, both_valid(start, span))
+
+
+def _at_time(call: Call, args: tuple[Vector, ...]) -> Vector:
+    """DATE + TIME."""
+    day, time = args
+    valid = both_valid(day, time)
+    data = calendar.timestamps(day.data.astype(np.int64), time.data, valid)
+    return Vector(TIMESTAMP, data, valid)
 
 
 def _timestamp_difference(call: Call, args: tuple[Vector, ...]) -> Vector:
@@ -221,6 +237,9 @@ def _from_number(call: Call, args: tuple[Vector, ...]) -> Vector:
 KERNELS: dict[str, Kernel] = {
     "add_interval": _shift,
     "sub_interval": _shift,
+    "add_interval_to_time": _shift_time,
+    "sub_interval_of_time": _shift_time,
+    "at_time": _at_time,
     "timestamp_minus_timestamp": _timestamp_difference,
     "add_intervals": _combine,
     "sub_intervals": _combine,

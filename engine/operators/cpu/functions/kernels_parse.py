@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....plan.calendar import MICROS_A_DAY
-from ....plan.literals import parse_interval
+from ....plan.literals import parse_ticks
+from ....plan.text.interval_reading import parse_interval
 from ....plan.text.number_text import (
     parse_boolean,
     parse_date,
@@ -54,6 +55,8 @@ def parsed(text: pa.Array, target: DataType) -> Parsed:
             return _mixed(text, target, _PLAIN_DATE, _dates, parse_date)
         case Kind.TIMESTAMP:
             return _mixed(text, target, _PLAIN_TIMESTAMP, _timestamps, parse_timestamp)
+        case _ if target.is_ticks:
+            return _by_value(text, target, lambda s: _ticks(s, target))
         case Kind.INTERVAL:
             return _by_value(text, target, _interval_row)
     return _mixed(text, target, _PLAIN_INTEGER, _integers, lambda s: parse_number(s, target))
@@ -65,6 +68,13 @@ def _plain_decimal(scale: int) -> str:
         return r"[^\x00-\x{10FFFF}]"  # none is plain
     fraction = rf"(\.\d{{1,{scale}}})?" if scale else ""
     return rf"\A-?\d{{1,{18 - scale}}}{fraction}\z"
+
+
+def _ticks(text: str, target: DataType) -> int | None:
+    try:
+        return parse_ticks(text, target)
+    except ValueError:
+        return None
 
 
 def _interval_row(text: str) -> tuple[int, int, int] | None:

@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ....plan.calendar import INFINITE_DAY, INFINITE_MICROS, MICROS_A_DAY
-from ....plan.types import DataType, Kind
+from ....plan.calendar import INFINITE_DAY, INFINITE_MICROS
+from ....plan.temporal.ticks import DAY_SECONDS
+from ....plan.types import TICKS, DataType, Kind
 from .. import table as tables
 from . import kernels_calendar as calendar
 from . import kernels_wide as wide
@@ -38,8 +39,10 @@ def printed(vector: Vector) -> pa.Array:
         return pa.array(texts, pa.string(), mask=None if valid is None else ~valid)
     if kind is Kind.DATE:
         return date_text(data.astype(np.int64), valid)
-    if kind is Kind.TIMESTAMP:
-        return _timestamps(data, valid)
+    if kind is Kind.TIME:
+        return clock_text(data, valid)
+    if vector.type.is_ticks:
+        return _timestamps(data, TICKS[kind], valid)
     return _intervals(data, valid)
 
 
@@ -127,9 +130,9 @@ def _replaced(text: pa.Array, rows: Array, word: str) -> pa.Array:
     return pc.if_else(pc.and_(tables.from_numpy(rows), pc.is_valid(text)), pa.scalar(word), text)
 
 
-def clock_text(micros: Array, valid: Mask | None) -> pa.Array:
-    """HH:MM:SS of microseconds from 0 on, and what is left of a second without trailing zeros."""
-    seconds, rest = micros // 1_000_000, micros % 1_000_000
+def clock_text(micros: Array, valid: Mask | None, second: int = 1_000_000) -> pa.Array:
+    """HH:MM:SS of counts from 0 on, `second` of them a second, and what is left of one without trailing zeros."""
+    seconds, rest = micros // second, micros % second
     pieces = [
         padded(seconds // 3600, 2, valid),
         pa.scalar(":"),
@@ -138,17 +141,18 @@ def clock_text(micros: Array, valid: Mask | None) -> pa.Array:
         padded(seconds % 60, 2, valid),
     ]
     if rest.any():
-        fraction = pc.utf8_rtrim(joined(pa.scalar("."), padded(rest, 6, valid)), "0")
+        fraction = pc.utf8_rtrim(
+            joined(pa.scalar("."), padded(rest, len(str(second)) - 1, valid)), "0"
+        )
         whole = tables.from_numpy(rest == 0)
         pieces.append(pc.if_else(pc.and_(whole, pc.is_valid(fraction)), pa.scalar(""), fraction))
     return joined(*pieces)
 
 
-def _timestamps(data: Array, valid: Mask | None) -> pa.Array:
+def _timestamps(data: Array, second: int, valid: Mask | None) -> pa.Array:
+    day = DAY_SECONDS * second
     text = joined(
-        date_text(data // MICROS_A_DAY, valid),
-        pa.scalar(" "),
-        clock_text(data % MICROS_A_DAY, valid),
+        date_text(data // day, valid), pa.scalar(" "), clock_text(data % day, valid, second)
     )
     for infinite, word in ((INFINITE_MICROS, "infinity"), (-INFINITE_MICROS, "-infinity")):
         text = _replaced(text, data == infinite, word)

@@ -43,13 +43,14 @@ _DTYPES: dict[Kind, npt.DTypeLike] = {
     Kind.FLOAT: np.float32,
     Kind.DOUBLE: np.float64,
     Kind.DATE: np.int32,
-    Kind.TIMESTAMP: np.int64,
     Kind.INTERVAL: SPAN,
 }
 
 
 def dtype_of(data_type: DataType) -> np.dtype[Any]:
     """Return the numpy type of a fixed-width SQL type; a DECIMAL holds its unscaled value."""
+    if data_type.is_ticks:
+        return np.dtype(np.int64)
     if data_type.is_decimal:
         return WIDE if data_type.is_wide_decimal else np.dtype(np.int64)
     return np.dtype(_DTYPES[data_type.kind])

@@ -325,7 +325,7 @@ def checked(data: pa.Table, table: ParquetTable, source: str, path: str) -> pa.A
     name = table.parquet_names[source]
     what = f'The column "{name}" of the file "{path}"'
     for chunk in data.column(name).chunks:
-        check_timestamps(chunk, what)
+        check_timestamps(chunk, table.types[source], what)
         check_decimals(chunk, what)
     array = to_physical(data.column(name), table.types[source])
     check_utf8(array, what)

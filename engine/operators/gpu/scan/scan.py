@@ -24,7 +24,7 @@ from ....storage.columns.cache import CacheKey, encoded_key
 from ....storage.columns.device_decode import codes_of
 from ....storage.columns.device_value_checks import check_device_text, check_device_timestamps
 from ....storage.columns.encodings import EncodedColumn
-from ....storage.columns.value_checks import is_int96
+from ....storage.columns.value_checks import is_int96_in
 from ....storage.tables.device_table import DeviceTable
 from ....storage.tables.footers import unreadable, wrong_count
 from ....storage.tables.memory_table import MemoryTable
@@ -307,7 +307,7 @@ def _read_share(
     """
     found: dict[str, plc.Column] = {}
     for source in sources:
-        if is_int96(table, source, share[0].file):
+        if is_int96_in(table, source, share[0].file):
             arrays = [read_part(table, part, (source,), set())[0] for part in share]
             found[source] = to_device(pa.chunked_array(arrays), table.types[source])
     others = [s for s in sources if s not in found]
