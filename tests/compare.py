@@ -7,8 +7,9 @@ import ctypes
 import importlib.util
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from itertools import product, zip_longest
@@ -21,6 +22,11 @@ import pyarrow as pa
 FLOAT_TOLERANCE = 1e-9  # relative; sums of floats depend on the order in which they are added
 FLOAT32_TOLERANCE = 1e-5
 ROWS_SHOWN = 5
+
+Opened = Callable[[Mapping[str, Any], str], AbstractContextManager[Any]]
+opens_elsewhere: ContextVar[Opened | None] = ContextVar(
+    "opens_elsewhere", default=None
+)  # instead of backends; by tables and `fuse`
 
 Params = Sequence[Any] | Mapping[str, Any] | None
 Row = tuple[Any, ...]
@@ -75,8 +81,11 @@ def assert_same_as_duckdb(
         actual = fuseline_answer(connection, query, params)
         _check(query, f"the {backend or 'given'} connection", expected, actual, order)
         return expected
-    for device, mode in product([backend] if backend else backends_at_hand(), fuse):
-        with connected(given, device=device, fuse=mode) as fresh:
+    elsewhere = opens_elsewhere.get()
+    devices = ["cluster"] if elsewhere else [backend] if backend else backends_at_hand()
+    for device, mode in product(devices, fuse):
+        opened = elsewhere(given, mode) if elsewhere else connected(given, device=device, fuse=mode)
+        with opened as fresh:
             for statement in setup:
                 fresh.execute(statement)
             actual = fuseline_answer(fresh, query, params)

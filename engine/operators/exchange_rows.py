@@ -13,7 +13,9 @@ from ..plan.exchange import Exchange
 from ..plan.expr import Column
 from .context import Context, Peers
 from .cut_sorted_rows import ends_of_stretches
+from .heavy_keys import batches_of, heavy_parts
 from .run_unfused import T
+from .spill_area import SpilledPiece
 from .spilling import PARTS, Parting
 
 Parts = Sequence[list[pa.RecordBatch] | None]
@@ -34,21 +36,10 @@ def exchanged(
         total = sum(batch.num_rows for batch in arrived)
         return backend.from_arrow(pa.table({"": pa.nulls(total)}).select([]), ())
     context.ask(node, backend.num_bytes(table))
-    if node.orders:
-        rows = _whole(backend, table, columns)
-        ends = ends_of_stretches(node, rows, backend, context)
-        parts = [[rows.slice(begin, end - begin)] for begin, end in pairwise(ends)]
-    elif node.cuts:
-        parts = _in_ranges(node, _whole(backend, table, columns))
-    elif node.keys:
-        pieces = list(backend.parted(table, node.keys, columns))
-        ends = [PARTS * rank // peers.workers for rank in range(peers.workers + 1)]
-        parts = [
-            [batch for piece in pieces for batch in piece.parts(first, last)]
-            for first, last in pairwise(ends)
-        ]
-    else:
-        parts = _sent(node, _whole(backend, table, columns), peers)
+    found = _parts(node, table, backend, context)
+    if found is None:
+        return table
+    parts = found
     if node.keys and node.of_first and peers.rank:
         parts = [[] for _ in parts]
     own = node.kind == "pick"
@@ -57,8 +48,66 @@ def exchanged(
     return backend.unparted(arrived, columns)
 
 
+def _parts(node: Exchange, table: T, backend: Parting[T], context: Context) -> Parts | None:
+    """Return what each worker gets of a table, None where it stays as it is."""
+    peers = context.peers
+    assert peers is not None
+    pieces: list[SpilledPiece] = []
+    if node.kind == "spread" or not node.keys or node.cuts:
+        numbers = backend.parted(table, node.keys, node.keys)
+    else:
+        numbers = iter(pieces := list(backend.parted(table, node.keys, node.columns)))
+    if node.is_spread:
+        heavy = heavy_parts(node, numbers, context)
+        if heavy:
+            pieces = pieces or list(backend.parted(table, node.keys, node.columns))
+            return _beside_heavy(node, pieces, heavy, peers)
+    if node.kind == "spread":
+        return None
+    if node.orders:
+        rows = _whole(backend, table, node.columns)
+        ends = ends_of_stretches(node, rows, backend, context)
+        return [[rows.slice(begin, end - begin)] for begin, end in pairwise(ends)]
+    if node.cuts:
+        return _in_ranges(node, _whole(backend, table, node.columns))
+    if node.keys:
+        return [
+            [batch for piece in pieces for batch in piece.parts(first, last)]
+            for first, last in pairwise(_ends(peers.workers))
+        ]
+    return _sent(node, _whole(backend, table, node.columns), peers)
+
+
 def _whole(backend: Parting[T], table: T, columns: tuple[Column, ...]) -> pa.RecordBatch:
     return backend.piece_of(table, [0, backend.num_rows(table)], columns).rows
+
+
+def _ends(workers: int) -> list[int]:
+    """The parts of a hash of which each worker has those from one end to the next."""
+    return [PARTS * rank // workers for rank in range(workers + 1)]
+
+
+def _beside_heavy(
+    node: Exchange, pieces: Sequence[SpilledPiece], heavy: frozenset[int], peers: Peers
+) -> Parts:
+    """Parts that are heavy stay here, or go to all beside those that do; the others go where keys say, or nowhere."""
+    parts: list[list[pa.RecordBatch]] = [[] for _ in range(peers.workers)]
+    light = list(batches_of(pieces, heavy, wanted=False))
+    if node.kind == "spread":
+        parts[peers.rank] += light
+    elif node.cuts:
+        for rows in light:
+            for part, found in zip(parts, _in_ranges(node, rows), strict=True):
+                part.extend(found or [])
+    else:
+        for part, (first, last) in zip(parts, pairwise(_ends(peers.workers)), strict=True):
+            own = frozenset(range(first, last)) - heavy
+            part.extend(batches_of(pieces, own, wanted=True))
+    to = range(peers.workers) if node.beside is not None else (peers.rank,)
+    rest = list(batches_of(pieces, heavy, wanted=True))
+    for rank in to:
+        parts[rank] += rest
+    return parts
 
 
 def _in_ranges(node: Exchange, rows: pa.RecordBatch) -> Parts:

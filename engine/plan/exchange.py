@@ -10,7 +10,7 @@ from typing import Literal as OneOf
 from .expr import Column
 from .physical import Order, Physical
 
-ExchangeKind = OneOf["gather", "broadcast", "hash", "range", "sort", "pick"]
+ExchangeKind = OneOf["gather", "broadcast", "hash", "range", "sort", "spread", "pick"]
 BYTES_A_VALUE = 8.0
 
 
@@ -23,9 +23,12 @@ class Exchange(Physical):
     all those of one worker stand before the next one's (sort), where samples say that about as many go to each.  `number` tells the exchanges of one plan apart,
     `because` says why rows that are to meet are not on one worker.  `of_first`: the rows are those of the first worker, and what others
     have is none: of no rows there is an aggregate too.
+
+    `keeps_heavy`: rows of keys that very many have may stay where they are, and those that they are joined with go to all workers, by an
+    exchange that names this one as `beside`; if its kind is spread, its other rows stay.
     """
 
-    CHILDREN: ClassVar = ("input",)
+    CHILDREN: ClassVar = ("input", "beside")
     input: Physical
     kind: ExchangeKind
     number: int
@@ -33,13 +36,21 @@ class Exchange(Physical):
     cuts: tuple[int, ...] = ()
     of_first: bool = False
     orders: tuple[Order, ...] = ()
+    keeps_heavy: bool = False
+    beside: Exchange | None = None
     because: str = field(default="", compare=False)
+
+    @property
+    def is_spread(self) -> bool:
+        """Whether some of the rows do not go where keys say."""
+        return self.keeps_heavy or self.beside is not None
 
     def details(self) -> list[str]:
         """Say what moves and why, for who reads a plan."""
         size = expected_bytes(self)
-        moved = "" if self.kind == "pick" or isinf(size) else f"~{size / 1e6:,.1f} MB"
-        return [moved, f"since {self.because}" if self.because else ""]
+        moved = "" if self.kind in ("pick", "spread") or isinf(size) else f"~{size / 1e6:,.1f} MB"
+        heavy = "but for heavy keys" if self.is_spread and self.kind != "spread" else ""
+        return [moved, heavy, f"since {self.because}" if self.because else ""]
 
 
 def expected_bytes(node: Physical) -> float:

@@ -14,7 +14,7 @@ every row, since joins and projections make such columns.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from operator import attrgetter
 from typing import NamedTuple
@@ -37,11 +37,15 @@ class Spread(StrEnum):
 
 @dataclass(frozen=True)
 class Partitioning:
-    """How rows lie on the workers, and by which keys; two that are equal but for names put equal keys on one worker."""
+    """How rows lie on the workers, and by which keys; two that are equal but for names put equal keys on one worker.
+
+    `made_by` are the joins, by the identities of their nodes, that sent rows to lie so.
+    """
 
     spread: Spread
     keys: tuple[frozenset[Column], ...] = ()
     cuts: tuple[int, ...] = ()
+    made_by: frozenset[int] = field(default=frozenset(), compare=False)
 
     @property
     def is_replicated(self) -> bool:
@@ -81,7 +85,7 @@ class Partitioning:
     def _with(self, places: Sequence[frozenset[Column]]) -> Partitioning:
         if self.keys and not all(places):
             return ARBITRARY
-        return Partitioning(self.spread, tuple(places), self.cuts)
+        return replace(self, keys=tuple(places))
 
     def beside(self, pairs: Pairs) -> tuple[Column, ...] | None:
         """Return the second columns of pairs by which rows would lie beside those with equal first columns, None where none would."""

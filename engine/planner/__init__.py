@@ -25,8 +25,9 @@ from ..plan.logical import Logical
 from ..plan.physical import Device, Physical
 from ..settings import FuseChoice, Settings
 from .check import check_logical, check_physical
+from .claims import Claim
 from .common_subplans import optimize_commons
-from .distribute import Claim, Distribution
+from .distribute import Distribution
 from .estimates.estimate import Estimates
 from .key_cuts import Sharing
 from .lower.lower import lower as as_physical
@@ -86,6 +87,8 @@ def plan_of_worker(
 ) -> WorkerPlan:
     """Return what one worker of a cluster runs of a placed plan without pipelines, as `distribute.Distribution` says."""
     distribution = Distribution(sharing, placed, small)
+    own = distribution.on_first()
+    distribution = distribution.with_heavy_keys
     own = distribution.on_first()
     claims = [
         replace(claim, extremes=fuse_pipelines(claim.extremes, fuse, unobserved))

@@ -9,12 +9,13 @@ sorted rows each worker gets a stretch.  What needs all rows at once gathers the
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from itertools import count
+from typing import TypedDict, Unpack
 
 from ..plan.exchange import Exchange, ExchangeKind, expected_bytes
-from ..plan.expr import AggregateCall, Column, ColumnRef, new_column
+from ..plan.expr import Column, ColumnRef
 from ..plan.logical import Item
 from ..plan.partial import PartialAggregate, in_parts
 from ..plan.partitioning import (
@@ -47,56 +48,20 @@ from ..plan.physical import (
     TopK,
     Transfer,
 )
-from ..plan.types import BIGINT
 from ..plan.window.window_operator import WindowRows
-from .join_ways import JoinSide, Move, cheapest_way
+from .claims import Claim
+from .join_ways import JoinSide, Move, cheapest_way, partners, side_of_heavy_keys
 from .key_cuts import Sharing, keys_of_scans, same_column, same_integer
 
-Limits = tuple[int | None, int | None]
 
+class _More(TypedDict, total=False):
+    """What is not always said of an exchange."""
 
-@dataclass(frozen=True)
-class Claim:
-    """That the values of a column of a worker's share are all there, at least `low` and below `high`; None: no limit.
-
-    `extremes` gives the least and the largest of them, how many there are, and how many rows.  `column` has the identity of the whole
-    table.
-    """
-
-    extremes: Physical
-    column: tuple[Hashable, str]
-    share: Hashable
-    low: int | None
-    high: int | None
-
-    @classmethod
-    def of(cls, share: ParquetScan, column: tuple[Hashable, str], limits: Limits) -> Claim:
-        """The claim for the only column of a share."""
-        (key,) = share.made
-        ref, kinds = (ColumnRef(key),), {"min": key.type, "max": key.type, "count": BIGINT}
-        calls = [AggregateCall(name, ref, kind) for name, kind in kinds.items()]
-        calls.append(AggregateCall("count_star", (), BIGINT))
-        made = tuple((new_column(call.function, call.type), call) for call in calls)
-        extremes = HashAggregate(share, (), made).placed_as(share)
-        return cls(extremes, column, (share.table.identity, share.selection), *limits)
-
-    def holds(self, least: int | None, largest: int | None, values: int, rows: int) -> bool:
-        if values < rows:
-            return False
-        above = self.low is None or least is None or least >= self.low
-        return above and (self.high is None or largest is None or largest < self.high)
-
-    def __hash__(self) -> int:
-        return hash((self.column, self.share))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Claim):
-            return NotImplemented
-        return self._facts == other._facts
-
-    @property
-    def _facts(self) -> tuple[object, ...]:
-        return self.column, self.share, self.low, self.high
+    because: str
+    of_first: bool
+    orders: tuple[Order, ...]
+    keeps_heavy: bool
+    beside: Exchange
 
 
 @dataclass(frozen=True)
@@ -115,13 +80,17 @@ class Placed:
 class Distribution:
     """The plans of workers for one placed plan, whose scans `sharing` gives shares of.
 
-    What is expected to take less than `small` bytes goes to the first worker, or to all, whatever else it would cost.
+    What is expected to take less than `small` bytes goes to the first worker, or to all, whatever else it would cost.  `spread` are the
+    joins, by the identities of their nodes, in which rows of heavy keys may stay where they are.
     """
 
     sharing: Sharing
     plan: Physical
     small: float
+    spread: frozenset[int] = frozenset()
     claims: list[Claim] = field(default_factory=list)
+    _spreadable: set[int] = field(default_factory=set)
+    _relied_on: set[int] = field(default_factory=set)
     _numbers: count[int] = field(default_factory=count)
     _placed: dict[int, tuple[Physical, Placed]] = field(default_factory=dict)
     _exchanged: dict[tuple[object, ...], Exchange] = field(default_factory=dict)
@@ -132,6 +101,17 @@ class Distribution:
     def on_first(self) -> Physical:
         """Return what a worker runs so that the first has all rows."""
         return self._gathered(self.plan)
+
+    @property
+    def with_heavy_keys(self) -> Distribution:
+        """The same, where joins whose rows nobody relies on to be where keys say leave those of heavy keys; asked once the plan is known."""
+        free = frozenset(self._spreadable - self._relied_on)
+        return Distribution(self.sharing, self.plan, self.small, free) if free else self
+
+    def _relies_on(self, *places: Partitioning) -> None:
+        """Note that equal keys have to be on one worker."""
+        for at in places:
+            self._relied_on |= at.made_by
 
     def placed(self, node: Physical) -> Placed:
         """Return what a worker runs for a node; what several others read stays one object."""
@@ -148,20 +128,20 @@ class Distribution:
         kind: ExchangeKind,
         keys: tuple[Column, ...] = (),
         cuts: tuple[int, ...] = (),
-        because: str = "",
-        of_first: bool = False,
-        orders: tuple[Order, ...] = (),
+        **more: Unpack[_More],
     ) -> Exchange:
-        key = id(node), kind, keys, cuts
+        key = id(node), kind, keys, cuts, more.get("keeps_heavy"), id(more.get("beside"))
         if key not in self._exchanged:
             at = {
                 "gather": SINGLE,
                 "broadcast": REPLICATED,
                 "range": ranged(keys, cuts),
                 "sort": ORDERED,
+                "spread": ARBITRARY,
             }
-            made = Exchange(node, kind, next(self._numbers), keys, cuts, of_first, orders, because)
-            made = made.placed_as(node).replaced(partitioning=at.get(kind, hashed(keys)))
+            made = Exchange(node, kind, next(self._numbers), keys, cuts, **more)
+            where = ARBITRARY if made.is_spread else at.get(kind, hashed(keys))
+            made = made.placed_as(node).replaced(partitioning=where)
             self._exchanged[key] = made
         return self._exchanged[key]
 
@@ -170,13 +150,17 @@ class Distribution:
         return self._exchange(placed.node, "gather") if placed.at.is_shared else placed.node
 
     def _sent(
-        self, placed: Placed, keys: tuple[Column, ...], cuts: tuple[int, ...] = (), why: str = ""
-    ) -> Physical:
+        self,
+        placed: Placed,
+        keys: tuple[Column, ...],
+        cuts: tuple[int, ...] = (),
+        **more: Unpack[_More],
+    ) -> Exchange:
         """Return a node's rows where a hash of keys says, or the range of one."""
         if placed.at.is_replicated:
             return self._exchange(placed.node, "pick", keys, cuts)
-        first = placed.at.spread is Spread.SINGLE
-        return self._exchange(placed.node, "range" if cuts else "hash", keys, cuts, why, first)
+        more["of_first"] = placed.at.spread is Spread.SINGLE
+        return self._exchange(placed.node, "range" if cuts else "hash", keys, cuts, **more)
 
     def _place(self, node: Physical) -> Placed:
         match node:
@@ -240,8 +224,9 @@ class Distribution:
         if not placed.at.is_shared or ordered:
             return self._whole(node)
         if placed.at.separates(keys):
+            self._relies_on(placed.at)
             return placed.over(node.with_children((placed.node,)))
-        below = self._sent(placed, keys, why=f"its input is {described(placed.at)}")
+        below = self._sent(placed, keys, because=f"its input is {described(placed.at)}")
         return Placed(node.with_children((below,)), hashed(keys))
 
     def _aggregate(self, node: HashAggregate) -> Placed:
@@ -249,12 +234,13 @@ class Distribution:
         if not placed.at.is_shared:
             return self._whole(node)
         if placed.at.separates(node.keys):
+            self._relies_on(placed.at)
             return placed.over(node.with_children((placed.node,)))
         split = in_parts(node)
         if not isinstance(split, PartialAggregate):
             if not node.keys:
                 return self._whole(node)
-            below = self._sent(placed, node.keys, why=split)
+            below = self._sent(placed, node.keys, because=split)
             return Placed(node.with_children((below,)), hashed(node.keys))
         partial = split.partial.with_children((placed.node,)).placed_as(node)
         few = not node.keys or self._is_small(node)
@@ -263,7 +249,7 @@ class Distribution:
         merged: Physical = (
             self._exchange(parts.node, "gather")
             if few
-            else self._sent(parts, node.keys, why=f"its input is {described(placed.at)}")
+            else self._sent(parts, node.keys, because=f"its input is {described(placed.at)}")
         )
         for step in (*split.merge, *split.finish):
             made = step.with_children((merged,)).placed_as(node)
@@ -298,9 +284,37 @@ class Distribution:
         if way is None:
             return self._whole(node)
         why = f"left is {described(left.at)}, right {described(right.at)}"
-        moves = zip(placed, (way.left, way.right), strict=True)
-        made = node.with_children([self._moved(p, move, why) for p, move in moves])
-        return Placed(made, way.at.kept(made.columns))
+        moves = way.left, way.right
+        heavy = side_of_heavy_keys(node, way, sides)
+        if heavy is not None and id(node) in self.spread:
+            made = node.with_children(self._spread(node, placed, moves, heavy, why))
+            return Placed(made, ARBITRARY)
+        if not any(move.everywhere for move in moves):
+            self._relies_on(*(p.at for p, move in zip(placed, moves, strict=True) if not move.keys))
+        sent = [self._moved(p, move, why) for p, move in zip(placed, moves, strict=True)]
+        made, at = node.with_children(sent), way.at.kept(node.columns)
+        if heavy is not None:
+            self._spreadable.add(id(node))
+            at = replace(at, made_by=at.made_by | {id(node)})
+        return Placed(made, at)
+
+    def _spread(
+        self,
+        node: HashJoin | NestedLoopJoin,
+        placed: tuple[Placed, Placed],
+        moves: tuple[Move, Move],
+        heavy: int,
+        why: str,
+    ) -> list[Exchange]:
+        """Of one side rows of heavy keys stay, of the other they go to all."""
+        move, other = moves[heavy], moves[1 - heavy]
+        stays = self._sent(placed[heavy], move.keys, move.cuts, because=why, keeps_heavy=True)
+        if other.keys:
+            goes = self._sent(placed[1 - heavy], *other[1:], because=why, beside=stays)
+        else:
+            keys = partners(node, heavy, move.keys)
+            goes = self._exchange(placed[1 - heavy].node, "spread", keys, beside=stays)
+        return [goes, stays] if heavy else [stays, goes]
 
     def _side(self, at: Partitioning, node: Physical) -> JoinSide:
         return JoinSide(at, expected_bytes(node), self._is_small(node))
@@ -311,7 +325,9 @@ class Distribution:
                 return placed.node
             first = placed.at.spread is Spread.SINGLE
             return self._exchange(placed.node, "broadcast", because=why, of_first=first)
-        return self._sent(placed, move.keys, move.cuts, why) if move.keys else placed.node
+        if not move.keys:
+            return placed.node
+        return self._sent(placed, move.keys, move.cuts, because=why)
 
     def _is_small(self, node: Physical) -> bool:
         return expected_bytes(node) < self.small
@@ -322,10 +338,11 @@ class Distribution:
             return self._whole(node)
         pairs = tuple(zip(left.node.columns, right.node.columns, strict=True))
         if left.at.meets(right.at, pairs):
+            self._relies_on(left.at, right.at)
             made, at = node.with_children((left.node, right.node)), left.at
         else:
             why = f"left is {described(left.at)}, right {described(right.at)}"
-            sent = [self._sent(p, p.node.columns, why=why) for p in (left, right)]
+            sent = [self._sent(p, p.node.columns, because=why) for p in (left, right)]
             made, at = node.with_children(sent), hashed(left.node.columns)
         return Placed(made, at.renamed(tuple(zip(left.node.columns, node.made, strict=True))))
 

@@ -72,6 +72,36 @@ def cheapest_way(
     return min(ways, key=lambda way: way.cost, default=None)
 
 
+def side_of_heavy_keys(
+    join: HashJoin | NestedLoopJoin, way: Way, sides: tuple[JoinSide, JoinSide]
+) -> int | None:
+    """Return the side whose rows are sent where keys say and may as well stay, if the other side's rows of heavy keys go to all.
+
+    That is the larger one, if either may be.
+    """
+    kind, moves = join.kind, (way.left, way.right)
+    allowed = (not kind.keeps_right, kind.outputs_right and not kind.keeps_left)
+    found = [
+        i
+        for i in (0, 1)
+        if allowed[i]
+        and moves[i].keys
+        and sides[i].at.is_shared
+        and not sides[1 - i].at.is_replicated
+        # What else were not touched has to be made a table, which should be less than what moves
+        and (moves[1 - i].keys or sides[1 - i].bytes <= sides[i].bytes)
+    ]
+    return max(found, key=lambda i: sides[i].bytes, default=None)
+
+
+def partners(
+    join: HashJoin | NestedLoopJoin, side: int, keys: tuple[Column, ...]
+) -> tuple[Column, ...]:
+    """Return the columns of the other side that keys of one are equal to."""
+    partner = {pair[side]: pair[1 - side] for pair in reversed(_pairs(join))}
+    return tuple(partner[key] for key in keys)
+
+
 def _pairs(join: HashJoin | NestedLoopJoin) -> Pairs:
     """The columns that are equal in a match, where a worker may look for matches among equal keys alone."""
     if (

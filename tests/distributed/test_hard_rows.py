@@ -20,6 +20,7 @@ from tests.compare import assert_same_as_duckdb
 from tests.distributed.conftest import Opened
 from tests.distributed.test_crew import TABLES
 from tests.distributed.test_faults import HEAVY, LIMIT, until
+from tests.distributed.test_sorts import shares
 
 ROWS = 600
 HARD = {
@@ -35,6 +36,49 @@ QUERIES = [
     "select count(distinct half), count(distinct nothing) from t", "select id from t where id not in (select nothing from t)",
     "select distinct nothing, half % 2 from t", "select nothing, id from t order by nothing, id desc limit 3",
 ]  # fmt: skip
+
+
+HEAVY_KEYS = {
+    "t": pa.table({
+        "id": range(ROWS), "half": [7 if i % 2 else i // 2 for i in range(ROWS)], "n": pa.array([i % 9 if i % 3 else None for i in range(ROWS)]),
+        "nothing": pa.nulls(ROWS, pa.int64()), "word": ["the"] * (ROWS - 50) + [f"w{i}" for i in range(50)],
+    }),
+    "u": pa.table({
+        "k": [*range(300), 7, None], "v": range(302), "w": ["the", "w3", None] * 100 + ["the", "x"],
+        "nothing": pa.nulls(302, pa.int64()),
+    }),
+}  # fmt: skip
+JOINS = [
+    "select t.id, u.v from t join u on t.half = u.k", "select t.id, u.v from u join t on t.half = u.k",
+    "select t.id, u.v from t left join u on t.half = u.k", "select t.id, u.v from t left join u on t.nothing = u.k",
+    "select t.id, u.v from u right join t on t.half = u.k", "select t.id, u.v from u left join t on t.half = u.k",
+    "select t.id, u.v from t full join u on t.half = u.k", "select id from t where exists (select 1 from u where k = half and v > n)",
+    "select id from t where half not in (select k from u where k is not null)", "select id from t where not exists (select 1 from u where k = half)",
+    "select v from u where not exists (select 1 from t where k = half and n > 3)", "select id, half in (select k from u) from t",
+    "select t.id, (select max(v) from u where k = half) from t", "select t.id, u.v from t join u on t.word = u.w and t.n = u.v % 9",
+    "select t.id, u.v from t join u on t.nothing = u.nothing", "select t.id, u.v from t left join u using (nothing)",
+    "select half, count(*) from t join u on half = k group by half", "select v, count(*), sum(id) from t join u on half = k group by v",
+    "select a.id, b.id from t a join t b on a.half = b.id join u on a.word = u.w where b.n = 1",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("query", JOINS)
+def test_joins_of_heavy_keys(query: str, opened: Opened) -> None:
+    assert_same_as_duckdb(query, HEAVY_KEYS, connection=opened(HEAVY_KEYS, 37))
+
+
+@pytest.mark.parametrize("build", ["k", "v % 300"])
+def test_rows_of_heavy_keys_stay_where_they_are(build: str, opened: Opened) -> None:
+    """Where the other side is cut at the key, and where it is sent by its hash: each worker joins about as many rows."""
+    connection = opened(HEAVY_KEYS, 37)
+    query = f"select t.id, u.v from t join (select {build} as b, v from u) u on t.half = u.b"
+    assert "but for heavy keys" in connection.sql(query).explain()
+    found = shares(connection, query)
+    assert max(found) < 0.45 * sum(found)
+    # Whoever groups by the key relies on its rows to be on one worker
+    grouped = f"select half, median(v) from t join (select {build} as b, v from u) u on t.half = u.b group by half"
+    assert "heavy keys" not in connection.sql(grouped).explain()
+    assert_same_as_duckdb(grouped, HEAVY_KEYS, connection=connection)
 
 
 @pytest.mark.parametrize("group_rows", [37, ROWS])
