@@ -47,7 +47,7 @@ LARGE = {
     "select sum(x) from big": ["gather of HashAggregate"],
     "select g, median(x) from big group by g": ["gather of HashAggregate", "hash g of ComputeColumns"],
     "select x from big order by x": ["gather of SortRows", "sort of SortRows"],
-    "select distinct on (g) x from big order by g": ["gather of SortRows", "sort of SortRows"],
+    "select distinct on (g) x from big order by g": ["gather of ComputeColumns", "sort of SortRows", "hash g of ParquetScan"],
     "select a.x, b.g from big a join big b on a.x = b.g": [
         "gather of ComputeColumns", "hash g of ParquetScan", "hash x of ParquetScan"],
     "select a.x, count(*) from big a left join big b on a.x = b.g group by a.x": [
