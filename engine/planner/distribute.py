@@ -217,7 +217,7 @@ class Distribution:
     def _by_key(
         self, node: DistinctOn | LimitRows | WindowRows, keys: tuple[Column, ...]
     ) -> Placed:
-        """A node that needs all rows of equal keys together; what it leaves of sorted ones is sorted again."""
+        """A node that needs all rows of equal keys together."""
         if isinstance(node.input, SortRows) and not isinstance(node, WindowRows):
             return self._first_of_sorted(node, node.input, keys)
         placed = self.placed(node.input)
@@ -239,14 +239,13 @@ class Distribution:
     def _first_of_sorted(
         self, node: DistinctOn | LimitRows, sort: SortRows, keys: tuple[Column, ...]
     ) -> Placed:
-        """The first rows of each key, in the order of the sort: DISTINCT ON ... ORDER BY."""
+        """The first rows of each key in the order of a sort, for which only rows of equal keys are sorted together."""
         placed = self.placed(sort.input)
         if not placed.at.is_shared:
             return self._whole(node)
         below = self._together(placed, keys)
         ordered = sort.with_children((below.node,)).replaced(partitioning=below.at)
-        first = below.over(node.with_children((ordered,)))
-        return self._sorted(sort, first, self._is_small(node))
+        return below.over(node.with_children((ordered,)))
 
     def _aggregate(self, node: HashAggregate) -> Placed:
         placed = self.placed(node.input)
@@ -288,14 +287,8 @@ class Distribution:
     def _sort(self, node: SortRows) -> Placed:
         """Each worker sorts its rows, and those of its stretch of the order that come from all; few rows are sorted by the first."""
         placed = self.placed(node.input)
-        if not placed.at.is_shared:
+        if not placed.at.is_shared or self._is_small(node):
             return self._whole(node)
-        return self._sorted(node, placed, self._is_small(node))
-
-    def _sorted(self, node: SortRows, placed: Placed, is_small: bool) -> Placed:
-        """Sort rows of all workers."""
-        if is_small:
-            return Placed(node.with_children((self._exchange(placed.node, "gather"),)), SINGLE)
         own = node.with_children((placed.node,)).replaced(partitioning=placed.at)
         sent = self._exchange(own, "sort", orders=node.keys)
         return Placed(node.with_children((sent,)), ORDERED)
