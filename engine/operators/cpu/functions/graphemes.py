@@ -16,6 +16,8 @@ def graphemes(text: str) -> list[str]:
     >>> graphemes("e\u0301a")
     ['e\u0301', 'a']
     """
+    if text.isascii():  # whose line ends DuckDB splits, others not
+        return list(text)
     found: list[str] = []
     for letter in text:
         if found and _belongs_to(found[-1], letter):
@@ -31,5 +33,14 @@ def _belongs_to(before: str, letter: str) -> bool:
     if letter == JOINER or ord(letter) in _SKIN_TONES or unicodedata.category(letter) in _MARKS:
         return not unicodedata.category(before[-1]).startswith("C") or before[-1] == JOINER
     if before[-1] == JOINER:  # one emoji of several
-        return len(before) > 1 and unicodedata.category(letter) == "So"
+        marked = (other for other in reversed(before[:-1]) if not _extends(other))
+        return _is_picture(letter) and _is_picture(next(marked, JOINER))
     return ord(letter) in _REGIONAL and len(before) == 1 and ord(before) in _REGIONAL
+
+
+def _is_picture(letter: str) -> bool:
+    return unicodedata.category(letter) == "So" and ord(letter) not in _REGIONAL
+
+
+def _extends(letter: str) -> bool:
+    return ord(letter) in _SKIN_TONES or unicodedata.category(letter) in ("Mn", "Me")
