@@ -83,6 +83,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "dask_cuda": ("distributed",),
     "duckdb": (),
     "typer": ("cli",),
+    "ibis": ("interop.ibis_backend",),
 }
 VARIABLE = r"\bFUSELINE_[A-Z_]*[A-Z]\b"
 ARROW_FREE = ("errors", "settings", "plan", "planner")
