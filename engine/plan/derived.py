@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from datetime import datetime
 
 from ..errors import InvalidQuery, Located, Span, TypeMismatch, UnknownName, nearest
 from . import infer
-from .coercion import implicit
+from .composed.derived_dates import DERIVED_DATES
+from .composed.derived_texts import DERIVED_TEXTS
 from .expr import Case, Expr, Literal
 from .functions import SCALAR, scalar_name
 from .functions.dates import PARTS, UNITS
 from .functions.formats import check_written
 from .functions.strptime import layout
 from .null_constants import is_null_constant
-from .types import BIGINT, DATE, DOUBLE, TIMESTAMP, VARCHAR, Kind
+from .types import DATE, DOUBLE, VARCHAR, Kind
 
 Build = Callable[[Sequence[Expr], Span | None], Expr]
 
@@ -168,25 +168,6 @@ def _yearweek(args: Sequence[Expr], span: Span | None) -> Expr:
     return infer.call("add", [infer.call("mul", [year, infer.literal(100)], span), week], span)
 
 
-def _epoch_us(args: Sequence[Expr], span: Span | None) -> Expr:
-    epoch = Literal(datetime(1970, 1, 1), TIMESTAMP)
-    return infer.call("date_diff", [Literal("microsecond", VARCHAR), epoch, args[0]], span)
-
-
-def _epoch_ms(args: Sequence[Expr], span: Span | None) -> Expr:
-    """Milliseconds of a timestamp, rounded half away from 1970; of a number the timestamp that it counts to."""
-    thousand = infer.literal(1000)
-    if args[0].type.is_numeric:
-        if not implicit(args[0].type, BIGINT):
-            raise TypeMismatch(f"epoch_ms(BIGINT) does not take {args[0].type}: cast it.", span)
-        micros = infer.call("mul", [infer.coerce(args[0], BIGINT), thousand], span)
-        return infer.call("make_timestamp", [micros], span)
-    micros = _epoch_us(args, span)
-    half = [infer.call("mod", [micros, thousand], span), infer.literal(500)]
-    whole = infer.call("int_div", [micros, thousand], span)
-    return infer.call("add", [whole, infer.call("int_div", half, span)], span)
-
-
 def _with_unit(name: str) -> tuple[Build, int, int, str]:
     """A function whose first argument is a unit, in the spelling of `UNITS`."""
 
@@ -217,6 +198,8 @@ def _renamed(name: str) -> Build:
 
 # SQL name -> how it is built, fewest and most arguments, signature.
 DERIVED: dict[str, tuple[Build, int, int, str]] = {
+    **DERIVED_DATES,
+    **DERIVED_TEXTS,
     "nullif": (_nullif, 2, 2, "nullif(any, any)"),
     "if": (_if, 3, 3, "if(BOOLEAN, any, any)"),
     "ifnull": (_renamed("coalesce"), 2, 2, "ifnull(any, any)"),
@@ -234,8 +217,6 @@ DERIVED: dict[str, tuple[Build, int, int, str]] = {
     **dict.fromkeys(("date_trunc", "datetrunc"), _with_unit("date_trunc")),
     **dict.fromkeys(("date_diff", "datediff"), _with_unit("date_diff")),
     **dict.fromkeys(("date_sub", "datesub"), _with_unit("date_sub")),
-    "epoch_ms": (_epoch_ms, 1, 1, "epoch_ms(TIMESTAMP | BIGINT)"),
-    "epoch_us": (_epoch_us, 1, 1, "epoch_us(TIMESTAMP)"),
     "date_add": (_renamed("add"), 2, 2, "date_add(date, INTERVAL)"),
     "add": (_renamed("add"), 2, 2, "add(number, number)"),
     "subtract": (_renamed("sub"), 2, 2, "subtract(number, number)"),

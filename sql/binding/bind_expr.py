@@ -245,6 +245,8 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Interval: bind_literal.bind_interval,  # type: ignore[dict-item]
     exp.Placeholder: bind_literal.bind_parameter,
     exp.Parameter: bind_literal.bind_parameter,
+    exp.CurrentDatabase: lambda node, _: derived.function("current_database", (), span_of(node)),
+    exp.CurrentSchema: lambda node, _: derived.function("current_schema", (), span_of(node)),
     exp.CurrentDate: lambda node, _: Literal(date.today(), DATE, span_of(node)),
     exp.And: _logic("and"),
     exp.Or: _logic("or"),

@@ -126,6 +126,19 @@ CALENDAR = (
     ),
     _unit("date_diff"),  # boundaries of the unit between a and b
     _unit("date_sub"),  # whole units between a and b
+    # Years, months and days between two moments, and the time that is left.
+    FunctionRow("age", fixed(TIMESTAMP, TIMESTAMP, result=INTERVAL), "age(TIMESTAMP, TIMESTAMP)"),
+    # The begin of the bucket of a width, of months or else of time; buckets begin at 2000-01-03, of months at 2000-01-01, or at the origin.
+    FunctionRow(
+        "time_bucket",
+        fixed(INTERVAL, TIMESTAMP, TIMESTAMP, result=TIMESTAMP, optional=1),
+        "time_bucket(INTERVAL, TIMESTAMP[, TIMESTAMP])",
+    ),
+    FunctionRow("julian", fixed(TIMESTAMP, result=DOUBLE), "julian(TIMESTAMP)"),
+    # Time beyond a day as days, days beyond 30 as months.
+    FunctionRow(
+        "normalized_interval", fixed(INTERVAL, result=INTERVAL), "normalized_interval(INTERVAL)"
+    ),
     FunctionRow("last_day", fixed(TIMESTAMP, result=DATE), "last_day(DATE)"),
     # Invalid parts: ConversionError.
     FunctionRow(

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from ..coercion import implicit
 from ..types import (
     BIGINT,
     BOOLEAN,
     DOUBLE,
+    FLOAT,
     HUGEINT,
     TINYINT,
     DataType,
     Kind,
 )
 from .row import FunctionRow
-from .signatures import any_of, fixed, overloads, rounding, unary, whole
+from .signatures import Resolved, any_of, fixed, overloads, rounding, unary, whole
 
 
 def _is_number(data_type: DataType) -> bool:
@@ -23,10 +27,17 @@ def _of_double(name: str, *aliases: str) -> FunctionRow:
     return FunctionRow(name, fixed(DOUBLE, result=DOUBLE), f"{name}(DOUBLE)", aliases)
 
 
+def _floats(types: Sequence[DataType]) -> Resolved:
+    """FLOAT where one is, and none DOUBLE."""
+    single = len(types) == 2 and FLOAT in types and DOUBLE not in types
+    return ((FLOAT, FLOAT), FLOAT) if single and all(implicit(t, FLOAT) for t in types) else None
+
+
 _BIGINT_PAIR = overloads(
     fixed(BIGINT, BIGINT, result=BIGINT), fixed(HUGEINT, HUGEINT, result=HUGEINT)
 )
 _FLOATING = any_of(Kind.FLOAT, Kind.DOUBLE, result=BOOLEAN, null=DOUBLE)
+_FLOATING_OR_DOUBLE = overloads(_FLOATING, fixed(DOUBLE, result=BOOLEAN))
 
 NUMERIC = (
     FunctionRow(
@@ -50,6 +61,15 @@ NUMERIC = (
     FunctionRow(
         "power", fixed(DOUBLE, DOUBLE, result=DOUBLE), "power(DOUBLE, DOUBLE)", ("pow", "**", "^")
     ),
+    *(_of_double(name) for name in ("sinh", "cosh", "tanh", "asinh", "acosh", "atanh")),
+    _of_double("even"),  # the next even number away from zero
+    FunctionRow("signbit", _FLOATING_OR_DOUBLE, "signbit(DOUBLE)"),
+    FunctionRow(
+        "nextafter",
+        overloads(_floats, fixed(DOUBLE, DOUBLE, result=DOUBLE)),
+        "nextafter(DOUBLE, DOUBLE)",
+    ),
+    FunctionRow("bit_count", unary(lambda t: t.is_integer, TINYINT), "bit_count(integer)"),
     _of_double("sin"),
     _of_double("cos"),
     _of_double("tan"),

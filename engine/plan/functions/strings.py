@@ -60,6 +60,10 @@ STRINGS = (
         fixed(VARCHAR, VARCHAR, VARCHAR, result=VARCHAR),
         "replace(VARCHAR, VARCHAR, VARCHAR)",
     ),
+    # text_slice(s, begin, end): characters from one place to another, both included; negative ones count from the end.
+    operator(
+        "text_slice", fixed(VARCHAR, BIGINT, BIGINT, result=VARCHAR), "VARCHAR[BIGINT:BIGINT]"
+    ),
     FunctionRow("reverse", _TEXT, "reverse(VARCHAR)"),
     FunctionRow("contains", _TEST, "contains(VARCHAR, VARCHAR)"),
     FunctionRow("starts_with", _TEST, "starts_with(VARCHAR, VARCHAR)", ("prefix", "^@")),

@@ -122,6 +122,17 @@ def half_away(data: Array) -> Array:
     )
 
 
+def _even(data: Array) -> Array:
+    """Away from zero to the next even number."""
+    size = np.ceil(np.abs(data))
+    return np.copysign(np.where(size % 2 == 1, size + 1, size), data)
+
+
+def unsigned(data: Array) -> Array:
+    """The bits of integers as numbers without a sign, of which numpy counts the bits."""
+    return data.view(f"u{data.itemsize}")
+
+
 def _of_one(function: Callable[[Array], Array]) -> Kernel:
     def kernel(call: Call, args: tuple[Vector, ...]) -> Vector:
         (arg,) = args
@@ -199,6 +210,16 @@ KERNELS: dict[str, Kernel] = {
     "log10": _of_one(np.log10),
     "log2": _of_one(np.log2),
     "power": _of_two(np.power),
+    "sinh": _of_one(np.sinh),
+    "cosh": _of_one(np.cosh),
+    "tanh": _of_one(np.tanh),
+    "asinh": _of_one(np.arcsinh),
+    "acosh": _of_one(np.arccosh),
+    "atanh": _of_one(np.arctanh),
+    "even": _of_one(_even),
+    "signbit": _test(lambda data: np.signbit(data) & ~np.isnan(data)),
+    "nextafter": _of_two(np.nextafter),
+    "bit_count": _of_one(lambda data: np.bitwise_count(unsigned(data)).astype(np.int8)),
     "sin": _of_one(np.sin),
     "cos": _of_one(np.cos),
     "tan": _of_one(np.tan),

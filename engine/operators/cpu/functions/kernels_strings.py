@@ -91,6 +91,27 @@ def substring(text: pa.Array, start: int, length: int | None = None) -> pa.Array
     return _slice(text, max(first, 0), max(last, 0))
 
 
+def text_slice(text: pa.Array, begin: int, end: int) -> pa.Array:
+    """Characters from `begin` to `end`; places before the first are the first."""
+    if begin < 0 <= end or end < 0 <= begin:
+        sizes = tables.to_numpy(pc.utf8_length(text)).astype(np.int64)
+        parts, codes = np.unique(sizes, return_inverse=True)
+        made = [
+            _between(
+                text, begin + size + 1 if begin < 0 else begin, end + size + 1 if end < 0 else end
+            )
+            for size in parts.tolist()
+        ]
+        return pc.choose(pa.array(codes), *made) if made else text
+    return _between(text, begin, end)
+
+
+def _between(text: pa.Array, begin: int, end: int) -> pa.Array:
+    if begin < 0:
+        return _slice(text, begin, end + 1 if end < -1 else None)
+    return _slice(text, max(begin - 1, 0), max(end, 0))
+
+
 def left(text: pa.Array, count: int) -> pa.Array:
     check_characters("left", count)
     return _slice(text, 0, count)
@@ -249,6 +270,7 @@ KERNELS: dict[str, Kernel] = {
     "length": over_text(pc.utf8_length),
     "octet_length": over_text(pc.binary_length),
     "substring": over_text(substring),
+    "text_slice": over_text(text_slice),
     "left": over_text(left),
     "right": over_text(right),
     "trim": _trim("trim"),

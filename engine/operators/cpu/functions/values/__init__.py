@@ -6,22 +6,25 @@ May import the kernels beside it.  Start at `each_value.py`, which applies them;
 from __future__ import annotations
 
 from ..vectors import Kernel
-from . import digests, distances, formatting, grapheme_parts, number_texts, path_parts, whole_values
+from . import (
+    digests,
+    distances,
+    formatting,
+    grapheme_parts,
+    number_texts,
+    path_parts,
+    time_buckets,
+    whole_values,
+)
 from .each_value import of_values
 
-VALUE_KERNELS: dict[str, Kernel] = (
-    number_texts.KERNELS
-    | path_parts.KERNELS
-    | {
+VALUE_KERNELS: dict[str, Kernel] = {
+    **number_texts.KERNELS,
+    **path_parts.KERNELS,
+    **time_buckets.KERNELS,
+    **{
         name: of_values(function)
-        for module in (
-            digests,
-            distances,
-            formatting,
-            grapheme_parts,
-            number_texts,
-            whole_values,
-        )
+        for module in (digests, distances, formatting, grapheme_parts, number_texts, whole_values)
         for name, function in module.FUNCTIONS.items()
-    }
-)
+    },
+}

@@ -1,0 +1,130 @@
+"""Functions of dates, timestamps and intervals that are others, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date, datetime
+
+from ...errors import Span, TypeMismatch
+from .. import infer
+from ..coercion import implicit
+from ..expr import Expr, Literal
+from ..types import BIGINT, DATE, TIMESTAMP, VARCHAR, Kind
+
+_DAYS = (Kind.DATE, Kind.TIMESTAMP)
+
+
+def _sum(terms: Sequence[tuple[Expr, int]], span: Span | None) -> Expr:
+    """Return the sum of products."""
+    made: Expr = infer.literal(0)
+    for value, factor in terms:
+        product = infer.call("mul", [value, infer.literal(factor)], span)
+        made = infer.call("add", [made, product], span)
+    return made
+
+
+def _micros_of_interval(arg: Expr, span: Span | None) -> Expr:
+    """The microseconds of an INTERVAL, whose months have 30 days."""
+    day = 86_400_000_000
+    factors = {"year": 360 * day, "month": 30 * day, "day": day}
+    factors |= {"hour": 3_600_000_000, "minute": 60_000_000, "microsecond": 1}
+    return _sum([(infer.call(part, [arg], span), f) for part, f in factors.items()], span)
+
+
+def _epoch_us(args: Sequence[Expr], span: Span | None) -> Expr:
+    if args[0].type.kind is Kind.INTERVAL:
+        return _micros_of_interval(args[0], span)
+    epoch = Literal(datetime(1970, 1, 1), TIMESTAMP)
+    return infer.call("date_diff", [Literal("microsecond", VARCHAR), epoch, args[0]], span)
+
+
+def _epoch_ms(args: Sequence[Expr], span: Span | None) -> Expr:
+    """Milliseconds of a timestamp, rounded half away from 1970; of a number the timestamp that it counts to."""
+    thousand = infer.literal(1000)
+    if args[0].type.is_numeric:
+        return _from_ms(args, span)
+    micros = _epoch_us(args, span)
+    if args[0].type.kind is Kind.INTERVAL:
+        return infer.call("int_div", [micros, thousand], span)
+    half = [infer.call("mod", [micros, thousand], span), infer.literal(500)]
+    whole = infer.call("int_div", [micros, thousand], span)
+    return infer.call("add", [whole, infer.call("int_div", half, span)], span)
+
+
+def _from_ms(args: Sequence[Expr], span: Span | None) -> Expr:
+    if not implicit(args[0].type, BIGINT):
+        raise TypeMismatch(f"epoch_ms(BIGINT) does not take {args[0].type}: cast it.", span)
+    micros = infer.call("mul", [infer.coerce(args[0], BIGINT), infer.literal(1000)], span)
+    return infer.call("make_timestamp", [micros], span)
+
+
+def _thousand_of(build: Callable[[Sequence[Expr], Span | None], Expr]) -> Callable[..., Expr]:
+    def built(args: Sequence[Expr], span: Span | None) -> Expr:
+        return infer.call("mul", [build(args, span), infer.literal(1000)], span)
+
+    return built
+
+
+def _era(args: Sequence[Expr], span: Span | None) -> Expr:
+    """0 before Christ, else 1."""
+    if args[0].type.kind is Kind.INTERVAL:
+        raise TypeMismatch("era(TIMESTAMP) does not take an INTERVAL.", span)
+    year = infer.call("year", args, span)
+    after = infer.compare("gt", year, infer.literal(0), span)
+    return infer.cast(after, BIGINT, span=span)
+
+
+def _make_date(args: Sequence[Expr], span: Span | None) -> Expr:
+    """Of a year, a month and a day, or of days since 1970."""
+    if len(args) == 1:
+        return infer.call("add_days", [Literal(date(1970, 1, 1), DATE), *args], span)
+    return infer.call("make_date", args, span)
+
+
+def _age(args: Sequence[Expr], span: Span | None) -> Expr:
+    """Of one moment: until the beginning of today."""
+    today = Literal(datetime.combine(date.today(), datetime.min.time()), TIMESTAMP)
+    return infer.call("age", args if len(args) > 1 else [today, *args], span)
+
+
+def _time_bucket(args: Sequence[Expr], span: Span | None) -> Expr:
+    """time_bucket(width, x[, offset | origin]): an offset moves x to the buckets, and the bucket back; a DATE stays one."""
+    width, value, *rest = args
+    if rest and rest[0].type.kind is Kind.INTERVAL:
+        moved = infer.call("sub", [value, *rest], span)
+        found = infer.call("add", [infer.call("time_bucket", [width, moved], span), *rest], span)
+    else:
+        found = infer.call("time_bucket", args, span)
+    return infer.cast(found, DATE, span=span) if value.type.kind is Kind.DATE else found
+
+
+def _of_moments(name: str, comparison: str) -> Callable[..., Expr]:
+    """A test for infinity: no moment here is infinite, so that each is what it is."""
+
+    def build(args: Sequence[Expr], span: Span | None) -> Expr:
+        if args[0].type.kind in _DAYS:
+            return infer.compare(comparison, args[0], args[0], span)
+        return infer.call(name, args, span)
+
+    return build
+
+
+DERIVED_DATES = {
+    "epoch_us": (_epoch_us, 1, 1, "epoch_us(TIMESTAMP | INTERVAL)"),
+    "epoch_ms": (_epoch_ms, 1, 1, "epoch_ms(TIMESTAMP | INTERVAL | BIGINT)"),
+    "epoch_ns": (_thousand_of(_epoch_us), 1, 1, "epoch_ns(TIMESTAMP | INTERVAL)"),
+    "nanosecond": (
+        _thousand_of(lambda args, span: infer.call("microsecond", args, span)),
+        1,
+        1,
+        "nanosecond(TIMESTAMP | INTERVAL)",
+    ),
+    "make_timestamp_ms": (_from_ms, 1, 1, "make_timestamp_ms(BIGINT)"),
+    "make_date": (_make_date, 1, 3, "make_date(BIGINT[, BIGINT, BIGINT])"),
+    "era": (_era, 1, 1, "era(TIMESTAMP)"),
+    "age": (_age, 1, 2, "age(TIMESTAMP[, TIMESTAMP])"),
+    "time_bucket": (_time_bucket, 2, 3, "time_bucket(INTERVAL, TIMESTAMP[, TIMESTAMP | INTERVAL])"),
+    "today": (lambda _, span: Literal(date.today(), DATE, span), 0, 0, "today()"),
+    "isfinite": (_of_moments("isfinite", "eq"), 1, 1, "isfinite(DOUBLE | TIMESTAMP)"),
+    "isinf": (_of_moments("isinf", "ne"), 1, 1, "isinf(DOUBLE | TIMESTAMP)"),
+}

@@ -1,0 +1,88 @@
+"""Functions of text, types and the session that are others, put together, or constants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+
+from ...errors import Span, Unsupported
+from .. import infer
+from ..expr import Expr, Literal
+from ..null_constants import is_null_constant
+from ..types import NULL, VARCHAR, Kind
+
+NAMES_OF_HERE = {"current_database": "memory", "current_schema": "main"}
+
+
+def _text(value: str) -> Callable[..., Expr]:
+    return lambda _, span: Literal(value, VARCHAR, span)
+
+
+def _typeof(args: Sequence[Expr], span: Span | None) -> Expr:
+    kind = args[0].type
+    return Literal('"NULL"' if kind == NULL else str(kind), VARCHAR, span)
+
+
+def _constant_or_null(args: Sequence[Expr], span: Span | None) -> Expr:
+    """The first argument where no other is NULL."""
+    first, *rest = args
+    if any(map(is_null_constant, args)):
+        return Literal(None, NULL, span)
+    known = [infer.call("is_not_null", [arg], span) for arg in rest]
+    every = reduce(lambda a, b: infer.call("and", [a, b], span), known)
+    return infer.case([every], [first], Literal(None, first.type), span)
+
+
+def _of_text(args: Sequence[Expr], name: str) -> None:
+    if args[0].type.kind not in (Kind.VARCHAR, Kind.NULL):
+        raise Unsupported(f"{name} of {args[0].type} is not supported.", args[0].span)
+
+
+def _extract(args: Sequence[Expr], span: Span | None) -> Expr:
+    """The n-th character, from 1 or, negative, from the end; '' where there is none."""
+    _of_text(args, "list_extract")
+    return infer.call("substring", [*args, infer.literal(1)], span)
+
+
+def _slice(args: Sequence[Expr], span: Span | None) -> Expr:
+    """The characters from one place to another, both included; negative ones count from the end."""
+    _of_text(args, "list_slice")
+    return infer.call("text_slice", args, span)
+
+
+def _bit_length(args: Sequence[Expr], span: Span | None) -> Expr:
+    return infer.call("mul", [infer.call("octet_length", args, span), infer.literal(8)], span)
+
+
+def _regexp_extract(args: Sequence[Expr], span: Span | None) -> Expr:
+    """A text in the place of the group is the options."""
+    if len(args) == 3 and args[2].type.kind is Kind.VARCHAR:
+        args = [*args[:2], infer.literal(0), args[2]]
+    return infer.call("regexp_extract", args, span)
+
+
+DERIVED_TEXTS = {
+    **{name: (_text(value), 0, 0, f"{name}()") for name, value in NAMES_OF_HERE.items()},
+    "typeof": (_typeof, 1, 1, "typeof(any)"),
+    "constant_or_null": (_constant_or_null, 2, 10_000, "constant_or_null(any, any, ...)"),
+    "cast_to_type": (
+        lambda args, span: infer.cast(args[0], args[1].type, span=span),
+        2,
+        2,
+        "cast_to_type(any, any)",
+    ),
+    **dict.fromkeys(
+        ("array_extract", "list_extract", "list_element"),
+        (_extract, 2, 2, "list_extract(VARCHAR, BIGINT)"),
+    ),
+    **dict.fromkeys(
+        ("array_slice", "list_slice"), (_slice, 3, 3, "list_slice(VARCHAR, BIGINT, BIGINT)")
+    ),
+    "bit_length": (_bit_length, 1, 1, "bit_length(VARCHAR)"),
+    "regexp_extract": (
+        _regexp_extract,
+        2,
+        4,
+        "regexp_extract(VARCHAR, VARCHAR[, INTEGER[, VARCHAR]])",
+    ),
+}
