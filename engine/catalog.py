@@ -58,6 +58,7 @@ class Catalog:
 
     def __init__(self, functions: Mapping[str, Callable[[], CatalogTable]] | None = None) -> None:
         self.version = 0
+        self.timezone = "UTC"
         self.access = Access()
         self._functions = functions or {}
         self._objects: dict[str, CatalogTable | View] = {}
@@ -126,6 +127,13 @@ class Catalog:
             if rules != self.access.rules:
                 self.access.rules = rules
                 self._files.clear()
+                self.version += 1
+
+    def set_timezone(self, name: str) -> None:
+        """Plan statements in another zone from now on."""
+        with self._lock:
+            if name != self.timezone:
+                self.timezone = name
                 self.version += 1
 
     def table_function(self, name: str) -> CatalogTable | None:

@@ -55,6 +55,7 @@ class QueryRunner:
         self._running: set[Stop] = set()
         self._readings: set[ref[Reading]] = set()  # with rows that are still to be made
         catalog.restrict(AccessRules.of(settings.external_access, settings.allowed_paths))
+        catalog.set_timezone(settings.timezone)
         self._lock = threading.RLock()
 
     def configure(self, new: Settings) -> None:
@@ -64,6 +65,7 @@ class QueryRunner:
             self.backends = load_backends(device, new)
             self.device, self.settings = device, new
             self.catalog.restrict(AccessRules.of(new.external_access, new.allowed_paths))
+            self.catalog.set_timezone(new.timezone)
             self.cache.set_limits(cache_limits(device, new))
 
     def run(self, plan: Logical, key: object, timed: bool) -> Result:

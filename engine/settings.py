@@ -10,11 +10,14 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 from typing import Literal as OneOf
+from zoneinfo import ZoneInfo, available_timezones
 
 from .errors import InvalidQuery, UnknownName, nearest, shown
 
@@ -48,6 +51,19 @@ def _temporary() -> Path:
         return Path("/tmp")
 
 
+@cache
+def _system_zone() -> str:
+    """Return the name of the machine's zone, Etc/UTC where it does not say."""
+    link = Path("/etc/localtime")
+    target = os.path.realpath(link) if link.exists() else ""
+    for name in (os.environ.get("TZ", "").lstrip(":"), target.rpartition("zoneinfo/")[2]):
+        with suppress(
+            ValueError, OSError, KeyError
+        ):  # no zone of this name; a list of all takes 0.15 s
+            return ZoneInfo(name).key
+    return "Etc/UTC"
+
+
 @dataclass(frozen=True)
 class Settings:
     """What a user can choose; byte limits are in bytes, and None means that the machine decides.
@@ -72,6 +88,7 @@ class Settings:
     statement_timeout  seconds after which a statement is stopped; None: never
     external_access    false: no file may be opened but those of allowed_paths
     allowed_paths      files and folders that queries may open, none beside them; None: all
+    timezone           the zone in which TIMESTAMP WITH TIME ZONE is read and shown; by default the machine's
     lock_settings      true: no setting changes any more, this one included
     """
 
@@ -95,6 +112,7 @@ class Settings:
     statement_timeout: float | None = None
     external_access: bool = True
     allowed_paths: tuple[Path, ...] | None = None
+    timezone: str = field(default_factory=_system_zone)
     lock_settings: bool = False
 
     def __post_init__(self) -> None:
@@ -269,6 +287,15 @@ def _parse_paths(name: str, value: object) -> tuple[Path, ...] | None:
         raise _refused(name, value, "paths that the system can hold") from None
 
 
+def _parse_zone(name: str, value: object) -> str:
+    """Return the name of a time zone, which may be given in any case, as it is written."""
+    text = _text(value)
+    found = next((zone for zone in available_timezones() if zone.lower() == text), None)
+    if found is None:
+        raise _refused(name, value, "the name of a time zone, such as 'Europe/Berlin' or 'UTC'")
+    return found
+
+
 def _one_of(choices: tuple[str, ...]) -> Callable[[str, object], str]:
     def parse(name: str, value: object) -> str:
         text = _text(value)
@@ -321,5 +348,6 @@ _PARSERS: dict[str, Callable[[str, object], Any]] = {
     "statement_timeout": parse_seconds,
     "external_access": _parse_flag,
     "allowed_paths": _parse_paths,
+    "timezone": _parse_zone,
     "lock_settings": _parse_flag,
 }

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from fuseline.errors import FuselineError
 from fuseline.plan.logical import CatalogTable
 from fuseline.plan.statements import Statement
+from fuseline.plan.temporal import zones
 
 from .binding.bind_expr import bind
 from .binding.bind_query import bind_query
@@ -49,7 +50,8 @@ def plan_sql(
     try:
         pieces = list(split(text))
         for piece in pieces:
-            statement = _bound(piece, session)
+            with zones.of_session(catalog.timezone):
+                statement = _bound(piece, session)
             while session.trees:
                 refuse_unused(session.trees.pop())
             session.named.clear()

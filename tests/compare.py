@@ -305,11 +305,13 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    """The type without what Arrow says about the layout of strings."""
+    """The type without what Arrow says about the layout of strings, and about zones, of which no moment depends."""
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return pa.string()
     if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
         return pa.binary()
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        return pa.timestamp(kind.unit, "UTC")  # as ours leave, whatever the session's zone
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return pa.list_(_plain(kind.value_type))
     return kind

@@ -18,6 +18,7 @@ from ..fence import fenced
 from ..plan import infer
 from ..plan.expr import Column, ColumnRef, Expr, conjunction, new_column
 from ..plan.logical import Distinct, Filter, Item, Limit, Logical, Project, Sort
+from ..plan.temporal import zones
 from ..plan.types import BOOLEAN, DataType
 from .api_hints import missing
 from .batches import MOST_ROWS, Batches, batch_rows
@@ -379,7 +380,8 @@ class Frame:
         return tuple(items)
 
     def _bind(self, expression: Expression) -> Expr:
-        return bind(expression, self._plan.columns, self.resolve)
+        with zones.of_session(self._connection.settings.timezone):
+            return bind(expression, self._plan.columns, self.resolve)
 
 
 def _plan_of(other: object) -> Logical:

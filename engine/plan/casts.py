@@ -10,9 +10,10 @@ from collections.abc import Sequence
 
 from ..errors import ConversionError, Span, TypeMismatch
 from .coercion import castable, common, common_pair
-from .expr import Cast, Expr, Literal
+from .expr import Call, Cast, Expr, Literal
 from .literals import BeyondPython, convert
-from .types import BOOLEAN, NULL, VARCHAR, DataType, Kind
+from .temporal import zones
+from .types import BOOLEAN, NULL, TIMESTAMP, TIMESTAMPTZ, VARCHAR, DataType, Kind
 
 
 def condition(expr: Expr) -> Expr:
@@ -107,6 +108,8 @@ def coerce(expr: Expr, target: DataType) -> Expr:
     """
     if expr.type == target:
         return expr
+    if (zoned := _zoned(expr, target, False, expr.span)) is not None:
+        return zoned
     if isinstance(expr, Literal):
         try:
             value = convert(expr.value, expr.type, target, expr.span)
@@ -143,6 +146,8 @@ def cast(
     `ConversionError`, or with `late` when it is evaluated.  Other casts of literals stay, for `1::BIGINT` is not as flexible as 1.
     """
     span = span or expr.span
+    if (zoned := _zoned(expr, target, safe, span)) is not None:
+        return zoned
     if not castable(expr.type, target):
         if safe:  # NULL for each value, as in DuckDB
             return Literal(None, target, span)
@@ -162,6 +167,37 @@ def cast(
         if target.is_temporal or target.kind is Kind.INTERVAL:
             return Literal(value, target, span)
     return Cast(expr, target, safe, span)
+
+
+def _zoned(expr: Expr, target: DataType, safe: bool, span: Span | None) -> Expr | None:
+    """Return a cast from or to TIMESTAMP WITH TIME ZONE as the function of the session's zone that it is; None for another cast.
+
+    Between that and TIMESTAMP in UTC it stays a cast, which changes no value.
+    """
+    source, zoned = expr.type, Kind.TIMESTAMPTZ
+    if source == target or Kind.NULL in (source.kind, target.kind):
+        return None
+    if zoned not in (source.kind, target.kind) or not castable(source, target):
+        return None
+    name = zones.session()
+    zone = Literal(name, VARCHAR)
+    if source.kind is Kind.VARCHAR:
+        return Call("try_timestamptz" if safe else "timestamptz", (zone, expr), target, span)
+    if target.kind is Kind.VARCHAR:
+        return Call("timestamptz_text", (zone, expr), target, span)
+    if source.kind is zoned:
+        return cast(local_time(expr, span), target, safe=safe, span=span)
+    moment = cast(expr, TIMESTAMP, safe=safe, span=span)
+    if name in zones.UTC_NAMES:
+        return Cast(moment, target, safe, span)
+    return Call("timezone", (zone, moment), TIMESTAMPTZ, span)
+
+
+def local_time(expr: Expr, span: Span | None = None) -> Expr:
+    """Return a TIMESTAMP WITH TIME ZONE as the TIMESTAMP that clocks of the session's zone show."""
+    if zones.session() in zones.UTC_NAMES:
+        return Cast(expr, TIMESTAMP, span=span)
+    return Call("timezone", (Literal(zones.session(), VARCHAR), expr), TIMESTAMP, span)
 
 
 def to_text(expr: Expr) -> Expr:

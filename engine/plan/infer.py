@@ -19,13 +19,14 @@ from .casts import (
     condition,
     is_text_literal,
     literal_types,
+    local_time,
     shared_type,
     span_over,
     to_text,
     unify,
 )
 from .coercion import parse_type
-from .expr import AggregateCall, Call, Case, Expr, InList, Literal, SortKey, Value
+from .expr import AggregateCall, Call, Case, Cast, Expr, InList, Literal, SortKey, Value
 from .functions import (
     AGGREGATE,
     CHOICES,
@@ -36,19 +37,23 @@ from .functions import (
     scalar_name,
     sql_names,
 )
-from .functions.constant_arguments import checked, constant
+from .functions.constant_arguments import checked
+from .functions.dates import LOCAL
+from .functions.rounding import rounded
 from .functions.row import FunctionRow, Resolve
 from .functions.signatures import Resolved, compared
 from .functions.temporal_arithmetic import arithmetic
 from .literals import integer, literal
+from .temporal import zones
 from .types import (
     BIGINT,
     BOOLEAN,
     DIGITS,
     DOUBLE,
     HUGEINT,
-    MAX_DECIMAL_DIGITS,
     NULL,
+    TIMESTAMP,
+    TIMESTAMPTZ,
     UBIGINT,
     VARCHAR,
     DataType,
@@ -99,6 +104,8 @@ def call(name: str, args: Sequence[Expr], span: Span | None = None) -> Expr:
         args = [to_text(a) for a in args]
     if known == "not":
         args = [condition(a) for a in args]
+    if (shown := _in_the_sessions_zone(known, args, span)) is not None:
+        return shown
     if len(args) == 2:
         known, args = arithmetic(known, args[0], args[1])
     if known == "neg" and len(args) == 1:
@@ -111,6 +118,19 @@ def call(name: str, args: Sequence[Expr], span: Span | None = None) -> Expr:
     row = SCALAR[known]
     targets, result = _signature(row, args, span)
     return checked(Call(row.name, _coerced(args, targets), result, span))
+
+
+def _in_the_sessions_zone(name: str, args: Sequence[Expr], span: Span | None) -> Expr | None:
+    """Return a function of moments by what clocks show then: hour(x), or of date_trunc(x) the moment that they show."""
+    if not any(a.type.kind is Kind.TIMESTAMPTZ for a in args):
+        return None
+    if name == "epoch":
+        return call(name, [Cast(a, TIMESTAMP) for a in args], span)
+    if name not in LOCAL and not (name == "sub" and zones.session() in zones.UTC_NAMES):
+        return None
+    local = [local_time(a) if a.type.kind is Kind.TIMESTAMPTZ else a for a in args]
+    found = call(name, local, span)
+    return coerce(found, TIMESTAMPTZ) if found.type.kind is Kind.TIMESTAMP else found
 
 
 def _signature(
@@ -288,29 +308,7 @@ def _rounded(name: str, args: Sequence[Expr], span: Span | None) -> Expr:
         signed = HUGEINT if args[0].type == UBIGINT else BIGINT
         args = [coerce(args[0], signed), *args[1:]]
     targets, result = _signature(row, args, span)
-    number, *digits = _coerced(args, targets)
-    digits = [constant(d) for d in digits]
-    if digits and number.type.is_decimal and not isinstance(digits[0], Literal):
-        family = "HUGEINT" if number.type.is_whole else "DECIMAL"
-        raise InvalidQuery(
-            f"The digits of {name} have to be a constant for a {family}.", digits[0].span
-        )
-    if not number.type.is_decimal or number.type.is_whole:
-        keep = number.type.is_whole and (not digits or _constant_digits(digits[0]) >= 0)
-        return number if keep else Call(name, (number, *digits), result, span)
-    count = _constant_digits(digits[0]) if digits else 0
-    if name == "round" and not number.type.scale and -number.type.precision <= count < 0:
-        wider = decimal(min(number.type.precision + 1, MAX_DECIMAL_DIGITS), 0)
-        return Call(name, (coerce(number, wider), *digits), wider, span)
-    if count >= number.type.scale:
-        return number
-    result = decimal(number.type.precision, max(0, count))
-    return Call(name, (number, *digits), result, span)
-
-
-def _constant_digits(digits: Expr) -> int:
-    """Return a literal number of digits, -1 for one that is not known."""
-    return digits.value if isinstance(digits, Literal) and isinstance(digits.value, int) else -1
+    return rounded(name, _coerced(args, targets), result, span)
 
 
 def aggregate(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import struct
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import TypeVar
 
@@ -39,6 +39,7 @@ from .types import (
     SMALLINT,
     TIME,
     TIMESTAMP,
+    TIMESTAMPTZ,
     TINYINT,
     UBIGINT,
     UINTEGER,
@@ -101,16 +102,28 @@ def literal(value: object, span: Span | None = None) -> Literal:
                 raise _nanoseconds(value)
             micros = value.seconds * 1_000_000 + value.microseconds
             return Literal(Interval(0, value.days, micros), INTERVAL, span)
-        case time() if value.tzinfo is None:
-            seconds = (value.hour * 60 + value.minute) * 60 + value.second
-            return Literal(seconds * 1_000_000 + value.microsecond, TIME, span)
+        case datetime() | time():
+            return _moment(value, span)
         case Interval():
             return Literal(value, INTERVAL, span)
     raise TypeMismatch(
         f"A value of the Python type {type(value).__name__} has no SQL type here: pass a number, string, "
-        "bool, date, time, naive datetime, timedelta or None.",
+        "bool, date, time without a zone, datetime, timedelta or None.",
         span,
     )
+
+
+def _moment(value: datetime | time, span: Span | None) -> Literal:
+    """Return a datetime that has a zone, or a time of day that has none."""
+    if isinstance(value, datetime):
+        if getattr(value, "nanosecond", 0):
+            raise _nanoseconds(value)
+        in_utc = value.astimezone(UTC).replace(tzinfo=None)
+        return Literal(physical(in_utc, TIMESTAMP), TIMESTAMPTZ, span)
+    if value.tzinfo is not None:
+        raise TypeMismatch("A time with a zone has no SQL type here: leave out the zone.", span)
+    seconds = (value.hour * 60 + value.minute) * 60 + value.second
+    return Literal(seconds * 1_000_000 + value.microsecond, TIME, span)
 
 
 def _from_numpy(value: object) -> object:

@@ -14,7 +14,7 @@ from sqlglot import exp
 from fuseline.errors import InvalidQuery, Span, TypeMismatch, Unsupported
 from fuseline.plan import derived, infer
 from fuseline.plan.expr import Call, Expr, Literal
-from fuseline.plan.types import BIGINT, BOOLEAN, DATE, NULL, VARCHAR
+from fuseline.plan.types import BIGINT, BOOLEAN, DATE, NULL, TIMESTAMP, VARCHAR, Kind
 from fuseline.sql.binding.function_names import data_type
 from fuseline.sql.parsing.pieces import span_of
 
@@ -224,6 +224,14 @@ def _from_number(node: exp.Expr, scope: Scope) -> Expr:
     return derived.function(name, [bind(node.this, scope)], call_span(node, scope))
 
 
+def _at_time_zone(node: exp.Expr, scope: Scope) -> Expr:
+    """X AT TIME ZONE z -> timezone(z, x); a date or a text is a TIMESTAMP there."""
+    value, zone = bind(node.this, scope), bind(node.args["zone"], scope)
+    if value.type.kind is not Kind.TIMESTAMPTZ:
+        value = infer.cast(value, TIMESTAMP)
+    return infer.call("timezone", [zone, value], span_of(node))
+
+
 def _refused(what: str) -> Handler:
     def handler(node: exp.Expr, scope: Scope) -> Expr:
         raise Unsupported(f"{what} not supported.", span_of(node))
@@ -291,7 +299,7 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Lambda: _refused("Lambda functions are"),
     exp.Columns: _refused("COLUMNS() is"),
     exp.Collate: _refused("COLLATE is"),
-    exp.AtTimeZone: _refused("Time zones are"),
+    exp.AtTimeZone: _at_time_zone,
     exp.CurrentTimestamp: _refused("Timestamps with a time zone, as CURRENT_TIMESTAMP, are"),
     exp.CurrentTime: _refused("The type TIME is"),
     exp.ArrayAgg: _refused("Lists, as array_agg makes, are"),

@@ -214,12 +214,11 @@ _RENAMED = {
     "TEXT": "VARCHAR",
     "TIMESTAMPNTZ": "TIMESTAMP",
     "INT128": "HUGEINT",
+    "TIMESTAMPLTZ": "TIMESTAMPTZ",
     "UINT": "UINTEGER",
 }
 # Types of DuckDB that this engine does not have.
 _MISSING = {
-    "TIMESTAMPTZ": "TIMESTAMP WITH TIME ZONE",
-    "TIMESTAMPLTZ": "TIMESTAMP WITH TIME ZONE",
     "TIMETZ": "TIME WITH TIME ZONE",
     "VARBINARY": "BLOB",
     "BIT": "BIT",

@@ -43,6 +43,9 @@ SCHEMAS = (("main",), ("memory",), ("memory", "main"), ("temp",), ("temp", "main
 class BindingCatalog(Protocol):
     """What binding asks of the connection; names are matched without regard to case."""
 
+    @property
+    def timezone(self) -> str: ...
+
     def table(self, name: str) -> CatalogTable | None: ...
 
     def view(self, name: str) -> View | None: ...

@@ -56,6 +56,7 @@ _CALLED = RESERVED | frozenset(
 # Words of the grammar that sqlglot's tokenizer takes for names.
 _WORDS = frozenset(
     [
+        "at",
         "add",
         "both",
         "by",
@@ -92,6 +93,8 @@ _WORDS = frozenset(
         "type",
         "unbounded",
         "within",
+        "without",
+        "zone",
     ]
 )
 

@@ -14,6 +14,7 @@ from ..types import (
     INTERVAL,
     TIME,
     TIMESTAMP,
+    TIMESTAMPTZ,
     VARCHAR,
     DataType,
     Kind,
@@ -219,4 +220,29 @@ ARITHMETIC = (
     ),
 )
 
-DATES = (*PART_FUNCTIONS, *CALENDAR, *ARITHMETIC)
+# Which see of a TIMESTAMP WITH TIME ZONE what clocks show
+LOCAL = frozenset(
+    [*(row.name for row in PART_FUNCTIONS), "date_trunc", "last_day", "monthname", "dayname"]
+)
+
+ZONES = (
+    # What clocks of a zone show at a moment, and the moment at which they show that.
+    FunctionRow(
+        "timezone",
+        overloads(
+            fixed(VARCHAR, TIMESTAMPTZ, result=TIMESTAMP),
+            fixed(VARCHAR, TIMESTAMP, result=TIMESTAMPTZ),
+        ),
+        "timezone(VARCHAR, TIMESTAMP | TIMESTAMP WITH TIME ZONE)",
+    ),
+    # Casts in the session's zone, which is the first argument.
+    operator("timestamptz", fixed(VARCHAR, VARCHAR, result=TIMESTAMPTZ), "VARCHAR :: TIMESTAMPTZ"),
+    operator(
+        "try_timestamptz", fixed(VARCHAR, VARCHAR, result=TIMESTAMPTZ), "VARCHAR :: TIMESTAMPTZ"
+    ),
+    operator(
+        "timestamptz_text", fixed(VARCHAR, TIMESTAMPTZ, result=VARCHAR), "TIMESTAMPTZ :: VARCHAR"
+    ),
+)
+
+DATES = (*PART_FUNCTIONS, *CALENDAR, *ARITHMETIC, *ZONES)

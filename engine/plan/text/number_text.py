@@ -6,7 +6,7 @@ import math
 import re
 import struct
 
-from ..calendar import INFINITE_DAY, INFINITE_MICROS, day_number
+from ..calendar import INFINITE_DAY, INFINITE_MICROS, MICROS_A_DAY, day_number
 from ..types import HUGEINT, MAX_DECIMAL_DIGITS, DataType, Kind
 
 SPACE = " \t\n\v\f\r"
@@ -153,6 +153,24 @@ def parse_time(text: str) -> int | None:
         return 0 if text.lower() == "epoch" else _clock(text)
     rest = found[1]
     return _clock(rest[1:].lstrip()) if rest[:1] in ("T", " ") else None if rest else 0
+
+
+def parse_moment(text: str) -> tuple[int, str] | None:
+    """Return microseconds since 1970 as a clock on the wall shows them, and the zone written behind: "", Z, +05:30 or a name."""
+    text = text.lstrip(SPACE)
+    if (sign := _word(text)) is not None:
+        return sign * INFINITE_MICROS, "Z"
+    found = _leading_date(text)
+    if found is None:
+        return None
+    days, rest = found
+    clock = _CLOCK.match(rest[1:].lstrip()) if rest[:1] in ("T", " ") and rest.strip() else None
+    if clock is None:
+        return None if rest else (days * MICROS_A_DAY, "")
+    zone, time = rest[1:].lstrip()[clock.end() :], _of_day(clock, 6)
+    if time is None or not _ZONE.fullmatch(zone):
+        return None
+    return days * MICROS_A_DAY + time, zone.strip(SPACE)
 
 
 def parse_timestamp(text: str, digits: int = 6) -> int | None:

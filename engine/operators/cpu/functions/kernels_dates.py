@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ....errors import ConversionError, ExecutionError, OutOfRange
-from ....plan.calendar import MICROS_A_DAY
+from ....plan.calendar import INFINITE_MICROS, MICROS_A_DAY
 from ....plan.expr import Call
 from ....plan.functions.formats import DAY_NAMES, MONTH_NAMES
+from ....plan.temporal import zones
+from ....plan.temporal.zoned_text import parse_timestamptz
+from ....plan.temporal.zones import Zone
 from ....plan.text.interval_reading import MONTHS
 from ....plan.types import BIGINT, DATE, TIMESTAMP, Kind
 from .. import table as tables
 from . import kernels_calendar as calendar
 from .kernels_calendar import toward_zero
 from .kernels_intervals import INTERVAL_PARTS, interval_epoch
-from .vectors import Array, Kernel, Mask, Vector, at, both_valid, first_row
+from .kernels_print import chosen, joined, printed
+from .vectors import Array, Kernel, Mask, Vector, at, both_valid, first_row, null_constant
 
 # Microseconds of the units that have a fixed length.
 LENGTHS = {
@@ -256,7 +262,74 @@ def date_minus_date(call: Call, args: tuple[Vector, ...]) -> Vector:
     return Vector(BIGINT, left.data.astype(np.int64) - right.data, both_valid(left, right))
 
 
+def _of_each(zone: Vector, compute: Callable[[Zone, Any], Any], moments: Vector) -> Array:
+    """Compute in the zone that each row names."""
+    if zone.is_constant:
+        return np.asarray(compute(zones.zone(zone.data), moments.data))
+    names = pc.dictionary_encode(zone.data)
+    codes = tables.to_numpy(pc.fill_null(names.indices, -1))
+    found = np.zeros(len(codes), np.int64)
+    data = np.broadcast_to(moments.data, codes.shape)
+    for code, name in enumerate(names.dictionary.to_pylist()):
+        rows = codes == code
+        found[rows] = compute(zones.zone(name), data[rows])
+    return found
+
+
+def timezone(call: Call, args: tuple[Vector, ...]) -> Vector:
+    zone, moments = args
+    valid = both_valid(zone, moments)
+    if zone.is_null:
+        return null_constant(call.type)
+    compute = Zone.utc if call.type.kind is Kind.TIMESTAMPTZ else Zone.local
+    return Vector(call.type, _of_each(zone, compute, moments), valid)
+
+
+def timestamptz(call: Call, args: tuple[Vector, ...]) -> Vector:
+    """Text as a moment, of which clocks of the session's zone show what has no zone of its own."""
+    own, text = args
+    if text.is_null:
+        return null_constant(call.type)
+    texts = [text.data] if text.is_constant else text.data
+    encoded = pc.dictionary_encode(pa.array(texts, pa.string()) if text.is_constant else texts)
+    different = encoded.dictionary.to_pylist()
+    values = np.zeros(len(different) + 1, np.int64)
+    wrong = np.zeros(len(different) + 1, bool)
+    for place, written in enumerate(different):
+        moment = parse_timestamptz(written, own.data)
+        wrong[place] = moment is None
+        values[place] = moment or 0
+    if wrong.any() and call.function == "timestamptz":
+        shown = different[int(np.argmax(wrong))]
+        raise ConversionError(
+            f"Could not convert string '{shown}' to {call.type}: use TRY_CAST to get NULL for such values."
+        )
+    codes = tables.to_numpy(pc.fill_null(encoded.indices, len(different)))
+    valid = tables.to_numpy(encoded.is_valid()) & ~wrong[codes]
+    found = Vector(call.type, values[codes], valid)
+    return found.first() if text.is_constant else found
+
+
+def timestamptz_text(call: Call, args: tuple[Vector, ...]) -> Vector:
+    own, moments = args
+    if moments.is_null:
+        return null_constant(call.type)
+    zone = zones.zone(own.data)
+    data, valid = np.atleast_1d(moments.data), moments.valid
+    local = zone.local(data)
+    behind, places = np.unique(local - data, return_inverse=True)
+    finite = np.abs(data) != INFINITE_MICROS
+    ends = [*map(zones.offset_text, behind.tolist()), ""]
+    suffix = chosen(ends, np.where(finite, places.reshape(-1), len(behind)), valid)
+    text = joined(printed(Vector(TIMESTAMP, local, valid)), suffix)
+    return Vector(call.type, text).first() if moments.is_constant else Vector(call.type, text)
+
+
 KERNELS: dict[str, Kernel] = {
+    "timezone": timezone,
+    "timestamptz": timestamptz,
+    "try_timestamptz": timestamptz,
+    "timestamptz_text": timestamptz_text,
     **dict.fromkeys((*_DAY_PARTS, *_CLOCK_PARTS), part),
     "epoch": epoch,
     "date_trunc": date_trunc,

@@ -27,7 +27,7 @@ from ....plan.functions import STRICT
 from ....plan.types import Kind
 from ..columns import negate, select, true_mask
 from ..dictionaries import Coded, Held, recoded
-from ..table import Table, device_type
+from ..table import Table, device_type, unsupported_type
 from .expressions_kernels import KERNELS, refusal
 from .kernels_casts import cast, cast_refusal
 from .kernels_logic import in_list
@@ -78,6 +78,9 @@ def unsupported(expr: Expr) -> str | None:
 
 
 def _refusal(expr: Expr) -> str | None:
+    for part in (expr, *expr.children):
+        if part.type.kind is not Kind.INTERVAL and unsupported_type(part.type):
+            return f"{part.type} values"
     if expr.type.kind is Kind.INTERVAL and not isinstance(expr, Literal):
         return "INTERVAL columns"
     if any(a.type.kind is Kind.INTERVAL for a in expr.children) and not _moves_by_literal(expr):

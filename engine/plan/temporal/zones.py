@@ -1,0 +1,144 @@
+"""Time zones: local time of moments in UTC and back, and the zone of the session whose statement is being planned.
+
+Python's `zoneinfo` has the rules; here they are a sorted table of the moments at which a zone's offset changes.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cache
+from zoneinfo import ZoneInfo, available_timezones
+
+import numpy as np
+
+from ...errors import InvalidQuery, nearest
+from ..calendar import EPOCH, INFINITE_MICROS
+from .ticks import Array
+
+PER_SECOND = 1_000_000
+FIRST_YEAR, LAST_YEAR = (
+    1840,
+    2437,
+)  # the calendar repeats after 400 years, and rules do from 2037 on
+CYCLE = 146_097 * 86_400 * PER_SECOND  # 400 years
+WEEK = 7 * 86_400
+UTC_NAMES = ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Zulu", "Etc/Zulu", "UCT", "Etc/UCT")
+_OFFSET = re.compile(r"([+-])(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?")
+
+
+@dataclass(frozen=True, eq=False)
+class Zone:
+    """Offsets from UTC in microseconds: `offsets[i]` from the moment `begins[i]` on."""
+
+    name: str
+    begins: Array
+    offsets: Array
+
+    def local(self, utc: Array) -> Array:
+        """Return what clocks show at moments in UTC."""
+        place = np.searchsorted(self.begins, _within(utc), side="right") - 1
+        shown = utc + self.offsets[np.maximum(place, 0)]
+        return np.where(np.abs(utc) == INFINITE_MICROS, utc, shown)
+
+    def utc(self, local: Array) -> Array:
+        """Return the moments at which clocks show something: the later of two, and in a gap as if they had not been changed."""
+        begins = self.begins + self.offsets
+        place = np.searchsorted(begins, _within(local), side="right") - 1
+        moments = local - self.offsets[np.maximum(place, 0)]
+        return np.where(np.abs(local) == INFINITE_MICROS, local, moments)
+
+
+def _within(moments: Array) -> Array:
+    """Return moments, those behind the table as many cycles earlier as they need."""
+    behind = np.maximum(moments - _second(LAST_YEAR) * PER_SECOND, 0)
+    return moments - -(-behind // CYCLE) * CYCLE
+
+
+def zone(name: str) -> Zone:
+    """Return a zone by its name, in any case; raises `InvalidQuery` for one that does not exist."""
+    with suppress(ValueError, OSError, KeyError):
+        return _table(ZoneInfo(name).key)
+    known = zone_names().get(name.lower())
+    if known is None:
+        hint = (
+            nearest(name, zone_names().values()) or " Zones are called Europe/Berlin, for example."
+        )
+        raise InvalidQuery(f'There is no time zone "{name}".{hint}')
+    return _table(known)
+
+
+@cache
+def zone_names() -> dict[str, str]:
+    """Return the names of all zones by what they are in lower case."""
+    return {name.lower(): name for name in sorted(available_timezones())}
+
+
+@cache
+def _table(name: str) -> Zone:
+    rules = ZoneInfo(name)
+
+    def offset(second: int) -> timedelta:
+        return datetime.fromtimestamp(second, rules).utcoffset() or timedelta(0)
+
+    first, last = (_second(year) for year in (FIRST_YEAR, LAST_YEAR))
+    begins, offsets = [first], [offset(first)]
+    for start in range(first, last, WEEK):
+        low, high = start, start + WEEK
+        if (after := offset(high)) == offsets[-1]:
+            continue
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if offset(middle) == offsets[-1] else (low, middle)
+        begins.append(high)
+        offsets.append(after)
+    counts = [o // timedelta(microseconds=1) for o in offsets]
+    return Zone(name, np.array(begins, np.int64) * PER_SECOND, np.array(counts, np.int64))
+
+
+def _second(year: int) -> int:
+    return (datetime(year, 1, 1) - EPOCH) // timedelta(seconds=1)
+
+
+def offset_of(written: str) -> int | None:
+    """Return the microseconds of Z, +02 or -03:30; None for a zone's name."""
+    if written in ("Z", "z"):
+        return 0
+    found = _OFFSET.fullmatch(written)
+    if found is None:
+        return None
+    hours, minutes, seconds = (int(found[i] or 0) for i in (2, 3, 4))
+    size = ((hours * 60 + minutes) * 60 + seconds) * PER_SECOND
+    return -size if found[1] == "-" else size
+
+
+def offset_text(micros: int) -> str:
+    """Return an offset as it stands behind a timestamp, without seconds: +00, -04, +05:30."""
+    hours, minutes = divmod(abs(micros) // (60 * PER_SECOND), 60)
+    return ("-" if micros < 0 else "+") + f"{hours:02d}" + (f":{minutes:02d}" if minutes else "")
+
+
+class _Session(threading.local):
+    name = "UTC"
+
+
+_session = _Session()
+
+
+def session() -> str:
+    """Return the zone in which a statement that this thread plans reads and shows moments."""
+    return _session.name
+
+
+@contextmanager
+def of_session(name: str) -> Iterator[None]:
+    """Let `session` be a zone in what this thread plans inside."""
+    before, _session.name = _session.name, name
+    try:
+        yield
+    finally:
+        _session.name = before

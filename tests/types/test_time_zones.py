@@ -1,0 +1,163 @@
+"""TIMESTAMP WITH TIME ZONE: moments in UTC, read and shown in the session's zone, as DuckDB has them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fuseline.errors import FuselineError
+from tests.compare import assert_same_as_duckdb, connected
+
+IN_UTC = ("set timezone = 'UTC'",)  # the zone that Arrow's columns name
+ZONES = ("UTC", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "Africa/Casablanca")
+HOUR = 3_600_000_000
+MOMENTS = [
+    0,
+    None,
+    1_711_843_200 * 10**6,
+    1_711_846_800 * 10**6,
+    0,
+    -1,
+    4_102_444_800 * 10**6,
+    1_730_615_400 * 10**6,
+]
+TABLE = pa.table({"k": range(len(MOMENTS)), "z": pa.array(MOMENTS, pa.timestamp("us", "UTC"))})
+# Each half hour around the days on which clocks are changed
+AROUND = [
+    (datetime(2024, *day) - datetime(1970, 1, 1)) // timedelta(microseconds=1) + HOUR // 2 * step
+    for day in ((3, 10), (3, 31), (4, 7), (10, 6), (10, 27), (11, 3))
+    for step in range(52)
+]
+QUERIES = [
+    "select z, k from t order by z, k",
+    "select z, count(*), min(k) from t group by z",
+    "select count(z), min(z), max(z), any_value(z), count(distinct z) from t",
+    "select a.k, b.k from t a join t b on a.z = b.z",
+    "select distinct z from t union select z from t",
+    "select k from t where z > timestamptz '2000-01-01 00:00+02' or z = '1970-01-01 00:00:00+00'",
+    "select coalesce(z, date '2024-01-01'), z < date '2024-01-01', z = timestamp '1970-01-01' from t",
+    "select k, min(z) over (order by k rows 1 preceding) from t",
+]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_what_queries_do_with_a_column(query: str, tmp_path: Path) -> None:
+    assert_same_as_duckdb(
+        query, {"t": TABLE}, setup=IN_UTC, fuse=("always" if "group" in query else "never",)
+    )
+    path = tmp_path / "t.parquet"
+    pq.write_table(TABLE, path)
+    assert_same_as_duckdb(query, {"t": path}, setup=IN_UTC, fuse=("never",))
+
+
+def test_columns_of_other_units_and_zones() -> None:
+    for unit, zone in (("s", "Asia/Tokyo"), ("ms", "UTC"), ("us", "+05:30")):
+        table = pa.table({"z": pa.array([1_700_000_000, None], pa.timestamp(unit, zone))})
+        assert_same_as_duckdb("select z, z::varchar from t", {"t": table}, setup=IN_UTC)
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_clocks_of_a_zone(zone: str) -> None:
+    """From and to text, TIMESTAMP, DATE; parts; through each change of the clocks."""
+    setup = (f"set timezone = '{zone}'",)
+    table = {
+        "t": pa.table(
+            {
+                "z": pa.array([*AROUND, None], pa.timestamp("us", "UTC")),
+                "x": pa.array([*AROUND, None], pa.timestamp("us")),
+            }
+        )
+    }
+    for what in (
+        "z::varchar", "z::timestamp", "z::date", "z::timestamp_s", "x::timestamptz::varchar",
+        "x::varchar::timestamptz::varchar", "x::date::timestamptz::varchar",
+        "hour(z), day(z), minute(z), week(z), epoch(z)", "date_trunc('day', z)::varchar",
+        "date_trunc('hour', z)::varchar", "dayname(z), monthname(z), last_day(z)",
+        "z < x, x = z, coalesce(z, x)::varchar", "z || ''", "z::varchar::timestamptz = z",
+        "extract(year from z), date_part('minute', z)",
+    ):  # fmt: skip
+        assert_same_as_duckdb(f"select {what} from t", table, setup=setup)
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_at_time_zone(zone: str) -> None:
+    columns = {
+        "z": pa.array(AROUND, pa.timestamp("us", "UTC")),
+        "x": pa.array(AROUND, pa.timestamp("us")),
+        "name": [None if i % 7 == 0 else ZONES[i % len(ZONES)] for i in range(len(AROUND))],
+    }
+    query = (
+        f"select z at time zone '{zone}', (x at time zone '{zone}')::varchar, timezone(name, z), "
+        f"timezone(name, x)::varchar from t"
+    )
+    assert_same_as_duckdb(query, {"t": pa.table(columns)}, setup=IN_UTC)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2024-01-01", "2024-07-01 12:00", "2024-07-01T12:00:00Z", "2024-07-01 12:00:00.123456+02",
+        "2024-07-01 12:00-03:30", "2024-07-01 12:00:00 Europe/Berlin", "2024-07-01 12:00 UTC",
+        "infinity", "-infinity", "epoch", "x", "", "2024-07-01 25:00", "2024-07-01 12:00 Nowhere",
+        "1850-01-01", "2500-07-01 12:00", "0044-03-15 (BC) 10:00:00", " 2024-01-01 ",
+    ],
+)  # fmt: skip
+def test_texts(text: str) -> None:
+    for zone in ZONES[:3]:
+        setup = (f"set timezone = '{zone}'",)
+        table = {"t": pa.table({"x": [text, None]})}
+        assert_same_as_duckdb(
+            "select try_cast(x as timestamptz)::varchar from t", table, setup=setup
+        )
+        literal = f"select try_cast('{text}' as timestamptz)::varchar"
+        assert_same_as_duckdb(literal, setup=setup)
+
+
+def test_refusals() -> None:
+    with connected({"t": TABLE}) as connection:
+        for query, said in (
+            ("set timezone = 'Nowhere/Land'", "does not take 'Nowhere/Land'"),
+            ("select timestamp '2024-01-01' at time zone 'Europe/Berlim'", "Europe/Berlin"),
+            ("select 'x'::timestamptz", "TRY_CAST"),
+            ("select z::bigint from t", "cannot be cast"),
+            ("select z::time from t", "cannot be cast"),
+            ("select strftime(z, '%Y') from t", "does not take"),
+            ("select z + interval '1 day' from t", "does not take"),
+        ):
+            with pytest.raises(FuselineError, match=said):
+                connection.execute(query)
+        connection.execute("set timezone = 'europe/berlin'")
+        assert connection.settings.timezone == "Europe/Berlin"
+
+
+def test_a_plan_is_of_its_sessions_zone() -> None:
+    with connected({"t": TABLE}) as connection:
+        query = "select hour(z) from t where k = 0"
+        found = []
+        for zone in ("UTC", "Asia/Tokyo", "UTC"):
+            connection.execute(f"set timezone = '{zone}'")
+            found.append(connection.sql(query).fetchall())
+        assert found == [[(0,)], [(9,)], [(0,)]]
+
+
+def test_python_values() -> None:
+    moment = datetime(2024, 1, 1, 12, tzinfo=timezone(timedelta(hours=2)))
+    with connected() as connection:
+        assert connection.execute("select ?, ?::varchar", [moment, moment]).fetchone() == (
+            datetime(2024, 1, 1, 10, tzinfo=UTC),
+            "2024-01-01 10:00:00+00",
+        )
+
+
+def test_tables() -> None:
+    setup = [
+        *IN_UTC,
+        "create table x (z timestamp with time zone)",
+        "insert into x values ('2024-01-01 00:00+02'), (timestamp '2024-01-01'), (null)",
+        "create table y as select z, z::varchar v from x",
+    ]
+    assert_same_as_duckdb("select * from y order by z", setup=setup)
