@@ -30,6 +30,8 @@ FOR_NUMBERS = (
 _lock = threading.Lock()
 # Directories in which all kernels have been seen; of one that is gone since, they are compiled again
 _ready: set[Path] = set()
+# Directories that lacked some, and are not asked again by each hot run (three files of Q22 take 0.1 ms) until they are compiled here
+_lacking: set[Path] = set()
 _compiling: set[Path] = set()  # directories for which a thread compiles, or has tried to
 
 
@@ -43,9 +45,11 @@ def ready(context: Context, rows: int) -> bool:
     directory = context.kernel_directory
     if directory in _ready:
         return True
-    if all(column_kernel(n, directory, architecture()).is_compiled for n in SIGNATURES):
-        _ready.add(directory)
-        return True
+    if directory not in _lacking:
+        if all(column_kernel(n, directory, architecture()).is_compiled for n in SIGNATURES):
+            _ready.add(directory)
+            return True
+        _lacking.add(directory)
     if rows < ROWS_WORTH_COMPILING:
         return False
     if context.fuse != "auto":
@@ -87,6 +91,7 @@ def _compiled(directory: Path, names: tuple[str, ...]) -> bool:
     except Exception as error:  # whatever a compiler that is not there or a full disk may raise
         warn_without(name, error)
         return False
+    _lacking.discard(directory)
     return True
 
 
