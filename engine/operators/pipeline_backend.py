@@ -97,7 +97,6 @@ class PipelineBackend(Generic[T, K]):
     that holds nothing of the chunk that it was made of.
     """
 
-    device: str
     operators: Operators[T]
     pipeline: Operator[T]
     attempt: Callable[[p.Pipeline, tuple[T, ...], Context, Feedback], PipelineAttempt[T, K]]

@@ -14,6 +14,7 @@ refused they run the last operator alone, over pipelines of what is below it, as
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,7 +26,16 @@ from ..codegen.typed_values import NotFusable
 from ..plan import physical as p
 from ..plan.pipeline_steps import steps_of
 from ..stopping import wait
-from .context import Apart, Context, Origin, PipelineMemory, PipelineReceipt, Refused, is_lasting
+from .context import (
+    Apart,
+    Context,
+    Feedback,
+    Origin,
+    PipelineMemory,
+    PipelineReceipt,
+    Refused,
+    is_lasting,
+)
 from .materialize_build_side import REMARK, apart, together
 from .pipeline_backend import (
     SHORT,
@@ -37,13 +47,29 @@ from .pipeline_backend import (
     Retry,
     Void,
 )
-from .run_unfused import T, run_operators
-from .streaming import TooLarge, check_room, unfused_chunks
+from .run_unfused import Operator, Operators, T, run_operators
+from .streaming import TooLarge, check_room, run_pipeline, unfused_chunks
 
 ATTEMPTS = 8  # each of which learns something that the next one needs
 
 COMPILING = "the kernel is being compiled"
 UNSETTLED = "its result did not settle"
+
+
+def pipelines(
+    operators: Operators[T],
+    attempt: Callable[[p.Pipeline, tuple[T, ...], Context, Feedback], PipelineAttempt[T, K]],
+    is_out_of_memory: Callable[[Exception], bool] = lambda error: False,
+    settled: Callable[[T], T] = lambda table: table,
+    prepared: Callable[[Operator[T]], Operator[T]] = lambda operator: operator,
+) -> Operator[T]:
+    """Return a backend's operator for pipelines, in chunks where their columns do not fit; `prepared` makes the device ready for one run."""
+
+    def pipeline(node: p.Pipeline, inputs: tuple[T, ...], context: Context) -> T:
+        return run_fused(node, inputs, context, backend)
+
+    backend = PipelineBackend(operators, prepared(pipeline), attempt, is_out_of_memory, settled)
+    return partial(run_pipeline, backend=backend)
 
 
 def run_fused(

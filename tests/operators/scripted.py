@@ -50,7 +50,6 @@ class Fake:
         nodes = (p.FilterRows, p.HashJoin, p.HashAggregate, p.MemoryScan)
         by_node: Any = dict.fromkeys(nodes, self._operator)
         self.backend: PipelineBackend[Rows, Made] = PipelineBackend(
-            "cpu",
             Operators(by_node, lambda table: 8),
             lambda node, inputs, context: run_fused(node, inputs, context, self.backend),
             lambda *given: Attempt(self, *given),

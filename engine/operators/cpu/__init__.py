@@ -18,6 +18,7 @@ from ...plan.partial import FinishAverages
 from ...plan.types import to_arrow as arrow_type
 from ...plan.window.window_operator import WindowRows
 from ..context import Context
+from ..run_pipeline import pipelines
 from ..run_unfused import Operators
 from .aggregate.aggregate import distinct_on, finish_averages, hash_aggregate
 from .functions.expressions import evaluate
@@ -26,7 +27,7 @@ from .join.join import hash_join, nested_loop_join
 from .join.join_parts import parted, piece_of, unparted
 from .memory.ask_memory import arrow_bytes, text_ends
 from .memory.bandwidth import copy_bandwidth, device_name
-from .pipeline.stream_pipeline import pipelines, settled
+from .pipeline.pipeline import Attempt
 from .rows import (
     compute_columns,
     concat_rows,
@@ -41,7 +42,7 @@ from .scan.scan import memory_scan, parquet_scan
 from .scan.scan_batches import batches
 from .set_operations import hash_set_operation
 from .sort.sort import sort_rows, top_k
-from .table import STRING_LIMIT, Table, to_logical, to_physical
+from .table import STRING_LIMIT, Table, settled, to_logical, to_physical
 from .window.window_rows import window_rows
 
 __all__ = [
@@ -139,7 +140,7 @@ def num_bytes(table: Table) -> int:
 
 
 # Which runs the bodies that no kernel holds by these operators
-OPERATORS[p.Pipeline] = pipelines(Operators(OPERATORS, num_bytes))
+OPERATORS[p.Pipeline] = pipelines(Operators(OPERATORS, num_bytes), Attempt)
 
 
 def synchronize() -> None:

@@ -16,8 +16,17 @@ from ...plan import physical as p
 from ...plan.partial import FinishAverages
 from ...plan.window.window_operator import WindowRows
 from ..context import Context
+from ..run_pipeline import pipelines
 from ..run_unfused import Operators
-from .memory.device import available, device_description, device_memory, prepare, synchronize
+from .memory.device import (
+    available,
+    device_description,
+    device_memory,
+    is_out_of_memory,
+    on_device,
+    prepare,
+    synchronize,
+)
 
 __all__ = [
     "OPERATORS",
@@ -53,7 +62,7 @@ if find_spec("pylibcudf") is not None:
     from .join.join_parts import parted, piece_of, unparted
     from .memory.bandwidth import copy_bandwidth, device_name
     from .memory.to_host import arrow_bytes, to_arrow
-    from .pipeline.stream_pipeline import pipelines, settled
+    from .pipeline.pipeline import Attempt
     from .rows import (
         compute_columns,
         concat_rows,
@@ -68,7 +77,7 @@ if find_spec("pylibcudf") is not None:
     from .set_operations import hash_set_operation
     from .sort.sort import sort_rows, top_k
     from .support import unsupported
-    from .table import Table, from_arrow, num_bytes, num_rows
+    from .table import Table, from_arrow, num_bytes, num_rows, settled
     from .window.window_rows import window_rows
 
     Operator = Callable[[Any, tuple[Table, ...], Context], Table]
@@ -93,4 +102,6 @@ if find_spec("pylibcudf") is not None:
         WindowRows: window_rows,
     }
     # Which runs the bodies that no kernel holds by these operators
-    OPERATORS[p.Pipeline] = pipelines(Operators(OPERATORS, num_bytes))
+    OPERATORS[p.Pipeline] = pipelines(
+        Operators(OPERATORS, num_bytes), Attempt, is_out_of_memory, settled, on_device
+    )

@@ -295,3 +295,12 @@ def _without_columns(rows: int) -> pa.Table:
         pa.StructArray.from_buffers(pa.struct([]), rows, [None])
     )
     return pa.Table.from_batches([batch])
+
+
+def settled(table: Table) -> Table:
+    """Return a table without late columns, which keep all rows of what they are fetched from."""
+    columns = table.columns
+    if not isinstance(columns, LateColumns):
+        return table
+    columns.fetch(list(columns))
+    return Table(dict(columns.there), table.num_rows)
