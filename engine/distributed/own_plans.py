@@ -61,5 +61,5 @@ def check_files(plan: Physical) -> None:
     """Raise `ClusterError` where a worker's files are not those of the client."""
     for node in walk_once(plan):
         table = getattr(node, "table", None)
-        if isinstance(table, ParquetTable) and not table.is_current():
+        if isinstance(table, ParquetTable) and not table.has_its_files():
             raise ClusterError(f"The files of {table.name} are not the same on all workers.")

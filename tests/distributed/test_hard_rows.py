@@ -109,6 +109,20 @@ def test_a_file_that_changes_is_read_anew(client: Any, tmp_path: Path) -> None:
                 assert_same_as_duckdb(query, rows, connection=connection)
 
 
+def test_a_file_that_was_just_written_is_read(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What may still be written is read for one query alone, by workers too, to whom it looked like another file."""
+    from fuseline.storage.tables import footers
+
+    monkeypatch.setattr(footers, "SECONDS", 3600.0)
+    connection = opened(HARD)
+    for _ in range(2):
+        assert_same_as_duckdb(
+            "select half, sum(id) from t group by half", HARD, connection=connection
+        )
+
+
 def _running() -> int:
     from fuseline.distributed.session import SESSIONS
 

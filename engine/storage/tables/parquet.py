@@ -203,7 +203,11 @@ class ParquetTable:
 
     def is_current(self) -> bool:
         """Whether the files are still the ones that were read; a look at each, and at globs and folders anew."""
-        if not self.settled or self.rules is not self.access.rules:
+        return self.settled and self.has_its_files()
+
+    def has_its_files(self) -> bool:
+        """The same also where a write that was going on when they were read may still be: for one query."""
+        if self.rules is not self.access.rules:
             return False
         if self._are_named and are_unchanged(self.files):
             return True
