@@ -11,12 +11,19 @@ import numpy.typing as npt
 
 from ...plan.expr import Column, ColumnRef, Expr, Literal
 from ...plan.window.window_call import WindowCall
+from ...plan.window.window_operator import WindowRows
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 Values = npt.NDArray[Any]
 
 BEYOND = 1 << 40  # more than there are places
+LEAST_CUT = 1 << 12  # rows of which those that are wanted are taken before anything is computed
+
+
+def rank_to_cut_at(node: WindowRows, rows: int) -> int | None:
+    """Return the rank above which rows are left out; None for few rows, and where all are wanted."""
+    return node.most_rank if rows > LEAST_CUT else None
 
 
 @dataclass(frozen=True)

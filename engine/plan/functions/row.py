@@ -51,6 +51,11 @@ class FunctionRow:
     moments: bool = (
         False  # is made of counts, means and products of deviations, which parts add up to
     )
+    # Of what goes over windows
+    reach: OneOf["frame", "peers", "partition"] = (
+        "frame"  # rows that it reads, peers with all before them
+    )
+    is_rank: bool = False  # is at least the row's rank
 
     ddof: int = 0  # by how many values less than there are it divides: of fewer it is NULL
     root: bool = False  # is the square root of what it divides

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal as OneOf
 
 from ..types import BIGINT, DOUBLE, DataType
 from .row import FunctionRow, Resolve
@@ -11,8 +12,20 @@ from .signatures import fixed
 Resolved = tuple[tuple[DataType, ...], DataType] | None
 
 
-def _row(name: str, resolve: Resolve, signature: str, *aliases: str) -> FunctionRow:
-    return FunctionRow(name, resolve, signature, aliases, "window", nulls="own")
+Reach = OneOf["frame", "peers", "partition"]
+
+
+def _row(
+    name: str,
+    resolve: Resolve,
+    signature: str,
+    *aliases: str,
+    reach: Reach = "partition",
+    is_rank: bool = False,
+) -> FunctionRow:
+    return FunctionRow(
+        name, resolve, signature, aliases, "window", nulls="own", reach=reach, is_rank=is_rank
+    )
 
 
 def _value(types: Sequence[DataType]) -> Resolved:
@@ -31,16 +44,16 @@ def _shifted(types: Sequence[DataType]) -> Resolved:
 
 
 WINDOW_FUNCTIONS = (
-    _row("row_number", fixed(result=BIGINT), "row_number()"),
-    _row("rank", fixed(result=BIGINT), "rank()"),
-    _row("dense_rank", fixed(result=BIGINT), "dense_rank()", "rank_dense"),
+    _row("row_number", fixed(result=BIGINT), "row_number()", reach="peers", is_rank=True),
+    _row("rank", fixed(result=BIGINT), "rank()", reach="peers", is_rank=True),
+    _row("dense_rank", fixed(result=BIGINT), "dense_rank()", "rank_dense", reach="peers"),
     _row("percent_rank", fixed(result=DOUBLE), "percent_rank()"),
     _row("cume_dist", fixed(result=DOUBLE), "cume_dist()"),
     _row("ntile", fixed(BIGINT, result=BIGINT), "ntile(BIGINT)"),
     _row("lag", _shifted, "lag(any[, BIGINT[, any]])"),
     _row("lead", _shifted, "lead(any[, BIGINT[, any]])"),
     # Aggregates of the first and last row are these over a window
-    _row("first_value", _value, "first_value(any)", "first", "arbitrary"),
-    _row("last_value", _value, "last_value(any)", "last"),
-    _row("nth_value", _nth, "nth_value(any, BIGINT)"),
+    _row("first_value", _value, "first_value(any)", "first", "arbitrary", reach="frame"),
+    _row("last_value", _value, "last_value(any)", "last", reach="frame"),
+    _row("nth_value", _nth, "nth_value(any, BIGINT)", reach="frame"),
 )

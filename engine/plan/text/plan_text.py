@@ -193,7 +193,7 @@ class PlanTree:
                 return [self.by(self.columns(keys)), self.items(aggregates)]
             case WindowRows(partition=partition, order=order, calls=calls):
                 ordered = f"order by {self.value(order)}" if order else ""
-                return [self.by(self.columns(partition)), ordered, self.items(calls)]
+                return [self.by(self.columns(partition)), ordered, node.cut, self.items(calls)]
             case p.SortRows(keys=keys):
                 return [self.value(keys)]
             case p.TopK(keys=keys):

@@ -11,7 +11,7 @@ from typing import Literal as OneOf
 
 from ...errors import Span
 from ..expr import AggregateCall, Expr, SortKey
-from ..functions import AGGREGATE
+from ..functions import AGGREGATE, WINDOW
 from ..types import DataType
 
 Unit = OneOf["rows", "range", "groups"]
@@ -59,6 +59,13 @@ class WindowCall(Expr):
     filter: Expr | None = None
     order: tuple[SortKey, ...] = ()
     span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether it reads no row of its partition behind the peers of its own."""
+        reach = (AGGREGATE if self.is_aggregate else WINDOW)[self.function].reach
+        ends = self.frame.end in ("unbounded preceding", "preceding", "current row")
+        return ends if reach == "frame" else reach == "peers"
 
     @property
     def is_aggregate(self) -> bool:

@@ -15,7 +15,8 @@ from .window_call import WindowCall
 class WindowRows(Physical):
     """Sort rows by partition and order, and compute each call for each of them; they come out as they came in.
 
-    Arguments, bounds and filters of the calls are columns or literals.  `passed` are the columns of the input that go on.
+    Arguments, bounds and filters of the calls are columns or literals.  `passed` are the columns of the input that go on.  Rows of
+    a rank above `most_rank` in their partition may be left out: nobody asks for them, and no call of the others reads them.
     """
 
     CHILDREN: ClassVar = ("input",)
@@ -24,6 +25,11 @@ class WindowRows(Physical):
     order: tuple[Order, ...]
     calls: tuple[tuple[Column, WindowCall], ...]
     passed: tuple[Column, ...]
+    most_rank: int | None = None
+
+    @property
+    def cut(self) -> str:
+        return "" if self.most_rank is None else f"rank up to {self.most_rank}"
 
     @Once
     def columns(self) -> tuple[Column, ...]:

@@ -49,7 +49,7 @@ from ...plan.physical import (
 from ...plan.window.window_node import Window
 from ..expressions.simplification import as_equality
 from ..rewrite import is_passed
-from .lower_window import lower_window
+from .lower_window import lower_window, most_rank
 from .lowering import Computed, Lowering, Needed, compute, kept, lower_aggregate
 
 if TYPE_CHECKING:
@@ -214,6 +214,9 @@ def _lower_filter(node: Filter, needed: Needed, to: Lowering) -> Physical:
     if isinstance(node.input, Scan):
         below = _lower_scan(node.input, wanted, node.predicate)
         below = replace(below, estimate=to.estimates.rows(node.input))
+    elif isinstance(node.input, Window) and (most := most_rank(node.input, node.predicate)):
+        below = lower_window(node.input, wanted, to, most)
+        below = below.replaced(estimate=to.estimates.rows(node.input))
     else:
         below = to.lower(node.input, wanted)
     return FilterRows(below, node.predicate, kept(below.columns, needed))

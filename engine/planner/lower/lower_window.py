@@ -6,15 +6,17 @@ import dataclasses
 
 from ...plan.expr import (
     AggregateCall,
+    Call,
     Column,
     ColumnRef,
     Expr,
     Literal,
     SortKey,
     columns_of,
+    conjuncts,
     new_column,
 )
-from ...plan.functions import AGGREGATE, constants
+from ...plan.functions import AGGREGATE, SCALAR, WINDOW, constants
 from ...plan.join_kinds import JoinKind
 from ...plan.physical import (
     ComputeColumns,
@@ -33,7 +35,8 @@ from .lowering import Computed, Lowering, Needed
 Calls = list[tuple[Column, WindowCall]]
 
 
-def lower_window(node: Window, needed: Needed, to: Lowering) -> Physical:
+def lower_window(node: Window, needed: Needed, to: Lowering, most: int | None = None) -> Physical:
+    """Return the operator of a window; with `most` rows of a higher rank may be left out."""
     computed = Computed()
     partition = tuple(dict.fromkeys(_keys(node, computed)))
     orders: dict[Column, Order] = {}
@@ -52,7 +55,33 @@ def lower_window(node: Window, needed: Needed, to: Lowering) -> Physical:
     passed = tuple(c for c in below.columns if c in needed)
     if calls and all(_is_whole(call, bool(orders)) for _, call in calls):
         return _looked_up(node, below, partition, calls, passed, to)
-    return WindowRows(below, partition, tuple(orders.values()), tuple(calls), passed)
+    return WindowRows(below, partition, tuple(orders.values()), tuple(calls), passed, most)
+
+
+def most_rank(node: Window, predicate: Expr) -> int | None:
+    """Return the rank above which rows have no TRUE predicate; None where they may, or where a call of the others reads them."""
+    if not node.order or not all(call.looks_back for _, call in node.calls):
+        return None
+    ranks = {
+        c for c, call in node.calls if call.function in WINDOW and WINDOW[call.function].is_rank
+    }
+    found = (_bound(part, ranks) for part in conjuncts(predicate))
+    return min((most for most in found if most is not None), default=None)
+
+
+def _bound(part: Expr, ranks: set[Column]) -> int | None:
+    """Return the number that a comparison allows a rank at most."""
+    if not isinstance(part, Call) or len(part.args) != 2:
+        return None
+    left, right = part.args
+    row = SCALAR[part.function]
+    if isinstance(left, Literal) and row.mirrored:
+        left, right, row = right, left, SCALAR[row.mirrored]
+    if not isinstance(left, ColumnRef) or left.column not in ranks:
+        return None
+    if row.bound not in ("upper", "both") or not isinstance(right, Literal):
+        return None
+    return right.value if isinstance(right.value, int) else None
 
 
 def _keys(node: Window, computed: Computed) -> list[Column]:

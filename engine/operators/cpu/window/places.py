@@ -40,6 +40,12 @@ class HostPlaces(WindowPlaces):
         result[self.order] = values
         return result
 
+    def up_to_rank(self, most: int) -> Indices:
+        """Return the row numbers up to a rank in their partitions, ascending."""
+        kept = self.numbers[self.peer_start - self.start < most]
+        kept.sort()
+        return kept
+
     def take(self, array: pa.Array, places: Ints) -> pa.Array:
         """Return, in the order of the input's rows, the values at a place for each place; -1 gives NULL."""
         if self.order is not None and self.rows:

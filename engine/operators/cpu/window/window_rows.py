@@ -7,6 +7,8 @@ from functools import partial
 from ....errors import Located
 from ....plan.window.window_operator import WindowRows
 from ...context import Context
+from ...windows.window_places import rank_to_cut_at
+from .. import table as tables
 from ..memory.ask_memory import ask_window
 from ..table import Table
 from .frame_aggregates import aggregate_frames
@@ -17,7 +19,12 @@ from .positions import position
 def window_rows(node: WindowRows, inputs: tuple[Table, ...], context: Context) -> Table:
     (table,) = inputs
     ask_window(node, table, context)
-    rows = HostRows(table, places_of(table, node.partition, node.order))
+    places = places_of(table, node.partition, node.order)
+    most = rank_to_cut_at(node, table.num_rows)
+    if most is not None:
+        table = tables.take(table, places.up_to_rank(most))
+        places = places_of(table, node.partition, node.order)
+    rows = HostRows(table, places)
     arrays = {c.id: table[c] for c in node.passed}
     for column, call in node.calls:
         context.check()

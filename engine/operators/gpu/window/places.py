@@ -96,6 +96,12 @@ class DevicePlaces(WindowPlaces):
         """Return a column of places in the order of the input's rows."""
         return column if self.order is None else pick_held(column, self.place_of_row)
 
+    def up_to_rank(self, most: int) -> plc.Column:
+        """Return the row numbers up to a rank in their partitions, ascending."""
+        numbers = self.index if self.order is None else as_array(cast(self.order, INT64))
+        kept = as_rows(numbers[self.peer_start - self.start < most])
+        return pick(kept, order_of([kept], [(False, False)]))
+
     def taken(self, held: Held, places: Ints) -> Held:
         """Return, in the order of the input's rows, its values at a place for each place; -1 gives NULL."""
         there = places >= 0

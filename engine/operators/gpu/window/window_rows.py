@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from ....errors import Located
+from ....plan.pipeline_steps import columns_read
 from ....plan.window.window_operator import WindowRows
 from ...context import Context
+from ...windows.window_places import rank_to_cut_at
 from .. import table as tables
 from ..columns import empty
 from ..dictionaries import Held
@@ -25,7 +27,13 @@ def window_rows(node: WindowRows, inputs: tuple[Table, ...], context: Context) -
         return Table(*few)
     if not table.num_rows:
         return Table({c.id: empty(device_type(c.type)) for c in node.columns}, 0)
-    rows = DeviceRows(table, places_of(table, node.partition, node.order))
+    places = places_of(table, node.partition, node.order)
+    most = rank_to_cut_at(node, table.num_rows)
+    if most is not None:
+        wanted = places.up_to_rank(most)
+        table = tables.gather(table, wanted, columns_read(node))
+        places = places_of(table, node.partition, node.order)
+    rows = DeviceRows(table, places)
     made: dict[int, Held] = {}
     for column, call in node.calls:
         context.check()
