@@ -110,7 +110,7 @@ def bound_aggregate(clauses: CallClauses, inner: Scope, place: Span | None) -> E
     found = function_names.aggregate(clauses.call)
     assert found is not None
     name, nodes = found
-    nodes, distinct, order = _inside(nodes)
+    nodes, distinct, order = without_clauses(nodes)
     args = [inner.bind(n) for n in _without_star(name, nodes, distinct, place)]
     keys = tuple(bind_sort_key(item, inner) for item in (order.expressions if order else ()))
     if name in _QUANTILES and any(key.descending for key in keys):
@@ -142,7 +142,7 @@ def _without_star(
     return ()
 
 
-def _inside(
+def without_clauses(
     nodes: Sequence[exp.Expr],
 ) -> tuple[list[exp.Expr], bool, exp.Order | None]:
     """Take DISTINCT and ORDER BY off the arguments; sqlglot wraps the first or last one in them."""
@@ -156,7 +156,7 @@ def _inside(
             use(node)
             distinct = True
             found.extend(node.expressions)
-        else:
+        elif node is not None:  # of an ORDER BY alone
             found.append(node)
     for node in found:
         if distinct and isinstance(node, exp.Star):

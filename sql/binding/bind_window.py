@@ -29,7 +29,14 @@ from fuseline.plan.window.window_node import Window
 from ..parsing.pieces import span_of
 from ..parsing.unread import use, use_all
 from . import function_names
-from .bind_expr_call import CallClauses, bind_sort_key, bound_aggregate, call_span, clauses_of
+from .bind_expr_call import (
+    CallClauses,
+    bind_sort_key,
+    bound_aggregate,
+    call_span,
+    clauses_of,
+    without_clauses,
+)
 from .scope import Scope
 
 _ORDERED_SIDES: tuple[Side, ...] = (
@@ -302,13 +309,10 @@ def _function(
 ) -> WindowCall:
     name, nodes = found
     row = WINDOW[name]
-    for node in nodes:
-        if isinstance(node, exp.Distinct):
-            raise InvalidQuery(f"{name} takes no DISTINCT.", place)
-        if isinstance(node, exp.Order):
-            raise Unsupported(
-                f"ORDER BY inside of {name} is not supported: order the window.", place
-            )
+    nodes, distinct, inside = without_clauses(nodes)
+    if distinct:
+        raise InvalidQuery(f"{name} takes no DISTINCT.", place)
+    order = _own_order(name, inside, clauses, bounds, scope, place)
     if clauses.filter is not None or clauses.within is not None:
         raise InvalidQuery(f"FILTER and WITHIN GROUP do not go with {name}.", place)
     if clauses.nulls and not nodes:
@@ -318,7 +322,7 @@ def _function(
         value = args[0].value
         if isinstance(value, int) and value <= 0:
             raise InvalidQuery("ntile() takes a number above zero.", args[0].span or place)
-    framed = bounds if name in ("first_value", "last_value", "nth_value") else _Bounds(WHOLE)
+    framed = bounds if order or row.reach == "frame" else _Bounds(WHOLE)
     return WindowCall(
         name,
         args,
@@ -329,8 +333,30 @@ def _function(
         framed.key,
         descending=framed.descending,
         ignore_nulls=clauses.nulls == "ignore",
+        order=order,
         span=place,
     )
+
+
+def _own_order(
+    name: str,
+    inside: exp.Order | None,
+    clauses: CallClauses,
+    bounds: _Bounds,
+    scope: Scope,
+    place: Span | None,
+) -> tuple[SortKey, ...]:
+    """Bind the ORDER BY of a window function, by which it sees the rows of its frame."""
+    if inside is None:
+        return ()
+    row = WINDOW[name]
+    if not row.orderable:
+        raise InvalidQuery(f"ORDER BY inside of {name} is not supported.", place)
+    if row.reach != "frame" and bounds.frame.exclude != "no others":
+        raise InvalidQuery(f"EXCLUDE does not go with ORDER BY inside of {name}.", place)
+    if row.reach != "frame" and clauses.nulls == "ignore":
+        raise Unsupported(f"IGNORE NULLS does not go with ORDER BY inside of {name}.", place)
+    return tuple(bind_sort_key(item, scope) for item in inside.expressions)
 
 
 # Nodes

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ...plan.expr import Column, ColumnRef, Expr, Literal
+from ...plan.expr import Column, ColumnRef, Expr, Literal, SortKey
 from ...plan.window.window_call import WindowCall
 from ...plan.window.window_operator import WindowRows
 
@@ -73,6 +73,15 @@ class WindowPlaces:
         return np.repeat(self.peer_heads + self.peer_sizes, self.peer_sizes)
 
 
+@dataclass(frozen=True)
+class InnerOrder:
+    """Places in the order of a call's own keys: the rank of each, `peers` the same for equal keys, and the place of each rank."""
+
+    ranks: Ints
+    peers: Ints
+    places: Ints
+
+
 class WindowInput(Protocol):
     """What the functions of a window read of its rows, in the order of the window."""
 
@@ -85,6 +94,10 @@ class WindowInput(Protocol):
 
     def known(self, column: Column) -> Mask | None:
         """Return where a column is not NULL; None for everywhere."""
+        ...
+
+    def ordered(self, keys: tuple[SortKey, ...]) -> InnerOrder:
+        """Return all places in the order of some columns; those with equal ones keep theirs."""
         ...
 
     def comparable(self, key: Column, bound: Column) -> tuple[Ints, Ints, Mask]:

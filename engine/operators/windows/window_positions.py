@@ -41,6 +41,11 @@ def cume_dist(call: WindowCall, rows: WindowInput) -> Numbered:
 
 
 def ntile(call: WindowCall, rows: WindowInput) -> Numbered:
+    places = rows.places
+    return tile(call, rows, places.index - places.start, places.stop - places.start)
+
+
+def tile(call: WindowCall, rows: WindowInput, number: Ints, size: Ints) -> Numbered:
     """The first `size % n` tiles have a row more than the others."""
     places = rows.places
     count, valid = numbers(call.args[0], rows)
@@ -48,16 +53,15 @@ def ntile(call: WindowCall, rows: WindowInput) -> Numbered:
     if places.rows and bool(np.any(wrong)):
         raise InvalidQuery("ntile() takes a number above zero.")
     count = np.maximum(count, 1)
-    number, size = places.index - places.start, places.stop - places.start
     least = size // count
     larger = size - least * count
     of_larger = larger * (least + 1)
-    tile = np.where(
+    found = np.where(
         number < of_larger,
         number // (least + 1),
         larger + np.maximum(number - of_larger, 0) // np.maximum(least, 1),
     )
-    return tile + 1, valid
+    return found + 1, valid
 
 
 NUMBERED: dict[str, Callable[[WindowCall, WindowInput], Numbered]] = {

@@ -56,6 +56,7 @@ class FunctionRow:
         "frame"  # rows that it reads, peers with all before them
     )
     is_rank: bool = False  # is at least the row's rank
+    orderable: bool = True  # may have an ORDER BY of its own
 
     ddof: int = 0  # by how many values less than there are it divides: of fewer it is NULL
     root: bool = False  # is the square root of what it divides

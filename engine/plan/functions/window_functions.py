@@ -22,9 +22,18 @@ def _row(
     *aliases: str,
     reach: Reach = "partition",
     is_rank: bool = False,
+    orderable: bool = True,
 ) -> FunctionRow:
     return FunctionRow(
-        name, resolve, signature, aliases, "window", nulls="own", reach=reach, is_rank=is_rank
+        name,
+        resolve,
+        signature,
+        aliases,
+        "window",
+        nulls="own",
+        reach=reach,
+        is_rank=is_rank,
+        orderable=orderable,
     )
 
 
@@ -46,7 +55,14 @@ def _shifted(types: Sequence[DataType]) -> Resolved:
 WINDOW_FUNCTIONS = (
     _row("row_number", fixed(result=BIGINT), "row_number()", reach="peers", is_rank=True),
     _row("rank", fixed(result=BIGINT), "rank()", reach="peers", is_rank=True),
-    _row("dense_rank", fixed(result=BIGINT), "dense_rank()", "rank_dense", reach="peers"),
+    _row(
+        "dense_rank",
+        fixed(result=BIGINT),
+        "dense_rank()",
+        "rank_dense",
+        reach="peers",
+        orderable=False,
+    ),
     _row("percent_rank", fixed(result=DOUBLE), "percent_rank()"),
     _row("cume_dist", fixed(result=DOUBLE), "cume_dist()"),
     _row("ntile", fixed(BIGINT, result=BIGINT), "ntile(BIGINT)"),

@@ -65,7 +65,7 @@ class WindowCall(Expr):
         """Whether it reads no row of its partition behind the peers of its own."""
         reach = (AGGREGATE if self.is_aggregate else WINDOW)[self.function].reach
         ends = self.frame.end in ("unbounded preceding", "preceding", "current row")
-        return ends if reach == "frame" else reach == "peers"
+        return ends if reach == "frame" else reach == "peers" and not self.order
 
     @property
     def is_aggregate(self) -> bool:

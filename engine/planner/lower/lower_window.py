@@ -106,7 +106,7 @@ def _over_columns(call: WindowCall, computed: Computed) -> WindowCall:
     order = tuple(
         SortKey(ColumnRef(computed.column(k.expr, "key")), k.descending, k.nulls_first)
         for k in call.order
-        if not isinstance(k.expr, Literal)
+        if not (call.is_aggregate and isinstance(k.expr, Literal))
     )
     is_range = call.frame.unit == "range"
     return dataclasses.replace(

@@ -12,6 +12,7 @@ from .... import stopping
 from ....plan.expr import Column, ColumnRef, columns_of
 from ....plan.window.window_call import WindowCall
 from ...windows.frames import Ranges, chosen_places, frame_of
+from ...windows.wavelet import count_below, nth_smallest
 from ...windows.window_moments import added, finished, moments_of_rows
 from ..aggregate import aggregate_sums as sums
 from ..aggregate import aggregate_values as values
@@ -25,7 +26,6 @@ from ..sort.sort import SortColumn, sorted_order
 from ..table import Mask, Table, concat_arrays, from_numpy, take_array, to_numpy, validity
 from .folds import FrameGroups, folded
 from .places import HostPlaces, HostRows
-from .wavelet import count_below, nth_smallest
 
 MOST_PAIRS = 1 << 20  # of a frame and a row of it that are looked at together
 

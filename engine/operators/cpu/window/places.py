@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from ....plan.expr import Column
+from ....plan.expr import Column, ColumnRef, SortKey
 from ....plan.physical import Order
-from ...windows.window_places import Values, WindowPlaces
+from ...windows.window_places import InnerOrder, Values, WindowPlaces
 from ..sort.keys import Ints, group_codes, ordered_images
 from ..sort.ordering import MOST_PACKED, sorted_with_rows
 from ..sort.sort import SortColumn, directed_digits, order_of, packed_digits
@@ -66,6 +66,21 @@ class HostRows:
     def known(self, column: Column) -> Mask | None:
         valid = validity(self.table[column])
         return None if valid is None else self.places.at_places(valid)
+
+    def ordered(self, keys: tuple[SortKey, ...]) -> InnerOrder:
+        places = self.places
+        digits = [(np.zeros(places.rows, np.int64), 1)]
+        for key in keys:
+            assert isinstance(key.expr, ColumnRef)
+            array = self.table[key.expr.column]
+            digits += directed_digits(SortColumn(array, key.descending, key.nulls_first))
+        parts = [(places.at_places(values), size) for values, size in packed_digits(digits)]
+        order = order_of(parts)
+        new = np.zeros(places.rows, bool)
+        new[_heads([values for values, _ in parts], order)] = True
+        ranks, peers = np.empty((2, places.rows), np.int64)
+        ranks[order], peers[order] = places.index, np.cumsum(new) - 1
+        return InnerOrder(ranks, peers, order)
 
     def comparable(self, key: Column, bound: Column) -> tuple[Ints, Ints, Mask]:
         both = concat_arrays([self.table[key], self.table[bound]])

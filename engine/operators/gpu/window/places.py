@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 import pylibcudf as plc
 
-from ....plan.expr import Column
+from ....plan.expr import Column, ColumnRef, SortKey
 from ....plan.physical import Order
 from ...windows.frames import FIRST
-from ...windows.window_places import Ints, Mask, WindowPlaces
+from ...windows.window_places import InnerOrder, Ints, Mask, WindowPlaces
 from ..aggregate.groups import pick, pick_held
 from ..columns import (
     BOOL,
@@ -127,6 +127,18 @@ class DeviceRows:
 
     def known(self, column: Column) -> Mask | None:
         return _valid(self._placed(self.table[column]))
+
+    def ordered(self, keys: tuple[SortKey, ...]) -> InnerOrder:
+        rows = self.places.rows
+        columns = [k.expr.column for k in keys if isinstance(k.expr, ColumnRef)]
+        placed = [sortable(column_of_keys) for column_of_keys in sort_keys(self.table, columns)]
+        placed = [self._placed(column) for column in placed]
+        order = order_of(placed, [(k.descending, k.nulls_first) for k in keys])
+        new = _changes([pick(column, order) for column in placed], rows)
+        peers = column_of(np.cumsum(new) - 1)
+        index = plc.Table([column_of(self.places.index), peers])
+        ranks, of_rows = plc.copying.scatter(index, order, index).columns()
+        return InnerOrder(as_array(ranks), as_array(of_rows), as_array(cast(order, INT64)))
 
     def comparable(self, key: Column, bound: Column) -> tuple[Ints, Ints, Mask]:
         images: list[Ints] = []

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .... import stopping
-from ...windows.frames import Ranges, places_before
-from ..sort.keys import Ints
+from ... import stopping
+from .frames import Ranges, places_before
+from .window_places import Ints
 
 
 @dataclass(frozen=True)
@@ -33,37 +33,41 @@ class WaveletLevel:
 def _levels(values: Ints, most: int) -> Iterator[WaveletLevel]:
     for bit in reversed(range(most.bit_length())):
         stopping.check()
-        ones = ((values >> bit) & 1).astype(bool)
-        before = places_before(ones)
-        yield WaveletLevel(bit, before, len(values) - int(before[-1]))
-        values = np.concatenate([values[~ones], values[ones]])
+        ones = ((values >> bit) & 1) > 0
+        zeros = values[~ones]
+        yield WaveletLevel(bit, places_before(ones), len(zeros))
+        values = np.concatenate([zeros, values[ones]])
 
 
 def count_below(values: Ints, ranges: Ranges, limits: Ints) -> Ints:
     """Return how many values of each range are less than its limit; both are not negative."""
-    count = np.zeros(len(ranges), np.int64)
-    most = max(int(values.max(initial=0)), int(limits.max(initial=0)))
+    count = np.zeros_like(limits)
+    if not len(values):
+        return count
+    most = max(int(values.max()), int(limits.max()))
     for begin, end in ranges.parts:
         for level in _levels(values, most):
             zeros, ones = level.parted(begin, end)
             above = (limits >> level.bit) & 1 == 1
-            count += np.where(above, zeros[1] - zeros[0], 0)
+            count = count + np.where(above, zeros[1] - zeros[0], 0)
             begin, end = (np.where(above, one, zero) for zero, one in zip(zeros, ones, strict=True))  # noqa: PLW2901
     return count
 
 
 def nth_smallest(values: Ints, ranges: Ranges, number: Ints) -> Ints:
     """Return the value of a number from 0 on in the order of each range's values, arbitrary where it has not as many."""
-    found = np.zeros(len(ranges), np.int64)
-    parts, number = list(ranges.parts), number.copy()
-    for level in _levels(values, int(values.max(initial=0))):
+    found = np.zeros_like(number)
+    if not len(values):
+        return found
+    parts = list(ranges.parts)
+    for level in _levels(values, int(values.max())):
         split = [level.parted(begin, end) for begin, end in parts]
-        fewer = np.zeros(len(ranges), np.int64)
+        fewer = np.zeros_like(number)
         for (begin, end), _ in split:
-            fewer += end - begin
+            fewer = fewer + (end - begin)
         above = number >= fewer
-        found |= above.astype(np.int64) << level.bit
-        number -= np.where(above, fewer, 0)
+        found = found + np.where(above, 1 << level.bit, 0)
+        number = number - np.where(above, fewer, 0)
         parts = [
             (np.where(above, ones[0], zeros[0]), np.where(above, ones[1], zeros[1]))
             for zeros, ones in split
