@@ -203,7 +203,7 @@ class Connection(HasErrors):
     ) -> Frame:
         """Return the table of a file, a list of files, a glob or a directory; reads the footers alone.
 
-        With `name` it can be used in SQL.  Options: hive_partitioning, hive_types_autocast, filename.  Raises `FileError`,
+        With `name` it can be used in SQL.  Options: hive_partitioning, hive_types_autocast, filename, binary_as_string.  Raises `FileError`,
         naming the file, for files that are missing, damaged or of different columns.
         """
         self._check_open()

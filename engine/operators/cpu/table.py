@@ -284,12 +284,16 @@ def _physical_strings(array: pa.Array) -> pa.Array:
     t = pa.types
     if t.is_dictionary(array.type):
         values = array.dictionary
-        if t.is_string_view(values.type):
+        if t.is_binary(values.type):
+            values = values.view(pa.string())
+        elif t.is_string_view(values.type):
             values = values.cast(pa.string())
         indices = array.indices.cast(pa.int32())
         if values.null_count:
             return pa.DictionaryArray.from_arrays(indices, values).dictionary_decode()
         return pa.DictionaryArray.from_arrays(indices, values)
+    if t.is_binary(array.type):  # of a file that says no more of its text, which is checked after
+        return array.view(pa.string())
     if t.is_string(array.type) or t.is_large_string(array.type):
         return array
     return array.cast(pa.large_string() if array.nbytes > STRING_LIMIT else pa.string())

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...errors import TypeMismatch
-from ...plan.types import TIMESTAMP, DataType, Kind, from_arrow
+from ...plan.types import TIMESTAMP, VARCHAR, DataType, Kind, from_arrow
 
 PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*", re.IGNORECASE)
 
@@ -21,8 +22,15 @@ def type_of(arrow: pa.DataType) -> DataType:
         return DataType(Kind.OTHER, name=_name(arrow))
 
 
-def type_in_file(footer: pq.FileMetaData, field: pa.Field) -> DataType:
-    """Return the SQL type of a column of a Parquet file, which has no timestamps of seconds or milliseconds."""
+def type_in_file(
+    footer: pq.FileMetaData, field: pa.Field, options: Mapping[str, object]
+) -> DataType:
+    """Return the SQL type of a column of a Parquet file, which has no timestamps of seconds or milliseconds.
+
+    With the option binary_as_string a column of bytes is text, as that of writers that do not say so.
+    """
+    if pa.types.is_binary(field.type) and options.get("binary_as_string"):
+        return VARCHAR
     if not pa.types.is_timestamp(field.type) or field.type.tz is not None:
         return type_of(field.type)
     return (

@@ -77,7 +77,7 @@ class ParquetTable:
         """Find the files and read their footers.
 
         Options: hive_partitioning (true, false, or nothing: where all folders agree), hive_types_autocast, filename
-        (true, or the column's name).  Raises `FileError`, naming the file, and `AccessDenied` for what `access` forbids.
+        (true, or the column's name), binary_as_string (bytes are text).  Raises `FileError`, naming the file, and `AccessDenied` for what `access` forbids.
         """
         options = dict(options or {})
         check_options(options)
@@ -90,10 +90,11 @@ class ParquetTable:
         schemas = schemas_of(files, footers)
         parquet_names = exposed_names(files[0].path, schemas[0])
         found_types = {
-            n: type_in_file(footers[0], schemas[0].field(s)) for n, s in parquet_names.items()
+            n: type_in_file(footers[0], schemas[0].field(s), options)
+            for n, s in parquet_names.items()
         }
         fields = [(n, t) for n, t in found_types.items() if t.kind is not Kind.OTHER]
-        check_same(files, footers, schemas, {parquet_names[n]: t for n, t in fields})
+        check_same(files, footers, schemas, {parquet_names[n]: t for n, t in fields}, options)
         constants = constants_of(paths, options)
         by_name = {c.name.lower(): c for c in constants}
         # A partition column stands in the place of a file's column of that name

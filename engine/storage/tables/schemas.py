@@ -16,7 +16,7 @@ from .footers import unreadable
 from .hive import FileConstant, partition_columns
 from .other_types import type_in_file
 
-OPTIONS = ("hive_partitioning", "hive_types_autocast", "filename")
+OPTIONS = ("hive_partitioning", "hive_types_autocast", "filename", "binary_as_string")
 
 
 def check_options(options: Mapping[str, object]) -> None:
@@ -68,6 +68,7 @@ def check_same(
     footers: Sequence[pq.FileMetaData],
     schemas: Sequence[pa.Schema],
     types: Mapping[str, DataType],
+    options: Mapping[str, object],
 ) -> None:
     """Raise `FileError` for a file that lacks a column of the first file or has it in another type.
 
@@ -83,7 +84,7 @@ def check_same(
                     f'The file "{file.path}" has no column "{name}", which "{files[0].path}" has: '
                     "files that are read as one table need the same columns."
                 )
-            found = str(type_in_file(footer, schema.field(position)))
+            found = str(type_in_file(footer, schema.field(position), options))
             if found != str(expected):
                 raise FileError(
                     f'The column "{name}" is {found} in the file "{file.path}" and {expected} in '
