@@ -20,6 +20,7 @@ from .errors import (
     nearest,
     shown,
 )
+from .plan.changes.session_objects import Macro, SessionObjects
 from .plan.logical import CatalogTable
 from .storage.tables.access import Access, AccessRules
 
@@ -66,6 +67,8 @@ class Catalog:
         self._only_reads = False
         self.failed = False  # an error in the transaction left nothing to do but to roll back
         self._files: OrderedDict[FilesKey, ParquetTable] = OrderedDict()
+        self.session = SessionObjects()
+        self._macros_before: dict[str, Macro] = {}
         self._lock = threading.RLock()
 
     # What the binder asks for
@@ -161,6 +164,7 @@ class Catalog:
                     "A transaction is open already: COMMIT or ROLLBACK it first."
                 )
             self._before, self._only_reads = dict(self._objects), only_reads
+            self._macros_before = dict(self.session.macros)
 
     def fail(self) -> None:
         """Let the transaction, if there is one, take no more statements after an error in it."""
@@ -181,6 +185,7 @@ class Catalog:
         with self._lock:
             made = self._objects
             self._objects = self._end("ROLLBACK")
+            self.session.macros = self._macros_before
             self.version += 1
             kept = {id(entry) for entry in self._objects.values()}
             return [entry for entry in made.values() if id(entry) not in kept]
@@ -204,6 +209,12 @@ class Catalog:
             )
 
     # What statements change
+
+    def change_session(self, change: Callable[[SessionObjects], object]) -> None:
+        """Change prepared statements, variables or macros; plans of texts that may name them are made anew."""
+        with self._lock:
+            change(self.session)
+            self.version += 1
 
     def create(
         self, entry: CatalogTable | View, *, replace: bool = False, if_not_exists: bool = False

@@ -12,23 +12,29 @@ from .plan.changes.table_rules import TableRules
 from .plan.expr import Column
 from .plan.statements import (
     AlterTable,
+    CreateMacro,
     CreateTable,
     CreateView,
+    Deallocate,
     Delete,
     Describe,
     Drop,
+    DropMacro,
     Explain,
     Insert,
     NoOperation,
+    Prepare,
     Query,
     RenameView,
     SetOption,
+    SetVariable,
     ShowTables,
     Statement,
     Transaction,
     Update,
 )
 from .plan.types import VARCHAR
+from .run_session_statements import run_session_statement
 from .storage.tables.memory_table import MemoryTable
 
 if TYPE_CHECKING:
@@ -53,6 +59,8 @@ def run_statement(connection: Connection, statement: Statement) -> Answer:
             return done()
         case Insert() | Update() | Delete() | AlterTable() | RenameView():
             return changed(connection, statement)
+        case Prepare() | Deallocate() | SetVariable() | CreateMacro() | DropMacro():
+            return run_session_statement(connection, statement)
         case Drop():
             return _drop(connection, statement)
         case SetOption(name=name, value=value, reset=reset):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
+from .changes.session_objects import Macro, StoredText
 from .changes.stand_in import StandIn
 from .changes.table_rules import NO_RULES, TableRules
 from .logical import Logical
@@ -146,6 +147,48 @@ class RenameView:
 
 
 @dataclass(frozen=True)
+class Prepare:
+    """PREPARE name AS statement."""
+
+    statement: StoredText
+
+
+@dataclass(frozen=True)
+class Deallocate:
+    """DEALLOCATE name."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class SetVariable:
+    """SET VARIABLE name = value, the first of the query's one row; RESET VARIABLE without one."""
+
+    name: str
+    query: Query | None
+
+
+@dataclass(frozen=True)
+class CreateMacro:
+    """CREATE [OR REPLACE] MACRO."""
+
+    macro: Macro
+    replace: bool = False
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class DropMacro:
+    """DROP MACRO."""
+
+    name: str
+    if_exists: bool
+
+
+SessionStatement = Prepare | Deallocate | SetVariable | CreateMacro | DropMacro
+
+
+@dataclass(frozen=True)
 class Drop:
     """DROP TABLE or VIEW."""
 
@@ -199,6 +242,7 @@ Statement = (
     | Delete
     | AlterTable
     | RenameView
+    | SessionStatement
     | Drop
     | Describe
     | ShowTables

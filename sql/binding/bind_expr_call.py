@@ -14,11 +14,12 @@ from fuseline.errors import InvalidQuery, Span, UnknownName, Unsupported, balanc
 from fuseline.plan import derived, infer
 from fuseline.plan.expr import Call, Expr, Literal, SortKey, columns_of
 from fuseline.plan.functions import sql_names
-from fuseline.plan.types import BIGINT
+from fuseline.plan.types import BIGINT, NULL
 from fuseline.sql.parsing.pieces import span_of
 
 from ..parsing.unread import use
 from . import function_names
+from .macros import expanded, macro_of
 from .scope import Scope
 
 _CALL = re.compile(r"([a-z_]\w*)\s*\(", re.IGNORECASE)
@@ -29,9 +30,14 @@ def bind_call(node: exp.Expr, scope: Scope) -> Expr:
     """Bind a function by its class or name; an expression of no known kind is refused."""
     if function_names.aggregate(node) is not None or function_names.window(node) is not None:
         return bind_aggregate(node, scope)
+    macro = macro_of(node, scope, is_table=False)
+    if macro is not None:
+        return scope.bind(expanded(macro, node, scope))
     found = function_names.scalar(node)
     if found is not None:
         name, nodes = found
+        if name == "getvariable":
+            return _variable(nodes, node, scope)
         if nodes and all(type(n) is exp.Literal and span_of(n) is None for n in nodes):
             raise InvalidQuery(f"{name}() needs arguments.", call_span(node, scope))
         known = derived.is_spelled if isinstance(node, exp.Anonymous) else derived.is_known
@@ -47,6 +53,16 @@ def bind_call(node: exp.Expr, scope: Scope) -> Expr:
         name = _written_name(place, scope) or type(node).sql_names()[0].lower()
         raise UnknownName(f'There is no function "{name}".{nearest(name, sql_names())}', place)
     raise Unsupported(f"{node.key.upper()} is not supported in expressions.", place)
+
+
+def _variable(nodes: Sequence[exp.Expr], node: exp.Expr, scope: Scope) -> Expr:
+    """Return the value of getvariable('name'), NULL where there is none."""
+    name = scope.bind(nodes[0]) if len(nodes) == 1 else None
+    if not isinstance(name, Literal) or not isinstance(name.value, str):
+        raise InvalidQuery("getvariable takes the name of a variable as a string.", span_of(node))
+    variables = scope.session.catalog.session.variables
+    found = variables.get(name.value.lower(), Literal(None, NULL))
+    return dataclasses.replace(found, span=span_of(node))
 
 
 def _written_name(place: Span | None, scope: Scope) -> str:

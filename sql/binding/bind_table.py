@@ -25,6 +25,7 @@ from fuseline.sql.parsing.pieces import mark, span_of
 
 from ..parsing.pieces import split
 from ..parsing.unread import use
+from .macros import expanded, macro_of
 from .named_queries import BoundQuery, named_plan
 from .parameters import Parameters
 from .scope import SCHEMAS, Cte, Relation, Scope, Session, Source
@@ -250,6 +251,10 @@ def _bind_function(node: exp.Table, function: exp.Expr, around: Scope) -> Source
     use(function)
     if isinstance(function, exp.GenerateSeries):
         return _bind_range(node, function, around)
+    macro = macro_of(function, around, is_table=True)
+    if macro is not None:
+        plan = around.bind_query(expanded(macro, function, around))
+        return named(plan, _unique_names(plan.columns), node, macro.name)
     name = function.name if isinstance(function, exp.Anonymous) else _function_name(function)
     if name.lower() in _PARQUET_FUNCTIONS:
         paths, options = _parquet_arguments(function, around)

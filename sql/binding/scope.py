@@ -23,12 +23,14 @@ from fuseline.errors import (
     Span,
     UnknownName,
     Unsupported,
+    ViewText,
     suggestion,
 )
+from fuseline.plan.changes.session_objects import SessionObjects
 from fuseline.plan.expr import Column, ColumnRef, Expr
 from fuseline.plan.logical import CatalogTable, Logical
 from fuseline.plan.types import DataType
-from fuseline.sql.parsing.pieces import span_of
+from fuseline.sql.parsing.pieces import mark, span_of
 
 from ..parsing.parse import parse
 from ..parsing.pieces import Piece
@@ -58,6 +60,10 @@ class BindingCatalog(Protocol):
 
     def table_functions(self) -> list[str]:
         """Return the names of those functions."""
+
+    @property
+    def session(self) -> SessionObjects:
+        """Prepared statements, variables and macros."""
 
     def read_parquet(self, paths: list[str], options: dict[str, object]) -> CatalogTable:
         """Return the table of these files; raises `FileError`."""
@@ -118,9 +124,13 @@ class Session:
 
     named: NamedQueries = field(default_factory=NamedQueries)
 
+    stored: ViewText | None = None  # whose text the pieces are of
+
     def parse(self, piece: Piece) -> exp.Expr:
         """Return the tree of a statement, of which binding has to use every part."""
         tree = parse(piece)
+        if self.stored is not None:
+            mark(tree.root, self.stored)
         self.trees.append(tree)
         return tree.root
 

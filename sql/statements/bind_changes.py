@@ -70,7 +70,8 @@ def _beside(target: Source, tables: Sequence[exp.Expr], scope: Scope) -> Source:
     return beside(target, found)
 
 
-def delete_rows(node: exp.Delete, scope: Scope) -> Delete:
+def delete_rows(node: exp.Expr, scope: Scope) -> Delete:
+    assert isinstance(node, exp.Delete)
     use(node)
     scope = with_entries(node, scope)
     table, alias = target_table(node.this, scope), alias_of(node.this)
@@ -103,7 +104,8 @@ def truncate(piece: Piece, scope: Scope) -> Delete:
     return Delete(table.name, existing, Project(plan, ((number, ColumnRef(number)),)), rows)
 
 
-def update_rows(node: exp.Update, scope: Scope) -> Update:
+def update_rows(node: exp.Expr, scope: Scope) -> Update:
+    assert isinstance(node, exp.Update)
     use(node)
     scope = with_entries(node, scope)
     table, alias = target_table(node.this, scope), alias_of(node.this)
@@ -126,7 +128,8 @@ def update_rows(node: exp.Update, scope: Scope) -> Update:
     return Update(table.name, existing, tuple(values), Project(plan, tuple(items)), written)
 
 
-def insert_rows(node: exp.Insert, scope: Scope) -> Insert:
+def insert_rows(node: exp.Expr, scope: Scope) -> Insert:
+    assert isinstance(node, exp.Insert)
     use(node)
     schema = node.this if isinstance(node.this, exp.Schema) else None
     target = node.this.this if schema else node.this

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 from typing import Literal as OneOf
 
 from sqlglot import exp
@@ -29,6 +28,18 @@ from ..parsing.pieces import Piece, first_word, split_explain
 from ..parsing.unread import use
 from .bind_alter import alter
 from .bind_changes import delete_rows, insert_rows, truncate, update_rows
+from .bind_session_statement import (
+    MACRO,
+    create_macro,
+    deallocate,
+    drop_macro,
+    execute,
+    is_macro_drop,
+    is_variable,
+    prepare,
+    reset_variable,
+    set_variable,
+)
 from .bind_table_statement import create, drop
 
 _QUERY_WORDS = ("SELECT", "FROM", "VALUES", "WITH", "TABLE", "")
@@ -54,9 +65,6 @@ _REFUSED = {
     "COPY": "write the result from Python, with to_arrow()",
     "EXPORT": "write the result from Python, with to_arrow()",
     "IMPORT": "read files with read_parquet",
-    "PREPARE": "pass parameters with params",
-    "EXECUTE": "pass parameters with params",
-    "DEALLOCATE": "pass parameters with params",
     "CALL": "use a query",
     "ATTACH": "read files with read_parquet",
     "DETACH": "read files with read_parquet",
@@ -110,8 +118,8 @@ def bind_statement(piece: Piece, scope: Scope) -> Statement:
         raise Unsupported(f"{word} is not supported: {_REFUSED[word]}.", _word_span(piece, word))
     if word in _QUERY_WORDS:
         node = scope.session.parse(piece)
-        binder = _WRITES.get(type(node))
-        return bind_result(node, scope) if binder is None else binder(node, scope)
+        write = _WRITES.get(type(node))
+        return bind_result(node, scope) if write is None else write(node, scope)
     binder = _BINDERS.get(word)
     if binder is None:
         place = _word_span(piece, word)
@@ -204,14 +212,12 @@ _SETTING = re.compile(
 
 
 def _set(piece: Piece, scope: Scope) -> Statement:
+    if is_variable(piece):
+        return set_variable(piece, scope)
     found = _SETTING.match(piece.sql)
     if found is None or not found.group(2):
         raise ParseError(
             "SET takes a name and a value: SET threads = 4.", Span(piece.start, piece.end)
-        )
-    if found.group(1).lower() == "variable":
-        raise Unsupported(
-            "SET VARIABLE is not supported: pass parameters.", Span(piece.start, piece.end)
         )
     value = _setting_value(
         Piece(piece.text, piece.start + found.start(2), piece.start + found.end(2)), scope
@@ -228,10 +234,20 @@ def _setting_value(piece: Piece, scope: Scope) -> object:
 
 
 def _reset(piece: Piece, scope: Scope) -> Statement:
+    if is_variable(piece):
+        return reset_variable(piece, scope)
     found = re.match(r"\s*\w+\s+(?:(?:session|global)\s+)?(\w+)\s*$", piece.sql, re.IGNORECASE)
     if found is None:
         raise ParseError("RESET takes the name of a setting.", Span(piece.start, piece.end))
     return SetOption(found.group(1).lower(), None, reset=True)
+
+
+def _create(piece: Piece, scope: Scope) -> Statement:
+    return create_macro(piece, scope) if MACRO.match(piece.sql) else create(piece, scope)
+
+
+def _drop(piece: Piece, scope: Scope) -> Statement:
+    return drop_macro(piece, scope) if is_macro_drop(piece) else drop(piece, scope)
 
 
 def _pragma(piece: Piece, scope: Scope) -> Statement:
@@ -246,19 +262,22 @@ def _pragma(piece: Piece, scope: Scope) -> Statement:
     raise Unsupported(f"PRAGMA {name} is not supported here.", Span(piece.start, piece.end))
 
 
-_WRITES: dict[type[exp.Expr], Callable[[Any, Scope], Statement]] = {
+_WRITES: dict[type[exp.Expr], Callable[[exp.Expr, Scope], Statement]] = {
     exp.Insert: insert_rows,
     exp.Update: update_rows,
     exp.Delete: delete_rows,
 }
 _BINDERS: dict[str, Callable[[Piece, Scope], Statement]] = {
-    "CREATE": create,
+    "CREATE": _create,
+    "PREPARE": prepare,
+    "EXECUTE": execute(bind_statement),
+    "DEALLOCATE": deallocate,
     "INSERT": _write,
     "UPDATE": _write,
     "DELETE": _write,
     "TRUNCATE": truncate,
     "ALTER": alter,
-    "DROP": drop,
+    "DROP": _drop,
     "DESCRIBE": _describe,
     "DESC": _describe,
     "SHOW": _show,

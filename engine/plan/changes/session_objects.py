@@ -1,0 +1,34 @@
+"""What a connection keeps beside tables and views: prepared statements, variables and macros."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..expr import Literal
+
+
+@dataclass(frozen=True)
+class StoredText:
+    """A text that is bound wherever its name is used."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Macro(StoredText):
+    """A macro: its text is an expression, or with `is_table` a query, over parameters, of which the last may have defaults."""
+
+    parameters: tuple[str, ...] = ()
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    is_table: bool = False
+
+
+@dataclass
+class SessionObjects:
+    """By names in lower case; macros are part of transactions."""
+
+    prepared: dict[str, StoredText] = field(default_factory=dict)
+    variables: dict[str, Literal] = field(default_factory=dict)
+    macros: dict[str, Macro] = field(default_factory=dict)

@@ -1,0 +1,75 @@
+"""PREPARE, SET VARIABLE, and macros: what statements change of a connection beside its tables."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from .answers import Answer, done
+from .errors import CatalogError, ExecutionError, UnknownName, Unsupported, nearest
+from .plan.expr import Interval, Literal, Value
+from .plan.statements import (
+    CreateMacro,
+    Deallocate,
+    DropMacro,
+    Prepare,
+    SessionStatement,
+    SetVariable,
+)
+
+if TYPE_CHECKING:
+    from .connection import Connection
+    from .plan.types import DataType
+
+
+def run_session_statement(connection: Connection, statement: SessionStatement) -> Answer:
+    """Carry out one of these statements."""
+    catalog = connection.catalog
+    session = catalog.session
+    match statement:
+        case Prepare(statement=stored):
+            catalog.change_session(lambda s: s.prepared.update({stored.name.lower(): stored}))
+        case Deallocate(name=name):
+            if name.lower() not in session.prepared:
+                hint = nearest(name, session.prepared)
+                raise UnknownName(f'There is no prepared statement "{name}".{hint}')
+            catalog.change_session(lambda s: s.prepared.pop(name.lower()))
+        case SetVariable(name=name, query=None):
+            catalog.change_session(lambda s: s.variables.pop(name.lower(), None))
+        case SetVariable(name=name, query=query):
+            assert query is not None
+            rows = connection.run(query.plan).to_arrow()
+            if rows.num_rows != 1:
+                raise ExecutionError(f"SET VARIABLE takes one row, and there are {rows.num_rows}.")
+            literal = _literal(rows.column(0)[0].as_py(), query.plan.columns[0].type)
+            catalog.change_session(lambda s: s.variables.update({name.lower(): literal}))
+        case CreateMacro(macro=macro):
+            if macro.name.lower() in session.macros and not statement.replace:
+                if statement.if_not_exists:
+                    return done()
+                raise CatalogError(
+                    f'There is a macro "{macro.name}" already: drop it first, or write CREATE OR REPLACE.'
+                )
+            catalog.change_session(lambda s: s.macros.update({macro.name.lower(): macro}))
+        case DropMacro(name=name, if_exists=if_exists):
+            if name.lower() not in session.macros and not if_exists:
+                hint = nearest(name, session.macros)
+                raise UnknownName(f'There is no macro "{name}".{hint}')
+            catalog.change_session(lambda s: s.macros.pop(name.lower(), None))
+    return done()
+
+
+def _literal(value: object, data_type: DataType) -> Literal:
+    """Return a value of an answer as a constant of queries."""
+    known: Value
+    if isinstance(value, pa.MonthDayNano):
+        months, days, nanoseconds = value
+        known = Interval(months, days, nanoseconds // 1000)
+    elif value is None or isinstance(value, bool | int | float | Decimal | str | date | datetime):
+        known = value
+    else:
+        raise Unsupported(f"A variable of the type {data_type} is not supported.")
+    return Literal(known, data_type)
