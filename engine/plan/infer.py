@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from functools import lru_cache
 
-from ..errors import InvalidQuery, Span, TypeMismatch, UnknownName, nearest
+from ..errors import InvalidQuery, Span, TypeMismatch, UnknownName, Unsupported, nearest
 from .casts import (
     cast,
     coerce,
@@ -26,7 +26,7 @@ from .casts import (
     unify,
 )
 from .coercion import parse_type
-from .expr import AggregateCall, Call, Case, Cast, Expr, InList, Literal, SortKey, Value
+from .expr import AggregateCall, Call, Case, Cast, Expr, InList, Literal, SortKey
 from .functions import (
     AGGREGATE,
     CHOICES,
@@ -43,7 +43,7 @@ from .functions.rounding import rounded
 from .functions.row import FunctionRow, Resolve
 from .functions.signatures import Resolved, compared
 from .functions.temporal_arithmetic import arithmetic
-from .literals import integer, literal
+from .literals import literal, negated
 from .temporal import zones
 from .types import (
     BIGINT,
@@ -112,7 +112,7 @@ def call(name: str, args: Sequence[Expr], span: Span | None = None) -> Expr:
         if args[0].type.kind is Kind.INTERVAL:
             known = "neg_interval"
         elif isinstance(args[0], Literal) and args[0].value is not None and args[0].type.is_numeric:
-            return _negated(args[0], span)
+            return negated(args[0], span)
     if known in ("round", "trunc", "ceil", "floor"):
         return _rounded(known, args, span)
     row = SCALAR[known]
@@ -287,20 +287,6 @@ def _has_text_column(args: Sequence[Expr]) -> bool:
     return any(a.type.kind is Kind.VARCHAR and not isinstance(a, Literal) for a in args)
 
 
-def _negated(operand: Literal, span: Span | None) -> Literal:
-    """Return the constant -x, typed anew: -9223372036854775808 is BIGINT though its digits alone are not."""
-    constant = operand.value
-    # Not `-`, which rounds to the 28 digits of Python's own context
-    value: Value = DIGITS.minus(constant) if isinstance(constant, Decimal) else -constant  # type: ignore[operator]
-    if operand.type.kind in (Kind.INTEGER, Kind.BIGINT) or operand.type == HUGEINT:
-        return integer(int(value), span)  # type: ignore[arg-type]
-    if operand.type.is_integer:
-        low, high = operand.type.integer_range
-        if not low <= value <= high:  # type: ignore[operator]
-            return integer(value, span)  # type: ignore[arg-type]
-    return Literal(value, operand.type, span)
-
-
 def _rounded(name: str, args: Sequence[Expr], span: Span | None) -> Expr:
     """Round, trunc, ceil, floor: what has no such digits stays as it is; decimals take their new scale."""
     row = SCALAR[name]
@@ -336,10 +322,16 @@ def aggregate(
     typed = _coerced(args, targets)
     if row.means is not None:
 
-        def of(name: str, *given: Expr | float, distinct: bool = distinct) -> Expr:
+        def of(name: str, *given: Expr | float | None, distinct: bool = distinct) -> Expr:
             exprs = [e if isinstance(e, Expr) else Literal(e, DOUBLE) for e in given]
+            if name == "case":
+                return case(exprs[:1], exprs[1:2], exprs[2], span)
+            if name.startswith("as "):
+                return cast(exprs[0], parse_type(name.removeprefix("as ")), span=span)
             if name not in AGGREGATE:
                 return call(name, exprs, span)
+            if distinct and not all(isinstance(e, Literal) or e in typed for e in exprs):
+                raise Unsupported(f"DISTINCT in {known} is not supported.", span)
             return aggregate(name, exprs, distinct=distinct, filter=filter, order=order, span=span)
 
         return row.means(of, *typed)

@@ -29,6 +29,7 @@ from .types import (
     BIGINT,
     BOOLEAN,
     DATE,
+    DIGITS,
     DOUBLE,
     FLOAT,
     HUGEINT,
@@ -142,6 +143,20 @@ def _nanoseconds(value: object) -> TypeMismatch:
     return TypeMismatch(
         f"{value} has nanoseconds, of which TIMESTAMP and INTERVAL have no digits: round it."
     )
+
+
+def negated(operand: Literal, span: Span | None) -> Literal:
+    """Return the constant -x, typed anew: -9223372036854775808 is BIGINT though its digits alone are not."""
+    constant = operand.value
+    # Not `-`, which rounds to the 28 digits of Python's own context
+    value: Value = DIGITS.minus(constant) if isinstance(constant, Decimal) else -constant  # type: ignore[operator]
+    if operand.type.kind in (Kind.INTEGER, Kind.BIGINT) or operand.type == HUGEINT:
+        return integer(int(value), span)  # type: ignore[arg-type]
+    if operand.type.is_integer:
+        low, high = operand.type.integer_range
+        if not low <= value <= high:  # type: ignore[operator]
+            return integer(value, span)  # type: ignore[arg-type]
+    return Literal(value, operand.type, span)
 
 
 def integer(value: int, span: Span | None = None) -> Literal:

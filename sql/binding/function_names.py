@@ -123,6 +123,7 @@ AGGREGATES: Classes = {
     exp.PercentileCont: ("quantile_cont", ("this", "expression")),
     exp.PercentileDisc: ("quantile_disc", ("this", "expression")),
     exp.Quantile: ("quantile_disc", ("this", "quantile")),
+    exp.ApproxQuantile: ("approx_quantile", ("this", "quantile")),
     exp.ApproxDistinct: ("approx_count_distinct", ("this",)),
 }
 

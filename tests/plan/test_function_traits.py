@@ -116,7 +116,7 @@ def test_an_aggregate_is_what_its_row_says(name: str, connection: Any) -> None:
     row = AGGREGATE[name]
     table = pa.table({"i": range(4), "x": [3, 1, 3, 6]})
     connection.register("t", table)
-    more = {"string_agg": ", ','", "quantile_cont": ", 0.5", "quantile_disc": ", 0.5", "arg_min": ", i", "arg_max": ", i", "covar_samp": ", i", "covar_pop": ", i", "corr": ", i"}.get(name, "")  # fmt: skip
+    more = {"string_agg": ", ','", "quantile_cont": ", 0.5", "quantile_disc": ", 0.5", "arg_min": ", i", "arg_max": ", i", "arg_min_null": ", i", "arg_max_null": ", i", "covar_samp": ", i", "covar_pop": ", i", "corr": ", i"}.get(name, "")  # fmt: skip
     argument = "x::varchar" if name == "string_agg" else "x"
     call = "count(*)" if name == "count_star" else f"{name}({argument}{more})"
 

@@ -41,7 +41,7 @@ def test_no_function_takes_what_it_does_not_know(row):
     assert row.name in ("and", "or", *_NARY) or row.resolve([VARCHAR] * 9) is None
 
 
-_NARY = ("greatest", "least", "coalesce", "concat", "concat_ws")
+_NARY = ("greatest", "least", "coalesce", "concat", "concat_ws", "format", "printf")
 
 
 def test_every_spelling_is_one_of_duckdbs():

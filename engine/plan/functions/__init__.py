@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from .aggregates import AGGREGATES
+from .combined_aggregates import COMBINED
 from .conditional import CONDITIONAL
 from .dates import DATES
 from .numeric import NUMERIC
@@ -51,7 +52,7 @@ COMPARISONS = frozenset(MIRRORED)
 EQUALITIES = frozenset(row.name for row in OPERATORS if row.bound == "both")
 CHOICES = frozenset(row.name for row in CONDITIONAL)
 STRICT = frozenset(row.name for row in SCALAR.values() if row.nulls == "propagate")
-AGGREGATE: Mapping[str, FunctionRow] = {row.name: row for row in AGGREGATES}
+AGGREGATE: Mapping[str, FunctionRow] = {row.name: row for row in (*AGGREGATES, *COMBINED)}
 WINDOW: Mapping[str, FunctionRow] = {row.name: row for row in WINDOW_FUNCTIONS}
 
 

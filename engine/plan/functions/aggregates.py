@@ -82,6 +82,15 @@ def _any_count(types: Sequence[DataType]) -> Resolved:
     return (tuple(types), BIGINT) if len(types) == 1 else None
 
 
+def _any_double(types: Sequence[DataType]) -> Resolved:
+    return (tuple(types), DOUBLE) if len(types) == 1 else None
+
+
+def _mad(types: Sequence[DataType]) -> Resolved:
+    found = _median(types)
+    return found if found is not None and found[1].is_numeric else None
+
+
 def _argument_of(types: Sequence[DataType]) -> Resolved:
     return (tuple(types), types[0]) if len(types) == 2 else None
 
@@ -101,7 +110,7 @@ AGGREGATES = (
     ),
     _row("count", _any_count, "count(any)", **_COUNT),
     # Integers -> HUGEINT, DECIMAL(p,s) -> DECIMAL(38,s), FLOAT and DOUBLE -> DOUBLE.  OutOfRange, never wraps.
-    _row("sum", _sum, "sum(number)", merge="sum", fold="add"),
+    _row("sum", _sum, "sum(number)", "sum_no_overflow", merge="sum", fold="add"),
     # Integers, decimals and floats arrive as they are; DOUBLE: the exact sum (of integers and decimals) over the count.
     _row("avg", unary(lambda t: t.is_numeric, DOUBLE), "avg(number)", "mean", fold="add"),
     # NaN is the greatest
@@ -171,6 +180,15 @@ AGGREGATES = (
         _row(f"arg_{m}", _argument_of, f"arg_{m}(any, any)", f"{m}_by", f"arg{m}", **_PICKS)
         for m in ("min", "max")
     ),
+    # As those, but a NULL value is one; rows with a NULL key do not count.
+    *(
+        _row(f"arg_{m}_null", _argument_of, f"arg_{m}_null(any, any)", nulls="own", **_PICKS)
+        for m in ("min", "max")
+    ),
+    # In bits, of how often values are there; 0 for none.
+    _row("entropy", _any_double, "entropy(any)", keeps_values=True, counts=True),
+    # The median of the distances from the median.
+    _row("mad", _mad, "mad(number)", keeps_values=True),
     # (y DOUBLE, x DOUBLE); rows with NULL in either do not count.
     _row("covar_samp", _PAIR, "covar_samp(DOUBLE, DOUBLE)", moments=True, ddof=1),
     _row("covar_pop", _PAIR, "covar_pop(DOUBLE, DOUBLE)", moments=True),

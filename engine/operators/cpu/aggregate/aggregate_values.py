@@ -122,9 +122,9 @@ def is_plain_integer(t: pa.DataType) -> bool:
 
 
 def value_at_extreme(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
-    """The value where the key is extreme; rows with NULL in either do not count."""
-    (value, key), largest = args, call.function == "arg_max"
-    valid = validity(value)
+    """The value where the key is extreme; rows with NULL in the key do not count, nor in the value unless that is wanted."""
+    (value, key), largest = args, call.function.startswith("arg_max")
+    valid = None if AGGREGATE[call.function].nulls == "own" else validity(value)
     if valid is None:
         return take_array(value, extreme_rows(key, groups, largest))
     rows = np.flatnonzero(valid)
