@@ -16,6 +16,8 @@ from ..sort.ordering import MOST_PACKED, sorted_with_rows
 from ..sort.sort import SortColumn, directed_digits, order_of, packed_digits
 from ..table import Indices, Mask, Table, concat_arrays, take_array, to_numpy, validity
 
+ROWS_LOOKED_AT = 1 << 10  # that are looked at before all are
+
 
 @dataclass(frozen=True)
 class HostPlaces(WindowPlaces):
@@ -119,10 +121,14 @@ def places_of(table: Table, partition: tuple[Column, ...], keys: tuple[Order, ..
         one = np.zeros(min(1, rows), np.int64)
         return HostPlaces(rows, one, one, None)
     parts = packed_digits(digits)
-    if len(parts) == 1 and rows <= MOST_PACKED:
-        found = sorted_with_rows(parts[0][0])
+    if len(parts) == 1:
+        values, size = parts[0]
+        width = size // digits[0][1] if partition else None
+        if _ascend(values):
+            return _of_sorted(values, None, width)
+        found = sorted_with_rows(values) if rows <= MOST_PACKED else None
         if found is not None:
-            return _of_sorted(*found, parts[0][1] // digits[0][1] if partition else None)
+            return _of_sorted(*found, width)
     order: Indices | None = order_of(parts)
     assert order is not None
     if bool((order[1:] > order[:-1]).all()):
@@ -134,15 +140,20 @@ def places_of(table: Table, partition: tuple[Column, ...], keys: tuple[Order, ..
     return HostPlaces(rows, heads, peers, order)
 
 
-def _of_sorted(values: Ints, rows: Indices, width: int | None) -> HostPlaces:
+def _of_sorted(values: Ints, rows: Indices | None, width: int | None) -> HostPlaces:
     """Return the places of sorted keys; `width` of them belong to one partition, None for all."""
     peers = _heads([values], None)
     heads = peers[:1]
     if width is not None:
         partitions = values[peers] // width
         heads = peers[_heads([partitions], None)]
-    in_order = bool((rows[1:] > rows[:-1]).all())
-    return HostPlaces(len(rows), heads, peers, None if in_order else rows)
+    return HostPlaces(len(values), heads, peers, rows)
+
+
+def _ascend(values: Ints) -> bool:
+    """Whether rows lie in order, as those of a sorted table; most others are told by their first rows."""
+    head = values[:ROWS_LOOKED_AT]
+    return bool((head[1:] >= head[:-1]).all() and (values[1:] >= values[:-1]).all())
 
 
 def _heads(parts: list[Ints], order: Indices | None) -> Ints:

@@ -37,6 +37,7 @@ Op = plc.binaryop.BinaryOperator
 # Selecting the rows that can be among the first takes two passes and a few calls of 0.05 ms; a sort of fewer rows is quicker.
 TOP_K_ROWS = 200_000
 UNSIGNED = (plc.TypeId.UINT8, plc.TypeId.UINT16, plc.TypeId.UINT32)
+HEAD_ROWS = 1 << 16  # that are looked at before all are, whether they lie in order
 TOP_K_SHARE = 8  # of the rows at least this many for each one that is wanted
 # Beyond, sorting all rows by one key takes longer than selecting among them.
 MOST_LED_ROWS = 1 << 23
@@ -188,6 +189,13 @@ def sorted_rows(keys: Sequence[plc.Column], directions: Sequence[Direction]) -> 
 def order_of(keys: Sequence[plc.Column], directions: Sequence[Direction]) -> plc.Column:
     """Return the row numbers in the order of keys that libcudf sorts as SQL does."""
     return plc.sorting.stable_sorted_order(plc.Table(list(keys)), *_directions(directions))
+
+
+def lie_in_order(keys: Sequence[plc.Column], directions: Sequence[Direction]) -> bool:
+    """Whether rows are sorted, as those of a sorted table; most others are told by their first rows."""
+    rows, ways = plc.Table(list(keys)), _directions(directions)
+    (head,) = plc.copying.slice(rows, [0, min(HEAD_ROWS, rows.num_rows())])
+    return all(bool(plc.sorting.is_sorted(part, *ways)) for part in (head, rows))
 
 
 def _directions(

@@ -30,7 +30,7 @@ from ..columns import (
 from ..dictionaries import Coded, Held
 from ..join.join_pairs import UNMATCHED
 from ..sort.packed_keys import Direction, packed
-from ..sort.sort import order_of, sort_keys, sortable
+from ..sort.sort import lie_in_order, order_of, sort_keys, sortable
 from ..table import Table
 from .device_array import as_array, as_rows, column_of
 
@@ -196,16 +196,14 @@ def _sorted(
 ) -> tuple[plc.Column | None, list[plc.Column], list[plc.Column]]:
     """Return the order of rows, and in it columns of which each new value begins a partition, or new peers."""
     one = packed(keys, directions)
-    if one is None:
-        order = order_of(keys, directions)
-        ordered = [pick(key, order) for key in keys]
+    if one is not None:
+        keys, directions = [one.numbers], [(False, False)]
+    order = None if lie_in_order(keys, directions) else order_of(keys, directions)
+    ordered = keys if order is None else [pick(key, order) for key in keys]
+    if one is None or not width:
         return order, ordered[:width], ordered
-    order = order_of([one.numbers], [(False, False)])
-    numbers = pick(one.numbers, order)
-    if not width:
-        return order, [], [numbers]
-    below = scalar(one.below(width), numbers.type())
-    return order, [binary(numbers, below, Op.DIV, numbers.type())], [numbers]
+    below = scalar(one.below(width), one.numbers.type())
+    return order, [binary(ordered[0], below, Op.DIV, one.numbers.type())], ordered
 
 
 def _changes(ordered: Sequence[plc.Column], rows: int) -> Mask:
