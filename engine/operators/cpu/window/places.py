@@ -11,6 +11,7 @@ import pyarrow as pa
 from ....plan.expr import Column, ColumnRef, SortKey
 from ....plan.physical import Order
 from ...windows.window_places import InnerOrder, Values, WindowPlaces
+from ..memory.chunks import each_chunk
 from ..sort.keys import Ints, group_codes, ordered_images
 from ..sort.ordering import MOST_PACKED, sorted_with_rows
 from ..sort.sort import SortColumn, directed_digits, order_of, packed_digits
@@ -32,14 +33,28 @@ class HostPlaces(WindowPlaces):
 
     def at_places(self, values: Values) -> Values:
         """Return values of the input's rows in the order of the window."""
-        return values if self.order is None else values[self.order]
+        order = self.order
+        if order is None:
+            return values
+        result = np.empty(len(order), values.dtype)
+
+        def gather(start: int, stop: int) -> None:
+            result[start:stop] = values[order[start:stop]]
+
+        each_chunk(gather, len(order))
+        return result
 
     def at_rows(self, values: Values) -> Values:
         """Return values of places in the order of the input's rows."""
-        if self.order is None:
+        order = self.order
+        if order is None:
             return values
-        result = np.empty_like(values)
-        result[self.order] = values
+        result = np.empty(len(order), values.dtype)
+
+        def scatter(start: int, stop: int) -> None:
+            result[order[start:stop]] = values[start:stop]
+
+        each_chunk(scatter, len(order))
         return result
 
     def up_to_rank(self, most: int) -> Indices:
