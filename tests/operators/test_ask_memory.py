@@ -171,6 +171,11 @@ TYPES = {
     "wide decimal": "x::decimal(30, 2)",
     "date": "date '2020-01-01' + (x % 1000)::integer",
     "timestamp": "timestamp '2020-01-01' + interval 1 day * x",
+    "time": "(timestamp '2020-01-01' + interval 1 second * x)::time",
+    **{
+        name: f"(timestamp '2020-01-01' + interval 1 day * (x % 1000))::{name}"
+        for name in ("timestamp_s", "timestamp_ms", "timestamp_ns", "timestamptz")
+    },
     "interval": "interval 1 day * x", "text": "'a text ' || x", "text of few values": "s",
     "text with NULL": "case when x % 3 > 0 then s end",
     "decimal with NULL": "case when x % 3 > 0 then x::decimal(12, 2) end",

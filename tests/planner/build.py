@@ -114,6 +114,7 @@ class Tables:
     """A catalog of tables by name, without views and files."""
 
     by_name: dict[str, StatisticsTable] = field(default_factory=lambda: {t.name: t for t in TABLES})
+    timezone: str = "UTC"
 
     def table(self, name: str) -> StatisticsTable | None:
         return self.by_name.get(name.lower())
