@@ -153,7 +153,8 @@ def _key_columns(names: Sequence[exp.Expr], spelled: dict[str, str]) -> tuple[st
 def stored(node: exp.Expr) -> StoredExpression:
     """Return what is kept of an expression, of which the parser has noted the text."""
     text = written(node)
-    assert text is not None, "the parser notes it"
+    if text is None:
+        raise Unsupported("This expression cannot be kept with a table.", span_of(node))
     return stored_text(text.text)
 
 

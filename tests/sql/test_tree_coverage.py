@@ -96,7 +96,7 @@ class Altered(Session):
             raise tree.fault
         if tree.misread is not None:
             raise tree.misread.error
-        if self.without is not None:
+        if self.without is not None and piece.text == self.text:  # else kept with a table
             place, key = self.without
             tree.nodes[place].args.pop(key)
         self.trees.append(tree_of(tree.root))

@@ -112,10 +112,8 @@ create unique index k on t using art (i) where i > 1
 create table w (a integer collate nocase, b integer null, c integer unique)
 create table w (like t)
 create sequence q start 3
-create macro f(a) as a + 1
 create schema q
 create type q as enum ('a')
-create function f(a) as a + 1
 create materialized view w as select 1
 create table w as select 1 with data
 create table w (a integer) with (x = 1)
