@@ -41,7 +41,7 @@ PAIRS = HERE / "tree_pairs.txt"
 SETUP = [
     "create table t as select * from (values (1, 'x', 1.5), (2, 'y', 2.5), (null, null, null)) v(i, s, d)",
     "create table u as select * from (values (1, 10), (3, 30)) v(i, n)",
-    "create table k (a int unique not null, b int default 4)",
+    "create table k (a int unique not null, b int default 4 unique)",
     "create view w as from u",
 ]
 CHANGES = ("create", "insert", "drop", "describe", "pivot", "truncate", "alter", "merge")

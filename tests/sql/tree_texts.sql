@@ -165,3 +165,4 @@ alter table t alter i set not null
 alter table k alter a drop not null
 alter table t add primary key (i)
 alter view w rename to x
+alter table t add column if not exists i int
