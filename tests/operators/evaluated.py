@@ -11,6 +11,7 @@ import pyarrow as pa
 from fuseline.errors import FuselineError
 from fuseline.operators.cpu.functions.expressions import evaluate_all, selection
 from fuseline.operators.cpu.table import Table, to_logical, to_physical
+from fuseline.plan.changes.session_objects import SessionObjects
 from fuseline.plan.expr import Column, Expr
 from fuseline.plan.logical import Filter, Logical, Project, Scan
 from fuseline.plan.statements import Query
@@ -38,6 +39,9 @@ class Rows:
 
 class OneTable:
     """A catalog with the table `t`."""
+
+    timezone = "UTC"
+    session = SessionObjects()
 
     def __init__(self, arrow: pa.Table) -> None:
         self.rows = Rows(arrow)

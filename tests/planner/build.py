@@ -14,6 +14,7 @@ from unittest import mock
 import pyarrow as pa
 
 from fuseline import planner
+from fuseline.plan.changes.session_objects import SessionObjects
 from fuseline.plan.logical import Logical
 from fuseline.plan.node import Node
 from fuseline.plan.physical import Physical
@@ -115,6 +116,7 @@ class Tables:
 
     by_name: dict[str, StatisticsTable] = field(default_factory=lambda: {t.name: t for t in TABLES})
     timezone: str = "UTC"
+    session: SessionObjects = field(default_factory=SessionObjects)
 
     def table(self, name: str) -> StatisticsTable | None:
         return self.by_name.get(name.lower())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from fuseline.plan.changes.session_objects import SessionObjects
 from fuseline.plan.expr import AggregateCall, Column, ColumnRef, Expr, substitute
 from fuseline.plan.logical import Aggregate, Logical, Project, Scan
 from fuseline.plan.node import walk
@@ -20,6 +21,9 @@ class Typed:
 
 
 class OneTable:
+    timezone = "UTC"
+    session = SessionObjects()
+
     def table(self, name: str) -> Typed | None:
         return Typed() if name.lower() == "t" else None
 

@@ -216,7 +216,7 @@ ERRORS = [
     ("interval '1' fortnight", UnknownName, "There is no interval unit", None),
     ("interval 'x' day", ConversionError, "'x' cannot be read as INTERVAL", "'x'"),
     ("lenght(s)", UnknownName, 'no function "lenght". Did you mean "length"', "lenght(s)"),
-    ("levenshtein(s, s)", UnknownName, 'no function "levenshtein"', "levenshtein(s, s)"),
+    ("soundex(s)", UnknownName, 'no function "soundex"', "soundex(s)"),
     ("lower(DISTINCT s)", InvalidQuery, "belong into aggregates", None),
     ("yearweek(dt, 1)", TypeMismatch, "yearweek(date) does not take 2", None),
     ("date_part('yaer', dt)", UnknownName, 'no part "yaer". Did you mean "year"', "'yaer'"),
@@ -237,7 +237,6 @@ ERRORS = [
     ("s LIKE ANY ('a', 'b')", Unsupported, "LIKE ANY", None),
     ("s GLOB 'a*'", Unsupported, "GLOB is not supported", None),
     ("s COLLATE nocase", Unsupported, "COLLATE is not supported", None),
-    ("dt AT TIME ZONE 'UTC'", Unsupported, "Time zones are not supported", None),
     ("(i, s)", Unsupported, "Row values outside of", "i, s"),
     ("(i, s) = 1", TypeMismatch, "can be compared with another row alone", None),
     ("(i, s) = (1, 2, 3)", TypeMismatch, "2 values cannot be compared with one of 3", None),
@@ -269,7 +268,7 @@ def test_aggregates_are_refused_where_they_have_no_group():
         bind("(SELECT 1 FROM t AS u WHERE sum(u.i) > 1)")
 
 
-@pytest.mark.parametrize("value", [b"x", [1], datetime.now().astimezone()], ids=type)
+@pytest.mark.parametrize("value", [b"x", [1], datetime.now().astimezone().timetz()], ids=type)
 def test_parameters_without_a_type_are_refused(value):
     with pytest.raises(FuselineError, match="has no SQL type here"):
         bind("?", [value])
