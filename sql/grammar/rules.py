@@ -97,7 +97,7 @@ paren       <- '(' (plain_query / exprs tail) ')'
 case        <- 'case' expr? ('when' expr 'then' expr)+ ('else' expr)? 'end'
 cast        <- ('cast' / 'try_cast') '(' expr 'as' type ')'
 exists      <- 'exists' '(' query ')'
-interval    <- 'interval' (STRING / NUMBER / paren) unit?
+interval    <- 'interval' (unit STRING / (STRING / NUMBER / paren) unit?)
 unit        <- 'year' / 'years' / 'month' / 'months' / 'day' / 'days' / 'hour' / 'hours' / 'minute' / 'minutes' / 'second' / 'seconds'
              / 'millisecond' / 'milliseconds' / 'microsecond' / 'microseconds' / 'week' / 'weeks' / 'quarter' / 'quarters'
              / 'decade' / 'decades' / 'century' / 'centuries' / 'millennium' / 'millennia'
