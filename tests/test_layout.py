@@ -84,6 +84,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "duckdb": (),
     "typer": ("cli",),
     "ibis": ("interop.ibis_backend",),
+    "sqlalchemy": ("interop.sqlalchemy_dialect",),
 }
 VARIABLE = r"\bFUSELINE_[A-Z_]*[A-Z]\b"
 ARROW_FREE = ("errors", "settings", "plan", "planner")

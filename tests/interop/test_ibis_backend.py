@@ -173,7 +173,6 @@ EXPRESSIONS: dict[str, Made] = {
 }  # fmt: skip
 # What is not answered yet: name -> what the error says
 REFUSED = {
-    "substring": "array_slice",
     "split part": "LIST_EXTRACT",
     "collect": "array_agg|ARRAY_AGG|FILTER",
     "asof join": "ASOF JOIN",
@@ -182,7 +181,6 @@ REFUSED = {
     "array": "LIST",
     "struct": "Structs",
     "hash": "BIT",
-    "typeof": "typeof",
     "range": "unnest",
 }
 

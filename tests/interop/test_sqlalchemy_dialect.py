@@ -1,0 +1,175 @@
+"""The SQLAlchemy dialect: Core, the ORM, reflection, transactions, and pandas by way of an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+
+import pandas as pd
+import pytest
+
+import fuseline
+
+sa = pytest.importorskip("sqlalchemy")
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column  # noqa: E402
+
+METADATA = sa.MetaData()
+TRIPS = sa.Table(
+    "trips",
+    METADATA,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("driver", sa.String(20), nullable=False),
+    sa.Column("fare", sa.Float),
+    sa.Column("day", sa.Date),
+    sa.Column("price", sa.Numeric(9, 2), server_default="1.50"),
+    sa.Column("paid", sa.Boolean, unique=True),
+    sa.CheckConstraint("fare >= 0"),
+)
+
+
+class Base(DeclarativeBase):
+    pass
+
+
+class User(Base):
+    __tablename__ = "users"
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    name: Mapped[str]
+
+
+@pytest.fixture
+def engine() -> Iterator[sa.Engine]:
+    made = sa.create_engine("fuseline:///?device=cpu")
+    yield made
+    made.dispose()
+
+
+@pytest.fixture
+def trips(engine: sa.Engine) -> sa.Engine:
+    METADATA.create_all(engine)
+    rows = [
+        {"id": i, "driver": f"d{i % 3}", "fare": i * 1.5, "day": date(2026, 1, 1 + i)}
+        for i in range(10)
+    ]
+    with engine.begin() as connection:
+        connection.execute(TRIPS.insert(), rows)
+    return engine
+
+
+def test_queries_of_core(trips: sa.Engine) -> None:
+    total = sa.func.sum(TRIPS.c.fare).label("total")
+    by_driver = sa.select(TRIPS.c.driver, total).group_by(TRIPS.c.driver)
+    number = sa.func.row_number().over(partition_by=TRIPS.c.driver, order_by=TRIPS.c.id)
+    with trips.connect() as connection:
+
+        def rows(query: sa.Select) -> list[tuple]:
+            return [tuple(row) for row in connection.execute(query)]
+
+        assert rows(by_driver.order_by(sa.desc("total")).limit(1)) == [("d0", 27.0)]
+        assert rows(by_driver.having(total > 25)) == [("d0", 27.0)]
+        assert rows(
+            sa.select(TRIPS.c.id).where(TRIPS.c.driver.in_(["d1"]), TRIPS.c.fare.between(2, 9))
+        ) == [(4,)]
+        assert rows(sa.select(TRIPS.c.id).where(TRIPS.c.driver.in_([]))) == []
+        assert rows(sa.select(TRIPS.c.id).where(TRIPS.c.driver.ilike("D_"), TRIPS.c.id < 1)) == [
+            (0,)
+        ]
+        assert rows(
+            sa.select(TRIPS.c.id).where(TRIPS.c.driver.regexp_match("^d[12]$"), TRIPS.c.id < 2)
+        ) == [(1,)]
+        assert rows(sa.select(TRIPS.c.id).order_by(TRIPS.c.id).offset(8)) == [(8,), (9,)]
+        assert rows(sa.select(number).order_by(TRIPS.c.id).limit(4)) == [(1,), (1,), (1,), (2,)]
+        assert rows(sa.select(TRIPS.c.price).where(TRIPS.c.id == 1)) == [(Decimal("1.50"),)]
+        other = TRIPS.alias()
+        joined = sa.select(sa.func.count()).select_from(
+            TRIPS.join(other, TRIPS.c.driver == other.c.driver)
+        )
+        assert connection.execute(joined).scalar() == 34
+        later = sa.select(TRIPS.c.id).where(TRIPS.c.day > date(2026, 1, 8)).cte()
+        assert connection.execute(sa.select(sa.func.min(later.c.id))).scalar() == 8
+        assert connection.execute(sa.text("select :a + 1"), {"a": 41}).scalar() == 42
+
+
+def test_changes_are_counted_returned_and_undone(trips: sa.Engine) -> None:
+    with trips.connect() as connection:
+        changed = connection.execute(TRIPS.update().where(TRIPS.c.id < 3).values(fare=0))
+        assert changed.rowcount == 3
+        connection.rollback()
+        assert connection.execute(sa.select(sa.func.min(TRIPS.c.id))).scalar() == 0
+        assert connection.execute(sa.select(sa.func.sum(TRIPS.c.fare))).scalar() == 67.5
+        made = connection.execute(
+            TRIPS.insert().values(id=100, driver="x").returning(TRIPS.c.id, TRIPS.c.price)
+        )
+        assert made.all() == [(100, Decimal("1.50"))]
+        assert connection.execute(TRIPS.delete().where(TRIPS.c.id == 100)).rowcount == 1
+        connection.commit()
+
+
+def test_errors_are_sqlalchemys(trips: sa.Engine) -> None:
+    with trips.connect() as connection:
+        with pytest.raises(sa.exc.IntegrityError, match="primary key"):
+            connection.execute(TRIPS.insert().values(id=1, driver="x"))
+        connection.rollback()
+        with pytest.raises(sa.exc.ProgrammingError, match="nonsense"):
+            connection.execute(sa.text("select nonsense from trips"))
+        connection.rollback()
+        assert connection.execute(sa.text("select count(*) from trips")).scalar() == 10
+    with pytest.raises(fuseline.InterfaceError, match="keeps no database"):
+        sa.create_engine("fuseline:///a.duckdb").connect()
+
+
+def test_tables_are_reflected(trips: sa.Engine) -> None:
+    with trips.begin() as connection:
+        connection.execute(sa.text("create view v as select id from trips"))
+    seen = sa.inspect(trips)
+    assert seen.get_table_names() == ["trips"]
+    assert seen.get_view_names() == ["v"]
+    assert seen.get_schema_names() == ["main"]
+    assert seen.has_table("TRIPS")
+    assert not seen.has_table("nothing")
+    assert not seen.has_table("trips", schema="other")
+    assert seen.get_pk_constraint("trips")["constrained_columns"] == ["id"]
+    assert [u["column_names"] for u in seen.get_unique_constraints("trips")] == [["paid"]]
+    assert len(seen.get_check_constraints("trips")) == 1
+    found = sa.Table("trips", sa.MetaData(), autoload_with=trips)
+    assert [str(c.type) for c in found.c] == [
+        "INTEGER",
+        "VARCHAR",
+        "DOUBLE",
+        "DATE",
+        "NUMERIC(9, 2)",
+        "BOOLEAN",
+    ]
+    assert [c.nullable for c in found.c] == [False, False, True, True, True, True]
+    with pytest.raises(sa.exc.NoSuchTableError):
+        sa.Table("nothing", sa.MetaData(), autoload_with=trips)
+    METADATA.drop_all(trips)
+    assert sa.inspect(trips).get_table_names() == []
+
+
+def test_objects_are_kept_changed_and_removed(engine: sa.Engine) -> None:
+    Base.metadata.create_all(engine)
+    with Session(engine) as session:
+        session.add_all([User(id=1, name="a"), User(id=2, name="b")])
+        session.commit()
+        found = session.get(User, 2)
+        assert found is not None
+        found.name = "c"
+        session.commit()
+        assert list(session.scalars(sa.select(User.name).order_by(User.id))) == ["a", "c"]
+        session.delete(found)
+        session.flush()
+        session.rollback()
+        assert session.scalar(sa.select(sa.func.count(User.id))) == 2
+
+
+def test_pandas_reads_and_writes(engine: sa.Engine) -> None:
+    made = pd.DataFrame({"a": [1, 2], "s": ["x", "y"], "t": pd.to_datetime(["2026-01-01", None])})
+    made.to_sql("made", engine, index=False)
+    made.to_sql("made", engine, index=False, if_exists="append")
+    assert pd.read_sql("select sum(a) as n from made", engine)["n"].tolist() == [6]
+    made.to_sql("made", engine, index=False, if_exists="replace")
+    found = pd.read_sql_table("made", engine)
+    assert found["a"].tolist() == [1, 2]
+    assert found["t"].isna().tolist() == [False, True]
