@@ -28,6 +28,8 @@ from .group_by import GroupBy
 from .joins import How, join_plans, set_operation
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     import pandas as pd
     import polars as pl
     import pyarrow as pa
@@ -162,7 +164,9 @@ class Frame:
         `on` is a column name or a list of names that both have, which come out once, or a condition such as
         `a["k"] == b["k"]`.  Other columns of `other` whose names are taken get `suffix`.  `cross` takes no `on`.
         """
-        return self._with(other, join_plans(self._plan, _plan_of(other), on, how, suffix))
+        with self.in_zone():
+            joined = join_plans(self._plan, _plan_of(other), on, how, suffix)
+        return self._with(other, joined)
 
     def group_by(self, *keys: Columns, **named: Operand) -> GroupBy:
         """Group rows of equal keys; follow with `.agg(...)`."""
@@ -380,8 +384,12 @@ class Frame:
         return tuple(items)
 
     def _bind(self, expression: Expression) -> Expr:
-        with zones.of_session(self._connection.settings.timezone):
+        with self.in_zone():
             return bind(expression, self._plan.columns, self.resolve)
+
+    def in_zone(self) -> AbstractContextManager[None]:
+        """Have casts and date parts that are bound inside use the connection's `timezone`."""
+        return zones.of_session(self._connection.settings.timezone)
 
 
 def _plan_of(other: object) -> Logical:

@@ -42,7 +42,8 @@ class GroupBy:
         )
         items: list[Item] = [(c, ColumnRef(c)) for c, _ in keys]
         for expression in chosen:
-            bound = bind(expression, frame.plan.columns, frame.resolve, aggregates=True)
+            with frame.in_zone():
+                bound = bind(expression, frame.plan.columns, frame.resolve, aggregates=True)
             value = lift_aggregates(bound, keys, calls, expression.name)
             items.append((output_column(expression.name, value, items), value))
         return frame.over(Project(Aggregate(frame.plan, keys, tuple(calls)), tuple(items)))

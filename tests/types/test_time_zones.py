@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from fuseline import fn
 from fuseline.errors import FuselineError
 from tests.compare import assert_same_as_duckdb, connected
 
@@ -161,3 +162,15 @@ def test_tables() -> None:
         "create table y as select z, z::varchar v from x",
     ]
     assert_same_as_duckdb("select * from y order by z", setup=setup)
+
+
+def test_frames_use_the_zone_of_their_connection() -> None:
+    moment = pa.table({"z": pa.array([0], pa.timestamp("us", "UTC"))})
+    with connected({"t": moment}, timezone="Asia/Kathmandu") as connection:
+        frame = connection.table("t")
+        hour = fn.hour(frame["z"])
+        assert frame.select(hour).fetchall() == [(5,)]
+        assert frame.group_by(h=hour).count().fetchall() == [(5, 1)]
+        assert frame.agg(h=fn.max(hour)).fetchall() == [(5,)]
+        other = frame.select(w="z")
+        assert other.join(frame, on=(fn.hour(other["w"]) == 5) & (hour == 5)).count() == 1
