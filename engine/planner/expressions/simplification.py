@@ -30,7 +30,7 @@ from ...plan.types import BOOLEAN
 from ..rewrite import reads_only, replace_columns
 from .fold import folded, unwrapped
 from .logic import combine, negation, simplified_connective, terms
-from .nullness import is_never_null
+from .nullness import is_never_null, never_raises
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -69,7 +69,9 @@ def _step(expr: Expr, known: Known) -> Expr | None:
             return folded(expr) or negation(arg)
         case Call(function="coalesce"):
             return _coalesced(expr, known)
-        case Call(function="is_null" | "is_not_null", args=(arg,)) if is_never_null(arg, known):
+        case Call(function="is_null" | "is_not_null", args=(arg,)) if is_never_null(
+            arg, known
+        ) and never_raises(arg):
             return FALSE if expr.function == "is_null" else TRUE
         case Call(function="is_distinct" | "is_not_distinct", args=(a, b)):
             if is_never_null(a, known) and is_never_null(b, known):

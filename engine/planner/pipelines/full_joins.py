@@ -11,22 +11,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...plan.expr import (
-    Call,
     Column,
     ColumnRef,
     Expr,
-    InList,
     Literal,
     conjunction,
     conjuncts,
     new_column,
 )
-from ...plan.functions import SCALAR
 from ...plan.join_kinds import JoinKind
 from ...plan.logical import Item
-from ...plan.node import walk
 from ...plan.physical import ComputeColumns, FilterRows, HashJoin, Physical
 from ...plan.types import Kind
+from ..expressions.nullness import never_raises
 from ..rewrite import reads_only
 
 
@@ -63,21 +60,12 @@ def halves(node: Physical) -> tuple[Physical, Physical] | None:
 def _filtered(side: Physical, condition: Expr | None) -> tuple[Physical, Expr | None]:
     """Return a side with what a condition asks of it alone, and the rest of the condition."""
     parts = list(conjuncts(condition))
-    own = [part for part in parts if reads_only(part, side.columns) and _never_raises(part)]
+    own = [part for part in parts if reads_only(part, side.columns) and never_raises(part)]
     others = [part for part in parts if part not in own]
     if not own:
         return side, condition
     filtered = FilterRows(side, conjunction(own)).placed_as(side)
     return filtered, conjunction(others) if others else None
-
-
-def _never_raises(condition: Expr) -> bool:
-    """Whether a condition compares columns and constants alone: others may raise on rows whose keys match none."""
-    return all(
-        isinstance(part, ColumnRef | Literal | InList)
-        or (isinstance(part, Call) and not SCALAR[part.function].raises)
-        for part in walk(condition)
-    )
 
 
 def _item(column: Column, there: bool) -> Item:
