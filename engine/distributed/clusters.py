@@ -19,6 +19,10 @@ from ..errors import ClusterError
 
 LOCAL = "local"
 WAIT_SECONDS = 0.2  # for a turn, between two looks at the stop
+GONE = (
+    OSError,
+    RuntimeError,
+)  # what Dask raises of a scheduler that is gone, the second by a client that has just given up
 GUARD = 'connect(cluster="local") starts processes that import this script again: put what it does under `if __name__ == "__main__":`.'
 
 
@@ -46,12 +50,12 @@ class ClusterTurn:
 def _acquired(lock: Any) -> bool:
     try:
         return bool(lock.acquire(timeout=WAIT_SECONDS))
-    except OSError as error:
+    except GONE as error:
         raise ClusterError(f"The scheduler cannot be reached: {error}.") from error
 
 
 def _released(lock: Any) -> None:
-    with suppress(OSError):  # of a scheduler that is gone, and the lock with it
+    with suppress(*GONE):  # and the lock with it
         lock.release()
 
 
@@ -101,18 +105,20 @@ class Cluster:
         self._asked = None
         try:
             return set(answer.result()["workers"])
-        except OSError as error:
+        except GONE as error:
             raise self._unheard(f"cannot be reached: {error}") from error
 
     def addresses(self, patience: float) -> list[str]:
         """The workers that are there, in an order that stays; raises `ClusterError` as `there` does."""
         try:
             answer = self._on_loop(self._identity).result(timeout=patience)
-        except OSError as error:
+        except GONE as error:
             raise self._unheard(f"cannot be reached: {error}") from error
         return sorted(answer["workers"])
 
     async def _identity(self) -> Any:
+        if self.client.scheduler is None:
+            raise OSError("the client has given up")
         return await self.client.scheduler.identity(n_workers=-1)
 
     def _unheard(self, how: str) -> ClusterError:
