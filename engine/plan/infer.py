@@ -175,6 +175,15 @@ def _coerced(args: Sequence[Expr], targets: Sequence[DataType]) -> tuple[Expr, .
     return tuple(coerce(a, t) for a, t in zip(args, targets, strict=True))
 
 
+def _read(args: Sequence[Expr], targets: Sequence[DataType], span: Span | None) -> tuple[Expr, ...]:
+    """Return arguments in their types; a text that is no number is an error also where it is left out later."""
+    found = [
+        cast(a, t, span=span) if isinstance(a, Literal) and a.type == VARCHAR else a
+        for a, t in zip(args, targets, strict=True)
+    ]
+    return _coerced(found, targets)
+
+
 def _logic(name: str, args: Sequence[Expr], span: Span | None) -> Expr:
     """AND and OR over all their parts at once: (a and b) and c has three."""
     parts: list[Expr] = []
@@ -321,6 +330,7 @@ def aggregate(
     targets, result = _signature(row, args, span)
     typed = _coerced(args, targets)
     if row.means is not None:
+        typed = _read(args, targets, span)
 
         def of(name: str, *given: Expr | float | None, distinct: bool = distinct) -> Expr:
             exprs = [e if isinstance(e, Expr) else Literal(e, DOUBLE) for e in given]

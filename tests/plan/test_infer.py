@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 import numpy as np
@@ -24,6 +24,7 @@ from fuseline.plan.types import (
     INTEGER,
     NULL,
     TIMESTAMP,
+    TIMESTAMPTZ,
     TINYINT,
     VARCHAR,
     decimal,
@@ -270,6 +271,7 @@ def test_nullif_has_the_type_of_its_first_argument():
     ("x", VARCHAR), (date(2020, 1, 1), DATE),
     (datetime(2020, 1, 1), TIMESTAMP),
     (np.int8(1), TINYINT), (np.int64(1), BIGINT), (np.float64(1), DOUBLE), (np.bool_(True), BOOLEAN),
+    (datetime(2020, 1, 1, tzinfo=UTC), TIMESTAMPTZ),
     (np.datetime64("2020-01-01"), DATE),
     (np.datetime64("2020-01-01T10:00:00.123456000"), TIMESTAMP),
 ], ids=repr)  # fmt: skip
@@ -281,7 +283,7 @@ def test_timedeltas_are_intervals():
     assert infer.literal(timedelta(days=1, seconds=2)).value == Interval(0, 1, 2_000_000)
 
 
-@pytest.mark.parametrize("value", [b"x", [1], {}, datetime.now().astimezone()], ids=type)
+@pytest.mark.parametrize("value", [b"x", [1], {}], ids=type)
 def test_other_python_values_are_refused(value):
     with pytest.raises(TypeMismatch, match="has no SQL type here"):
         infer.literal(value)

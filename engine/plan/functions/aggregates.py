@@ -110,7 +110,7 @@ AGGREGATES = (
     ),
     _row("count", _any_count, "count(any)", **_COUNT),
     # Integers -> HUGEINT, DECIMAL(p,s) -> DECIMAL(38,s), FLOAT and DOUBLE -> DOUBLE.  OutOfRange, never wraps.
-    _row("sum", _sum, "sum(number)", "sum_no_overflow", merge="sum", fold="add"),
+    _row("sum", _sum, "sum(number)", merge="sum", fold="add"),
     # Integers, decimals and floats arrive as they are; DOUBLE: the exact sum (of integers and decimals) over the count.
     _row("avg", unary(lambda t: t.is_numeric, DOUBLE), "avg(number)", "mean", fold="add"),
     # NaN is the greatest

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from ..types import DOUBLE, UINTEGER, DataType, Kind
+from ..types import DOUBLE, HUGEINT, UINTEGER, DataType, Kind, decimal
 from .row import FunctionRow, Means
 from .signatures import Resolved, fixed
 
@@ -133,6 +133,13 @@ def _weighted(of: Means, value: Expr, weight: Expr) -> Expr:
     return of("div", of("sum", of("mul", value, weight)), of("sum", counted))
 
 
+def _integers(types: Sequence[DataType]) -> Resolved:
+    """A sum of integers or decimals alone."""
+    if len(types) != 1 or not (types[0].is_whole or types[0].is_decimal):
+        return None
+    return (types[0],), decimal(38, types[0].scale) if types[0].is_decimal else HUGEINT
+
+
 def _near_quantile(types: Sequence[DataType]) -> Resolved:
     if len(types) != 2 or not types[1].is_numeric:
         return None
@@ -152,6 +159,12 @@ def _pair(name: str, means: Callable[..., Expr], result: DataType = DOUBLE) -> F
 
 
 COMBINED = (
+    _row(
+        "sum_no_overflow",
+        lambda of, x: of("sum", x),
+        "sum_no_overflow(integer | DECIMAL)",
+        resolve=_integers,
+    ),
     _row("sem", _sem, "sem(DOUBLE)"),
     _row("fsum", _fsum, "fsum(DOUBLE)", "kahan_sum", "sumkahan"),
     _row("favg", _favg, "favg(DOUBLE)"),

@@ -6,6 +6,8 @@ date_diff and date_sub is a VARCHAR Literal, one of `UNITS`, in its canonical sp
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..types import (
     BIGINT,
     DATE,
@@ -20,7 +22,7 @@ from ..types import (
     Kind,
 )
 from .row import FunctionRow, Resolve, operator
-from .signatures import any_of, fixed, overloads
+from .signatures import Resolved, any_of, fixed, overloads
 
 UNITS = (
     "microsecond",
@@ -225,14 +227,21 @@ LOCAL = frozenset(
     [*(row.name for row in PART_FUNCTIONS), "date_trunc", "last_day", "monthname", "dayname"]
 )
 
+_IN_ZONE = overloads(
+    fixed(VARCHAR, TIMESTAMPTZ, result=TIMESTAMP), fixed(VARCHAR, TIMESTAMP, result=TIMESTAMPTZ)
+)
+
+
+def _in_zone(types: Sequence[DataType]) -> Resolved:
+    """Of a NULL without a type DuckDB makes a TIME."""
+    return None if types[-1:] and types[-1].kind is Kind.NULL else _IN_ZONE(types)
+
+
 ZONES = (
     # What clocks of a zone show at a moment, and the moment at which they show that.
     FunctionRow(
         "timezone",
-        overloads(
-            fixed(VARCHAR, TIMESTAMPTZ, result=TIMESTAMP),
-            fixed(VARCHAR, TIMESTAMP, result=TIMESTAMPTZ),
-        ),
+        _in_zone,
         "timezone(VARCHAR, TIMESTAMP | TIMESTAMP WITH TIME ZONE)",
     ),
     # Casts in the session's zone, which is the first argument.
