@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import Any
 
 from .catalog import Catalog
@@ -63,12 +64,14 @@ class CachedPlan:
 class PlanCache:
     """The prepared queries that were used last, by text and parameters or by the plan of a Frame; safe with several threads.
 
-    A change of the catalog empties it: kept plans would keep tables alive that the catalog has no more.
+    A change of the catalog empties it: kept plans would keep tables alive that the catalog has no more.  So does a new day, which
+    plans of CURRENT_DATE have as a constant.
     """
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._version = catalog.version
+        self._day = date.today()
         self._kept: OrderedDict[Hashable, CachedPlan] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -113,9 +116,10 @@ class PlanCache:
                 self._kept.popitem(last=False)
 
     def _drop_old(self) -> None:
-        if self._version != self._catalog.version:
+        today = date.today()
+        if self._version != self._catalog.version or today != self._day:
             self._kept.clear()
-            self._version = self._catalog.version
+            self._version, self._day = self._catalog.version, today
 
 
 def _parameters_key(params: Parameters) -> Hashable:

@@ -6,6 +6,8 @@ import sys
 import threading
 import time
 import weakref
+from datetime import date
+from importlib import import_module
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -81,6 +83,21 @@ def test_columns_without_a_sql_type_fail_only_when_they_are_named(connection):
     for text in ("select l from t", "select * from t", "from t", "select t.* from t"):
         with pytest.raises(Unsupported, match=r'"l" has the type BIGINT\[\]'):
             connection.sql(text)
+
+
+def test_a_kept_plan_is_of_its_day(connection, monkeypatch):
+    days = [date(2026, 12, 31), date(2027, 1, 1)]
+
+    class Clock(date):
+        @classmethod
+        def today(cls):
+            return days[0]
+
+    for module in ("plan_cache", "sql.binding.bind_expr"):
+        monkeypatch.setattr(import_module(f"fuseline.{module}"), "date", Clock)
+    query = "select current_date"
+    assert connection.sql(query).fetchall() == connection.sql(query).fetchall() == [(days.pop(0),)]
+    assert connection.sql(query).fetchall() == [(days[0],)]
 
 
 def test_a_frame_can_be_registered(connection):
