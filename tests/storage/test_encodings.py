@@ -5,11 +5,14 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import fuseline
 from fuseline.operators.cpu.table import decode as written_out
 from fuseline.operators.cpu.table import physical_type, to_physical
 from fuseline.plan import types as t
@@ -128,3 +131,19 @@ def test_an_encoding_that_cannot_be_read_is_none() -> None:
     lacking = type("RunLength", (Encoding,), {"width": 4})
     with pytest.raises(TypeError, match="decode"):
         lacking()
+
+
+def test_no_dtype_is_parsed_while_rows_are_read(tmp_path, monkeypatch):
+    """NumPy reads texts such as "2i8" with Python's parser, which threads of Python 3.11 cannot use at once."""
+
+    def parsed(text):
+        raise AssertionError(f"NumPy parses {text}")
+
+    values = [Decimal(i) for i in range(40)]
+    pq.write_table(pa.table({"d": pa.array(values, pa.decimal128(38, 2))}), tmp_path / "t.parquet")
+    monkeypatch.setattr(np._core._internal, "_commastring", parsed)
+    for fuse in ("never", "always"):
+        with fuseline.connect(device="cpu", fuse=fuse) as connection:
+            table = connection.read_parquet(tmp_path / "t.parquet", "t")
+            assert [row[0] for row in table.sort("d").fetchall()] == values
+            assert connection.sql("select sum(d) from t where d > 1").fetchall() == [(779,)]

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from ...errors import OutOfRange
 from ...plan.expr import Column
 from ...plan.types import DataType, Kind, to_arrow
-from ...storage.columns.encodings import Array, EncodedColumn, bits_of, values_of
+from ...storage.columns.encodings import LIMBS, Array, EncodedColumn, bits_of, values_of
 from .functions import interval_records
 from .memory.chunks import each
 
@@ -163,7 +163,7 @@ def spans_of(array: pa.Array) -> Array:
 
 def decimal_limbs(array: pa.Array) -> npt.NDArray[np.int64]:
     """Return a decimal128 array as rows of two int64: the low 64 bits (to be read unsigned) and the high ones."""
-    return values_of(array, "2i8")
+    return values_of(array, LIMBS)
 
 
 def validity(array: pa.Array) -> Mask | None:

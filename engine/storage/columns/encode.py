@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from ...plan.types import DataType, Kind
 from .encodings import (
+    LIMBS,
     MOST_ALIKE,
     REGISTER,
     TRUTHS,
@@ -79,7 +80,7 @@ def registers_of(array: pa.Array, data_type: DataType, mask: Array | None) -> Ar
     if data_type.kind is Kind.BOOLEAN:
         return bits_of(array.buffers()[1], array.offset, len(array)).view(np.uint8)
     if data_type.is_wide_decimal:
-        low, high = values_of(array, "2i8").T
+        low, high = values_of(array, LIMBS).T
         fits = high == low >> 63
         if mask is not None:
             fits |= ~mask

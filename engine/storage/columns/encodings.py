@@ -56,6 +56,10 @@ def each_block(rows: int, threads: int, work: Callable[[slice], T]) -> list[T]:
     return [results[at] for at in range(len(blocks))]
 
 
+# Both halves of 128 bits.  Not "2i8": NumPy reads that with Python's parser, which in Python 3.11 fails now and then in two threads at once
+LIMBS = np.dtype((np.int64, 2))
+
+
 def values_of(array: pa.Array, numpy_type: npt.DTypeLike) -> Array:
     """The values buffer as NumPy sees it, without a copy; what lies under NULLs is anything."""
     item, data = np.dtype(numpy_type), array.buffers()[1]

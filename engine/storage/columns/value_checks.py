@@ -16,7 +16,7 @@ from ...errors import FileError
 from ...plan.calendar import MICROS_A_DAY
 from ...plan.types import DataType, Kind, to_arrow
 from ..tables.other_types import is_int96
-from .encodings import values_of
+from .encodings import LIMBS, values_of
 
 if TYPE_CHECKING:
     from ..tables.parquet import ParquetTable
@@ -30,7 +30,7 @@ def check_decimals(array: pa.Array, what: str) -> None:
     kind = array.type
     if not pa.types.is_decimal128(kind) or kind.precision >= DIGITS_OF_128_BITS or not len(array):
         return
-    low, high = values_of(array, "2i8").T
+    low, high = values_of(array, LIMBS).T
     low = low.view(np.uint64)
     most_high, most_low = divmod(10**kind.precision - 1, 1 << 64)
     if _within(low, high, most_high, most_low):
