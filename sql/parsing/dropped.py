@@ -129,6 +129,11 @@ def dropped(
                 leaves.constants -= token.start not in leaves.identifiers
         elif kind is TokenType.STAR:
             leaves.stars -= 1
+            after = [t.token_type for t in tokens[i + 1 : i + 3]]
+            # A set operation to DuckDB, and nothing to sqlglot where FROM follows
+            if after[:1] == [TokenType.EXCEPT] and after[1:] != [TokenType.L_PAREN]:
+                hint = ": columns to leave out stand in parentheses, as in * EXCEPT (a)"
+                return _error(tokens[i + 1], piece, hint)
         elif kind is TokenType.PARAMETER and token.text == "$":
             leaves.parameters -= 1
     for count, kinds in (
@@ -203,7 +208,7 @@ def _singular(word: str) -> str:
     return word.lower().rstrip("s")
 
 
-def _error(token: Token, piece: Piece) -> ParseError:
+def _error(token: Token, piece: Piece, hint: str = "") -> ParseError:
     place = Span(piece.start + token.start, piece.start + token.end + 1)
     shown = piece.text[place.start : place.end]
-    return ParseError(f'Syntax error at or near "{shown}".', place)
+    return ParseError(f'Syntax error at or near "{shown}"{hint}.', place)

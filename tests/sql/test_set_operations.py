@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.compare import assert_same_as_duckdb
+from fuseline.errors import ParseError
+from tests.compare import assert_same_as_duckdb, connected
 from tests.sql.tables import TABLES
 
 OPERATIONS = ["union", "union all", "intersect", "intersect all", "except", "except all"]
@@ -57,3 +58,10 @@ def test_each_operation(operation: str, left: str, right: str, backend: str) -> 
 @pytest.mark.parametrize("query", QUERIES)
 def test_queries(query: str, backend: str) -> None:
     assert_same_as_duckdb(query, TABLES, backend=backend)
+
+
+@pytest.mark.parametrize("query", ["select * except from t", "select t.* except from t"])
+def test_except_after_a_star_is_no_list_without_parentheses(query):
+    """DuckDB reads a set operation there, whose left side has no FROM; sqlglot reads over the word."""
+    with connected(TABLES) as connection, pytest.raises(ParseError, match=r"\* EXCEPT \(a\)"):
+        connection.sql(query)
