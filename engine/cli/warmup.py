@@ -70,7 +70,9 @@ def _warmed(label: str, profile: Profile, seconds: float) -> Warmed:
     receipts = [n.receipt for n in profile.nodes if n.receipt is not None]
     kernels = [r for r in receipts if r.kernel is not None]
     compiled = sum(r.origin == "compiler" for r in kernels)
-    reasons = tuple(r.reason for r in receipts if r.reason is not None)
+    # Of the run, and of the plan
+    found = [*(r.reason for r in receipts), *(n.node.not_fused for n in profile.nodes)]
+    reasons = tuple(dict.fromkeys(r for r in found if r is not None))
     return Warmed(label, len(kernels) - compiled, compiled, seconds, reasons)
 
 
