@@ -31,7 +31,7 @@ VALUES: list[Any] = [
     *(Decimal("1.5"), Decimal("1e30"), Decimal("NaN"), np.int64(3), np.float32(2.5), np.bool_(True)),
     *("", " ", "auto", "none", "true", "4GB", "0.5 GiB", "9" * 30, "9" * 5000, "1e5", "-1", "+1"),
     *("١٢", "４GB", "1_000", "0x10", "NULL", "\ud800", "\0", "a\0b", "'", "x" * 100_000, "\n"),
-    *("~", "~nobody-here/x", "../..", "/dev/null", "/proc/1/x", "cpu", "never", "5", "5000ms"),
+    *("~", "~nobody-here/x", "../..", "/dev/null", "/proc/1/x", "cpu", "never", "5", "5000ms", "UTC"),
     *(b"4GB", bytearray(b"x"), [], [1], {}, {"a": 1}, (), set(), object, object(), Unprintable()),
     *(datetime.date(2024, 1, 1), datetime.timedelta(seconds=1), Path("x"), complex(1, 2), range(3)),
 ]  # fmt: skip
