@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from datetime import date, datetime
 from decimal import Decimal
@@ -18,6 +19,7 @@ import pytest
 import fuseline
 from benchmarks.data import tpch_tables
 from tests.compare import Ordering, difference
+from tests.test_layout import ROOT
 
 ibis = pytest.importorskip("ibis")
 from ibis import _  # noqa: E402
@@ -331,3 +333,10 @@ def test_functions_of_python_are_refused(con: Any) -> None:
     con.create_table("t", TRIPS)
     with pytest.raises(UnsupportedOperationError, match="twice"):
         con.table("t").select(n=twice(_.id)).execute()
+
+
+def test_the_example_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(TRIPS, tmp_path / "trips.parquet")
+    page = (ROOT / "docs/ibis.md").read_text()
+    exec(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], {})  # type: ignore[index]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import fuseline
+from tests.test_layout import ROOT
 
 sa = pytest.importorskip("sqlalchemy")
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column  # noqa: E402
@@ -173,3 +176,9 @@ def test_pandas_reads_and_writes(engine: sa.Engine) -> None:
     found = pd.read_sql_table("made", engine)
     assert found["a"].tolist() == [1, 2]
     assert found["t"].isna().tolist() == [False, True]
+
+
+def test_the_example_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs/sqlalchemy.md").read_text()
+    exec(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], {})  # type: ignore[index]
