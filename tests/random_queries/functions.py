@@ -75,7 +75,9 @@ LENGTHS = {"repeat": 1, "lpad": 1, "rpad": 1}
 
 def names() -> list[str]:
     scalar = [name for name in SCALAR if name not in INTERNAL]
-    return sorted({*scalar, *derived.DERIVED} - {"pi"})
+    return sorted(
+        {*scalar, *derived.DERIVED} - {"pi", "current_schema"}
+    )  # of a table without columns
 
 
 @dataclass
