@@ -25,6 +25,7 @@ from .import_ahead import import_ahead
 from .plan.expr import new_column
 from .plan.logical import CatalogTable, Logical, Scan
 from .plan.physical import Physical
+from .plan.text.quoted_name import quoted_name
 from .plan_cache import CachedPlan, Parameters
 from .run_text import run_text
 from .running import Observer, QueryRunner
@@ -195,8 +196,7 @@ class Connection(HasErrors):
             return self._scan(table)
         if self.catalog.view(name) is None:
             raise self.catalog.unknown(name)
-        quoted = name.replace('"', '""')
-        return self.sql(f'SELECT * FROM "{quoted}"')
+        return self.sql(f"SELECT * FROM {quoted_name(name)}")
 
     def read_parquet(
         self, path: Path | Iterable[Path], name: str | None = None, **options: object

@@ -25,6 +25,7 @@ from ibis.formats.pandas import PandasData
 import fuseline
 
 from ..errors import UnknownName, WrongArguments
+from ..plan.text.quoted_name import quoted_name
 
 if TYPE_CHECKING:
     import ibis.expr.datatypes as dt
@@ -138,12 +139,12 @@ class IbisBackend(SupportsTempTables, SQLBackend, UrlFromPath, DirectPyArrowExam
         """Make a table of an expression or of rows in memory, or an empty one of a schema."""
         self._only_schema(database)
         replace = "OR REPLACE " * overwrite + "TEMP " * temp
-        target = f"CREATE {replace}TABLE {_quoted(name)}"
+        target = f"CREATE {replace}TABLE {quoted_name(name)}"
         if obj is None:
             if schema is None:
                 raise ValueError("Either `obj` or `schema` must be specified")
             types = {n: self._type(t) for n, t in ibis.schema(schema).items()}
-            columns = ", ".join(f"{_quoted(n)} {text}" for n, text in types.items())
+            columns = ", ".join(f"{quoted_name(n)} {text}" for n, text in types.items())
             self.raw_sql(f"{target} ({columns})")
             return self.table(name)
         rows = obj if isinstance(obj, ibis.Expr) else ibis.memtable(obj, schema=schema)
@@ -151,7 +152,9 @@ class IbisBackend(SupportsTempTables, SQLBackend, UrlFromPath, DirectPyArrowExam
             rows = rows.cast(ibis.schema(schema))
         self._run_pre_execute_hooks(rows)
         types = {n: self._type(t) for n, t in rows.schema().items()}
-        columns = ", ".join(f"CAST({_quoted(n)} AS {t}) AS {_quoted(n)}" for n, t in types.items())
+        columns = ", ".join(
+            f"CAST({quoted_name(n)} AS {t}) AS {quoted_name(n)}" for n, t in types.items()
+        )
         self.raw_sql(f"{target} AS SELECT {columns} FROM ({self.compile(rows)})")
         return self.table(name)
 
@@ -192,7 +195,7 @@ class IbisBackend(SupportsTempTables, SQLBackend, UrlFromPath, DirectPyArrowExam
     ) -> None:
         """Drop as text: Ibis 12 builds a tree for it that sqlglot 30 writes without the name."""
         self._only_schema(database)
-        self.raw_sql(f"DROP {kind} {'IF EXISTS ' * force}{_quoted(name)}")
+        self.raw_sql(f"DROP {kind} {'IF EXISTS ' * force}{quoted_name(name)}")
 
     def _register_udfs(self, expr: ir.Expr) -> None:
         for function in expr.op().find(ops.ScalarUDF):
@@ -245,7 +248,10 @@ Backend = IbisBackend  # the name by which Ibis finds it
 
 
 def with_types(table: pa.Table, wanted: pa.Schema) -> pa.Table:
-    """Return a table with the types of a schema: decimals rounded to their scale, intervals as durations."""
+    """Return a table with the types of a schema: decimals rounded to their scale, intervals as durations.
+
+    Raises `pyarrow.ArrowInvalid` for a value that the type does not hold.
+    """
     columns = [_cast(column, f.type) for column, f in zip(table.columns, wanted, strict=True)]
     return pa.table(columns, schema=wanted)
 
@@ -262,7 +268,9 @@ def _cast(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
         column = pc.round(column, getattr(wanted, "scale", 0), "half_towards_infinity")
     if pa.types.is_interval(column.type) and pa.types.is_duration(wanted):
         return pa.chunked_array([pa.array(column.to_pylist(), wanted)])
-    return column.cast(wanted, safe=not pa.types.is_floating(column.type))
+    if pa.types.is_floating(column.type) and pa.types.is_integer(wanted):
+        column = pc.trunc(column)
+    return column.cast(wanted)
 
 
 def _to_pandas(table: pa.Table) -> pd.DataFrame:
@@ -275,7 +283,3 @@ def _to_pandas(table: pa.Table) -> pd.DataFrame:
             for name, column in zip(table.column_names, table.columns, strict=True)
         }
     )
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

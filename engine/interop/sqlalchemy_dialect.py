@@ -43,12 +43,13 @@ TYPES: Mapping[str, type[sa.types.TypeEngine[object]]] = {
     "FLOAT": sa.REAL,
     "DOUBLE": sa.DOUBLE,
     "VARCHAR": sa.VARCHAR,
-    "BLOB": sa.BLOB,
     "DATE": sa.DATE,
     "TIME": sa.TIME,
     "TIMESTAMP": sa.TIMESTAMP,
+    "TIMESTAMP_S": sa.TIMESTAMP,
+    "TIMESTAMP_MS": sa.TIMESTAMP,
+    "TIMESTAMP_NS": sa.TIMESTAMP,
     "INTERVAL": sa.Interval,
-    "UUID": sa.UUID,
 }
 
 

@@ -9,6 +9,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fuseline.plan.text.quoted_name import quoted_name
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -151,7 +153,7 @@ def quoted(name: str) -> str:
     """Return a name, in quotes where DuckDB would not read it as one without."""
     if _PLAIN.fullmatch(name) and name.lower() not in KEYWORDS:
         return name
-    return '"' + name.replace('"', '""') + '"'
+    return quoted_name(name)
 
 
 def identifier(word: Word) -> str:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fuseline.errors import TypeMismatch
+from fuseline.errors import ConversionError, TypeMismatch
 from tests.compare import assert_same_as_duckdb
 
 FINE = pa.array([1, 2, 999, 1000, None], pa.timestamp("ns"))
@@ -56,9 +56,12 @@ def test_whole_microseconds_in_nanoseconds_are_taken(connection, tmp_path, query
 
 
 @pytest.mark.parametrize("unit", ["s", "ms"])
-def test_moments_beyond_microseconds_are_kept(unit):
+def test_moments_beyond_microseconds_are_kept(unit, connection):
     table = pa.table({"t": pa.array([2**40], pa.timestamp(unit))})
     assert_same_as_duckdb("select t, t::varchar from p", {"p": table})
+    connection.register("far", pa.table({"t": pa.array([2**62], pa.timestamp(unit))}))
+    with pytest.raises(ConversionError, match="out of range for TIMESTAMP"):
+        connection.sql("select t > timestamp '2020-01-01' from far").fetchall()
 
 
 def test_insert_into_a_registered_table_keeps_no_cut_values(connection):

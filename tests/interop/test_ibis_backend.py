@@ -340,3 +340,12 @@ def test_the_example_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.Monkey
     pq.write_table(TRIPS, tmp_path / "trips.parquet")
     page = (ROOT / "docs/ibis.md").read_text()
     exec(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], {})  # type: ignore[index]
+
+
+def test_numbers_that_a_type_does_not_hold_are_no_others() -> None:
+    """Fractions are cut off, as DuckDB's backend does; what is too large, or no number, is an error."""
+    whole = pa.schema({"a": pa.int32()})
+    assert with_types(pa.table({"a": [1.9, -1.9, None]}), whole)["a"].to_pylist() == [1, -1, None]
+    for value in (3e9, float("nan"), float("inf")):
+        with pytest.raises(pa.ArrowInvalid):
+            with_types(pa.table({"a": [value]}), whole)

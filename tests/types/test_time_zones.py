@@ -11,6 +11,7 @@ import pytest
 
 from fuseline import fn
 from fuseline.errors import FuselineError
+from fuseline.plan.temporal import zones
 from tests.compare import assert_same_as_duckdb, connected
 
 IN_UTC = ("set timezone = 'UTC'",)  # the zone that Arrow's columns name
@@ -174,3 +175,9 @@ def test_frames_use_the_zone_of_their_connection() -> None:
         assert frame.agg(h=fn.max(hour)).fetchall() == [(5,)]
         other = frame.select(w="z")
         assert other.join(frame, on=(fn.hour(other["w"]) == 5) & (hour == 5)).count() == 1
+
+
+def test_a_machine_without_zones_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(zones, "zone_names", dict)
+    with connected() as connection, pytest.raises(FuselineError, match="pip install tzdata"):
+        connection.sql("select timezone('Europe/Nowhere', timestamp '2024-01-01')").fetchall()

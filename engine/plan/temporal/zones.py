@@ -21,10 +21,8 @@ from ..calendar import EPOCH, INFINITE_MICROS
 from .ticks import Array
 
 PER_SECOND = 1_000_000
-FIRST_YEAR, LAST_YEAR = (
-    1840,
-    2437,
-)  # the calendar repeats after 400 years, and rules do from 2037 on
+# The calendar repeats after 400 years, and rules do from 2037 on
+FIRST_YEAR, LAST_YEAR = 1840, 2437
 CYCLE = 146_097 * 86_400 * PER_SECOND  # 400 years
 WEEK = 7 * 86_400
 UTC_NAMES = ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Zulu", "Etc/Zulu", "UCT", "Etc/UCT")
@@ -68,6 +66,8 @@ def zone(name: str) -> Zone:
         hint = (
             nearest(name, zone_names().values()) or " Zones are called Europe/Berlin, for example."
         )
+        if not zone_names():
+            hint = " This machine has no table of zones: pip install tzdata."
         raise InvalidQuery(f'There is no time zone "{name}".{hint}')
     return _table(known)
 
