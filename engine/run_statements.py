@@ -50,7 +50,7 @@ def run_statement(connection: Connection, statement: Statement) -> Answer:
     """Carry out one statement other than a query."""
     match statement:
         case CreateTable():
-            return _createtable_of(connection, statement)
+            return _create_table(connection, statement)
         case CreateView(name=name, text=text, columns=columns):
             view = View(name, text, columns)
             connection.catalog.create(
@@ -85,7 +85,7 @@ def run_statement(connection: Connection, statement: Statement) -> Answer:
             raise InvalidQuery("A query is run by Connection.run.")
 
 
-def _createtable_of(connection: Connection, statement: CreateTable) -> Answer:
+def _create_table(connection: Connection, statement: CreateTable) -> Answer:
     catalog = connection.catalog
     exists = catalog.table(statement.name) is not None or catalog.view(statement.name) is not None
     if exists and statement.if_not_exists:

@@ -19,10 +19,8 @@ from ..errors import ClusterError
 
 LOCAL = "local"
 WAIT_SECONDS = 0.2  # for a turn, between two looks at the stop
-GONE = (
-    OSError,
-    RuntimeError,
-)  # what Dask raises of a scheduler that is gone, the second by a client that has just given up
+# What Dask raises of a scheduler that is gone, the second by a client that has just given up
+GONE = (OSError, RuntimeError)
 GUARD = 'connect(cluster="local") starts processes that import this script again: put what it does under `if __name__ == "__main__":`.'
 
 

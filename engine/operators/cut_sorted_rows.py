@@ -24,9 +24,8 @@ from .context import Context
 from .run_unfused import T
 from .spilling import Parting
 
-SAMPLES = (
-    32  # that each worker shows, for each worker: then stretches are expected to differ by some 3 %
-)
+# That each worker shows, for each worker: then stretches are expected to differ by some 3 %
+SAMPLES = 32
 SEARCHED = 1 << 10  # rows among which a cut is looked for at a time
 
 

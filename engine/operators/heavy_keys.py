@@ -17,9 +17,8 @@ from .spill_area import SpilledPiece
 from .spilling import PARTS
 
 SHARE = 0.5  # of a worker's even share of all rows, what a part of the hash may have
-TIMES_USUAL = (
-    4  # how many times the rows of an even part a heavy one has at least, with however many workers
-)
+# How many times the rows of an even part a heavy one has at least, with however many workers
+TIMES_USUAL = 4
 
 
 def heavy_parts(node: Exchange, pieces: Iterable[SpilledPiece], context: Context) -> frozenset[int]:
