@@ -66,6 +66,53 @@ def test_parts_of_dates(part: str) -> None:
     assert_fused(f"select {part}(d) as x, count(*), sum(n) from t group by 1", moments())
 
 
+COUNTS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+TYPES = {
+    "s": "TIMESTAMP_S",
+    "ms": "TIMESTAMP_MS",
+    "us": "TIMESTAMP",
+    "ns": "TIMESTAMP_NS",
+    "d": "DATE",
+}
+CASTS = [(a, b) for a in (*COUNTS, "d") for b in TYPES if a != b and (a, b) != ("ns", "s")]
+
+
+def counted(early: int) -> dict[str, Any]:
+    """Halves of the next unit and what is beside them, before 1970 and after it; dates."""
+    draw = np.random.default_rng(5)
+    seconds = np.concatenate([[early, -1, 0, 1], draw.integers(early, 4 * 10**9, 60)])
+    rest = draw.choice([0.0, 0.5, 0.4999995, 0.0005, 0.0004995, 0.0000005, 0.999999999], 64)
+    null = np.arange(64) % 11 == 5
+    columns = {
+        unit: pa.array(seconds * ticks + (rest * ticks).astype(int), pa.timestamp(unit), mask=null)
+        for unit, ticks in COUNTS.items()
+    }
+    days = pa.array((seconds // 86_400).astype(np.int32), pa.date32(), mask=null)
+    return {"t": pa.table({**columns, "d": days, "n": np.arange(64) % 7})}
+
+
+@pytest.mark.parametrize(("source", "target"), CASTS, ids="-".join)
+@pytest.mark.parametrize("early", [0, -(4 * 10**9)])
+def test_casts_of_moments(source: str, target: str, early: int) -> None:
+    cast = f"{source}::{TYPES[target]}"
+    given = counted(early)
+    assert_fused(f"select {cast} as x, count(*), sum(n) from t group by 1", given)
+    assert_fused(f"select max({cast}), sum(n) from t where {cast} > {source}", given)
+
+
+@pytest.mark.parametrize("source", COUNTS)
+def test_times_of_the_day(source: str) -> None:
+    for early in (0, -(4 * 10**9)):
+        query = f"select {source}::TIME as x, count(*), max(hour({source}::TIME)) from t group by 1"
+        assert_fused(query, counted(early))
+
+
+def test_the_end_of_the_day() -> None:
+    clocks = pa.array([0, DAY, DAY - 1, None, 1], pa.time64("us"))
+    query = "select max(hour(t)), min(minute(t)), max(epoch(t)), count(t) from t"
+    assert_same_as_duckdb(query, {"t": pa.table({"t": clocks})}, fuse=("always", "never"))
+
+
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("early", ["1582-10-15", "1999-01-01"])
 def test_beginnings_of_units(unit: str, early: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -24,7 +24,13 @@ from fuseline.plan.types import (
     HUGEINT,
     INTEGER,
     SMALLINT,
+    TICKS,
+    TIME,
     TIMESTAMP,
+    TIMESTAMP_MS,
+    TIMESTAMP_NS,
+    TIMESTAMP_S,
+    TIMESTAMPTZ,
     TINYINT,
     UBIGINT,
     UTINYINT,
@@ -42,6 +48,7 @@ TYPES: dict[str, DataType] = {
     "boolean": BOOLEAN, "tinyint": TINYINT, "smallint": SMALLINT, "integer": INTEGER, "bigint": BIGINT,
     "utinyint": UTINYINT, "ubigint": UBIGINT, "float": FLOAT, "double": DOUBLE, "decimal": decimal(15, 2),
     "decimal18": decimal(18, 4), "wide": decimal(31, 4), "hugeint": HUGEINT, "date": DATE, "timestamp": TIMESTAMP,
+    "time": TIME, "seconds": TIMESTAMP_S, "millis": TIMESTAMP_MS, "nanos": TIMESTAMP_NS, "zoned": TIMESTAMPTZ,
     "varchar": VARCHAR,
 }  # fmt: skip
 _WORDS = ("", "a", "b", "ab", "Ärger", "a b", "%", "naïve", "zz", "日本", "x" * 40)
@@ -93,10 +100,11 @@ def value(rng: np.random.Generator, data_type: DataType) -> Any:
             return edges[rng.integers(7)] if rng.random() < 0.4 else float(rng.integers(-50, 50))
         case Kind.DATE:
             return date(1992, 1, 1) + timedelta(days=int(rng.integers(-40000, 3000)))
-        case Kind.TIMESTAMP:
-            return datetime(1992, 1, 1) + timedelta(
-                microseconds=int(rng.integers(-(10**15), 10**15))
-            )
+        case Kind.TIME:
+            return int(rng.integers(0, 86_400 * 10**6))
+        case _ if data_type.is_ticks:
+            ticks = TICKS[data_type.kind]
+            return int(rng.integers(-(10**9), 10**9)) * ticks + int(rng.integers(ticks))
         case _:
             return _WORDS[rng.integers(len(_WORDS))]
 

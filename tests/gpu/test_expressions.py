@@ -255,6 +255,12 @@ def test_floating_pairs(function: str) -> None:
     check(lambda a, b: infer.call(function, [a, b]), "double", "double", values=30)
 
 
+# Casts between dates and timestamps of each unit, and to the time of the day
+MOMENTS = ("date", "seconds", "millis", "timestamp", "nanos")
+TEMPORAL = [
+    *((a, b) for a in MOMENTS for b in MOMENTS if a != b and (a, b) != ("nanos", "seconds")),
+    *((a, "time") for a in MOMENTS[1:]), ("timestamp", "zoned"), ("zoned", "timestamp"),
+]  # fmt: skip
 CASTS = [
     ("integer", TINYINT), ("bigint", SMALLINT), ("integer", BIGINT), ("integer", DOUBLE), ("boolean", INTEGER),
     ("bigint", BOOLEAN), ("integer", decimal(12, 2)), ("decimal", INTEGER), ("decimal", decimal(10, 1)),
@@ -262,6 +268,7 @@ CASTS = [
     ("double", INTEGER), ("double", decimal(9, 3)), ("float", DOUBLE), ("double", TYPES["float"]), ("date", TIMESTAMP),
     ("timestamp", DATE), ("bigint", VARCHAR), ("boolean", VARCHAR), ("boolean", decimal(5, 2)), ("decimal", BOOLEAN),
     ("ubigint", BIGINT), ("bigint", TYPES["ubigint"]), ("utinyint", TINYINT),
+    *((kind, TYPES[to]) for kind, to in TEMPORAL),
 ]  # fmt: skip
 
 
@@ -275,7 +282,7 @@ def test_cast(kind: str, target: DataType) -> None:
     key = column("c", kind)
     values = pa.array([0, 1, None, 1], pa.int8())
     if key.type.is_temporal:
-        values = values.cast(pa.int32()).cast(pa.date32())
+        values = values.cast(pa.int32()).cast(pa.date32()).cast(pa.timestamp("us"))
     child = scan_of({"c": values.cast(to_arrow(key.type))}, [key])
     assert_agree(computed(infer.cast(ColumnRef(key), target), child), ordered=True)
 

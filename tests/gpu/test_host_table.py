@@ -164,7 +164,7 @@ def test_ties_at_the_end_of_the_first_are_looked_for(
 
 KEYS = [
     ("integer", "varchar", "date"), ("decimal", "boolean"),
-    ("utinyint", "timestamp", "tinyint"),
+    ("utinyint", "timestamp", "tinyint"), ("time", "nanos", "zoned"),
     ("bigint", "integer"), ("float", "tinyint"), ("ubigint", "tinyint"), ("wide", "tinyint"),
 ]  # fmt: skip
 

@@ -59,7 +59,7 @@ def test_kinds(kind: JoinKind, sizes: tuple[int, int]) -> None:
 KEYS = ("boolean", "tinyint", "integer", "ubigint", "double", "float", "decimal", "wide", "date")
 
 
-@pytest.mark.parametrize("key", [*KEYS, "timestamp", "varchar"])
+@pytest.mark.parametrize("key", [*KEYS, "timestamp", "time", "nanos", "zoned", "varchar"])
 @pytest.mark.parametrize("kind", [JoinKind.INNER, JoinKind.ANTI])
 def test_key_types(kind: JoinKind, key: str) -> None:
     rng = np.random.default_rng(2)

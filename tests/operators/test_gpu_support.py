@@ -22,17 +22,25 @@ from fuseline.plan.expr import (
 )
 from fuseline.plan.functions import AGGREGATE, SCALAR
 from fuseline.plan.join_kinds import JoinKind
+from fuseline.plan.temporal.ticks import castable
 from fuseline.plan.types import (
     BIGINT,
     DATE,
     DOUBLE,
     INTEGER,
     INTERVAL,
+    TIME,
     TIMESTAMP,
+    TIMESTAMP_MS,
+    TIMESTAMP_NS,
+    TIMESTAMP_S,
+    TIMESTAMPTZ,
     VARCHAR,
     DataType,
     decimal,
 )
+
+MOMENTS = [TIMESTAMP, TIMESTAMP_S, TIMESTAMP_MS, TIMESTAMP_NS, TIMESTAMPTZ]
 
 
 def one_row(*columns: Column) -> p.ValuesScan:
@@ -93,6 +101,29 @@ def test_interval_columns() -> None:
 def test_casts_of_text(target: DataType) -> None:
     column = new_column("s", VARCHAR)
     assert gpu.unsupported(computing(infer.cast(ColumnRef(column), target), column)) is None
+
+
+@pytest.mark.parametrize("source", [TIME, *MOMENTS])
+def test_times_and_timestamps(source: DataType) -> None:
+    column = new_column("t", source)
+    assert gpu.unsupported(one_row(column)) is None
+    assert refusal("lt", source, source) is None
+    assert refusal("coalesce", source, source) is None
+    for target in (DATE, TIMESTAMP, TIMESTAMP_NS, *([VARCHAR] if source != TIMESTAMPTZ else [])):
+        if castable(source, target) or target == VARCHAR:
+            cast = infer.cast(ColumnRef(column), target)
+            assert gpu.unsupported(computing(cast, column)) is None, target
+
+
+def test_functions_of_zones_are_named() -> None:
+    zone = Literal("Europe/Berlin", VARCHAR)
+    column = new_column("t", TIMESTAMPTZ)
+    shown = infer.call("timezone", [zone, ColumnRef(column)])
+    assert "the function timezone()" in str(gpu.unsupported(computing(shown, column)))
+    text = infer.cast(ColumnRef(column), VARCHAR)
+    assert "the function timestamptz_text()" in str(gpu.unsupported(computing(text, column)))
+    clock = infer.cast(ColumnRef(new_column("s", VARCHAR)), TIME)
+    assert "CAST of VARCHAR to TIME" in str(gpu.unsupported(computing(clock)))
 
 
 @pytest.mark.parametrize("source", [DOUBLE, decimal(3, 3)])

@@ -10,12 +10,13 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ...plan.expr import Call, Cast, Interval, Literal
-from ...plan.types import DataType, Kind
-from ..loop import Convert, Machine, Name
+from ...plan.temporal.ticks import DAY_SECONDS, steps
+from ...plan.types import TICKS, DataType, Kind
+from ..loop import Apply, Convert, Machine, Name, Number
 from ..program_builder import ProgramBuilder
 from ..ranges import IntegerRange
 from ..typed_values import Value
-from .arithmetic import add, checked, convert, subtract, type_bounds
+from .arithmetic import add, checked, convert, multiply, subtract, type_bounds
 from .whole_numbers import Whole
 
 DAY = 86_400_000_000
@@ -126,7 +127,11 @@ def clock(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value | None
     if not _is_finite(expr.args[0].type, args[0]):
         return None
     around, unit = (LENGTHS[u] for u in CLOCK[expr.function])
-    time = Whole(convert(args[0].term, Machine.I64)) % around // unit
+    time = Whole(convert(args[0].term, Machine.I64))
+    if expr.function == "hour" and expr.args[0].type.kind is Kind.TIME:  # 24:00:00 is one
+        time, around = time // unit, around + unit
+    else:
+        time = time % around // unit
     return Value(
         Convert(time.term, Machine.I32), args[0].valid, IntegerRange(0, around // unit - 1)
     )
@@ -247,10 +252,43 @@ def moved(expr: Call, args: list[Value], kernel: ProgramBuilder) -> Value | None
     return checked(operate(args[0], amount, kernel), expr.type, kernel)
 
 
-def day_of_moment(expr: Cast, value: Value, kernel: ProgramBuilder) -> Value | None:
-    """A timestamp as a date."""
-    found = _days(expr.operand.type, value, kernel)
-    return None if found is None else Value(found[0].term, value.valid, found[1])
+def counted_anew(expr: Cast, value: Value, kernel: ProgramBuilder) -> Value | None:
+    """A date or a count of ticks as one of another type: halves round away from zero, dates down; None for what may be infinite."""
+    source, target = expr.operand.type, expr.type
+    more, fewer = steps(source, target)
+    if more == fewer == 1 and target.kind is not Kind.TIME:
+        return value
+    if not _is_finite(source, value):
+        return None
+    if target.kind is Kind.DATE:
+        found = _days(source, value, kernel)
+        assert found is not None
+        return Value(found[0].term, value.valid, found[1])
+    made: Value | None = value
+    if more > 1:
+        factor = Value(Number(more, Machine.I64), None, IntegerRange(more, more))
+        made = checked(multiply(value, factor, kernel), target, kernel)
+    elif fewer > 1:
+        made = _rounded(value, fewer, kernel)
+    if made is None or target.kind is not Kind.TIME:
+        return made
+    clock = Whole(convert(made.term, Machine.I64)) % DAY
+    return Value(clock.term, made.valid, IntegerRange(0, DAY - 1))
+
+
+def _rounded(value: Value, unit: int, kernel: ProgramBuilder) -> Value | None:
+    """The quotient by an even unit, rounded half away from zero; None near the ends of 64 bits."""
+    assert value.interval is not None
+    low, high = value.interval.low, value.interval.high
+    if not IntegerRange(low - unit, high + unit).fits_i64:
+        return None
+    number = Whole(kernel.name(convert(value.term, Machine.I64), "ticks"))
+    half = number + unit // 2
+    if low < 0:
+        below = Apply("<", (number.term, Number(0, Machine.I64)), Machine.BOOL)
+        half = half - Whole(Convert(below, Machine.I64))
+    least, most = (low + unit // 2 - 1) // unit, (high + unit // 2) // unit
+    return Value((half // unit).term, value.valid, IntegerRange(least, most))
 
 
 # What all of them need
@@ -283,9 +321,10 @@ def _days(
         return None
     assert value.interval is not None
     days, held = Whole(value.term), value.interval
-    if data_type.kind is Kind.TIMESTAMP:
-        days = Whole(convert(value.term, Machine.I64)) // DAY
-        held = IntegerRange(held.low // DAY, held.high // DAY)
+    if data_type.is_ticks:
+        day = DAY_SECONDS * TICKS[data_type.kind]
+        days = Whole(convert(value.term, Machine.I64)) // day
+        held = IntegerRange(held.low // day, held.high // day)
     machine = Machine.I32 if held.magnitude <= NARROW_DAYS else Machine.I64
     return Whole(kernel.name(convert(days.term, machine), "days")), held
 

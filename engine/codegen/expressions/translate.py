@@ -13,6 +13,7 @@ from decimal import Context
 
 from ...plan.expr import Call, Case, Cast, ColumnRef, Expr, InList, Literal, columns_of, physical
 from ...plan.functions import COMPARISONS, MIRRORED
+from ...plan.temporal.ticks import steps
 from ...plan.text.concealed_text import concealed_name
 from ...plan.types import INT64_DECIMAL_DIGITS, DataType, Kind
 from ..loop import (
@@ -32,7 +33,7 @@ from ..ranges import I32_MAX, IntegerRange
 from ..typed_values import Input, NotFusable, Value, machine_of, truth
 from .arithmetic import add, checked, convert, multiply, negate, subtract
 from .calendar_terms import RULES as CALENDAR_RULES
-from .calendar_terms import day_of_moment
+from .calendar_terms import counted_anew
 from .compare import compare, compare_with_constant
 from .lookup import LOOKUP_LIMIT, beforehand, in_one_dictionary, through_table
 from .whole_numbers import quotient, remainder
@@ -82,8 +83,8 @@ def _computed(expr: Expr, kernel: ProgramBuilder) -> Value | None:
             if not given or any(columns_of(a) for a in args if a not in given):
                 return None  # parts of an INTERVAL, say
             return COMPUTED[name](expr, [translate(a, kernel) for a in given], kernel)
-        case Cast(operand) if (operand.type.kind, expr.type.kind) == (Kind.TIMESTAMP, Kind.DATE):
-            return day_of_moment(expr, translate(operand, kernel), kernel)
+        case Cast(operand) if _counts_fewer(operand.type, expr.type):
+            return counted_anew(expr, translate(operand, kernel), kernel)
     return None
 
 
@@ -330,13 +331,19 @@ def _cast(expr: Cast, kernel: ProgramBuilder) -> Value | None:
     if source.kind is Kind.FLOAT and target.kind is Kind.DOUBLE:
         value = translate(expr.operand, kernel)
         return Value(convert(value.term, Machine.F64), value.valid)
-    if source.kind is Kind.DATE and target.kind is Kind.TIMESTAMP:
-        return _scaled(translate(expr.operand, kernel), 86_400_000_000, expr, kernel)
+    if source.is_temporal and target.is_temporal and not _counts_fewer(source, target):
+        return counted_anew(expr, translate(expr.operand, kernel), kernel)
     widened = target.scale - source.scale
     fits = 0 <= widened <= INT64_DECIMAL_DIGITS  # the factor is an int64
     if exact and (target.is_integer or target.is_decimal) and fits and not expr.safe:
         return _scaled(translate(expr.operand, kernel), 10**widened, expr, kernel)
     return None
+
+
+def _counts_fewer(source: DataType, target: DataType) -> bool:
+    """Whether a cast divides dates or ticks, which takes many operations."""
+    both = source.is_temporal and target.is_temporal
+    return both and (target.kind is Kind.TIME or steps(source, target)[1] > 1)
 
 
 def _to_float(value: Value, source: DataType, target: DataType) -> Value:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pylibcudf as plc
 
-from ...storage.columns.device_encode import SAME_BITS
+from ...storage.columns.device_encode import SAME_BITS, TIMESTAMPS
 from ...storage.columns.device_encode import reinterpret as reinterpret  # noqa: PLC0414 - beside the others
 
 BOOL = plc.DataType(plc.TypeId.BOOL8)
@@ -45,7 +45,7 @@ NUMBERS = {
     plc.TypeId.FLOAT32: np.float32,
     plc.TypeId.FLOAT64: np.float64,
     plc.TypeId.TIMESTAMP_DAYS: np.int32,
-    plc.TypeId.TIMESTAMP_MICROSECONDS: np.int64,
+    **dict.fromkeys(TIMESTAMPS.values(), np.int64),
     plc.TypeId.DECIMAL64: np.int64,
 }
 _BITS_OF = {
@@ -55,7 +55,7 @@ _BITS_OF = {
     plc.TypeId.DECIMAL32: plc.TypeId.INT32,
 }
 _FLOATS = (plc.TypeId.FLOAT32, plc.TypeId.FLOAT64)
-_EPOCH_TYPES = (plc.TypeId.TIMESTAMP_DAYS, plc.TypeId.TIMESTAMP_MICROSECONDS)
+_EPOCH_TYPES = (plc.TypeId.TIMESTAMP_DAYS, *TIMESTAMPS.values())
 
 
 def is_float(column: plc.Column) -> bool:

@@ -1,8 +1,8 @@
 """The GPU backend's table: pylibcudf columns by column id, in physical form, and how rows are picked from it.
 
-Physical forms: DECIMAL of up to 18 digits is DECIMAL64, a wider one DECIMAL128; DATE is TIMESTAMP_DAYS, TIMESTAMP is
-TIMESTAMP_MICROSECONDS, VARCHAR is STRING, or `dictionaries.Coded` where scans found few different strings; NULL is an
-all-null BOOL8.  INTERVAL has no column.  libcudf counts rows in int32 and knows no precision, only a scale, which is the
+Physical forms: DECIMAL of up to 18 digits is DECIMAL64, a wider one DECIMAL128; DATE is TIMESTAMP_DAYS, what counts ticks (TIME
+and timestamps, with a zone or without) libcudf's timestamp of that unit; VARCHAR is STRING, or `dictionaries.Coded` where scans
+found few different strings; NULL is an all-null BOOL8.  INTERVAL has no column.  libcudf counts rows in int32 and knows no precision, only a scale, which is the
 negative of ours.
 """
 
@@ -18,9 +18,10 @@ from pylibcudf.interop import ColumnMetadata
 
 from ...errors import ExecutionError
 from ...plan.expr import Column
-from ...plan.types import DataType, Kind
+from ...plan.types import TICKS, DataType, Kind
 from ...plan.types import to_arrow as arrow_type
-from .columns import INT64, cast, empty, null_column
+from ...storage.columns.device_encode import DURATIONS, TIMESTAMPS
+from .columns import INT64, cast, empty, null_column, reinterpret
 from .dictionaries import Coded, Held, joint_codes, plain
 from .late_materialization import LateColumns
 from .memory.host_table import HostColumns
@@ -43,7 +44,7 @@ _TYPES = {
     Kind.FLOAT: plc.TypeId.FLOAT32,
     Kind.DOUBLE: plc.TypeId.FLOAT64,
     Kind.DATE: plc.TypeId.TIMESTAMP_DAYS,
-    Kind.TIMESTAMP: plc.TypeId.TIMESTAMP_MICROSECONDS,
+    **{kind: TIMESTAMPS[ticks] for kind, ticks in TICKS.items()},
     Kind.VARCHAR: plc.TypeId.STRING,
 }
 
@@ -245,7 +246,17 @@ def to_device(array: pa.ChunkedArray | pa.Array, data_type: DataType) -> plc.Col
     elif not pa.types.is_decimal(array.type):
         # A timestamp finer than a microsecond loses digits here, as it does in DuckDB's TIMESTAMP.
         array = array.cast(_host_type(array.type, data_type), safe=not data_type.is_temporal)
+    if data_type.is_ticks:  # libcudf takes no times
+        array = _viewed(array, pa.timestamp(array.type.unit))
     return cast(plc.Column.from_arrow(array), device_type(data_type))
+
+
+def in_physical_form(column: plc.Column, data_type: DataType) -> plc.Column:
+    """Return a column of a file, which may count another unit, and the time of a day as a duration."""
+    ticks = next((t for t, kind in DURATIONS.items() if kind == column.type().id()), None)
+    if ticks is not None:
+        column = reinterpret(column, plc.DataType(TIMESTAMPS[ticks]))
+    return cast(column, device_type(data_type))
 
 
 def num_rows(table: Table) -> int:
@@ -273,7 +284,14 @@ def _exact(array: pa.ChunkedArray, expected: pa.DataType) -> pa.ChunkedArray:
         return pa.chunked_array([pa.nulls(len(array))])
     if pa.types.is_large_string(array.type) and array.nbytes >= MAX_ROWS:
         return _short_strings(array)
+    if pa.types.is_timestamp(array.type):
+        return _viewed(array, expected)
     return array.cast(expected)
+
+
+def _viewed(array: pa.ChunkedArray, data_type: pa.DataType) -> pa.ChunkedArray:
+    """Return the same counts of the same unit as another type: of the time of a day, or with a zone."""
+    return pa.chunked_array([chunk.view(data_type) for chunk in array.chunks], data_type)
 
 
 def _short_strings(array: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -44,6 +44,20 @@ def castable(source: DataType, target: DataType) -> bool:
     return both and (source.kind, target.kind) != (Kind.TIMESTAMP_NS, Kind.TIMESTAMP_S)
 
 
+def steps(source: DataType, target: DataType) -> tuple[int, int]:
+    """Return by what the count of one type is multiplied, or else divided, where it is to be that of another."""
+    have, wanted = (
+        1 if t.kind is Kind.DATE else DAY_SECONDS * TICKS[t.kind] for t in (source, target)
+    )
+    return max(1, wanted // have), max(1, have // wanted)
+
+
+def most_converted(source: DataType, target: DataType) -> int:
+    """Return the size up to which a count is finite and has one of another type."""
+    finite = INFINITE_DAY if source.kind is Kind.DATE else INFINITE
+    return min(finite - 1, (INFINITE - 1) // steps(source, target)[0])
+
+
 def converted(values: Array, source: DataType, target: DataType) -> tuple[Array, Array | None]:
     """Return counts in another type, and where there are none; fractions round half away from zero, dates down."""
     if source.kind is Kind.DATE:

@@ -46,11 +46,23 @@ UNSIGNED = {
     2: plc.DataType(plc.TypeId.UINT16),
     4: plc.DataType(plc.TypeId.UINT32),
 }
+# By the ticks of a second.  A TIME is to operators a moment of 1970's first day, and in Parquet a duration
+TIMESTAMPS = {
+    1: plc.TypeId.TIMESTAMP_SECONDS,
+    10**3: plc.TypeId.TIMESTAMP_MILLISECONDS,
+    10**6: plc.TypeId.TIMESTAMP_MICROSECONDS,
+    10**9: plc.TypeId.TIMESTAMP_NANOSECONDS,
+}
+DURATIONS = {
+    10**3: plc.TypeId.DURATION_MILLISECONDS,
+    10**6: plc.TypeId.DURATION_MICROSECONDS,
+    10**9: plc.TypeId.DURATION_NANOSECONDS,
+}
 # Types that are integers by another name
 SAME_BITS = {
     plc.TypeId.BOOL8: plc.TypeId.UINT8,
     plc.TypeId.TIMESTAMP_DAYS: plc.TypeId.INT32,
-    plc.TypeId.TIMESTAMP_MICROSECONDS: plc.TypeId.INT64,
+    **dict.fromkeys(TIMESTAMPS.values(), plc.TypeId.INT64),
     plc.TypeId.DECIMAL64: plc.TypeId.INT64,
 }
 Operator = plc.binaryop.BinaryOperator

@@ -6,23 +6,25 @@ from typing import TYPE_CHECKING
 
 import pylibcudf as plc
 
+from .device_encode import TIMESTAMPS
 from .value_checks import check_utf8, lost
 
 if TYPE_CHECKING:
     from rmm.pylibrmm.stream import Stream
 
-_MICROSECONDS = plc.DataType(plc.TypeId.TIMESTAMP_MICROSECONDS)
 _BOOL = plc.DataType(plc.TypeId.BOOL8)
+_TIMESTAMPS = {kind: ticks for ticks, kind in TIMESTAMPS.items()}
 
 
-def check_device_timestamps(column: plc.Column, what: str) -> None:
-    """Raise `FileError` where nanoseconds are no whole microseconds; coarser units lose nothing.
+def check_device_timestamps(column: plc.Column, made: plc.Column, what: str) -> None:
+    """Raise `FileError` where what was made of a column counts a coarser unit, and not the same moments.
 
     The work is over when this returns, on the default stream.
     """
-    if column.type().id() != plc.TypeId.TIMESTAMP_NANOSECONDS or not column.size():
+    have, wanted = (_TIMESTAMPS.get(c.type().id()) for c in (column, made))
+    if have is None or wanted is None or have <= wanted or not column.size():
         return
-    again = plc.unary.cast(plc.unary.cast(column, _MICROSECONDS), column.type())
+    again = plc.unary.cast(made, column.type())
     differ = plc.binaryop.binary_operation(
         again, column, plc.binaryop.BinaryOperator.NOT_EQUAL, _BOOL
     )

@@ -15,7 +15,7 @@ from ...errors import TypeMismatch
 from ...plan import types as t
 from ...plan.distinct_names import distinct_names
 from ...plan.statistics import TableStatistics
-from ..columns.device_value_checks import check_device_text, check_device_timestamps
+from ..columns.device_value_checks import check_device_text
 from .memory_table import MemoryTable
 
 if TYPE_CHECKING:
@@ -36,14 +36,12 @@ _TYPES = {
     plc.TypeId.FLOAT32: t.FLOAT,
     plc.TypeId.FLOAT64: t.DOUBLE,
     plc.TypeId.TIMESTAMP_DAYS: t.DATE,
+    plc.TypeId.TIMESTAMP_SECONDS: t.TIMESTAMP_S,
+    plc.TypeId.TIMESTAMP_MILLISECONDS: t.TIMESTAMP_MS,
     plc.TypeId.TIMESTAMP_MICROSECONDS: t.TIMESTAMP,
+    plc.TypeId.TIMESTAMP_NANOSECONDS: t.TIMESTAMP_NS,
     plc.TypeId.STRING: t.VARCHAR,
 }
-_OTHER_TIMESTAMPS = (
-    plc.TypeId.TIMESTAMP_SECONDS,
-    plc.TypeId.TIMESTAMP_MILLISECONDS,
-    plc.TypeId.TIMESTAMP_NANOSECONDS,
-)
 _DECIMAL_DIGITS = {
     plc.TypeId.DECIMAL32: 9,
     plc.TypeId.DECIMAL64: t.INT64_DECIMAL_DIGITS,
@@ -113,9 +111,6 @@ def _physical(name: str, column: plc.Column) -> tuple[plc.Column, DataType]:
         if kind == plc.TypeId.DECIMAL32:
             column = plc.unary.cast(column, plc.DataType(plc.TypeId.DECIMAL64, -scale))
         return column, data_type
-    if kind in _OTHER_TIMESTAMPS:
-        check_device_timestamps(column, f'The column "{name}"')
-        return plc.unary.cast(column, plc.DataType(plc.TypeId.TIMESTAMP_MICROSECONDS)), t.TIMESTAMP
     if kind not in _TYPES:
         raise TypeMismatch(
             f'The column "{name}" has the libcudf type {kind.name}, which has no SQL type here: cast it before it is registered.'

@@ -72,6 +72,8 @@ def part(call: Call, args: tuple[Vector, ...]) -> Vector:
     (arg,) = args
     if arg.type.kind is Kind.INTERVAL:
         return Vector(BIGINT, INTERVAL_PARTS[call.function](arg.data), arg.valid)
+    if call.function == "hour" and arg.type.kind is Kind.TIME:  # 24:00:00 is one
+        return Vector(BIGINT, arg.data // LENGTHS["hour"], arg.valid)
     if call.function in _CLOCK_PARTS:
         return Vector(BIGINT, _CLOCK_PARTS[call.function](arg.data), arg.valid)
     data = calendar.by_day(_DAY_PARTS[call.function], days_of(arg))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pylibcudf as plc
 
 from ....plan.expr import AggregateCall, Literal
+from ....storage.columns.device_encode import TIMESTAMPS
 from ..columns import (
     BOOL,
     FLOAT64,
@@ -200,7 +201,7 @@ def _between_integers(low: plc.Column, high: plc.Column, weight: plc.Column) -> 
     rest = _float(step, whole, Op.SUB)
     mixed = binary(a, cast(whole, INT64), Op.ADD, INT64)
     zero, half = scalar(0, INT64), scalar(0.5, FLOAT64)
-    if low.type().id() == plc.TypeId.TIMESTAMP_MICROSECONDS:
+    if low.type().id() in TIMESTAMPS.values():
         tie = binary(rest, half, Op.EQUAL, BOOL)
         up = binary(tie, binary(mixed, zero, Op.GREATER_EQUAL, BOOL), Op.LOGICAL_AND, BOOL)
         up = binary(binary(rest, half, Op.GREATER, BOOL), up, Op.LOGICAL_OR, BOOL)

@@ -10,6 +10,7 @@ import pylibcudf as plc
 from ....errors import ConversionError
 from ....plan.calendar import MICROS_A_DAY
 from ....plan.expr import Cast
+from ....plan.temporal import ticks
 from ....plan.types import DataType, Kind
 from ...integer_bounds import inside
 from .. import columns
@@ -18,6 +19,7 @@ from ..columns import (
     FLOAT64,
     HUGE,
     INT64,
+    as_integers,
     is_float,
     negate,
     null_column,
@@ -27,15 +29,15 @@ from ..columns import (
     where_true,
 )
 from ..table import device_type
-from .kernels_arithmetic import bounds, extremes
+from .kernels_arithmetic import bounds
+from .kernels_dates import floored
+from .kernels_host import settled
 from .kernels_parse import parsed
-from .kernels_print import printed
+from .kernels_print import between, printed
 from .values import Constant, RowScope, binary, integer_type, integers
 
 Op = plc.binaryop.BinaryOperator
 Unary = plc.unary.UnaryOperator
-
-_LARGEST_DAY = (2**63 - 1) // MICROS_A_DAY
 
 
 def cast_refusal(source: DataType, target: DataType) -> str | None:
@@ -46,7 +48,7 @@ def cast_refusal(source: DataType, target: DataType) -> str | None:
     if Kind.INTERVAL in (source.kind, target.kind):
         return words
     if source.kind is Kind.VARCHAR:
-        return None
+        return words if target.kind is Kind.TIME else None
     if target.kind is Kind.VARCHAR:
         # DuckDB writes no 0 before the point of a decimal that has no digits there.
         only_fraction = source.is_decimal and source.precision == source.scale
@@ -87,19 +89,25 @@ def _truth(column: plc.Column) -> plc.Column:
 
 
 def _temporal(expr: Cast, scope: RowScope, column: plc.Column) -> plc.Column:
-    target = device_type(expr.type)
-    if expr.type.kind is Kind.DATE:
-        days = plc.datetime.floor_datetimes(column, plc.datetime.RoundingFrequency.DAY)
-        return plc.unary.cast(days, target)
-    low, high = extremes(column)
-    wide = columns.cast(integers(column), INT64)
-    micros = binary(wide, Constant(MICROS_A_DAY, INT64), Op.MUL, INT64)
-    result = reinterpret(micros, target)
-    if inside((low, high), (-_LARGEST_DAY, _LARGEST_DAY)):
-        return result
-    above = binary(wide, Constant(_LARGEST_DAY, INT64), Op.GREATER, BOOL)
-    below = binary(wide, Constant(-_LARGEST_DAY, INT64), Op.LESS, BOOL)
-    return _refused(expr, scope, result, binary(above, below, Op.LOGICAL_OR, BOOL))
+    """Dates and counts of ticks as those of another unit; infinite ones, and those that leave 64 bits, are the host's."""
+    source, target = expr.operand.type, expr.type
+    result = device_type(target)
+    more, fewer = ticks.steps(source, target)
+    if more == fewer == 1 and target.kind is not Kind.TIME:
+        return reinterpret(column, result)
+    most = ticks.most_converted(source, target)
+    usual = between(column, -most, most)
+    found = columns.cast(as_integers(column), INT64)
+    if more > 1:
+        found = binary(found, Constant(more, INT64), Op.MUL, INT64)
+    elif target.kind is Kind.DATE:
+        found = binary(floored(found, fewer), Constant(fewer, INT64), Op.DIV, INT64)
+    elif fewer > 1:
+        found = divided(found, len(str(fewer)) - 1)
+    if target.kind is Kind.TIME:
+        found = binary(found, Constant(MICROS_A_DAY, INT64), Op.PYMOD, INT64)
+    found = columns.cast(found, integer_type(result))
+    return settled(expr, scope, column, reinterpret(found, result), usual)
 
 
 def _scaled(integer_column: plc.Column, target: DataType) -> plc.Column:

@@ -64,6 +64,8 @@ _COUNTED = ("month", "quarter", "year")
 def part(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     """One part of EXTRACT."""
     column = as_column(args[0], scope.rows)
+    if call.function == "hour" and call.args[0].type.kind is Kind.TIME:  # 24:00:00 is one
+        return binary(integers(column), Constant(_LENGTHS["hour"], INT64), Op.DIV, INT64)
     found = _part(call.function, column)
     if call.function in _CLOCK:
         return found

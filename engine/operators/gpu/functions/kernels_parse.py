@@ -43,6 +43,7 @@ _TIMESTAMPS = (
     "%Y-%m-%dT%H:%M:%S",
     "%Y-%m-%d %H:%M:%S.%6f",
     "%Y-%m-%d %H:%M:%S.%3f",
+    "%Y-%m-%d %H:%M:%S.%9f",
 )
 _INT64_DIGITS = 18
 _HUGE_DIGITS = 38
@@ -69,7 +70,7 @@ def _parser(target: DataType) -> Callable[[plc.Column, DataType], Parsed]:
             return _decimals
         case Kind.DATE:
             return _dates
-        case Kind.TIMESTAMP:
+        case _ if target.is_ticks:
             return _timestamps
     return _integers
 

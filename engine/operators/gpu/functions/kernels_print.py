@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pylibcudf as plc
 
-from ....plan.calendar import MICROS_A_DAY
 from ....plan.expr import Expr
-from ....plan.types import DataType, Kind
+from ....plan.temporal.ticks import DAY_SECONDS
+from ....plan.types import TICKS, DataType, Kind
+from ....storage.columns.device_encode import TIMESTAMPS
 from ..columns import (
     BOOL,
-    INT32,
-    INT64,
     TEXT,
     as_integers,
     binary,
@@ -43,14 +42,19 @@ def printed(expr: Expr, scope: RowScope, column: plc.Column) -> plc.Column:
         return plc.strings.convert.convert_fixed_point.from_fixed_point(column)
     if not source.is_temporal:
         return plc.strings.convert.convert_integers.from_integers(column)
-    return settled(expr, scope, column, _moments(column, source), in_four_digit_years(column))
+    usual = in_days(column, 0, 0) if source.kind is Kind.TIME else in_four_digit_years(column)
+    return settled(expr, scope, column, _moments(column, source), usual)
 
 
 def _moments(column: plc.Column, source: DataType) -> plc.Column:
     convert = plc.strings.convert.convert_datetime
     if source.kind is Kind.DATE:
         return convert.from_timestamps(column, "%Y-%m-%d", empty(TEXT))
-    text = convert.from_timestamps(column, "%Y-%m-%d %H:%M:%S.%6f", empty(TEXT))
+    day = "" if source.kind is Kind.TIME else "%Y-%m-%d "
+    digits = len(str(TICKS[source.kind])) - 1
+    if not digits:
+        return convert.from_timestamps(column, f"{day}%H:%M:%S", empty(TEXT))
+    text = convert.from_timestamps(column, f"{day}%H:%M:%S.%{digits}f", empty(TEXT))
     # A fraction ends with a digit that is not 0, and no fraction takes its point along.
     strip, right = plc.strings.strip.strip, plc.strings.side_type.SideType.RIGHT
     return strip(strip(text, right, scalar("0", TEXT)), right, scalar(".", TEXT))
@@ -63,13 +67,18 @@ def in_four_digit_years(column: plc.Column) -> plc.Column | None:
 
 def in_days(column: plc.Column, first: int, last: int) -> plc.Column | None:
     """Return for each date or timestamp whether it is on one of some days, counted from 1970; None where all are."""
-    width = INT32
-    if column.type().id() == plc.TypeId.TIMESTAMP_MICROSECONDS:
-        first, last, width = first * MICROS_A_DAY, (last + 1) * MICROS_A_DAY - 1, INT64
+    for ticks, kind in TIMESTAMPS.items():
+        if column.type().id() == kind:
+            first, last = first * DAY_SECONDS * ticks, (last + 1) * DAY_SECONDS * ticks - 1
+    return between(column, first, last)
+
+
+def between(column: plc.Column, first: int, last: int) -> plc.Column | None:
+    """Return for each of the integers behind a column whether it is within bounds; None where all are."""
     low, high = extremes(column)
     if first <= low and high <= last:
         return None
     numbers = as_integers(column)
-    late = binary(numbers, scalar(last, width), Op.LESS_EQUAL, BOOL)
-    early = binary(numbers, scalar(first, width), Op.GREATER_EQUAL, BOOL)
+    late = binary(numbers, scalar(last, numbers.type()), Op.LESS_EQUAL, BOOL)
+    early = binary(numbers, scalar(first, numbers.type()), Op.GREATER_EQUAL, BOOL)
     return both(true_mask(late), true_mask(early))

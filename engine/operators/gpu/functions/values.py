@@ -11,6 +11,7 @@ import pylibcudf as plc
 
 from ....plan.expr import Call, Expr, Literal, physical
 from ....plan.types import DataType, Kind
+from ....storage.columns.device_encode import SAME_BITS
 from .. import columns
 from ..columns import BOOL, HUGE, INT64, as_integers, both, cast, reinterpret, scalar, true_mask
 from ..dictionaries import Coded
@@ -123,11 +124,8 @@ def integer_type(data_type: plc.DataType) -> plc.DataType:
 
 
 _INTEGERS = {
-    plc.TypeId.DECIMAL64: INT64,
+    **{kind: plc.DataType(bits) for kind, bits in SAME_BITS.items()},
     plc.TypeId.DECIMAL128: HUGE,
-    plc.TypeId.TIMESTAMP_DAYS: plc.DataType(plc.TypeId.INT32),
-    plc.TypeId.TIMESTAMP_MICROSECONDS: INT64,
-    plc.TypeId.BOOL8: plc.DataType(plc.TypeId.UINT8),
 }
 
 

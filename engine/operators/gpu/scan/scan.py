@@ -31,11 +31,19 @@ from ....storage.tables.memory_table import MemoryTable
 from ....storage.tables.parquet import ParquetTable
 from ...context import Context
 from ...cpu.scan.scan import read_part
-from ..columns import cast, empty, null_column
+from ..columns import empty, null_column
 from ..dictionaries import Held, encoded, slices
 from ..memory.device import check_room, is_out_of_memory, on_device, synchronize
 from ..pipeline.stored import decoded
-from ..table import Table, check_rows, concat_columns, concat_held, device_type, to_device
+from ..table import (
+    Table,
+    check_rows,
+    concat_columns,
+    concat_held,
+    device_type,
+    in_physical_form,
+    to_device,
+)
 from .compact import CompactText
 
 if TYPE_CHECKING:
@@ -239,8 +247,8 @@ def _read(
             check_room(sum(table.sizes.reading(from_files, part, copies=1) for part in share))
             read = _read_share(table, from_files, share, stream)
             for source, column in zip(from_files, read, strict=True):
-                check_device_timestamps(column, _whence(table, source, share))
-                made = cast(column, device_type(table.types[source]))
+                made = in_physical_form(column, table.types[source])
+                check_device_timestamps(column, made, _whence(table, source, share))
                 check_device_text(made, _whence(table, source, share), stream)
                 parts[source].append(made)
                 if stream is not None and made is not column:
