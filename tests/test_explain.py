@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import fuseline
@@ -205,3 +206,16 @@ def test_debug_prints_sources_statements_and_places(
     assert "a0 int64 add " in printed
     assert "  cpu  SortRows  k: the connection runs on the CPU" in printed
     assert "-- kernel of pipeline 1: none, one operator at a time: stddev" in printed
+
+
+def test_files_written_just_now_are_read_anew_which_is_said(
+    tmp_path: Path, directory: Path, limits: Callable[..., None]
+) -> None:
+    pq.write_table(TABLE, tmp_path / "young.parquet")
+    note = "young.parquet: its files were written seconds ago"
+    with fuseline.connect(device="cpu", cache_dir=str(directory)) as connection:
+        query = f"select count(*) from '{tmp_path}/young.parquet' where k > 1"
+        limits(footers__SECONDS=1e9)
+        assert note in connection.sql(query).explain("analyze")
+        limits(footers__SECONDS=-1.0)
+        assert note not in connection.sql(query).explain("analyze")

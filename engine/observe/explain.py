@@ -7,7 +7,7 @@ from typing import Literal as OneOf
 
 from ..errors import UnknownName, nearest, shown
 from ..plan.node import Node
-from ..plan.physical import Pipeline
+from ..plan.physical import ParquetScan, Pipeline
 from ..plan.text.plan_text import describe, tree
 from .roofline import bound
 from .stages import stage_lines
@@ -93,11 +93,30 @@ def analyzed(profile: Profile) -> str:
     lines.extend(f"{name} is in no pipeline: {reason}" for reason, name in apart.items())
     reasons = {n.reason: n.name for n in profile.nodes if n.reason is not None}
     lines.extend(f"* {name}: {reason}" for reason, name in reasons.items())
+    lines.extend(
+        f"{name}: its files were written seconds ago, so this run read them anew and keeps nothing of them"
+        for name in _fresh_tables(profile)
+    )
     lines.extend(stage_lines(profile.workers, profile.run_seconds))
     lines.append(
         f"planning {profile.plan_seconds * 1e3:.2f} ms, execution {profile.run_seconds * 1e3:.2f} ms"
     )
     return "\n".join(_shortened(line) for line in lines)
+
+
+def _fresh_tables(profile: Profile) -> dict[str, None]:
+    """The names of tables whose files are so young that a write may still go on, which makes each query as slow as the first."""
+    nodes = [
+        part
+        for found in profile.nodes
+        for part in (
+            [step for _, step, _ in found.node.steps.listed()]
+            if isinstance(found.node, Pipeline)
+            else [found.node]
+        )
+    ]
+    scans = [node for node in nodes if isinstance(node, ParquetScan)]
+    return dict.fromkeys(n.table.name for n in scans if not getattr(n.table, "settled", True))
 
 
 def _operators(pipeline: Pipeline) -> list[str]:
