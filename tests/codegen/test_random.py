@@ -26,6 +26,7 @@ def check(engines: Engines, maker: Any, cases: int, first: int = 0) -> None:
         assert_sound([run_shape(engines, seed, 1, maker=maker) for seed in seeds])
 
 
+@pytest.mark.timeout(1200)  # on a GPU each kernel is compiled for a second or two
 def test_a_table(backend: str, tmp_path: Path) -> None:
     check(Engines(backend, str(tmp_path)), single, CASES * 3 // 2)
 
@@ -36,7 +37,7 @@ def test_a_table_whose_columns_have_many_values(limits: SetLimits, tmp_path: Pat
     check(Engines("cpu", str(tmp_path)), single, CASES // 3, 3000)
 
 
-@pytest.mark.timeout(1200)  # on a GPU each kernel is compiled for a second or two
+@pytest.mark.timeout(1200)
 def test_joins(backend: str, tmp_path: Path) -> None:
     engines = Engines(backend, str(tmp_path))
     check(engines, keyed, CASES * 9 // 10)
