@@ -25,6 +25,7 @@ from .import_ahead import import_ahead
 from .plan.expr import new_column
 from .plan.logical import CatalogTable, Logical, Scan
 from .plan.physical import Physical
+from .plan.temporal import zones
 from .plan.text.quoted_name import quoted_name
 from .plan_cache import CachedPlan, Parameters
 from .run_text import run_text
@@ -274,6 +275,18 @@ class Connection(HasErrors):
     def persisted(self, plan: Logical, key: object) -> Frame:
         """Run a plan and return a frame over its rows."""
         return self._scan(self.kept("persisted", plan, key))
+
+    def write(self, plan: Logical, path: Path, form: str, options: Mapping[str, object]) -> None:
+        """Run a plan and write its rows to a file, or with `partition_by` to a folder, as COPY TO does."""
+        from .plan.files.write_options import WRITE_OPTIONS
+        from .plan.statements import CopyTo, Query
+        from .writing.copy_to import copy_to
+
+        self._check_open()
+        read = dict(WRITE_OPTIONS[form].read(name, value) for name, value in options.items())
+        (place,) = file_paths(path)
+        with self.stoppable(), zones.of_session(self.settings.timezone):
+            copy_to(self, CopyTo(Query(plan), place, form, read))
 
     def dask_frame(self, plan: Logical, key: object) -> object:
         """Return a plan's rows as a Dask dataframe; raises `ClusterError` where there is no cluster."""

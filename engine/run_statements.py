@@ -12,6 +12,7 @@ from .plan.changes.table_rules import TableRules
 from .plan.expr import Column
 from .plan.statements import (
     AlterTable,
+    CopyTo,
     CreateMacro,
     CreateTable,
     CreateView,
@@ -75,6 +76,10 @@ def run_statement(connection: Connection, statement: Statement) -> Answer:
         case ShowTables():
             names = [(name,) for name in connection.catalog.names()]
             return Answer(table_of([("name", VARCHAR)], names), is_asked=True)
+        case CopyTo():
+            from .writing.copy_to import copy_to
+
+            return copy_to(connection, statement)
         case Explain():
             return _explain(connection, statement)
         case Transaction():

@@ -43,12 +43,16 @@ INSTEAD = {
     "to_arrow_reader": "to_batches()",
     "to_dicts": "to_arrow().to_pylist()",
     "to_reader": "to_batches()",
-    "to_parquet": "pyarrow.parquet.write_table(frame.to_arrow(), path)",
     "union_all": "union(other)",
     "unique": "distinct(...)",
     "where": "filter(...)",
     "with_column": "with_columns(...)",
-    "write_parquet": "pyarrow.parquet.write_table(frame.to_arrow(), path)",
+    "to_feather": "write_ipc(path)",
+    "to_json": "write_json(path)",
+    "sink_csv": "write_csv(path)",
+    "sink_ipc": "write_ipc(path)",
+    "sink_parquet": "write_parquet(path)",
+    "write_ndjson": "write_json(path)",
 }
 
 

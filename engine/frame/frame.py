@@ -23,6 +23,7 @@ from ..plan.types import BOOLEAN, DataType
 from .api_hints import missing
 from .batches import MOST_ROWS, Batches, batch_rows
 from .binding import bind, find_column, flat, output_column
+from .file_methods import FileMethods
 from .functions import Expression, Operand, as_column, count, sort_key
 from .group_by import GroupBy
 from .joins import How, join_plans, set_operation
@@ -45,7 +46,7 @@ Columns = str | Expression | Sequence[str | Expression]  # what a method takes a
 
 
 @fenced
-class Frame:
+class Frame(FileMethods):
     """A query that has not run: of `connection.sql`, of a table, or of the methods below.
 
     Column names are case-insensitive.  Where a method takes expressions, a string names a column, and a list of them is
@@ -353,9 +354,7 @@ class Frame:
 
     def _preview(self, rows: int | None) -> pa.Table:
         """One row more than shown, so that the display can say that there are more."""
-        if rows is None:
-            return self.to_arrow()
-        return self.limit(rows + 1).to_arrow()
+        return (self if rows is None else self.limit(rows + 1)).to_arrow()
 
     def runs_on(self, runner: object) -> bool:
         return self._connection.runs_on(runner)

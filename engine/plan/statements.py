@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
@@ -211,6 +212,16 @@ class ShowTables:
 
 
 @dataclass(frozen=True)
+class CopyTo:
+    """COPY table or query TO 'path'; `options` are those of the format, as `write_options` has read them."""
+
+    query: Query
+    path: str
+    format: str
+    options: Mapping[str, object]
+
+
+@dataclass(frozen=True)
 class SetOption:
     """SET name = value, or RESET name (`reset`)."""
 
@@ -246,6 +257,7 @@ Statement = (
     | Drop
     | Describe
     | ShowTables
+    | CopyTo
     | SetOption
     | Transaction
     | NoOperation

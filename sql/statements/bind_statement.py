@@ -28,6 +28,7 @@ from ..parsing.pieces import Piece, first_word, split_explain
 from ..parsing.unread import use
 from .bind_alter import alter
 from .bind_changes import delete_rows, insert_rows, truncate, update_rows
+from .bind_copy import copy_statement
 from .bind_session_statement import (
     MACRO,
     create_macro,
@@ -62,8 +63,7 @@ _NO_OPERATION = {
 }
 _REFUSED = {
     "MERGE": "create the table anew with CREATE OR REPLACE TABLE ... AS",
-    "COPY": "write the result from Python, with to_arrow()",
-    "EXPORT": "write the result from Python, with to_arrow()",
+    "EXPORT": "write table by table with COPY",
     "IMPORT": "read files with read_parquet",
     "CALL": "use a query",
     "ATTACH": "read files with read_parquet",
@@ -269,6 +269,7 @@ _WRITES: dict[type[exp.Expr], Callable[[exp.Expr, Scope], Statement]] = {
 }
 _BINDERS: dict[str, Callable[[Piece, Scope], Statement]] = {
     "CREATE": _create,
+    "COPY": copy_statement,
     "PREPARE": prepare,
     "EXECUTE": execute(bind_statement),
     "DEALLOCATE": deallocate,

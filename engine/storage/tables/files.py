@@ -62,7 +62,7 @@ def are_current(
 
 def are_paths_of(patterns: Sequence[str], files: Sequence[FileIdentity]) -> bool:
     """Whether patterns are the very paths of files, which can be looked at without looking for them."""
-    return [_local(pattern) for pattern in patterns] == [file.path for file in files]
+    return [local_path(pattern) for pattern in patterns] == [file.path for file in files]
 
 
 def are_unchanged(files: Iterable[FileIdentity]) -> bool:
@@ -79,7 +79,7 @@ def are_unchanged(files: Iterable[FileIdentity]) -> bool:
 
 
 def _find(pattern: str, rules: AccessRules) -> list[FoundFile]:
-    path = _local(pattern)
+    path = local_path(pattern)
     found = _look(path, rules, pattern)
     if isinstance(found, FoundFile):
         return [found]
@@ -96,13 +96,13 @@ def _find(pattern: str, rules: AccessRules) -> list[FoundFile]:
     return _nothing(f'no file "{pattern}"{_near(near)}')
 
 
-def _local(pattern: str) -> str:
+def local_path(pattern: str) -> str:
     """Return the path that a pattern means."""
     if len(pattern) > LONGEST:
         raise FileError(
             f'There is no file "{shortened(pattern)}": a path has at most {LONGEST} characters.'
         )
-    path = _local_path(pattern)
+    path = _path_of(pattern)
     if not path.startswith("~"):
         return path
     try:
@@ -112,7 +112,7 @@ def _local(pattern: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _local_path(pattern: str) -> str:
+def _path_of(pattern: str) -> str:
     """Return the path of a pattern; remembered, since each query looks at its files again."""
     scheme = re.match(r"([a-zA-Z][a-zA-Z0-9+.-]+)://", pattern)
     if scheme and scheme[1].lower() != "file":

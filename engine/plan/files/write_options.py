@@ -1,0 +1,211 @@
+"""The options of COPY and of what writes files: what each is called, and what it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ...errors import InvalidQuery, UnknownName, Unsupported, nearest, shown
+
+Check = Callable[
+    [object], object
+]  # from what was written to the value; raises `ValueError` with what the option takes
+
+
+def switch(value: object) -> bool:
+    if value is None or value is True or value is False:
+        return value is not False
+    if isinstance(value, int) and value in (0, 1):
+        return bool(value)
+    known = {"true": True, "false": False, "on": True, "off": False, "1": True, "0": False}
+    if isinstance(value, str) and value.lower() in known:
+        return known[value.lower()]
+    raise ValueError("true or false")
+
+
+def text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError("a text")
+    return value
+
+
+def one_byte(value: object) -> str:
+    if not isinstance(value, str) or len(value.encode()) > 1:
+        raise ValueError("one character of ASCII, or none")
+    return value
+
+
+def positive(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError("a whole number above 0")
+    return value
+
+
+def number(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError("a whole number")
+    return value
+
+
+def columns(value: object) -> tuple[str, ...]:
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names):
+        raise ValueError("a column, or several in parentheses")
+    if not names:
+        raise ValueError("at least one column")
+    return tuple(names)
+
+
+def only(wanted: bool) -> Check:
+    def check(value: object) -> object:
+        if switch(value) is not wanted:
+            raise ValueError(f"{str(wanted).lower()} alone here")
+        return wanted
+
+    return check
+
+
+def one_of(*words: str, **others: str) -> Check:
+    """Take one of some words, or another word for one of them."""
+
+    def check(value: object) -> object:
+        word = value.lower() if isinstance(value, str) else ""
+        word = others.get(word, word)
+        if word not in words:
+            raise ValueError("one of " + ", ".join(words))
+        return word
+
+    return check
+
+
+@dataclass(frozen=True)
+class OptionTable:
+    """What a statement or function takes: options, other names for them, and what DuckDB has beside them."""
+
+    what: str
+    checks: Mapping[str, Check]
+    others: Mapping[str, str]
+    refused: frozenset[str]
+
+    def read(self, name: str, value: object) -> tuple[str, object]:
+        """Return an option under its first name, with its value; raises where there is no such option, or no such value."""
+        name = self.others.get(name.lower(), name.lower())
+        if name in self.refused:
+            raise Unsupported(f"The option {name} of {self.what} is not supported: leave it out.")
+        check = self.checks.get(name)
+        if check is None:
+            hint = nearest(name, self.checks) or f" The options are {', '.join(self.checks)}."
+            raise UnknownName(f'{self.what} has no option "{name}".{hint}')
+        try:
+            return name, check(value)
+        except ValueError as error:
+            raise InvalidQuery(
+                f"The option {name} of {self.what} takes {error}, not {shown(value)}."
+            ) from None
+
+
+_SHARED: dict[str, Check] = {
+    "partition_by": columns,
+    "write_partition_columns": switch,
+    "overwrite": switch,
+    "overwrite_or_ignore": switch,
+    "append": switch,
+    "use_tmp_file": only(True),
+}
+_SHARED_REFUSED = [
+    "per_thread_output",
+    "file_size_bytes",
+    "filename_pattern",
+    "file_extension",
+    "return_files",
+    "return_stats",
+    "batches_per_file",
+    "preserve_order",
+    "hive_file_pattern",
+    "encoding",
+]
+_STREAM = one_of("auto", "none", "gzip", "zstd", uncompressed="none", gz="gzip")
+_BY_FORMAT: dict[str, tuple[dict[str, Check], dict[str, str], str]] = {
+    "parquet": (
+        {
+            "compression": one_of(
+                "uncompressed", "snappy", "gzip", "zstd", "brotli", "lz4_raw", lz4="lz4_raw", none="uncompressed"
+            ),
+            "compression_level": number,
+            "row_group_size": positive,
+        },
+        {"codec": "compression"},
+        "row_group_size_bytes row_groups_per_file field_ids kv_metadata parquet_version encryption_config shredding "
+        "dictionary_size_limit string_dictionary_page_size_limit bloom_filter_false_positive_ratio "
+        "write_bloom_filter geoparquet_version variant_minimum_shredding_size",
+    ),
+    "csv": (
+        {
+            "header": switch,
+            "delim": text,
+            "quote": one_byte,
+            "escape": one_byte,
+            "nullstr": text,
+            "force_quote": columns,
+            "dateformat": text,
+            "timestampformat": text,
+            "compression": _STREAM,
+        },
+        {
+            "sep": "delim",
+            "delimiter": "delim",
+            "separator": "delim",
+            "include_header": "header",
+            "quotechar": "quote",
+            "quote_char": "quote",
+            "null": "nullstr",
+            "na_rep": "nullstr",
+            "null_value": "nullstr",
+            "date_format": "dateformat",
+            "timestamp_format": "timestampformat",
+        },
+        "prefix suffix new_line comment thousands",
+    ),
+    "json": (
+        {
+            "array": switch,
+            "dateformat": text,
+            "timestampformat": text,
+            "compression": _STREAM,
+        },
+        {"date_format": "dateformat", "timestamp_format": "timestampformat"},
+        "",
+    ),
+    "arrow": ({"compression": one_of("uncompressed", "lz4", "zstd", none="uncompressed")}, {}, ""),
+}  # fmt: skip
+FORMAT_NAMES = {"parquet": "parquet", "csv": "csv", "json": "json", "ndjson": "json", "arrow": "arrow",
+                "ipc": "arrow", "feather": "arrow"}  # fmt: skip
+_ENDINGS = {".parquet": "parquet", ".parq": "parquet", ".pq": "parquet", ".json": "json", ".ndjson": "json",
+            ".jsonl": "json", ".arrow": "arrow", ".arrows": "arrow", ".feather": "arrow", ".ipc": "arrow"}  # fmt: skip
+WRITE_OPTIONS = {
+    name: OptionTable(
+        f"COPY TO (FORMAT {name})",
+        {**checks, **_SHARED},
+        others,
+        frozenset([*refused.split(), *_SHARED_REFUSED]),
+    )
+    for name, (checks, others, refused) in _BY_FORMAT.items()
+}
+
+
+def format_named(name: object) -> str:
+    """Return the format of a name; raises `Unsupported`."""
+    found = FORMAT_NAMES.get(name.lower()) if isinstance(name, str) else None
+    if found is None:
+        raise Unsupported(
+            f"The format {shown(name)} is not supported: there are {', '.join(_BY_FORMAT)}."
+        )
+    return found
+
+
+def format_of(path: str) -> str:
+    """Return the format that a path means by its ending: CSV, as in DuckDB, where that says nothing."""
+    name = path.lower().rstrip("/")
+    for ending in (".gz", ".zst"):
+        name = name.removesuffix(ending)
+    return next((f for ending, f in _ENDINGS.items() if name.endswith(ending)), "csv")

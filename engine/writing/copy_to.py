@@ -1,0 +1,149 @@
+"""COPY ... TO: runs a query and writes its rows while they are made, so that no more of them than some tables are in memory."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..answers import Answer, counted
+from ..errors import FileError, InvalidQuery, Unsupported
+from ..plan.statements import CopyTo
+from ..stopping import check
+from .file_writers import FileWriter, writer_of
+from .new_files import NewFiles
+from .written_columns import WrittenColumns
+
+if TYPE_CHECKING:
+    from ..connection import Connection
+    from ..reading import Reading
+
+NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+FOLDER_OPTIONS = ("overwrite", "overwrite_or_ignore", "append")
+_ENDINGS = {"parquet": ".parquet", "csv": ".csv", "json": ".json", "arrow": ".arrow"}
+_PACKED = {"gzip": ".gz", "zstd": ".zst"}
+
+
+def copy_to(connection: Connection, copy: CopyTo) -> Answer:
+    """Write the rows of a query and count them; no file is there, or changed, where that fails."""
+    columns = WrittenColumns(copy)
+    chosen = [name for name in FOLDER_OPTIONS if copy.options.get(name)]
+    if len(chosen) > 1:
+        raise InvalidQuery(f"{chosen[0]} and {chosen[1]} exclude each other.")
+    with NewFiles(connection.catalog.access.rules) as files:
+        place = files.resolved(copy.path)
+        reading = connection.stream(columns.plan)
+        output = _NewOutput(files, copy, columns, reading)
+        try:
+            if columns.partitions:
+                return counted(output.write_partitions(place))
+            if chosen == ["append"]:
+                raise Unsupported("append goes with PARTITION_BY: a single file is written anew.")
+            return counted(output.write_file(place))
+        finally:
+            reading.close()
+
+
+class _NewOutput:
+    """The rows of one statement on their way into files."""
+
+    def __init__(
+        self, files: NewFiles, copy: CopyTo, columns: WrittenColumns, reading: Reading
+    ) -> None:
+        self._files, self._copy, self._columns, self._reading = files, copy, columns, reading
+        first = len(columns.partitions)
+        fields = [reading.schema.field(first + i) for i in range(len(columns.kept))]
+        self._schema = pa.schema(
+            [field.with_name(name) for field, name in zip(fields, columns.kept_names, strict=True)]
+        )
+        self._held = 0
+
+    def write_file(self, place: Path) -> int:
+        with ExitStack() as stack:
+            writer = self._opened(place, stack)
+            return sum(self._write(writer, table) for table in self._reading)
+
+    def write_partitions(self, root: Path) -> int:
+        """Write a folder of files, one for each value of the partition columns, by which the rows are sorted."""
+        self._begin(root)
+        name = secrets.token_hex(16) if self._copy.options.get("append") else "data_0"
+        ending = _ENDINGS[self._copy.format] + _PACKED.get(
+            str(self._copy.options.get("compression")), ""
+        )
+        rows, known = 0, None
+        with ExitStack() as stack:
+            for table in self._reading:
+                for folder, part in self._runs(table):
+                    if folder != known:
+                        stack.close()
+                        known = folder
+                        self._files.make_folder(root / folder, self._copy.path)
+                        writer = self._opened(root / folder / f"{name}{ending}", stack)
+                    rows += self._write(writer, part)
+        return rows
+
+    def _begin(self, root: Path) -> None:
+        options = self._copy.options
+        if root.exists() and not root.is_dir():
+            raise FileError(f'"{self._copy.path}" is a file: PARTITION_BY writes a folder.')
+        replaces = any(options.get(name) for name in FOLDER_OPTIONS)
+        if root.exists() and any(root.iterdir()) and not replaces:
+            raise FileError(
+                f'The folder "{self._copy.path}" is not empty: add OVERWRITE, OVERWRITE_OR_IGNORE or APPEND.'
+            )
+        self._files.make_folder(root, self._copy.path)
+        if options.get("overwrite"):
+            self._files.replace(root)
+
+    def _opened(self, place: Path, stack: ExitStack) -> FileWriter:
+        options = dict(self._copy.options)
+        if options.get("compression", "auto") == "auto":
+            options.pop("compression", None)
+            packed = [codec for codec, ending in _PACKED.items() if place.name.endswith(ending)]
+            if packed and self._copy.format in ("csv", "json"):
+                options["compression"] = packed[0]
+        columns = self._columns
+        forced = [number for number, i in enumerate(columns.kept) if i in columns.forced]
+        options["forced"] = frozenset(forced)
+        file = stack.enter_context(self._files.opened(place, self._copy.path))
+        return stack.enter_context(
+            writer_of(
+                self._copy.format, file, columns.kept_names, columns.types, self._schema, options
+            )
+        )
+
+    def _write(self, writer: FileWriter, table: pa.Table) -> int:
+        check()
+        kept = table.select(range(len(self._columns.partitions), table.num_columns))
+        writer.write(kept.rename_columns(self._columns.kept_names))
+        self._reading.hold(writer.held - self._held)
+        self._held = writer.held
+        return int(table.num_rows)
+
+    def _runs(self, table: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+        """Yield the rows of each folder, as hive names it: `city=Oslo/year=2024`."""
+        names = [self._columns.names[i] for i in self._columns.partitions]
+        texts = [table.column(i).combine_chunks() for i in range(len(names))]
+        ends = {table.num_rows}
+        for values in texts:
+            filled = pc.fill_null(pc.binary_join_element_wise("v", values, ""), "")
+            runs = pc.run_end_encode(filled).run_ends
+            ends.update(runs.to_pylist())
+        start = 0
+        for end in sorted(ends - {0}):
+            values = [text[start].as_py() for text in texts]
+            parts = [
+                f"{quote(n, safe=' ')}={_folder(v)}" for n, v in zip(names, values, strict=True)
+            ]
+            yield "/".join(parts), table.slice(start, end - start)
+            start = end
+
+
+def _folder(value: str | None) -> str:
+    return NULL_PARTITION if value is None else quote(value, safe=" ")

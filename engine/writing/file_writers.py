@@ -1,0 +1,171 @@
+"""One file of a format, written a table at a time."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import BinaryIO, Protocol, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..plan.types import DataType
+from .text_lines import CsvLines, json_bytes, json_lines
+
+ROW_GROUP_ROWS = 122_880  # as DuckDB writes them
+Options = Mapping[str, object]
+
+
+class FileWriter(Protocol):
+    """Writes tables of the columns that `writer_of` was told."""
+
+    def write(self, table: pa.Table) -> None: ...
+
+    @property
+    def held(self) -> int:
+        """Return how many bytes of rows it holds in memory until there are more."""
+
+
+@contextmanager
+def writer_of(
+    form: str,
+    file: BinaryIO,
+    names: Sequence[str],
+    types: Sequence[DataType],
+    schema: pa.Schema,
+    options: Options,
+) -> Iterator[FileWriter]:
+    """Give what writes a file of a format; the file is complete when the `with` ends without an error.
+
+    `schema` is that of the tables, in which values of CSV and JSON are texts; `types` are those that they had.
+    """
+    with ExitStack() as stack:
+        if form == "parquet":
+            yield from _parquet(file, schema, options, stack)
+        elif form == "arrow":
+            yield from _arrow(file, schema, options, stack)
+        else:
+            stream = stack.enter_context(_compressed(file, str(options.get("compression", "none"))))
+            if form == "csv":
+                yield _CsvFile(stream, names, options)
+            else:
+                lines = _JsonFile(stream, names, types, bool(options.get("array")))
+                yield lines
+                lines.end()
+
+
+def _parquet(
+    file: BinaryIO, schema: pa.Schema, options: Options, stack: ExitStack
+) -> Iterator[FileWriter]:
+    codec = str(options.get("compression", "snappy"))
+    writer = pq.ParquetWriter(
+        file,
+        schema,
+        compression="none" if codec == "uncompressed" else codec.removesuffix("_raw"),
+        compression_level=options.get("compression_level"),
+        store_schema=False,
+    )
+    stack.enter_context(writer)
+    groups = _RowGroups(writer, cast("int", options.get("row_group_size", ROW_GROUP_ROWS)))
+    yield groups
+    groups.end()
+
+
+def _arrow(
+    file: BinaryIO, schema: pa.Schema, options: Options, stack: ExitStack
+) -> Iterator[FileWriter]:
+    codec = options.get("compression", "uncompressed")
+    chosen = pa.ipc.IpcWriteOptions(compression=None if codec == "uncompressed" else codec)
+    yield _ArrowFile(stack.enter_context(pa.ipc.new_file(file, schema, options=chosen)))
+
+
+@contextmanager
+def _compressed(file: BinaryIO, codec: str) -> Iterator[BinaryIO]:
+    if codec == "gzip":
+        with gzip.GzipFile(fileobj=file, mode="wb", mtime=0) as packed:
+            yield cast("BinaryIO", packed)
+    elif codec == "zstd":
+        with pa.CompressedOutputStream(pa.PythonFile(file, "w"), "zstd") as stream:
+            yield cast("BinaryIO", stream)
+    else:
+        yield file
+
+
+class _RowGroups:
+    """Rows gathered until they are a row group of Parquet."""
+
+    def __init__(self, writer: pq.ParquetWriter, rows: int) -> None:
+        self._writer, self._rows = writer, rows
+        self._waiting: list[pa.Table] = []
+
+    @property
+    def held(self) -> int:
+        return sum(table.nbytes for table in self._waiting)
+
+    def write(self, table: pa.Table) -> None:
+        self._waiting.append(table)
+        rows = sum(t.num_rows for t in self._waiting)
+        if rows >= self._rows:
+            whole = rows - rows % self._rows
+            gathered = pa.concat_tables(self._waiting)
+            self._writer.write_table(gathered.slice(0, whole), row_group_size=self._rows)
+            self._waiting = [gathered.slice(whole)] if rows > whole else []
+
+    def end(self) -> None:
+        if self._waiting:
+            rows = pa.concat_tables(self._waiting)
+            self._writer.write_table(rows, row_group_size=self._rows)
+
+
+class _ArrowFile:
+    held = 0
+
+    def __init__(self, writer: pa.RecordBatchWriter) -> None:
+        self._writer = writer
+
+    def write(self, table: pa.Table) -> None:
+        self._writer.write_table(table)
+
+
+class _CsvFile:
+    held = 0
+
+    def __init__(self, file: BinaryIO, names: Sequence[str], options: Options) -> None:
+        chosen = {
+            n: str(options[n]) for n in ("delim", "quote", "escape", "nullstr") if n in options
+        }
+        chosen.setdefault("escape", chosen.get("quote", '"'))
+        forced = cast("frozenset[int]", options.get("forced", frozenset()))
+        self._lines = CsvLines(**chosen, forced=forced)
+        self._file = file
+        if options.get("header", True):
+            file.write(self._lines.header(names))
+
+    def write(self, table: pa.Table) -> None:
+        self._file.write(self._lines.lines(table))
+
+
+class _JsonFile:
+    held = 0
+
+    def __init__(
+        self, file: BinaryIO, names: Sequence[str], types: Sequence[DataType], is_array: bool
+    ) -> None:
+        self._file, self._names, self._types, self._is_array = file, names, types, is_array
+        self._begun = False
+
+    def write(self, table: pa.Table) -> None:
+        if not table.num_rows:
+            return
+        lines = json_lines(table, self._names, self._types)
+        if not self._is_array:
+            self._file.write(json_bytes(lines))
+            return
+        self._file.write(b",\n\t" if self._begun else b"[\n\t")
+        self._begun = True
+        self._file.write(json_bytes(lines, ",\n\t")[:-3])
+
+    def end(self) -> None:
+        if self._is_array:
+            self._file.write(b"\n]\n" if self._begun else b"[\n]\n")

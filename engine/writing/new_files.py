@@ -1,0 +1,132 @@
+"""Files and folders that a statement makes: under another name until all of it is written, and gone when it fails.
+
+A path is judged as one that is read, once links are resolved, and what is made lies in the very folder that was judged.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from ..errors import FileError
+from ..storage.tables.access import DESCRIPTORS, AccessRules, denied, shortened
+from ..storage.tables.files import local_path
+
+TEMPORARY = ".writing-"  # between a file's name and a random one
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class NewFiles:
+    """What one statement writes; leaving the `with` without an error gives all files their names, with one it removes them."""
+
+    def __init__(self, rules: AccessRules) -> None:
+        self._rules = rules
+        self._written: list[tuple[int, str, Path]] = []  # folder, name of now, place to be
+        self._folders: dict[str, int] = {}
+        self._made: list[Path] = []  # folders, the outer ones first
+        self._replaced: list[Path] = []
+
+    def __enter__(self) -> NewFiles:
+        return self
+
+    def __exit__(self, failed: type[BaseException] | None, *_: object) -> None:
+        try:
+            if failed is None:
+                self._publish()
+            else:
+                self._discard()
+        finally:
+            for handle in self._folders.values():
+                os.close(handle)
+            self._folders.clear()
+
+    def resolved(self, path: str) -> Path:
+        """Return the place that a path leads to; raises `AccessDenied`."""
+        return Path(self._rules.resolve(local_path(path), path))
+
+    @contextmanager
+    def opened(self, place: Path, asked: str) -> Iterator[BinaryIO]:
+        """Open a file to write, which has its name when all is written; a device or pipe is written to at once."""
+        with _refused(asked):
+            folder = self._folder(place.parent, asked)
+            name = self._name_now(folder, place.name, asked)
+            flags = os.O_WRONLY | os.O_CLOEXEC if name == place.name else _NEW
+            handle = os.open(name, flags, 0o666, dir_fd=folder)
+        if name != place.name:
+            self._written.append((folder, name, place))
+        with os.fdopen(handle, "wb") as file, _refused(asked):
+            yield file
+            if not file.closed:
+                file.flush()
+
+    def make_folder(self, place: Path, asked: str) -> None:
+        """Make a folder and those above it, which go again where the statement fails."""
+        with _refused(asked):
+            missing = []
+            while not place.exists():
+                missing.append(place)
+                place = place.parent
+            for folder in reversed(missing):
+                folder.mkdir()
+                self._made.append(folder)
+
+    def replace(self, place: Path) -> None:
+        """Remove what a folder has, just before the new files get their names."""
+        self._replaced.append(place)
+
+    def _folder(self, place: Path, asked: str) -> int:
+        """Return a handle of a folder, which is within the rules wherever its path leads to by now."""
+        key = str(place)
+        if key not in self._folders:
+            resolved = self._rules.resolve(key, asked)
+            handle = os.open(resolved, _DIRECTORY)
+            self._folders[key] = handle
+            with suppress(FileNotFoundError):  # a system without such names
+                if not self._rules.permits(os.readlink(f"{DESCRIPTORS}{handle}")):  # noqa: PTH115
+                    raise denied(asked)
+        return self._folders[key]
+
+    def _name_now(self, folder: int, name: str, asked: str) -> str:
+        try:
+            mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+        except FileNotFoundError:
+            mode = stat.S_IFREG
+        if stat.S_ISDIR(mode):
+            raise FileError(f'"{shortened(asked)}" is a folder: name a file in it.')
+        return f"{name}{TEMPORARY}{secrets.token_hex(8)}" if stat.S_ISREG(mode) else name
+
+    def _publish(self) -> None:
+        new = {place.parent / now for _, now, place in self._written}
+        for root in self._replaced:
+            for path in sorted(root.rglob("*"), reverse=True):  # what is in a folder before it
+                if path.is_dir() and not path.is_symlink():
+                    with suppress(OSError):  # it has new files
+                        path.rmdir()
+                elif path not in new:
+                    path.unlink(missing_ok=True)
+        for folder, now, place in self._written:
+            os.replace(now, place.name, src_dir_fd=folder, dst_dir_fd=folder)
+
+    def _discard(self) -> None:
+        for folder, now, _ in self._written:
+            with suppress(OSError):
+                os.unlink(now, dir_fd=folder)
+        for place in reversed(self._made):
+            shutil.rmtree(place, ignore_errors=True)
+
+
+@contextmanager
+def _refused(asked: str) -> Iterator[None]:
+    """Say in our words what the system says of a file that cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise FileError(f'"{shortened(asked)}" cannot be written: {reason}.') from error
