@@ -14,6 +14,7 @@ import itertools
 import logging
 import re
 import sys
+import traceback
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -196,6 +197,8 @@ def parse(piece: Piece) -> Tree:
         # sqlglot builds some calls without a look at their arguments
         if misread is not None:
             raise misread.error from None
+        if not _is_of_sqlglot(error):
+            raise
         message = "Syntax error: a part of this statement, such as a call, lacks something."
         raise ParseError(message, Span(piece.start, piece.end)) from error
     finally:
@@ -212,6 +215,14 @@ def parse(piece: Piece) -> Tree:
     _mend_empty_formats(tree.nodes, piece.text)
     fault = dropped(tokens, tree.nodes, piece)
     return dataclasses.replace(tree, fault=fault, misread=misread)
+
+
+def _is_of_sqlglot(error: BaseException) -> bool:
+    """Whether an error was raised in sqlglot, and not in what it calls of ours, where it is a fault."""
+    last = None
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        last = frame
+    return last is not None and str(last.f_globals.get("__name__")).startswith("sqlglot.")
 
 
 def _misread(tokens: Sequence[Token], piece: Piece) -> Misread | None:
