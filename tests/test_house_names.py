@@ -56,7 +56,7 @@ LISTS = {
     "engine/__init__.py": 1,  # names to import
     "engine/frame/functions.py": 1,
     "sql/parsing/keywords.py": 1,
-    "engine/codegen/compile/native.py": 2,  # functions of the C library, and folds, that have the same names
+    "engine/codegen/compile/native.py": 1,  # functions of the C library that have the same names
     "engine/codegen/cuda/emit_fold.py": 1,
     "engine/codegen/emit.py": 1,
     "engine/operators/cpu/functions/kernels_numeric.py": 1,  # how a backend or a message says it

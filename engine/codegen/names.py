@@ -19,7 +19,7 @@ RESERVED = {
     *("cell", "other", "held", "offset", "shared_i", "shared_f", "out_i", "out_f", "array"),
     *("absolute", "order_of_double", "insert", "key", "keys", "hash", "filled", "state"),
     *("threads", "copy", "copies", "step", "shared_n", "double_of_bits", "float_of_bits"),
-    *("pending", "gathered", "or_bits", "or_new_bits", "out_n"),
+    *("math", "pending", "gathered", "or_bits", "or_new_bits", "out_n"),
     *("added", "all_added", "lost", "more_rows", "packed", "packed_at"),
     *("below", "entry", "left", "least", "more", "taken", "votes", "waiting", "begin"),
     *("warp_lane", "warp_queue", "ahead", "owned", "stays", "begun", "begins", "before", "going"),

@@ -16,12 +16,15 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ...plan.functions import SCALAR
+
 ENTRY = "kernel"  # what the C function of every object file is called
 # What kernels may call besides themselves: LLVM makes calls of some operations
 CALLED = (
     *("memcpy", "memmove", "memset", "bcmp", "memcmp"),
-    *("fmod", "fmodf", "pow", "powf", "exp", "expf", "log", "logf", "sqrt", "sqrtf"),
+    *("fmod", "fmodf", "powf", "expf", "logf", "sqrtf"),
     *("floor", "floorf", "ceil", "ceilf", "trunc", "truncf", "rint", "rintf", "nearbyint", "round"),
+    *(row.math for row in SCALAR.values() if row.math),
 )
 LIBRARIES = ("libm.so.6", "libc.so.6", "libm.dylib", "libSystem.dylib")
 

@@ -5,6 +5,8 @@ Kernels that fill an index run on several threads, so what they write is exchang
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numba import njit
 
@@ -269,6 +271,7 @@ __all__ = [
     "insert_linked",
     "insert_unique",
     "mark_sieve",
+    "math",
     "next_alike",
     "next_hashed",
     "next_linked",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -371,6 +372,7 @@ __all__ = [
     "load_codes",
     "load_pair",
     "mark_sieve",
+    "math",
     "next_alike",
     "next_hashed",
     "next_linked",

@@ -6,11 +6,13 @@ comes near 2**63: the kernel then cannot vouch for its answer, and the pipeline 
 
 from __future__ import annotations
 
+from ...plan.expr import Call
+from ...plan.functions import SCALAR
 from ...plan.types import DataType, Kind
 from ..loop import Apply, Convert, Function, Machine, Number, Term, true_and
 from ..program_builder import ProgramBuilder
 from ..ranges import I64_MAX, IntegerRange
-from ..typed_values import Value
+from ..typed_values import Value, truth
 
 # Below 2**63 = 9.223e18 by far more than the rounding error of two conversions and one operation
 DOUBT_LIMIT = 9.2e18
@@ -119,3 +121,12 @@ def _doubt_overflow(operator: str, left: Value, right: Value, kernel: ProgramBui
     size = Function("absolute", (estimate,), Machine.F64)
     near: Term = Apply(">=", (size, Number(DOUBT_LIMIT, Machine.F64)), Machine.BOOL)
     doubt(near, [left.valid, right.valid], kernel)
+
+
+def of_doubles(expr: Call, args: list[Value]) -> Value:
+    """A function or test of the mathematical library, which targets know by Python's name."""
+    is_test = expr.type.kind is Kind.BOOLEAN
+    machine = Machine.BOOL if is_test else Machine.F64
+    term = Function(f"math.{SCALAR[expr.function].math}", tuple(a.term for a in args), machine)
+    valid = true_and([a.valid for a in args if a.valid is not None])
+    return truth(term, valid) if is_test else Value(term, valid)

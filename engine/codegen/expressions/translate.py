@@ -12,7 +12,7 @@ from dataclasses import replace
 from decimal import Context
 
 from ...plan.expr import Call, Case, Cast, ColumnRef, Expr, InList, Literal, columns_of, physical
-from ...plan.functions import COMPARISONS, MIRRORED
+from ...plan.functions import COMPARISONS, MIRRORED, SCALAR
 from ...plan.temporal.ticks import steps
 from ...plan.text.concealed_text import concealed_name
 from ...plan.types import INT64_DECIMAL_DIGITS, DataType, Kind
@@ -31,7 +31,7 @@ from ..loop import (
 from ..program_builder import ProgramBuilder
 from ..ranges import I32_MAX, IntegerRange
 from ..typed_values import Input, NotFusable, Value, machine_of, truth
-from .arithmetic import add, checked, convert, multiply, negate, subtract
+from .arithmetic import add, checked, convert, multiply, negate, of_doubles, subtract
 from .calendar_terms import RULES as CALENDAR_RULES
 from .calendar_terms import counted_anew
 from .compare import compare, compare_with_constant
@@ -47,7 +47,7 @@ def translate(expr: Expr, kernel: ProgramBuilder) -> Value:
     found = kernel.recall(expr)
     if found is None:
         made = _direct(expr, kernel) or through_table(expr, kernel) or _computed(expr, kernel)
-        found = kernel.remember(expr, made or beforehand(expr, kernel))
+        found = kernel.remember(expr, made or _beforehand(expr, kernel))
     return found
 
 
@@ -86,6 +86,16 @@ def _computed(expr: Expr, kernel: ProgramBuilder) -> Value | None:
         case Cast(operand) if _counts_fewer(operand.type, expr.type):
             return counted_anew(expr, translate(operand, kernel), kernel)
     return None
+
+
+def _beforehand(expr: Expr, kernel: ProgramBuilder) -> Value:
+    """Have numpy or libcudf evaluate a function, which vectors of a CPU do several times quicker, or its argument of two columns."""
+    try:
+        return beforehand(expr, kernel)
+    except NotFusable:
+        if not isinstance(expr, Call) or not SCALAR[expr.function].math:
+            raise
+        return of_doubles(expr, [translate(a, kernel) for a in expr.args])
 
 
 # Columns and constants

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ..coercion import implicit
 from ..types import (
@@ -23,8 +24,15 @@ def _is_number(data_type: DataType) -> bool:
     return data_type.is_numeric
 
 
-def _of_double(name: str, *aliases: str) -> FunctionRow:
-    return FunctionRow(name, fixed(DOUBLE, result=DOUBLE), f"{name}(DOUBLE)", aliases)
+def _of_doubles(name: str, *aliases: str, count: int = 1, **ways: Any) -> FunctionRow:
+    signature = f"{name}({', '.join(count * ['DOUBLE'])})"
+    return FunctionRow(name, fixed(*count * [DOUBLE], result=DOUBLE), signature, aliases, **ways)
+
+
+def _test(name: str, alias: str) -> FunctionRow:
+    """A test of a FLOAT or DOUBLE, which numpy and `math` call as SQL does."""
+    types = overloads(_FLOATING, fixed(DOUBLE, result=BOOLEAN))
+    return FunctionRow(name, types, f"{alias}(DOUBLE)", (alias,), numpy=alias, math=alias)
 
 
 def _floats(types: Sequence[DataType]) -> Resolved:
@@ -52,47 +60,37 @@ NUMERIC = (
     FunctionRow("trunc", rounding, "trunc(number[, INTEGER])"),  # as round, toward zero
     FunctionRow("sign", unary(_is_number, TINYINT), "sign(number)"),  # -1, 0, 1; NaN gives 0
     # IEEE arithmetic throughout, as in DuckDB 2.0: sqrt(-1) is NaN, ln(0) -inf, sin(inf) NaN; no errors.
-    _of_double("sqrt"),
-    _of_double("cbrt"),
-    _of_double("exp"),
-    _of_double("ln"),
-    _of_double("log10", "log"),
-    _of_double("log2"),
-    FunctionRow(
-        "power", fixed(DOUBLE, DOUBLE, result=DOUBLE), "power(DOUBLE, DOUBLE)", ("pow", "**", "^")
+    _of_doubles("sqrt", numpy="sqrt", libcudf="SQRT", math="sqrt"),
+    # numpy's cbrt is correctly rounded for more arguments than DuckDB's pow(x, 1/3), off by one unit in the last place.
+    _of_doubles("cbrt", numpy="cbrt", libcudf="CBRT"),
+    _of_doubles("exp", numpy="exp", libcudf="EXP", math="exp"),
+    _of_doubles("ln", numpy="log", libcudf="LOG", math="log"),
+    _of_doubles("log10", "log", numpy="log10", math="log10"),
+    _of_doubles("log2", numpy="log2", math="log2"),
+    _of_doubles("power", "pow", "**", "^", count=2, numpy="power", libcudf="POW", math="pow"),
+    *(
+        _of_doubles(name, numpy=numpy, libcudf=numpy.upper(), math=name)
+        for name, numpy in (
+            *(("sin", "sin"), ("cos", "cos"), ("tan", "tan")),
+            *(("asin", "arcsin"), ("acos", "arccos"), ("atan", "arctan")),
+            *(("sinh", "sinh"), ("cosh", "cosh"), ("tanh", "tanh")),
+            *(("asinh", "arcsinh"), ("acosh", "arccosh"), ("atanh", "arctanh")),
+        )
     ),
-    *(_of_double(name) for name in ("sinh", "cosh", "tanh", "asinh", "acosh", "atanh")),
-    _of_double("even"),  # the next even number away from zero
+    _of_doubles("atan2", count=2, numpy="arctan2", libcudf="ATAN2", math="atan2"),
+    _of_doubles("degrees", numpy="degrees", math="degrees"),
+    _of_doubles("radians", numpy="radians", math="radians"),
+    _of_doubles("even"),  # the next even number away from zero
     FunctionRow("signbit", _FLOATING_OR_DOUBLE, "signbit(DOUBLE)"),
     FunctionRow(
         "nextafter",
         overloads(_floats, fixed(DOUBLE, DOUBLE, result=DOUBLE)),
         "nextafter(DOUBLE, DOUBLE)",
+        numpy="nextafter",
     ),
     FunctionRow("bit_count", unary(lambda t: t.is_integer, TINYINT), "bit_count(integer)"),
-    _of_double("sin"),
-    _of_double("cos"),
-    _of_double("tan"),
-    _of_double("asin"),
-    _of_double("acos"),
-    _of_double("atan"),
-    FunctionRow("atan2", fixed(DOUBLE, DOUBLE, result=DOUBLE), "atan2(DOUBLE, DOUBLE)"),
-    _of_double("degrees"),
-    _of_double("radians"),
     # BIGINT or HUGEINT; result not negative; OutOfRange.
     FunctionRow("gcd", _BIGINT_PAIR, "gcd(BIGINT, BIGINT)", ("greatest_common_divisor",)),
     FunctionRow("lcm", _BIGINT_PAIR, "lcm(BIGINT, BIGINT)", ("least_common_multiple",)),
-    # FLOAT or DOUBLE.
-    FunctionRow(
-        "is_nan", overloads(_FLOATING, fixed(DOUBLE, result=BOOLEAN)), "isnan(DOUBLE)", ("isnan",)
-    ),
-    FunctionRow(
-        "is_inf", overloads(_FLOATING, fixed(DOUBLE, result=BOOLEAN)), "isinf(DOUBLE)", ("isinf",)
-    ),
-    FunctionRow(
-        "is_finite",
-        overloads(_FLOATING, fixed(DOUBLE, result=BOOLEAN)),
-        "isfinite(DOUBLE)",
-        ("isfinite",),
-    ),
+    *(_test(f"is_{what}", f"is{what}") for what in ("nan", "inf", "finite")),
 )

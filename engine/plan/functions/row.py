@@ -21,7 +21,7 @@ Means = Callable[..., Any]
 class FunctionRow:
     """One function: its name in plans, SQL spellings, types, NULL rule, and what the planner may do with it.
 
-    Each backend's table KERNELS has its way to compute it, by name.
+    Each backend's table KERNELS has its way to compute it, by name, unless the row says which function of its library does.
     """
 
     name: str
@@ -33,6 +33,10 @@ class FunctionRow:
     nulls: OneOf["propagate", "own", "never"] = "propagate"
     total: bool = False  # has a value whenever its arguments have, of one row at least; others may make a NULL of their own
     raises: bool = True  # for some values, rather than to give one for all
+    # Functions that compute it of values that are not NULL, "" where there is none
+    numpy: str = ""
+    libcudf: str = ""  # of its unary or binary operators
+    math: str = ""  # of Python's, which kernels have for both targets
     # Of operators
     negated: str = ""  # the operator that is TRUE where this is FALSE, FALSE where it is TRUE, and NULL where it is
     mirrored: str = ""  # the comparison that says the same of exchanged sides

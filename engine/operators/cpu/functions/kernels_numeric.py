@@ -8,6 +8,7 @@ import numpy as np
 
 from ....errors import OutOfRange
 from ....plan.expr import Call
+from ....plan.functions import SCALAR
 from ....plan.types import room_for
 from . import kernels_decimals as decimals
 from . import kernels_wide as wide
@@ -19,7 +20,6 @@ from .vectors import (
     Mask,
     Vector,
     at,
-    booleans,
     both_valid,
     dtype_of,
     first_row,
@@ -133,28 +133,12 @@ def unsigned(data: Array) -> Array:
     return data.view(f"u{data.itemsize}")
 
 
-def _of_one(function: Callable[[Array], Array]) -> Kernel:
+def _each(function: Callable[..., Array]) -> Kernel:
+    """Return the kernel of a function of numpy's, whose value is NULL where an argument is."""
+
     def kernel(call: Call, args: tuple[Vector, ...]) -> Vector:
-        (arg,) = args
-        return Vector(call.type, np.asarray(function(arg.data)), arg.valid)
-
-    return kernel
-
-
-def _of_two(function: Callable[[Array, Array], Array]) -> Kernel:
-    def kernel(call: Call, args: tuple[Vector, ...]) -> Vector:
-        left, right = args
-        return Vector(
-            call.type, np.asarray(function(left.data, right.data)), both_valid(left, right)
-        )
-
-    return kernel
-
-
-def _test(function: Callable[[Array], Array]) -> Kernel:
-    def kernel(call: Call, args: tuple[Vector, ...]) -> Vector:
-        (arg,) = args
-        return booleans(np.asarray(function(arg.data)), arg.valid)
+        values = np.asarray(function(*(arg.data for arg in args)))
+        return Vector(call.type, values, both_valid(*args))
 
     return kernel
 
@@ -201,41 +185,11 @@ def shift_right(call: Call, args: tuple[Vector, ...]) -> Vector:
 
 
 KERNELS: dict[str, Kernel] = {
+    **{row.name: _each(getattr(np, row.numpy)) for row in SCALAR.values() if row.numpy},
     **dict.fromkeys(_NEAREST, rounding),
-    "sqrt": _of_one(np.sqrt),
-    # numpy's cbrt is correctly rounded for more arguments than DuckDB's pow(x, 1/3), off by one unit in the last place.
-    "cbrt": _of_one(np.cbrt),
-    "exp": _of_one(np.exp),
-    "ln": _of_one(np.log),
-    "log10": _of_one(np.log10),
-    "log2": _of_one(np.log2),
-    "power": _of_two(np.power),
-    "sinh": _of_one(np.sinh),
-    "cosh": _of_one(np.cosh),
-    "tanh": _of_one(np.tanh),
-    "asinh": _of_one(np.arcsinh),
-    "acosh": _of_one(np.arccosh),
-    "atanh": _of_one(np.arctanh),
-    "even": _of_one(_even),
-    "signbit": _test(lambda data: np.signbit(data) & ~np.isnan(data)),
-    "nextafter": _of_two(np.nextafter),
-    "bit_count": _of_one(lambda data: np.bitwise_count(unsigned(data)).astype(np.int8)),
-    "sin": _of_one(np.sin),
-    "cos": _of_one(np.cos),
-    "tan": _of_one(np.tan),
-    "asin": _of_one(np.arcsin),
-    "acos": _of_one(np.arccos),
-    "atan": _of_one(np.arctan),
-    "atan2": _of_two(np.arctan2),
-    "degrees": _of_one(np.degrees),
-    "radians": _of_one(np.radians),
-    "is_nan": _test(np.isnan),
-    "is_inf": _test(np.isinf),
-    "is_finite": _test(np.isfinite),
-    "bit_and": _of_two(np.bitwise_and),
-    "bit_or": _of_two(np.bitwise_or),
-    "bit_xor": _of_two(np.bitwise_xor),
-    "bit_not": _of_one(np.invert),
+    "even": _each(_even),
+    "signbit": _each(lambda data: np.signbit(data) & ~np.isnan(data)),
+    "bit_count": _each(lambda data: np.bitwise_count(unsigned(data)).astype(np.int8)),
     "shift_left": shift_left,
     "shift_right": shift_right,
 }

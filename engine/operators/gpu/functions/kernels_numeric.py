@@ -8,11 +8,12 @@ from collections.abc import Callable
 import pylibcudf as plc
 
 from ....plan.expr import Call, Literal
+from ....plan.functions import SCALAR
 from ....plan.types import MAX_DECIMAL_DIGITS
 from ..columns import BOOL, FLOAT64, cast, constant, negate, reinterpret, select
 from ..table import device_type
 from .kernels_casts import divided, half_away, is_infinite, with_sign_of
-from .values import Constant, RowScope, Value, as_column, binary, integer_type, integers
+from .values import Constant, Kernel, RowScope, Value, as_column, binary, integer_type, integers
 
 Op = plc.binaryop.BinaryOperator
 Unary = plc.unary.UnaryOperator
@@ -83,16 +84,19 @@ def _round_decimals(call: Call, column: plc.Column, digits: int) -> plc.Column:
     return reinterpret(result, device_type(target))
 
 
-def _of_double(
-    operator: plc.unary.UnaryOperator,
-) -> Callable[[Call, RowScope, tuple[Value, ...]], Value]:
+def _operator(name: str) -> Kernel:
+    """Return the kernel of one of libcudf's operators."""
+
     def kernel(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
-        return plc.unary.unary_operation(as_column(args[0], scope.rows), operator)
+        first, *others = args
+        if not others:
+            return plc.unary.unary_operation(as_column(first, scope.rows), getattr(Unary, name))
+        return binary(first, others[0], getattr(Op, name), device_type(call.type))
 
     return kernel
 
 
-def _logarithm(base: float) -> Callable[[Call, RowScope, tuple[Value, ...]], Value]:
+def _logarithm(base: float) -> Kernel:
     def kernel(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
         column = as_column(args[0], scope.rows)
         return binary(column, Constant(base, FLOAT64), Op.LOG_BASE, FLOAT64)
@@ -100,19 +104,11 @@ def _logarithm(base: float) -> Callable[[Call, RowScope, tuple[Value, ...]], Val
     return kernel
 
 
-def _times(factor: float) -> Callable[[Call, RowScope, tuple[Value, ...]], Value]:
+def _times(factor: float) -> Kernel:
     def kernel(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
         return binary(as_column(args[0], scope.rows), Constant(factor, FLOAT64), Op.MUL, FLOAT64)
 
     return kernel
-
-
-def power(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
-    return binary(args[0], args[1], Op.POW, FLOAT64)
-
-
-def atan2(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
-    return binary(args[0], args[1], Op.ATAN2, FLOAT64)
 
 
 def is_nan(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
@@ -150,28 +146,11 @@ def _round_refusal(call: Call) -> str | None:
     return None
 
 
-KERNELS = {
+KERNELS: dict[str, Kernel] = {
+    **{row.name: _operator(row.libcudf) for row in SCALAR.values() if row.libcudf},
     **dict.fromkeys(_MODES, rounding),
-    "sqrt": _of_double(Unary.SQRT),
-    "cbrt": _of_double(Unary.CBRT),
-    "exp": _of_double(Unary.EXP),
-    "ln": _of_double(Unary.LOG),
     "log10": _logarithm(10.0),
     "log2": _logarithm(2.0),
-    "power": power,
-    "sinh": _of_double(Unary.SINH),
-    "cosh": _of_double(Unary.COSH),
-    "tanh": _of_double(Unary.TANH),
-    "asinh": _of_double(Unary.ARCSINH),
-    "acosh": _of_double(Unary.ARCCOSH),
-    "atanh": _of_double(Unary.ARCTANH),
-    "sin": _of_double(Unary.SIN),
-    "cos": _of_double(Unary.COS),
-    "tan": _of_double(Unary.TAN),
-    "asin": _of_double(Unary.ARCSIN),
-    "acos": _of_double(Unary.ARCCOS),
-    "atan": _of_double(Unary.ARCTAN),
-    "atan2": atan2,
     "degrees": _times(180 / math.pi),
     "radians": _times(math.pi / 180),
     "is_nan": is_nan,
