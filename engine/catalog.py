@@ -50,6 +50,14 @@ class View:
         return tree
 
 
+@dataclass(frozen=True)
+class TableFunction:
+    """A function in FROM: `make` gives its table, of a text that errors call `argument` if it takes one."""
+
+    make: Callable[..., CatalogTable]
+    argument: str = ""
+
+
 class Catalog:
     """What the names in SQL stand for; `version` grows with each change, so plans made before it are known as old.
 
@@ -57,11 +65,17 @@ class Catalog:
     is what the names stood for when it began.
     """
 
-    def __init__(self, functions: Mapping[str, Callable[[], CatalogTable]] | None = None) -> None:
+    def __init__(
+        self,
+        functions: Mapping[str, TableFunction] | None = None,
+        views: Mapping[tuple[str, str], View] | None = None,
+    ) -> None:
+        """`functions` and `views` are those that each catalog has, views by schema and name."""
         self.version = 0
         self.timezone = "UTC"
         self.access = Access()
         self._functions = functions or {}
+        self._system_views = views or {}
         self._objects: dict[str, CatalogTable | View] = {}
         self._before: dict[str, CatalogTable | View] | None = None  # in a transaction
         self._only_reads = False
@@ -139,14 +153,30 @@ class Catalog:
                 self.timezone = name
                 self.version += 1
 
-    def table_function(self, name: str) -> CatalogTable | None:
-        """Return the table that a function without arguments gives now."""
-        made = self._functions.get(name.lower())
-        return None if made is None else made()
+    def system_view(self, name: str, schema: str | None) -> View | None:
+        """Return a view of information_schema or pg_catalog; without a schema one of main or pg_catalog."""
+        schemas = ("main", "pg_catalog") if schema is None else (schema.lower(),)
+        found = (self._system_views.get((schema, name.lower())) for schema in schemas)
+        return next(filter(None, found), None)
+
+    def table_function(self, name: str) -> TableFunction | None:
+        return self._functions.get(name.lower())
 
     def table_functions(self) -> list[str]:
-        """Return the names of those functions."""
+        """Return the names of the functions in FROM that are not part of the language."""
         return sorted(self._functions)
+
+    def snapshot(
+        self, name: str, columns: Sequence[str], rows: Sequence[tuple[str | None, ...]]
+    ) -> CatalogTable:
+        """Return a table of texts that is made anew with each plan that reads it, since no change of files ends such a plan."""
+        import pyarrow as pa
+
+        from .storage.tables.live_table import LiveTable
+
+        values = [pa.array([row[i] for row in rows], pa.string()) for i in range(len(columns))]
+        made = pa.table(values, names=list(columns))
+        return LiveTable(name, lambda: made)
 
     def identities(self) -> dict[Hashable, str]:
         """Return the names of all tables, and of files that were read, by what their columns are cached under."""

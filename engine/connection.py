@@ -10,7 +10,7 @@ from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from .catalog import Catalog, file_paths
+from .catalog import Catalog, TableFunction, file_paths
 from .db_api import HasErrors
 from .errors import (
     ClusterError,
@@ -22,6 +22,9 @@ from .errors import (
 )
 from .fence import fenced
 from .import_ahead import import_ahead
+from .metadata.objects import Here
+from .metadata.snapshots import snapshot_functions
+from .metadata.system_views import SYSTEM_VIEWS
 from .plan.expr import new_column
 from .plan.logical import CatalogTable, Logical, Scan
 from .plan.physical import Physical
@@ -94,12 +97,10 @@ class Connection(HasErrors):
     """
 
     def __init__(self, settings: Settings | None = None, runner: MakeRunner = QueryRunner) -> None:
-        self.catalog = Catalog(
-            {
-                "fuseline_columns": partial(self._live, "fuseline_columns", "columns"),
-                "fuseline_workers": partial(self._live, "fuseline_workers", "workers"),
-            }
-        )
+        told = snapshot_functions(lambda: Here(self.catalog, self.settings))
+        for name, what in (("fuseline_columns", "columns"), ("fuseline_workers", "workers")):
+            told[name] = TableFunction(partial(self._live, name, what))
+        self.catalog = Catalog(told, SYSTEM_VIEWS)
         self._initial = settings or Settings.from_environment()
         self._runner = runner(self.catalog, self._initial)
         self._closed = False

@@ -8,8 +8,7 @@ from .answers import Answer, Columns, counted, done, table_of
 from .catalog import View
 from .change_tables import changed
 from .errors import CatalogError, InvalidQuery, TransactionError, printable
-from .plan.changes.table_rules import TableRules
-from .plan.expr import Column
+from .plan.changes.table_rules import DESCRIPTION, described
 from .plan.statements import (
     AlterTable,
     CopyTo,
@@ -41,9 +40,6 @@ from .storage.tables.memory_table import MemoryTable
 if TYPE_CHECKING:
     from .connection import Connection
 
-DESCRIPTION: Columns = [
-    (name, VARCHAR) for name in ("column_name", "column_type", "null", "key", "default", "extra")
-]
 EXPLANATION: Columns = [("explain_key", VARCHAR), ("explain_value", VARCHAR)]
 
 
@@ -71,8 +67,8 @@ def run_statement(connection: Connection, statement: Statement) -> Answer:
                 connection.set_option(name, value)
             return done()
         case Describe(query=query, rules=rules):
-            rows = [_described(c, rules) for c in query.plan.columns]
-            return Answer(table_of(DESCRIPTION, rows), is_asked=True)
+            rows = [described(c.name, c.type, rules) for c in query.plan.columns]
+            return Answer(table_of([(n, VARCHAR) for n in DESCRIPTION], rows), is_asked=True)
         case ShowTables():
             names = [(name,) for name in connection.catalog.names()]
             return Answer(table_of([("name", VARCHAR)], names), is_asked=True)
@@ -151,10 +147,3 @@ def _explain(connection: Connection, statement: Explain) -> Answer:
     text = explain(connection, statement.query.plan, "analyze" if statement.analyze else "physical")
     key = "analyzed_plan" if statement.analyze else "physical_plan"
     return Answer(table_of(EXPLANATION, [(key, printable(text))]), is_asked=True)
-
-
-def _described(column: Column, rules: TableRules) -> tuple[object, ...]:
-    default = rules.default(column.name)
-    null = "NO" if column.name in rules.not_null else "YES"
-    key = rules.key_of(column.name)
-    return column.name, str(column.type), null, key, default and default.shown, None

@@ -157,6 +157,13 @@ class Settings:
         return key
 
 
+def described_settings() -> dict[str, str]:
+    """Return what each setting does, in the words of the class that has them."""
+    lines = (Settings.__doc__ or "").splitlines()
+    words = [line.split(maxsplit=1) for line in lines if line.startswith("    ")]
+    return {found[0]: found[1] for found in words if found and found[0] in Settings.names()}
+
+
 def _cache_home() -> Path:
     given = os.environ.get("XDG_CACHE_HOME")
     return Path(given) if given else _home() / ".cache"

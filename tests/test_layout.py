@@ -54,7 +54,7 @@ FLOORS: dict[str, set[str]] = {
     "runtime": OPERATE | {"observe.profile", "observe.roofline"},
 }
 # The top floor may import everything: connection, the command line and whatever else is named nowhere above ("").
-TOP = {"cli", "distributed", "observe.explain", "interop", "plan_cache", "writing", ""}
+TOP = {"cli", "distributed", "observe.explain", "interop", "metadata", "plan_cache", "writing", ""}
 FLOORS |= {name: {*FLOORS, *TOP} for name in TOP}
 
 # Libraries that only these modules may import; a name stands for all that begin with it.

@@ -8,7 +8,7 @@ from functools import partial
 
 from sqlglot import exp
 
-from fuseline.catalog import View
+from fuseline.catalog import TableFunction, View
 from fuseline.errors import (
     FuselineError,
     InvalidQuery,
@@ -25,6 +25,7 @@ from fuseline.sql.parsing.pieces import mark, span_of
 
 from ..parsing.pieces import split
 from ..parsing.unread import use
+from .about_tables import bind_about
 from .macros import expanded, macro_of
 from .named_queries import BoundQuery, named_plan
 from .parameters import Parameters
@@ -41,6 +42,8 @@ def bind_table(node: exp.Expr, around: Scope) -> Source:
             raise Unsupported(f"{what} is not supported.", span_of(node))
     use(node)
     match node:
+        case exp.Subquery(this=exp.Describe() | exp.Summarize() as about):
+            plan = bind_about(about, around)
         case exp.Lateral(this=exp.Subquery() as query):
             plan = around.bind_query(query)
         case exp.Subquery() | exp.Values():
@@ -145,6 +148,11 @@ def _bind_name(node: exp.Table, around: Scope) -> Source:
         view = catalog.view(name)
         if view is not None:
             return _bind_view(view, node, around)
+    within = schema[1:] if schema[:1] in (("memory",), ("system",)) and len(schema) > 1 else schema
+    if len(within) < 2:
+        view = catalog.system_view(name, within[0] if within else None)
+        if view is not None:
+            return _bind_view(view, node, around)
     path = ".".join(part.name for part in node.parts)
     if _is_path(path):
         table = _read_parquet(around, [path], {}, node)
@@ -191,7 +199,7 @@ def _bind_cte(cte: Cte, node: exp.Table) -> Source:
 
 def _bind_view(view: View, node: exp.Table, around: Scope) -> Source:
     """Bind a view's own text, where no name of the query around it is visible."""
-    name, text, outer = node.name, view.text, around.session
+    name, text, outer = view.name, view.text, around.session
     if name.lower() in outer.views or len(outer.views) > _MAX_VIEW_DEPTH:
         raise InvalidQuery(f'The view "{name}" reads itself.', span_of(node))
     session = dataclasses.replace(
@@ -268,9 +276,27 @@ def _bind_function(node: exp.Table, function: exp.Expr, around: Scope) -> Source
             f"The table function {name.lower()} is not supported; there are {known}.",
             span_of(function),
         )
-    if function.expressions:
-        raise InvalidQuery(f"{name.lower()}() takes no arguments.", span_of(function))
-    return _of_table(made, node, name, around)
+    given = _argument(made, name, function, around)
+    try:
+        table = made.make(*given)
+    except FuselineError as error:
+        error.span = error.span or span_of(function)
+        raise
+    return _of_table(table, node, name, around)
+
+
+def _argument(made: TableFunction, name: str, function: exp.Expr, around: Scope) -> list[str]:
+    """Return the text in the parentheses of a table function, if it takes one."""
+    scope = around.inside("a table function")
+    given = [plain_constant(scope.bind(a), made.argument) for a in function.expressions]
+    if not made.argument:
+        if given:
+            raise InvalidQuery(f"{name.lower()}() takes no arguments.", span_of(function))
+        return []
+    texts = [value for value in given if isinstance(value, str)]
+    if len(texts) != 1 or len(given) != 1:
+        raise InvalidQuery(f"{name.lower()}() takes {made.argument}, as text.", span_of(function))
+    return texts
 
 
 def _function_name(function: exp.Expr) -> str:

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from fuseline.catalog import View
+from fuseline.catalog import TableFunction, View
 from fuseline.errors import (
     AmbiguousName,
     FuselineError,
@@ -55,11 +55,19 @@ class BindingCatalog(Protocol):
     def names(self) -> list[str]:
         """Return the names of all tables and views."""
 
-    def table_function(self, name: str) -> CatalogTable | None:
-        """Return the table that a function without arguments gives now."""
+    def system_view(self, name: str, schema: str | None) -> View | None:
+        """Return a view of information_schema or pg_catalog."""
+
+    def table_function(self, name: str) -> TableFunction | None:
+        """Return a function in FROM that is not part of the language."""
 
     def table_functions(self) -> list[str]:
         """Return the names of those functions."""
+
+    def snapshot(
+        self, name: str, columns: Sequence[str], rows: Sequence[tuple[str | None, ...]]
+    ) -> CatalogTable:
+        """Return a table of texts that no plan may keep."""
 
     @property
     def session(self) -> SessionObjects:

@@ -38,6 +38,7 @@ _STATEMENTS = (
     "drop",
     "describe",
     "desc",
+    "summarize",
 )
 _BEGIN_TWO = ("<", ">", "!")
 
@@ -138,5 +139,5 @@ def _machine(labels: bool = True, expressions: bool = True) -> GrammarMachine:
     if not labels:
         rules = rules.replace("prefix? ", "").replace("(LABEL / expr) ':'", "expr ':'")
     if not expressions:
-        rules = rules.replace("/ describe / expr", "/ describe")
+        rules = rules.replace("/ summarize / expr", "/ summarize")
     return GrammarMachine(GrammarRules(rules))

@@ -9,7 +9,7 @@ it; they may not take less of what DuckDB takes and Fuseline answers, which is a
 """
 
 RULES = """
-statement   <- query / create / insert / update / delete / truncate / alter / drop / describe / expr
+statement   <- query / create / insert / update / delete / truncate / alter / drop / describe / summarize / expr
 
 query       <- with? term tail
 with        <- 'with' 'recursive'? cte (',' cte)* ','?
@@ -60,7 +60,7 @@ source      <- prefix? table join*
 table       <- ('lateral'? '(' inside ')' / STRING / dotted (arguments ('with' 'ordinality')?)?) table_name? ('tablesample' sampled)?
 table_name  <- ('as' (NAME / STRING) / NAME) aliases?
 aliases     <- '(' (NAME / STRING) (',' (NAME / STRING))* ','? ')'
-inside      <- plain_query / source tail
+inside      <- plain_query / describe / summarize / 'show' dotted / source tail
 plain_query <- with term tail / (select / from_first / values / 'table' dotted) tail
 join        <- ('cross' / 'positional' / 'natural' side?) 'join' table
              / 'asof'? side? 'join' table join* ('on' expr / 'using' columns)
@@ -150,4 +150,5 @@ altered     <- 'rename' 'to' NAME / 'rename' 'column'? NAME 'to' NAME
              / 'alter' 'column'? NAME (('set' 'data')? 'type' type ('using' expr)? / 'set' 'default' expr / 'drop' 'default' / ('set' / 'drop') 'not' 'null')
 drop        <- 'drop' ('table' / 'view' / 'index') ('if' 'exists')? dotted (',' dotted)* ('cascade' / 'restrict')?
 describe    <- ('describe' / 'desc') (query / dotted / STRING)
+summarize   <- 'summarize' (query / dotted / STRING)
 """

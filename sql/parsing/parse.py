@@ -115,6 +115,11 @@ class Parser(DuckDBParser):
             node.meta["end"] = self._tokens[self._index - 1].end
         return node
 
+    def _parse_wrapped_select(self, table: bool = False) -> exp.Expr | None:
+        if table and self._match_text_seq("SHOW"):  # which sqlglot takes for the name of a table
+            return self.expression(exp.Describe(this=self._parse_table_parts(), style="SHOW"))
+        return super()._parse_wrapped_select(table)
+
     def _parse_is(self, this: exp.Expr | None) -> exp.Expr | None:
         node = super()._parse_is(this)
         if isinstance(this, _DISTINCT) and isinstance(node, _DISTINCT):

@@ -37,6 +37,7 @@ _READ: dict[type[exp.Expr], str] = {
     exp.Create: "kind replace exists",
     exp.DataType: "this kind",
     exp.Drop: "kind exists",
+    exp.Describe: "style",
     exp.Except: "distinct by_name",
     exp.Fetch: "direction",
     exp.GenerateSeries: "is_end_exclusive",

@@ -23,6 +23,7 @@ from fuseline.plan.statements import (
 )
 from fuseline.sql.binding.bind_literal import plain_constant
 
+from ..binding.about_tables import SHOWN, bind_text, summarized
 from ..binding.scope import Scope
 from ..parsing.pieces import Piece, first_word, split_explain
 from ..parsing.unread import use
@@ -44,6 +45,7 @@ from .bind_session_statement import (
 from .bind_table_statement import create, drop
 
 _QUERY_WORDS = ("SELECT", "FROM", "VALUES", "WITH", "TABLE", "")
+_OTHER_QUERIES = ("SUMMARIZE",)
 _TRANSACTION = r"(?:\s+(?:transaction|work))?"
 _OF_TABLE = r'(?:\s+(?!verbose\b|full\b)(?P<table>\w+|"[^"]+")(?:\s*\([^()]+\))?)?'
 # What may follow the words of statements that do nothing.
@@ -71,7 +73,6 @@ _REFUSED = {
     "USE": "there is one schema, main",
     "INSTALL": "there are no extensions",
     "LOAD": "there are no extensions",
-    "SUMMARIZE": "use aggregates, or DESCRIBE for the columns",
     "PIVOT": "use CASE inside aggregates",
     "UNPIVOT": "use UNION ALL",
     "COMMENT": "there are no comments in the catalog",
@@ -98,7 +99,7 @@ _HARMLESS_PRAGMAS = (
 
 def starts_query(piece: Piece) -> bool:
     """Whether a statement begins as a query does."""
-    return first_word(piece) in _QUERY_WORDS
+    return first_word(piece) in (*_QUERY_WORDS, *_OTHER_QUERIES)
 
 
 def bind_statement(piece: Piece, scope: Scope) -> Statement:
@@ -182,6 +183,12 @@ def _describe_table(node: exp.Table, scope: Scope) -> Describe:
     return Describe(whole, rules_of(scope.session.catalog.table(node.name)))
 
 
+def _summarize(piece: Piece, scope: Scope) -> Statement:
+    node = scope.session.parse(piece)
+    assert isinstance(node, exp.Summarize)
+    return Query(summarized(node, scope))
+
+
 def _describing(scope: Scope) -> Scope:
     return Scope(replace(scope.session, describes=True))
 
@@ -193,8 +200,10 @@ def _whole_table(node: exp.Table, scope: Scope) -> Query:
 def _show(piece: Piece, scope: Scope) -> Statement:
     rest = piece.sql.split(maxsplit=1)[1:]
     what = rest[0].strip() if rest else ""
-    if what.lower() in ("tables", "all tables"):
+    if what.lower() == "tables":
         return ShowTables()
+    if what.lower() in SHOWN:
+        return Query(bind_text(what.lower(), SHOWN[what.lower()], scope))
     if re.fullmatch(r"[A-Za-z_]\w*|\"[^\"]+\"", what):
         start = piece.start + piece.sql.index(what)
         name = exp.to_identifier(what.strip('"'), quoted=True)
@@ -202,7 +211,11 @@ def _show(piece: Piece, scope: Scope) -> Statement:
         table = exp.Table(this=name)
         table.meta.update(name.meta)
         return _describe_table(table, _describing(scope))
-    raise Unsupported("SHOW takes TABLES or the name of a table.", Span(piece.start, piece.end))
+    hint = " SHOW ALL TABLES has lists: ask information_schema.columns." if what else ""
+    raise Unsupported(
+        f"SHOW takes TABLES, DATABASES, SCHEMAS or the name of a table.{hint}",
+        Span(piece.start, piece.end),
+    )
 
 
 _SETTING = re.compile(
@@ -251,6 +264,12 @@ def _drop(piece: Piece, scope: Scope) -> Statement:
 
 
 def _pragma(piece: Piece, scope: Scope) -> Statement:
+    called = re.fullmatch(
+        r"\s*pragma\s+(table_info|show)\s*\(\s*(.*?)\s*\)\s*", piece.sql, re.IGNORECASE | re.DOTALL
+    )
+    if called is not None:
+        function, table = called.group(1).lower(), called.group(2).strip("'\"").replace("'", "''")
+        return Query(bind_text("pragma", f"from pragma_{function}('{table}')", scope))
     found = re.match(r"\s*pragma\s+(\w+)\s*(=|$)", piece.sql, re.IGNORECASE)
     name = found.group(1).lower() if found else ""
     if found and found.group(2) == "=":
@@ -282,6 +301,7 @@ _BINDERS: dict[str, Callable[[Piece, Scope], Statement]] = {
     "DESCRIBE": _describe,
     "DESC": _describe,
     "SHOW": _show,
+    "SUMMARIZE": _summarize,
     "SET": _set,
     "RESET": _reset,
     "PRAGMA": _pragma,

@@ -166,3 +166,9 @@ alter table k alter a drop not null
 alter table t add primary key (i)
 alter view w rename to x
 alter table t add column if not exists i int
+from (describe t)
+from (show tables)
+from (show t)
+select column_name, min from (summarize t)
+select column_name, max from (summarize select i from u)
+from pragma_table_info('t')

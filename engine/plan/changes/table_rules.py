@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from ..types import DataType
+
 
 @dataclass(frozen=True)
 class StoredExpression:
@@ -59,6 +61,15 @@ class TableRules:
 
 
 NO_RULES = TableRules()
+DESCRIPTION = ("column_name", "column_type", "null", "key", "default", "extra")
+
+
+def described(name: str, data_type: DataType, rules: TableRules) -> tuple[str | None, ...]:
+    """Return what DESCRIBE tells of a column, in the columns of `DESCRIPTION`."""
+    default = rules.default(name)
+    null = "NO" if name in rules.not_null else "YES"
+    shown = None if default is None else default.shown
+    return name, str(data_type), null, rules.key_of(name), shown, None
 
 
 def rules_of(table: object) -> TableRules:

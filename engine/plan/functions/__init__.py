@@ -37,6 +37,7 @@ __all__ = [
     "aggregate_name",
     "constants",
     "scalar_name",
+    "spellings",
     "sql_names",
     "window_name",
 ]
@@ -101,3 +102,18 @@ def constants(signature: str) -> Mapping[int, str]:
 def sql_names() -> list[str]:
     """Return every spelling, for the nearest names in an error."""
     return sorted({*_SCALAR_SPELLINGS, *_AGGREGATE_SPELLINGS, *_WINDOW_SPELLINGS})
+
+
+def spellings() -> list[tuple[str, str | None, str, str]]:
+    """Return what SQL may call each function, with the name that it is another of, its kind and its signature."""
+    found: list[tuple[str, str | None, str, str]] = []
+    for known, table, kind in (
+        (_SCALAR_SPELLINGS, SCALAR, "scalar"),
+        (_AGGREGATE_SPELLINGS, AGGREGATE, "aggregate"),
+        (_WINDOW_SPELLINGS, WINDOW, "window"),
+    ):
+        for spelling, name in sorted(known.items()):
+            if spelling[0].isalpha():
+                alias_of = None if spelling == name else name
+                found.append((spelling, alias_of, kind, table[name].signature))
+    return found

@@ -1,0 +1,85 @@
+"""What a connection knows by name beside the objects of its catalog, as rows: schemas, functions, settings, types, variables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+
+from ..plan.coercion import TYPE_NAMES
+from ..plan.functions import spellings
+from ..plan.types import INTEGER_BITS, DataType, Kind
+from ..settings import described_settings
+from .objects import DATABASE, SYSTEM, Here, Row, oid, place
+
+_SYSTEM_SCHEMAS = ("main", "information_schema", "pg_catalog")
+_OTHER_SIZES = {
+    Kind.BOOLEAN: 1,
+    Kind.FLOAT: 4,
+    Kind.DOUBLE: 8,
+    Kind.DATE: 4,
+    Kind.INTERVAL: 16,
+    Kind.VARCHAR: 16,
+}
+
+
+def databases(_: Here) -> Iterator[Row]:
+    for name in (DATABASE, SYSTEM):
+        yield (name, oid(name), None, None, name == SYSTEM, "duckdb", False)
+
+
+def schemas(_: Here) -> Iterator[Row]:
+    places = [(DATABASE, "main"), *((SYSTEM, name) for name in _SYSTEM_SCHEMAS)]
+    for database, name in places:
+        yield (oid(database, name), database, oid(database), name, None, True, None)
+
+
+def functions(here: Here) -> Iterator[Row]:
+    system = (SYSTEM, oid(SYSTEM), "main")
+    for name, alias_of, kind, signature in spellings():
+        yield (*system, name, alias_of, kind, signature, None, None, True)
+    for name in ("read_parquet", "range", "generate_series", *here.catalog.table_functions()):
+        yield (*system, name, None, "table", None, None, None, True)
+    for macro in here.catalog.session.macros.values():
+        kind = "table_macro" if macro.is_table else "macro"
+        own = (DATABASE, oid(DATABASE), "main", macro.name)
+        yield (*own, None, kind, None, None, macro.text, False)
+
+
+def settings(here: Here) -> Iterator[Row]:
+    descriptions = described_settings()
+    for item in fields(here.settings):
+        value = getattr(here.settings, item.name)
+        shown = None if value is None else str(value)
+        shown = str(value).lower() if isinstance(value, bool) else shown
+        yield (item.name, shown, descriptions[item.name], _input_type(value), "LOCAL")
+
+
+def _input_type(value: object) -> str:
+    if isinstance(value, bool):
+        return "BOOLEAN"
+    return {int: "BIGINT", float: "DOUBLE"}.get(type(value), "VARCHAR")
+
+
+def types(_: Here) -> Iterator[Row]:
+    for name, data_type in sorted(TYPE_NAMES.items()):
+        if name.isidentifier():
+            kind = data_type.kind
+            bits = 128 if data_type.name == "HUGEINT" else INTEGER_BITS.get(kind, 0)
+            size = bits // 8 or _OTHER_SIZES.get(kind, 8 if data_type.is_temporal else 0)
+            category = _category(data_type)
+            own = (name, size, str(data_type), category, None, True)
+            yield (*place("type", "", "main", SYSTEM)[:4], oid("type", kind.name), *own)
+
+
+def _category(data_type: DataType) -> str | None:
+    if data_type.is_numeric:
+        return "NUMERIC"
+    if data_type.is_temporal or data_type.kind in (Kind.INTERVAL, Kind.TIME):
+        return "DATETIME"
+    return {Kind.BOOLEAN: "BOOLEAN", Kind.VARCHAR: "STRING"}.get(data_type.kind)
+
+
+def variables(here: Here) -> Iterator[Row]:
+    for name, literal in here.catalog.session.variables.items():
+        value = None if literal.value is None else str(literal.value)
+        yield (name, value, str(literal.type))

@@ -1,0 +1,118 @@
+"""DuckDB's table functions about a catalog: each run of a query of them reads the catalog anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import pyarrow as pa
+
+from ..answers import Columns, table_of
+from ..catalog import TableFunction
+from ..plan.changes.table_rules import DESCRIPTION, described
+from ..plan.coercion import parse_type
+from ..plan.types import VARCHAR
+from ..storage.tables.live_table import LiveTable
+from . import known_names, objects
+from .objects import Here, Row, RowsOf
+
+_SCHEMA = "database_name varchar, database_oid bigint, schema_name varchar, schema_oid bigint"
+_TABLE = f"{_SCHEMA}, table_name varchar, table_oid bigint"
+_SNAPSHOTS: dict[str, tuple[str, RowsOf]] = {
+    "duckdb_databases": (
+        "database_name varchar, database_oid bigint, path varchar, comment varchar, internal boolean, type varchar, readonly boolean",
+        known_names.databases,
+    ),
+    "duckdb_schemas": (
+        "oid bigint, database_name varchar, database_oid bigint, schema_name varchar, comment varchar, internal boolean, sql varchar",
+        known_names.schemas,
+    ),
+    "duckdb_tables": (
+        f"{_TABLE}, comment varchar, internal boolean, temporary boolean, has_primary_key boolean, estimated_size bigint, "
+        "column_count bigint, index_count bigint, check_constraint_count bigint, sql varchar",
+        objects.tables,
+    ),
+    "duckdb_views": (
+        f"{_SCHEMA}, view_name varchar, view_oid bigint, comment varchar, internal boolean, temporary boolean, column_count bigint, sql varchar",
+        objects.views,
+    ),
+    "duckdb_columns": (
+        f"{_TABLE}, column_name varchar, column_index integer, comment varchar, internal boolean, column_default varchar, "
+        "is_nullable boolean, data_type varchar, data_type_id bigint, character_maximum_length integer, "
+        "numeric_precision integer, numeric_precision_radix integer, numeric_scale integer",
+        objects.columns,
+    ),
+    "fuseline_constraints": (
+        f"{_TABLE}, constraint_index bigint, constraint_type varchar, constraint_text varchar, expression varchar, "
+        "constraint_name varchar, column_name varchar, ordinal_position bigint",
+        objects.constraints,
+    ),
+    "duckdb_functions": (
+        "database_name varchar, database_oid bigint, schema_name varchar, function_name varchar, alias_of varchar, "
+        "function_type varchar, description varchar, comment varchar, macro_definition varchar, internal boolean",
+        known_names.functions,
+    ),
+    "duckdb_settings": (
+        "name varchar, value varchar, description varchar, input_type varchar, scope varchar",
+        known_names.settings,
+    ),
+    "duckdb_types": (
+        f"{_SCHEMA}, type_oid bigint, type_name varchar, type_size bigint, logical_type varchar, type_category varchar, "
+        "comment varchar, internal boolean",
+        known_names.types,
+    ),
+    "duckdb_variables": ("name varchar, value varchar, type varchar", known_names.variables),
+}
+_TABLE_INFO = (
+    "cid integer, name varchar, type varchar, notnull boolean, dflt_value varchar, pk boolean"
+)
+
+
+def snapshot_functions(here: Callable[[], Here]) -> dict[str, TableFunction]:
+    """Return the functions that tell of what `here` gives, by name."""
+    found = {
+        name: TableFunction(partial(_snapshot, name, partial(_rows, here, columns, rows)))
+        for name, (columns, rows) in _SNAPSHOTS.items()
+    }
+    for name, make in (("pragma_table_info", _table_info), ("pragma_show", _shown)):
+        found[name] = TableFunction(partial(_of_table, name, make, here), "the name of a table")
+    return found
+
+
+def _snapshot(name: str, make: Callable[[], pa.Table]) -> LiveTable:
+    return LiveTable(name, make)
+
+
+def _of_table(
+    name: str, make: Callable[[Here, str], pa.Table], here: Callable[[], Here], table: str
+) -> LiveTable:
+    return LiveTable(name, lambda: make(here(), table))
+
+
+def _rows(here: Callable[[], Here], columns: str, rows: RowsOf) -> pa.Table:
+    return table_of(_columns(columns), list(rows(here())))
+
+
+def _columns(text: str) -> Columns:
+    pairs = (column.split() for column in text.split(", "))
+    return [(name, parse_type(data_type)) for name, data_type in pairs]
+
+
+def _table_info(here: Here, name: str) -> pa.Table:
+    return table_of(_columns(_TABLE_INFO), list(_infos(here, name)))
+
+
+def _infos(here: Here, name: str) -> Iterator[Row]:
+    fields, rules = here.named(name)
+    for i, (column, data_type) in enumerate(fields):
+        default = rules.default(column)
+        shown = default and default.shown
+        never_null = column in objects.never_null(rules)
+        yield (i, column, str(data_type), never_null, shown, rules.key_of(column) == "PRI")
+
+
+def _shown(here: Here, name: str) -> pa.Table:
+    fields, rules = here.named(name)
+    return table_of(
+        [(n, VARCHAR) for n in DESCRIPTION], [described(*field, rules) for field in fields]
+    )

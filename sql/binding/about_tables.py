@@ -1,0 +1,125 @@
+"""SUMMARIZE, DESCRIBE and SHOW as queries: rows about the columns of a table or query."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from fuseline.errors import Unsupported, ViewText
+from fuseline.plan.changes.table_rules import DESCRIPTION, NO_RULES, described, rules_of
+from fuseline.plan.distinct_names import distinct_names
+from fuseline.plan.expr import Column, ColumnRef, new_column
+from fuseline.plan.logical import Logical, Project, Scan
+from fuseline.plan.text.quoted_name import quoted_name
+from fuseline.plan.types import VARCHAR, Kind
+from fuseline.sql.parsing.pieces import Piece, span_of
+
+from ..parsing.unread import use, use_all
+from .named_queries import BoundQuery
+from .scope import Cte, Scope
+
+SHOWN = {
+    "tables": "select table_name as name from information_schema.tables where table_schema = current_schema() order by name",
+    "databases": "select database_name from duckdb_databases() where not internal order by 1",
+    "schemas": "select database_name, schema_name from duckdb_schemas() where database_name = current_database() order by all",
+}
+_TIMES = (Kind.TIME, Kind.TIMESTAMPTZ)
+_SHARES = ("0.25", "0.50", "0.75")
+
+
+def bind_about(node: exp.Expr, scope: Scope) -> Logical:
+    """Bind SUMMARIZE, DESCRIBE or SHOW in FROM; the last is a DESCRIBE in the style of that name."""
+    if isinstance(node, exp.Summarize):
+        return summarized(node, scope)
+    target = node.this
+    use(node)
+    if node.args.get("style") and len(target.parts) == 1 and target.name.lower() in SHOWN:
+        use(target, target.this)
+        return bind_text("show", SHOWN[target.name.lower()], scope)
+    return _described(target, scope)
+
+
+def summarized(node: exp.Summarize, scope: Scope) -> Logical:
+    """Bind SUMMARIZE: one row for each column of a table or query, each of aggregates of that column."""
+    use(node)
+    query = _whole(node.this)
+    plan = scope.bind_query(query)
+    if not plan.columns:
+        raise Unsupported("SUMMARIZE takes a table or query with columns.", span_of(node.this))
+    names = [c.name for c in plan.columns]
+    plan = _named_apart(plan)
+    name = exp.TableAlias(this=exp.to_identifier("summarized"))
+    entry = exp.CTE(this=exp.Select(), alias=name)
+    cte = Cte("summarized", entry.this, (), scope, BoundQuery(plan))
+    rows = [_summary(i, names[i], column) for i, column in enumerate(plan.columns)]
+    text = f"select * exclude (number) from ({' union all '.join(rows)}) order by number"
+    return bind_text("summarize", text, scope, {"summarized": cte})
+
+
+def _named_apart(plan: Logical) -> Logical:
+    """Return a plan whose columns have names of their own, as a subquery's have."""
+    names = distinct_names([c.name for c in plan.columns])
+    if names == [c.name for c in plan.columns]:
+        return plan
+    made = (new_column(n, c.type) for n, c in zip(names, plan.columns, strict=True))
+    return Project(plan, tuple(zip(made, map(ColumnRef, plan.columns), strict=True)))
+
+
+def _summary(number: int, shown: str, column: Column) -> str:
+    name, kind = quoted_name(column.name), column.type.kind
+    mean = deviation = "null"
+    quantile = "null"
+    if column.type.is_numeric:
+        mean, deviation = f"avg({name})", f"stddev({name})"
+        quantile = f"approx_quantile({name}, {{}})"
+    elif column.type.is_temporal or kind in _TIMES:
+        moment = f"date '1970-01-01' + {name}" if kind is Kind.TIME else f"{name}::timestamp"
+        back = f"::{column.type}" if kind in _TIMES else ""
+        mean = f"make_timestamp(avg(epoch_us({moment}))::bigint){back}"
+        quantile = f"quantile_disc({name}, {{}})"
+    quantiles = [f"{quantile.format(share)}::varchar as q{share[2:]}" for share in _SHARES]
+    return f"""select {number} as number, {_text(shown)} as column_name, {_text(str(column.type))} as column_type,
+        min({name})::varchar as min, max({name})::varchar as max, approx_count_distinct({name}) as approx_unique,
+        {mean}::varchar as avg, {deviation}::varchar as std, {", ".join(quantiles)}, count(*) as count,
+        (100 - count({name}) * 100 / nullif(count(*), 0))::decimal(9, 2) as null_percentage from summarized"""
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _whole(target: exp.Expr) -> exp.Expr:
+    """Return the query of a table, a path or a query."""
+    if isinstance(target, exp.Literal):
+        use(target)
+        path = exp.to_identifier(target.name, quoted=True)
+        path.meta.update(target.meta)
+        target = exp.Table(this=path)
+        target.meta.update(path.meta)
+    if not isinstance(target, exp.Table):
+        return target
+    use_all(target)  # a copy of it is bound
+    return exp.Select(expressions=[exp.Star()], from_=exp.From(this=target.copy()))
+
+
+def _described(target: exp.Expr, scope: Scope) -> Logical:
+    """Bind DESCRIBE in FROM: what it tells does not change while the plan is kept, since a change of the catalog ends that."""
+    session = dataclasses.replace(scope.session, describes=True)
+    plan = scope.changed(session=session).bind_query(_whole(target))
+    rules = NO_RULES
+    if isinstance(target, exp.Table):
+        rules = rules_of(scope.session.catalog.table(target.name))
+    rows = [described(c.name, c.type, rules) for c in plan.columns]
+    table = scope.session.catalog.snapshot("describe", DESCRIPTION, rows)
+    made = tuple(new_column(name, VARCHAR) for name in DESCRIPTION)
+    return Scan(table, made, DESCRIPTION)
+
+
+def bind_text(name: str, text: str, scope: Scope, ctes: Mapping[str, Cte] | None = None) -> Logical:
+    """Bind a query of ours, which may name `ctes`; errors show it under a name."""
+    view = ViewText(name, text)
+    session = dataclasses.replace(scope.session, text=text, stored=view)
+    inner = Scope(session, ctes=ctes or {})
+    return inner.bind_query(session.parse(Piece(text, 0, len(text))))
