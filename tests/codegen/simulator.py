@@ -86,6 +86,10 @@ class Cuda:
         barrier.wait()
         return found
 
+    def shfl_up_sync(self, mask: int, value: Any, offset: int) -> Any:
+        lane = self.here.thread % WARP - offset
+        return self.shfl_sync(mask, value, lane if lane >= 0 else self.here.thread % WARP)
+
     @staticmethod
     def selp(condition: Any, yes: Any, no: Any) -> Any:
         assert type(yes) is type(no), (yes, no)
@@ -117,6 +121,10 @@ class Cuda:
     @staticmethod
     def popc(bits: Any) -> Any:
         return np.int32((int(bits) & 0xFFFFFFFF).bit_count())
+
+    @staticmethod
+    def clz(bits: Any) -> Any:
+        return np.int32(WARP - (int(bits) & 0xFFFFFFFF).bit_length())
 
     @staticmethod
     def ffs(bits: Any) -> Any:

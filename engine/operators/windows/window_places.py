@@ -56,6 +56,21 @@ class WindowPlaces:
         return np.repeat(self.heads + self.sizes, self.sizes)
 
     @cached_property
+    def row_numbers(self) -> Ints:
+        """The number of each place in its partition, from 1 on."""
+        return self.index - self.start + 1
+
+    @cached_property
+    def ranks(self) -> Ints:
+        """That of its first peer."""
+        return self.peer_start - self.start + 1
+
+    @cached_property
+    def dense_ranks(self) -> Ints:
+        """The number of its peers among all of the partition."""
+        return self.peers - self.peers[self.start] + 1
+
+    @cached_property
     def peer_sizes(self) -> Ints:
         return np.diff(self.peer_heads, append=self.rows)
 

@@ -15,18 +15,15 @@ Numbered = tuple[Values, Mask | None]  # and where they are not NULL, None for e
 
 
 def row_number(call: WindowCall, rows: WindowInput) -> Numbered:
-    places = rows.places
-    return places.index - places.start + 1, None
+    return rows.places.row_numbers, None
 
 
 def rank(call: WindowCall, rows: WindowInput) -> Numbered:
-    places = rows.places
-    return places.peer_start - places.start + 1, None
+    return rows.places.ranks, None
 
 
 def dense_rank(call: WindowCall, rows: WindowInput) -> Numbered:
-    places = rows.places
-    return places.peers - places.peers[places.start] + 1, None
+    return rows.places.dense_ranks, None
 
 
 def percent_rank(call: WindowCall, rows: WindowInput) -> Numbered:

@@ -6,29 +6,25 @@ of a query that takes longer than to find them.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pylibcudf as plc
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
-from ....codegen.compile.kernel_files import warn_without
 from ....codegen.handwritten import row_kernels as kernels
 from ....codegen.handwritten.row_kernels import WORD, Job
-from ....errors import Interrupted
 from ....plan.expr import Column
 from ....storage.columns.encodings import Array
 from ..dictionaries import Held
 from ..late_materialization import LateColumns, Places
 from ..pipeline import launch
+from ..pipeline.fixed_kernels import machine_code
 from ..table import Table
 from .buffers import exchanged
-from .device import kernel_files
 from .host_table import HostColumns
 from .host_table import Lying as HostColumn
 from .host_values import Lying, address_of, host_values, lying_of
@@ -37,8 +33,6 @@ from .texts import Texts
 from .upload import uploaded
 
 if TYPE_CHECKING:
-    from ....codegen.compile.kernel_files import KernelFile
-
     Given: TypeAlias = dict[str, int | tuple[int, ...]]  # arguments of kernels by name
     Picked: TypeAlias = plc.Column | Array | None  # row numbers, on the device or on the host
 
@@ -46,7 +40,6 @@ MOST_ROWS = 1 << 15
 # Texts come in any order, and the host takes 0.15 ms for 20,000 of them to put them in order: as long as libcudf takes to gather them
 MOST_TEXTS = 1 << 13
 SPARE_BYTES = 1024  # for a column's characters, beyond one and a half times what is expected
-NO_DIRECTORY = Path()
 # Of the first rows of an order, as many as slots may hold two of without many more than that being found
 MOST_LEADING = kernels.SLOTS // 8
 LEADING_ROOM = 512  # at least, for those that are found
@@ -54,10 +47,6 @@ LEADING_KERNELS = (kernels.LEAST, kernels.BOUND, kernels.ROWS)
 
 _ANYWHERE = {name: 0 for name, _ in kernels.SIGNATURE if name.startswith("memory")}
 _RESULT = [name for name, _ in kernels.SIGNATURE if name.startswith("result")]
-
-_codes: dict[tuple[Path, str], Future[bytes]] = {}
-_made: dict[tuple[Path, str], bytes] = {}  # those of `_codes` that are compiled
-_lock = threading.Lock()
 
 
 def saves(table: Table, columns: Sequence[Column]) -> bool:
@@ -316,44 +305,4 @@ def _padded(size: int) -> int:
 
 
 def _code(name: str = kernels.NAME) -> bytes | None:
-    """Return a kernel's machine code; None while it is being compiled, and where it cannot be."""
-    place = kernel_files.get()
-    if place is None or place[0] == NO_DIRECTORY or place[1] == "never":
-        return None
-    directory, fuse = place
-    made = _made.get((directory, name))
-    if made is not None:
-        return made
-    with _lock:
-        found = _codes.get((directory, name))
-        start = found is None
-        if found is None:
-            found = _codes[directory, name] = Future()
-    if start:
-        file = kernels.row_kernel(directory, launch.architecture(), name)
-        if fuse == "auto" and not file.is_compiled:
-            threading.Thread(target=_compile, args=(file, found), daemon=True).start()
-        else:
-            try:
-                _compile(file, found)
-            except (Interrupted, KeyboardInterrupt):
-                with _lock:
-                    _codes.pop((directory, name), None)  # another query asks again
-                raise
-    if found.done() and found.exception() is None:
-        _made[directory, name] = found.result()
-    if fuse == "auto" and not found.done():
-        return None
-    return found.result() if found.exception() is None else None
-
-
-def _compile(file: KernelFile, found: Future[bytes]) -> None:
-    try:
-        code, _ = file.machine_code()
-        found.set_result(code)
-    except (Interrupted, KeyboardInterrupt) as stopped:
-        found.set_exception(stopped)  # who waits for it goes on without
-        raise
-    except Exception as error:  # whatever a compiler that is not there or a full disk may raise
-        found.set_exception(error)
-        warn_without(file.name, error)
+    return machine_code(name, partial(kernels.row_kernel, name=name))

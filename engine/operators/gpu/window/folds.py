@@ -7,12 +7,15 @@ blocks of each size instead, as in a segment tree of which one level is there at
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 
 import numpy as np
 import pylibcudf as plc
 
 from .... import stopping
-from ...windows.frames import Ranges, places_before
+from ....codegen.handwritten import window_kernels as kernels
+from ....plan.window.window_call import WindowCall
+from ...windows.frames import Ranges, frame_of, places_before
 from ...windows.window_moments import State
 from ...windows.window_places import Ints
 from ..aggregate.aggregate_values import ordered_places
@@ -35,16 +38,17 @@ from ..columns import (
 from ..dictionaries import Held
 from ..join.join_pairs import UNMATCHED
 from .device_array import as_array, as_rows, column_of, prefix_sums
-from .places import DevicePlaces
+from .places import DeviceRows
 
 Op = plc.binaryop.BinaryOperator
 Combine = Callable[[State, State], State]
 
 _EXTREMES = {"min": Op.NULL_MIN, "max": Op.NULL_MAX}
+# How libcudf and how a kernel of ours scans
 _SCANS = {
-    "sum": plc.aggregation.sum,
-    "min": plc.aggregation.min,
-    "max": plc.aggregation.max,
+    "sum": (plc.aggregation.sum, kernels.ADDED),
+    "min": (plc.aggregation.min, kernels.LEAST),
+    "max": (plc.aggregation.max, kernels.GREATEST),
 }
 # The smallest and the largest value of types of which libcudf scans extremes
 _LIMITS: dict[plc.TypeId, tuple[float, float]] = {
@@ -58,25 +62,46 @@ _BITS = {"bit_and": Op.BITWISE_AND, "bit_or": Op.BITWISE_OR, "bit_xor": Op.BITWI
 class FrameGroups(Groups):
     """Frames as groups without keys: a question has an answer for each frame.  `columns` are in the order of the window."""
 
-    def __init__(self, ranges: Ranges, places: DevicePlaces, columns: Mapping[int, Held]) -> None:
-        super().__init__([], places.rows, columns)
-        self.ranges, self.places, self.count = ranges, places, len(ranges)
+    def __init__(self, call: WindowCall, rows: DeviceRows, columns: Mapping[int, Held]) -> None:
+        super().__init__([], rows.places.rows, columns)
+        self.call, self.window, self.places = call, rows, rows.places
+        self.count = rows.places.rows
+
+    @cached_property
+    def ranges(self) -> Ranges:
+        return frame_of(self.call, self.window)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether frames begin with the partition."""
+        frame = self.call.frame
+        return frame.start == "unbounded preceding" and frame.exclude == "no others"
+
+    @property
+    def has_own_row(self) -> bool:
+        """Whether each frame that begins with the partition holds the row itself."""
+        return self.is_running and self.call.frame.end in ("current row", "unbounded following")
 
     def _reduce(self, question: Question) -> plc.Column:
         stopping.check()
         column, aggregation = question.argument.column, question.aggregation
         if aggregation == "count_all":
             return column_of(self.ranges.sizes)
-        counts = self._counts(question)
         if aggregation == "count":
-            return column_of(counts)
+            return column_of(self._counts(question))
         if aggregation in _EXTREMES:
             return self._extreme(question, column)
         if aggregation == "sum" and column.type().id() != plc.TypeId.FLOAT64:
             answer = self._difference(column)
         else:
             answer = self._combined(column, aggregation)
-        return where_true(answer, column_of(counts > 0))
+        return self._where_some(answer, question)
+
+    def _where_some(self, answer: plc.Column, question: Question) -> plc.Column:
+        """NULL where a frame has no value."""
+        if self.has_own_row and not question.argument.column.null_count():
+            return answer
+        return where_true(answer, column_of(self._counts(question) > 0))
 
     def _counts(self, question: Question) -> Ints:
         """How many values of each frame are not NULL."""
@@ -95,6 +120,9 @@ class FrameGroups(Groups):
         """Sums of integers, of which the caller knows that prefix sums over all rows do not overflow."""
         wide = column.type().id() == plc.TypeId.DECIMAL128
         numbers = without_nulls(column if wide else cast(column, INT64), 0)
+        running = self._scanned(numbers, "sum") if self.has_own_row else None
+        if running is not None:
+            return running
         zero = plc.Column.from_scalar(scalar(0, numbers.type()), 1)
         before = as_array(plc.concatenate.concatenate([zero, prefix_sums(numbers)]))
         return column_of(self.ranges.renumbered(before).sizes)
@@ -115,7 +143,7 @@ class FrameGroups(Groups):
             start = _LIMITS[own.id()][aggregation == "min"]
             running = self._running(numbers, aggregation, start)
             if running is not None:
-                running = where_true(running, column_of(self._counts(question) > 0))
+                running = self._where_some(running, question)
                 return running if own.id() == kind.id() else reinterpret(running, kind)
 
         def combine(left: plc.Column, right: plc.Column) -> plc.Column:
@@ -161,15 +189,28 @@ class FrameGroups(Groups):
 
     def _running(self, column: plc.Column, aggregation: str, start: float) -> plc.Column | None:
         """Scan each partition, where frames begin with it; `start` stands for NULL.  None for other frames."""
-        ((begin, end), *others) = self.ranges.parts
-        if others or begin is not self.places.start or aggregation not in _SCANS:
+        if not self.is_running or aggregation not in _SCANS:
             return None
+        if self.has_own_row:
+            scanned = self._scanned(without_nulls(column, start), aggregation)
+            if scanned is not None:
+                return scanned
+        ((_, end),) = self.ranges.parts
         partition = plc.Table([cast(column_of(self.places.partition_numbers), INT32)])
         values = without_nulls(column, start)
-        request = plc.groupby.GroupByRequest(values, [_SCANS[aggregation]()])
+        request = plc.groupby.GroupByRequest(values, [_SCANS[aggregation][0]()])
         grouped = plc.groupby.GroupBy(partition, INCLUDE, plc.types.Sorted.YES)
         _, (scanned,) = grouped.scan([request])
         return pick(scanned.columns()[0], as_rows(np.maximum(end - 1, 0)))
+
+    def _scanned(self, values: plc.Column, aggregation: str) -> plc.Column | None:
+        """Return what values without NULL make up to the end of each frame, which has a row; None where no kernel knows."""
+        frame, places = self.call.frame, self.places
+        found = places.running(values, _SCANS[aggregation][1])
+        if found is None or (frame.end == "current row" and frame.unit == "rows"):
+            return found
+        stop = places.peer_stop if frame.end == "current row" else places.stop
+        return pick(found, as_rows(stop - 1))
 
 
 def as_signed(column: plc.Column) -> plc.Column:

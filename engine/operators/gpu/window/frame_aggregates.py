@@ -13,7 +13,7 @@ from ....plan.functions import AGGREGATE
 from ....plan.types import INTEGER
 from ....plan.window.window_call import WindowCall
 from ...context import Context
-from ...windows.frames import Ranges, frame_of
+from ...windows.frames import Ranges
 from ...windows.window_moments import added, finished, moments_of_rows
 from ..aggregate.aggregate import AGGREGATES, arguments, coded_argument, hash_aggregate
 from ..aggregate.groups import GroupedArgument, pick_held
@@ -42,17 +42,16 @@ MOST_PAIRS = 1 << 26  # of a frame and a row of it that are looked at together
 def aggregate_frames(call: WindowCall, rows: DeviceRows, context: Context) -> Held:
     """Return an aggregate over the frame of each row, in the order of the input's rows."""
     places, table = rows.places, rows.table
-    ranges = frame_of(call, rows)
     columns: dict[int, Held] = {c.id: places.at_places(table.columns[c.id]) for c in _read(call)}
-    groups = FrameGroups(ranges, places, columns)
+    groups = FrameGroups(call, rows, columns)
     row = AGGREGATE[call.function]
     distinct = call.distinct and bool(call.args) and not row.idempotent
-    if distinct and call.frame.start == "unbounded preceding" and len(ranges.parts) == 1:
+    if distinct and groups.is_running:
         args, distinct = _first_of_equal(call, groups), False
     else:
         args = arguments(call.aggregate, groups)
     if distinct or call.order or row.keeps_values:
-        return places.at_rows(_one_by_one(call, columns, ranges, context))
+        return places.at_rows(_one_by_one(call, columns, groups.ranges, context))
     if row.moments:
         return places.at_rows(_moments(call, args, groups))
     coded = None if call.distinct else coded_argument(call.aggregate, groups)

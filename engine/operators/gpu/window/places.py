@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 import pylibcudf as plc
 
+from ....codegen.handwritten import window_kernels as kernels
 from ....plan.expr import Column, ColumnRef, SortKey
 from ....plan.physical import Order
 from ...windows.frames import FIRST
@@ -17,6 +18,7 @@ from ..aggregate.groups import pick, pick_held
 from ..columns import (
     BOOL,
     HUGE,
+    INT32,
     INT64,
     binary,
     cast,
@@ -33,6 +35,7 @@ from ..sort.packed_keys import Direction, packed
 from ..sort.sort import lie_in_order, order_of, sort_keys, sortable
 from ..table import Table
 from .device_array import as_array, as_rows, column_of
+from .marks import Codes, WindowMarks, changes, codes_for, marks_of, scattered
 
 Op = plc.binaryop.BinaryOperator
 
@@ -96,6 +99,10 @@ class DevicePlaces(WindowPlaces):
         """Return a column of places in the order of the input's rows."""
         return column if self.order is None else pick_held(column, self.place_of_row)
 
+    def running(self, column: plc.Column, how: int) -> plc.Column | None:
+        """Combine the values of each place's partition up to it, none of which is NULL; None where no kernel does."""
+        return None
+
     def up_to_rank(self, most: int) -> plc.Column:
         """Return the row numbers up to a rank in their partitions, ascending."""
         numbers = self.index if self.order is None else as_array(cast(self.order, INT64))
@@ -112,6 +119,70 @@ class DevicePlaces(WindowPlaces):
             rows = np.where(there, numbers[np.maximum(places, 0)], UNMATCHED)
         found = self.at_rows(column_of(rows))
         return pick_held_or_null(held, as_rows(as_array(found)))
+
+
+class MarkedPlaces(DevicePlaces):
+    """Places of which kernels find what is asked of them, when it is."""
+
+    def __init__(self, order: plc.Column | None, marks: WindowMarks) -> None:
+        object.__setattr__(self, "order", order)
+        object.__setattr__(self, "rows", marks.rows)
+        object.__setattr__(self, "marks", marks)
+
+    marks: WindowMarks
+
+    @cached_property
+    def heads(self) -> Ints:
+        return np.flatnonzero(as_array(self.marks.heads))
+
+    @cached_property
+    def peer_heads(self) -> Ints:
+        return np.flatnonzero(as_array(self.marks.peers))
+
+    @cached_property
+    def partition_numbers(self) -> Ints:
+        return np.cumsum(as_array(self.marks.heads)) - 1
+
+    @cached_property
+    def peer_numbers(self) -> Ints:
+        return np.cumsum(as_array(self.marks.peers)) - 1
+
+    @cached_property
+    def start(self) -> Ints:
+        return self.marks.starts(kernels.START)
+
+    @cached_property
+    def peer_start(self) -> Ints:
+        return self.marks.starts(kernels.PEER_START)
+
+    @cached_property
+    def stop(self) -> Ints:
+        return self.marks.stops(of_peers=False)
+
+    @cached_property
+    def peer_stop(self) -> Ints:
+        return self.marks.stops(of_peers=True)
+
+    @cached_property
+    def row_numbers(self) -> Ints:
+        return self.marks.starts(kernels.NUMBER)
+
+    @cached_property
+    def ranks(self) -> Ints:
+        return self.marks.starts(kernels.RANK)
+
+    @cached_property
+    def dense_ranks(self) -> Ints:
+        return self.marks.starts(kernels.DENSE_RANK)
+
+    def at_rows(self, column: Held) -> Held:
+        if self.order is None or isinstance(column, Coded):
+            return super().at_rows(column)
+        found = scattered(self.marks.codes, column, self.order)
+        return super().at_rows(column) if found is None else found
+
+    def running(self, column: plc.Column, how: int) -> plc.Column | None:
+        return self.marks.running(column, how)
 
 
 @dataclass(frozen=True)
@@ -185,6 +256,9 @@ def places_of(table: Table, partition: tuple[Column, ...], keys: tuple[Order, ..
     directions += [(key.descending, key.nulls_first) for key in keys]
     held = [sortable(key) for key in sort_keys(table, columns)]
     order, parts, peers = _sorted(held, directions, len(partition))
+    codes = codes_for(table.num_rows)
+    if codes is not None:
+        return MarkedPlaces(order, _marked(codes, parts, peers, table.num_rows))
     new_partition, new_peers = _changes(parts, table.num_rows), _changes(peers, table.num_rows)
     heads = np.flatnonzero(new_partition), np.flatnonzero(new_peers)
     numbers = np.cumsum(new_partition) - 1, np.cumsum(new_peers) - 1
@@ -204,6 +278,16 @@ def _sorted(
         return order, ordered[:width], ordered
     below = scalar(one.below(width), one.numbers.type())
     return order, [binary(ordered[0], below, Op.DIV, one.numbers.type())], ordered
+
+
+def _marked(
+    codes: Codes, parts: list[plc.Column], peers: list[plc.Column], rows: int
+) -> WindowMarks:
+    """Return the marks of ordered columns: by one kernel where a number holds all keys."""
+    columns = {(column.type().id(), column.null_count()) for column in (*parts, *peers)}
+    if len(peers) == 1 and len(parts) <= 1 and columns in ({(INT32.id(), 0)}, {(INT64.id(), 0)}):
+        return changes(codes, peers[0], parts[0] if parts else None)
+    return marks_of(codes, *(column_of(_changes(keys, rows)) for keys in (parts, peers)))
 
 
 def _changes(ordered: Sequence[plc.Column], rows: int) -> Mask:

@@ -1,0 +1,76 @@
+"""The kernels of `functions_windows` as files: their parameters, and where source and machine code lie.
+
+Importing this imports no compiler; a process that finds the machine code on disk never does.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from ..compile.compiler import Architecture, Signature
+from ..compile.kernel_files import KernelFile, kernel_file
+
+SOURCE = Path(__file__).with_name("functions_windows.py")
+CHANGES, HEADS, STARTS, STOPS = "window_changes", "window_heads", "window_starts", "window_stops"
+SUMS, RUNNING, SCATTER = "window_sums", "window_running", "window_scatter"
+# What `window_starts` writes
+START, PEER_START, NUMBER, RANK, DENSE_RANK = range(5)
+# How `window_running` combines
+ADDED, LEAST, GREATEST = range(3)
+LAST_HEADS, FIRST_HEADS, FIRST_PEERS, STATES = 0, 3, 4, 5  # places in the state, of a word a range
+
+_RANGES: Signature = [("rows", "int64"), ("warps", "int64"), ("share", "int64")]
+_HEADS: Signature = [("heads", "*uint8"), ("peers", "*uint8")]
+_VALUES: Signature = [
+    ("heads", "*uint8"),
+    ("state", "*int64"),
+    ("how", "int64"),
+    ("none", "int64"),
+    ("values", "*int64"),
+    ("sums", "*int64"),
+]
+SIGNATURES: dict[str, Signature] = {
+    CHANGES: [
+        ("rows", "int64"),
+        ("narrow", "int64"),
+        ("parted", "int64"),
+        ("parts32", "*int32"),
+        ("parts64", "*int64"),
+        ("keys32", "*int32"),
+        ("keys64", "*int64"),
+        *_HEADS,
+    ],
+    HEADS: [*_RANGES, *_HEADS, ("state", "*int64")],
+    STARTS: [*_RANGES, *_HEADS, ("state", "*int64"), ("what", "int64"), ("out", "*int64")],
+    STOPS: [*_RANGES, ("flags", "*uint8"), ("firsts", "*int64"), ("out", "*int64")],
+    SUMS: [*_RANGES, *_VALUES],
+    RUNNING: [*_RANGES, *_VALUES, ("out", "*int64")],
+    SCATTER: [
+        ("rows", "int64"),
+        ("words", "int64"),
+        ("order", "*int32"),
+        ("values", "*int64"),
+        ("out", "*int64"),
+    ],
+}
+OF_VALUES = ("none", "values", "sums", "out")
+
+
+def signature_of(name: str, double: bool = False) -> Signature:
+    """Return the parameters of a kernel; with `double` values are of FLOAT64."""
+    if not double:
+        return SIGNATURES[name]
+    return [
+        (n, kind.replace("int64", "float64") if n in OF_VALUES else kind)
+        for n, kind in SIGNATURES[name]
+    ]
+
+
+@cache
+def window_kernel(
+    name: str, directory: Path, architecture: Architecture, double: bool = False
+) -> KernelFile:
+    """Return a kernel."""
+    source = SOURCE.read_text(encoding="utf-8")
+    return kernel_file(name, source, signature_of(name, double), directory, architecture)
