@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from ...plan.node import transform_up, walk_once
+from ...plan.partial import FinishAverages
 from ...plan.physical import (
     ConcatRows,
     FilterRows,
@@ -27,6 +28,7 @@ from ...plan.pipeline_steps import leaf_of, spine, steps_of
 from ...settings import FuseChoice
 from ..estimates.chain_estimate import ChainEstimates
 from ..rewrite import Observer, Rule, apply_rules, unobserved
+from .aggregate_unions import aggregate_unions
 from .arrange_probes import arrange_probes
 from .full_joins import halves
 from .group_keys import is_held
@@ -148,7 +150,7 @@ def fuse_chain(node: Physical, fusion: Fusion) -> Physical | None:
     below = body.chain(chain)
     made = node.with_children([below]) if aggregates else below
     made = apply_rules(made, CHAIN_RULES, body, observer=fusion.observer)
-    sink = [n for n in spine(made) if isinstance(n, HashAggregate)][-1] if aggregates else made
+    sink = _first_phase(made) if aggregates else made
     below = sink.children[0] if aggregates else sink
     if not fusion.ends(sink, below, body):
         return None
@@ -157,6 +159,12 @@ def fuse_chain(node: Physical, fusion: Fusion) -> Physical | None:
     early = fusion.pipeline(sink, sink, body)
     fusion.done[id(early)] = early, early
     return fusion.visit(transform_up(made, lambda part: early if part is sink else None))
+
+
+def _first_phase(made: Physical) -> Physical:
+    """The aggregation of several that reads the rows."""
+    groups = made.input if isinstance(made, FinishAverages) else made
+    return [n for n in spine(groups) if isinstance(n, HashAggregate)][-1]
 
 
 def split_full_joins(node: Physical, fusion: Fusion) -> Physical | None:
@@ -177,6 +185,7 @@ PIPELINE_RULES = (
     Rule(
         filter_groups, "first: as the end of a chain of its own a filter would read stored groups"
     ),
+    Rule(aggregate_unions, "before rows of several sources are stored as one source"),
     Rule(fuse_chain, "whatever rows go through without being stored, from a scan to where it ends"),
     Rule(split_full_joins, "last: the halves are chains, which a full join ends"),
 )

@@ -17,6 +17,7 @@ from ...plan.physical import (
 )
 from ...plan.types import Kind
 from ..estimates.chain_estimate import ChainEstimates, expected_column
+from .composed_keys import by_parts_of_keys
 from .group_keys import decides, has_no_numbers, inner_joins, tells_apart
 from .pipeline_shape import Body
 from .probe_order import domain
@@ -29,7 +30,7 @@ def aggregate_in_two_phases(node: Physical, body: Body) -> Physical | None:
     if not isinstance(node, HashAggregate):
         return None
     distinct = with_distinct_rows(node, body.estimates) if body.hashed else None
-    return distinct or by_build_row(node)
+    return distinct or by_build_row(node) or by_parts_of_keys(node, body.estimates)
 
 
 def with_distinct_rows(node: HashAggregate, estimates: ChainEstimates) -> HashAggregate | None:
