@@ -124,6 +124,21 @@ def test_values_go_back_to_their_rows(words: int) -> None:
     assert out.reshape(150, -1)[order].tolist() == values.reshape(150, -1).tolist()
 
 
+@pytest.mark.parametrize("away", [-70, -1, 0, 1, 3, 70])
+def test_values_of_other_places(away: int) -> None:
+    rows = 150
+    order = np.random.default_rng(3).permutation(rows).astype(np.int32)
+    bounds = np.minimum(np.arange(rows) // 50 * 50 + (0 if away < 0 else 50), rows)
+    found, taken = np.zeros(rows, np.int64), np.zeros(rows, np.int32)
+    run(kernels.MOVED, {"rows": rows, "away": away, "bounds": bounds, "out": found})
+    there = np.arange(rows) + away
+    inside = (there >= 0) & (there // 50 == np.arange(rows) // 50)
+    assert found.tolist() == np.where(inside, there, -1).tolist()
+    given = {"rows": rows, "nowhere": -9, "order": order, "places": found, "out": taken}
+    run(kernels.TAKEN, given)
+    assert taken[order].tolist() == np.where(inside, order[there % rows], -9).tolist()
+
+
 VARIANTS = [
     *((name, False) for name in kernels.SIGNATURES),
     (kernels.SUMS, True), (kernels.RUNNING, True),

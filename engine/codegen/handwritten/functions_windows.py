@@ -309,3 +309,26 @@ def window_scatter(rows, words, order, values, out):  # type: ignore[no-untyped-
             out[2 * to] = values[2 * row]
             out[2 * to + 1] = values[2 * row + 1]
         row += np.int64(cuda.gridsize(1))
+
+
+def window_moved(rows, away, bounds, out):  # type: ignore[no-untyped-def]
+    """Write the place so many after each one, or before it, -1 beyond its partition, whose ends are `bounds` on that side."""
+    row = np.int64(cuda.grid(1))
+    while row < rows:
+        to = row + away
+        bound = bounds[row]
+        inside = to >= bound if away < 0 else to < bound
+        out[row] = to if inside else np.int64(-1)
+        row += np.int64(cuda.gridsize(1))
+
+
+def window_taken(rows, nowhere, order, places, out):  # type: ignore[no-untyped-def]
+    """Write for each row the number of the row at the place that its own place has, `nowhere` for -1."""
+    row = np.int64(cuda.grid(1))
+    while row < rows:
+        place = places[row]
+        found = np.int32(nowhere)
+        if place >= 0:
+            found = order[place]
+        out[np.int64(order[row])] = found
+        row += np.int64(cuda.gridsize(1))

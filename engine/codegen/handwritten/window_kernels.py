@@ -14,6 +14,7 @@ from ..compile.kernel_files import KernelFile, kernel_file
 SOURCE = Path(__file__).with_name("functions_windows.py")
 CHANGES, HEADS, STARTS, STOPS = "window_changes", "window_heads", "window_starts", "window_stops"
 SUMS, RUNNING, SCATTER = "window_sums", "window_running", "window_scatter"
+MOVED, TAKEN = "window_moved", "window_taken"
 # What `window_starts` writes
 START, PEER_START, NUMBER, RANK, DENSE_RANK = range(5)
 # How `window_running` combines
@@ -52,6 +53,14 @@ SIGNATURES: dict[str, Signature] = {
         ("order", "*int32"),
         ("values", "*int64"),
         ("out", "*int64"),
+    ],
+    MOVED: [("rows", "int64"), ("away", "int64"), ("bounds", "*int64"), ("out", "*int64")],
+    TAKEN: [
+        ("rows", "int64"),
+        ("nowhere", "int64"),
+        ("order", "*int32"),
+        ("places", "*int64"),
+        ("out", "*int32"),
     ],
 }
 OF_VALUES = ("none", "values", "sums", "out")

@@ -70,6 +70,11 @@ class WindowPlaces:
         """The number of its peers among all of the partition."""
         return self.peers - self.peers[self.start] + 1
 
+    def moved(self, away: Ints | np.int64) -> Ints:
+        """Return the place so many after each one, or before it, -1 beyond its partition."""
+        there = self.index + away
+        return np.where((there >= self.start) & (there < self.stop), there, -1)
+
     @cached_property
     def peer_sizes(self) -> Ints:
         return np.diff(self.peer_heads, append=self.rows)

@@ -78,8 +78,7 @@ def shifted(call: WindowCall, rows: WindowInput) -> tuple[Ints, Mask]:
     if call.ignore_nulls:
         found = _among_values(rows.known(argument(call)), places, away)
     else:
-        there = places.index + away
-        found = np.where((there >= places.start) & (there < places.stop), there, -1)
+        found = places.moved(away)
     if known is None:
         return found, found < 0
     return np.where(known, found, -1), known & (found < 0)

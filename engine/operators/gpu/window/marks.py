@@ -20,7 +20,7 @@ from ...windows.window_places import Ints
 from ..columns import BOOL, FLOAT64, INT32, INT64, cast, same_type, width_of
 from ..pipeline import launch
 from ..pipeline.fixed_kernels import machine_code
-from .device_array import as_array
+from .device_array import as_array, column_of
 
 Codes: TypeAlias = Mapping[tuple[str, bool], bytes]  # of kernels, and whether values are FLOAT64
 
@@ -124,6 +124,28 @@ def scattered(codes: Codes, column: plc.Column, order: plc.Column) -> plc.Column
     run(
         codes[kernels.SCATTER, False], kernels.SCATTER, int(column.size()),
         words=words, order=_address(order), values=_address(column), out=_address(out),
+    )  # fmt: skip
+    return out
+
+
+def moved(codes: Codes, bounds: Ints, away: int) -> Ints:
+    """Return the place so many away from each one, -1 beyond its partition, which begins or ends with `bounds`."""
+    column = column_of(bounds)
+    out = _empty(INT64, column.size())
+    run(
+        codes[kernels.MOVED, False], kernels.MOVED, int(column.size()),
+        away=away, bounds=_address(column), out=_address(out),
+    )  # fmt: skip
+    return as_array(out)
+
+
+def rows_taken(codes: Codes, places: Ints, order: plc.Column, nowhere: int) -> plc.Column:
+    """Return for each row the number of the row at the place that its own has, `nowhere` for -1."""
+    column = column_of(places)
+    out = _empty(INT32, column.size())
+    run(
+        codes[kernels.TAKEN, False], kernels.TAKEN, int(column.size()),
+        nowhere=nowhere, order=_address(order), places=_address(column), out=_address(out),
     )  # fmt: skip
     return out
 

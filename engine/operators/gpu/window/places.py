@@ -35,7 +35,16 @@ from ..sort.packed_keys import Direction, packed
 from ..sort.sort import lie_in_order, order_of, sort_keys, sortable
 from ..table import Table
 from .device_array import as_array, as_rows, column_of
-from .marks import Codes, WindowMarks, changes, codes_for, marks_of, scattered
+from .marks import (
+    Codes,
+    WindowMarks,
+    changes,
+    codes_for,
+    marks_of,
+    moved,
+    rows_taken,
+    scattered,
+)
 
 Op = plc.binaryop.BinaryOperator
 
@@ -180,6 +189,17 @@ class MarkedPlaces(DevicePlaces):
             return super().at_rows(column)
         found = scattered(self.marks.codes, column, self.order)
         return super().at_rows(column) if found is None else found
+
+    def moved(self, away: Ints | np.int64) -> Ints:
+        if not isinstance(away, np.int64):
+            return super().moved(away)
+        return moved(self.marks.codes, self.start if away < 0 else self.stop, int(away))
+
+    def taken(self, held: Held, places: Ints) -> Held:
+        if self.order is None:
+            return super().taken(held, places)
+        rows = rows_taken(self.marks.codes, places, self.order, UNMATCHED)
+        return pick_held_or_null(held, rows)
 
     def running(self, column: plc.Column, how: int) -> plc.Column | None:
         return self.marks.running(column, how)
