@@ -6,6 +6,7 @@ Numba's own simulator knows no shuffles.  Functions that threads of a warp call 
 
 from __future__ import annotations
 
+import math
 import struct
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -365,8 +366,8 @@ def _load_codes(codes: Any, group: Any) -> tuple[Any, ...]:
     return tuple(codes[8 * int(group) : 8 * int(group) + 8])
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "absolute": _absolute, "order_of_double": _order_of_double,
+FUNCTIONS: dict[str, Any] = {
+    "absolute": _absolute, "order_of_double": _order_of_double, "math": math,
     "load_pair": lambda words, pair: (words[2 * int(pair)], words[2 * int(pair) + 1]),
     "double_of_bits": lambda bits: np.float64(struct.unpack("d", struct.pack("Q", int(bits) & (2**64 - 1)))[0]),
     "float_of_bits": lambda bits: np.float32(struct.unpack("f", struct.pack("I", int(bits) & 0xFFFFFFFF))[0]),

@@ -21,7 +21,7 @@ TYPES = {"out_i": "int64", "out_f": "float64", "out_n": "int32"}
 
 def signature(condition: Condition, program: Program) -> Signature:
     """The kernel's parameters: `flags` has at least `least` where a slot holds a group."""
-    grouping, types = program.grouping, _types(program)
+    grouping, types = program.grouping, types_of(program)
     assert grouping is not None
     return [
         ("slots", "int64"),
@@ -33,7 +33,7 @@ def signature(condition: Condition, program: Program) -> Signature:
     ]
 
 
-def _types(program: Program) -> dict[int, str]:
+def types_of(program: Program) -> dict[int, str]:
     """The type of each accumulator's elements."""
     return {n: TYPES[array] for n, (array, _) in layout(program).results().items()}
 
@@ -50,7 +50,7 @@ def source(condition: Condition, program: Program, description: str) -> str:
     ]
     places = range(LOADS)
     steps = [f"slot{k} = first + np.uint64({32 * k}) + lane" for k in places]
-    types = _types(program)
+    types = types_of(program)
     for n in numbers:
         machine = "float64" if types[n] == "float64" else "int64"
         loads = [f"all_{element(n)}[min(slot{k}, last)]" for k in places]

@@ -1,8 +1,8 @@
-"""CUDA kernels, written by hand, that pick the groups that exist out of the slots of an aggregate; `group_kernels` lists their parameters.
+"""CUDA kernels, written by hand, that find the groups that exist among the slots of an aggregate; `group_kernels` lists their parameters.
 
 A slot holds a group where `flags` has at least `least`: rows that fell into it, or its key in a hash table.  `bits` say it from
 then on, 32 slots a word; where there is a condition on groups, a generated kernel has written them.  Slots are dealt out to
-`warps` ranges of `share` slots each, whatever the grid: groups come out in the order of their slots.
+`warps` ranges of `share` slots each, whatever the grid: `cuda.emit_picks` writes groups in the order of their slots.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from numba import cuda
 I64_MAX = np.int64(2**63 - 1)
 I64_MIN = np.int64(-(2**63))
 ALL_LANES = 0xFFFFFFFF
-LOW_HALF = np.uint64(0xFFFFFFFF)
 
 
 @cuda.jit(device=True, inline="always")
@@ -213,140 +212,6 @@ def group_places(warps, counts, state):  # type: ignore[no-untyped-def]
         at += np.uint64(1)
     if thread == threads - np.uint64(1):
         state[0] = place
-
-
-@cuda.jit(device=True, inline="always")
-def divided(number, factor, shift):  # type: ignore[no-untyped-def]
-    """A number of 63 bits by what `group_kernels.divisor` gives a factor for: the upper half of a product, shifted.
-
-    A division of 64 bits is a call, for which so many registers are set aside that a quarter of the warps has no place.
-    """
-    twice = np.uint64(number) << np.uint64(1)
-    low, high = twice & LOW_HALF, twice >> np.uint64(32)
-    other_low, other_high = np.uint64(factor) & LOW_HALF, np.uint64(factor) >> np.uint64(32)
-    middle = high * other_low + ((low * other_low) >> np.uint64(32))
-    carried = low * other_high + (middle & LOW_HALF)
-    above = high * other_high + (middle >> np.uint64(32)) + (carried >> np.uint64(32))
-    return np.int64(above >> np.uint64(shift))
-
-
-@cuda.jit(device=True, inline="always")
-def write_component(  # type: ignore[no-untyped-def]
-    wanted, number, factor, shift, above, above_shift, size, low, width, to, row,
-    result8, result16, result32, result64,
-):  # fmt: skip
-    """Write one of the keys that make a group's number together, `low` more, if it is `wanted`.
-
-    It is the number by the key's stride, less `size` times what the keys above it make: the number by stride times size.
-    """
-    if wanted:
-        value = divided(number, factor, shift) - divided(number, above, above_shift) * size + low
-        place = np.uint64(to)
-        if width == 8:
-            result64[(place >> np.uint64(3)) + row] = value
-        elif width == 4:
-            result32[(place >> np.uint64(2)) + row] = np.int32(value)
-        elif width == 2:
-            result16[(place >> np.uint64(1)) + row] = np.int16(value)
-        else:
-            result8[place + row] = np.int8(value)
-
-
-@cuda.jit(device=True, inline="always")
-def write_wide(values, slot, result64, to, row):  # type: ignore[no-untyped-def]
-    """Write an element as 64 bits, `row` of them after byte `to`."""
-    result64[(np.uint64(to) >> np.uint64(3)) + row] = np.int64(values[slot])
-
-
-@cuda.jit(device=True, inline="always")
-def write_narrow(values, slot, result32, to, row):  # type: ignore[no-untyped-def]
-    """Write an element as 32 bits, `row` of them after byte `to`."""
-    result32[(np.uint64(to) >> np.uint64(2)) + row] = np.int32(values[slot])
-
-
-@cuda.jit(device=True, inline="always")
-def write_arrays(  # type: ignore[no-untyped-def]
-    slot, row, result32, result64, wide, from0, to0, from1, to1, from2, to2, from3, to3,
-    narrow, from4, to4, from5, to5, short, from6, to6, from7, to7,
-):  # fmt: skip
-    """Write a slot's elements of up to eight arrays."""
-    if wide > 0:
-        write_wide(from0, slot, result64, to0, row)
-    if wide > 1:
-        write_wide(from1, slot, result64, to1, row)
-    if wide > 2:
-        write_wide(from2, slot, result64, to2, row)
-    if wide > 3:
-        write_wide(from3, slot, result64, to3, row)
-    if narrow > 0:
-        write_narrow(from4, slot, result32, to4, row)
-    if narrow > 1:
-        write_narrow(from5, slot, result32, to5, row)
-    if short > 0:
-        write_wide(from6, slot, result64, to6, row)
-    if short > 1:
-        write_wide(from7, slot, result64, to7, row)
-
-
-def group_pick(  # type: ignore[no-untyped-def]
-    slots, warps, share, bits, places, keyed, flags, result8, result16, result32, result64,
-    components, factor0, shift0, above0, above_shift0, size0, low0, width0, at0,
-    factor1, shift1, above1, above_shift1, size1, low1, width1, at1,
-    factor2, shift2, above2, above_shift2, size2, low2, width2, at2,
-    factor3, shift3, above3, above_shift3, size3, low3, width3, at3,
-    wide, from0, to0, from1, to1, from2, to2, from3, to3,
-    narrow, from4, to4, from5, to5, short, from6, to6, from7, to7,
-):  # fmt: skip
-    """Write components of each group's number and the elements of some arrays side by side.
-
-    A group's number is its slot or, where `keyed` is not 0, what `flags` has there.  Arrays begin at bytes of the result, which
-    is given as words of each width.  Of `wide` arrays elements keep their 64 bits, of `narrow` ones they become 32; of
-    `short` ones 32 become 64.
-    """
-    thread = np.uint64(cuda.grid(1))
-    lane = thread & np.uint64(31)
-    warp = thread >> np.uint64(5)
-    while warp < np.uint64(warps):
-        place = np.uint64(places[warp])
-        word = warp * np.uint64(share) >> np.uint64(5)
-        end = min((warp + np.uint64(1)) * np.uint64(share), np.uint64(slots))
-        words = (end + np.uint64(31)) >> np.uint64(5)
-        while word < words:
-            votes = np.int32(0)
-            if word + lane < words:
-                votes = bits[word + lane]
-            left = np.uint32(cuda.ballot_sync(ALL_LANES, votes != 0))
-            while left != np.uint32(0):
-                turn = np.int32(cuda.ffs(left)) - np.int32(1)
-                left = np.uint32(left & (left - np.uint32(1)))
-                marked = np.int32(cuda.shfl_sync(ALL_LANES, votes, turn))
-                slot = ((word + np.uint64(turn)) << np.uint64(5)) + lane
-                if ((marked >> np.int32(lane)) & np.int32(1)) != 0:
-                    row = place + np.uint64(cuda.popc(marked & cuda.lanemask_lt()))
-                    number = np.int64(flags[slot]) if keyed != 0 else np.int64(slot)
-                    write_component(
-                        components > 0, number, factor0, shift0, above0, above_shift0, size0, low0,
-                        width0, at0, row, result8, result16, result32, result64,
-                    )  # fmt: skip
-                    write_component(
-                        components > 1, number, factor1, shift1, above1, above_shift1, size1, low1,
-                        width1, at1, row, result8, result16, result32, result64,
-                    )  # fmt: skip
-                    write_component(
-                        components > 2, number, factor2, shift2, above2, above_shift2, size2, low2,
-                        width2, at2, row, result8, result16, result32, result64,
-                    )  # fmt: skip
-                    write_component(
-                        components > 3, number, factor3, shift3, above3, above_shift3, size3, low3,
-                        width3, at3, row, result8, result16, result32, result64,
-                    )  # fmt: skip
-                    write_arrays(
-                        slot, row, result32, result64, wide, from0, to0, from1, to1, from2, to2,
-                        from3, to3, narrow, from4, to4, from5, to5, short, from6, to6, from7, to7,
-                    )  # fmt: skip
-                place += np.uint64(cuda.popc(marked))
-            word += np.uint64(32)
-        warp += np.uint64(cuda.gridsize(1)) >> np.uint64(5)
 
 
 @cuda.jit(device=True, inline="always")

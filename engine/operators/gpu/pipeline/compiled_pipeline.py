@@ -16,7 +16,7 @@ import numpy as np
 from ....codegen import index_checks
 from ....codegen.compile.kernel_files import KernelFile, at_once, kernel_file
 from ....codegen.compile_pipeline import Limits, Stages, stages
-from ....codegen.cuda import device_kernels, emit_groups
+from ....codegen.cuda import device_kernels, emit_groups, emit_picks
 from ....codegen.cuda.accumulator_layout import Layout, layout
 from ....codegen.groups.conditions import Condition, condition_of
 from ....codegen.handwritten import group_kernels
@@ -28,6 +28,7 @@ from ....codegen.row_sources import RowSource
 from ....codegen.typed_values import Input, NotFusable
 from ....plan import physical as p
 from ....plan.device_costs import costs_of
+from ....plan.expr import Column
 from ....plan.text.concealed_text import concealed_tree
 from ....storage.columns.encodings import Array
 from ...context import Context, Feedback, Origin, PipelineReceipt, latest
@@ -35,6 +36,7 @@ from ...pipeline_backend import compiling, of_every_run
 from ..memory.buffers import blank_of
 from . import launch
 from .buckets import with_buckets
+from .finish import wanted_of
 from .launch import Given, Launch, Launches
 from .ordered_groups import ComingOut, coming_out_of, in_their_order, remark_of
 from .picking import Picking, picking, short_arrays
@@ -103,7 +105,7 @@ class Ready:
 class CompiledPipeline:
     """The kernels of a pipeline, made for what they read; `ready` is there once all are compiled.
 
-    `condition` is what groups are tested for in device memory; `remark` says what is particular to its groups.
+    `columns` are those of groups; `condition` is what these are tested for in device memory; `remark` says what is particular to its groups.
     """
 
     known: KnownInputs
@@ -111,6 +113,7 @@ class CompiledPipeline:
     files: tuple[KernelFile, ...]
     codes: Future[Codes]
     operations: int
+    columns: tuple[Column, ...]
     condition: Condition | None = None
     remark: str | None = None
     ready: Ready | None = None
@@ -133,6 +136,8 @@ def generated(
     if not learnt.long_groups:
         made = in_their_order(made, condition, relations)
     main, grouping = made.main, made.main.grouping
+    groups = node.steps.groups if condition is None else node
+    columns = () if groups is None else groups.columns
     if grouping is not None and grouping.distinct and grouping.groups > GROUP_LIMIT:
         raise NotFusable(f"count(DISTINCT ...) here has more than {GROUP_LIMIT} combinations")
     if context.deterministic and any(a.machine is Machine.F64 for a in main.accumulators):
@@ -152,13 +157,16 @@ def generated(
         names = group_kernels.needed(condition is not None, bool(layout(main).packed))
         short = short_arrays(main)
         files += [group_kernels.group_kernel(name, *where, short) for name in names]
+        wanted = wanted_of(main, columns)
+        source, signature = emit_picks.source(wanted, describe()), emit_picks.signature(wanted)
+        files.append(kernel_file(emit_picks.NAME, source, signature, *where))
     missing = sum(not file.is_compiled for file in files)
     codes = compiling(
         partial(_machine_code, files, missing), context.fuse == "auto" and missing > 0
     )
     remark = remark_of(main, untested)
     return CompiledPipeline(
-        relations.known(), made, tuple(files), codes, operations(main), condition, remark
+        relations.known(), made, tuple(files), codes, operations(main), columns, condition, remark
     )
 
 
@@ -205,7 +213,7 @@ class _Builder:
     ) -> None:
         self.made, self.relations, self.learnt = prepared.stages, relations, learnt
         self.indexes = with_buckets(self.made.indexes, learnt.built)
-        self.condition = prepared.condition
+        self.condition, self.columns = prepared.condition, prepared.columns
         self.estimate, self.codes = estimate, codes
         # Of kernels that are the same for all programs
         fixed = list(zip(prepared.files, codes, strict=True))[len(self.made.programs) :]
@@ -314,14 +322,16 @@ class _Builder:
         out_n = short_results(where, groups, self.regions)
         unpacked = unpacking(where.packed, groups, out_n, self.regions, self.fixed)
         spans = {"out_i": out_i, "out_f": out_f, "out_n": out_n}
-        picked = picking(main, where, groups, spans, keys, self.regions, self.fixed, self.condition)
+        conditioned = self.condition, wanted_of(main, self.columns)
+        picked = picking(main, where, groups, spans, keys, self.regions, self.fixed, *conditioned)
         arrays = out_i, out_f, doubt, keys, full
         return ResultMemory(where, groups, *arrays, picking=picked, out_n=out_n, unpacking=unpacked)
 
     def _coming_out(self, main: Program, where: Layout) -> ResultMemory:
         """A sink of groups that come out of the kernel one by one."""
         out_i, listed = self.regions.small(_blank([], 1, 1)), self.learnt.listed
-        found = coming_out_of(main, self.relations, listed, self.regions)
+        wanted = wanted_of(main, self.columns)
+        found = coming_out_of(main, self.relations, listed, self.regions, wanted)
         lists, counter = (found.numbers,), found.counter
         return ResultMemory(where, 1, out_i, self.nothing, out_i, None, None, lists, counter, found)
 

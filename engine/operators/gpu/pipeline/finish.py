@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pylibcudf as plc
 
+from ....codegen.cuda import emit_groups
+from ....codegen.cuda.emit_picks import Component, Wanted
 from ....codegen.groups.accumulate import Folded
 from ....codegen.groups.grouping import GroupKey
 from ....codegen.groups.results import arrow_array, finished
@@ -40,8 +42,8 @@ from ..late_materialization import Fetch, LateColumns, Places, together
 from ..memory.buffers import Memory
 from ..table import Table, device_type, to_device
 from .gather import late_columns
-from .ordered_groups import ComingOut, Listed
-from .picking import Bounds, Component, PickedGroups, Picking, Picks, Wanted
+from .ordered_groups import Listed
+from .picking import Bounds, PickedGroups, Picks
 from .pipeline_inputs import Relations
 from .stored import keys_of
 
@@ -49,32 +51,21 @@ Op = plc.binaryop.BinaryOperator
 ROW = Component(1, 0, 0, 4)  # where groups are rows of a relation
 
 
-def finisher_of(
-    program: Program, found: Picking | ComingOut, columns: tuple[Column, ...]
-) -> Finisher:
-    """Return how these columns of a program's result are made, which is prepared once."""
-    made = found.finishers.get(columns)
-    if made is None:
-        made = found.finishers[columns] = _finisher(program, found, columns)
-    return made
-
-
-def _finisher(
-    program: Program, found: Picking | ComingOut, columns: tuple[Column, ...]
-) -> Finisher:
+def wanted_of(program: Program, columns: tuple[Column, ...]) -> Wanted:
+    """Return what these columns of a program's result are made of."""
     grouping = program.grouping
     assert grouping is not None
-    calls = tuple(folded for folded in program.folded if folded.column in columns)
+    calls = [folded for folded in program.folded if folded.column in columns]
     wide = dict.fromkeys(at for folded in calls for at in folded.accumulators)
     if not any(folded.reads(grouping.rows) for folded in calls):
         wide.pop(grouping.rows, None)
-    keys = tuple(key for key in grouping.keys if key.column in columns)
+    keys = (key for key in grouping.keys if key.column in columns)
     components = [_component(key, key is grouping.keys[0]) for key in keys]
     if grouping.row is not None:
         components.append(ROW)
     narrow = tuple(at for _, at in grouping.rows_of)
-    picks = found.picks(Wanted(tuple(components), tuple(wide), narrow))
-    return Finisher(program, keys, calls, picks)
+    types = emit_groups.types_of(program)
+    return Wanted(tuple(components), tuple(wide), narrow, types, grouping.hashed)
 
 
 def _component(key: GroupKey, is_first: bool) -> Component:
@@ -88,11 +79,10 @@ def _component(key: GroupKey, is_first: bool) -> Component:
 
 @dataclass(frozen=True)
 class Finisher:
-    """How columns of a program's result are made of the groups that exist: some of the keys and calls, of what `picks` picks."""
+    """How these columns of a program's result are made of the groups that exist, of what `picks` picks."""
 
     program: Program
-    keys: tuple[GroupKey, ...]
-    calls: tuple[Folded, ...]
+    columns: tuple[Column, ...]
     picks: Picks | Listed
 
     def table(
@@ -106,9 +96,12 @@ class Finisher:
         assert grouping is not None
         groups = self.picks.run(memory, count)
         made: dict[int, Held | Fetch] = {}
-        for key, part in zip(self.keys, groups.components, strict=False):
+        keys = [key for key in grouping.keys if key.column in self.columns]
+        for key, part in zip(keys, groups.components, strict=False):
             made[key.column.id] = _key(key, part)
-        for folded in self.calls:
+        for folded in self.program.folded:
+            if folded.column not in self.columns:
+                continue
             interval = bounds.get(folded.accumulators[0])
             known = None if interval is None else rounded(interval, count)
             made[folded.column.id] = _finished(folded, groups, grouping.rows, known)

@@ -8,7 +8,7 @@ TPC-H SF10, hot on an H200, takes 2 % longer without it, Q18 1.4 times as long (
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -18,6 +18,7 @@ import pylibcudf as plc
 
 from ....codegen.compile_pipeline import Stages
 from ....codegen.cuda.accumulator_layout import Place, layout
+from ....codegen.cuda.emit_picks import Wanted
 from ....codegen.cuda.emit_sorted import COUNT, TOO_LONG
 from ....codegen.cuda.emit_sorted import given as constant
 from ....codegen.groups.conditions import Condition, element
@@ -31,7 +32,7 @@ from ..columns import FLOAT64, INT64
 from ..memory.buffers import Memory
 from ..table import check_rows
 from .launch import Given, Launch, scalars
-from .picking import Bounds, Finishers, PickedGroups, Wanted
+from .picking import Bounds, PickedGroups
 from .pipeline_inputs import Relations
 from .regions import BufferSpan, Regions
 
@@ -116,7 +117,7 @@ class ComingOut:
     numbers: BufferSpan
     arrays: Mapping[int, tuple[BufferSpan, plc.DataType]]
     counter: BufferSpan
-    finishers: Finishers = field(default_factory=dict, repr=False)
+    wanted: Wanted
 
     @property
     def state(self) -> BufferSpan:
@@ -154,9 +155,10 @@ class ComingOut:
         few = count > 0 and grouping.ordered.condition is not None
         return count, bounds(self.program) if few else {}
 
-    def picks(self, wanted: Wanted) -> Listed:
-        """Say what is wanted of the groups."""
-        return Listed(self, wanted)
+    @property
+    def picks(self) -> Listed:
+        """What takes all that is wanted of the groups."""
+        return Listed(self)
 
 
 @dataclass(frozen=True)
@@ -164,19 +166,18 @@ class Listed:
     """Some accumulators of groups that have come out, and if they are wanted their numbers, which are values of the only key."""
 
     found: ComingOut
-    wanted: Wanted
 
     def run(self, memory: Memory, count: int) -> PickedGroups:
         """Return what is there of `count` groups."""
-        arrays = ((n, *self.found.arrays[n]) for n in self.wanted.wide)
+        arrays = ((n, *self.found.arrays[n]) for n in self.found.wanted.wide)
         accumulators = {n: memory.column(span.part(0, count), kind) for n, span, kind in arrays}
         numbers = self.found.numbers.part(0, count)
-        components = tuple(memory.column(numbers, INT64) for _ in self.wanted.components)
+        components = tuple(memory.column(numbers, INT64) for _ in self.found.wanted.components)
         return PickedGroups(components, accumulators)
 
 
 def coming_out_of(
-    program: Program, relations: Relations, listed: int | None, regions: Regions
+    program: Program, relations: Relations, listed: int | None, regions: Regions, wanted: Wanted
 ) -> ComingOut:
     """Lay out room for the groups that are expected, or for so many as the last run `listed`."""
     assert program.grouping is not None
@@ -192,4 +193,4 @@ def coming_out_of(
         machine = program.accumulators[n].machine
         arrays[n] = regions.large(listed, 8), FLOAT64 if machine is Machine.F64 else INT64
     counter = regions.small(np.zeros(2, np.int64))
-    return ComingOut(program, regions.large(listed, 8), arrays, counter)
+    return ComingOut(program, regions.large(listed, 8), arrays, counter, wanted)

@@ -5,22 +5,24 @@ What is counted comes with the other small results, so that nothing waits for it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 import pylibcudf as plc
 from rmm.pylibrmm.device_buffer import DeviceBuffer
 
-from ....codegen.cuda import emit_groups
+from ....codegen.compile.compiler import Signature
+from ....codegen.cuda import emit_groups, emit_picks
 from ....codegen.cuda.accumulator_layout import WARP, Layout, layout
+from ....codegen.cuda.emit_picks import Wanted
 from ....codegen.groups.conditions import Condition, element
 from ....codegen.handwritten import group_kernels as kernels
 from ....codegen.loop import Machine
 from ....codegen.program import Program
 from ....codegen.ranges import I64_MAX
-from ....plan.expr import Column
 from ....storage.columns.encodings import Array
 from ..columns import FLOAT64, INT32, INT64, empty
 from ..dictionaries import INT8, INT16
@@ -30,34 +32,10 @@ from . import launch
 from .launch import LateArgument, Launch
 from .regions import ALIGNMENT, BufferSpan, Regions
 
-if TYPE_CHECKING:
-    from .finish import Finisher
-
 COUNT_WORD, FIRST_LOW = 0, 1  # of the state: how many groups there are, then extremes in pairs
-TYPES = {1: INT8, 2: INT16, 4: INT32, 8: INT64}
+TYPES = {"int8": INT8, "int16": INT16, "int32": INT32, "int64": INT64, "float64": FLOAT64}
 
 Bounds = tuple[int, int]
-# How the columns of results are made of the groups, by these columns
-Finishers: TypeAlias = "dict[tuple[Column, ...], Finisher]"
-
-
-@dataclass(frozen=True)
-class Component:
-    """A part of the groups' numbers: number // stride % size, or what is left of it with a `size` of 0, `low` more, as an integer of `width` bytes."""
-
-    stride: int
-    size: int
-    low: int
-    width: int
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What is picked of groups: components of their numbers, and of accumulators `wide` ones as they are and `narrow` ones as INT32."""
-
-    components: tuple[Component, ...]
-    wide: tuple[int, ...]
-    narrow: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -82,16 +60,16 @@ class Picking:
     flags: BufferSpan
     keyed: bool
     bits: BufferSpan
-    arrays: Mapping[int, tuple[BufferSpan, plc.DataType]]
+    arrays: Mapping[int, BufferSpan]
     places: BufferSpan
     state: BufferSpan
     measured: tuple[int, ...]
     codes: Mapping[str, bytes]
-    finishers: Finishers = field(default_factory=dict, repr=False)
+    wanted: Wanted
 
     def steps(self) -> tuple[Launch, ...]:
         """Return the launches that mark, count and measure."""
-        values = [self.arrays[number][0] for number in self.measured]
+        values = [self.arrays[number] for number in self.measured]
         values += [self.flags] * (kernels.MEASURED - len(values))
         given = self._ranges | self._flags | {"counts": self.places, "state": self.state}
         given |= {"measured": len(self.measured)}
@@ -105,7 +83,7 @@ class Picking:
     def _test(self, condition: Condition) -> Launch:
         """The launch that marks the groups for which the condition holds."""
         given = {"slots": self.slots, "bits": self.bits, **self._flags}
-        given |= {f"all_{element(n)}": self.arrays[n][0] for n in condition.accumulators}
+        given |= {f"all_{element(n)}": self.arrays[n] for n in condition.accumulators}
         given |= launch.scalars(condition.parameters)
         name, signature = emit_groups.NAME, emit_groups.signature(condition, self.program)
         turns = -(-self.slots // emit_groups.LOADS)
@@ -118,52 +96,16 @@ class Picking:
         bounds = {n: (low, high) for n, (low, high) in zip(self.measured, pairs, strict=False)}
         return check_rows(count, "The aggregate"), bounds if count else {}
 
-    def picks(self, wanted: Wanted) -> Picks:
-        """Prepare to pick something of the groups."""
-        short = [n for n in wanted.wide if self.arrays[n][1] is INT32]
-        wide = [n for n in wanted.wide if n not in short]
-        targets = [_Target(TYPES[c.width], c.width) for c in wanted.components]
-        # What one launch takes of each kind, and the type that it becomes
-        kinds = {
-            "wide": (wide, kernels.WIDE, None),
-            "narrow": (wanted.narrow, kernels.NARROW, INT32),
-            "short": (short, kernels.SHORT, INT64),
-        }
-        most = [(len(numbers), most) for numbers, most, _ in kinds.values()]
-        most.append((len(wanted.components), kernels.COMPONENTS))
-        launches, numbers = [], []
-        for turn in range(max(-(-count // once) for count, once in most)):
-            given = self._components(wanted.components, turn)
-            place = 0
-            for name, (arrays, once, becomes) in kinds.items():
-                now = arrays[turn * once :][:once]
-                given[name] = len(now)
-                for i in range(place, place + once):
-                    given |= {f"from{i}": self.flags, f"to{i}": 0}
-                for i, number in enumerate(now, place):
-                    span, lying = self.arrays[number]
-                    given |= {f"from{i}": span, f"to{i}": LateArgument(1 + len(targets))}
-                    targets.append(_Target(becomes or lying, 4 if becomes is INT32 else 8))
-                    numbers.append(number)
-                place += once
-            launches.append(self._launch(kernels.PICK, given))
-        return Picks(tuple(launches), tuple(targets), tuple(numbers))
-
-    def _components(self, components: Sequence[Component], turn: int) -> dict[str, launch.Given]:
-        """What a launch is given besides arrays: those of the components that are its turn."""
-        first = turn * kernels.COMPONENTS
-        now = components[first:][: kernels.COMPONENTS]
-        given = self._ranges | {"places": self.places, "flags": self.flags}
-        given |= {"keyed": int(self.keyed and bool(now)), "components": len(now)}
-        given |= {f"result{8 * width}": LateArgument(0) for width in kernels.WIDTHS}
-        for i in range(kernels.COMPONENTS):
-            given |= {f"{name}{i}": 0 for name in kernels.COMPONENT}
-        for i, part in enumerate(now):
-            below = kernels.divisor(part.stride)
-            above = kernels.divisor(part.stride * part.size) if part.size else (0, 0)
-            told = (*below, *above, part.size, part.low, part.width, LateArgument(1 + first + i))
-            given |= {f"{n}{i}": value for n, value in zip(kernels.COMPONENT, told, strict=True)}
-        return given
+    @cached_property
+    def picks(self) -> Picks:
+        """What picks all that is wanted of the groups, prepared once."""
+        wanted, kinds = self.wanted, self.wanted.results
+        given: dict[str, launch.Given] = {**self._ranges, "places": self.places, "keys": self.flags}
+        given |= {f"low{i}": part.low for i, part in enumerate(wanted.components)}
+        given |= {f"from{n}": self.arrays[n] for n in (*wanted.wide, *wanted.narrow)}
+        given |= {f"to{i}": LateArgument(i) for i in range(len(kinds))}
+        step = self._launch(emit_picks.NAME, given, emit_picks.signature(wanted))
+        return Picks(step, tuple(TYPES[kind] for kind in kinds), wanted)
 
     @property
     def _ranges(self) -> dict[str, launch.Given]:
@@ -174,59 +116,43 @@ class Picking:
     def _flags(self) -> dict[str, launch.Given]:
         return {"flags": self.flags, "least": 0 if self.keyed else 1}
 
-    def _launch(self, name: str, given: Mapping[str, launch.Given]) -> Launch:
-        turns = given["warps"] * WARP
-        return launch.prepared_fixed(self.codes[name], name, kernels.SIGNATURES[name], turns, given)
+    def _launch(
+        self, name: str, given: Mapping[str, launch.Given], signature: Signature | None = None
+    ) -> Launch:
+        turns, signature = given["warps"] * WARP, signature or kernels.SIGNATURES[name]
+        return launch.prepared_fixed(self.codes[name], name, signature, turns, given)
 
 
 @dataclass(frozen=True)
 class Picks:
-    """Launches that pick something of groups; `targets` are components of the groups' numbers, then accumulators of these `numbers`."""
+    """A launch that picks what is `wanted` of groups, as columns of these types."""
 
-    launches: tuple[Launch, ...]
-    targets: tuple[_Target, ...]
-    numbers: tuple[int, ...]
+    step: Launch
+    types: tuple[plc.DataType, ...]
+    wanted: Wanted
 
     def run(self, memory: Memory, count: int) -> PickedGroups:
         """Pick what is wanted of `count` groups, into one buffer."""
-        if count and self.targets:
-            columns = self._picked(memory, count)
-        else:
-            columns = [empty(target.type) for target in self.targets]
-        components = len(columns) - len(self.numbers)
-        accumulators = dict(zip(self.numbers, columns[components:], strict=True))
+        columns = (
+            self._picked(memory, count)
+            if count and self.types
+            else [empty(kind) for kind in self.types]
+        )
+        components = len(self.wanted.components)
+        numbers = (*self.wanted.wide, *self.wanted.narrow)
+        accumulators = dict(zip(numbers, columns[components:], strict=True))
         return PickedGroups(tuple(columns[:components]), accumulators)
 
     def _picked(self, memory: Memory, count: int) -> list[plc.Column]:
-        starts, size = [], 0
-        for target in self.targets:
-            starts.append(size)
-            size += -(-count * target.width // ALIGNMENT) * ALIGNMENT
-        buffer = DeviceBuffer(size=size, stream=plc.utils.CUDF_DEFAULT_STREAM)
-        given = [int(buffer.ptr), *starts]
-        for step in self.launches:
-            step.run(memory, {}, given)
+        sizes = [count * np.dtype(kind).itemsize for kind in self.wanted.results]
+        starts = [0, *accumulate(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes)]
+        buffer = DeviceBuffer(size=starts[-1], stream=plc.utils.CUDF_DEFAULT_STREAM)
+        self.step.run(memory, {}, [int(buffer.ptr) + start for start in starts])
         whole = plc.gpumemoryview(buffer)
         return [
-            plc.Column(
-                target.type,
-                count,
-                whole.byte_slice(slice(start, start + count * target.width)),
-                None,
-                0,
-                0,
-                [],
-            )
-            for target, start in zip(self.targets, starts, strict=True)
+            plc.Column(kind, count, whole.byte_slice(slice(start, start + size)), None, 0, 0, [])
+            for kind, start, size in zip(self.types, starts, sizes, strict=False)
         ]
-
-
-@dataclass(frozen=True)
-class _Target:
-    """A column that a kernel fills, of values of `width` bytes."""
-
-    type: plc.DataType
-    width: int
 
 
 def picking(
@@ -238,13 +164,13 @@ def picking(
     regions: Regions,
     codes: Mapping[str, bytes],
     condition: Condition | None,
+    wanted: Wanted,
 ) -> Picking:
     """Lay out the picking of groups from `slots` slots; `spans` are the arrays of accumulators by name, `keys` a hash table's."""
     grouping = program.grouping
     assert grouping is not None
-    types = {"out_i": INT64, "out_f": FLOAT64, "out_n": INT32}
     arrays = {
-        number: (spans[array].part(row * slots, slots), types[array])
+        number: spans[array].part(row * slots, slots)
         for number, (array, row) in where.results().items()
     }
     warps, share = kernels.ranges(slots)
@@ -253,7 +179,7 @@ def picking(
         program,
         condition,
         slots,
-        arrays[grouping.rows][0] if keys is None else keys,
+        arrays[grouping.rows] if keys is None else keys,
         keys is not None,
         regions.large(warps * share // kernels.WORD, 4),
         arrays,
@@ -261,6 +187,7 @@ def picking(
         regions.small(state),
         _measured(program),
         codes,
+        wanted,
     )
 
 

@@ -23,7 +23,7 @@ from ..rows import filter_rows
 from ..table import Table, check_rows, only
 from .buckets import far_off
 from .compiled_pipeline import CompiledPipeline, Ready, generated, laid_out
-from .finish import finisher_of
+from .finish import Finisher
 from .gather import late_columns
 from .ordered_groups import ComingOut
 from .pipeline_inputs import Relations
@@ -166,11 +166,8 @@ def _result(
         count, bounds = sink.picking.found(_values(words, sink.picking.state))
         if main.counted in bounds and bounds[main.counted][1] >= MOST_FOLDED:
             return MANY
-        groups = node.steps.groups
-        assert groups is not None
-        columns = groups.columns if prepared.condition is None else node.columns
-        finisher = finisher_of(main, sink.picking, columns)
-        return only(finisher.table(memory, count, bounds, relations), columns)
+        finisher = Finisher(main, prepared.columns, sink.picking.picks)
+        return only(finisher.table(memory, count, bounds, relations), prepared.columns)
     spans = {"out_i": sink.out_i, "out_f": sink.out_f}
     places = sink.results
     arrays = []
