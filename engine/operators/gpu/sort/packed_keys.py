@@ -7,8 +7,12 @@ from dataclasses import dataclass
 from math import prod
 
 import pylibcudf as plc
+from rmm.pylibrmm.device_buffer import DeviceBuffer
 
-from ..columns import INT32, INT64, binary, cast, scalar, without_nulls
+from ....codegen.handwritten import sort_kernels as kernels
+from ..columns import INT32, INT64, binary, cast, scalar, width_of, without_nulls
+from ..pipeline import launch
+from ..pipeline.fixed_kernels import machine_code
 
 Op = plc.binaryop.BinaryOperator
 Direction = tuple[bool, bool]  # descending, NULLs first
@@ -48,6 +52,30 @@ class _Digit:
     def size(self) -> int:
         return self.high - self.low + 1 + self.nulls
 
+    def behind(self, code: bytes, before: plc.Column | None, short: bool) -> plc.Column:
+        """Return numbers that have this digit behind those before, by a kernel; in 32 bits if they are `short`."""
+        descending, nulls_first = self.direction
+        key, first = self.key, int(self.nulls and nulls_first)
+        if key.type().id() not in (INT32.id(), INT64.id()):
+            key = cast(key, INT64 if key.type().id() == plc.TypeId.UINT32 else INT32)
+        width = width_of(key.type().id())
+        data = int(key.data().ptr) + int(key.offset()) * width
+        rows = int(key.size())
+        out = plc.Column(
+            INT32 if short else INT64, rows, _memory(rows * (4 if short else 8)), None, 0, 0, []
+        )
+        numbers, made = (data if c is None else int(c.data().ptr) for c in (before, out))
+        given = {
+            "rows": rows, "narrow": int(width == 4), "keys32": data, "keys64": data,
+            "bits": int(key.null_mask().ptr) if self.nulls else data, "first_bit": int(key.offset()),
+            "nullable": int(self.nulls), "turned": int(descending),
+            "base": self.high + first if descending else self.low - first,
+            "null": 0 if nulls_first else self.size - 1, "size": self.size, "begun": int(before is not None),
+            "numbers": numbers, "short": int(short), "out32": made, "out64": made,
+        }  # fmt: skip
+        launch.run_fixed(code, kernels.DIGIT, kernels.SIGNATURE, rows, given)
+        return out
+
     def numbers(self) -> plc.Column:
         """Return integers from 0 on in the order of the key."""
         (descending, nulls_first), wide = self.direction, cast(self.key, INT64)
@@ -86,10 +114,26 @@ def packed(keys: Sequence[plc.Column], directions: Sequence[Direction]) -> Packe
         size *= digits[-1].size
         if size >= LIMIT or low == LOWEST or high == HIGHEST:
             return None
+    sizes = tuple(digit.size for digit in digits)
+    code = machine_code(kernels.DIGIT, kernels.digit_kernel)
+    if code is not None:
+        return PackedKeys(_by_kernel(digits, code, size < NARROW), sizes)
     found = digits[0].numbers()
     for digit in digits[1:]:
         found = binary(found, scalar(digit.size, INT64), Op.MUL, INT64)
         found = binary(found, digit.numbers(), Op.ADD, INT64)
     if size < NARROW:  # half the passes of a radix sort
         found = cast(found, INT32)
-    return PackedKeys(found, tuple(digit.size for digit in digits))
+    return PackedKeys(found, sizes)
+
+
+def _by_kernel(digits: Sequence[_Digit], code: bytes, narrow: bool) -> plc.Column:
+    """Return the numbers that digits make, one pass each: those before the last in 64 bits."""
+    found = None
+    for digit in digits:
+        found = digit.behind(code, found, narrow and digit is digits[-1])
+    return found
+
+
+def _memory(size: int) -> plc.gpumemoryview:
+    return plc.gpumemoryview(DeviceBuffer(size=size))
