@@ -16,15 +16,18 @@ from .errors import (
     TransactionError,
     TypeMismatch,
     UnknownName,
+    Unsupported,
     check_name,
     nearest,
     shown,
 )
 from .plan.changes.session_objects import Macro, SessionObjects
-from .plan.logical import CatalogTable
+from .plan.logical import CatalogTable, Logical
 from .storage.tables.access import Access, AccessRules
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from .storage.tables.parquet import ParquetTable
 
 KEPT_FILES = 256  # read_parquet calls whose table is remembered
@@ -69,13 +72,15 @@ class Catalog:
         self,
         functions: Mapping[str, TableFunction] | None = None,
         views: Mapping[tuple[str, str], View] | None = None,
+        run: Callable[[Logical], pa.Table] | None = None,
     ) -> None:
-        """`functions` and `views` are those that each catalog has, views by schema and name."""
+        """`functions` and `views` are those that each catalog has, views by schema and name; `run` gives the rows of a plan."""
         self.version = 0
         self.timezone = "UTC"
         self.access = Access()
         self._functions = functions or {}
         self._system_views = views or {}
+        self._run = run
         self._objects: dict[str, CatalogTable | View] = {}
         self._before: dict[str, CatalogTable | View] | None = None  # in a transaction
         self._only_reads = False
@@ -165,6 +170,12 @@ class Catalog:
     def table_functions(self) -> list[str]:
         """Return the names of the functions in FROM that are not part of the language."""
         return sorted(self._functions)
+
+    def rows(self, plan: Logical) -> pa.Table:
+        """Return the rows of a query; raises `Unsupported` for a catalog of no connection, which only plans."""
+        if self._run is None:
+            raise Unsupported("A catalog without a connection runs no query.")
+        return self._run(plan)
 
     def snapshot(
         self, name: str, columns: Sequence[str], rows: Sequence[tuple[str | None, ...]]

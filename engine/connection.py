@@ -100,7 +100,7 @@ class Connection(HasErrors):
         told = snapshot_functions(lambda: Here(self.catalog, self.settings))
         for name, what in (("fuseline_columns", "columns"), ("fuseline_workers", "workers")):
             told[name] = TableFunction(partial(self._live, name, what))
-        self.catalog = Catalog(told, SYSTEM_VIEWS)
+        self.catalog = Catalog(told, SYSTEM_VIEWS, lambda plan: self.run(plan).to_arrow())
         self._initial = settings or Settings.from_environment()
         self._runner = runner(self.catalog, self._initial)
         self._closed = False

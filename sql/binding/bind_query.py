@@ -13,8 +13,10 @@ from fuseline.plan.logical import Logical, Project, SetOperation, Values
 from fuseline.plan.node import walk
 from fuseline.sql.binding.bind_literal import parameter_key
 from fuseline.sql.binding.bind_order import bind_limit, bind_order, order_rows
+from fuseline.sql.binding.bind_pivot import bind_pivot
 from fuseline.sql.binding.bind_select import bind_select
 from fuseline.sql.binding.bind_set_operation import bind_set_operation
+from fuseline.sql.binding.bind_unpivot import bind_unpivot
 from fuseline.sql.binding.scope import Cte, Relation, Scope, Source
 from fuseline.sql.parsing.pieces import span_of
 from fuseline.sql.parsing.unread import use, use_all
@@ -37,6 +39,9 @@ def bind_query(node: exp.Expr, around: Scope) -> Logical:
             return _order(node, plan, names, scope)
         case exp.Values():
             plan = bind_values(node, scope)
+        case exp.Pivot(this=exp.Expr() as table):
+            binder = bind_unpivot if node.args.get("unpivot") else bind_pivot
+            plan = binder(node, table, scope)
         case exp.Subquery(this=exp.Table()):
             raise ParseError("A query starts with SELECT, FROM or VALUES.", span_of(node))
         case exp.Subquery():

@@ -24,8 +24,10 @@ from fuseline.sql.binding.bind_literal import integer_constant, plain_constant
 from fuseline.sql.parsing.pieces import mark, span_of
 
 from ..parsing.pieces import split
-from ..parsing.unread import use
+from ..parsing.unread import use, use_all
 from .about_tables import bind_about
+from .bind_pivot import bind_pivot, copied
+from .bind_unpivot import bind_unpivot
 from .macros import expanded, macro_of
 from .named_queries import BoundQuery, named_plan
 from .parameters import Parameters
@@ -37,9 +39,11 @@ _MAX_VIEW_DEPTH = 100
 
 def bind_table(node: exp.Expr, around: Scope) -> Source:
     """Bind an item of FROM; `around` has the tables before it, for LATERAL."""
-    for key, what in (("sample", "TABLESAMPLE"), ("pivots", "PIVOT"), ("when", "AT")):
+    for key, what in (("sample", "TABLESAMPLE"), ("when", "AT")):
         if node.args.get(key):
             raise Unsupported(f"{what} is not supported.", span_of(node))
+    if node.args.get("pivots"):
+        return _bind_pivots(node, around)
     use(node)
     match node:
         case exp.Subquery(this=exp.Describe() | exp.Summarize() as about):
@@ -57,6 +61,19 @@ def bind_table(node: exp.Expr, around: Scope) -> Source:
         case _:
             raise Unsupported(f"{node.key.upper()} in FROM is not supported.", span_of(node))
     return named(plan, _unique_names(plan.columns), node, None)
+
+
+def _bind_pivots(node: exp.Expr, around: Scope) -> Source:
+    """Bind `table PIVOT (...)` or `table UNPIVOT (...)`, which an alias of its own may follow."""
+    pivots = node.args["pivots"]
+    if len(pivots) > 1:
+        raise Unsupported("A second PIVOT needs a subquery around the first.", span_of(pivots[1]))
+    table, pivot = copied(node), pivots[0]
+    table.set("pivots", None)
+    use_all(node)
+    binder = bind_unpivot if pivot.args.get("unpivot") else bind_pivot
+    plan = binder(pivot, table, around)
+    return named(plan, _unique_names(plan.columns), pivot, None)
 
 
 def named(

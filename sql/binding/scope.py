@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sqlglot import exp
 
@@ -37,6 +37,9 @@ from ..parsing.pieces import Piece
 from ..parsing.unread import Tree, use
 from .named_queries import BoundQuery, NamedQueries
 from .parameters import Parameters
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 # What may stand before the name of a table, as in DuckDB with one database in memory.
 SCHEMAS = (("main",), ("memory",), ("memory", "main"), ("temp",), ("temp", "main"))
@@ -63,6 +66,9 @@ class BindingCatalog(Protocol):
 
     def table_functions(self) -> list[str]:
         """Return the names of those functions."""
+
+    def rows(self, plan: Logical) -> pa.Table:
+        """Return the rows of a query that has to be known before another is bound."""
 
     def snapshot(
         self, name: str, columns: Sequence[str], rows: Sequence[tuple[str | None, ...]]

@@ -39,6 +39,8 @@ _STATEMENTS = (
     "describe",
     "desc",
     "summarize",
+    "pivot",
+    "unpivot",
 )
 _BEGIN_TWO = ("<", ">", "!")
 

@@ -17,7 +17,11 @@ cte         <- NAME columns? 'as' ('not'? 'materialized')? '(' query ')'
 columns     <- '(' NAME (',' NAME)* ','? ')'
 tail        <- (set term)* order? limits?
 set         <- ('union' / 'intersect' / 'except') ('all' / 'distinct')? ('by' 'name')?
-term        <- '(' query ')' / select / from_first / values / 'table' dotted
+term        <- '(' query ')' / select / from_first / values / 'table' dotted / pivot / unpivot
+pivot       <- 'pivot' pivoted 'on' exprs ('using' items)? grouped?
+unpivot     <- 'unpivot' pivoted 'on' items ('into' 'name' NAME 'value' NAME (',' NAME)*)?
+pivoted     <- ('lateral'? '(' inside ')' / STRING / dotted arguments?) table_name?
+grouped     <- 'group' 'by' dotted (',' dotted)* ','?
 values      <- 'values' row (',' row)* ','?
 row         <- '(' cell (',' cell)* ','? ')'
 cell        <- 'default' / expr
@@ -58,10 +62,13 @@ offset      <- 'offset' expr ('row' / 'rows')?
 from        <- 'from' source (',' source)* ','?
 source      <- prefix? table join*
 table       <- ('lateral'? '(' inside ')' / STRING / dotted (arguments ('with' 'ordinality')?)?) table_name? ('tablesample' sampled)?
+             (('pivot' '(' items ('for' pivot_axis+) grouped? ')' / 'unpivot' (('include' / 'exclude') 'nulls')? '(' (NAME / columns) 'for' pivot_axis ')') table_name?)?
+pivot_axis  <- (dotted / paren) 'in' '(' pivot_value (',' pivot_value)* ','? ')'
+pivot_value <- expr ('as'? NAME)?
 table_name  <- ('as' (NAME / STRING) / NAME) aliases?
 aliases     <- '(' (NAME / STRING) (',' (NAME / STRING))* ','? ')'
 inside      <- plain_query / describe / summarize / 'show' dotted / source tail
-plain_query <- with term tail / (select / from_first / values / 'table' dotted) tail
+plain_query <- with term tail / (select / from_first / values / 'table' dotted / pivot / unpivot) tail
 join        <- ('cross' / 'positional' / 'natural' side?) 'join' table
              / 'asof'? side? 'join' table join* ('on' expr / 'using' columns)
 side        <- ('left' / 'right' / 'full') 'outer'? / 'inner' / 'semi' / 'anti'

@@ -54,6 +54,11 @@ _SIGNS = frozenset(
     if text in _BINARY or text in "<>~"
 )
 _BEHIND_LIMIT = (TokenType.R_PAREN, TokenType.OFFSET, SENTINEL_NONE.token_type)  # LIMIT 10 %
+_PIVOTS = (TokenType.PIVOT, TokenType.UNPIVOT)
+_BEHIND_PIVOT = (
+    *(TokenType.ORDER_BY, TokenType.LIMIT, TokenType.OFFSET, TokenType.FETCH),
+    *(TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,11 @@ class Parser(DuckDBParser):
         "DEFAULT": lambda self: self.expression(
             exp.DefaultColumnConstraint(this=self._parse_noted(self._parse_bitwise))
         ),
+    }
+
+    STATEMENT_PARSERS: ClassVar = {
+        **DuckDBParser.STATEMENT_PARSERS,
+        **dict.fromkeys(_PIVOTS, lambda self: self._parse_pivot_query()),
     }
 
     def _parse_check_constraint(self) -> exp.CheckColumnConstraint | None:
@@ -118,7 +128,22 @@ class Parser(DuckDBParser):
     def _parse_wrapped_select(self, table: bool = False) -> exp.Expr | None:
         if table and self._match_text_seq("SHOW"):  # which sqlglot takes for the name of a table
             return self.expression(exp.Describe(this=self._parse_table_parts(), style="SHOW"))
+        if self._match_set(_PIVOTS):
+            return self._parse_pivot_query()
         return super()._parse_wrapped_select(table)
+
+    def _parse_pivot_query(self) -> exp.Expr:
+        """Parse a PIVOT statement behind its first word; ORDER BY, LIMIT and set operations may follow it as any query."""
+        pivot = self._parse_simplified_pivot(self._prev.token_type is TokenType.UNPIVOT)
+        if self._curr.token_type not in _BEHIND_PIVOT:
+            return pivot
+        query = self.expression(exp.Subquery(this=pivot))
+        return self._parse_query_modifiers(self._parse_set_operations(query)) or query
+
+    def _parse_ddl_select(self) -> exp.Expr | None:
+        if self._match_set(_PIVOTS):
+            return self._parse_pivot_query()
+        return super()._parse_ddl_select()
 
     def _parse_is(self, this: exp.Expr | None) -> exp.Expr | None:
         node = super()._parse_is(this)

@@ -44,7 +44,7 @@ from .bind_session_statement import (
 )
 from .bind_table_statement import create, drop
 
-_QUERY_WORDS = ("SELECT", "FROM", "VALUES", "WITH", "TABLE", "")
+_QUERY_WORDS = ("SELECT", "FROM", "VALUES", "WITH", "TABLE", "PIVOT", "UNPIVOT", "")
 _OTHER_QUERIES = ("SUMMARIZE",)
 _TRANSACTION = r"(?:\s+(?:transaction|work))?"
 _OF_TABLE = r'(?:\s+(?!verbose\b|full\b)(?P<table>\w+|"[^"]+")(?:\s*\([^()]+\))?)?'
@@ -73,8 +73,6 @@ _REFUSED = {
     "USE": "there is one schema, main",
     "INSTALL": "there are no extensions",
     "LOAD": "there are no extensions",
-    "PIVOT": "use CASE inside aggregates",
-    "UNPIVOT": "use UNION ALL",
     "COMMENT": "there are no comments in the catalog",
     "GRANT": "there are no users",
     "REVOKE": "there are no users",

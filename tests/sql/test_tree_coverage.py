@@ -75,6 +75,11 @@ CANNOT_MATTER: dict[Pair, str] = {
     ("IndexParameters", "columns"): "an index changes no answer",
     ("Least", "ignore_nulls"): _NULLS_AS_DUCKDB,
     ("LimitOptions", "rows"): "a noise word",
+    (
+        "Pivot",
+        "columns",
+    ): "the names that sqlglot gives to the columns of a PIVOT, which are not DuckDB's",
+    ("Pivot", "pivot_column_naming"): _ALWAYS,
     ("RegexpExtract", "null_if_pos_overflow"): _ALWAYS,
     ("RegexpReplace", "single_replace"): _ALWAYS,
     ("Table", "db"): _ONE_SCHEMA,

@@ -172,3 +172,9 @@ from (show t)
 select column_name, min from (summarize t)
 select column_name, max from (summarize select i from u)
 from pragma_table_info('t')
+pivot t on s in ('x', 'y') using sum(i) as a, max(d) group by d
+select * from t pivot (sum(i) as a for s in ('x' as z, 'y') group by d) as p(k, l)
+unpivot t on i, d into name n value v
+from t unpivot include nulls (v for k in (i as j, d))
+from t unpivot ((v, w) for k in ((i, d) as j)) as z
+unpivot t on i as j, d

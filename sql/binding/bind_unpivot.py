@@ -1,0 +1,125 @@
+"""UNPIVOT: a row for each of several columns of a row, with the column's name beside its value; a UNION ALL of the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from fuseline.errors import InvalidQuery, TypeMismatch
+from fuseline.plan.distinct_names import distinct_names
+from fuseline.plan.expr import Expr
+from fuseline.plan.logical import Logical
+from fuseline.plan.types import VARCHAR
+from fuseline.sql.parsing.pieces import span_of
+
+from ..parsing.unread import use_all
+from .bind_pivot import copied
+from .scope import Relation, Scope, Source
+from .select_list import select_list
+
+
+@dataclass(frozen=True)
+class Unpivoting:
+    """What an UNPIVOT asks for: the names of its columns, and in `rows` what becomes a row, with its name."""
+
+    name: str
+    values: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[exp.Expr, ...]], ...]
+    with_nulls: bool
+
+
+def bind_unpivot(pivot: exp.Pivot, table: exp.Expr, scope: Scope) -> Logical:
+    """Bind `UNPIVOT table ON ...`, or `table UNPIVOT (... FOR ...)`."""
+    use_all(pivot)  # copies of its parts are bound
+    whole = exp.Select(expressions=[exp.Star()], from_=exp.From(this=copied(table)))
+    plan = scope.bind_query(whole)
+    star = tuple((column.name, column) for column in plan.columns)
+    source = Source(plan, (Relation(table.alias_or_name, star),), {}, star)
+    asked = _read(pivot, scope.over(source))
+    named = {
+        column.name.lower()
+        for _, parts in asked.rows
+        for part in parts
+        for column in part.find_all(exp.Column)
+    }
+    kept = [name for name, _ in source.star if name.lower() not in named]
+    names = distinct_names([*kept, asked.name, *asked.values])
+    _check_types(asked, scope.over(source))
+    selects = [_select(asked, kept, names, i, table) for i in range(len(asked.rows))]
+    query: exp.Expr = selects[0]
+    for select in selects[1:]:
+        query = exp.Union(this=query, expression=select, distinct=False)
+    return scope.bind_query(query)
+
+
+def _read(pivot: exp.Pivot, scope: Scope) -> Unpivoting:
+    fields: Sequence[exp.Expr] = pivot.args.get("fields") or ()
+    into = pivot.args.get("into")
+    if fields:
+        name, items = fields[0].this.name, fields[0].expressions
+        value = pivot.expressions[0]
+        values = [v.name for v in (value.expressions or [value])]
+    else:
+        items = pivot.expressions
+        name = into.this.name if into is not None else "name"
+        values = [v.name for v in into.expressions] if into is not None else ["value"]
+    rows = tuple(row for item in items for row in _rows(item, scope))
+    if not rows:
+        raise InvalidQuery("UNPIVOT needs at least one column.", span_of(pivot))
+    for _, parts in rows:
+        if len(parts) != len(values):
+            raise InvalidQuery(
+                f"UNPIVOT makes {len(values)} columns of values, and here are {len(parts)}.",
+                span_of(parts[0]),
+            )
+    return Unpivoting(name, tuple(values), rows, bool(pivot.args.get("include_nulls")))
+
+
+def _rows(item: exp.Expr, scope: Scope) -> list[tuple[str, tuple[exp.Expr, ...]]]:
+    """Return what an item of ON stands for: itself, or the columns of a star."""
+    alias = item.args["alias"].name if isinstance(item, exp.Alias | exp.PivotAlias) else None
+    inner = item.this if alias is not None else item
+    if isinstance(inner, exp.Tuple):
+        parts = tuple(inner.expressions)
+        return [(alias or "_".join(_name(part) for part in parts), parts)]
+    if isinstance(inner, exp.Star | exp.Columns):
+        listed = select_list(exp.Select(expressions=[copied(inner)]), scope)
+        return [(i.name, (exp.column(i.column.name, quoted=True),)) for i in listed if i.column]
+    return [(alias or _name(inner), (inner,))]
+
+
+def _name(node: exp.Expr) -> str:
+    return node.name if isinstance(node, exp.Column) else node.sql(dialect="duckdb")
+
+
+def _check_types(asked: Unpivoting, scope: Scope) -> None:
+    """Raise `TypeMismatch` for text among other values, which a UNION would make texts of."""
+    inside = scope.inside("UNPIVOT")
+    for i in range(len(asked.values)):
+        bound: list[Expr] = [inside.bind(copied(parts[i])) for _, parts in asked.rows]
+        texts = [e.type == VARCHAR for e in bound]
+        if any(texts) and not all(texts):
+            other = bound[texts.index(not texts[0])]
+            raise TypeMismatch(
+                f"UNPIVOT does not mix {bound[0].type} and {other.type}: cast one of them.",
+                other.span,
+            )
+
+
+def _select(
+    asked: Unpivoting, kept: Sequence[str], names: Sequence[str], i: int, table: exp.Expr
+) -> exp.Select:
+    shown, parts = asked.rows[i]
+    items: list[exp.Expr] = [exp.column(name, quoted=True) for name in kept]
+    made = [exp.Literal.string(shown), *(copied(part) for part in parts)]
+    items += [
+        exp.alias_(node, name, quoted=True)
+        for node, name in zip(made, names[len(kept) :], strict=True)
+    ]
+    select = exp.Select(expressions=items, from_=exp.From(this=copied(table)))
+    if not asked.with_nulls:
+        tests = [exp.Not(this=exp.Is(this=copied(part), expression=exp.Null())) for part in parts]
+        select.set("where", exp.Where(this=exp.and_(*tests, wrap=False)))
+    return select

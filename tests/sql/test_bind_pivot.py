@@ -1,0 +1,128 @@
+"""PIVOT and UNPIVOT in both spellings."""
+
+import pytest
+
+import fuseline
+from fuseline.errors import FuselineError, InvalidQuery
+from tests.compare import assert_same_as_duckdb
+
+SALES = [
+    "create table t (city varchar, y int, q varchar, x int, p decimal(9, 2), d double, day date)",
+    "insert into t values ('Oslo', 2020, 'a', 1, 1.5, 0.5, '2024-01-01'), ('Oslo', 2021, 'b', 2, 2.5, 'nan', '2024-01-02'), "
+    "('Rome', 2020, 'a', 3, 3.5, 0.5, null), ('Rome', 2020, 'b', 4, 4.5, null, '2024-01-01'), (null, 2021, null, 5, 5.5, 1, '2024-01-02'), "
+    "('Bern', null, 'a', null, null, -0.0, '2024-01-03')",
+    "create table u (id int, jan int, feb int, mar bigint, s varchar)",
+    "insert into u values (1, 10, 20, null, 'x'), (2, null, null, null, 'y'), (3, 5, null, 7, null)",
+    "create table e (a int, b int)",
+]
+QUERIES = """
+pivot t on y using sum(x)
+pivot t on y using sum(x) group by city
+pivot t on y using sum(x) as s group by city
+pivot t on y using sum(x), max(p) group by city
+pivot t on y using sum(x) as s, max(p) as m group by city
+pivot t on y using sum(x), count(*) group by city
+pivot t on y, q using sum(x) group by city
+pivot t on y || '_' || q using sum(x) group by city
+pivot t on y group by city
+pivot t on y in (2020, 2022) using sum(x) group by city
+pivot t on d using count(*) group by city
+pivot t on p using sum(x) group by city
+pivot t on day using min(x), max(x) group by q
+pivot t on city using sum(x) group by y
+pivot t on y using coalesce(sum(x), 0) group by city
+pivot t on q using sum(x) group by city order by city desc limit 2
+pivot t on y using first(x order by x) as f group by city
+pivot (select city, y, x from t) on y using sum(x)
+pivot t on y using sum(x) group by city, q
+pivot (from t where y > 2020) on y using sum(x) group by city union all select 'z', 1
+pivot e on a using sum(b) group by b
+from (pivot t on q using count(*) group by y) where y > 1
+with z as (pivot t on q using count(*) group by y) from z
+with z as (select city, y, x from t) pivot z on y using sum(x)
+from t pivot (sum(x) for y in (2020, 2021) group by city)
+from t pivot (sum(x) as s, count(*) as c for y in (2020 as a, 2021) q in ('a', 'b') group by city)
+from t pivot (sum(x), max(p) for y in (2020, 2021) group by city) as pp(a, b)
+select p.city, p."2020" from t pivot (sum(x) for y in (2020, null) group by city) p where p."2020" > 1
+select * from t pivot (sum(x) for q in (a, b) group by city)
+from t pivot (sum(x) for (y, q) in ((2020, 'a'), (2021, 'b')) group by city)
+from t pivot (sum(x) for day in (date '2024-01-01') group by city)
+select * from t pivot (sum(x) for y in (2020) group by city) join (select 'Oslo' as city) using (city)
+unpivot u on jan, feb, mar into name month value n
+unpivot u on jan, feb
+unpivot u on (jan, feb), (mar, id) into name k value a, b
+from u unpivot (v for m in (jan, feb, mar))
+from u unpivot include nulls (v for m in (jan as J, feb))
+from u unpivot ((a, b) for m in ((jan, feb) as h1, (mar, id) as h2))
+from u unpivot include nulls ((a, b) for m in ((jan, feb) as h1))
+unpivot u on jan + 1 as j, feb into name m value v
+unpivot u on * exclude (id, s)
+unpivot u on jan as a, feb as b
+unpivot (select id, jan, feb from u) on jan, feb into name m value v order by v, id limit 2
+unpivot e on a, b
+select m, sum(v) from (unpivot u on jan, feb into name m value v) group by m
+"""
+
+
+@pytest.mark.parametrize("query", QUERIES.strip().splitlines())
+def test_rows_become_columns_and_back(query, backend) -> None:
+    assert_same_as_duckdb(query, setup=SALES, backend=backend, fuse=("always", "never"))
+
+
+def test_values_are_those_of_now_in_tables_and_views() -> None:
+    with fuseline.connect("cpu") as connection:
+        connection.execute("create table t as select 1 as k, 2 as v")
+        text = "pivot t on k using sum(v)"
+        connection.execute(f"create view w as {text}; create table made as {text}")
+        assert connection.sql(text).columns == ["1"]
+        connection.execute("insert into t values (7, 8)")
+        assert connection.sql(text).columns == connection.table("w").columns == ["1", "7"]
+        assert connection.table("made").columns == ["1"]
+
+
+def test_a_filter_of_an_aggregate_holds() -> None:  # DuckDB forgets it
+    with fuseline.connect("cpu") as connection:
+        connection.execute("create table t as from (values (1, 1), (1, 5)) v(k, x)")
+        assert connection.sql("pivot t on k using sum(x) filter (x > 1)").fetchall() == [(5,)]
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "place"),
+    [
+        ("pivot t on zz using sum(x)", 'no column "zz"', "zz"),
+        ("pivot t on y using x", "one aggregate, and here are 0", "x"),
+        ("pivot t on y using sum(x) + sum(y)", None, None),
+        ("pivot t on 1 using sum(x)", "needs a column", "1"),
+        ("pivot t on y in (0, 0) using sum(x)", '"0" twice', "y in (0, 0)"),
+        ("from t pivot (sum(x) for (y, x) in (1))", "should be 2", "1"),
+        ("from t pivot (sum(x) for y in ((1, 2)))", "should be 1", "1, 2"),
+        ("from t pivot (sum(x) for y in (x + 1))", 'no column "x"', "x"),
+        ("from t pivot (sum(x) for y in ((select 1)))", "must be a constant", "1"),
+        ("pivot t on y using sum(x) group by lower(city)", "Syntax error", "("),
+        ("pivot t using sum(x)", "ON", "t using sum(x)"),
+        (
+            "from t pivot (sum(x) for y in (1)) pivot (sum(x) for y in (1))",
+            "subquery",
+            "sum(x) for y in (1)",
+        ),
+        ("unpivot u on zz", 'no column "zz"', "zz"),
+        ("unpivot u on jan, s", "does not mix INTEGER and VARCHAR", "s"),
+        ("unpivot u on (jan, feb) into name n value v", "makes 1 columns", "jan"),
+        ("unpivot u on * exclude (id, jan, feb, mar, s)", "at least one column", None),
+        ("pivot (select range as k from range(100000)) on k", "the most are 2000", None),
+    ],
+)
+def test_what_is_wrong_is_said_at_its_place(text, message, place) -> None:
+    with fuseline.connect("cpu") as connection:
+        for statement in SALES:
+            connection.execute(statement)
+        with pytest.raises(FuselineError, match=message) as caught:
+            connection.sql(text).fetchall()
+        if place is not None:
+            assert caught.value.span is not None
+            assert text[caught.value.span.start : caught.value.span.end] == place
+
+
+def test_many_values_are_refused_before_the_plan_is_made() -> None:
+    with fuseline.connect("cpu") as connection, pytest.raises(InvalidQuery, match="2001 columns"):
+        connection.sql("pivot (select range as k from range(2001)) on k")
