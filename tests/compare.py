@@ -354,7 +354,7 @@ class _Closeness:
 
     def _same(self, want: Any, have: Any, tolerance: float | None) -> bool:
         if tolerance is None or want is None or have is None:
-            return bool(want == have)
+            return bool(want == have) or repr(want) == repr(have)  # with NaN in a list
         want, have = float(want), float(have)
         if tolerance == self.near == 0:
             return repr(want) == repr(have)

@@ -242,6 +242,9 @@ def test_no_file_is_called(word: str) -> None:
     report([shown(path) for path in ALL if word in (path.stem, path.parent.name)])
 
 
+ON_THE_CPU_ALONE = ("p.UnnestRows",)  # no column of a GPU has lists: this may only become shorter
+
+
 def operators(backend: str) -> dict[str, str]:
     """Physical node -> file and function, as the backend's OPERATORS says; nothing is imported."""
     door = tree(ROOT / "engine/operators" / backend / "__init__.py")
@@ -262,7 +265,8 @@ def operators(backend: str) -> dict[str, str]:
 def test_both_backends_have_the_same_operators() -> None:
     """Same nodes, files and function names: who knows one backend finds the way in the other."""
     assert operators("gpu")
-    assert operators("cpu") == operators("gpu")
+    cpu = {node: home for node, home in operators("cpu").items() if node not in ON_THE_CPU_ALONE}
+    assert cpu == operators("gpu")
 
 
 def packages_in_tree() -> set[str]:

@@ -188,6 +188,24 @@ class Pull(Workspace[T]):
         for part in self.pieces(node.input):
             yield self.run(node, (part,))
 
+    def _unnested(self, node: p.UnnestRows) -> Iterator[T]:
+        for part in self.pieces(node.input):
+            yield from self._in_halves(node, part)
+
+    def _in_halves(self, node: p.UnnestRows, part: T) -> Iterator[T]:
+        """Unnest some rows, half as many at a time where there is no room for what they become."""
+        try:
+            made = self.run(node, (part,))
+        except MemoryError:
+            if part.num_rows < 2:
+                raise
+        else:
+            yield made
+            return
+        half = -(-part.num_rows // 2)
+        for start in (0, half):
+            yield from self._in_halves(node, self.cut(node.input, part, start, half))
+
     def _union(self, node: p.ConcatRows) -> Iterator[T]:
         for below in node.inputs:
             for part in self.pieces(below):
@@ -340,6 +358,7 @@ PIECES: dict[type[p.Physical], Callable[[Pull[Any], Any], Iterator[Any]]] = {
     p.LimitRows: Pull._limited,
     p.FilterRows: Pull._passed,
     p.ComputeColumns: Pull._passed,
+    p.UnnestRows: Pull._unnested,
     p.Transfer: Pull._moved,
     p.Pipeline: Pull._pipeline,
     p.HashJoin: Pull._joined,

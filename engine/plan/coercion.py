@@ -120,6 +120,8 @@ def implicit(source: DataType, target: DataType) -> bool:
     """Whether a function that takes `target` accepts a `source` argument: widening only."""
     if source == target or source.kind is Kind.NULL:
         return True
+    if target.is_nested:
+        return _alike(source, target, implicit)
     if target.kind is Kind.DOUBLE:
         return source.is_numeric
     if target.kind is Kind.FLOAT:
@@ -188,6 +190,8 @@ def compared_pair(left: DataType, right: DataType) -> DataType | None:
         return left
     if left.kind is Kind.NULL:
         return right
+    if left.is_nested:
+        return _nested_pair(left, right)
     if left.is_whole and right.is_whole:
         return _common_integer(left, right)
     if left.is_numeric and right.is_numeric:
@@ -200,6 +204,22 @@ def compared_pair(left: DataType, right: DataType) -> DataType | None:
         if truth == BOOLEAN and number.is_whole:
             return number
     return None
+
+
+def _nested_pair(left: DataType, right: DataType) -> DataType | None:
+    """Return lists of the elements' common type, or structs of that of each field."""
+    if not _alike(left, right, lambda a, b: True):
+        return None
+    children = tuple(map(common_pair, left.children, right.children))
+    known = tuple(child for child in children if child is not None)
+    return DataType(left.kind, children=known, names=left.names) if known == children else None
+
+
+def _alike(left: DataType, right: DataType, fits: Callable[[DataType, DataType], bool]) -> bool:
+    """Whether two types are lists, or structs of the same fields, whose children fit."""
+    names = [tuple(map(str.lower, t.names)) for t in (left, right)]
+    same = left.kind is right.kind and names[0] == names[1]
+    return same and all(map(fits, left.children, right.children))
 
 
 def operand_type(left: DataType, right: DataType) -> DataType | None:
@@ -229,5 +249,19 @@ def castable(source: DataType, target: DataType) -> bool:
         return True
     if Kind.VARCHAR in (source.kind, target.kind):
         return True
+    if source.kind is target.kind is Kind.LIST:
+        return castable(source.children[0], target.children[0])
+    if source.kind is target.kind is Kind.STRUCT:
+        pairs = matching_fields(source, target)
+        return any(s is not None for s, _ in pairs) and all(
+            s is None or castable(s, t) for s, t in pairs
+        )
     plain = (source.is_numeric or source == BOOLEAN) and (target.is_numeric or target == BOOLEAN)
     return plain or (source.is_temporal and target.is_temporal and ticks.castable(source, target))
+
+
+def matching_fields(source: DataType, target: DataType) -> list[tuple[DataType | None, DataType]]:
+    """Return for each field of a STRUCT the type of the one that it is cast from, by name: None where it becomes NULL."""
+    given = dict(zip(map(str.lower, source.names), source.children, strict=True))
+    wanted = zip(target.names, target.children, strict=True)
+    return [(given.get(name.lower()), child) for name, child in wanted]

@@ -16,6 +16,7 @@ from .logical import (
     Range,
     Scan,
     SetOperation,
+    Unnest,
     Values,
 )
 from .node import transform_up
@@ -55,26 +56,33 @@ def fresh(plan: Logical) -> tuple[Logical, dict[Column, Column]]:
 
     def visit(node: Logical) -> Logical:
         node = node.with_children([visit(c) for c in node.children])
-        changes: dict[str, Any] = {}
         node = node.map_expressions(rewrite)
-        match node:
-            case Scan() | CommonScan() | Values() | SetOperation():
-                changes["made"] = tuple(renew(c) for c in node.made)
-            case Range():
-                changes["made"] = renew(node.made)
-            case Project():
-                changes["items"] = tuple((renew(c), e) for c, e in node.items)
-            case Aggregate():
-                changes["keys"] = tuple((renew(c), e) for c, e in node.keys)
-                changes["aggregates"] = tuple((renew(c), a) for c, a in node.aggregates)
-                if node.grouping_id is not None:
-                    changes["grouping_id"] = renew(node.grouping_id)
-            case Window():
-                changes["calls"] = tuple((renew(c), call) for c, call in node.calls)
-            case Join(mark=Column() as mark):
-                changes["mark"] = renew(mark)
-            case _:
-                return node
-        return dataclasses.replace(node, **changes)
+        return _renewed(node, renew)
 
     return visit(plan), renamed
+
+
+def _renewed(node: Logical, renew: Callable[[Column], Column]) -> Logical:
+    """Return a node that makes other columns."""
+    changes: dict[str, Any] = {}
+    match node:
+        case Scan() | CommonScan() | Values() | SetOperation():
+            changes["made"] = tuple(renew(c) for c in node.made)
+        case Range():
+            changes["made"] = renew(node.made)
+        case Project():
+            changes["items"] = tuple((renew(c), e) for c, e in node.items)
+        case Aggregate():
+            changes["keys"] = tuple((renew(c), e) for c, e in node.keys)
+            changes["aggregates"] = tuple((renew(c), a) for c, a in node.aggregates)
+            if node.grouping_id is not None:
+                changes["grouping_id"] = renew(node.grouping_id)
+        case Window():
+            changes["calls"] = tuple((renew(c), call) for c, call in node.calls)
+        case Unnest():
+            changes["items"] = tuple((renew(c), e) for c, e in node.items)
+            if node.ordinality is not None:
+                changes["ordinality"] = renew(node.ordinality)
+        case Join(mark=Column() as mark):
+            changes["mark"] = renew(mark)
+    return node.replaced(**changes) if changes else node

@@ -91,6 +91,8 @@ def call(name: str, args: Sequence[Expr], span: Span | None = None) -> Expr:
     if known is None:
         raise unknown_function(name, span)
     span = span or span_over(args)
+    if SCALAR[known].of_lists and any(a.type.is_nested for a in args):
+        known = SCALAR[known].of_lists
     if known in ("and", "or"):
         return _logic(known, args, span)
     if known in COMPARISONS:

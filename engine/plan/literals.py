@@ -202,10 +202,12 @@ def convert(value: Value, source: DataType, target: DataType, span: Span | None 
     """Return a constant of `source` as a value of `target`; raises `ConversionError` as a cast does.
 
     Covers text to anything and numbers, booleans, dates among themselves.  A moment outside of the years of Python's dates
-    raises `BeyondPython`: a backend reads the text.
+    raises `BeyondPython`: a backend reads the text.  So does a list or a struct.
     """
     if value is None or source == target:
         return value
+    if target.is_nested:
+        raise BeyondPython
     if target.kind is Kind.NULL:  # of an operator whose other side is NULL
         return None
     try:

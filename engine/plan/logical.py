@@ -220,6 +220,30 @@ class Distinct(Logical):
 
 
 @dataclass(frozen=True)
+class Unnest(Logical):
+    """For each row one row for each element of its lists, side by side; where a list is shorter than another, NULL.
+
+    A row whose lists have no element is left out, unless `outer` keeps it.  `ordinality` counts the rows of each, from 1 on.
+    """
+
+    CHILDREN: ClassVar = ("input",)
+    EXPRESSIONS: ClassVar = ("items",)
+    input: Logical
+    items: tuple[Item, ...]  # an element's column, and the list
+    ordinality: Column | None = None
+    outer: bool = False
+
+    @Once
+    def made(self) -> tuple[Column, ...]:
+        made = tuple(column for column, _ in self.items)
+        return made if self.ordinality is None else (*made, self.ordinality)
+
+    @Once
+    def columns(self) -> tuple[Column, ...]:
+        return (*self.input.columns, *self.made)
+
+
+@dataclass(frozen=True)
 class Sort(Logical):
     """Rows in order; stable for equal keys."""
 

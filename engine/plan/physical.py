@@ -126,6 +126,23 @@ class ComputeColumns(Physical):
         return tuple(c for c, _ in self.items)
 
 
+@dataclass(frozen=True)
+class UnnestRows(Physical):
+    """For each row one row for each element of its lists, as `logical.Unnest`; `keep` are the columns of the input that go on."""
+
+    CHILDREN: ClassVar = ("input",)
+    input: Physical
+    lists: tuple[tuple[Column, Column], ...]  # an element's column, and the list's
+    keep: tuple[Column, ...]
+    ordinality: Column | None = None
+    outer: bool = False
+
+    @Once
+    def columns(self) -> tuple[Column, ...]:
+        made = tuple(column for column, _ in self.lists)
+        return (*self.keep, *made, *(() if self.ordinality is None else (self.ordinality,)))
+
+
 def _join_columns(
     left: Physical, right: Physical, kind: JoinKind, mark: Column | None
 ) -> tuple[Column, ...]:

@@ -29,6 +29,7 @@ from .physical import (
     Physical,
     SortRows,
     TopK,
+    UnnestRows,
 )
 from .window.window_operator import WindowRows
 
@@ -256,6 +257,8 @@ def columns_read(node: Physical) -> frozenset[Column]:
             read, exprs = keys, tuple(call for _, call in aggregates)
         case DistinctOn(keys=keys):
             read = keys
+        case UnnestRows(lists=lists):
+            read = (*node.keep, *(column for _, column in lists))
         case SortRows(keys=orders) | TopK(keys=orders):
             read = tuple(order.column for order in orders)
         case WindowRows(partition=keys, order=orders, calls=calls, passed=passed):

@@ -6,6 +6,8 @@ A `DataType` is a value: two are equal when kind, precision and scale are.  Back
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Context
 from enum import Enum, auto
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Kind(Enum):
-    """The families of types; DECIMAL alone has parameters."""
+    """The families of types; DECIMAL, LIST and STRUCT have parameters."""
 
     NULL = auto()
     BOOLEAN = auto()
@@ -43,6 +45,8 @@ class Kind(Enum):
     TIMESTAMPTZ = auto()
     INTERVAL = auto()
     VARCHAR = auto()
+    LIST = auto()
+    STRUCT = auto()
     OTHER = auto()  # of a column that no query can read (`storage.tables.other_types`)
 
     __hash__ = object.__hash__  # in C, unlike that of Enum; each member is one object
@@ -58,6 +62,7 @@ INT64_DECIMAL_DIGITS = 18  # a DECIMAL of this many digits fits an int64
 class DataType:
     """One SQL type; `precision` (digits) and `scale` (digits after the point) are set for DECIMAL alone.
 
+    `children` are the type of a LIST's elements or those of a STRUCT's fields, whose `names` are beside them.
     `name` is set for OTHER, and for HUGEINT: a type of its own wherever types choose what happens, and a DECIMAL(38,0) to
     all that only holds or computes values.
     """
@@ -66,6 +71,8 @@ class DataType:
     precision: int = 0
     scale: int = 0
     name: str = ""
+    children: tuple[DataType, ...] = ()
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.kind is Kind.DECIMAL and not (
@@ -81,6 +88,11 @@ class DataType:
             return self.name
         if self.kind is Kind.DECIMAL:
             return f"DECIMAL({self.precision},{self.scale})"
+        if self.kind is Kind.LIST:
+            return f"{self.children[0]}[]"
+        if self.kind is Kind.STRUCT:
+            fields = zip(map(quoted_field, self.names), self.children, strict=True)
+            return f"STRUCT({', '.join(f'{name} {child}' for name, child in fields)})"
         return UNLIKE_KIND.get(self.kind) or self.kind.name
 
     def __repr__(self) -> str:
@@ -113,6 +125,20 @@ class DataType:
         return self.is_integer or self.is_decimal or self.is_float
 
     @property
+    def is_nested(self) -> bool:
+        """Whether a value is made of other values: LIST and STRUCT."""
+        return bool(self.children)
+
+    def holds(self, kind: Kind) -> bool:
+        """Whether values are of a kind, or have some of it inside."""
+        return self.kind is kind or any(child.holds(kind) for child in self.children)
+
+    @property
+    def varies_in_width(self) -> bool:
+        """Whether only an Arrow array holds values of the type, and no array of numbers."""
+        return self.kind is Kind.VARCHAR or self.is_nested
+
+    @property
     def is_temporal(self) -> bool:
         return self.kind is Kind.DATE or self.is_ticks
 
@@ -123,8 +149,8 @@ class DataType:
 
     @property
     def fits_register(self) -> bool:
-        """Whether a kernel can compute with a value: not with text, which it compares by codes, nor with an INTERVAL."""
-        return self.kind not in (Kind.VARCHAR, Kind.INTERVAL, Kind.NULL)
+        """Whether a kernel can compute with a value: not with text, which it compares by codes, nor with an INTERVAL, LIST or STRUCT."""
+        return not self.varies_in_width and self.kind not in (Kind.INTERVAL, Kind.NULL)
 
     @property
     def is_wide_decimal(self) -> bool:
@@ -201,6 +227,27 @@ def decimal(precision: int, scale: int) -> DataType:
     return DataType(Kind.DECIMAL, precision, scale)
 
 
+def list_of(child: DataType) -> DataType:
+    """Return the type of lists whose elements are of one type."""
+    return DataType(Kind.LIST, children=(child,))
+
+
+def struct_of(fields: Iterable[tuple[str, DataType]]) -> DataType:
+    """Return STRUCT(name type, ...); raises `TypeMismatch` for none, and for a name that comes twice."""
+    names, children = zip(*fields, strict=True) or ((), ())
+    folded = [name.lower() for name in names]
+    again = next((n for i, n in enumerate(folded) if n in folded[:i]), None)
+    if again is not None:
+        raise TypeMismatch(f'A STRUCT has one field "{again}", and here are two.')
+    return DataType(Kind.STRUCT, children=children, names=names)
+
+
+def quoted_field(name: str) -> str:
+    """Return the name of a field as types show it."""
+    return name if PLAIN_NAME.fullmatch(name) else '"{}"'.format(name.replace('"', '""'))
+
+
+PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*", re.IGNORECASE)
 _TIMESTAMPS = {"s": TIMESTAMP_S, "ms": TIMESTAMP_MS, "us": TIMESTAMP, "ns": TIMESTAMP_NS}
 
 
@@ -211,6 +258,8 @@ def to_arrow(data_type: DataType) -> pa.DataType:
 
     if data_type.is_decimal:
         return pa.decimal128(data_type.precision, data_type.scale)
+    if data_type.is_nested:
+        return nested_arrow(data_type, [to_arrow(child) for child in data_type.children])
     return {
         Kind.NULL: pa.null(),
         Kind.BOOLEAN: pa.bool_(),
@@ -236,6 +285,15 @@ def to_arrow(data_type: DataType) -> pa.DataType:
     }[data_type.kind]
 
 
+def nested_arrow(data_type: DataType, children: Sequence[pa.DataType]) -> pa.DataType:
+    """Return the Arrow type of lists or structs whose children have these."""
+    import pyarrow as pa
+
+    if data_type.kind is Kind.LIST:
+        return pa.list_(pa.field("l", children[0]))
+    return pa.struct(list(zip(data_type.names, children, strict=True)))
+
+
 def from_arrow(arrow: pa.DataType, name: str = "") -> DataType:
     """Return the SQL type that holds an Arrow column; raises `TypeMismatch`, naming the column, where none does."""
     import pyarrow as pa
@@ -253,6 +311,12 @@ def from_arrow(arrow: pa.DataType, name: str = "") -> DataType:
         return TIMESTAMPTZ if arrow.tz is not None else _TIMESTAMPS[arrow.unit]
     if t.is_time(arrow) and arrow.unit != "ns":
         return TIME
+    if any(
+        test(arrow) for test in (t.is_list, t.is_large_list, t.is_list_view, t.is_large_list_view)
+    ):
+        return list_of(from_arrow(arrow.value_type, name))
+    if t.is_struct(arrow) and arrow.num_fields:
+        return struct_of((f.name, from_arrow(f.type, name)) for f in arrow)
     plain = {
         pa.null(): NULL,
         pa.bool_(): BOOLEAN,

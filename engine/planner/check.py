@@ -18,6 +18,7 @@ from ..plan.logical import (
     Range,
     Scan,
     SetOperation,
+    Unnest,
     Values,
 )
 from ..plan.node import walk, walk_once
@@ -169,6 +170,8 @@ def made_by(node: Logical) -> tuple[Column, ...]:
             return found if node.grouping_id is None else (*found, node.grouping_id)
         case Window(calls=calls):
             return tuple(c for c, _ in calls)
+        case Unnest(made=made):
+            return made
         case Join(mark=Column() as mark):
             return (mark,)
     return ()

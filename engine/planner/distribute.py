@@ -47,6 +47,7 @@ from ..plan.physical import (
     SortRows,
     TopK,
     Transfer,
+    UnnestRows,
 )
 from ..plan.window.window_operator import WindowRows
 from .claims import Claim
@@ -168,7 +169,7 @@ class Distribution:
                 return self._scan(node)
             case MemoryScan(table=table) if getattr(table, "is_sharded", False):
                 return Placed(node, ARBITRARY)
-            case FilterRows() | Transfer():
+            case FilterRows() | Transfer() | UnnestRows():
                 placed = self.placed(node.input)
                 return placed.over(node.with_children((placed.node,)))
             case ComputeColumns(items=items):

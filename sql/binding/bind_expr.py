@@ -13,13 +13,14 @@ from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, Span, TypeMismatch, Unsupported
 from fuseline.plan import derived, infer
+from fuseline.plan.composed.nested_values import joined
 from fuseline.plan.expr import Call, Expr, Literal
 from fuseline.plan.types import BIGINT, BOOLEAN, DATE, NULL, TIMESTAMP, VARCHAR, Kind
 from fuseline.sql.binding.function_names import data_type
 from fuseline.sql.parsing.pieces import span_of
 
 from ..parsing.unread import use
-from . import bind_literal, function_names
+from . import bind_literal, bind_nested, function_names
 from .bind_expr_call import bind_aggregate, bind_call, bind_grouping, call_span
 from .bind_expr_subquery import (
     bind_comparison,
@@ -27,6 +28,7 @@ from .bind_expr_subquery import (
     bind_in,
     bind_scalar_subquery,
 )
+from .bind_unnest import bind_unnest
 from .bind_window import bind_over
 from .scope import Scope
 
@@ -111,6 +113,8 @@ def _concatenation(node: exp.Expr, scope: Scope) -> Expr:
         bound = bind(side, scope)
         nested = isinstance(side, exp.DPipe) and isinstance(bound, Call)
         parts.extend(bound.children if nested else (bound,))
+    if any(part.type.is_nested for part in parts):
+        return joined(parts, span_of(node))
     return infer.call("concat", parts, span_of(node))
 
 
@@ -288,11 +292,8 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Grouping: bind_grouping,
     exp.GroupingId: bind_grouping,
     exp.Window: bind_over,
-    exp.Array: _refused("Lists are"),
-    exp.Struct: _refused("Structs are"),
-    exp.Explode: _refused("unnest() is"),
-    exp.Bracket: _refused("Subscripts such as x[1] are"),
-    exp.Dot: _refused("Fields of structs are"),
+    exp.Explode: bind_unnest,
+    **bind_nested.HANDLERS,
     exp.Tuple: _refused("Row values outside of =, <> and IN are"),
     exp.Any: _refused("ANY without a comparison and lists in ANY are"),
     exp.All: _refused("ALL without a comparison and lists in ALL are"),

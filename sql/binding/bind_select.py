@@ -18,6 +18,7 @@ from ..parsing.unread import use
 from .bind_from import bind_from
 from .bind_group import GroupKeys, GroupRewriter, bind_group, is_aggregated
 from .bind_order import RowLimit, bind_limit, bind_order, order_rows, ordinal
+from .bind_unnest import UnnestRewriter, has_unnest
 from .bind_window import WindowRewriter, has_window, named_windows, pass_over
 from .scope import Scope, Source
 from .select_list import SelectItem, output_places, refuse_double_names, select_list
@@ -72,6 +73,10 @@ def bind_select(node: exp.Select, scope: Scope) -> Logical:
         plan = windows.plan()
     if parts.qualify is not None:
         plan = Filter(plan, parts.qualify)
+    if has_unnest(parts.expressions):
+        lists = UnnestRewriter(plan)
+        parts = parts.rewritten(lists)
+        plan = lists.plan()
     return _finish(plan, items, parts, limit)
 
 
@@ -112,7 +117,9 @@ class _SelectClauses:
         qualify = () if self.qualify is None else (self.qualify,)
         return (*self.outputs, *self.order, *(self.distinct or ()), *qualify)
 
-    def rewritten(self, rewriter: GroupRewriter | WindowRewriter) -> _SelectClauses:
+    def rewritten(
+        self, rewriter: GroupRewriter | WindowRewriter | UnnestRewriter
+    ) -> _SelectClauses:
         """Return these clauses over groups instead of rows, or over the columns of windows."""
         rewrite, distinct = rewriter.rewrite, self.distinct
         return _SelectClauses(
@@ -143,8 +150,18 @@ def _bind_parts(node: exp.Select, items: Sequence[SelectItem], scope: Scope) -> 
         inside = after.inside("ORDER BY", aggregates=True, windows=True)
         sort_keys = bind_order(order, inside, outputs, output_places(items, outputs))
     distinct = _bind_distinct(node, names, after)
+    _refuse_unnest(keys, node)
     qualify = _bind_qualify(node, outputs, scope)
     return _SelectClauses(outputs, keys, predicate, sort_keys, distinct, qualify)
+
+
+def _refuse_unnest(keys: GroupKeys | None, node: exp.Select) -> None:
+    """Groups are made of rows that are there before unnest() makes some."""
+    if keys is not None and has_unnest(keys.keys):
+        raise Unsupported(
+            "GROUP BY an unnest() of the SELECT list is not supported: unnest in FROM.",
+            span_of(node.args["group"]),
+        )
 
 
 def _bind_qualify(node: exp.Select, outputs: Sequence[Expr], scope: Scope) -> Expr | None:
@@ -160,6 +177,8 @@ def _bind_qualify(node: exp.Select, outputs: Sequence[Expr], scope: Scope) -> Ex
             "QUALIFY needs a window function, in it or in the SELECT list: filter rows in WHERE.",
             bound.span or span_of(clause),
         )
+    if has_unnest([bound]):
+        raise InvalidQuery("unnest() makes rows after QUALIFY has chosen some.", bound.span)
     return bound
 
 

@@ -27,6 +27,7 @@ from ..parsing.pieces import split
 from ..parsing.unread import use, use_all
 from .about_tables import bind_about
 from .bind_pivot import bind_pivot, copied
+from .bind_unnest import bind_unnested
 from .bind_unpivot import bind_unpivot
 from .macros import expanded, macro_of
 from .named_queries import BoundQuery, named_plan
@@ -48,6 +49,8 @@ def bind_table(node: exp.Expr, around: Scope) -> Source:
     match node:
         case exp.Subquery(this=exp.Describe() | exp.Summarize() as about):
             plan = bind_about(about, around)
+        case exp.Unnest() | exp.Lateral(this=exp.Unnest()):
+            return bind_unnested(node, around)
         case exp.Lateral(this=exp.Subquery() as query):
             plan = around.bind_query(query)
         case exp.Subquery() | exp.Values():
@@ -344,7 +347,7 @@ def _bind_range(node: exp.Table, function: exp.GenerateSeries, around: Scope) ->
     if node.alias_column_names:
         return source
     # Under an alias the column goes by both names, and * shows the alias.
-    both = Relation(source.relations[0].name, ((made.name, made), (name, made)))
+    both = Relation(source.relations[0].name, ((made.name, made),), also=((name, made),))
     return dataclasses.replace(source, relations=(both,)) if made.name != name else source
 
 

@@ -15,7 +15,7 @@ from fuseline.errors import ParseError, Unsupported
 from fuseline.plan import derived
 from fuseline.plan.coercion import decimal_type, parse_type
 from fuseline.plan.functions import aggregate_name, scalar_name, window_name
-from fuseline.plan.types import TIMESTAMP, DataType
+from fuseline.plan.types import TIMESTAMP, DataType, list_of, struct_of
 from fuseline.sql.parsing.pieces import span_of
 from fuseline.sql.parsing.unread import use
 
@@ -79,7 +79,7 @@ SCALARS: Classes = {
         ("this", "expression", "case_insensitive"),
     ),
     exp.SHA2: ("sha256", ("this",)),
-    exp.ArraySlice: ("array_slice", ("this", "start", "end")),
+    exp.ArraySlice: ("array_slice", ("this", "start", "end", "step")),
     exp.SimilarTo: ("regexp_full_match", ("this", "expression")),
     exp.If: ("if", ("this", "true", "false")),
     exp.Nullif: ("nullif", ("this", "expression")),
@@ -227,12 +227,17 @@ _MISSING = {
     "JSON": "JSON",
     "ENUM": "ENUM",
     "UINT128": "UHUGEINT",
-    "ARRAY": "LIST",
-    "LIST": "LIST",
-    "STRUCT": "STRUCT",
     "MAP": "MAP",
     "UNION": "UNION",
 }
+
+
+def _list_type(node: exp.DataType) -> DataType:
+    if node.args.get("values"):
+        raise Unsupported(
+            "Lists of a fixed length are not supported: leave the length out.", span_of(node)
+        )
+    return list_of(data_type(node.expressions[0]))
 
 
 def data_type(node: exp.Expr) -> DataType:
@@ -255,6 +260,14 @@ def data_type(node: exp.Expr) -> DataType:
         raise Unsupported(
             "TIMESTAMP keeps microseconds: TIMESTAMP(p) is supported as TIMESTAMP(6) alone.", place
         )
+    if name in ("ARRAY", "LIST"):
+        return _list_type(node)
+    if name == "STRUCT":
+        for field in node.expressions:
+            if not isinstance(field, exp.ColumnDef):
+                raise ParseError("A field of a STRUCT is a name and a type.", place)
+            use(field, field.this)
+        return struct_of((f.name, data_type(f.args["kind"])) for f in node.expressions)
     if name == "DECIMAL":
         for parameter in node.expressions:
             use(parameter, parameter.this)

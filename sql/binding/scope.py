@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Protocol
 
 from sqlglot import exp
@@ -27,9 +27,10 @@ from fuseline.errors import (
     suggestion,
 )
 from fuseline.plan.changes.session_objects import SessionObjects
+from fuseline.plan.composed.nested_values import field as field_of
 from fuseline.plan.expr import Column, ColumnRef, Expr
 from fuseline.plan.logical import CatalogTable, Logical
-from fuseline.plan.types import DataType
+from fuseline.plan.types import DataType, Kind
 from fuseline.sql.parsing.pieces import mark, span_of
 
 from ..parsing.parse import parse
@@ -94,11 +95,12 @@ class Relation:
     in_catalog: bool = (
         False  # a table or view under its own name, which may stand behind that of the schema
     )
+    also: tuple[tuple[str, Column], ...] = ()  # other names of columns, which * does not show
 
     @cached_property
     def by_name(self) -> dict[str, list[Column]]:
         found: dict[str, list[Column]] = {}
-        for name, column in self.columns:
+        for name, column in (*self.columns, *self.also):
             found.setdefault(name.lower(), []).append(column)
         return found
 
@@ -241,11 +243,23 @@ class Scope:
         """
         names = [part.name for part in parts]
         span = _span_of_parts(parts)
-        found = self._find(names, span)
+        found = self.find(names, span)
         if found is None:
             raise self._unknown(names, parts, span)
         use(*parts)
         return found
+
+    def _field(self, names: list[str], span: Span | None) -> Expr | None:
+        """Return s.a.b where s is a column, and not a table."""
+        for count in range(len(names) - 1, 0, -1):
+            found = self._find(names[:count], span)
+            if found is not None and found.type.kind is Kind.STRUCT:
+                return reduce(lambda s, name: field_of(s, name, span), names[count:], found)
+        return None
+
+    def find(self, names: list[str], span: Span | None = None) -> Expr | None:
+        """Return what a name stands for, or a field of a struct; None where there is neither."""
+        return self._find(names, span) or self._field(names, span)
 
     def stands_for_alias(self, parts: Sequence[exp.Expr]) -> bool:
         """Whether a name is that of a select item, and of no column of this query."""

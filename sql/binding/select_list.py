@@ -9,12 +9,14 @@ from sqlglot import exp
 
 from fuseline.errors import AmbiguousName, InvalidQuery, UnknownName, Unsupported, nearest
 from fuseline.plan.expr import Column, ColumnRef, Expr
+from fuseline.plan.types import Kind
 from fuseline.sql.names.reader import quoted
 from fuseline.sql.parsing.parse import written
 from fuseline.sql.parsing.pieces import span_of
 
 from ..names import result_name
 from ..parsing.unread import use, use_all
+from .bind_unnest import expanded
 from .scope import Relation, Scope, refusal
 
 LONG_NAME = 300  # characters
@@ -28,8 +30,11 @@ class SelectItem:
     node: exp.Expr
     column: Column | None = None
     aliased: bool = False
+    value: Expr | None = None  # bound already
 
     def bind(self, scope: Scope) -> Expr:
+        if self.value is not None:
+            return self.value
         if self.column is not None:
             return ColumnRef(self.column, span_of(self.node))
         return scope.bind(self.node)
@@ -43,7 +48,11 @@ def select_list(node: exp.Select, scope: Scope) -> list[SelectItem]:
             items += _written_out(item, scope) or (_unnamed(item, scope),)
             continue
         use(item, item.args["alias"])
-        columns = _written_out(item.this, scope) or (SelectItem("", item.this),)
+        columns = _written_out(item.this, scope)
+        if isinstance(item.this, exp.Explode) and columns:
+            items += columns  # the fields of a struct keep their names
+            continue
+        columns = columns or (SelectItem("", item.this),)
         items += (replace(column, name=item.alias, aliased=True) for column in columns)
     return items
 
@@ -55,10 +64,17 @@ def _written_out(item: exp.Expr, scope: Scope) -> Sequence[SelectItem]:
         _check_types(item, scope.relations, item)
         return _star(item, scope.star, item, scope)
     if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
+        if (struct := _struct_named(item, scope)) is not None:
+            use(item.this)
+            return [
+                SelectItem(name, exp.Dot(this=struct, expression=exp.to_identifier(name, True)))
+                for name in scope.bind(struct).type.names
+            ]
         table = _table_named(item, scope)
         _check_types(item.this, (table,), item)
         return _star(item.this, table.columns, item, scope)
-    return ()
+    fields = expanded(item, scope.inside("SELECT", aggregates=True, windows=True))
+    return [SelectItem(name, item, value=value) for name, value in fields or ()]
 
 
 def output_places(items: Sequence[SelectItem], outputs: Sequence[Expr]) -> dict[str, int]:
@@ -97,6 +113,20 @@ def _is_operand(item: exp.Expr) -> bool:
     return isinstance(query, exp.Subquery) and isinstance(
         query.parent, exp.Condition | exp.Select | exp.Alias
     )
+
+
+def _struct_named(node: exp.Column, scope: Scope) -> exp.Expr | None:
+    """Return the column s of `s.*`, where s is a STRUCT and no table."""
+    parts = node.parts[:-1]
+    if scope.relations_named([part.name for part in parts]) or any(
+        value for key, value in node.this.args.items() if key != "this"
+    ):
+        return None
+    found = scope.find([part.name for part in parts])
+    if found is None or found.type.kind is not Kind.STRUCT:
+        return None
+    use(node, *parts)
+    return exp.Column(**dict(zip(("this", "table", "db"), reversed(parts), strict=False)))
 
 
 def _table_named(node: exp.Column, scope: Scope) -> Relation:

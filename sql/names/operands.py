@@ -15,6 +15,7 @@ from fuseline.sql.names.reader import (
     timestamp_type,
 )
 
+from .nested_constants import nested_constant
 from .over import RENAMED, window
 from .queries import is_query, order_item, query
 from .reader import Reader, Shown, Unreadable
@@ -55,6 +56,9 @@ def operand(reader: Reader) -> Shown:
             name = reader.name().lower()
             arguments = [shown.text, *reader.in_parentheses(reader.shown)]
             shown = Shown(f"{quoted(name)}({', '.join(arguments)})")
+        elif reader.peek() == "." and reader.kind(1) in ("word", "quoted"):
+            reader.take()
+            shown = Shown(f"({shown.text}).{quoted(reader.name())}")
         else:
             return shown
 
@@ -73,11 +77,8 @@ def _first(reader: Reader) -> Shown:
         return Shown(_parameter(reader))
     if word == "(":
         return _parentheses(reader)
-    if word == "[":
-        reader.take()
-        values = [] if reader.peek() == "]" else reader.listed(reader.shown)
-        reader.expect("]")
-        return Shown(f"list_value({', '.join(values)})")
+    if word in ("[", "{"):
+        return Shown(nested_constant(reader))
     if kind not in ("word", "quoted"):
         raise Unreadable(word)
     return _word(reader, word)
@@ -206,6 +207,9 @@ def type_text(reader: Reader) -> str:
         name = "DOUBLE"
     elif word.lower in ("character", "char", "nchar"):
         reader.accept("varying")
+    if word.lower == "struct" and reader.peek() == "(":
+        fields = reader.in_parentheses(lambda: f"{quoted(reader.name())} {type_text(reader)}")
+        name = f"STRUCT({', '.join(fields)})"
     if reader.peek() == "(":
         parameters = reader.in_parentheses(reader.shown)
         name = (

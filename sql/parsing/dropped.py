@@ -47,9 +47,11 @@ _CALLED = RESERVED | frozenset(
         "range",
         "read_parquet",
         "row",
+        "struct",
         "time",
         "timestamp",
         "try_cast",
+        "unnest",
         "values",
     ]
 )
@@ -106,7 +108,9 @@ class _Leaves:
     """What the nodes of a tree tell about its tokens."""
 
     starts: set[int] = field(default_factory=set)
-    unplaced: set[str] = field(default_factory=set)  # units and parts of intervals, in lower case
+    unplaced: set[str] = field(
+        default_factory=set
+    )  # units and parts of intervals, fields of structs, in lower case
     identifiers: set[int] = field(default_factory=set)  # where they start
     # What has no place is counted: NULL, TRUE and FALSE; * and products; parameters
     constants: int = 0
@@ -178,6 +182,8 @@ def _leaves(nodes: Sequence[exp.Expr]) -> _Leaves:
         if kind is exp.Identifier:
             if start is not None:
                 leaves.identifiers.add(start)
+            elif type(node.parent) is exp.PropertyEQ:  # {'a': 1}
+                leaves.unplaced.add(_singular(node.name))
         elif kind is exp.Null or kind is exp.Boolean:
             leaves.constants += 1
         elif kind is exp.Star or kind is exp.Mul:

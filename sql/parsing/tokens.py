@@ -16,6 +16,7 @@ from fuseline.plan.functions.dates import PARTS
 from .pieces import Piece, unterminated
 
 DUCKDB = DuckDB()
+DUCKDB.INDEX_OFFSET = 0  # places in lists stay as written, where sqlglot would count them from 0
 MOST_DIGITS = 1000  # Python refuses to read integers of more than 4300
 _PLACEHOLDERS = (TokenType.PLACEHOLDER, TokenType.QDCOLON)
 _QUERIES = (TokenType.SELECT, TokenType.FROM, TokenType.VALUES, TokenType.WITH)

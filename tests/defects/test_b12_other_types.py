@@ -16,11 +16,7 @@ from fuseline.errors import Unsupported
 from tests.compare import assert_same_as_duckdb
 
 OTHERS: dict[str, pa.Array] = {
-    "list": pa.array([["x"], None]),
-    "lists": pa.array([[[1], [2]], None]),
-    "large list": pa.array([["x"], None], pa.large_list(pa.string())),
-    "struct": pa.array([{"a": 1, "b c": "x"}, None]),
-    "struct of lists": pa.array([{"a": [{"q": 1.5}]}, None]),
+    "list": pa.array([[b"x"], None]),
     "map": pa.array([[("k", 1)], None], pa.map_(pa.string(), pa.int32())),
     "bytes": pa.array([b"x", None]),
     "large bytes": pa.array([b"x", None], pa.large_binary()),
@@ -53,9 +49,9 @@ def test_describe_gives_names_and_types_as_duckdb(text: str, path: str, connecti
 def test_describe_of_views_and_registered_tables(path: str, connection: Any) -> None:
     connection.execute(f"create view v as select a, z from '{path}'")
     assert [row[0] for row in connection.sql("describe v").fetchall()] == ["a", "z"]
-    with pytest.warns(UserWarning, match=r'without the columns "l" \(BIGINT\[\]\)'):
-        connection.register("t", pa.table({"l": [[1]], "x": [2]}))
-    rows = [("l", "BIGINT[]"), ("x", "BIGINT")]
+    with pytest.warns(UserWarning, match=r'without the columns "l" \(BLOB\[\]\)'):
+        connection.register("t", pa.table({"l": [[b"1"]], "x": [2]}))
+    rows = [("l", "BLOB[]"), ("x", "BIGINT")]
     assert [row[:2] for row in connection.sql("describe t").fetchall()] == rows
     assert [row[:2] for row in connection.sql("show t").fetchall()] == rows
 
@@ -64,13 +60,11 @@ def test_star_names_what_it_cannot_read_and_what_to_write(path: str, connection:
     with pytest.raises(Unsupported) as caught:
         connection.sql(f"select * from '{path}'")
     message = caught.value.message
-    assert (
-        'The column "list" has the type VARCHAR[], which queries cannot read, and 9 more' in message
-    )
+    assert 'The column "list" has the type BLOB[], which queries cannot read, and 5 more' in message
     remedy = message[message.index("EXCLUDE") :].rstrip(".")
     rows = connection.sql(f"select * {remedy} from '{path}' order by a").fetchall()
     assert rows == [(1, "p"), (2, "q")]
-    with pytest.raises(Unsupported, match=r"EXCLUDE \(z, list, lists"):
+    with pytest.raises(Unsupported, match=r"EXCLUDE \(z, list, .map"):
         connection.sql(f"select * exclude (z) from '{path}'")
 
 
@@ -97,7 +91,7 @@ def test_the_other_columns_are_read(query: str, path: str) -> None:
 
 
 def test_functions_of_such_columns_are_refused_by_describe_too(path: str, connection: Any) -> None:
-    for call in ('upper("list")', '"struct" + 1', 'sum("map")', '"time" = 3', "length(bytes) + 1"):
+    for call in ('upper("list")', '"tag" + 1', 'sum("map")', '"time" = 3', "length(bytes) + 1"):
         with pytest.raises(fuseline.FuselineError):
             connection.sql(f"describe select {call} from '{path}'")
 

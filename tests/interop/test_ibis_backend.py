@@ -178,12 +178,8 @@ REFUSED = {
     "split part": "LIST_EXTRACT",
     "collect": "array_agg|ARRAY_AGG|FILTER",
     "asof join": "ASOF JOIN",
-    "pivot longer": "unnest",
-    "unnest": "unnest",
-    "array": "LIST",
-    "struct": "Structs",
     "hash": "BIT",
-    "range": "unnest",
+    "range": "range",
 }
 
 

@@ -56,6 +56,8 @@ QUERIES = [
     "select x, lag(u, 3, s) over (order by x), max(s) over (order by k rows 9 preceding), sum(f) over (partition by s order by k) from t",
     "select string_agg(u, ',') over (order by x rows 3 preceding), count(distinct u) over (order by k rows 5 preceding) from t",
     "select a.x, l.u from range(50) a(x), lateral (select u from t where t.k % 50 = a.x order by u limit 40) l",
+    "select x, y, u from (select x, u, [k, x, 3] as l from t), unnest(l) v(y)",
+    "select [u, s] as l, {'a': u} as r, [k][1:2] from t",
 ]
 
 
@@ -176,6 +178,7 @@ TYPES = {
         name: f"(timestamp '2020-01-01' + interval 1 day * (x % 1000))::{name}"
         for name in ("timestamp_s", "timestamp_ms", "timestamp_ns", "timestamptz")
     },
+    "list": "[x, x + 1]", "struct": "{'a': x, 'b': s}",
     "interval": "interval 1 day * x", "text": "'a text ' || x", "text of few values": "s",
     "text with NULL": "case when x % 3 > 0 then s end",
     "decimal with NULL": "case when x % 3 > 0 then x::decimal(12, 2) end",

@@ -25,6 +25,7 @@ from .functions.expressions import evaluate
 from .functions.kernels_like import keep_in as keep_kernels_in
 from .join.join import hash_join, nested_loop_join
 from .join.join_parts import parted, piece_of, unparted
+from .list_rows import unnest_rows
 from .memory.ask_memory import arrow_bytes, text_ends
 from .memory.bandwidth import copy_bandwidth, device_name
 from .pipeline.pipeline import Attempt
@@ -80,6 +81,7 @@ OPERATORS: dict[type[p.Physical], Operator] = {
     p.ValuesScan: values_scan,
     p.FilterRows: filter_rows,
     p.ComputeColumns: compute_columns,
+    p.UnnestRows: unnest_rows,
     p.HashJoin: hash_join,
     p.NestedLoopJoin: nested_loop_join,
     p.HashAggregate: hash_aggregate,

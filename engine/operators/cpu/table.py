@@ -1,7 +1,8 @@
 """The CPU backend's table: Arrow arrays by column id, in physical form, and how rows are picked from it.
 
 Physical forms: DECIMAL of up to 18 digits is an int64 of the unscaled value, a wider one is decimal128(38, scale); VARCHAR
-is `string`, `large_string` or a dictionary of int32 codes; the other types are as in `plan.types.to_arrow`.  Arrays are
+is `string`, `large_string` or a dictionary of int32 codes; LIST and STRUCT are `list` and `struct` of
+children in these forms; the other types are as in `plan.types.to_arrow`.  Arrays are
 contiguous and may start at an offset.
 """
 
@@ -18,8 +19,9 @@ import pyarrow.compute as pc
 
 from ...errors import OutOfRange
 from ...plan.expr import Column
-from ...plan.types import DataType, Kind, to_arrow
+from ...plan.types import DataType, Kind, nested_arrow, to_arrow
 from ...storage.columns.encodings import LIMBS, Array, EncodedColumn, bits_of, values_of
+from . import nested_arrays
 from .functions import interval_records
 from .memory.chunks import each
 
@@ -53,6 +55,8 @@ def physical_type(data_type: DataType) -> pa.DataType:
     """Return the Arrow type in which operators expect `data_type` (for VARCHAR the plain one of three)."""
     if data_type.is_decimal:
         return pa.decimal128(38, data_type.scale) if data_type.is_wide_decimal else pa.int64()
+    if data_type.is_nested:
+        return nested_arrow(data_type, [physical_type(child) for child in data_type.children])
     return to_arrow(data_type)
 
 
@@ -65,6 +69,11 @@ def to_physical(array: pa.Array | pa.ChunkedArray, data_type: DataType) -> pa.Ar
     if data_type.kind is Kind.VARCHAR:
         return _physical_strings(array)
     array = decode(array)
+    if data_type.is_nested:
+        arrow = physical_type(data_type)
+        if str(array.type) != str(arrow) or data_type.holds(Kind.INTERVAL):  # names of elements too
+            return nested_arrays.changed(array, data_type, arrow, _physical_child)
+        return array
     if data_type.is_decimal:
         wide = pa.decimal128(38, data_type.scale)
         if not t.is_decimal128(array.type) or array.type.scale != data_type.scale:
@@ -83,10 +92,17 @@ def to_physical(array: pa.Array | pa.ChunkedArray, data_type: DataType) -> pa.Ar
     return array.cast(expected, safe=not data_type.is_temporal)
 
 
+def _physical_child(array: pa.Array, data_type: DataType) -> pa.Array:
+    """Elements and fields lie in one form: text with 32-bit offsets, and without a dictionary."""
+    return decode(to_physical(array, data_type)).cast(physical_type(data_type))
+
+
 def to_logical(array: pa.Array, data_type: DataType) -> pa.Array:
     """Return a physical array in the exact Arrow type in which results of `data_type` leave the engine."""
     expected = to_arrow(data_type)
     array = decode(array)
+    if data_type.is_nested and (array.type != expected or data_type.holds(Kind.INTERVAL)):
+        return nested_arrays.changed(array, data_type, expected, to_logical)
     if data_type.kind is Kind.INTERVAL:
         valid = validity(array)
         return from_numpy(interval_records.to_arrow(spans_of(array), valid), valid, array.type)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import reduce
 
-from ...errors import Span, Unsupported
+from ...errors import Span
 from .. import infer
 from ..expr import Expr, Literal
 from ..null_constants import is_null_constant
 from ..types import NULL, VARCHAR, Kind
+from .nested_values import cut, element, list_value
 
 NAMES_OF_HERE = {"current_database": "memory", "current_schema": "main"}
 
@@ -31,23 +32,6 @@ def _constant_or_null(args: Sequence[Expr], span: Span | None) -> Expr:
     known = [infer.call("is_not_null", [arg], span) for arg in rest]
     every = reduce(lambda a, b: infer.call("and", [a, b], span), known)
     return infer.case([every], [first], Literal(None, first.type), span)
-
-
-def _of_text(args: Sequence[Expr], name: str) -> None:
-    if args[0].type.kind not in (Kind.VARCHAR, Kind.NULL):
-        raise Unsupported(f"{name} of {args[0].type} is not supported.", args[0].span)
-
-
-def _extract(args: Sequence[Expr], span: Span | None) -> Expr:
-    """The n-th character, from 1 or, negative, from the end; '' where there is none."""
-    _of_text(args, "list_extract")
-    return infer.call("substring", [*args, infer.literal(1)], span)
-
-
-def _slice(args: Sequence[Expr], span: Span | None) -> Expr:
-    """The characters from one place to another, both included; negative ones count from the end."""
-    _of_text(args, "list_slice")
-    return infer.call("text_slice", args, span)
 
 
 def _bit_length(args: Sequence[Expr], span: Span | None) -> Expr:
@@ -73,11 +57,14 @@ DERIVED_TEXTS = {
     ),
     **dict.fromkeys(
         ("array_extract", "list_extract", "list_element"),
-        (_extract, 2, 2, "list_extract(VARCHAR, BIGINT)"),
+        (element, 2, 2, "list_extract(any[] or VARCHAR, BIGINT)"),
     ),
     **dict.fromkeys(
-        ("array_slice", "list_slice"), (_slice, 3, 3, "list_slice(VARCHAR, BIGINT, BIGINT)")
+        ("array_slice", "list_slice"),
+        (cut, 3, 4, "list_slice(any[] or VARCHAR, BIGINT, BIGINT[, BIGINT])"),
     ),
+    "struct_extract": (element, 2, 2, "struct_extract(STRUCT, VARCHAR)"),
+    **dict.fromkeys(("list_value", "list_pack"), (list_value, 0, 10_000, "list_value(any, ...)")),
     "bit_length": (_bit_length, 1, 1, "bit_length(VARCHAR)"),
     "regexp_extract": (
         _regexp_extract,

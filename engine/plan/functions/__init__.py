@@ -15,6 +15,7 @@ from .aggregates import AGGREGATES
 from .combined_aggregates import COMBINED
 from .conditional import CONDITIONAL
 from .dates import DATES
+from .lists import LISTS, STRUCTS
 from .numeric import NUMERIC
 from .operators import OPERATORS
 from .row import FunctionRow, Resolve
@@ -45,7 +46,16 @@ __all__ = [
 CONSTANTS = frozenset(("base", "format", "fraction", "part", "separator", "unit"))
 SCALAR: Mapping[str, FunctionRow] = {
     row.name: row
-    for row in (*OPERATORS, *NUMERIC, *CONDITIONAL, *STRINGS, *VALUE_FUNCTIONS, *DATES)
+    for row in (
+        *OPERATORS,
+        *NUMERIC,
+        *CONDITIONAL,
+        *STRINGS,
+        *VALUE_FUNCTIONS,
+        *DATES,
+        *LISTS,
+        *STRUCTS,
+    )
 }
 NEGATED: Mapping[str, str] = {row.name: row.negated for row in OPERATORS if row.negated}
 MIRRORED: Mapping[str, str] = {row.name: row.mirrored for row in OPERATORS if row.mirrored}

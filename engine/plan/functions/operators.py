@@ -89,7 +89,7 @@ COMPARISON = (
 
 ARITHMETIC = (
     # Both arguments have exactly the result's type.  Integers and decimals that do not fit: OutOfRange.
-    operator("add", addition, "number + number", total=True),
+    operator("add", addition, "number + number", total=True, of_lists="list_concat"),
     operator("sub", addition, "number - number", total=True),
     # Integers, floats and HUGEINT: one type throughout.  Decimals (p1,s1), (p2,s2) keep their own types and give (p,s1+s2),
     # p = p1+p2 but at most 18 when both have <= 18 digits (s permitting), else at most 38; OutOfRange beyond.

@@ -37,6 +37,7 @@ class FunctionRow:
     numpy: str = ""
     libcudf: str = ""  # of its unary or binary operators
     math: str = ""  # of Python's, which kernels have for both targets
+    of_lists: str = ""  # the function that its name is for lists
     # Of operators
     negated: str = ""  # the operator that is TRUE where this is FALSE, FALSE where it is TRUE, and NULL where it is
     mirrored: str = ""  # the comparison that says the same of exchanged sides

@@ -12,7 +12,14 @@ _TEST = fixed(VARCHAR, VARCHAR, result=BOOLEAN)
 
 STRINGS = (
     # n-ary, VARCHAR (`infer` casts); NULL in any argument gives NULL.  SQL's concat() wraps its arguments in coalesce(x, '').
-    operator("concat", repeated(VARCHAR, 1, VARCHAR), "VARCHAR || VARCHAR", "||", total=True),
+    operator(
+        "concat",
+        repeated(VARCHAR, 1, VARCHAR),
+        "VARCHAR || VARCHAR",
+        "||",
+        total=True,
+        of_lists="list_concat",
+    ),
     # (separator, strings...): NULL strings are skipped, a NULL separator gives NULL.
     FunctionRow(
         "concat_ws", repeated(VARCHAR, 2, VARCHAR), "concat_ws(separator, any, ...)", nulls="own"
@@ -25,6 +32,7 @@ STRINGS = (
         "length(VARCHAR)",
         ("char_length", "character_length", "len"),
         total=True,
+        of_lists="list_length",
     ),
     FunctionRow("octet_length", _TEXT_LENGTH, "strlen(VARCHAR)", ("strlen",)),
     # start: from 1; 0 is the place before the first character (and takes from the length); negative counts from the end.
@@ -65,7 +73,7 @@ STRINGS = (
         "text_slice", fixed(VARCHAR, BIGINT, BIGINT, result=VARCHAR), "VARCHAR[BIGINT:BIGINT]"
     ),
     FunctionRow("reverse", _TEXT, "reverse(VARCHAR)"),
-    FunctionRow("contains", _TEST, "contains(VARCHAR, VARCHAR)"),
+    FunctionRow("contains", _TEST, "contains(VARCHAR, VARCHAR)", of_lists="list_contains"),
     FunctionRow("starts_with", _TEST, "starts_with(VARCHAR, VARCHAR)", ("prefix", "^@")),
     FunctionRow("ends_with", _TEST, "ends_with(VARCHAR, VARCHAR)", ("suffix",)),
     # position(haystack, needle): from 1, 0 for none, 1 for an empty needle.

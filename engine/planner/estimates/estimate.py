@@ -27,6 +27,7 @@ from ...plan.logical import (
     Scan,
     SetOperation,
     Sort,
+    Unnest,
     Values,
 )
 from ...plan.types import Kind
@@ -55,6 +56,9 @@ class Estimates:
             found = node, _estimate(node, self)  # the node is kept, so that its id stays its own
             self._known[id(node)] = found
         return found[1]
+
+
+LIKELY_ELEMENTS = 4.0  # of a list; nothing is measured of lists
 
 
 @singledispatch
@@ -125,6 +129,14 @@ def _(node: Window, estimates: Estimates) -> RelationEstimate:
     rows = max(1.0, below.rows)
     made = {c: ColumnEstimate(rows, rows, False) for c, _ in node.calls}
     return RelationEstimate(below.rows, united(below.columns, made))
+
+
+@_estimate.register
+def _(node: Unnest, estimates: Estimates) -> RelationEstimate:
+    below = estimates.relation(node.input)
+    rows = max(1.0, below.rows * LIKELY_ELEMENTS)
+    made = {c: ColumnEstimate(rows, rows, False) for c in node.made}
+    return RelationEstimate(rows, united(below.scaled(rows).columns, made))
 
 
 @_estimate.register

@@ -24,6 +24,7 @@ from ...plan.logical import (
     Scan,
     SetOperation,
     Sort,
+    Unnest,
     Values,
 )
 from ...plan.physical import (
@@ -44,6 +45,7 @@ from ...plan.physical import (
     RowGroups,
     SortRows,
     TopK,
+    UnnestRows,
     ValuesScan,
 )
 from ...plan.window.window_node import Window
@@ -168,6 +170,8 @@ def _lower(node: Logical, needed: Needed, to: Lowering) -> Physical:
             return lower_join(node, needed, to)
         case Aggregate():
             return lower_aggregate(node, needed, to)
+        case Unnest():
+            return _lower_unnest(node, needed, to)
         case Window():
             return lower_window(node, needed, to)
         case Distinct():
@@ -229,6 +233,17 @@ def _lower_project(node: Project, needed: Needed, to: Lowering) -> Physical:
     if all(is_passed(item) for item in items):
         return below
     return compute(below, items)
+
+
+def _lower_unnest(node: Unnest, needed: Needed, to: Lowering) -> Physical:
+    computed = Computed()
+    lists = tuple((made, computed.column(expr, "list")) for made, expr in node.items)
+    own = frozenset(node.input.columns)
+    read = (needed & own).union(*(columns_of(e) for _, e in node.items))
+    wanted = (needed & own) | {column for _, column in lists}
+    below = computed.above(to.lower(node.input, read), wanted)
+    keep = tuple(c for c in below.columns if c in needed)
+    return UnnestRows(below, lists, keep, node.ordinality, node.outer)
 
 
 def _lower_distinct(node: Distinct, needed: Needed, to: Lowering) -> Physical:

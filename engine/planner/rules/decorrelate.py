@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from ...plan.copies import fresh
-from ...plan.expr import ColumnRef, Expr, Literal, conjunction, conjuncts, new_column
+from ...plan.expr import TRUE, ColumnRef, Expr, Literal, conjunction, conjuncts, new_column
 from ...plan.join_kinds import JoinKind
 from ...plan.logical import (
     Aggregate,
@@ -18,6 +18,7 @@ from ...plan.logical import (
     Project,
     SetOperation,
     Sort,
+    Unnest,
     Values,
     free_columns,
 )
@@ -66,7 +67,7 @@ class _Decorrelation:
         if isinstance(node, Join):
             if node.condition is not None and has_subquery(node.condition):
                 return self._join_condition(node)
-            return unnested(node)
+            return _beside_lists(node) or unnested(node)
         if not any(has_subquery(e) for e in node.expressions):
             return node
         match node:
@@ -74,7 +75,7 @@ class _Decorrelation:
                 return filter_by(x, predicate, self.take)
             case Project(input=x) | Aggregate(input=x):
                 return self._attached(node, x)
-            case Sort(input=x) | Distinct(input=x) | Window(input=x):
+            case Sort(input=x) | Distinct(input=x) | Window(input=x) | Unnest(input=x):
                 return narrow(self._attached(node, x), node.columns)
             case Values():
                 return self.visit(_as_union(node))
@@ -111,6 +112,18 @@ class _Decorrelation:
 
     def visit_filter(self, plan: Logical, parts: list[Expr]) -> Logical:
         return filter_by(plan, conjunction(parts), self.take)
+
+
+def _beside_lists(node: Join) -> Logical | None:
+    """Join(x, Unnest(l, one row), inner or left) -> Unnest(l, x)."""
+    right = node.right
+    if not isinstance(right, Unnest) or right.input != Values((), ((),)):
+        return None
+    plan = dataclasses.replace(right, input=node.left, outer=node.kind is JoinKind.LEFT)
+    if node.kind is JoinKind.INNER:
+        return plan if node.condition is None else Filter(plan, node.condition)
+    alone = node.kind is JoinKind.LEFT and node.condition in (None, TRUE)
+    return plan if alone else None
 
 
 def _as_union(node: Values) -> Logical:

@@ -18,6 +18,7 @@ from ...plan.logical import (
     Project,
     SetOperation,
     Sort,
+    Unnest,
     Values,
 )
 from ...plan.node import transform_up
@@ -105,7 +106,7 @@ def _makes_nothing(node: Logical) -> bool:
             return True
         case Aggregate(input=x, keys=keys, grouping_sets=sets):
             return bool(keys) and sets is None and _is_empty(x)
-        case Filter() | Project() | Sort() | Distinct() | Limit() | Window():
+        case Filter() | Project() | Sort() | Distinct() | Limit() | Window() | Unnest():
             return _is_empty(node.children[0])
         case Join(left=left, right=right, kind=kind):
             if kind is JoinKind.FULL:

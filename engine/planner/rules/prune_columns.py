@@ -18,6 +18,7 @@ from ...plan.logical import (
     Scan,
     SetOperation,
     Sort,
+    Unnest,
     Values,
 )
 from ...plan.window.window_node import Window
@@ -72,8 +73,8 @@ def _prune(node: Logical, needed: Needed) -> Logical:
         case Distinct(input=x, on=on):
             read = frozenset(x.columns) if on is None else needed.union(*map(columns_of, on))
             return node.with_children([_prune(x, read)])
-        case Window():
-            return _prune_window(node, needed)
+        case Window() | Unnest():
+            return _prune_beside(node, needed)
         case Aggregate():
             return _prune_aggregate(node, needed)
         case Join():
@@ -91,7 +92,11 @@ def _prune_scan(node: Scan | CommonScan, needed: Needed) -> Logical:
     return node.replaced(made=made, sources=tuple(node.sources[i] for i in places))
 
 
-def _prune_window(node: Window, needed: Needed) -> Logical:
+def _prune_beside(node: Window | Unnest, needed: Needed) -> Logical:
+    """Windows that nobody reads fall away; lists stay, since they say how many rows there are."""
+    if isinstance(node, Unnest):
+        read = needed.union(*map(columns_of, node.expressions)) & frozenset(node.input.columns)
+        return node.with_children([_prune(node.input, read)])
     calls = tuple((c, call) for c, call in node.calls if c in needed)
     if not calls:
         return _prune(node.input, needed)

@@ -27,6 +27,7 @@ from ...plan.logical import (
     Project,
     SetOperation,
     Sort,
+    Unnest,
 )
 from ...plan.window.window_node import Window
 from ..expressions.nullness import rejects_nulls
@@ -42,6 +43,7 @@ def push_filters(plan: Logical) -> Logical | None:
         Filter(p, Project(e, x))           -> Project(e, Filter(p[e], x))
         Filter(p, Aggregate(k, a, x))      -> Aggregate(k, a, Filter(p[k], x))        p reads keys alone
         Filter(p, Window(k, f, x))         -> Window(k, f, Filter(p, x))              p reads columns of the partition alone
+        Filter(p, Unnest(l, x))            -> Unnest(l, Filter(p, x))                 p reads columns of x alone
         Filter(p, SetOperation(x, y))      -> SetOperation(Filter(p, x), Filter(p, y))
         Filter(p, Join(x, y, inner, q))    -> Join(Filter(p1, x), Filter(p2, y), inner, q and p3)
         Filter(p, Join(x, y, left, q))     -> Filter(p, Join(x, y, inner, q))         p is never TRUE on NULLs of y
@@ -74,6 +76,11 @@ def _pushed(node: Logical, parts: Parts) -> Logical:
             keys = x.columns if on is None else [e.column for e in on if isinstance(e, ColumnRef)]
             below, above = _split(parts, keys)
             return _filtered(node.with_children([_push(x, below)]), above)
+        case Unnest(input=x):
+            below, above = _split(parts, x.columns)
+            constant = [p for p in below if not columns_of(p)]
+            below = [p for p in below if columns_of(p)]
+            return _filtered(node.with_children([_push(x, below)]), constant + above)
         case Window(input=x, partition=partition):
             keys = [e.column for e in partition if isinstance(e, ColumnRef)]
             below, above = _split(parts, keys)

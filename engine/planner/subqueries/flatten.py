@@ -30,6 +30,7 @@ from ...plan.logical import (
     Project,
     SetOperation,
     Sort,
+    Unnest,
     Values,
 )
 from ...plan.types import BIGINT, BOOLEAN
@@ -57,6 +58,8 @@ def flatten(node: Logical, outer: Outer) -> Bound:
             return _distinct(node, outer)
         case Window():
             return _window(node, outer)
+        case Unnest():
+            return _unnest(node, outer)
         case Sort():
             return _sort(node, outer)
         case Limit():
@@ -310,6 +313,12 @@ def _window(node: Window, outer: Outer) -> Bound:
     assert isinstance(local, Window)
     partition = tuple(dict.fromkeys((*below.refs.values(), *local.partition)))
     return dataclasses.replace(below, plan=dataclasses.replace(local, partition=partition))
+
+
+def _unnest(node: Unnest, outer: Outer) -> Bound:
+    """The lists of the rows for each outer row, which may be its own."""
+    below = _complete(node.input, outer, outer.reads(*node.expressions))
+    return dataclasses.replace(below, plan=_local(node, below))
 
 
 def _limit(node: Limit, outer: Outer) -> Bound:

@@ -45,11 +45,11 @@ Ends = tuple[int, int] | None  # of integers
 def encode(
     array: pa.Array, data_type: DataType, threads: int = 1, narrow: bool = True
 ) -> EncodedColumn | None:
-    """Return a column encoded, or None for what no kernel reads: long strings, intervals, decimals beyond 64 bits.
+    """Return a column encoded, or None for what no kernel reads: long strings, lists, intervals, decimals beyond 64 bits.
 
     Numbers that are not made `narrow` take 8 bytes: for kernels that read them once or twice, this takes less time.
     """
-    if data_type.kind in (Kind.INTERVAL, Kind.NULL):
+    if data_type.is_nested or data_type.kind in (Kind.INTERVAL, Kind.NULL):
         return None
     if data_type.kind is Kind.VARCHAR:
         return _strings(array, data_type, threads)

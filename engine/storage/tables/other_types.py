@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...errors import TypeMismatch
-from ...plan.types import TIMESTAMP, VARCHAR, DataType, Kind, from_arrow
-
-PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*", re.IGNORECASE)
+from ...plan.types import TIMESTAMP, VARCHAR, DataType, Kind, from_arrow, quoted_field
 
 
 def type_of(arrow: pa.DataType) -> DataType:
@@ -62,7 +59,7 @@ def _name(arrow: pa.DataType) -> str:
     ):
         return f"{type_of(arrow.value_type)}[]"
     if t.is_struct(arrow):
-        return f"STRUCT({', '.join(f'{_quoted(f.name)} {type_of(f.type)}' for f in arrow)})"
+        return f"STRUCT({', '.join(f'{quoted_field(f.name)} {type_of(f.type)}' for f in arrow)})"
     if t.is_time(arrow):
         return "TIME_NS"
     if t.is_timestamp(arrow):
@@ -83,7 +80,3 @@ def _name(arrow: pa.DataType) -> str:
 
 def _name_of_storage(arrow: pa.DataType) -> str:
     return str(type_of(arrow))
-
-
-def _quoted(name: str) -> str:
-    return name if PLAIN_NAME.fullmatch(name) else '"{}"'.format(name.replace('"', '""'))

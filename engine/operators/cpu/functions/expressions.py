@@ -92,7 +92,7 @@ class _Column:
         self.num_rows = num_rows
         self.parts: dict[int, Any] = {}
         self.text_bytes = 0
-        self.is_text = expr.type.kind is Kind.VARCHAR
+        self.is_text = expr.type.varies_in_width
         self.data: Array | None = None if self.is_text else np.empty(num_rows, dtype_of(expr.type))
 
     def put(self, start: int, stop: int, vector: Vector) -> None:
@@ -107,7 +107,11 @@ class _Column:
     def array(self) -> pa.Array:
         parts = [self.parts[start] for start in sorted(self.parts)]
         if self.data is None:
-            return tables.concat_arrays(parts) if parts else pa.array([], pa.string())
+            return (
+                tables.concat_arrays(parts)
+                if parts
+                else pa.array([], tables.physical_type(self.type))
+            )
         valid: Mask | None = None
         if parts:
             valid = np.ones(self.num_rows, bool)

@@ -12,6 +12,7 @@ from . import (
     kernels_patterns,
     kernels_strings,
 )
+from .nested import NESTED_KERNELS
 from .values import VALUE_KERNELS
 from .vectors import Kernel
 
@@ -25,4 +26,5 @@ KERNELS: dict[str, Kernel] = {
     **kernels_dates.KERNELS,
     **kernels_formats.KERNELS,
     **kernels_intervals.KERNELS,
+    **NESTED_KERNELS,
 }

@@ -19,6 +19,7 @@ from .kernels_doubles import doubles
 from .kernels_numeric import half_away
 from .kernels_parse import parsed
 from .kernels_print import printed
+from .nested import nested_casts
 from .vectors import WIDE, Array, Mask, Vector, dtype_of, first_row, null_constant
 
 HUGEINT_OF_DUCKDB = range(-(2**127), 2**127)
@@ -36,6 +37,8 @@ def cast(vector: Vector, target: DataType, safe: bool) -> Vector:
         return null_constant(target)
     if vector.is_constant:
         return cast(_as_row(vector), target, safe).first()
+    if source.is_nested or target.is_nested:
+        return _nested(vector, target, safe)
     if target.kind is Kind.VARCHAR:
         return Vector(VARCHAR, printed(vector))
     data, wrong = (
@@ -51,6 +54,19 @@ def cast(vector: Vector, target: DataType, safe: bool) -> Vector:
                 raise ConversionError(_message(vector, first_row(wrong), target))
             valid = ~wrong if valid is None else valid & ~wrong
     return Vector(target, data, valid)
+
+
+def _nested(vector: Vector, target: DataType, safe: bool) -> Vector:
+    def inside(part: Vector, kind: DataType) -> Vector:
+        return cast(part, kind, safe)
+
+    if target.kind is Kind.VARCHAR:
+        return Vector(VARCHAR, nested_casts.texts(vector.data, vector.type, inside))
+    if vector.type.kind is Kind.VARCHAR:
+        made = nested_casts.read(vector.data, target, safe, inside)
+    else:
+        made = nested_casts.between(vector.data, vector.type, target, inside)
+    return Vector(target, made)
 
 
 def _as_row(vector: Vector) -> Vector:

@@ -13,6 +13,7 @@ from ....plan.calendar import MICROS_A_DAY
 from ....plan.expr import Call
 from ....plan.types import BOOLEAN, Kind
 from .. import table as tables
+from ..sort.keys import nested_ranks
 from . import kernels_wide as wide
 from .vectors import Array, Kernel, Vector, booleans, both_valid, null_constant
 
@@ -90,6 +91,8 @@ def same(left: Vector, right: Vector) -> Array:
         return wide.equal(left.data, right.data)
     if left.type.kind is Kind.VARCHAR:
         return _texts(pc.equal, left, right)
+    if left.type.is_nested:
+        return np.equal(*ranked(left, right))
     if left.type.kind is Kind.INTERVAL:
         return reduce(np.logical_and, map(np.equal, ranks(left.data), ranks(right.data)))
     return np.equal(left.data, right.data)
@@ -103,6 +106,8 @@ def _less(left: Vector, right: Vector) -> Array:
         return wide.less(left.data, right.data)
     if left.type.kind is Kind.VARCHAR:
         return _texts(pc.less, left, right)
+    if left.type.is_nested:
+        return np.less(*ranked(left, right))
     if left.type.kind is Kind.INTERVAL:
         return _less_ranks(ranks(left.data), ranks(right.data))
     return np.less(left.data, right.data)
@@ -111,7 +116,7 @@ def _less(left: Vector, right: Vector) -> Array:
 def _less_or_equal(left: Vector, right: Vector) -> Array:
     if _is_float(left):
         return (left.data <= right.data) | np.isnan(right.data)
-    if left.type.is_wide_decimal or left.type.kind is Kind.INTERVAL:
+    if left.type.is_wide_decimal or left.type.kind is Kind.INTERVAL or left.type.is_nested:
         return ~_less(right, left)
     if left.type.kind is Kind.VARCHAR:
         return _texts(pc.less_equal, left, right)
@@ -133,6 +138,16 @@ def aligned(*vectors: Vector) -> list[pa.Array]:
     if len({t.type for t in texts}) > 1:
         texts = [t.cast(pa.large_string()) for t in texts]
     return texts
+
+
+def ranked(left: Vector, right: Vector) -> tuple[Array, Array]:
+    """Return numbers in the order of lists or structs, where NULL within is the largest value and equal to itself."""
+    count = max(left.length, right.length)
+    ours, theirs = (vector.to_arrow(1 if vector.is_constant else count) for vector in (left, right))
+    ranks = nested_ranks(pa.concat_arrays([ours, theirs]))
+    found, other = ranks[: len(ours)], ranks[len(ours) :]
+    constant = left.is_constant, right.is_constant
+    return found[0] if constant[0] else found, other[0] if constant[1] else other
 
 
 def ranks(data: Array) -> tuple[Array, Array, Array]:
@@ -168,7 +183,8 @@ def _not_equal(left: Vector, right: Vector) -> Array:
     if (
         left.type.is_float
         or left.type.is_wide_decimal
-        or left.type.kind in (Kind.VARCHAR, Kind.INTERVAL)
+        or left.type.varies_in_width
+        or left.type.kind is Kind.INTERVAL
     ):
         return ~same(left, right)
     return np.not_equal(left.data, right.data)
@@ -199,8 +215,8 @@ def is_distinct(call: Call, args: tuple[Vector, ...]) -> Vector:
 
 def select(chosen: Array, first: Vector, second: Vector) -> Vector:
     """Return `first` in the rows where `chosen`, else `second`; both have one type."""
-    if first.type.kind is Kind.VARCHAR:
-        return _select_texts(chosen, first, second)
+    if first.type.varies_in_width:
+        return _select_arrays(chosen, first, second)
     data = np.where(chosen, first.data, second.data)
     if first.valid is None and second.valid is None:
         return Vector(first.type, data)
@@ -210,10 +226,11 @@ def select(chosen: Array, first: Vector, second: Vector) -> Vector:
     return Vector(first.type, data, valid)
 
 
-def _select_texts(chosen: Array, first: Vector, second: Vector) -> Vector:
+def _select_arrays(chosen: Array, first: Vector, second: Vector) -> Vector:
     if chosen.ndim == 0:
         return first if chosen else second
-    texts = [pa.scalar(None, pa.string()) if v.is_null else v.text for v in (first, second)]
+    null = pa.scalar(None, tables.physical_type(first.type))
+    texts = [null if v.is_null else v.text for v in (first, second)]
     if len({t.type for t in texts}) > 1:
         texts = [t.cast(pa.large_string()) for t in texts]
     return Vector(first.type, pc.if_else(tables.from_numpy(chosen), *texts))

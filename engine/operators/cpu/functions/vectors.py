@@ -1,8 +1,8 @@
 """Values of an expression over the rows of one chunk, as kernels see them.
 
-A fixed-width type is a numpy array (a view of Arrow's buffer where nothing had to be computed) with validity apart; VARCHAR is
-an Arrow array that holds its own validity.  A value that is the same in all rows is kept as one: numpy data without
-dimensions, or a Python `str`.  Values under a NULL are arbitrary, and no kernel may raise because of them.
+A fixed-width type is a numpy array (a view of Arrow's buffer where nothing had to be computed) with validity apart; VARCHAR, LIST and
+STRUCT are Arrow arrays that hold their own validity.  A value that is the same in all rows is kept as one: numpy data without
+dimensions, a Python `str`, or an Arrow scalar of a nested type.  Values under a NULL are arbitrary, and no kernel may raise because of them.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Vector:
 
     @property
     def is_constant(self) -> bool:
-        return isinstance(self.data, str) or (
+        return isinstance(self.data, str | pa.Scalar) or (
             not isinstance(self.data, pa.Array) and self.data.ndim == 0
         )
 
@@ -110,7 +110,8 @@ class Vector:
         if mask is not None and (not mask.ndim or not mask[0]):
             return null_constant(self.type)
         if isinstance(self.data, pa.Array):
-            return Vector(self.type, self.data[0].as_py())
+            found = self.data[0]
+            return Vector(self.type, found if self.type.is_nested else found.as_py())
         return Vector(self.type, self.data if self.is_constant else np.asarray(self.data[0]))
 
     def to_arrow(self, num_rows: int) -> pa.Array:
@@ -118,9 +119,9 @@ class Vector:
         if self.type.kind is Kind.NULL:
             return pa.nulls(num_rows)
         arrow = tables.physical_type(self.type)
-        if self.is_null:
+        if self.is_null or not num_rows:
             return pa.nulls(num_rows, arrow)
-        if isinstance(self.data, str):
+        if isinstance(self.data, str | pa.Scalar):
             return pa.repeat(self.text, num_rows)
         if isinstance(self.data, pa.Array):
             return self.data
@@ -136,6 +137,8 @@ class Vector:
             return cls(data_type, np.zeros((), bool), NO_ROW)
         if data_type.kind is Kind.VARCHAR:
             return cls(data_type, tables.decode(array))
+        if data_type.is_nested:
+            return cls(data_type, array)
         valid = tables.validity(array)
         if data_type.is_wide_decimal:
             return cls(data_type, tables.decimal_limbs(array).view(WIDE).reshape(-1), valid)
@@ -148,6 +151,8 @@ def null_constant(data_type: DataType) -> Vector:
     """NULL in every row."""
     if data_type.kind is Kind.VARCHAR:
         return Vector(data_type, "", NO_ROW)
+    if data_type.is_nested:
+        return Vector(data_type, pa.scalar(None, tables.physical_type(data_type)), NO_ROW)
     return Vector(data_type, np.zeros((), dtype_of(data_type)), NO_ROW)
 
 

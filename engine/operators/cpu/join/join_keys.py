@@ -20,12 +20,13 @@ from ..sort.keys import (
     dictionary_image,
     image_values,
     is_string,
+    nested_ranks,
     slots,
     wide_decimal_values,
 )
 from ..sort.ordering import number_distinct
 from ..sort.text_order import places
-from ..table import Mask, decode, to_numpy, validity
+from ..table import Mask, concat_arrays, decode, to_numpy, validity
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,9 @@ def _digits(build: pa.Array, probe: pa.Array, null_equal: bool) -> list[tuple[Di
     nulls = null_equal and not (build_valid is None and probe_valid is None)
     if pa.types.is_null(build.type) or pa.types.is_null(probe.type):
         ours, theirs = [np.zeros(len(build), np.int64)], [np.zeros(len(probe), np.int64)]
+    elif pa.types.is_nested(build.type):
+        ranks = nested_ranks(concat_arrays([build, probe]))
+        ours, theirs = [ranks[: len(build)]], [ranks[len(build) :]]
     elif is_string(build):
         return [_string_digits(build, probe, nulls)]
     else:

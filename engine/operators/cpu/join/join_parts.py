@@ -14,6 +14,7 @@ from ...spill_area import SpilledPiece
 from ...spilling import PARTS
 from .. import table as tables
 from ..memory.chunks import each_chunk
+from ..nested_arrays import Lists, fields_of
 from ..sort.keys import image_values, is_string, wide_decimal_values
 from ..table import Table, concat_arrays, decode, physical_type, to_numpy, validity
 
@@ -90,9 +91,33 @@ def _hashed(key: pa.Array) -> list[Hashes]:
     """Return numbers that are equal for equal values, arbitrary ones for NULL."""
     if is_string(key):
         return [_string_hashes(key)]
+    if pa.types.is_nested(key.type):
+        return [_nested_hashes(key)]
     decimal = pa.types.is_decimal(key.type)
     images = wide_decimal_values(key) if decimal else image_values(key)
     return [values.astype(np.int64).view(np.uint64) for values in images]
+
+
+def _nested_hashes(key: pa.Array) -> Hashes:
+    """Return hashes of what lists and structs have inside, where NULL is a value."""
+    if pa.types.is_struct(key.type):
+        hashes = np.zeros(len(key), np.uint64)
+        for inside in fields_of(key):
+            hashes = _mixed(hashes ^ _with_null(inside))
+        return hashes
+    lists = Lists.of(key)
+    at_places = _mixed(_with_null(lists.elements) ^ _mixed(lists.places.view(np.uint64)))
+    hashes = lists.lengths.view(np.uint64).copy()
+    np.add.at(hashes, lists.rows, at_places)
+    return hashes
+
+
+def _with_null(inside: pa.Array) -> Hashes:
+    hashes = np.zeros(len(inside), np.uint64)
+    for values in _hashed(inside):
+        hashes = _mixed(hashes ^ values)
+    valid = validity(inside)
+    return hashes if valid is None else np.where(valid, hashes, np.uint64(1))
 
 
 def _mixed(hashes: Hashes) -> Hashes:

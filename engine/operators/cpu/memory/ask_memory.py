@@ -59,8 +59,10 @@ def _logical_bytes(array: pa.Array, data_type: DataType) -> float:
     if data_type.is_wide_decimal:
         return 0
     expected = to_arrow(data_type)
-    if array.type == expected and data_type.kind is not Kind.INTERVAL:
+    if array.type == expected and not data_type.holds(Kind.INTERVAL):
         return 0
+    if data_type.is_nested:
+        return 2.0 * array.nbytes
     if data_type.kind is Kind.VARCHAR:
         return float(array.nbytes)
     return len(array) * expected.bit_width / 8

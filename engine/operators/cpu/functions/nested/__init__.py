@@ -1,0 +1,12 @@
+"""Functions of lists and structs over Arrow arrays: what they have inside is an array of its own, which kernels work on at once.
+
+May import the kernels beside it and `cpu/nested_arrays.py`, which takes arrays apart.  Start at `over_arrays.py`; `NESTED_KERNELS`
+has the functions by name.
+"""
+
+from __future__ import annotations
+
+from ..vectors import Kernel
+from . import list_parts, structs
+
+NESTED_KERNELS: dict[str, Kernel] = {**list_parts.KERNELS, **structs.KERNELS}

@@ -1,0 +1,141 @@
+"""Lists made, taken apart, put together and searched."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .....errors import ExecutionError
+from .....plan.expr import Call
+from ... import table as tables
+from ...nested_arrays import Ints, Lists, Mask, list_array
+from ...sort.keys import group_codes
+from .over_arrays import over_arrays
+
+
+def integers(array: pa.Array) -> tuple[Ints, Mask]:
+    """Return numbers, 0 for NULL, and where there is one."""
+    valid = np.asarray(array.is_valid())
+    return np.where(valid, tables.to_numpy(array), 0).astype(np.int64), valid
+
+
+def both(*masks: Mask | None) -> Mask | None:
+    """Return where all are set; None is everywhere."""
+    found: Mask | None = None
+    for mask in masks:
+        if mask is not None:
+            found = mask if found is None else found & mask
+    return found
+
+
+def picked(
+    lengths: Ints, places: Ints, elements: pa.Array, valid: Mask | None, call: Call
+) -> pa.Array:
+    """Return lists of the elements at `places`, -1 for NULL."""
+    taken = tables.take_array(elements, places)
+    return list_array(lengths, taken, valid, tables.physical_type(call.type))
+
+
+def _value(call: Call, args: list[pa.Array]) -> pa.Array:
+    """One row's values after another's: row i has those at i, i + rows, i + 2 * rows ..."""
+    arrow = tables.physical_type(call.type)
+    if not args:
+        return list_array(np.zeros(1, np.int64), pa.nulls(0, arrow.value_type), None, arrow)
+    rows, width = len(args[0]), len(args)
+    values = tables.concat_arrays([tables.decode(a) for a in args]).cast(arrow.value_type)
+    places = np.arange(rows * width).reshape(width, rows).T.reshape(-1)
+    return picked(np.full(rows, width), places, values, None, call)
+
+
+def _length(call: Call, args: list[pa.Array]) -> pa.Array:
+    return pc.list_value_length(args[0]).cast(pa.int64())
+
+
+def _extract(call: Call, args: list[pa.Array]) -> pa.Array:
+    """The n-th element, from 1 or, negative, from the end; NULL where there is none."""
+    lists = Lists.of(args[0])
+    wanted, given = integers(args[1])
+    places = np.where(wanted > 0, wanted - 1, lists.lengths + wanted)
+    inside = given & (wanted != 0) & (places >= 0) & (places < lists.lengths)
+    return tables.take_array(lists.elements, np.where(inside, lists.starts + places, -1))
+
+
+def _cut(call: Call, args: list[pa.Array]) -> pa.Array:
+    """From one place to another, both included; negative ones count from the end, and with a negative step the list is read backwards."""
+    lists = Lists.of(args[0])
+    (begin, has_begin), (end, has_end) = integers(args[1]), integers(args[2])
+    step, has_step = integers(args[3]) if len(args) > 3 else (np.ones_like(begin), has_begin)
+    valid = both(lists.valid, has_begin, has_end, has_step)
+    if valid is not None and bool((step[valid] == 0).any()):
+        raise ExecutionError("The step of a slice cannot be 0.")
+    size = lists.lengths
+    backwards = step < 0
+    first = np.where(begin < 0, size + begin, begin - 1)
+    last = np.where(end < 0, size + end, end - 1)
+    first = np.where(backwards, np.minimum(first, size - 1), np.maximum(first, 0))
+    last = np.where(backwards, np.maximum(last, 0), np.minimum(last, size - 1))
+    distance = np.where(backwards, first - last, last - first)
+    stride = np.maximum(np.abs(step), 1)
+    counts = np.where(distance >= 0, distance // stride + 1, 0)
+    counts = counts if valid is None else np.where(valid, counts, 0)
+    rows = np.repeat(np.arange(len(counts)), counts)
+    nth = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+    places = (lists.starts + first)[rows] + nth * step[rows]
+    return picked(counts, places, lists.elements, valid, call)
+
+
+def _codes(*arrays: pa.Array) -> list[npt.NDArray[np.int64]]:
+    """Number values of one type in several arrays, equal ones alike; NULL is a value."""
+    codes, _ = group_codes([tables.concat_arrays(list(arrays))])
+    return np.split(codes, np.cumsum([len(a) for a in arrays])[:-1])
+
+
+def found(lists: Lists, wanted: pa.Array) -> Mask:
+    """Return which elements equal the value beside their list."""
+    elements, values = _codes(lists.elements, wanted)
+    equal: Mask = elements == values[lists.rows]
+    return equal
+
+
+def _contains(call: Call, args: list[pa.Array]) -> pa.Array:
+    lists = Lists.of(args[0])
+    hits = np.bincount(lists.rows[found(lists, args[1])], minlength=len(lists.lengths))
+    valid = both(lists.valid, tables.validity(args[1]))
+    return tables.from_numpy(hits > 0, valid, pa.bool_())
+
+
+def _concat(call: Call, args: list[pa.Array]) -> pa.Array:
+    """The elements of all lists of a row; NULL counts as a list without any."""
+    parts = [Lists.of(a) for a in args]
+    elements = tables.concat_arrays([p.elements for p in parts])
+    lengths = np.stack([p.lengths for p in parts], axis=1)
+    bases = np.cumsum([0, *(len(p.elements) for p in parts[:-1])])
+    starts = np.stack([p.starts + base for p, base in zip(parts, bases, strict=True)], axis=1)
+    flat, begin = lengths.reshape(-1), starts.reshape(-1)
+    within = np.arange(int(flat.sum())) - np.repeat(np.cumsum(flat) - flat, flat)
+    places = np.repeat(begin, flat) + within
+    return picked(lengths.sum(axis=1), places, elements, None, call)
+
+
+def _flatten(call: Call, args: list[pa.Array]) -> pa.Array:
+    outer = Lists.of(args[0])
+    inner = Lists.of(outer.elements)
+    lengths = np.zeros(len(outer.lengths), np.int64)
+    np.add.at(lengths, outer.rows, inner.lengths)
+    return list_array(lengths, inner.elements, outer.valid, tables.physical_type(call.type))
+
+
+KERNELS = {
+    name: over_arrays(function)
+    for name, function in {
+        "list_value": _value,
+        "list_length": _length,
+        "list_element": _extract,
+        "list_cut": _cut,
+        "list_contains": _contains,
+        "list_concat": _concat,
+        "flatten": _flatten,
+    }.items()
+}

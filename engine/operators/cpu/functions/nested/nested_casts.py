@@ -1,0 +1,150 @@
+"""Casts from, to and between lists and structs: of what they have inside, and their text as DuckDB writes and reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .....errors import ConversionError
+from .....plan.coercion import matching_fields
+from .....plan.types import VARCHAR, DataType, Kind
+from ... import table as tables
+from ...nested_arrays import Lists, Mask, fields_of, list_array, struct_array
+from ..vectors import Vector
+
+Cast = Callable[[Vector, DataType], Vector]  # of what is inside
+# A text with one of these within, or with blanks around it, is written in quotes
+_SPECIAL = r"""[\[\](){},:='"\\]|^\s|\s$|^$|^(?i:null)$"""
+
+
+def between(array: pa.Array, source: DataType, target: DataType, cast: Cast) -> pa.Array:
+    """Return lists with other elements, or structs with other fields, which go by their names."""
+    arrow = tables.physical_type(target)
+
+    def child(inside: pa.Array, given: DataType, wanted: DataType) -> pa.Array:
+        made = cast(Vector.from_arrow(inside, given), wanted).to_arrow(len(inside))
+        return tables.decode(made).cast(tables.physical_type(wanted))
+
+    if target.kind is Kind.LIST:
+        lists = Lists.of(array)
+        elements = child(lists.elements, source.children[0], target.children[0])
+        return list_array(lists.lengths, elements, lists.valid, arrow)
+    known = dict(zip(map(str.lower, source.names), fields_of(array), strict=True))
+    fields = [
+        pa.nulls(len(array), tables.physical_type(wanted))
+        if given is None
+        else child(known[name.lower()], given, wanted)
+        for name, (given, wanted) in zip(target.names, matching_fields(source, target), strict=True)
+    ]
+    return struct_array(fields, tables.validity(array), arrow)
+
+
+def texts(array: pa.Array, source: DataType, cast: Cast) -> pa.Array:
+    """Return [1, NULL] and {'a': x, 'b': [y]}: text within is quoted where it could be read otherwise."""
+    if source.kind is Kind.LIST:
+        lists = Lists.of(array)
+        shown = _shown(lists.elements, source.children[0], cast)
+        joined = pc.binary_join(
+            list_array(lists.lengths, shown, lists.valid, pa.list_(pa.string())), ", "
+        )
+        return pc.binary_join_element_wise("[", joined, "]", "")
+    parts: list[object] = []
+    for name, inside, kind in zip(source.names, fields_of(array), source.children, strict=True):
+        key = name.replace("\\", "\\\\").replace("'", "\\'")
+        parts += ["{" if not parts else ", ", f"'{key}': ", _shown(inside, kind, cast)]
+    made = pc.binary_join_element_wise(*parts, "}", "")
+    return pc.if_else(array.is_valid(), made, pa.scalar(None, pa.string()))
+
+
+def _shown(inside: pa.Array, kind: DataType, cast: Cast) -> pa.Array:
+    text = tables.decode(cast(Vector.from_arrow(inside, kind), VARCHAR).to_arrow(len(inside)))
+    text = text.cast(pa.string())
+    if not kind.is_nested:
+        escaped = pc.replace_substring_regex(text, r"(['\\])", r"\\\1")
+        quoted = pc.binary_join_element_wise("'", escaped, "'", "")
+        text = pc.if_else(pc.match_substring_regex(text, _SPECIAL), quoted, text)
+    return pc.fill_null(text, "NULL")
+
+
+def read(text: pa.Array, target: DataType, safe: bool, cast: Cast) -> pa.Array:
+    """Return the lists or structs that texts stand for; for one that is none NULL when `safe`, else `ConversionError`."""
+    found: list[list[str | None] | None] = []
+    for value in text.to_pylist():
+        parts = None if value is None else _parts(value.strip(), target)
+        if parts is None and value is not None and not safe:
+            raise ConversionError(
+                f"Could not convert string '{value}' to {target}: use TRY_CAST to get NULL for such values."
+            )
+        found.append(parts)
+    valid: Mask = np.array([parts is not None for parts in found], bool)
+    arrow = tables.physical_type(target)
+
+    def column(values: list[str | None], kind: DataType) -> pa.Array:
+        made = cast(Vector(VARCHAR, pa.array(values, pa.string())), kind).to_arrow(len(values))
+        return tables.decode(made).cast(tables.physical_type(kind))
+
+    if target.kind is Kind.LIST:
+        lengths = np.array([len(parts or ()) for parts in found], np.int64)
+        elements = column([v for parts in found for v in parts or ()], target.children[0])
+        return list_array(lengths, elements, valid, arrow)
+    fields = [
+        column([None if parts is None else parts[i] for parts in found], kind)
+        for i, kind in enumerate(target.children)
+    ]
+    return struct_array(fields, valid, arrow)
+
+
+def _parts(text: str, target: DataType) -> list[str | None] | None:
+    """Return the texts of the elements, or those of the fields in their order; None for a text that has another form."""
+    opening, closing = "[]" if target.kind is Kind.LIST else "{}"
+    if len(text) < 2 or text[0] != opening or text[-1] != closing:
+        return None
+    items = list(_items(text[1:-1]))
+    if items and not items[-1].strip():
+        items.pop()
+    if target.kind is Kind.LIST:
+        return [_plain(item) for item in items]
+    given: dict[str, str | None] = {}
+    for item in items:
+        key, colon, value = item.partition(":")
+        name = _plain(key)
+        if not colon or name is None or name.lower() not in map(str.lower, target.names):
+            return None
+        given[name.lower()] = _plain(value)
+    return [given.get(name.lower()) for name in target.names]
+
+
+def _items(text: str) -> Iterator[str]:
+    """Yield what stands between commas that are in no brackets and no quotes."""
+    depth, quote, start, escaped = 0, "", 0, False
+    for place, character in enumerate(text):
+        if escaped:
+            escaped = False
+        elif character == "\\":
+            escaped = True
+        elif quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"":
+            quote = character
+        elif character in "[{(":
+            depth += 1
+        elif character in "]})":
+            depth -= 1
+        elif character == "," and depth == 0:
+            yield text[start:place]
+            start = place + 1
+    yield text[start:]
+
+
+def _plain(item: str) -> str | None:
+    """Return an item without the blanks and quotes around it; None for NULL."""
+    item = item.strip()
+    if item.upper() == "NULL":
+        return None
+    if len(item) > 1 and item[0] == item[-1] and item[0] in "'\"":
+        inner = iter(item[1:-1])
+        return "".join(next(inner, "") if c == "\\" else c for c in inner)
+    return item

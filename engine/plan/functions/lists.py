@@ -1,0 +1,120 @@
+"""Functions of lists and structs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from ..coercion import castable, common_pair
+from ..types import BIGINT, BOOLEAN, NULL, DataType, Kind, list_of
+from .row import FunctionRow, Resolve
+from .signatures import Resolved, variadic
+
+Nulls = Literal["propagate", "own", "never"]
+
+
+def element_type(data_type: DataType) -> DataType | None:
+    """Return the type of a list's elements; that of an untyped NULL is untyped, too."""
+    if data_type.kind is Kind.NULL:
+        return NULL
+    return data_type.children[0] if data_type.kind is Kind.LIST else None
+
+
+def of_list(result: DataType | None = None, *rest: DataType, optional: int = 0) -> Resolve:
+    """A list and arguments of the types `rest`, the last `optional` of which may be missing; result None: the list's type."""
+
+    def resolve(types: Sequence[DataType]) -> Resolved:
+        if not 1 + len(rest) - optional <= len(types) <= 1 + len(rest):
+            return None
+        if element_type(types[0]) is None:
+            return None
+        targets = (types[0], *rest[: len(types) - 1])
+        if not all(t == NULL or castable(t, p) for t, p in zip(types, targets, strict=True)):
+            return None
+        return targets, result or types[0]
+
+    return resolve
+
+
+def _with_element(result: DataType | None = None) -> Resolve:
+    """A list, and a value of the type of its elements."""
+
+    def resolve(types: Sequence[DataType]) -> Resolved:
+        element = element_type(types[0]) if len(types) == 2 else None
+        shared = None if element is None else common_pair(element, types[1])
+        return None if shared is None else ((list_of(shared), shared), result or list_of(shared))
+
+    return resolve
+
+
+def _alike(result: DataType | None = None, least: int = 2, most: int = 2) -> Resolve:
+    """Lists of one type."""
+
+    def resolve(types: Sequence[DataType]) -> Resolved:
+        if not least <= len(types) <= most or any(element_type(t) is None for t in types):
+            return None
+        shared: DataType | None = NULL
+        for data_type in types:
+            shared = None if shared is None else common_pair(shared, data_type)
+        return None if shared is None else ((shared,) * len(types), result or shared)
+
+    return resolve
+
+
+def _extract(types: Sequence[DataType]) -> Resolved:
+    element = element_type(types[0]) if len(types) == 2 else None
+    return None if element is None else ((types[0], BIGINT), element)
+
+
+def _value(types: Sequence[DataType]) -> Resolved:
+    found = variadic(0)(types)
+    return None if found is None else (found[0], list_of(found[1]))
+
+
+def _flatten(types: Sequence[DataType]) -> Resolved:
+    inner = element_type(types[0]) if len(types) == 1 else None
+    return None if inner is None or element_type(inner) is None else (tuple(types), inner)
+
+
+def _row(
+    name: str, resolve: Resolve, signature: str, *aliases: str, nulls: Nulls = "propagate"
+) -> FunctionRow:
+    """A function; one whose signature has another name is known by that to SQL, through `derived`."""
+    return FunctionRow(name, resolve, signature, aliases, nulls=nulls)
+
+
+LISTS = (
+    _row("list_value", _value, "list_value(any, ...)", "list_pack", nulls="own"),
+    _row("list_length", of_list(BIGINT), "array_length(any[])", "array_length"),
+    _row("list_element", _extract, "list_extract(any[], BIGINT)"),
+    # From one place to another, both included
+    _row(
+        "list_cut",
+        of_list(None, BIGINT, BIGINT, BIGINT, optional=1),
+        "list_slice(any[], BIGINT, BIGINT[, BIGINT])",
+    ),
+    _row(
+        "list_contains",
+        _with_element(BOOLEAN),
+        "list_contains(any[], any)",
+        "array_contains",
+        "list_has",
+        "array_has",
+    ),
+    _row(
+        "list_concat",
+        _alike(least=1, most=10_000),
+        "list_concat(any[], any[], ...)",
+        "array_concat",
+        "list_cat",
+        "array_cat",
+        nulls="own",
+    ),
+    _row("flatten", _flatten, "flatten(any[][])"),
+)
+STRUCTS = (
+    # Its type says the names of the fields
+    _row("struct_pack", lambda types: None, "struct_pack(name := any, ...)", nulls="own"),
+    # The name is a constant
+    _row("struct_field", lambda types: None, "struct_extract(STRUCT, VARCHAR)"),
+)

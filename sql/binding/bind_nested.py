@@ -1,0 +1,73 @@
+"""Lists and structs: [1, 2], {'a': 1}, x[1], x[2:3], s.a."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from fuseline.errors import InvalidQuery, Unsupported
+from fuseline.plan.composed.nested_values import cut, element, field, list_value, struct_pack
+from fuseline.plan.expr import Expr, Literal
+from fuseline.plan.types import BIGINT
+from fuseline.sql.parsing.pieces import span_of
+
+from ..parsing.unread import use
+from .bind_expr_call import call_span
+from .scope import Scope
+
+
+def _list(node: exp.Expr, scope: Scope) -> Expr:
+    items = node.expressions
+    if len(items) == 1 and isinstance(items[0], exp.Comprehension | exp.Query):
+        what = "ARRAY(SELECT ...)" if isinstance(items[0], exp.Query) else "A list comprehension"
+        raise Unsupported(f"{what} is not supported.", span_of(node))
+    return list_value([scope.bind(item) for item in items], span_of(node))
+
+
+def _struct(node: exp.Expr, scope: Scope) -> Expr:
+    """{'a': 1} and struct_pack(a := 1)."""
+    names = []
+    for item in node.expressions:
+        if not isinstance(item, exp.PropertyEQ | exp.Kwarg):
+            raise InvalidQuery("A field of a STRUCT has a name: {'name': value}.", span_of(item))
+        use(item, item.this)
+        names.append(item.this.name)
+    if not names:
+        raise InvalidQuery("A STRUCT has at least one field.", span_of(node))
+    values = [scope.bind(item.expression) for item in node.expressions]
+    return struct_pack(names, values, call_span(node, scope))
+
+
+def _bracket(node: exp.Expr, scope: Scope) -> Expr:
+    """X[i], x[from:to] and x[from:to:step]; what is left out of a slice is the end of the list on that side."""
+    value, place = scope.bind(node.this), span_of(node)
+    if len(node.expressions) != 1:
+        raise InvalidQuery("A subscript is one place or one slice.", place)
+    (inside,) = node.expressions
+    if not isinstance(inside, exp.Slice):
+        return element([value, scope.bind(inside)], place)
+    use(inside)
+    begin, end, step = (inside.args.get(key) for key in ("this", "expression", "step"))
+    bounds = [
+        Literal(default, BIGINT) if bound is None else scope.bind(bound)
+        for bound, default in ((begin, 1), (end, -1))
+    ]
+    steps = [] if step is None else [scope.bind(step)]
+    return cut([value, *bounds, *steps], place)
+
+
+def _dot(node: exp.Expr, scope: Scope) -> Expr:
+    """(x).name; a call behind the dot is a method, which names no field."""
+    if not isinstance(node.expression, exp.Identifier):
+        raise Unsupported("Calls of functions as methods are not supported.", span_of(node))
+    use(node.expression)
+    return field(scope.bind(node.this), node.expression.name, span_of(node.expression))
+
+
+HANDLERS: dict[type[exp.Expr], Callable[[exp.Expr, Scope], Expr]] = {
+    exp.Array: _list,
+    exp.Struct: _struct,
+    exp.Bracket: _bracket,
+    exp.Dot: _dot,
+}
