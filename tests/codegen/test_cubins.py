@@ -28,7 +28,7 @@ from tests.codegen.index_programs import (
     index,
     main_program,
 )
-from tests.codegen.test_calendar_terms import moments
+from tests.codegen.test_calendar_terms import counted, moments
 from tests.codegen.test_indexes import FORMS, JOINS, JOINS_BEHIND, by_amount, by_build_row
 from tests.codegen.test_joins import STAR
 from tests.codegen.test_joins_cuda import SEVERAL
@@ -203,4 +203,18 @@ def test_the_calendar_and_remainders(
 ) -> None:
     limits(LOOKUP_LIMIT=0)
     for program in programs(query, moments("1990-01-01"), monkeypatch):
+        assert_compiles(program)
+
+
+@pytest.mark.parametrize("query", [
+    "select max(ns::timestamp), min(us::timestamp_s), sum(n) from t where ms::date > date '1990-01-01' and ns::time > '01:00'",
+    "select hour(us::time) as x, count(*), max(d::timestamp_ns) from t where ns > us group by 1",
+])  # fmt: skip
+def test_casts_between_units(
+    query: str, monkeypatch: pytest.MonkeyPatch, limits: SetLimits
+) -> None:
+    limits(LOOKUP_LIMIT=0)
+    made = programs(query, counted(-(4 * 10**9)), monkeypatch)
+    assert made
+    for program in made:
         assert_compiles(program)
