@@ -20,6 +20,7 @@ from fuseline.plan.temporal import zones
 
 from .binding.bind_expr import bind
 from .binding.bind_query import bind_query
+from .binding.named_queries import NamedQueries
 from .binding.parameters import Parameters
 from .binding.scope import BindingCatalog, Scope, Session
 from .parsing.pieces import Piece, first_word, split
@@ -54,7 +55,9 @@ def plan_sql(
                 statement = _bound(piece, session)
             while session.trees:
                 refuse_unused(session.trees.pop())
-            session.named.clear()
+            session.named = (
+                NamedQueries()
+            )  # the next one may find other tables under the same names
             if piece is pieces[-1]:
                 parameters.check_all_used()
             yield statement

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from ..plan.expr import AggregateCall, Expr, columns_of
 from ..plan.functions import AGGREGATE
@@ -34,14 +35,14 @@ class Limits:
     dense_limit: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Stages:
     """The kernels of a pipeline: `programs[i]` fills `indexes[i]`, the last one has the result."""
 
     programs: tuple[Program, ...]
     indexes: tuple[Index, ...]
 
-    @property
+    @cached_property
     def main(self) -> Program:
         return self.programs[-1]
 

@@ -171,14 +171,3 @@ def header(imports: list[str], steps: str, names: list[str]) -> list[str]:
     quoted = '"""'
     words = printable("\n".join([steps.rstrip("\n"), "", *(" ".join(n.split()) for n in names)]))
     return [f"{quoted}{words.rstrip()}\n{quoted}", "", *imports, "", ""]
-
-
-def accumulator_slots(program: Program) -> list[tuple[str, int]]:
-    """For each accumulator the array that holds it (`out_i` for int64, `out_f` for float64) and its row there."""
-    counts = {"out_i": 0, "out_f": 0}
-    slots = []
-    for accumulator in program.accumulators:
-        array = "out_f" if accumulator.machine is Machine.F64 else "out_i"
-        slots.append((array, counts[array]))
-        counts[array] += 1
-    return slots

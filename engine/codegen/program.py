@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
+from functools import cached_property, wraps
 from math import prod
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from ..plan.expr import AggregateCall, Column, Expr
+from ..plan.physical import Physical
 from .groups.accumulate import Accumulator, Folded
 from .groups.grouping import Grouping
 from .indexes.layers import Buffer, Index
-from .loop import Doubt, Guard, Name, Search, Statement
+from .loop import Doubt, Guard, Machine, Name, Search, Statement
 from .row_sources import RowSource
 from .typed_values import Element, Input, Parameter, TableParameter
 
@@ -54,7 +55,7 @@ class Ranking:
     step: str
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+@dataclass(frozen=True, eq=False)
 class Program:
     """A kernel, ready to be printed: one that aggregates, that makes an index, that lists rows, or that selects rows.
 
@@ -97,6 +98,25 @@ class Program:
     ranking: Ranking | None = None
     count_bits: int = WHOLE_COUNT
     shared_memory: SharedMemory = HOPPER
+
+    @cached_property
+    def read(self) -> tuple[tuple[Physical, Column], ...]:
+        """The columns that it reads, by their leaves and by the names that they have there, in the order of its parameters."""
+        named = [(0, each.column) for each in self.inputs]
+        named += [(element.relation, element.input.column) for element in self.elements]
+        stored = [relation.stored for relation in self.relations]
+        return tuple((self.relations[n].leaf, stored[n][alias]) for n, alias in named)
+
+    @cached_property
+    def slots(self) -> tuple[tuple[str, int], ...]:
+        """For each accumulator the array that holds it (`out_i` for int64, `out_f` for float64) and its row there."""
+        counts = {"out_i": 0, "out_f": 0}
+        slots = []
+        for accumulator in self.accumulators:
+            array = "out_f" if accumulator.machine is Machine.F64 else "out_i"
+            slots.append((array, counts[array]))
+            counts[array] += 1
+        return tuple(slots)
 
     @property
     def reach(self) -> float:

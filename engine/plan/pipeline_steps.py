@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from .expr import Column, ColumnRef, Expr, columns_of
 from .join_kinds import JoinKind
+from .node import Once
 from .physical import (
     ComputeColumns,
     DistinctOn,
@@ -106,7 +107,7 @@ class PipelineSteps:
     def source(self) -> Physical:
         return self.chain.source
 
-    @property
+    @Once
     def is_selection(self) -> bool:
         """Whether rows come out as they lie in a scan, less those that filters drop."""
         filters = all(isinstance(step.node, FilterRows) for step in self.chain.steps)

@@ -41,11 +41,6 @@ class NamedQueries:
             self._counts[id(root)] = Counter(t.name.lower() for t in root.find_all(exp.Table))
         return self._counts[id(root)][node.name.lower()] > 1
 
-    def clear(self) -> None:
-        """Forget a statement: the next one may find other tables under the same names."""
-        self.views.clear()
-        self._counts.clear()
-
 
 def named_plan(
     name: str, bound: BoundQuery, bind: Callable[[], Logical], *, again: bool

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..emit import accumulator_slots, folded, header, indent, row_statements, text
+from ..emit import folded, header, indent, row_statements, text
 from ..listing import DOUBT, legend
 from ..loop import Each, Guard, Let, Machine, Name, Search, Statement, Term, names_in, terms_of
 
@@ -116,7 +116,7 @@ def source(program: Program, description: str) -> str:
     written, were these large enough, or -1 when they are in doubt.  A selection takes an array of truth values, one a row.
     """
     registers = program.grouping is None and bool(program.accumulators)
-    slots = accumulator_slots(program)
+    slots = program.slots
     places = {i: f"a{i}" if registers else f"{out}[{at}]" for i, (out, at) in enumerate(slots)}
     lines = header(
         ["import numpy as np", "", "from fuseline.codegen.cpu.functions_cpu import *"],
@@ -276,7 +276,7 @@ def _fold_groups(program: Program, grouping: Grouping, keep: Name | None) -> lis
     if grouping.hashed:
         lines = [f"slot = group_slot(keys, state, {number})"]
         lines += ["if slot < 0:", *indent(leave("np.int64(row)"), 1)]
-    slots = accumulator_slots(program)
+    slots = program.slots
     for i, accumulator in enumerate(program.accumulators):
         array, at = slots[i]
         place = f"{array}[{at}, slot]"

@@ -13,7 +13,6 @@ import numpy as np
 
 from ...storage.columns.encodings import Array
 from ..compile.compiler import Signature
-from ..emit import accumulator_slots
 from ..groups.accumulate import FOLDS
 from ..program import Program
 from .pace import Pace
@@ -109,15 +108,13 @@ def merge(
             _add(table, merged, program, place)
     used = merged.used
     arrays = {"out_i": merged.out_i, "out_f": merged.out_f}
-    return [arrays[a][at][used] for a, at in accumulator_slots(program)], merged.keys[used]
+    return [arrays[a][at][used] for a, at in program.slots], merged.keys[used]
 
 
 def _add(table: HashTable, merged: HashTable, program: Program, place: Place) -> None:
     used = table.used
     slots = np.empty(len(used), np.int64)
     place(merged.keys, merged.state, table.keys[used], slots)
-    for accumulator, (name, at) in zip(
-        program.accumulators, accumulator_slots(program), strict=True
-    ):
+    for accumulator, (name, at) in zip(program.accumulators, program.slots, strict=True):
         into, row = getattr(merged, name)[at], getattr(table, name)[at]
         into[slots] = FOLDS[accumulator.fold](into[slots], row[used])

@@ -20,11 +20,10 @@ from ...settings import usable_cores
 from ..compile.compiler import Signature
 from ..compile.kernel_files import KernelFile, Origin, kernel_file
 from ..compile.native import NativeKernel
-from ..emit import accumulator_slots
 from ..groups.accumulate import FOLDS
 from ..kernel_fingerprint import Made, shape
 from ..loop import Machine
-from ..program import Program
+from ..program import Program, once
 from . import emit_cpu
 from .hash_groups import PLACE_KEYS, PLACE_SIGNATURE, HashTable, fill, merge
 from .pace import Pace, in_steps
@@ -172,13 +171,12 @@ def run(
     groups = 1 if program.grouping is None else program.grouping.groups
     if groups >= SPARSE_GROUPS and program.grouping is not None and not program.grouping.distinct:
         return _run_sparse(over, program, ranges, directory)
-    slots = accumulator_slots(program)
 
     def part(bounds: tuple[int, int]) -> tuple[list[np.ndarray], bool]:
         out_i, out_f = _blank(program, groups)
         doubt = in_steps(over, *bounds, out_i, out_f)
         arrays = {"out_i": out_i, "out_f": out_f}
-        return [arrays[a][at] for a, at in slots], bool(doubt)
+        return [arrays[a][at] for a, at in program.slots], bool(doubt)
 
     first, *rest = _each(part, ranges)
     merged, doubt = first
@@ -315,12 +313,17 @@ def _each(work: Callable[[Part], Result], ranges: list[Part]) -> list[Result]:
 
 def _blank(program: Program, groups: int) -> tuple[np.ndarray, np.ndarray]:
     """Accumulators set to the identities of their folds; at least one row each, since Numba needs the shape."""
+    integers, floats, wide = _identities(program)
+    return _filled(integers, groups, wide), _filled(floats, groups, wide)
+
+
+@once
+def _identities(program: Program) -> tuple[np.ndarray, np.ndarray, bool]:
+    """What accumulators begin with, and whether those of a group lie side by side."""
     integers = [a.identity for a in program.accumulators if a.machine is Machine.I64] or [0]
     floats = [a.identity for a in program.accumulators if a.machine is Machine.F64] or [0.0]
     wide = emit_cpu.is_wide(program)
-    return _filled(np.array(integers, np.int64), groups, wide), _filled(
-        np.array(floats, np.float64), groups, wide
-    )
+    return np.array(integers, np.int64), np.array(floats, np.float64), wide
 
 
 def _filled(identities: np.ndarray, groups: int, wide: bool) -> np.ndarray:

@@ -13,7 +13,6 @@ import numpy as np
 
 from ...storage.columns.encodings import Array
 from ..compile.compiler import Signature
-from ..emit import accumulator_slots
 from ..groups.accumulate import FOLDS
 from ..loop import Machine
 from ..program import Program
@@ -55,7 +54,7 @@ def met(
     """Copy the groups that a range has met; it has so many rows, None where they are not known."""
     grouping = program.grouping
     assert grouping is not None
-    slots = accumulator_slots(program)
+    slots = program.slots
     room = grouping.groups if rows is None else min(rows, grouping.groups)
     integers = sum(a.machine is Machine.I64 for a in program.accumulators)
     floats = len(slots) - integers

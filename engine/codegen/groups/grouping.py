@@ -7,6 +7,7 @@ of few numbers addresses accumulators directly; in a larger one, up to 63 bits, 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -57,7 +58,7 @@ class OrderedGroups:
     condition: Condition | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Grouping:
     """How a row finds its group: the term of its number below `groups`, and the way back to key values.
 
@@ -82,7 +83,7 @@ class Grouping:
     rows_of: tuple[tuple[int, int], ...] = ()
     ordered: OrderedGroups | None = None
 
-    @property
+    @cached_property
     def inner(self) -> int:
         """How many numbers belong to one group: the product of the domains of `distinct`."""
         product = 1

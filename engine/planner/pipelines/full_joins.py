@@ -29,8 +29,7 @@ from ..rewrite import reads_only
 
 def halves(node: Physical) -> tuple[Physical, Physical] | None:
     """Return the halves of a full join, or None for one whose keys kernels may not be able to hold."""
-    if not isinstance(node, HashJoin) or node.kind is not JoinKind.FULL:
-        return None
+    assert isinstance(node, HashJoin)
     if any(key.type.kind in (Kind.VARCHAR, Kind.INTERVAL) for key in node.left_keys):
         return None  # two joins by operators take longer than one
     kept = node.columns

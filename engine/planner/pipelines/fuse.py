@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
+from ...plan.join_kinds import JoinKind
 from ...plan.node import transform_up, walk_once
 from ...plan.partial import FinishAverages
 from ...plan.physical import (
@@ -169,7 +170,8 @@ def _first_phase(made: Physical) -> Physical:
 
 def split_full_joins(node: Physical, fusion: Fusion) -> Physical | None:
     """HashJoin(a, b, full)  ->  ConcatRows(Pipeline(HashJoin(a, b, left)), Pipeline(HashJoin(b, a, anti)))."""
-    found = halves(node)
+    is_full = isinstance(node, HashJoin) and node.kind is JoinKind.FULL
+    found = halves(node) if is_full else None
     if found is None:
         return None
     fusion.readers.update(map(id, node.children))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,6 @@ from ....codegen.cpu.host_indexes import build
 from ....codegen.indexes.layers import REPEATED
 from ....codegen.loop import Machine, Number
 from ....codegen.program import Program
-from ....plan import physical as p
-from ....plan.expr import Column
 from ....storage.columns.encodings import Array, EncodedColumn
 from ...context import Context, Origin, latest
 from .pipeline_inputs import Leaves, Use
@@ -65,22 +63,13 @@ def fetch(kernels: Kernels) -> tuple[None, Origin]:
 
 def uses(stages: Stages, leaves: Leaves) -> tuple[Use, ...]:
     """Return the columns that the kernels read, each once."""
-    read = {(id(leaf), c): (leaf, c) for made in stages.programs for leaf, c in _read(made)}
+    read = {(id(leaf), c): (leaf, c) for made in stages.programs for leaf, c in made.read}
     return tuple(leaves.use(leaf, column) for leaf, column in read.values())
 
 
 def arguments(made: Program, leaves: Leaves) -> list[Array]:
     """The arrays of the columns that a kernel reads, in the order of its parameters: codes, and a bitmap where there are NULLs."""
-    return [b for leaf, column in _read(made) for b in _buffers(leaves.encoded(leaf, column))]
-
-
-def _read(made: Program) -> Iterator[tuple[p.Physical, Column]]:
-    """Columns by their leaves, and by the names that they have there."""
-    named = [(0, each.column) for each in made.inputs]
-    named += [(element.relation, element.input.column) for element in made.elements]
-    stored = [relation.stored for relation in made.relations]
-    for number, alias in named:
-        yield made.relations[number].leaf, stored[number][alias]
+    return [b for leaf, column in made.read for b in _buffers(leaves.encoded(leaf, column))]
 
 
 def _buffers(column: EncodedColumn) -> list[Array]:
