@@ -116,12 +116,12 @@ def _read(
         while running:
             done = wait(running, return_when=FIRST_COMPLETED).done.pop()
             turn, stream = running.pop(done)
-            if _ran_out(done):
+            if lacking := _ran_out(done):
                 del done  # whose frames have what was read
                 ahead = 0
                 waiting.appendleft(turn)
                 if not running:
-                    _make_room(scan, context)
+                    _make_room(scan, context, lacking)
                     start(stream)
                 continue
             if ahead:
@@ -135,17 +135,20 @@ def _read(
                 start(stream)
 
 
-def _ran_out(done: Future[tuple[dict[str, Held], int]]) -> bool:
+def _ran_out(done: Future[tuple[dict[str, Held], int]]) -> str:
+    """What a read says that ended for want of memory; nothing of any other."""
     error = done.exception()
-    return isinstance(error, Exception) and is_out_of_memory(error)
+    if not (isinstance(error, Exception) and is_out_of_memory(error)):
+        return ""
+    return str(error) or "an allocation failed"
 
 
-def _make_room(scan: p.ParquetScan | p.MemoryScan, context: Context) -> None:
+def _make_room(scan: p.ParquetScan | p.MemoryScan, context: Context, lacking: str) -> None:
     """Let go of what the cache holds of other scans; raises `NoRoom` where that is nothing."""
     let_go()
     own = {key(scan, s, DEVICE) for s in scan.sources for key in (kernel_key, plain_key)}
     if not context.cache.release_others(DEVICE, own):
-        raise NoRoom(free_memory())
+        raise NoRoom(f"{lacking}; {free_memory()}")
 
 
 def _rows(scan: p.ParquetScan | p.MemoryScan) -> int:
