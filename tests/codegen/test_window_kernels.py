@@ -139,8 +139,17 @@ def test_values_of_other_places(away: int) -> None:
     inside = (there >= 0) & (there // 50 == np.arange(rows) // 50)
     assert found.tolist() == np.where(inside, there, -1).tolist()
     given = {"rows": rows, "nowhere": -9, "order": order, "places": found, "out": taken}
-    run(kernels.TAKEN, given)
-    assert taken[order].tolist() == np.where(inside, order[there % rows], -9).tolist()
+    expected = np.where(inside, order[there % rows], -9).tolist()
+    run(kernels.TAKEN, given | {"stays": 0})
+    assert taken[order].tolist() == expected
+    run(kernels.TAKEN, given | {"stays": 1})
+    assert taken.tolist() == expected
+
+
+def test_values_where_peers_end() -> None:
+    stops, words, out = np.arange(150) // 7 * 7 + 7, np.arange(200) * 3, np.zeros(150, np.int64)
+    run(kernels.ENDS, {"rows": 150, "stops": stops, "words": words, "out": out})
+    assert out.tolist() == ((stops - 1) * 3).tolist()
 
 
 VARIANTS = [

@@ -322,13 +322,24 @@ def window_moved(rows, away, bounds, out):  # type: ignore[no-untyped-def]
         row += np.int64(cuda.gridsize(1))
 
 
-def window_taken(rows, nowhere, order, places, out):  # type: ignore[no-untyped-def]
-    """Write for each row the number of the row at the place that its own place has, `nowhere` for -1."""
+def window_taken(rows, nowhere, order, stays, places, out):  # type: ignore[no-untyped-def]
+    """Write for each place, or for its row, the number of the row at the place that it has, `nowhere` for -1."""
     row = np.int64(cuda.grid(1))
     while row < rows:
         place = places[row]
         found = np.int32(nowhere)
         if place >= 0:
             found = order[place]
-        out[np.int64(order[row])] = found
+        to = row
+        if stays == 0:
+            to = np.int64(order[row])
+        out[to] = found
+        row += np.int64(cuda.gridsize(1))
+
+
+def window_ends(rows, stops, words, out):  # type: ignore[no-untyped-def]
+    """Write of each place the word before the place where something of its own stops."""
+    row = np.int64(cuda.grid(1))
+    while row < rows:
+        out[row] = words[stops[row] - np.int64(1)]
         row += np.int64(cuda.gridsize(1))

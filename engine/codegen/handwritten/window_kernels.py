@@ -14,7 +14,7 @@ from ..compile.kernel_files import KernelFile, kernel_file
 SOURCE = Path(__file__).with_name("functions_windows.py")
 CHANGES, HEADS, STARTS, STOPS = "window_changes", "window_heads", "window_starts", "window_stops"
 SUMS, RUNNING, SCATTER = "window_sums", "window_running", "window_scatter"
-MOVED, TAKEN = "window_moved", "window_taken"
+MOVED, TAKEN, ENDS = "window_moved", "window_taken", "window_ends"
 # What `window_starts` writes
 START, PEER_START, NUMBER, RANK, DENSE_RANK = range(5)
 # How `window_running` combines
@@ -59,9 +59,11 @@ SIGNATURES: dict[str, Signature] = {
         ("rows", "int64"),
         ("nowhere", "int64"),
         ("order", "*int32"),
+        ("stays", "int64"),
         ("places", "*int64"),
         ("out", "*int32"),
     ],
+    ENDS: [("rows", "int64"), ("stops", "*int64"), ("words", "*int64"), ("out", "*int64")],
 }
 OF_VALUES = ("none", "values", "sums", "out")
 

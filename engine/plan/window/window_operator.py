@@ -13,7 +13,7 @@ from .window_call import WindowCall
 
 @dataclass(frozen=True)
 class WindowRows(Physical):
-    """Sort rows by partition and order, and compute each call for each of them; they come out as they came in.
+    """Sort rows by partition and order, and compute each call for each of them; they come out as they came in, or so sorted.
 
     Arguments, bounds and filters of the calls are columns or literals.  `passed` are the columns of the input that go on.  Rows of
     a rank above `most_rank` in their partition may be left out: nobody asks for them, and no call of the others reads them.

@@ -206,11 +206,12 @@ class FrameGroups(Groups):
     def _scanned(self, values: plc.Column, aggregation: str) -> plc.Column | None:
         """Return what values without NULL make up to the end of each frame, which has a row; None where no kernel knows."""
         frame, places = self.call.frame, self.places
-        found = places.running(values, _SCANS[aggregation][1])
-        if found is None or (frame.end == "current row" and frame.unit == "rows"):
-            return found
-        stop = places.peer_stop if frame.end == "current row" else places.stop
-        return pick(found, as_rows(stop - 1))
+        stops = None
+        if frame.end != "current row":
+            stops = lambda: places.stop  # noqa: E731 - made where a kernel asks
+        elif frame.unit != "rows":
+            stops = lambda: places.peer_stop  # noqa: E731
+        return places.running(values, _SCANS[aggregation][1], stops)
 
 
 def as_signed(column: plc.Column) -> plc.Column:

@@ -139,13 +139,26 @@ def moved(codes: Codes, bounds: Ints, away: int) -> Ints:
     return as_array(out)
 
 
-def rows_taken(codes: Codes, places: Ints, order: plc.Column, nowhere: int) -> plc.Column:
-    """Return for each row the number of the row at the place that its own has, `nowhere` for -1."""
+def at_ends(codes: Codes, column: plc.Column, stops: Ints) -> plc.Column:
+    """Return the values, of 64 bits each, before the places where something of each place's own stops."""
+    ends = column_of(stops)
+    out = _empty(column.type(), ends.size())
+    run(
+        codes[kernels.ENDS, False], kernels.ENDS, int(ends.size()),
+        stops=_address(ends), words=_address(column), out=_address(out),
+    )  # fmt: skip
+    return out
+
+
+def rows_taken(
+    codes: Codes, places: Ints, order: plc.Column, nowhere: int, stays: bool
+) -> plc.Column:
+    """Return for each row, or for each place, the number of the row at the place that it has, `nowhere` for -1."""
     column = column_of(places)
     out = _empty(INT32, column.size())
     run(
         codes[kernels.TAKEN, False], kernels.TAKEN, int(column.size()),
-        nowhere=nowhere, order=_address(order), places=_address(column), out=_address(out),
+        nowhere=nowhere, order=_address(order), stays=int(stays), places=_address(column), out=_address(out),
     )  # fmt: skip
     return out
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -38,6 +38,7 @@ from .device_array import as_array, as_rows, column_of
 from .marks import (
     Codes,
     WindowMarks,
+    at_ends,
     changes,
     codes_for,
     marks_of,
@@ -108,8 +109,17 @@ class DevicePlaces(WindowPlaces):
         """Return a column of places in the order of the input's rows."""
         return column if self.order is None else pick_held(column, self.place_of_row)
 
-    def running(self, column: plc.Column, how: int) -> plc.Column | None:
-        """Combine the values of each place's partition up to it, none of which is NULL; None where no kernel does."""
+    def as_they_leave(self, held: Held) -> Held:
+        """Return a column of the input's rows in the order in which rows come out."""
+        return held
+
+    def running(
+        self, column: plc.Column, how: int, stops: Callable[[], Ints] | None
+    ) -> plc.Column | None:
+        """Combine values, none of which is NULL, from the beginning of each place's partition up to it or to where it `stops`.
+
+        None where no kernel does.
+        """
         return None
 
     def up_to_rank(self, most: int) -> plc.Column:
@@ -131,14 +141,16 @@ class DevicePlaces(WindowPlaces):
 
 
 class MarkedPlaces(DevicePlaces):
-    """Places of which kernels find what is asked of them, when it is."""
+    """Places of which kernels find what is asked of them, when it is; with `stays` rows come out in their order."""
 
-    def __init__(self, order: plc.Column | None, marks: WindowMarks) -> None:
+    def __init__(self, order: plc.Column | None, marks: WindowMarks, stays: bool) -> None:
         object.__setattr__(self, "order", order)
         object.__setattr__(self, "rows", marks.rows)
         object.__setattr__(self, "marks", marks)
+        object.__setattr__(self, "stays", stays and order is not None)
 
     marks: WindowMarks
+    stays: bool
 
     @cached_property
     def heads(self) -> Ints:
@@ -185,6 +197,8 @@ class MarkedPlaces(DevicePlaces):
         return self.marks.starts(kernels.DENSE_RANK)
 
     def at_rows(self, column: Held) -> Held:
+        if self.stays:
+            return column
         if self.order is None or isinstance(column, Coded):
             return super().at_rows(column)
         found = scattered(self.marks.codes, column, self.order)
@@ -198,11 +212,20 @@ class MarkedPlaces(DevicePlaces):
     def taken(self, held: Held, places: Ints) -> Held:
         if self.order is None:
             return super().taken(held, places)
-        rows = rows_taken(self.marks.codes, places, self.order, UNMATCHED)
+        rows = rows_taken(self.marks.codes, places, self.order, UNMATCHED, self.stays)
         return pick_held_or_null(held, rows)
 
-    def running(self, column: plc.Column, how: int) -> plc.Column | None:
-        return self.marks.running(column, how)
+    def as_they_leave(self, held: Held) -> Held:
+        return self.at_places(held) if self.stays else held
+
+    def running(
+        self, column: plc.Column, how: int, stops: Callable[[], Ints] | None
+    ) -> plc.Column | None:
+        found = self.marks.running(column, how)
+        if found is None or stops is None:
+            return found
+        wide = cast(found, INT64) if found.type().id() == INT32.id() else found
+        return cast(at_ends(self.marks.codes, wide, stops()), found.type())
 
 
 @dataclass(frozen=True)
@@ -265,8 +288,13 @@ def pick_held_or_null(held: Held, rows: plc.Column) -> Held:
     return pick(held, rows, nullify=True)
 
 
-def places_of(table: Table, partition: tuple[Column, ...], keys: tuple[Order, ...]) -> DevicePlaces:
-    """Sort rows by a partition, in whatever order of partitions, and by keys; there are some."""
+def places_of(
+    table: Table, partition: tuple[Column, ...], keys: tuple[Order, ...], stays: bool = False
+) -> DevicePlaces:
+    """Sort rows by a partition, in whatever order of partitions, and by keys; there are some.
+
+    With `stays` they may come out in the order of the places.
+    """
     columns = [*partition, *(key.column for key in keys)]
     if not columns:
         one = as_array(sequence(1, data_type=INT64))
@@ -278,7 +306,7 @@ def places_of(table: Table, partition: tuple[Column, ...], keys: tuple[Order, ..
     order, parts, peers = _sorted(held, directions, len(partition))
     codes = codes_for(table.num_rows)
     if codes is not None:
-        return MarkedPlaces(order, _marked(codes, parts, peers, table.num_rows))
+        return MarkedPlaces(order, _marked(codes, parts, peers, table.num_rows), stays)
     new_partition, new_peers = _changes(parts, table.num_rows), _changes(peers, table.num_rows)
     heads = np.flatnonzero(new_partition), np.flatnonzero(new_peers)
     numbers = np.cumsum(new_partition) - 1, np.cumsum(new_peers) - 1

@@ -28,4 +28,5 @@ def position(call: WindowCall, rows: DeviceRows) -> Held:
     default = call.args[2] if len(call.args) > 2 else None
     if not isinstance(default, ColumnRef) or not outside.any():
         return taken
-    return select(plain(places.at_rows(column_of(outside))), table[default.column], plain(taken))
+    others = places.as_they_leave(table.columns[default.column.id])
+    return select(plain(places.at_rows(column_of(outside))), plain(others), plain(taken))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ....errors import Located
 from ....plan.pipeline_steps import columns_read
+from ....plan.types import Kind
 from ....plan.window.window_operator import WindowRows
 from ...context import Context
 from ...windows.window_places import rank_to_cut_at
@@ -15,8 +16,10 @@ from ..memory.device import on_device
 from ..memory.host_table import run_on_host
 from ..table import Table, device_type
 from .frame_aggregates import aggregate_frames
-from .places import DeviceRows, places_of
+from .places import DeviceRows, MarkedPlaces, places_of
 from .positions import position
+
+READS_A_WRITE = 2  # at random, in the same time
 
 
 @on_device
@@ -27,12 +30,13 @@ def window_rows(node: WindowRows, inputs: tuple[Table, ...], context: Context) -
         return Table(*few)
     if not table.num_rows:
         return Table({c.id: empty(device_type(c.type)) for c in node.columns}, 0)
-    places = places_of(table, node.partition, node.order)
+    stays = _stays(node)
+    places = places_of(table, node.partition, node.order, stays)
     most = rank_to_cut_at(node, table.num_rows)
     if most is not None:
         wanted = places.up_to_rank(most)
         table = tables.gather(table, wanted, columns_read(node))
-        places = places_of(table, node.partition, node.order)
+        places = places_of(table, node.partition, node.order, stays)
     rows = DeviceRows(table, places)
     made: dict[int, Held] = {}
     for column, call in node.calls:
@@ -43,4 +47,17 @@ def window_rows(node: WindowRows, inputs: tuple[Table, ...], context: Context) -
             else:
                 made[column.id] = position(call, rows)
     passed = tables.only(table, node.passed)
+    if isinstance(places, MarkedPlaces) and places.stays:
+        assert places.order is not None
+        passed = tables.gather(passed, places.order, node.passed)
     return Table(together(passed.columns, made), table.num_rows)
+
+
+def _stays(node: WindowRows) -> bool:
+    """Whether rows come out in the order of the window, of which SQL says nothing.
+
+    A value that is read at random takes half as long as one that is written so (0.85 ms and 1.94 ms of 30 M on an H200), and texts
+    longer.
+    """
+    few = len(node.passed) <= READS_A_WRITE * len(node.calls)
+    return few and all(c.type.kind is not Kind.VARCHAR for c in node.passed)
