@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -11,9 +9,9 @@ import pyarrow.compute as pc
 
 from ....plan.expr import AggregateCall, Literal
 from ..sort.keys import group_codes
-from ..sort.sort import SortColumn, sorted_order
 from ..table import Indices, decimal_limbs, decode, from_numpy, take_array, to_numpy, validity
 from .groups import Groups
+from .selected_places import Ordered, ordered_places
 
 
 def string_agg(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
@@ -32,11 +30,21 @@ def string_agg(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.
 
 
 def quantile_cont(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
-    return continuous(args[0], _OrderedValues(call, args[0], groups), call.fraction)
+    return continuous(args[0], _ordered(call, args[0], groups), call.fraction)
 
 
 def quantile_disc(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
-    return discrete(args[0], _OrderedValues(call, args[0], groups), call.fraction)
+    return discrete(args[0], _ordered(call, args[0], groups), call.fraction)
+
+
+def _ordered(call: AggregateCall, array: pa.Array, groups: Groups) -> Ordered:
+    """The rows of groups by their values, which several quantiles of a column share."""
+    descending = bool(call.order) and call.order[0].descending
+    key = "places", id(array), descending
+    if key not in groups.memo:
+        groups.memo[key] = array, ordered_places(array, groups, descending)
+    found: Ordered = groups.memo[key][1]  # the array is kept, so that its id stays its own
+    return found
 
 
 def discrete(array: pa.Array, ordered: Ordered, fraction: float) -> pa.Array:
@@ -63,38 +71,6 @@ def _valid_rows(array: pa.Array, groups: Groups) -> tuple[Indices, Groups]:
     valid = validity(array)
     rows = np.arange(groups.rows) if valid is None else np.flatnonzero(valid)
     return rows, groups.subset(rows)
-
-
-class Ordered(Protocol):
-    """Rows of groups in the order of their values, NULLs left out."""
-
-    @property
-    def sizes(self) -> Indices: ...
-
-    def rows_at(self, places: Indices) -> Indices:
-        """Return the row at a place of each group, -1 for an empty group."""
-
-
-class _OrderedValues:
-    """The rows of each group sorted by value, NULLs left out."""
-
-    def __init__(self, call: AggregateCall, array: pa.Array, groups: Groups) -> None:
-        rows, members = _valid_rows(array, groups)
-        descending = bool(call.order) and call.order[0].descending
-        keys = [
-            SortColumn(pa.array(members.all_codes)),
-            SortColumn(take_array(array, rows), descending),
-        ]
-        self.rows = rows[sorted_order(keys)]
-        self.sizes = members.sizes
-        self.starts = np.cumsum(self.sizes) - self.sizes
-
-    def rows_at(self, places: Indices) -> Indices:
-        """The row at a place of each group, -1 for an empty group."""
-        some = self.sizes > 0
-        found = np.full(len(places), -1, np.int64)
-        found[some] = self.rows[(self.starts + places)[some]]
-        return found
 
 
 def continuous(array: pa.Array, ordered: Ordered, fraction: float) -> pa.Array:

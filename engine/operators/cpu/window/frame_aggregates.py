@@ -17,8 +17,9 @@ from ...windows.window_moments import added, finished, moments_of_rows
 from ..aggregate import aggregate_sums as sums
 from ..aggregate import aggregate_values as values
 from ..aggregate.aggregate import aggregate_groups
-from ..aggregate.aggregate_order import Ordered, continuous, discrete
+from ..aggregate.aggregate_order import continuous, discrete
 from ..aggregate.groups import Groups
+from ..aggregate.selected_places import Ordered
 from ..memory.ask_memory import BYTES_A_CODE, CODES_A_ROW, row_bytes
 from ..sort.keys import Ints, group_codes
 from ..sort.ordering import stable_order
