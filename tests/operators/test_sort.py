@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuseline.plan import physical as p
+from tests.compare import assert_same_as_duckdb
+from tests.limits import SetLimits
 from tests.operators.relations import Relation, assert_node, dictionary, relation, run
 from tests.operators.test_aggregate import COLUMNS
 
@@ -101,3 +103,16 @@ def test_many_rows_of_any_range(backend: str, spread: int) -> None:
     source = relation({"x0": pa.array(values, pa.int64())})
     node = p.SortRows(input=source.scan, keys=(source.order("x0"),))
     assert run(backend, node, source)["c0"].to_pylist() == sorted(values)
+
+
+@pytest.mark.parametrize("order", ["v", "v desc", "v nulls first", "v desc nulls first, n desc"])
+@pytest.mark.parametrize("values", ["n * 7919 % 1009", "n % 3", "7", "null::integer", "n", "-n"])
+def test_the_first_rows_by_the_bound_of_a_sample(
+    values: str, order: str, limits: SetLimits
+) -> None:
+    limits(SAMPLED_ROWS=40, LEAST_SAMPLED=2)
+    rows = (
+        f"select n, case when n % 11 = 0 then null else {values} end as v from range(3000) as r(n)"
+    )
+    query = f"select n, v from ({rows}) as t order by {order}, n limit 15 offset 2"
+    assert_same_as_duckdb(query, fuse=("never",))
