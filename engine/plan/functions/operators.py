@@ -73,9 +73,9 @@ COMPARISON = (
     _compares("eq", "=", "eq", "ne", bound="both"),
     _compares("ne", "<>", "ne", "eq"),
     _compares("lt", "<", "gt", "ge", bound="upper"),
-    _compares("le", "<=", "ge", "gt", bound="upper"),
+    _compares("le", "<=", "ge", "gt", bound="upper", or_equal=True),
     _compares("gt", ">", "lt", "le", bound="lower"),
-    _compares("ge", ">=", "le", "lt", bound="lower"),
+    _compares("ge", ">=", "le", "lt", bound="lower", or_equal=True),
     _compares("is_distinct", "IS DISTINCT FROM", "is_distinct", "is_not_distinct", "never"),
     _compares(
         "is_not_distinct",

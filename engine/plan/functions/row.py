@@ -44,6 +44,7 @@ class FunctionRow:
     bound: OneOf["", "lower", "upper", "both"] = (
         ""  # what a comparison says that the right side is for the left
     )
+    or_equal: bool = False  # a bound that the left side may reach
     # Of aggregates
     means: Means | None = None
     merge: str = ""  # the aggregate that makes that of all rows of those of parts, if one does

@@ -26,6 +26,7 @@ from .join_pairs import (
     members,
     unique_matches,
 )
+from .range_pairs import range_pairs
 
 JoinNode = p.HashJoin | p.NestedLoopJoin
 
@@ -65,8 +66,14 @@ def hash_join(node: p.HashJoin, inputs: tuple[Table, ...], context: Context) -> 
 def nested_loop_join(node: p.NestedLoopJoin, inputs: tuple[Table, ...], context: Context) -> Table:
     left, right = inputs
     if node.condition is not None:
-        blocks = cross_blocks(left.num_rows, right.num_rows, context.check)
-        kept = _satisfying(node.condition, left, right, blocks, context)
+        ranges = range_pairs(node, left, right, context)
+        if ranges is None:
+            blocks = cross_blocks(left.num_rows, right.num_rows, context.check)
+            kept = _satisfying(node.condition, left, right, blocks, context)
+        elif ranges.rest is None:
+            kept = ranges.blocks()
+        else:
+            kept = _satisfying(ranges.rest, left, right, ranges.blocks(), context)
         return _join_blocks(node, left, right, kept, context)
     if node.kind.is_membership:
         return _marked(node, left, np.full(left.num_rows, right.num_rows > 0), None)

@@ -188,6 +188,11 @@ def ask_pairs(
     context.ask(node, int(count * (2 * BYTES_A_PLACE + row)))
 
 
+def ask_ranges(node: p.NestedLoopJoin, rows: int, bounds: int, context: Context) -> None:
+    """Ask for the values of one side that others bound, the bounds, and the range of bounds of each value."""
+    context.ask(node, 2 * (rows + bounds) * (BYTES_A_VALUE + BYTES_A_PLACE))
+
+
 def ask_kernels(node: p.Pipeline, stages: Stages, context: Context) -> None:
     """Ask for the indexes of a pipeline's kernels, and for the accumulators of each of its threads."""
     indexes = sum(b.length * BYTES_A_VALUE for index in stages.indexes for b in index.buffers)
