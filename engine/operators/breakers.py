@@ -15,11 +15,11 @@ from ..plan import physical as p
 from ..plan.pipeline_steps import columns_read, probed
 from ..plan.window.window_operator import WindowRows
 from .join_in_parts import joined_parts, side_of
+from .merge_parts import Merging
 from .one_group import one_group
 from .run_unfused import T
 from .sorted_ranges import SHARE_OF_SORT, size_of_sort, sorted_pieces
 from .spilling import SHARE_IN_MEMORY, Spool, in_parts
-from .streaming import MERGED_PARTS, MERGED_ROWS
 
 if TYPE_CHECKING:
     from .pulling import Pull
@@ -62,7 +62,7 @@ def aggregate(pull: Pull[T], node: p.HashAggregate) -> Iterator[T]:
     def finish(tables: Sequence[T]) -> Iterator[T]:
         parts, *raw = tables
         given = [parts, *(pull.run(split.partial, (table,)) for table in raw)]
-        yield _merged(pull, split, given, *split.finish)
+        yield _merging(pull, split).merged(given, *split.finish)
 
     yield from in_parts(pull, node, [groups, rows] if rows.rows else [groups], finish)
 
@@ -90,34 +90,28 @@ def _reduce(
     rows: Spool[T],
 ) -> None:
     """Aggregate pieces as long as that makes fewer rows of them; the rest become `rows`."""
-    device = groups.node.device
-    taken = made = since = pending = merged = 0
+    device, merging = groups.node.device, _merging(pull, split)
+    taken = made = 0
     for piece in pieces:
         if split.partial.keys and taken > TRIED_ROWS and made * REDUCES > taken:
             rows.add(piece)
             continue
         part = pull.run(split.partial, (piece,))
         taken, made = taken + piece.num_rows, made + part.num_rows
-        since, pending = since + 1, pending + part.num_rows
+        due = merging.is_due(part)
         share = pull.room(device) // SHARE_IN_MEMORY
         full = groups.bytes + pull.backends[device].num_bytes(part) > share
-        if groups.spilled or not (
-            full or since >= MERGED_PARTS or pending > max(MERGED_ROWS, merged)
-        ):
+        if groups.spilled or not (full or due):
             groups.add(part)
             continue
-        table = _merged(pull, split, [*groups.taken(), part])
-        merged, since, pending = table.num_rows, 0, 0
-        groups.add(table)
+        groups.add(merging.merged([*groups.taken(), part]))
         if groups.bytes > share // 2:
             groups.spill()
 
 
-def _merged(pull: Pull[T], split: partial.PartialAggregate, parts: list[T], *more: p.Physical) -> T:
-    table = pull.together(split.partial, parts, split.partial.columns)
-    for step in (*split.merge, *more):
-        table = pull.run(step, (table,))
-    return table
+def _merging(pull: Pull[T], split: partial.PartialAggregate) -> Merging[T]:
+    made = split.partial
+    return Merging(split, pull.run, lambda parts: pull.together(made, parts, made.columns))
 
 
 def _read_into(spool: Spool[T], pieces: Iterable[T]) -> Spool[T]:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from typing import Generic, Protocol
 
@@ -21,6 +22,7 @@ from ..plan import physical as p
 from ..plan.expr import Column
 from .context import Context
 from .host_memory import available_memory, give_back, readable
+from .merge_parts import together
 from .run_unfused import Operator, T
 from .spill_area import SpillArea, SpilledFile, SpilledPiece
 
@@ -95,11 +97,7 @@ class Workspace(Generic[T]):
 
     def together(self, node: p.Physical, parts: Sequence[T], columns: Sequence[Column]) -> T:
         """Return pieces of a node's rows, some columns of them, as one table."""
-        if len(parts) == 1:
-            return parts[0]
-        part = p.Stored(0, tuple(columns), device=node.device)
-        rows = p.ConcatRows((part,) * len(parts), tuple(columns), device=node.device)
-        return self.backends[node.device].OPERATORS[p.ConcatRows](rows, tuple(parts), self.context)
+        return together(parts, columns, node.device, partial(Workspace.run, self))
 
     def room(self, device: p.Device) -> int:
         """Return how many bytes more a query may hold on a device."""

@@ -22,6 +22,7 @@ from ..plan.pipeline_steps import PipelineSteps, steps_of
 from ..storage.columns.cache import CacheKey, ChunkCache, encoded_key
 from .context import Context, PipelineReceipt, latest
 from .host_memory import let_go
+from .merge_parts import Merging, together
 from .pipeline_backend import K, PipelineBackend
 from .run_unfused import T, run_operators, with_stored_builds
 
@@ -32,9 +33,6 @@ Chunks = list[tuple[RowGroups, ...]]
 
 # The chunk that is worked on lies in memory as it was read and encoded, beside the one that is being read, and results
 CHUNKS_IN_ROOM = 4
-MERGED_PARTS = 64
-# Of parts, at least, before they are merged: merging costs what grouping so many rows costs
-MERGED_ROWS = 1 << 20
 
 
 class TooLarge(Exception):
@@ -253,7 +251,15 @@ def _stream(
     part = steps if split is None else steps_of(split.partial)
     receipts: list[PipelineReceipt] = []
     parts: list[T] = []
-    pending = merged = 0
+
+    def run(step: p.Physical, tables: tuple[T, ...]) -> T:
+        return backend.operators.by_node[type(step)](step, tables, context)
+
+    def joined(parts: Sequence[T]) -> T:
+        made = node.body if split is None else split.partial
+        return together(parts, made.columns, made.device, run)
+
+    merging = None if split is None else Merging(split, run, joined)
     # Closed here, whatever happens: else a thread of its own pool might, which cannot wait for itself
     with closing(_read_ahead(steps, chunks, context, backend)) as ahead:
         for scan, inner in ahead:
@@ -261,19 +267,14 @@ def _stream(
             made = _run_chunk(part.over(scan), node, inputs, inner, backend)
             parts.append(backend.settled(made))
             receipts += [receipt() for receipt in inner.receipts.values()]
-            pending += parts[-1].num_rows
-            full = pending > max(MERGED_ROWS, merged) or len(parts) >= MERGED_PARTS
-            if split is not None and full:
-                parts = [_merged(parts, split, context, backend)]
-                merged, pending = parts[0].num_rows, 0
+            if merging is not None and merging.is_due(parts[-1]):
+                parts = [merging.merged(parts)]
             del made, scan, inner
-    if split is None:
-        table = _joined(parts, node.body, context, backend)
-    else:
-        table = _merged(parts, split, context, backend, *split.finish)
-        if steps.condition is not None:  # no part knows which of its groups it keeps
-            table = backend.operators.by_node[p.FilterRows](steps.condition, (table,), context)
-    return table, receipts
+    if split is None or merging is None:
+        return joined(parts), receipts
+    # No part knows which of its groups it keeps
+    kept = () if steps.condition is None else (steps.condition,)
+    return merging.merged(parts, *split.finish, *kept), receipts
 
 
 def _after_builds(
@@ -338,26 +339,6 @@ def _run_chunk(
     if inner.fuse == "never":
         return run_operators(steps.body, inputs, inner, backend.operators)
     return backend.pipeline(p.Pipeline(steps, node.inputs, device=node.device), inputs, inner)
-
-
-def _merged(
-    parts: list[T],
-    split: PartialAggregate,
-    context: Context,
-    backend: PipelineBackend[T, K],
-    *more: p.Physical,
-) -> T:
-    table = _joined(parts, split.partial, context, backend)
-    for step in (*split.merge, *more):
-        table = backend.operators.by_node[type(step)](step, (table,), context)
-    return table
-
-
-def _joined(
-    parts: list[T], node: p.Physical, context: Context, backend: PipelineBackend[T, K]
-) -> T:
-    rows = p.ConcatRows((node,) * len(parts), node.columns, device=node.device)
-    return backend.operators.by_node[p.ConcatRows](rows, tuple(parts), context)
 
 
 def _summed(receipts: Sequence[PipelineReceipt], chunks: int, seconds: float) -> PipelineReceipt:

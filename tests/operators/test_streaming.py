@@ -204,7 +204,7 @@ def test_what_is_derived_of_a_chunk_goes_with_it(path, monkeypatch, limits):
 
 
 def test_parts_are_merged_as_they_grow(connect, path, limits):
-    limits(streaming__MERGED_PARTS=3, streaming__MERGED_ROWS=10)
+    limits(MERGED_PARTS=3, MERGED_ROWS=10)
     check(connect, path, GROUPED.format(keys="k", where=""))
 
 
