@@ -36,17 +36,16 @@ def sorted_keys(rows: int, partitions: int, keys: int) -> tuple[Any, Any]:
     return packed // keys, packed
 
 
-def placed(parts: Any, packed: Any, narrow: bool = True) -> dict[str, Any]:
+def placed(packed: Any, below: int, narrow: bool = True) -> dict[str, Any]:
     """Marks and the state of ranges."""
     rows, kind = len(packed), np.int32 if narrow else np.int64
     warps = -(-rows // SHARE)
     given: dict[str, Any] = {
-        "rows": rows, "warps": warps, "share": SHARE, "narrow": int(narrow), "parted": 1,
+        "rows": rows, "warps": warps, "share": SHARE, "narrow": int(narrow), "below": below,
         "heads": np.full(rows, 7, np.uint8), "peers": np.full(rows, 7, np.uint8),
         "state": np.full(kernels.STATES * warps, -99), "out": np.full(rows, -99),
     }  # fmt: skip
-    for width in ("32", "64"):
-        given |= {f"parts{width}": parts.astype(kind), f"keys{width}": packed.astype(kind)}
+    given |= {f"keys{width}": packed.astype(kind) for width in ("32", "64")}
     run(kernels.CHANGES, given)
     run(kernels.HEADS, given)
     return given
@@ -60,7 +59,7 @@ def test_where_partitions_and_peers_begin_and_end(rows: int, partitions: int, ke
     parts, packed = sorted_keys(rows, partitions, keys)
     index = np.arange(rows)
     for narrow in (True, False)[: 1 + (rows < 1000)]:
-        given = placed(parts, packed, narrow)
+        given = placed(packed, keys, narrow)
         assert given["heads"].tolist() == np.diff(parts, prepend=-1).astype(bool).tolist()
         assert given["peers"].tolist() == np.diff(packed, prepend=-1).astype(bool).tolist()
     start, first = (np.searchsorted(k, k, "left") for k in (parts, packed))
@@ -87,17 +86,15 @@ def test_where_partitions_and_peers_begin_and_end(rows: int, partitions: int, ke
 
 
 def test_without_partitions() -> None:
-    parts, packed = sorted_keys(300, 3, 7)
-    given = placed(parts, packed)
-    run(kernels.CHANGES, given | {"parted": 0})
-    assert np.flatnonzero(given["heads"]).tolist() == [0]
+    _, packed = sorted_keys(300, 3, 7)
+    assert np.flatnonzero(placed(packed, 0)["heads"]).tolist() == [0]
 
 
 @pytest.mark.parametrize(("rows", "partitions", "keys"), SHAPES)
 @pytest.mark.parametrize("double", [False, True])
 def test_running_values(rows: int, partitions: int, keys: int, double: bool) -> None:
-    parts, packed = sorted_keys(rows, partitions, keys)
-    given = placed(parts, packed)
+    _, packed = sorted_keys(rows, partitions, keys)
+    given = placed(packed, keys)
     values = np.random.default_rng(rows).integers(-100, 100, rows)
     kind = np.float64 if double else np.int64
     ends: dict[int, tuple[Any, Any]] = {

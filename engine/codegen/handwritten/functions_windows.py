@@ -57,22 +57,23 @@ def combined(how, left, right):  # type: ignore[no-untyped-def]
     return found
 
 
-def window_changes(  # type: ignore[no-untyped-def]
-    rows, narrow, parted, parts32, parts64, keys32, keys64, heads, peers
-):
-    """Mark where keys change and, where they do, `parts` may; without partitions only the first place begins one."""
+def window_changes(rows, narrow, below, keys32, keys64, heads, peers):  # type: ignore[no-untyped-def]
+    """Mark where keys change, and where partitions do: of each `below` keys, of each key (1), or only at the first place (0)."""
     row = np.int64(cuda.grid(1))
     while row < rows:
         new = row == 0
         head = row == 0
         if row > 0:
-            last = row - np.int64(1)
             if narrow != 0:
-                new = keys32[row] != keys32[last]
-                head = parted != 0 and new and parts32[row] != parts32[last]
+                here = np.int64(keys32[row])
+                last = np.int64(keys32[row - np.int64(1)])
             else:
-                new = keys64[row] != keys64[last]
-                head = parted != 0 and new and parts64[row] != parts64[last]
+                here = np.int64(keys64[row])
+                last = np.int64(keys64[row - np.int64(1)])
+            new = here != last
+            head = new and below == 1
+            if new and below > 1:
+                head = np.uint64(here) // np.uint64(below) != np.uint64(last) // np.uint64(below)
         peers[row] = np.uint8(1) if new else np.uint8(0)
         heads[row] = np.uint8(1) if head else np.uint8(0)
         row += np.int64(cuda.gridsize(1))

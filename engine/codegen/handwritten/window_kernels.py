@@ -35,9 +35,7 @@ SIGNATURES: dict[str, Signature] = {
     CHANGES: [
         ("rows", "int64"),
         ("narrow", "int64"),
-        ("parted", "int64"),
-        ("parts32", "*int32"),
-        ("parts64", "*int64"),
+        ("below", "int64"),
         ("keys32", "*int32"),
         ("keys64", "*int64"),
         *_HEADS,

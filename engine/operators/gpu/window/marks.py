@@ -101,16 +101,14 @@ def marks_of(codes: Codes, heads: plc.Column, peers: plc.Column) -> WindowMarks:
     return marks
 
 
-def changes(codes: Codes, keys: plc.Column, parts: plc.Column | None) -> WindowMarks:
-    """Return the marks of keys and partitions in order: INT32 both or INT64, without NULL."""
+def changes(codes: Codes, keys: plc.Column, below: int) -> WindowMarks:
+    """Return the marks of keys in order, INT32 or INT64 without NULL: a partition has `below` of them, one (1), or all (0)."""
     rows = int(keys.size())
     heads, peers = _empty(BOOL, rows), _empty(BOOL, rows)
-    of_keys, of_parts = _address(keys), _address(keys if parts is None else parts)
     run(
         codes[kernels.CHANGES, False], kernels.CHANGES, rows,
-        narrow=int(same_type(keys.type(), INT32)), parted=int(parts is not None),
-        keys32=of_keys, keys64=of_keys, parts32=of_parts, parts64=of_parts,
-        heads=_address(heads), peers=_address(peers),
+        narrow=int(same_type(keys.type(), INT32)), below=below,
+        keys32=_address(keys), keys64=_address(keys), heads=_address(heads), peers=_address(peers),
     )  # fmt: skip
     return marks_of(codes, heads, peers)
 

@@ -303,11 +303,13 @@ def places_of(
     directions = [(False, False)] * len(partition)
     directions += [(key.descending, key.nulls_first) for key in keys]
     held = [sortable(key) for key in sort_keys(table, columns)]
-    order, parts, peers = _sorted(held, directions, len(partition))
+    width = len(partition)
+    order, keys_in_order, below = _sorted(held, directions, width)
     codes = codes_for(table.num_rows)
     if codes is not None:
-        return MarkedPlaces(order, _marked(codes, parts, peers, table.num_rows), stays)
-    new_partition, new_peers = _changes(parts, table.num_rows), _changes(peers, table.num_rows)
+        return MarkedPlaces(order, _marked(codes, keys_in_order, width, below), stays)
+    parts = _parts(keys_in_order, width, below)
+    new_partition, new_peers = (_changes(c, table.num_rows) for c in (parts, keys_in_order))
     heads = np.flatnonzero(new_partition), np.flatnonzero(new_peers)
     numbers = np.cumsum(new_partition) - 1, np.cumsum(new_peers) - 1
     return DevicePlaces(table.num_rows, *heads, order, *numbers)
@@ -315,27 +317,32 @@ def places_of(
 
 def _sorted(
     keys: list[plc.Column], directions: list[Direction], width: int
-) -> tuple[plc.Column | None, list[plc.Column], list[plc.Column]]:
-    """Return the order of rows, and in it columns of which each new value begins a partition, or new peers."""
+) -> tuple[plc.Column | None, list[plc.Column], int | None]:
+    """Return the order of rows, and in it the keys: each, or one number for all and how many of these a partition has."""
     one = packed(keys, directions)
     if one is not None:
         keys, directions = [one.numbers], [(False, False)]
     order = None if lie_in_order(keys, directions) else order_of(keys, directions)
     ordered = keys if order is None else [pick(key, order) for key in keys]
-    if one is None or not width:
-        return order, ordered[:width], ordered
-    below = scalar(one.below(width), one.numbers.type())
-    return order, [binary(ordered[0], below, Op.DIV, one.numbers.type())], ordered
+    return order, ordered, None if one is None or not width else one.below(width)
 
 
-def _marked(
-    codes: Codes, parts: list[plc.Column], peers: list[plc.Column], rows: int
-) -> WindowMarks:
-    """Return the marks of ordered columns: by one kernel where a number holds all keys."""
-    columns = {(column.type().id(), column.null_count()) for column in (*parts, *peers)}
-    if len(peers) == 1 and len(parts) <= 1 and columns in ({(INT32.id(), 0)}, {(INT64.id(), 0)}):
-        return changes(codes, peers[0], parts[0] if parts else None)
-    return marks_of(codes, *(column_of(_changes(keys, rows)) for keys in (parts, peers)))
+def _parts(ordered: list[plc.Column], width: int, below: int | None) -> list[plc.Column]:
+    """Return columns of which each new value begins a partition."""
+    if below is None:
+        return ordered[:width]
+    kind = ordered[0].type()
+    return [binary(ordered[0], scalar(below, kind), Op.DIV, kind)]
+
+
+def _marked(codes: Codes, ordered: list[plc.Column], width: int, below: int | None) -> WindowMarks:
+    """Return the marks of ordered keys: by one kernel where a number holds all of them."""
+    first = ordered[0]
+    plain = first.type().id() in (INT32.id(), INT64.id()) and not first.null_count()
+    if len(ordered) == 1 and plain:
+        return changes(codes, first, width if below is None else below)
+    rows = int(first.size())
+    return marks_of(codes, *(column_of(_changes(c, rows)) for c in (ordered[:width], ordered)))
 
 
 def _changes(ordered: Sequence[plc.Column], rows: int) -> Mask:
