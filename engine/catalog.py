@@ -28,12 +28,14 @@ from .storage.tables.access import Access, AccessRules
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from .file_tables.converted_table import UnreadTable
     from .storage.tables.parquet import ParquetTable
 
 KEPT_FILES = 256  # read_parquet calls whose table is remembered
 
 Tree = TypeVar("Tree")
-FilesKey = tuple[tuple[str, ...], tuple[tuple[str, object], ...]]
+FilesKey = tuple[str, tuple[str, ...], str]
+OpenFiles = Callable[[str, Sequence[str], Mapping[str, object], Access], "UnreadTable"]
 
 
 @dataclass(frozen=True)
@@ -73,19 +75,21 @@ class Catalog:
         functions: Mapping[str, TableFunction] | None = None,
         views: Mapping[tuple[str, str], View] | None = None,
         run: Callable[[Logical], pa.Table] | None = None,
+        open_files: OpenFiles | None = None,
     ) -> None:
-        """`functions` and `views` are those that each catalog has, views by schema and name; `run` gives the rows of a plan."""
+        """`functions` and `views` are those that each catalog has, views by schema and name; `run` gives the rows of a plan, `open_files` tables of other files than Parquet."""
         self.version = 0
         self.timezone = "UTC"
         self.access = Access()
         self._functions = functions or {}
         self._system_views = views or {}
         self._run = run
+        self._open_files = open_files
         self._objects: dict[str, CatalogTable | View] = {}
         self._before: dict[str, CatalogTable | View] | None = None  # in a transaction
         self._only_reads = False
         self.failed = False  # an error in the transaction left nothing to do but to roll back
-        self._files: OrderedDict[FilesKey, ParquetTable] = OrderedDict()
+        self._files: OrderedDict[FilesKey, ParquetTable | UnreadTable] = OrderedDict()
         self.session = SessionObjects()
         self._macros_before: dict[str, Macro] = {}
         self._lock = threading.RLock()
@@ -100,10 +104,8 @@ class Catalog:
         found = self._objects.get(folded(name))
         if found is None or isinstance(found, View):
             return None
-        from .storage.tables.parquet import ParquetTable
-
-        if isinstance(found, ParquetTable) and not found.is_current():
-            new = ParquetTable.open(found.patterns, found.options, found.name, self.access)
+        if _is_stale(found):
+            new: CatalogTable = found.anew()  # type: ignore[attr-defined]
             self.replace_table(found, new)
             return new
         return found
@@ -117,23 +119,23 @@ class Catalog:
         with self._lock:
             return sorted((o.name for o in self._objects.values()), key=str.lower)
 
-    def read_parquet(
-        self, paths: Sequence[str], options: Mapping[str, object] | None = None
-    ) -> ParquetTable:
-        """Return the table of these files: the same object as long as the files are the same.
+    def read_files(
+        self, form: str, paths: Sequence[str], options: Mapping[str, object] | None = None
+    ) -> ParquetTable | UnreadTable:
+        """Return the table of files of a format: the same object as long as the files are the same.
 
         Raises `FileError`, naming the file or pattern.
         """
-        from .storage.tables.parquet import ParquetTable
-        from .storage.tables.schemas import check_options
+        if form == "parquet":
+            from .storage.tables.schemas import check_options
 
-        check_options(options or {})
-        key = (tuple(paths), tuple(sorted((options or {}).items(), key=lambda item: item[0])))
+            check_options(options or {})
+        key = form, tuple(paths), repr(sorted((options or {}).items()))
         with self._lock:
             known = self._files.get(key)
-        if known is not None and known.is_current():
+        if known is not None and not _is_stale(known):
             return known
-        table = ParquetTable.open(paths, options, access=self.access)
+        table = self._opened(form, paths, options or {})
         with self._lock:
             self._files[key] = table
             self._files.move_to_end(key)
@@ -142,6 +144,16 @@ class Catalog:
             if known is not None:
                 self.version += 1
         return table
+
+    def _opened(
+        self, form: str, paths: Sequence[str], options: Mapping[str, object]
+    ) -> ParquetTable | UnreadTable:
+        if form != "parquet":
+            assert self._open_files is not None
+            return self._open_files(form, paths, options, self.access)
+        from .storage.tables.parquet import ParquetTable
+
+        return ParquetTable.open(paths, options, access=self.access)
 
     def restrict(self, rules: AccessRules) -> None:
         """Open files by other rules from now on; what was read by earlier ones is looked at anew."""
@@ -365,6 +377,12 @@ def folded(name: object) -> str:
     if not isinstance(name, str):
         raise InvalidQuery(f"A table is named by a str, not by {shown(name)}.")
     return name.lower()
+
+
+def _is_stale(table: object) -> bool:
+    """Whether a table is of files that have changed since they were looked at; what was not read yet is not."""
+    looked = getattr(table, "is_as_found", None) or getattr(table, "is_current", None)
+    return looked is not None and hasattr(table, "anew") and not looked()
 
 
 def _kind(entry: CatalogTable | View) -> OneOf["table", "view"]:

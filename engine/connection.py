@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from functools import partial
-from os import PathLike
 from typing import TYPE_CHECKING
 
-from .catalog import Catalog, TableFunction, file_paths
+from .catalog import Catalog, TableFunction
+from .connection_files import FileReaders, warn_of_columns
 from .db_api import HasErrors
 from .errors import (
     ClusterError,
@@ -28,7 +26,6 @@ from .metadata.system_views import SYSTEM_VIEWS
 from .plan.expr import new_column
 from .plan.logical import CatalogTable, Logical, Scan
 from .plan.physical import Physical
-from .plan.temporal import zones
 from .plan.text.quoted_name import quoted_name
 from .plan_cache import CachedPlan, Parameters
 from .run_text import run_text
@@ -42,15 +39,16 @@ from .storage.spill_folders import sweep
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from .file_tables.converted_table import UnreadTable
     from .frame.cursor import Cursor
     from .frame.frame import Frame
     from .frame.rowset import Rowset
     from .reading import Reading
+    from .storage.tables.access import Access
     from .storage.tables.memory_table import MemoryTable
 
 __all__ = ["Connection", "Result", "connect"]
 
-Path = str | PathLike[str]
 MakeRunner = Callable[[Catalog, Settings], QueryRunner]
 
 
@@ -89,7 +87,7 @@ def connect(
 
 
 @fenced
-class Connection(HasErrors):
+class Connection(FileReaders, HasErrors):
     """Runs SQL over Parquet files, registered objects and its own tables.
 
     Goes on working after every error.  May be used by several threads: changes of the catalog are atomic, and a query
@@ -100,7 +98,9 @@ class Connection(HasErrors):
         told = snapshot_functions(lambda: Here(self.catalog, self.settings))
         for name, what in (("fuseline_columns", "columns"), ("fuseline_workers", "workers")):
             told[name] = TableFunction(partial(self._live, name, what))
-        self.catalog = Catalog(told, SYSTEM_VIEWS, lambda plan: self.run(plan).to_arrow())
+        self.catalog = Catalog(
+            told, SYSTEM_VIEWS, lambda plan: self.run(plan).to_arrow(), self._open_files
+        )
         self._initial = settings or Settings.from_environment()
         self._runner = runner(self.catalog, self._initial)
         self._closed = False
@@ -200,22 +200,6 @@ class Connection(HasErrors):
             raise self.catalog.unknown(name)
         return self.sql(f"SELECT * FROM {quoted_name(name)}")
 
-    def read_parquet(
-        self, path: Path | Iterable[Path], name: str | None = None, **options: object
-    ) -> Frame:
-        """Return the table of a file, a list of files, a glob or a directory; reads the footers alone.
-
-        With `name` it can be used in SQL.  Options: hive_partitioning, hive_types_autocast, filename, binary_as_string.  Raises `FileError`,
-        naming the file, for files that are missing, damaged or of different columns.
-        """
-        self._check_open()
-        table = self.catalog.read_parquet(file_paths(path), options)
-        if name is not None:
-            table = replace(table, name=name)
-            self.forget(self.catalog.put(table))
-        _warn_of_columns(table.name, table.unsupported)
-        return self._scan(table)
-
     def register(self, name: str, source: object) -> Frame:
         """Make an object usable in SQL, in the place of what had the name; returns it as a Frame.
 
@@ -234,7 +218,7 @@ class Connection(HasErrors):
         if table is None:
             table = MemoryTable(name, ingest(source))
         self.forget(self.catalog.put(table))
-        _warn_of_columns(name, table.unsupported)
+        warn_of_columns(name, table.unsupported)
         return self._scan(table)
 
     def unregister(self, name: str) -> None:
@@ -276,18 +260,6 @@ class Connection(HasErrors):
     def persisted(self, plan: Logical, key: object) -> Frame:
         """Run a plan and return a frame over its rows."""
         return self._scan(self.kept("persisted", plan, key))
-
-    def write(self, plan: Logical, path: Path, form: str, options: Mapping[str, object]) -> None:
-        """Run a plan and write its rows to a file, or with `partition_by` to a folder, as COPY TO does."""
-        from .plan.files.write_options import WRITE_OPTIONS
-        from .plan.statements import CopyTo, Query
-        from .writing.copy_to import copy_to
-
-        self._check_open()
-        read = dict(WRITE_OPTIONS[form].read(name, value) for name, value in options.items())
-        (place,) = file_paths(path)
-        with self.stoppable(), zones.of_session(self.settings.timezone):
-            copy_to(self, CopyTo(Query(plan), place, form, read))
 
     def dask_frame(self, plan: Logical, key: object) -> object:
         """Return a plan's rows as a Dask dataframe; raises `ClusterError` where there is no cluster."""
@@ -369,6 +341,13 @@ class Connection(HasErrors):
             count = -1 if found.num_rows is None else found.num_rows
             return Rowset(found, types, count, found.stoppable)
 
+    def _open_files(
+        self, form: str, paths: Sequence[str], options: Mapping[str, object], access: Access
+    ) -> UnreadTable:
+        from .file_tables.open_files import open_files
+
+        return open_files(self._runner, form, paths, options, access)
+
     def _live(self, name: str, what: str) -> CatalogTable:
         from .storage.tables.live_table import LiveTable
 
@@ -379,14 +358,3 @@ class Connection(HasErrors):
 
         made = tuple(new_column(name, data_type) for name, data_type in table.fields)
         return Frame(self, Scan(table, made, tuple(name for name, _ in table.fields)))
-
-
-def _warn_of_columns(name: str, unsupported: Mapping[str, object]) -> None:
-    """Say which columns a Frame does not have; SQL that asks for one raises instead."""
-    if unsupported:
-        columns = ", ".join(f'"{column}" ({kind})' for column, kind in unsupported.items())
-        warnings.warn(
-            f'The table "{name}" is without the columns {columns}, of types that queries cannot read.',
-            Connection.Warning,
-            stacklevel=3,
-        )

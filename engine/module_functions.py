@@ -6,7 +6,8 @@ import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from .connection import Connection, Path, connect
+from .connection import Connection, connect
+from .connection_files import Path
 from .fence import fenced
 from .plan_cache import Parameters
 
@@ -49,6 +50,12 @@ def executemany(text: str, params: Iterable[Parameters]) -> Cursor:
 def read_parquet(path: Path | Iterable[Path], name: str | None = None, **options: object) -> Frame:
     """Return the table of a file, a list of files, a glob or a directory, in the default connection."""
     return default_connection().read_parquet(path, name, **options)
+
+
+@fenced
+def read_csv(path: Path | Iterable[Path], name: str | None = None, **options: object) -> Frame:
+    """Return the table of CSV files, in the default connection."""
+    return default_connection().read_csv(path, name, **options)
 
 
 @fenced

@@ -44,6 +44,8 @@ CLOSED = "The connection of this answer is closed: no more of its rows are made.
 class QueryRunner:
     """The settings, backends and caches of one connection, and the queries that run with them, maybe in several threads."""
 
+    converts_files = True  # others than Parquet
+
     def __init__(self, catalog: Catalog, settings: Settings) -> None:
         self.catalog = catalog
         self.settings = settings

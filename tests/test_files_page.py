@@ -8,6 +8,7 @@ from pathlib import Path
 import duckdb
 
 import fuseline
+from fuseline.plan.files.read_options import READ_OPTIONS
 from fuseline.plan.files.write_options import WRITE_OPTIONS
 from fuseline.sql.parsing.pieces import split
 from tests.compare import Ordering, difference
@@ -27,6 +28,11 @@ def test_the_statements_leave_the_rows_that_duckdb_leaves(tmp_path, monkeypatch)
         for statement in STATEMENTS:
             connection.sql(statement).to_arrow()
             written = re.search(r"\bto '([^']+)'", statement)
+            if statement.startswith("select"):
+                expected = reference.sql(statement).to_arrow_table()
+                found = connection.sql(statement).to_arrow()
+                assert difference(expected, found, Ordering(False)) is None, statement
+                continue
             if written is None:
                 reference.sql(statement)
                 continue
@@ -42,7 +48,7 @@ def duckdb_rows(reference: duckdb.DuckDBPyConnection, path: str):
 
 
 def test_each_option_is_named() -> None:
-    for table in WRITE_OPTIONS.values():
+    for table in (*WRITE_OPTIONS.values(), *READ_OPTIONS.values()):
         missing = [
             name for name in table.checks if f"`{name}" not in TEXT and name != "use_tmp_file"
         ]

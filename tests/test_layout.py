@@ -54,7 +54,17 @@ FLOORS: dict[str, set[str]] = {
     "runtime": OPERATE | {"observe.profile", "observe.roofline"},
 }
 # The top floor may import everything: connection, the command line and whatever else is named nowhere above ("").
-TOP = {"cli", "distributed", "observe.explain", "interop", "metadata", "plan_cache", "writing", ""}
+TOP = {
+    "cli",
+    "distributed",
+    "observe.explain",
+    "interop",
+    "metadata",
+    "plan_cache",
+    "writing",
+    "file_tables",
+    "",
+}
 FLOORS |= {name: {*FLOORS, *TOP} for name in TOP}
 
 # Libraries that only these modules may import; a name stands for all that begin with it.

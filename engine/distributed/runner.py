@@ -42,6 +42,8 @@ from .partitions import is_dask_frame
 class ClusterRunner(QueryRunner):
     """Plans queries here and runs them on the workers of a cluster; answers come back as Arrow."""
 
+    converts_files = False  # to a folder of this machine
+
     def __init__(
         self, catalog: Catalog, settings: Settings, cluster: object, workers: int | None
     ) -> None:

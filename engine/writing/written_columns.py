@@ -81,6 +81,10 @@ def _forced(copy: CopyTo, names: list[str]) -> Sequence[str]:
 def _written(column: Column, copy: CopyTo) -> Expr:
     """Return a column as a format holds it."""
     value, kind = ColumnRef(column), column.type.kind
+    if column.type.is_nested and copy.format != "parquet":
+        raise Unsupported(
+            f'The column "{column.name}" is a {column.type}, which {copy.format} files are not written with: write Parquet, or cast it to VARCHAR.'
+        )
     if copy.format in ("csv", "json"):
         return value if kind is Kind.VARCHAR else _text(value, column.type, copy)
     if kind is Kind.NULL:

@@ -18,6 +18,7 @@ from fuseline.errors import (
     suggestion,
 )
 from fuseline.plan.expr import Column, ColumnRef, new_column
+from fuseline.plan.files.read_options import TABLE_FUNCTIONS
 from fuseline.plan.logical import Aggregate, CatalogTable, CommonScan, Logical, Project, Range, Scan
 from fuseline.plan.types import BIGINT, DataType
 from fuseline.sql.binding.bind_literal import integer_constant, plain_constant
@@ -26,6 +27,7 @@ from fuseline.sql.parsing.pieces import mark, span_of
 from ..parsing.pieces import split
 from ..parsing.unread import use, use_all
 from .about_tables import bind_about
+from .bind_files import file_function, file_of_path
 from .bind_pivot import bind_pivot, copied
 from .bind_unnest import bind_unnested
 from .bind_unpivot import bind_unpivot
@@ -34,7 +36,6 @@ from .named_queries import BoundQuery, named_plan
 from .parameters import Parameters
 from .scope import SCHEMAS, Cte, Relation, Scope, Session, Source
 
-_PARQUET_FUNCTIONS = ("read_parquet", "parquet_scan")
 _MAX_VIEW_DEPTH = 100
 
 
@@ -174,8 +175,8 @@ def _bind_name(node: exp.Table, around: Scope) -> Source:
         if view is not None:
             return _bind_view(view, node, around)
     path = ".".join(part.name for part in node.parts)
-    if _is_path(path):
-        table = _read_parquet(around, [path], {}, node)
+    table = file_of_path(path, around, node)
+    if table is not None:
         return _of_table(table, node, path.rstrip("/").rpartition("/")[2].partition(".")[0], around)
     raise _unknown_table(path, node, around)
 
@@ -263,13 +264,6 @@ def _given_names(
     return named(plan, columns, node, node.name, in_catalog=in_catalog)
 
 
-def _is_path(name: str) -> bool:
-    lower = name.lower()
-    return lower.endswith((".parquet", ".parq", ".pq", ".csv", ".json")) or any(
-        c in lower for c in "/*?"
-    )
-
-
 def _unknown_table(name: str, node: exp.Table, around: Scope) -> UnknownName:
     known = [*around.session.catalog.names(), *(cte.name for cte in around.ctes.values())]
     return UnknownName(f'There is no table "{name}".{suggestion(name, known)}', span_of(node.this))
@@ -284,14 +278,15 @@ def _bind_function(node: exp.Table, function: exp.Expr, around: Scope) -> Source
         plan = around.bind_query(expanded(macro, function, around))
         return named(plan, _unique_names(plan.columns), node, macro.name)
     name = function.name if isinstance(function, exp.Anonymous) else _function_name(function)
-    if name.lower() in _PARQUET_FUNCTIONS:
-        paths, options = _parquet_arguments(function, around)
-        table = _read_parquet(around, paths, options, function)
+    table = file_function(name, function, around)
+    if table is not None:
         return _of_table(table, node, name, around)
     catalog = around.session.catalog
     made = catalog.table_function(name)
     if made is None:
-        known = ", ".join(["read_parquet", "range", "generate_series", *catalog.table_functions()])
+        known = ", ".join(
+            [*TABLE_FUNCTIONS, "range", "generate_series", *catalog.table_functions()]
+        )
         raise Unsupported(
             f"The table function {name.lower()} is not supported; there are {known}.",
             span_of(function),
@@ -349,41 +344,3 @@ def _bind_range(node: exp.Table, function: exp.GenerateSeries, around: Scope) ->
     # Under an alias the column goes by both names, and * shows the alias.
     both = Relation(source.relations[0].name, ((made.name, made),), also=((name, made),))
     return dataclasses.replace(source, relations=(both,)) if made.name != name else source
-
-
-def _parquet_arguments(function: exp.Expr, around: Scope) -> tuple[list[str], dict[str, object]]:
-    scope = around.inside("a table function")
-    paths: list[str] = []
-    options: dict[str, object] = {}
-    for argument in function.expressions:
-        if isinstance(argument, exp.EQ | exp.PropertyEQ | exp.Kwarg):
-            use(argument, argument.this, argument.this.this)
-            options[argument.this.name.lower()] = plain_constant(
-                scope.bind(argument.expression), "An option of read_parquet"
-            )
-            continue
-        several = isinstance(argument, exp.Array | exp.List)
-        if several:
-            use(argument)
-        for item in argument.expressions if several else [argument]:
-            path = plain_constant(scope.bind(item), "A path of read_parquet")
-            if not isinstance(path, str):
-                raise InvalidQuery(
-                    "read_parquet takes a path or a list of paths as strings.", span_of(item)
-                )
-            paths.append(path)
-    if not paths:
-        raise InvalidQuery("read_parquet needs a path.", span_of(function))
-    return paths, options
-
-
-def _read_parquet(
-    around: Scope, paths: list[str], options: dict[str, object], node: exp.Expr
-) -> CatalogTable:
-    if paths[0].lower().endswith((".csv", ".json")):
-        raise Unsupported(f"Only Parquet files can be read, not {paths[0]}.", span_of(node))
-    try:
-        return around.session.catalog.read_parquet(paths, options)
-    except FuselineError as error:
-        error.span = error.span or span_of(node)
-        raise

@@ -80,8 +80,8 @@ class BindingCatalog(Protocol):
     def session(self) -> SessionObjects:
         """Prepared statements, variables and macros."""
 
-    def read_parquet(self, paths: list[str], options: dict[str, object]) -> CatalogTable:
-        """Return the table of these files; raises `FileError`."""
+    def read_files(self, form: str, paths: list[str], options: dict[str, object]) -> CatalogTable:
+        """Return the table of files of a format; raises `FileError`."""
 
 
 @dataclass(frozen=True)

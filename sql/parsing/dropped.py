@@ -14,6 +14,7 @@ from sqlglot.parsers.duckdb import DuckDBParser
 
 from fuseline.errors import FuselineError, ParseError, Span, UnknownName, nearest
 from fuseline.plan.derived import is_function
+from fuseline.plan.files.read_options import TABLE_FUNCTIONS
 from fuseline.plan.functions import aggregate_name, scalar_name, sql_names, window_name
 
 from .keywords import RESERVED
@@ -41,11 +42,9 @@ _CALLED = RESERVED | frozenset(
         "grouping",
         "grouping_id",
         "interval",
-        "parquet_scan",
         "percentile_cont",
         "percentile_disc",
         "range",
-        "read_parquet",
         "row",
         "struct",
         "time",
@@ -53,6 +52,7 @@ _CALLED = RESERVED | frozenset(
         "try_cast",
         "unnest",
         "values",
+        *TABLE_FUNCTIONS,
     ]
 )
 # Words of the grammar that sqlglot's tokenizer takes for names.

@@ -11,7 +11,7 @@ from fuseline.errors import FuselineError, InvalidQuery, ParseError, Span, Unsup
 from fuseline.plan.files.write_options import WRITE_OPTIONS, format_named, format_of
 from fuseline.plan.statements import CopyTo, Query, Statement
 
-from ..binding.bind_options import option_value
+from ..binding.bind_files import option_value
 from ..binding.scope import Scope
 from ..parsing.pieces import Piece
 from ..parsing.tokens import tokenize

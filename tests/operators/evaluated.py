@@ -55,7 +55,7 @@ class OneTable:
     def names(self) -> list[str]:
         return ["t"]
 
-    def read_parquet(self, paths: list[str], options: dict[str, object]) -> Any:
+    def read_files(self, form: str, paths: list[str], options: dict[str, object]) -> Any:
         raise AssertionError("no files here")
 
 

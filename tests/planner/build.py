@@ -127,7 +127,7 @@ class Tables:
     def names(self) -> list[str]:
         return list(self.by_name)
 
-    def read_parquet(self, paths: list[str], options: dict[str, Any]) -> StatisticsTable:
+    def read_files(self, form: str, paths: list[str], options: dict[str, Any]) -> StatisticsTable:
         raise AssertionError(f"no test here reads {paths}")
 
 

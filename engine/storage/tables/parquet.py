@@ -226,7 +226,7 @@ class ParquetTable:
 
     def reopened(self) -> ParquetTable:
         """Return the table of the files as they are now; raises `FileError` when they no longer fit the columns."""
-        new = ParquetTable.open(self.patterns, self.options, self.name, self.access)
+        new = self.anew()
         for name, data_type in self.fields:
             if new.types.get(name) != data_type:
                 raise FileError(
@@ -234,6 +234,13 @@ class ParquetTable:
                     "make the query anew."
                 )
         return new
+
+    def renamed(self, name: str) -> ParquetTable:
+        return replace(self, name=name)
+
+    def anew(self) -> ParquetTable:
+        """Return the table of the files as they are now, with the columns that they have now."""
+        return ParquetTable.open(self.patterns, self.options, self.name, self.access)
 
     @cached_property
     def sizes(self) -> ColumnSizes:

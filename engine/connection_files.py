@@ -1,0 +1,101 @@
+"""What a connection does with files: those it reads are tables, and those it writes have a query's rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, cast
+
+from .catalog import Catalog, file_paths
+from .db_api import HasErrors
+from .fence import fenced
+from .plan.logical import CatalogTable, Logical
+from .plan.temporal import zones
+from .settings import Settings
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from .connection import Connection
+    from .frame.frame import Frame
+
+Path = str | PathLike[str]
+
+
+@fenced
+class FileReaders:
+    """The methods of a connection that read and write files."""
+
+    catalog: Catalog
+
+    if TYPE_CHECKING:  # what a connection has
+
+        @property
+        def settings(self) -> Settings: ...
+        def forget(self, entry: object) -> None: ...
+        def stoppable(self) -> AbstractContextManager[object]: ...
+        def _check_open(self) -> None: ...
+        def _scan(self, table: CatalogTable) -> Frame: ...
+
+    def read_parquet(
+        self, path: Path | Iterable[Path], name: str | None = None, **options: object
+    ) -> Frame:
+        """Return the table of a file, a list of files, a glob or a directory; reads the footers alone.
+
+        With `name` it can be used in SQL.  Options: hive_partitioning, hive_types_autocast, filename, binary_as_string.  Raises `FileError`,
+        naming the file, for files that are missing, damaged or of different columns.
+        """
+        return self._read_files("parquet", path, name, options)
+
+    def read_csv(
+        self, path: Path | Iterable[Path], name: str | None = None, **options: object
+    ) -> Frame:
+        """Return the table of CSV files: a path, a list or a glob; looks at the first rows, from which DuckDB's rules tell dialect and types.
+
+        With `name` it can be used in SQL.  Options: those of `read_csv` in SQL, such as delim, header, types, nullstr, skip.
+        """
+        return self._read_files("csv", path, name, options)
+
+    def _read_files(
+        self,
+        form: str,
+        path: Path | Iterable[Path],
+        name: str | None,
+        options: Mapping[str, object],
+    ) -> Frame:
+        from .plan.files.read_options import READ_OPTIONS
+
+        self._check_open()
+        if form in READ_OPTIONS:
+            options = dict(READ_OPTIONS[form].read(n, value) for n, value in options.items())
+        with zones.of_session(self.settings.timezone):
+            table = self.catalog.read_files(form, file_paths(path), options)
+        if name is not None:
+            table = table.renamed(name)
+            self.forget(self.catalog.put(table))
+        warn_of_columns(table.name, table.unsupported)
+        return self._scan(table)
+
+    def write(self, plan: Logical, path: Path, form: str, options: Mapping[str, object]) -> None:
+        """Run a plan and write its rows to a file, or with `partition_by` to a folder, as COPY TO does."""
+        from .plan.files.write_options import WRITE_OPTIONS
+        from .plan.statements import CopyTo, Query
+        from .writing.copy_to import copy_to
+
+        self._check_open()
+        read = dict(WRITE_OPTIONS[form].read(name, value) for name, value in options.items())
+        (place,) = file_paths(path)
+        with self.stoppable(), zones.of_session(self.settings.timezone):
+            copy_to(cast("Connection", self), CopyTo(Query(plan), place, form, read))
+
+
+def warn_of_columns(name: str, unsupported: Mapping[str, object]) -> None:
+    """Say which columns a Frame does not have; SQL that asks for one raises instead."""
+    if unsupported:
+        columns = ", ".join(f'"{column}" ({kind})' for column, kind in unsupported.items())
+        warnings.warn(
+            f'The table "{name}" is without the columns {columns}, of types that queries cannot read.',
+            HasErrors.Warning,
+            stacklevel=4,
+        )

@@ -1,0 +1,36 @@
+"""Opens files of each format for a connection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import Unsupported
+from ..storage.tables.access import Access
+from .converted_table import UnreadTable
+from .csv_source import CsvSource
+
+if TYPE_CHECKING:
+    from ..running import QueryRunner
+
+_SOURCES = {"csv": CsvSource}
+
+
+def open_files(
+    runner: QueryRunner,
+    form: str,
+    paths: Sequence[str],
+    options: Mapping[str, object],
+    access: Access,
+) -> UnreadTable:
+    """Return a table of files, whose columns are found out and whose rows are not read yet; raises `FileError`."""
+    if not runner.converts_files:
+        raise Unsupported(
+            f"A cluster does not read {form.upper()} files: write them as Parquet first, with COPY on a connection without cluster=."
+        )
+
+    def spill_dir() -> Path:
+        return runner.settings.spill_dir
+
+    return UnreadTable(_SOURCES[form].open(paths, options, access.rules), access, spill_dir)

@@ -1,0 +1,134 @@
+"""Which type the texts of a column have, decided on a sample as DuckDB does: the first candidate that all of them are values of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..operators.cpu.functions.expressions import evaluate
+from ..operators.cpu.table import Table, to_logical, to_physical
+from ..plan import infer
+from ..plan.casts import cast
+from ..plan.expr import ColumnRef, Expr, Literal, new_column
+from ..plan.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    HUGEINT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    VARCHAR,
+    DataType,
+    Kind,
+)
+
+_WHOLE = r"\s*-?(0|[1-9][0-9]*|0[xX][0-9a-fA-F]+)\s*"
+_NUMBER = r"\s*-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*"
+_CLOCK = r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?"
+_DAY = r"[0-9]{4}([-/. ])[0-9]{1,2}\1[0-9]{1,2}"
+_ZONE = r"\s*(Z|[+-][0-9]{2}(:?[0-9]{2})?)"
+_CANDIDATES: tuple[tuple[DataType, str], ...] = (
+    (BOOLEAN, r"(?i:true|false|t|f)"),
+    (BIGINT, _WHOLE),
+    (HUGEINT, _WHOLE),
+    (DOUBLE, _NUMBER),
+    (TIME, _CLOCK),
+    (DATE, _DAY),
+    (TIMESTAMP, rf"{_DAY}[ T]{_CLOCK}"),
+    (TIMESTAMPTZ, rf"{_DAY}[ T]{_CLOCK}{_ZONE}"),
+)
+_SIGNS = ("-", "/", ".", " ")
+# The clock behind a day, and the orders of days that DuckDB tries with it
+_FORMS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("", ("%y{}%m{}%d", "%d{}%m{}%Y", "%d{}%m{}%y", "%m{}%d{}%Y", "%m{}%d{}%y")),
+    (" %H:%M:%S", ("%Y{}%m{}%d", "%y{}%m{}%d", "%d{}%m{}%Y", "%d{}%m{}%y")),
+    (" %I:%M:%S %p", ("%m{}%d{}%Y", "%m{}%d{}%y")),
+)
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """How the texts of a column become values of a type: by a cast, or in a format."""
+
+    type: DataType
+    format: str | None = None
+    decimal_comma: bool = False
+
+    def of(self, text: Expr, safe: bool) -> Expr:
+        """Return the expression that converts, to NULL where `safe` and the text is no value."""
+        if self.type.kind is Kind.VARCHAR:
+            return text
+        if self.decimal_comma and (self.type.is_float or self.type.is_decimal):
+            signs = [Literal(",", VARCHAR), Literal(".", VARCHAR)]
+            text = infer.call("replace", [text, *signs])
+        if self.format is not None:
+            name = "try_strptime" if safe else "strptime"
+            moment = infer.call(name, [text, Literal(self.format, VARCHAR)])
+            return cast(moment, self.type, safe=safe)
+        return cast(text, self.type, safe=safe)
+
+
+def convert(texts: pa.Array, conversion: Conversion, safe: bool = False) -> pa.Array:
+    """Return the values of texts, as results have them; raises `ConversionError` unless `safe`."""
+    column = new_column("text", VARCHAR)
+    table = Table({column.id: to_physical(texts, VARCHAR)}, len(texts))
+    made = evaluate(conversion.of(ColumnRef(column), safe), table, 1)
+    return to_logical(made, conversion.type)
+
+
+def fits(texts: pa.Array, conversion: Conversion) -> bool:
+    return convert(texts, conversion, safe=True).null_count == 0
+
+
+def type_of_texts(
+    values: Sequence[str | None], dates: str | None, moments: str | None, comma: bool
+) -> Conversion:
+    """Return what all values of a sample are, which are distinct; VARCHAR where there are none."""
+    known = [v for v in values if v is not None]
+    texts = pa.array(known, pa.string())
+    for candidate in _candidates(known, dates, moments, comma) if known else ():
+        if fits(texts, candidate):
+            return candidate
+    return Conversion(VARCHAR)
+
+
+def _candidates(
+    known: Sequence[str], dates: str | None, moments: str | None, comma: bool
+) -> Iterator[Conversion]:
+    if dates is not None:
+        yield Conversion(DATE, dates)
+    if moments is not None:
+        yield Conversion(TIMESTAMP, moments)
+    whole = all(map(re.compile(_WHOLE).fullmatch, known))
+    for data_type, written in _CANDIDATES:
+        if whole and data_type == DOUBLE:  # which would lose digits
+            return
+        pattern = written.replace(r"\.", ",") if comma and data_type == DOUBLE else written
+        if all(map(re.compile(pattern).fullmatch, known)):
+            sign = re.search(r"[0-9]{4}([/. ])", known[0]) if data_type.is_temporal else None
+            if sign is None or data_type.kind is Kind.TIME or data_type == TIMESTAMPTZ:
+                yield Conversion(data_type, None, comma)
+            elif data_type == DATE:
+                yield Conversion(DATE, "%Y{}%m{}%d".replace("{}", sign[1]))
+    for sign_of in _SIGNS:
+        day = rf"[0-9]{{1,4}}\{sign_of}[0-9]{{1,2}}\{sign_of}[0-9]{{1,4}}"
+        for clock, orders in _FORMS:
+            pattern = rf"{day} {_CLOCK}( [AaPp][Mm])?" if clock else day
+            if all(map(re.compile(pattern).fullmatch, known)):
+                for order in orders:
+                    form = order.replace("{}", sign_of) + clock
+                    yield Conversion(TIMESTAMP if clock else DATE, form)
+
+
+def first_bad(texts: pa.Array, conversion: Conversion) -> int | None:
+    """Return the number of the first text that is no value of the type."""
+    made = convert(texts, conversion, safe=True)
+    wrong = pc.and_(pc.is_null(made), pc.is_valid(texts))
+    place = pc.index(wrong, True).as_py()
+    return None if place < 0 else int(place)

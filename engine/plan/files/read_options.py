@@ -1,0 +1,117 @@
+"""The options of what reads files of text, by DuckDB's names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .write_options import Check, OptionTable, number, one_byte, one_of, only, switch, text
+
+
+def texts(value: object) -> tuple[str, ...]:
+    values = [value] if isinstance(value, str) else value
+    if not isinstance(values, list | tuple) or not all(isinstance(v, str) for v in values):
+        raise ValueError("a text or a list of them")
+    return tuple(values)
+
+
+def names_and_types(value: object) -> dict[str, str]:
+    if not isinstance(value, dict) or not value:
+        raise ValueError("names with types: {'day': 'DATE', 'sold': 'INTEGER'}")
+    if not all(isinstance(v, str) for pair in value.items() for v in pair):
+        raise ValueError("types as texts")
+    return {str(name): str(kind) for name, kind in value.items()}
+
+
+def types(value: object) -> dict[str, str] | tuple[str, ...]:
+    return names_and_types(value) if isinstance(value, dict) else texts(value)
+
+
+def column_name(value: object) -> object:
+    return value if isinstance(value, str) else switch(value)
+
+
+def at_least(least: int) -> Callable[[object], int]:
+    def check(value: object) -> int:
+        found = number(value)
+        if found < least:
+            raise ValueError(f"a whole number from {least} on")
+        return found
+
+    return check
+
+
+_CSV: dict[str, Check] = {
+    "all_varchar": switch,
+    "allow_quoted_nulls": only(True),
+    "auto_detect": switch,
+    "columns": names_and_types,
+    "compression": one_of("auto", "none", "gzip", "zstd", uncompressed="none", gz="gzip"),
+    "dateformat": text,
+    "decimal_separator": one_of(".", ","),
+    "delim": one_byte,
+    "encoding": one_of(
+        "utf-8", "utf-16", "latin-1", utf8="utf-8", utf16="utf-16", latin1="latin-1"
+    ),
+    "escape": one_byte,
+    "filename": column_name,
+    "header": switch,
+    "ignore_errors": switch,
+    "names": texts,
+    "nullstr": texts,
+    "quote": one_byte,
+    "sample_size": at_least(-1),
+    "skip": at_least(0),
+    "strict_mode": only(True),
+    "timestampformat": text,
+    "types": types,
+    "union_by_name": switch,
+}
+CSV_OPTIONS = OptionTable(
+    "read_csv",
+    _CSV,
+    {
+        "sep": "delim",
+        "delimiter": "delim",
+        "separator": "delim",
+        "null": "nullstr",
+        "na_values": "nullstr",
+        "null_values": "nullstr",
+        "dtypes": "types",
+        "dtype": "types",
+        "column_types": "types",
+        "column_names": "names",
+        "date_format": "dateformat",
+        "timestamp_format": "timestampformat",
+        "quotechar": "quote",
+        "escapechar": "escape",
+        "skiprows": "skip",
+        "decimal": "decimal_separator",
+    },
+    frozenset(
+        ["allow_unquoted_values", "auto_type_candidates", "buffer_size", "comment", "files_to_sniff", "force_not_null", "hive_partitioning", "hive_types", "hive_types_autocast", "lineterminator", "max_line_size", "maximum_line_size", "new_line", "normalize_names", "null_padding", "parallel", "rejects_limit", "rejects_scan", "rejects_table", "store_rejects", "thousands"]
+    ),
+)  # fmt: skip
+TABLE_FUNCTIONS = {
+    "read_parquet": "parquet",
+    "parquet_scan": "parquet",
+    "read_csv": "csv",
+    "read_csv_auto": "csv",
+}
+_ENDINGS = {
+    ".parquet": "parquet",
+    ".parq": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".tsv": "csv",
+}
+READ_OPTIONS = {"csv": CSV_OPTIONS}
+
+
+def format_read(name: str) -> str | None:
+    """Return the format of a path in FROM: Parquet where only its shape tells that it is one; None for a name of a table."""
+    lower = name.lower()
+    for ending in (".gz", ".zst"):
+        lower = lower.removesuffix(ending)
+    known = next((form for ending, form in _ENDINGS.items() if lower.endswith(ending)), None)
+    is_path = any(sign in name for sign in "/*?")
+    return known or ("parquet" if is_path else None)
