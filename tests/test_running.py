@@ -1,4 +1,4 @@
-"""Queries of files that others write meanwhile: run again where a file has changed, and nothing of it is kept."""
+"""Runs of queries over files: again where one has changed meanwhile, without what was just written, from loaded columns."""
 
 from __future__ import annotations
 
@@ -86,3 +86,15 @@ def test_no_column_is_kept_of_a_file_that_was_just_written(
         run_once_broken(monkeypatch, lambda: None)
         assert connection.sql(query).to_arrow()[0].to_pylist() == [6]
         assert forgotten
+
+
+@pytest.mark.parametrize(("fuse", "lies"), [("never", "arrow"), ("always", "narrow")])
+def test_columns_are_loaded_in_the_form_in_which_the_next_run_reads_them(
+    file: Path, fuse: str, lies: str
+) -> None:
+    with fuseline.connect(fuse=fuse) as connection:
+        connection.sql(f"from '{file}'").cache()
+        connection.sql(f"select sum(v) from '{file}'").to_arrow()
+        (column,) = connection.sql("from fuseline_columns()").to_arrow().to_pylist()
+        assert column["encoding"].split()[0] == lies
+        assert column["hits"] == 1
