@@ -121,6 +121,9 @@ def _is_dead(folder: Path) -> bool:
     """Whether a folder is this user's and its owner has ended for certain."""
     try:
         found = folder.lstat()
+    except OSError:  # another process has removed it meanwhile
+        return False
+    try:
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
             return False
         handle = os.open(folder / RECORD, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)

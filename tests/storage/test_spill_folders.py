@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -117,3 +118,19 @@ def test_an_old_folder_without_a_record_goes(tmp_path: Path) -> None:
     folder.mkdir()
     os.utime(folder, (0, 0))
     assert sweep(tmp_path) == [folder]
+
+
+def test_a_folder_that_goes_while_it_is_looked_at_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another connection sweeps too, or a query ends: the rest is swept all the same."""
+    left, gone = (left_by(ended(), tmp_path, name) for name in ("left", "gone"))
+    look = Path.lstat
+
+    def removed_before(path: Path) -> os.stat_result:
+        if path == gone:
+            shutil.rmtree(gone)
+        return look(path)
+
+    monkeypatch.setattr(Path, "lstat", removed_before)
+    assert sweep(tmp_path) == [left]
