@@ -91,20 +91,20 @@ def counted(early: int) -> dict[str, Any]:
     return {"t": pa.table({**columns, "d": days, "n": np.arange(64) % 7})}
 
 
-@pytest.mark.parametrize(("source", "target"), CASTS, ids="-".join)
+@pytest.mark.parametrize("source", TYPES)
 @pytest.mark.parametrize("early", [0, -(4 * 10**9)])
-def test_casts_of_moments(source: str, target: str, early: int) -> None:
-    cast = f"{source}::{TYPES[target]}"
+def test_casts_of_moments(source: str, early: int) -> None:
     given = counted(early)
-    assert_fused(f"select {cast} as x, count(*), sum(n) from t group by 1", given)
-    assert_fused(f"select max({cast}), sum(n) from t where {cast} > {source}", given)
+    casts = [f"{source}::{TYPES[b]}" for a, b in CASTS if a == source]
+    ends = ", ".join(f"max({cast}), min({cast})" for cast in casts)
+    assert_fused(f"select {ends} from t", given)
+    assert_fused(f"select {casts[0]} as x, count(*), sum(n) from t group by 1", given)
 
 
 @pytest.mark.parametrize("source", COUNTS)
 def test_times_of_the_day(source: str) -> None:
-    for early in (0, -(4 * 10**9)):
-        query = f"select {source}::TIME as x, count(*), max(hour({source}::TIME)) from t group by 1"
-        assert_fused(query, counted(early))
+    query = f"select {source}::TIME as x, count(*), max(hour({source}::TIME)) from t group by 1"
+    assert_fused(query, counted(-(4 * 10**9)))
 
 
 def test_the_end_of_the_day() -> None:

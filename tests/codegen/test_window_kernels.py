@@ -90,8 +90,9 @@ def test_without_partitions() -> None:
     assert np.flatnonzero(placed(packed, 0)["heads"]).tolist() == [0]
 
 
-@pytest.mark.parametrize(("rows", "partitions", "keys"), SHAPES)
-@pytest.mark.parametrize("double", [False, True])
+@pytest.mark.parametrize(("rows", "partitions", "keys", "double"), [
+    (31, 2, 3, False), (1100, 1, 9, False), (130, 40, 5, False), (130, 40, 5, True),
+])  # fmt: skip
 def test_running_values(rows: int, partitions: int, keys: int, double: bool) -> None:
     _, packed = sorted_keys(rows, partitions, keys)
     given = placed(packed, keys)
