@@ -207,19 +207,31 @@ class Connection(FileReaders, HasErrors):
         arrays, cuDF frames, CuPy arrays, a Frame, and anything with `__arrow_c_stream__`; on a cluster a Dask dataframe too, of
         which each worker takes the partitions that it has.
         """
+        self._check_open()
+        table = self.table_of(name, source)
+        self.forget(self.catalog.put(table))
+        warn_of_columns(name, table.unsupported)
+        return self._scan(table)
+
+    def from_df(self, source: object) -> Frame:
+        """Return a table of another library as a Frame, without a name in SQL; takes what `register` does."""
+        self._check_open()
+        return self._scan(self.table_of("df", source))
+
+    def from_arrow(self, source: object) -> Frame:
+        """Return an Arrow table, batch, reader or dataset as a Frame, without a name in SQL."""
+        return self.from_df(source)
+
+    def table_of(self, name: str, source: object) -> MemoryTable:
+        """Return an object of another library as a table; raises `TypeMismatch`."""
         from .interop.device_frames import ingest_device
         from .interop.ingest import ingest
         from .storage.tables.memory_table import MemoryTable
 
-        self._check_open()
         table = self._runner.taken(name, source)
         if table is None and self.device == "gpu":
             table = ingest_device(name, source)
-        if table is None:
-            table = MemoryTable(name, ingest(source))
-        self.forget(self.catalog.put(table))
-        warn_of_columns(name, table.unsupported)
-        return self._scan(table)
+        return MemoryTable(name, ingest(source)) if table is None else table
 
     def unregister(self, name: str) -> None:
         """Remove a table or view; raises `UnknownName`."""

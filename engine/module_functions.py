@@ -59,6 +59,18 @@ def read_csv(path: Path | Iterable[Path], name: str | None = None, **options: ob
 
 
 @fenced
+def from_df(source: object) -> Frame:
+    """Return a table of another library as a Frame of the default connection."""
+    return default_connection().from_df(source)
+
+
+@fenced
+def from_arrow(source: object) -> Frame:
+    """Return an Arrow table, batch, reader or dataset as a Frame of the default connection."""
+    return default_connection().from_arrow(source)
+
+
+@fenced
 def register(name: str, source: object) -> Frame:
     """Make a table of another library usable in SQL of the default connection; returns it as a Frame."""
     return default_connection().register(name, source)

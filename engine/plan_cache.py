@@ -53,8 +53,9 @@ class CachedPlan:
 
     def _read(self, plan: Logical) -> None:
         self.plan = plan
-        self.files = tuple(t for t in tables_of(plan) if hasattr(t, "is_current"))
-        self.passing = tuple(t for t in self.files if not getattr(t, "settled", True))
+        tables = tables_of(plan)
+        self.files = tuple(t for t in tables if hasattr(t, "is_current"))
+        self.passing = tuple(t for t in tables if not getattr(t, "settled", True))
 
     def take_spent(self) -> float:
         spent, self.spent = self.spent, 0.0

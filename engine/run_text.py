@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from functools import partial
 from typing import TYPE_CHECKING
 
 from .deep import deeply_for
 from .errors import FuselineError, InvalidQuery, NotByRows
+from .interop.caller_objects import CallerObjects
 from .plan.statements import Query, Transaction
 from .plan_cache import CachedPlan, Parameters
 
@@ -40,8 +42,10 @@ def run_text(
     if not runner.catalog.failed:
         answer = runner.plans.find_text(text, params)
     if not isinstance(answer, CachedPlan) or answer.stale_tables():
-        with runner.stoppable() as stop:
-            answer = deeply_for(text, partial(_bind, connection, runner, text, params, stop))
+        caller = CallerObjects(connection, runner, sys._getframe(1))
+        with runner.stoppable() as stop, caller as objects:
+            work = partial(_bind, connection, runner, text, params, stop, objects=objects)
+            answer = deeply_for(text, work)
     if isinstance(answer, CachedPlan):
         answer.spent = time.perf_counter() - start
     return answer
@@ -70,6 +74,7 @@ def _bind(
     params: Parameters,
     stop: Stop,
     rows: MemoryTable | None = None,
+    objects: CallerObjects | None = None,
 ) -> CachedPlan | Answer:
     from .run_statements import run_statement
     from .sql import plan_sql
@@ -78,7 +83,7 @@ def _bind(
     version = catalog.version
     answers: list[CachedPlan | Answer] = []
     try:
-        statements = plan_sql(text, catalog, params, rows)
+        statements = plan_sql(text, catalog, params, rows, objects)
         while (statement := stop.anywhere(partial(next, statements, None))) is not None:
             if answers:
                 stop.restart()
@@ -98,6 +103,7 @@ def _bind(
         raise
     if not answers:
         raise InvalidQuery("There is no statement in the text.")
-    if len(answers) == 1 and isinstance(answers[0], CachedPlan):
+    names_objects = objects is not None and objects.were_named
+    if len(answers) == 1 and isinstance(answers[0], CachedPlan) and not names_objects:
         runner.plans.keep_text(text, params, answers[0], version)
     return answers[-1]

@@ -88,6 +88,8 @@ class Settings:
     statement_timeout  seconds after which a statement is stopped; None: never
     external_access    false: no file may be opened but those of allowed_paths
     allowed_paths      files and folders that queries may open, none beside them; None: all
+    python_enable_replacements  a name in FROM that is no table is looked for among the variables of the caller
+    python_scan_all_frames  among those of all callers of the caller too
     timezone           the zone in which TIMESTAMP WITH TIME ZONE is read and shown; by default the machine's
     lock_settings      true: no setting changes any more, this one included
     """
@@ -112,6 +114,8 @@ class Settings:
     statement_timeout: float | None = None
     external_access: bool = True
     allowed_paths: tuple[Path, ...] | None = None
+    python_enable_replacements: bool = True
+    python_scan_all_frames: bool = False
     timezone: str = field(default_factory=_system_zone)
     lock_settings: bool = False
 
@@ -357,4 +361,6 @@ _PARSERS: dict[str, Callable[[str, object], Any]] = {
     "allowed_paths": _parse_paths,
     "timezone": _parse_zone,
     "lock_settings": _parse_flag,
+    "python_enable_replacements": _parse_flag,
+    "python_scan_all_frames": _parse_flag,
 }

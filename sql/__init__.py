@@ -22,7 +22,7 @@ from .binding.bind_expr import bind
 from .binding.bind_query import bind_query
 from .binding.named_queries import NamedQueries
 from .binding.parameters import Parameters
-from .binding.scope import BindingCatalog, Scope, Session
+from .binding.scope import BindingCatalog, CallerVariables, Scope, Session
 from .parsing.pieces import Piece, first_word, split
 from .parsing.unread import refusal, refuse_unused
 from .statements.bind_statement import bind_statement, starts_query
@@ -39,15 +39,16 @@ def plan_sql(
     catalog: BindingCatalog,
     params: Sequence[object] | Mapping[str, object] | None = None,
     rows: CatalogTable | None = None,
+    objects: CallerVariables | None = None,
 ) -> Iterator[Statement]:
     """Yield the statements of a script; each is bound when it is asked for, after the ones before it were carried out.
 
     `rows` has a column for each parameter, by its number or name, for INSERT ... VALUES of one row to store one for each of them;
-    `params` are the values of the first one then.
+    `params` are the values of the first one then.  `objects` has the caller's variables, which are tables where the catalog has none.
     Raises the errors of `errors` for SQL, with the place in `text`.
     """
     parameters = Parameters(() if params is None else params, rows)
-    session = Session(catalog, parameters, bind_query, bind, text)
+    session = Session(catalog, parameters, bind_query, bind, text, objects=objects)
     try:
         pieces = list(split(text))
         for piece in pieces:

@@ -45,6 +45,7 @@ GIVEN = {
     "timezone": ("europe/berlin", "Europe/Berlin"), "statement_timeout": ("500ms", 0.5), "external_access": ("off", False),
     "allowed_paths": ("/data:/other/data", (Path("/data"), Path("/other/data"))),
     "lock_settings": ("yes", True),
+    "python_enable_replacements": ("no", False), "python_scan_all_frames": ("yes", True),
 }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from ..errors import TypeMismatch
 
 TAKEN = (
     "a pyarrow Table, RecordBatch, RecordBatchReader or Dataset, a pandas or Polars frame, a dictionary of arrays or lists, "
-    "or an object with __arrow_c_stream__"
+    "a list of dictionaries, or an object with __arrow_c_stream__"
 )
 
 
@@ -34,6 +34,28 @@ def ingest(source: object) -> pa.Table:
     return table
 
 
+def is_table(value: object) -> bool:
+    """Whether an object looks like a table, which `ingest` may still refuse for what is in it."""
+    if isinstance(value, type):
+        return False
+    pandas, datasets = sys.modules.get("pandas"), sys.modules.get("pyarrow.dataset")
+    if isinstance(value, pa.Table | pa.RecordBatch | pa.RecordBatchReader | Mapping):
+        return True
+    if datasets is not None and isinstance(value, datasets.Dataset):
+        return True
+    if pandas is not None and isinstance(value, pandas.DataFrame):
+        return True
+    return _is_lazy(value) or _is_rows(value) or hasattr(type(value), "__arrow_c_stream__")
+
+
+def _is_lazy(value: object) -> bool:
+    return hasattr(value, "collect") and type(value).__module__.startswith("polars")
+
+
+def _is_rows(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(r, Mapping) for r in value)
+
+
 def _to_table(source: object) -> pa.Table | None:
     # A library that is not imported yet has made no object to take in
     pandas, datasets = sys.modules.get("pandas"), sys.modules.get("pyarrow.dataset")
@@ -48,12 +70,14 @@ def _to_table(source: object) -> pa.Table | None:
     if pandas is not None and isinstance(source, pandas.DataFrame):
         named = source.rename(columns=str)  # a column's name may be a number
         return pa.Table.from_pandas(named, preserve_index=False).replace_schema_metadata(None)
-    if hasattr(source, "collect") and type(source).__module__.startswith("polars"):
-        source = source.collect()  # a LazyFrame
+    if _is_lazy(source):
+        source = source.collect()  # type: ignore[attr-defined]
     if hasattr(source, "__arrow_c_stream__"):
         return pa.table(source)
     if isinstance(source, Mapping):
         return _from_columns(source)
+    if _is_rows(source):
+        return pa.Table.from_pylist(source)
     return None
 
 

@@ -174,6 +174,11 @@ def _bind_name(node: exp.Table, around: Scope) -> Source:
         view = catalog.system_view(name, within[0] if within else None)
         if view is not None:
             return _bind_view(view, node, around)
+    found = None if schema else _variable(name, node, around)
+    if isinstance(found, Logical):
+        return named(found, _unique_names(found.columns), node, name)
+    if found is not None:
+        return _of_table(found, node, name, around)
     path = ".".join(part.name for part in node.parts)
     table = file_of_path(path, around, node)
     if table is not None:
@@ -264,8 +269,21 @@ def _given_names(
     return named(plan, columns, node, node.name, in_catalog=in_catalog)
 
 
+def _variable(name: str, node: exp.Table, around: Scope) -> CatalogTable | Logical | None:
+    objects = around.session.objects
+    if objects is None:
+        return None
+    try:
+        return objects.find(name)
+    except FuselineError as error:
+        error.at(span_of(node.this))
+        raise
+
+
 def _unknown_table(name: str, node: exp.Table, around: Scope) -> UnknownName:
+    objects = around.session.objects
     known = [*around.session.catalog.names(), *(cte.name for cte in around.ctes.values())]
+    known += [] if objects is None else objects.names()
     return UnknownName(f'There is no table "{name}".{suggestion(name, known)}', span_of(node.this))
 
 

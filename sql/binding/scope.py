@@ -84,6 +84,15 @@ class BindingCatalog(Protocol):
         """Return the table of files of a format; raises `FileError`."""
 
 
+class CallerVariables(Protocol):
+    """The variables of the code that asks."""
+
+    def find(self, name: str) -> CatalogTable | Logical | None:
+        """Return a variable as a table or plan; raises `TypeMismatch` for one that is neither."""
+
+    def names(self) -> list[str]: ...
+
+
 @dataclass(frozen=True)
 class Relation:
     """One item of FROM: its alias, and its columns under the names that they have here."""
@@ -139,6 +148,8 @@ class Session:
     trees: list[Tree] = field(default_factory=list)  # what was parsed for the statement
 
     named: NamedQueries = field(default_factory=NamedQueries)
+
+    objects: CallerVariables | None = None
 
     stored: ViewText | None = None  # whose text the pieces are of
 

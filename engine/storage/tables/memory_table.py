@@ -34,6 +34,7 @@ class MemoryTable:
     """
 
     is_sharded = False  # whether the workers of a cluster have its rows, each a share
+    settled = True  # false of one that serves one query
 
     def __init__(
         self,
