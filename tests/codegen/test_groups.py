@@ -89,6 +89,31 @@ def test_variances(name: str, rows: int) -> None:
     assert_fused(f"select k, {name}(n) filter (where v > 0) from t group by k", {"t": table})
 
 
+@pytest.mark.parametrize("name", ["covar_samp", "covar_pop", "corr"])
+@pytest.mark.parametrize("rows", [0, 1, 2, 100])
+def test_moments_of_two_columns(name: str, rows: int) -> None:
+    table = _table(np.arange(rows) % 3, rows)
+    calls = f"{name}(v, n), {name}(n, v * 0.01), {name}(n, n)"
+    assert_fused(f"select {calls} from t", {"t": table})
+    assert_fused(
+        f"select k, {name}(n, v) filter (where v > 0), {calls} from t group by k", {"t": table}
+    )
+
+
+def test_moments_of_two_columns_far_from_zero_are_exact() -> None:
+    values = pa.table({"v": pa.array([10**9, 10**9 + 1, 10**9 + 2]), "w": [5, 7, 9]})
+    with connected({"t": values}, fuse="always") as connection:
+        query = "select covar_pop(v, w), corr(v, w), covar_samp(w, v) from t"
+        assert connection.execute(query).fetchall() == [(4 / 3, 1.0, 2.0)]
+
+
+def test_moments_of_floats_and_of_large_values_are_not_fused() -> None:
+    table = {"t": _table([2**40, 5], 2)}
+    assert_not_fused("select covar_samp(f, k) from t", table, "two passes")
+    assert_not_fused("select corr(k, k) from t", table, "more than 64 bits")
+    assert_not_fused("select corr(v, 7) from t", table, "two passes")
+
+
 def test_variances_of_floats_and_of_large_values_are_not_fused() -> None:
     table = {"t": _table([2**40, 5], 2)}
     assert_not_fused("select var_samp(f) from t", table, "two passes")

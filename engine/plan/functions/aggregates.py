@@ -190,9 +190,9 @@ AGGREGATES = (
     # The median of the distances from the median.
     _row("mad", _mad, "mad(number)", keeps_values=True),
     # (y DOUBLE, x DOUBLE); rows with NULL in either do not count.
-    _row("covar_samp", _PAIR, "covar_samp(DOUBLE, DOUBLE)", moments=True, ddof=1),
-    _row("covar_pop", _PAIR, "covar_pop(DOUBLE, DOUBLE)", moments=True),
-    _row("corr", _PAIR, "corr(DOUBLE, DOUBLE)", moments=True),
+    _row("covar_samp", _PAIR, "covar_samp(DOUBLE, DOUBLE)", **_MOMENTS, ddof=1),
+    _row("covar_pop", _PAIR, "covar_pop(DOUBLE, DOUBLE)", **_MOMENTS),
+    _row("corr", _PAIR, "corr(DOUBLE, DOUBLE)", **_MOMENTS),
     # Exact is allowed
     _row(
         "approx_count_distinct",
