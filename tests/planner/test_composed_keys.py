@@ -39,6 +39,8 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
                     [None if v < 0 else v for v in draw.integers(-9, 90, rows)], pa.int64()
                 ),
                 "f": draw.random(rows),
+                "w": draw.permutation(rows) * 1009 - 10**6,
+                "x": draw.integers(-50, 50, rows) * 10**6 + draw.integers(0, 9, rows),
             }
         )
 
@@ -76,7 +78,12 @@ CALLS = "count(*), sum(v), avg(v), min(v), max(k), avg(f), stddev(f)"
         ("concat(a, b, a)", ["shared", "b"]),
         ("a || '/' || year(d)", ["a", "value"]),
         ("upper(b || a) || n", ["b", "a", "n"]),
-        ("case when n > 0 then a || (6 // n) else b end", ["n", "a", "b"]),
+        ("case when n > 0 then a || (6 // n) else b end", ["value", "a", "n", "b"]),
+        ("case when w < 0 then 'owes' when w = x then 'even' else 'has' end", ["value", "value"]),
+        (
+            "case when x > 3 then a when w > 70 then null else upper(b) end",
+            ["value", "value", "a", "b"],
+        ),
         ("coalesce(a, b)", ["a", "b"]),
         ("substring(a || b, 2, 1)", ["a", "b"]),
         ("concat_ws('+', a, b)", ["a", "b"]),
@@ -92,6 +99,22 @@ def test_strings_of_several_values_are_made_of_their_groups(
     same(f"select {key} as label, b, count(v) from t group by all", tables, connection, backend)
     same(f"select distinct {key} as label from t where n is null", tables, connection, backend)
     same(f"select {key} as label, count(*) from empty group by 1", tables, connection, backend)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "case when n > 0 and x // n > 5 then 'much' else 'little' end",
+        "case when n <> 2 then 'a' when (10 / (n - 2)) > x then 'b' end",
+        "case when w > 0 and (x::varchar || '1')::bigint > 5 then 'much' else 'little' end",
+        "case x when w then 'same' when n then 'n' else 'other' end",
+    ],
+)
+def test_conditions_that_may_raise_or_be_null(
+    key: str, tables: dict[str, Path], connection: Any, backend: str
+) -> None:
+    same(f"select {key} as label, {CALLS} from t group by 1", tables, connection, backend)
+    same(f"select distinct {key} from t where v > 3", tables, connection, backend)
 
 
 @pytest.mark.parametrize(

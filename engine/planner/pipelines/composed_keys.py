@@ -6,18 +6,21 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from ...plan.expr import Call, Case, Column, ColumnRef, Expr, Literal, new_column
-from ...plan.node import walk
+from ...plan.expr import Case, Column, ColumnRef, Expr, Literal, columns_of, new_column
 from ...plan.partial import in_parts
 from ...plan.physical import ComputeColumns, HashAggregate, Physical
 from ...plan.types import Kind
 from ..estimates.chain_estimate import ChainEstimates, expected_column
 from ..estimates.estimate import expected
+from ..estimates.relation_estimate import RelationEstimate
+from ..expressions.nullness import never_raises
 from ..rewrite import pass_on
 from .group_keys import has_no_numbers
 from .probe_order import domain
 
 MIN_ROWS_A_GROUP = 8.0  # for groups that others are made of to be worth more than the rows
+
+MOST_LOOKED_UP = 1 << 16  # values of a column for which kernels have a table of strings
 
 
 def by_parts_of_keys(node: HashAggregate, estimates: ChainEstimates) -> Physical | None:
@@ -27,13 +30,14 @@ def by_parts_of_keys(node: HashAggregate, estimates: ChainEstimates) -> Physical
           ->  HashAggregate(a || b, sum(s), ComputeColumns(a || b, s, HashAggregate(a, b, s: sum(c), x)))
 
     Six million strings of three flags, made and grouped by two CPU cores, take 420 ms, and so 10: the groups of the flags are few, and a
-    kernel finds them.  `MIN_ROWS_A_GROUP` = inf switches it off.
+    kernel finds them.  Of CASE the values are its conditions.  `MIN_ROWS_A_GROUP` = inf switches it off.
     """
     below = node.input
     if not isinstance(below, ComputeColumns):
         return None
     items = dict(below.items)
-    made = {key: items[key] for key in node.keys if is_composed(items[key])}
+    known = estimates.relation(below.input)
+    made = {key: items[key] for key in node.keys if is_composed(items[key], known)}
     parts = in_parts(node)
     if not made or isinstance(parts, str):
         return None
@@ -53,10 +57,16 @@ def by_parts_of_keys(node: HashAggregate, estimates: ChainEstimates) -> Physical
     return groups
 
 
-def is_composed(expr: Expr) -> bool:
-    """Whether strings are made of more than one value by a function: a lookup table has those of one."""
-    joined = (e for e in walk(expr) if isinstance(e, Call) and e.type.kind is Kind.VARCHAR)
-    return expr.type.kind is Kind.VARCHAR and any(len(set(_values(e))) > 1 for e in joined)
+def is_composed(expr: Expr, known: RelationEstimate) -> bool:
+    """Whether strings are made of several values, or of what a column of many values is compared with: a lookup table has others."""
+    if expr.type.kind is not Kind.VARCHAR or isinstance(expr, ColumnRef):
+        return False
+    values, read = set(_values(expr)), columns_of(expr)
+    if len(read) > 1 or not values:
+        return len(values) > 1
+    (column,) = read
+    many = domain(expected_column(known, column)) > MOST_LOOKED_UP
+    return many and all(e.type.kind is Kind.BOOLEAN for e in values)
 
 
 def _values(expr: Expr) -> Iterator[Expr]:
@@ -71,17 +81,21 @@ def _values(expr: Expr) -> Iterator[Expr]:
 
 @dataclass
 class _KeyValues:
-    """The values that strings are made of, each with the column that has it; `read` are those that were met."""
+    """The values that strings are made of, each with the column that has it; `read` are those that were met.
+
+    What may raise is none under a CASE, which may not come to it.
+    """
 
     columns: dict[Expr, Column]
     read: list[Column] = field(default_factory=list)
 
     def split(self, expr: Expr, chosen: bool = False) -> Expr:
-        """Return an expression of the columns of values; `chosen`: under a CASE only columns are values, since the rest may raise."""
+        """Return an expression of the columns of values; `chosen`: by a CASE."""
         if isinstance(expr, Literal):
             return expr
         chosen = chosen or isinstance(expr, Case)
-        if not isinstance(expr, ColumnRef) and (chosen or expr.type.kind is Kind.VARCHAR):
+        whole = expr.type.kind is not Kind.VARCHAR and (not chosen or never_raises(expr))
+        if not whole and not isinstance(expr, ColumnRef):
             return expr.with_children([self.split(child, chosen) for child in expr.children])
         name = expr.column.name if isinstance(expr, ColumnRef) else "value"
         column = self.columns.setdefault(expr, new_column(name, expr.type))
