@@ -54,17 +54,12 @@ NAMES = {
         timezone_hour timezone_minute to_timestamp transaction_timestamp
     """,
     "lists are to come": """
-        aggregate apply approx_top_k array_agg array_aggr array_aggregate array_apply array_cosine_distance
-        array_cosine_similarity array_cross_product array_distance array_distinct array_dot_product array_filter
-        array_grade_up array_has_all array_has_any array_indexof array_inner_product array_intersect
-        array_negative_dot_product array_negative_inner_product array_position array_reduce array_resize
-        array_reverse_sort array_select array_sort array_transform array_unique array_value array_where array_zip
-        current_schemas equi_width_bins filter generate_series grade_up list list_aggr list_aggregate list_apply
-        list_cosine_distance list_cosine_similarity list_distance list_distinct list_dot_product list_filter
-        list_grade_up list_has_all list_has_any list_indexof list_inner_product list_intersect
-        list_negative_dot_product list_negative_inner_product list_position list_reduce list_resize list_reverse_sort
-        list_select list_sort list_transform list_unique list_where list_zip lttb parse_path range reduce
-        regexp_split_to_array split str_split str_split_regex string_split string_split_regex string_to_array
+        apply approx_top_k array_apply array_cosine_distance array_cosine_similarity array_cross_product array_distance
+        array_dot_product array_filter array_inner_product array_negative_dot_product array_negative_inner_product
+        array_reduce array_transform array_value array_where array_zip current_schemas equi_width_bins filter
+        generate_series list_apply list_cosine_distance list_cosine_similarity list_distance list_dot_product
+        list_filter list_inner_product list_negative_dot_product list_negative_inner_product list_reduce list_transform
+        list_where list_zip lttb parse_path range reduce regexp_split_to_array str_split_regex string_split_regex
     """,
     "is to come": """
         arg_max_nulls_last arg_min_nulls_last current_localtimestamp current_query current_setting decimal_average

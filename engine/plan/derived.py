@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from ..errors import InvalidQuery, Located, Span, TypeMismatch, UnknownName, nearest
 from . import infer
 from .composed.derived_dates import DERIVED_DATES
 from .composed.derived_texts import DERIVED_TEXTS
+from .composed.nested_values import NESTED_VALUES, list_aggregate, named_aggregate
 from .expr import Case, Expr, Literal
 from .functions import SCALAR, scalar_name
 from .functions.dates import PARTS, UNITS
 from .functions.formats import check_written
+from .functions.lists import LISTS
 from .functions.strptime import layout
 from .null_constants import is_null_constant
 from .types import DATE, DOUBLE, VARCHAR, Kind
@@ -23,6 +26,10 @@ Build = Callable[[Sequence[Expr], Span | None], Expr]
 def function(name: str, args: Sequence[Expr], span: Span | None = None) -> Expr:
     """Return the call of any scalar function by its SQL name; raises `UnknownName` and `TypeMismatch`."""
     known = DERIVED.get(name.lower())
+    of_elements = named_aggregate(name)
+    if known is None and of_elements is not None and scalar_name(name) is None:
+        named = Literal(of_elements, VARCHAR)
+        return list_aggregate([*args[:1], named, *args[1:]], span)
     if known is None:
         if not is_known(name):
             raise infer.unknown_function(name, span, DERIVED)
@@ -44,7 +51,7 @@ def signature(name: str) -> str:
 
 def is_function(name: str) -> bool:
     """Whether SQL calls something here by `name`."""
-    return name.lower() in DERIVED
+    return name.lower() in DERIVED or named_aggregate(name) is not None
 
 
 def is_known(name: str) -> bool:
@@ -202,6 +209,7 @@ def _renamed(name: str) -> Build:
 DERIVED: dict[str, tuple[Build, int, int, str]] = {
     **DERIVED_DATES,
     **DERIVED_TEXTS,
+    **NESTED_VALUES,
     "nullif": (_nullif, 2, 2, "nullif(any, any)"),
     "if": (_if, 3, 3, "if(BOOLEAN, any, any)"),
     "ifnull": (_renamed("coalesce"), 2, 2, "ifnull(any, any)"),
@@ -235,3 +243,10 @@ DERIVED: dict[str, tuple[Build, int, int, str]] = {
         "not_ilike_escape(VARCHAR, VARCHAR, VARCHAR)",
     ),
 }
+
+
+@cache
+def is_of_lists(name: str) -> bool:
+    """Whether SQL calls a function of lists by `name`."""
+    known = {*NESTED_VALUES, *(n for row in LISTS for n in (row.name, *row.aliases))}
+    return name.lower() in known or named_aggregate(name) is not None

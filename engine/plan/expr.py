@@ -173,6 +173,18 @@ class InList(Expr):
 
 
 @dataclass(frozen=True)
+class ListAggregate(Expr):
+    """An aggregate of the elements of each list; `body` is over `element` alone, so that no walk has to look into it."""
+
+    CHILDREN: ClassVar = ("operand",)
+    operand: Expr
+    element: Column
+    body: Expr
+    type: DataType
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
 class AggregateCall(Expr):
     """An aggregate function of `functions.AGGREGATE`; COUNT(*) is `count_star` without arguments.
 

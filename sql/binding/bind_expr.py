@@ -303,7 +303,6 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.AtTimeZone: _at_time_zone,
     exp.CurrentTimestamp: _refused("Timestamps with a time zone, as CURRENT_TIMESTAMP, are"),
     exp.CurrentTime: _refused("The type TIME is"),
-    exp.ArrayAgg: _refused("Lists, as array_agg makes, are"),
     exp.Try: _refused("TRY() is"),
     exp.Rand: _refused("random() is"),
 }

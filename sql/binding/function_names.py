@@ -119,6 +119,7 @@ AGGREGATES: Classes = {
     exp.BitwiseXorAgg: ("bit_xor", ("this",)),
     exp.Variance: ("var_samp", ("this",)),
     exp.VariancePop: ("var_pop", ("this",)),
+    exp.ArrayAgg: ("list", ("this",)),
     exp.GroupConcat: ("string_agg", ("this", "separator")),
     exp.PercentileCont: ("quantile_cont", ("this", "expression")),
     exp.PercentileDisc: ("quantile_disc", ("this", "expression")),

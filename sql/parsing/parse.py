@@ -26,6 +26,7 @@ from sqlglot.parser import SENTINEL_NONE
 from sqlglot.parsers.duckdb import DuckDBParser
 
 from fuseline.errors import ParseError, Span, Unsupported
+from fuseline.plan.derived import is_of_lists
 from fuseline.sql.grammar.ranks import SUMS, climb
 from fuseline.sql.grammar.recognize import complaint, unknown_sign, unrecognized
 from fuseline.sql.parsing.dropped import dropped
@@ -84,6 +85,9 @@ class Parser(DuckDBParser):
         if kind is not TokenType.CARET_AT
     }
 
+    FUNCTIONS: ClassVar = {  # those of lists as calls by their own names, with the arguments that are written
+        name: make for name, make in DuckDBParser.FUNCTIONS.items() if not is_of_lists(name)
+    }
     CONSTRAINT_PARSERS: ClassVar = {
         **DuckDBParser.CONSTRAINT_PARSERS,
         "DEFAULT": lambda self: self.expression(

@@ -175,8 +175,6 @@ EXPRESSIONS: dict[str, Made] = {
 }  # fmt: skip
 # What is not answered yet: name -> what the error says
 REFUSED = {
-    "split part": "LIST_EXTRACT",
-    "collect": "array_agg|ARRAY_AGG|FILTER",
     "asof join": "ASOF JOIN",
     "hash": "BIT",
     "range": "range",

@@ -10,7 +10,6 @@ from .. import infer
 from ..expr import Expr, Literal
 from ..null_constants import is_null_constant
 from ..types import NULL, VARCHAR, Kind
-from .nested_values import cut, element, list_value
 
 NAMES_OF_HERE = {"current_database": "memory", "current_schema": "main"}
 
@@ -55,16 +54,6 @@ DERIVED_TEXTS = {
         2,
         "cast_to_type(any, any)",
     ),
-    **dict.fromkeys(
-        ("array_extract", "list_extract", "list_element"),
-        (element, 2, 2, "list_extract(any[] or VARCHAR, BIGINT)"),
-    ),
-    **dict.fromkeys(
-        ("array_slice", "list_slice"),
-        (cut, 3, 4, "list_slice(any[] or VARCHAR, BIGINT, BIGINT[, BIGINT])"),
-    ),
-    "struct_extract": (element, 2, 2, "struct_extract(STRUCT, VARCHAR)"),
-    **dict.fromkeys(("list_value", "list_pack"), (list_value, 0, 10_000, "list_value(any, ...)")),
     "bit_length": (_bit_length, 1, 1, "bit_length(VARCHAR)"),
     "regexp_extract": (
         _regexp_extract,

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from ...errors import InvalidQuery, Span, TypeMismatch, UnknownName, nearest
 from .. import infer
-from ..expr import Call, Expr, Literal
+from ..expr import Call, ColumnRef, Expr, ListAggregate, Literal, new_column
+from ..functions import aggregate_name
+from ..functions.lists import element_type
 from ..types import BIGINT, NULL, VARCHAR, Kind, list_of, struct_of
 
 
@@ -80,3 +82,86 @@ def joined(lists: Sequence[Expr], span: Span | None) -> Expr:
     found = infer.call("list_concat", lists, span)
     unknown = [infer.call("is_null", [each], span) for each in lists]
     return infer.case([infer.call("or", unknown, span)], [Literal(None, found.type)], found, span)
+
+
+def named_aggregate(name: str) -> str | None:
+    """Return the aggregate whose name follows list_ in that of a function: list_sum."""
+    found = aggregate_name(name.lower().removeprefix("list_"))
+    return found if name.lower().startswith("list_") else None
+
+
+def list_aggregate(args: Sequence[Expr], span: Span | None) -> Expr:
+    """Return the aggregate of a list's elements that a text names."""
+    if len(args) < 2:
+        raise TypeMismatch("An aggregate of elements takes a list.", span)
+    operand, name = args[0], args[1]
+    if not isinstance(name, Literal) or not isinstance(name.value, str):
+        raise InvalidQuery("The name of an aggregate is a constant string.", name.span or span)
+    if operand.type == NULL:
+        return Literal(None, NULL, span)
+    kind = element_type(operand.type)
+    if kind is None:
+        raise TypeMismatch(
+            f"An aggregate of elements takes a list, and this is {operand.type}.", span
+        )
+    if aggregate_name(name.value) is None:
+        raise infer.unknown_function(name.value, span)
+    made = new_column("element", kind)
+    body = infer.aggregate(name.value, [ColumnRef(made), *args[2:]], span=span)
+    return ListAggregate(infer.coerce(operand, list_of(kind)), made, body, body.type, span)
+
+
+def appended(args: Sequence[Expr], span: Span | None) -> Expr:
+    """list_append(l, x) -> list_concat(l, [x])."""
+    return infer.call("list_concat", [args[0], list_value(args[1:], span)], span)
+
+
+def prepended(args: Sequence[Expr], span: Span | None) -> Expr:
+    """list_prepend(x, l) -> list_concat([x], l)."""
+    return infer.call("list_concat", [list_value(args[:1], span), args[1]], span)
+
+
+def to_string(args: Sequence[Expr], span: Span | None) -> Expr:
+    """array_to_string(l, ',') -> the texts of the elements with the separator between them; NULL where all are."""
+    operand, separator = args
+    kind = element_type(operand.type)
+    if kind is None:
+        raise TypeMismatch(f"array_to_string takes a list, and this is {operand.type}.", span)
+    texts = infer.cast(operand, list_of(VARCHAR), span=span)
+    found = list_aggregate([texts, Literal("string_agg", VARCHAR), separator], span)
+    size = infer.call("list_length", [operand], span)
+    empty = infer.compare("eq", size, Literal(0, BIGINT), span)
+    return infer.case([empty], [Literal("", VARCHAR)], found, span)
+
+
+# SQL name -> how it is built, fewest and most arguments, signature
+NESTED_VALUES = {
+    **dict.fromkeys(("list_value", "list_pack"), (list_value, 0, 10_000, "list_value(any, ...)")),
+    **dict.fromkeys(
+        ("array_extract", "list_extract", "list_element"),
+        (element, 2, 2, "list_extract(any[] or VARCHAR, BIGINT)"),
+    ),
+    **dict.fromkeys(
+        ("array_slice", "list_slice"),
+        (cut, 3, 4, "list_slice(any[] or VARCHAR, BIGINT, BIGINT[, BIGINT])"),
+    ),
+    "struct_extract": (element, 2, 2, "struct_extract(STRUCT, VARCHAR)"),
+    **dict.fromkeys(
+        ("list_aggregate", "list_aggr", "array_aggregate", "array_aggr", "aggregate"),
+        (list_aggregate, 2, 10, "list_aggregate(any[], name, ...)"),
+    ),
+    **dict.fromkeys(
+        ("list_append", "array_append", "array_push_back"),
+        (appended, 2, 2, "list_append(any[], any)"),
+    ),
+    **dict.fromkeys(
+        ("list_prepend", "array_prepend"), (prepended, 2, 2, "list_prepend(any, any[])")
+    ),
+    "array_push_front": (
+        lambda args, span: prepended(args[::-1], span),
+        2,
+        2,
+        "array_push_front(any[], any)",
+    ),
+    "array_to_string": (to_string, 2, 2, "array_to_string(any[], VARCHAR)"),
+}

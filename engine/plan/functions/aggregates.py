@@ -17,6 +17,7 @@ from ..types import (
     DataType,
     Kind,
     decimal,
+    list_of,
 )
 from .row import FunctionRow, Resolve
 from .signatures import fixed, unary
@@ -76,6 +77,10 @@ def _quantile_disc(types: Sequence[DataType]) -> Resolved:
 
 def _any(types: Sequence[DataType]) -> Resolved:
     return (tuple(types), types[0]) if len(types) == 1 else None
+
+
+def _list(types: Sequence[DataType]) -> Resolved:
+    return None if len(types) != 1 else (tuple(types), list_of(types[0]))
 
 
 def _any_count(types: Sequence[DataType]) -> Resolved:
@@ -174,6 +179,8 @@ AGGREGATES = (
         keeps_values=True,
     ),
     # The first to reach the highest count
+    # NULLs too; NULL of no rows
+    _row("list", _list, "list(any)", "array_agg", nulls="own", ordered=True, keeps_values=True),
     _row("mode", _any, "mode(any)", ordered=True, keeps_values=True),
     # arg_min(value, key): the value of the first row with the extreme key; rows with NULL in either do not count.
     *(

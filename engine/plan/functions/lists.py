@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Literal
 
 from ..coercion import castable, common_pair
-from ..types import BIGINT, BOOLEAN, NULL, DataType, Kind, list_of
+from ..types import BIGINT, BOOLEAN, INTEGER, NULL, UBIGINT, VARCHAR, DataType, Kind, list_of
 from .row import FunctionRow, Resolve
-from .signatures import Resolved, variadic
+from .signatures import Resolved, fixed, variadic
 
 Nulls = Literal["propagate", "own", "never"]
 
@@ -71,6 +71,21 @@ def _value(types: Sequence[DataType]) -> Resolved:
     return None if found is None else (found[0], list_of(found[1]))
 
 
+def _resize(types: Sequence[DataType]) -> Resolved:
+    """A list, a length, and what is put behind a short list."""
+    if len(types) == 2:
+        return of_list(None, BIGINT)(types)
+    element = element_type(types[0]) if len(types) == 3 else None
+    if element is None or not castable(types[2], element):
+        return None
+    return (types[0], BIGINT, element), types[0]
+
+
+def _names(*endings: str) -> tuple[str, ...]:
+    """Return DuckDB's other names of a function of lists."""
+    return tuple(f"{word}_{ending}" for ending in endings for word in ("list", "array"))[1:]
+
+
 def _flatten(types: Sequence[DataType]) -> Resolved:
     inner = element_type(types[0]) if len(types) == 1 else None
     return None if inner is None or element_type(inner) is None else (tuple(types), inner)
@@ -111,6 +126,54 @@ LISTS = (
         nulls="own",
     ),
     _row("flatten", _flatten, "flatten(any[][])"),
+    _row(
+        "list_position",
+        _with_element(INTEGER),
+        "list_position(any[], any)",
+        *_names("position", "indexof"),
+        nulls="own",
+    ),
+    _row("list_has_any", _alike(BOOLEAN), "list_has_any(any[], any[])", "array_has_any"),
+    _row("list_has_all", _alike(BOOLEAN), "list_has_all(any[], any[])", "array_has_all"),
+    _row("list_intersect", _alike(), "list_intersect(any[], any[])", "array_intersect"),
+    _row("list_distinct", of_list(), "list_distinct(any[])", "array_distinct"),
+    _row("list_unique", of_list(UBIGINT), "list_unique(any[])", "array_unique"),
+    _row(
+        "list_sort",
+        of_list(None, VARCHAR, VARCHAR, optional=2),
+        "list_sort(any[][, VARCHAR[, VARCHAR]])",
+        "array_sort",
+    ),
+    _row(
+        "list_reverse_sort",
+        of_list(None, VARCHAR, optional=1),
+        "list_reverse_sort(any[][, VARCHAR])",
+        "array_reverse_sort",
+    ),
+    _row(
+        "list_grade_up",
+        of_list(list_of(BIGINT), VARCHAR, VARCHAR, optional=2),
+        "list_grade_up(any[][, VARCHAR[, VARCHAR]])",
+        "array_grade_up",
+        "grade_up",
+    ),
+    _row("list_reverse", of_list(), "list_reverse(any[])", "array_reverse"),
+    _row("list_resize", _resize, "list_resize(any[], BIGINT[, any])", "array_resize", nulls="own"),
+    _row(
+        "list_select",
+        of_list(None, list_of(BIGINT)),
+        "list_select(any[], BIGINT[])",
+        "array_select",
+    ),
+    _row(
+        "string_split",
+        fixed(VARCHAR, VARCHAR, result=list_of(VARCHAR)),
+        "string_split(VARCHAR, VARCHAR)",
+        "str_split",
+        "split",
+        "string_to_array",
+        nulls="own",
+    ),
 )
 STRUCTS = (
     # Its type says the names of the fields

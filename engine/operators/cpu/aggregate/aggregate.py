@@ -56,6 +56,7 @@ AGGREGATES: dict[str, Aggregate] = {
     "quantile_cont": ordered.quantile_cont,
     "quantile_disc": ordered.quantile_disc,
     "mode": ordered.mode,
+    "list": ordered.collected,
 }
 
 

@@ -8,8 +8,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....plan.expr import AggregateCall, Literal
+from ..nested_arrays import list_array
 from ..sort.keys import group_codes
-from ..table import Indices, decimal_limbs, decode, from_numpy, take_array, to_numpy, validity
+from ..table import (
+    Indices,
+    decimal_limbs,
+    decode,
+    from_numpy,
+    physical_type,
+    take_array,
+    to_numpy,
+    validity,
+)
 from .groups import Groups
 from .selected_places import Ordered, ordered_places
 
@@ -27,6 +37,14 @@ def string_agg(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.
     lists = pa.LargeListArray.from_arrays(pa.array(np.concatenate([[0], ends])), strings)
     joined = pc.binary_join(lists, pa.scalar(str(separator.value), pa.large_string()))
     return pc.if_else(pa.array(members.sizes > 0), joined, None)
+
+
+def collected(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:
+    """All values of a group as a list, in the order of the rows; NULL for a group without rows."""
+    arrow = physical_type(call.type)
+    values = decode(take_array(args[0], groups.order())).cast(arrow.value_type)
+    some = groups.sizes > 0
+    return list_array(groups.sizes, values, None if some.all() else some, arrow)
 
 
 def quantile_cont(call: AggregateCall, args: list[pa.Array], groups: Groups) -> pa.Array:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from .... import stopping
 from ....errors import ExecutionError, FuselineError
-from ....plan.expr import Call, Case, Cast, Column, ColumnRef, Expr, InList, Literal
+from ....plan.expr import Call, Case, Cast, Column, ColumnRef, Expr, InList, ListAggregate, Literal
 from ....plan.functions import STRICT
 from ....plan.types import BOOLEAN, DataType, Kind
 from .. import table as tables
@@ -25,6 +25,7 @@ from ..table import Table
 from . import kernels_logic as logic
 from .expressions_kernels import KERNELS
 from .kernels_casts import cast
+from .nested.list_aggregates import aggregated
 from .vectors import Array, Mask, Vector, booleans, constant, null_constant
 
 NARROW = (
@@ -164,7 +165,13 @@ def _value(expr: Expr, chunk: Chunk) -> Vector:
             return _case(expr, chunk)
         case InList():
             return _in_list(expr, chunk)
+        case ListAggregate(operand=operand):
+            return aggregated(expr, value(operand, chunk), _over_rows)
     raise ExecutionError(f"{type(expr).__name__} is no expression over rows: plan it away before.")
+
+
+def _over_rows(expr: Expr, table: Table) -> pa.Array:
+    return value(expr, Chunk(table, 0, table.num_rows)).to_arrow(table.num_rows)
 
 
 def _call(call: Call, chunk: Chunk) -> Vector:

@@ -117,5 +117,6 @@ def _label(expr: Expr) -> tuple[object, ...]:
         getattr(expr, "function", None),
         getattr(expr, "safe", None),
         expr.type,
+        getattr(expr, "body", None),
         counts,
     )

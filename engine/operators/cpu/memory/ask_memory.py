@@ -132,14 +132,14 @@ def ask_aggregates(node: p.HashAggregate, table: Table, groups: int, context: Co
     results = groups * (keys + BYTES_A_STATE * len(node.aggregates))
     rows = 0.0
     for _, call in node.aggregates:
-        is_text, is_together = call.type.kind is Kind.VARCHAR, _is_together(call)
+        is_text, is_together = call.type.varies_in_width, _is_together(call)
         if (
             not is_text and not is_together
         ):  # of thousands of calls each costs as much as asking for it
             continue
         size = sum(decoded_bytes(table[a.column]) for a in call.args if isinstance(a, ColumnRef))
         if is_text:
-            whole = call.function == "string_agg"
+            whole = AGGREGATE[call.function].keeps_values
             results += size if whole else size * groups / max(1, table.num_rows)
         if is_together:
             rows = max(rows, size + table.num_rows * BYTES_A_CODE * CODES_A_ROW)

@@ -86,7 +86,7 @@ def _cut(call: Call, args: list[pa.Array]) -> pa.Array:
     return picked(counts, places, lists.elements, valid, call)
 
 
-def _codes(*arrays: pa.Array) -> list[npt.NDArray[np.int64]]:
+def codes_of(*arrays: pa.Array) -> list[npt.NDArray[np.int64]]:
     """Number values of one type in several arrays, equal ones alike; NULL is a value."""
     codes, _ = group_codes([tables.concat_arrays(list(arrays))])
     return np.split(codes, np.cumsum([len(a) for a in arrays])[:-1])
@@ -94,7 +94,7 @@ def _codes(*arrays: pa.Array) -> list[npt.NDArray[np.int64]]:
 
 def found(lists: Lists, wanted: pa.Array) -> Mask:
     """Return which elements equal the value beside their list."""
-    elements, values = _codes(lists.elements, wanted)
+    elements, values = codes_of(lists.elements, wanted)
     equal: Mask = elements == values[lists.rows]
     return equal
 
