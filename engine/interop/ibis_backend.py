@@ -174,6 +174,19 @@ class IbisBackend(SupportsTempTables, SQLBackend, UrlFromPath, DirectPyArrowExam
         self.con.read_parquet(paths, name, **options)
         return self.table(name)
 
+    def read_csv(
+        self,
+        paths: Path | str | Iterable[Path | str],
+        /,
+        *,
+        table_name: str | None = None,
+        **options: object,
+    ) -> ir.Table:
+        """Return a table over CSV files: a path, a glob or a list; `options` as `Connection.read_csv` has them."""
+        name = table_name or ibis.util.gen_name("read_csv")
+        self.con.read_csv(paths, name, **options)
+        return self.table(name)
+
     def _register_in_memory_table(self, op: ops.InMemoryTable) -> None:
         self.con.register(op.name, op.data.to_pyarrow(op.schema))
 

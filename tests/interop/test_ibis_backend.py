@@ -290,6 +290,9 @@ def test_answers_come_as_arrow_pandas_polars_batches_and_files(con: Any, tmp_pat
     assert [batch.num_rows for batch in batches] == [3, 3, 2]
     rows.to_parquet(tmp_path / "t.parquet")
     assert con.read_parquet(tmp_path / "t.parquet").count().execute() == 8
+    rows.to_csv(tmp_path / "t.csv")
+    assert con.read_csv(tmp_path / "t.csv", table_name="of_csv").count().execute() == 8
+    assert con.read_csv([tmp_path / "t.csv"], all_varchar=True).schema().types[0].is_string()
     assert rows.fare.sum().execute() == pytest.approx(128.0)
     assert rows.select("id").cache().count().execute() == 8
 
