@@ -16,6 +16,7 @@ from fuseline.sql.parsing.pieces import span_of
 
 from ..parsing.unread import use
 from .bind_table import bind_table, named
+from .relations.ordered_joins import asof_join, positional_join
 from .scope import Scope, Source
 
 _SIDES: dict[str, JoinKind] = {
@@ -134,10 +135,16 @@ def _bind_join(
         raise ParseError(
             "Syntax error: CROSS and NATURAL joins take neither ON nor USING.", span_of(join)
         )
-    if method in ("POSITIONAL", "ASOF"):
-        raise Unsupported(f"{method} JOIN is not supported.", span_of(join.this))
+    if method == "ASOF":
+        return _bind_asof(left, join, right, before, scope)
     _check_lateral(left, right, kind, join)
     both = _cross(left, right)
+    if method == "POSITIONAL":
+        if free_columns(right.plan) & set(left.plan.columns):
+            raise Unsupported(
+                "The right side of a POSITIONAL join cannot be LATERAL.", span_of(join.this)
+            )
+        return dataclasses.replace(both, plan=positional_join(left.plan, right.plan))
     using: Sequence[exp.Identifier] = join.args.get("using") or ()
     if method == "NATURAL":
         using = _natural(left, right, join)
@@ -150,6 +157,30 @@ def _bind_join(
         condition = infer.condition(scope.over(visible).inside("a join condition").bind(on))
     plan = Join(left.plan, right.plan, kind, condition)
     return dataclasses.replace(left if kind.is_filter else both, plan=plan)
+
+
+def _bind_asof(
+    left: Source, join: exp.Join, right: Source, before: Source | None, scope: Scope
+) -> Source:
+    """Bind `a ASOF JOIN b`: the last name of USING is compared by >=."""
+    kind, place, both = _kind(join), span_of(join.this), _cross(left, right)
+    on, using = join.args.get("on"), join.args.get("using") or ()
+    if on is not None:
+        visible = both if before is None else beside(before, both)
+        condition = scope.over(visible).inside("a join condition").bind(on)
+        plan = asof_join(left.plan, right.plan, kind, infer.condition(condition), place)
+        return dataclasses.replace(both, plan=plan)
+    if not using:
+        raise ParseError("Syntax error: an ASOF join needs ON or USING.", place)
+    pairs = [(_column(left, n, scope), _column(right, n, scope), span_of(n)) for n in using]
+    tests = [_equal(mine, theirs, span) for mine, theirs, span in pairs[:-1]]
+    mine, theirs, span = pairs[-1]
+    tests.append(infer.call("ge", [ColumnRef(mine, span), ColumnRef(theirs, span)], span))
+    plan = asof_join(left.plan, right.plan, kind, conjunction(tests), place)
+    dropped = {theirs for _, theirs, _ in pairs}
+    star = (*left.star, *((name, c) for name, c in right.star if c not in dropped))
+    own = {name.name.lower(): mine for name, (mine, _, _) in zip(using, pairs, strict=True)}
+    return Source(plan, both.relations, {**both.merged, **own}, star)
 
 
 def _kind(join: exp.Join) -> JoinKind:

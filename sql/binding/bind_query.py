@@ -13,10 +13,10 @@ from fuseline.plan.logical import Logical, Project, SetOperation, Values
 from fuseline.plan.node import walk
 from fuseline.sql.binding.bind_literal import parameter_key
 from fuseline.sql.binding.bind_order import bind_limit, bind_order, order_rows
-from fuseline.sql.binding.bind_pivot import bind_pivot
 from fuseline.sql.binding.bind_select import bind_select
 from fuseline.sql.binding.bind_set_operation import bind_set_operation
-from fuseline.sql.binding.bind_unpivot import bind_unpivot
+from fuseline.sql.binding.relations.bind_pivot import bind_pivot
+from fuseline.sql.binding.relations.bind_unpivot import bind_unpivot
 from fuseline.sql.binding.scope import Cte, Relation, Scope, Source
 from fuseline.sql.parsing.pieces import span_of
 from fuseline.sql.parsing.unread import use, use_all

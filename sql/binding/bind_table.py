@@ -26,14 +26,14 @@ from fuseline.sql.parsing.pieces import mark, span_of
 
 from ..parsing.pieces import split
 from ..parsing.unread import use, use_all
-from .about_tables import bind_about
 from .bind_files import file_function, file_of_path
-from .bind_pivot import bind_pivot, copied
 from .bind_unnest import bind_unnested
-from .bind_unpivot import bind_unpivot
 from .macros import expanded, macro_of
 from .named_queries import BoundQuery, named_plan
 from .parameters import Parameters
+from .relations.about_tables import bind_about
+from .relations.bind_pivot import bind_pivot, copied
+from .relations.bind_unpivot import bind_unpivot
 from .scope import SCHEMAS, Cte, Relation, Scope, Session, Source
 
 _MAX_VIEW_DEPTH = 100

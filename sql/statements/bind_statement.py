@@ -23,7 +23,7 @@ from fuseline.plan.statements import (
 )
 from fuseline.sql.binding.bind_literal import plain_constant
 
-from ..binding.about_tables import SHOWN, bind_text, summarized
+from ..binding.relations.about_tables import SHOWN, bind_text, summarized
 from ..binding.scope import Scope
 from ..parsing.pieces import Piece, first_word, split_explain
 from ..parsing.unread import use

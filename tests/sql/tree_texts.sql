@@ -178,3 +178,6 @@ unpivot t on i, d into name n value v
 from t unpivot include nulls (v for k in (i as j, d))
 from t unpivot ((v, w) for k in ((i, d) as j)) as z
 unpivot t on i as j, d
+select t.i, u.n from t asof join u on t.i >= u.i
+select * from t asof left join u using (i)
+select * from t positional join u

@@ -14,10 +14,10 @@ from fuseline.plan.logical import Logical
 from fuseline.plan.types import VARCHAR
 from fuseline.sql.parsing.pieces import span_of
 
-from ..parsing.unread import use_all
+from ...parsing.unread import use_all
+from ..scope import Relation, Scope, Source
+from ..select_list import select_list
 from .bind_pivot import copied
-from .scope import Relation, Scope, Source
-from .select_list import select_list
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from fuseline.plan.logical import Logical
 from fuseline.sql.binding.bind_literal import plain_constant
 from fuseline.sql.parsing.pieces import span_of
 
-from ..names import result_name
-from ..parsing.unread import use_all
-from .scope import Scope
+from ...names import result_name
+from ...parsing.unread import use_all
+from ..scope import Scope
 
 MOST_COLUMNS = (
     2_000  # that a PIVOT makes; DuckDB answers 100,000, a plan of as many aggregates takes minutes

@@ -16,9 +16,9 @@ from fuseline.plan.text.quoted_name import quoted_name
 from fuseline.plan.types import VARCHAR, Kind
 from fuseline.sql.parsing.pieces import Piece, span_of
 
-from ..parsing.unread import use, use_all
-from .named_queries import BoundQuery
-from .scope import Cte, Scope
+from ...parsing.unread import use, use_all
+from ..named_queries import BoundQuery
+from ..scope import Cte, Scope
 
 SHOWN = {
     "tables": "select table_name as name from information_schema.tables where table_schema = current_schema() order by name",
