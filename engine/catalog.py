@@ -21,6 +21,7 @@ from .errors import (
     nearest,
     shown,
 )
+from .plan.changes.recursion import Recursion
 from .plan.changes.session_objects import Macro, SessionObjects
 from .plan.logical import CatalogTable, Logical
 from .storage.tables.access import Access, AccessRules
@@ -76,6 +77,7 @@ class Catalog:
         views: Mapping[tuple[str, str], View] | None = None,
         run: Callable[[Logical], pa.Table] | None = None,
         open_files: OpenFiles | None = None,
+        recursive: Callable[[Recursion], CatalogTable] | None = None,
     ) -> None:
         """`functions` and `views` are those that each catalog has, views by schema and name; `run` gives the rows of a plan, `open_files` tables of other files than Parquet."""
         self.version = 0
@@ -85,6 +87,7 @@ class Catalog:
         self._system_views = views or {}
         self._run = run
         self._open_files = open_files
+        self._recursive = recursive
         self._objects: dict[str, CatalogTable | View] = {}
         self._before: dict[str, CatalogTable | View] | None = None  # in a transaction
         self._only_reads = False
@@ -188,6 +191,12 @@ class Catalog:
         if self._run is None:
             raise Unsupported("A catalog without a connection runs no query.")
         return self._run(plan)
+
+    def recursive(self, recursion: Recursion) -> CatalogTable:
+        """Return the table of a recursive query, whose rows are worked out whenever a plan of it runs."""
+        if self._recursive is None:
+            raise Unsupported("A catalog without a connection runs no query.")
+        return self._recursive(recursion)
 
     def snapshot(
         self, name: str, columns: Sequence[str], rows: Sequence[tuple[str | None, ...]]

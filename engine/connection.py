@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .frame.cursor import Cursor
     from .frame.frame import Frame
     from .frame.rowset import Rowset
+    from .plan.changes.recursion import Recursion
     from .reading import Reading
     from .storage.tables.access import Access
     from .storage.tables.memory_table import MemoryTable
@@ -99,7 +100,11 @@ class Connection(FileReaders, HasErrors):
         for name, what in (("fuseline_columns", "columns"), ("fuseline_workers", "workers")):
             told[name] = TableFunction(partial(self._live, name, what))
         self.catalog = Catalog(
-            told, SYSTEM_VIEWS, lambda plan: self.run(plan).to_arrow(), self._open_files
+            told,
+            SYSTEM_VIEWS,
+            lambda plan: self.run(plan).to_arrow(),
+            self._open_files,
+            self._recursive,
         )
         self._initial = settings or Settings.from_environment()
         self._runner = runner(self.catalog, self._initial)
@@ -359,6 +364,14 @@ class Connection(FileReaders, HasErrors):
         from .file_tables.open_files import open_files
 
         return open_files(self._runner, form, paths, options, access)
+
+    def _recursive(self, recursion: Recursion) -> CatalogTable:
+        from .storage.tables.recursive_table import RecursiveTable, Rounds
+
+        def settings() -> Settings:
+            return self.settings
+
+        return RecursiveTable(recursion, Rounds(self.catalog.rows, settings))
 
     def _live(self, name: str, what: str) -> CatalogTable:
         from .storage.tables.live_table import LiveTable

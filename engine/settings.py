@@ -85,6 +85,7 @@ class Settings:
     debug              0 to 5: how deep a run describes itself on standard error
     check              validate the plan after each planner rule
     deterministic      float sums come out the same in each run
+    recursion_limit    rounds after which a WITH RECURSIVE that did not end is an error
     statement_timeout  seconds after which a statement is stopped; None: never
     external_access    false: no file may be opened but those of allowed_paths
     allowed_paths      files and folders that queries may open, none beside them; None: all
@@ -111,6 +112,7 @@ class Settings:
     debug: int = 0
     check: bool = False
     deterministic: bool = False
+    recursion_limit: int = 100_000
     statement_timeout: float | None = None
     external_access: bool = True
     allowed_paths: tuple[Path, ...] | None = None
@@ -265,6 +267,10 @@ def _parse_threads(name: str, value: object) -> int:
     return _parse_count(name, value, 1, 4096, "a number of threads from 1 to 4096, or 'auto'")
 
 
+def _parse_rounds(name: str, value: object) -> int:
+    return _parse_count(name, value, 1, 10**9, "a number of rounds, 1 to 999999999")
+
+
 def _parse_debug(name: str, value: object) -> int:
     return _parse_count(name, value, 0, 5, "a number from 0 to 5")
 
@@ -360,6 +366,7 @@ _PARSERS: dict[str, Callable[[str, object], Any]] = {
     "external_access": _parse_flag,
     "allowed_paths": _parse_paths,
     "timezone": _parse_zone,
+    "recursion_limit": _parse_rounds,
     "lock_settings": _parse_flag,
     "python_enable_replacements": _parse_flag,
     "python_scan_all_frames": _parse_flag,

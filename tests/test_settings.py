@@ -46,6 +46,7 @@ GIVEN = {
     "allowed_paths": ("/data:/other/data", (Path("/data"), Path("/other/data"))),
     "lock_settings": ("yes", True),
     "python_enable_replacements": ("no", False), "python_scan_all_frames": ("yes", True),
+    "recursion_limit": ("500", 500),
 }  # fmt: skip
 
 

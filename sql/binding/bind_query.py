@@ -16,6 +16,7 @@ from fuseline.sql.binding.bind_order import bind_limit, bind_order, order_rows
 from fuseline.sql.binding.bind_select import bind_select
 from fuseline.sql.binding.bind_set_operation import bind_set_operation
 from fuseline.sql.binding.relations.bind_pivot import bind_pivot
+from fuseline.sql.binding.relations.bind_recursive import reads
 from fuseline.sql.binding.relations.bind_unpivot import bind_unpivot
 from fuseline.sql.binding.scope import Cte, Relation, Scope, Source
 from fuseline.sql.parsing.pieces import span_of
@@ -63,22 +64,19 @@ def with_entries(node: exp.Expr, scope: Scope) -> Scope:
         if name.lower() in names:
             raise InvalidQuery(f'WITH names "{name}" twice.', span_of(entry.args["alias"]))
         names.add(name.lower())
-        if clause.args.get("recursive") and _reads(entry.this, name):
+        if entry.args.get("key_expressions"):
             raise Unsupported(
-                f'WITH RECURSIVE is not supported: "{name}" reads itself.',
+                "USING KEY is not supported: keep the rows of the last round by a window over them.",
                 span_of(entry.args["alias"]),
             )
         columns = tuple(column.name for column in entry.args["alias"].args.get("columns") or ())
         if scope.parameters.given:  # those of an entry that nobody reads count too
             found = entry.this.find_all(exp.Parameter, exp.Placeholder)
             scope.parameters.used.update(parameter_key(parameter) for parameter in found)
-        cte = Cte(name, entry.this, columns, scope)
+        recursive = bool(clause.args.get("recursive")) and reads(entry.this, name)
+        cte = Cte(name, entry.this, columns, scope, reads_itself=recursive)
         scope = scope.changed(ctes={**scope.ctes, name.lower(): cte})
     return scope
-
-
-def _reads(query: exp.Expr, name: str) -> bool:
-    return any(table.name.lower() == name.lower() for table in query.find_all(exp.Table))
 
 
 def _order(node: exp.Expr, plan: Logical, names: dict[str, int], scope: Scope) -> Logical:

@@ -33,6 +33,7 @@ from .named_queries import BoundQuery, named_plan
 from .parameters import Parameters
 from .relations.about_tables import bind_about
 from .relations.bind_pivot import bind_pivot, copied
+from .relations.bind_recursive import bind_recursive
 from .relations.bind_unpivot import bind_unpivot
 from .scope import SCHEMAS, Cte, Relation, Scope, Session, Source
 
@@ -213,7 +214,12 @@ def _scan(
 def _bind_cte(cte: Cte, node: exp.Table) -> Source:
     cte.use()
     again = cte.scope.session.named.again(node)
-    plan = named_plan(cte.name, cte.bound, partial(cte.scope.bind_query, cte.query), again=again)
+    bind = (
+        partial(bind_recursive, cte)
+        if cte.reads_itself
+        else partial(cte.scope.bind_query, cte.query)
+    )
+    plan = named_plan(cte.name, cte.bound, bind, again=again)
     columns = _unique_names(plan.columns)
     if len(cte.columns) > len(columns):
         raise InvalidQuery(

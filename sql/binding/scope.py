@@ -26,6 +26,7 @@ from fuseline.errors import (
     ViewText,
     suggestion,
 )
+from fuseline.plan.changes.recursion import Recursion
 from fuseline.plan.changes.session_objects import SessionObjects
 from fuseline.plan.composed.nested_values import field as field_of
 from fuseline.plan.expr import Column, ColumnRef, Expr
@@ -70,6 +71,9 @@ class BindingCatalog(Protocol):
 
     def rows(self, plan: Logical) -> pa.Table:
         """Return the rows of a query that has to be known before another is bound."""
+
+    def recursive(self, recursion: Recursion) -> CatalogTable:
+        """Return the table of a recursive query, whose rows are worked out whenever a plan of it runs."""
 
     def snapshot(
         self, name: str, columns: Sequence[str], rows: Sequence[tuple[str | None, ...]]
@@ -171,6 +175,7 @@ class Cte:
     columns: tuple[str, ...]
     scope: Scope
     bound: BoundQuery = field(default_factory=BoundQuery, compare=False)
+    reads_itself: bool = False
 
     def use(self) -> None:
         """Note that a query names this entry."""

@@ -85,7 +85,6 @@ CANNOT_MATTER: dict[Pair, str] = {
     ("Table", "db"): _ONE_SCHEMA,
     ("TryCast", "safe"): _ALWAYS,
     ("Window", "over"): "the parser sets it for OVER, and there is no other word",
-    ("With", "recursive"): "an entry that reads itself is refused, and the word changes no other",
 }
 
 

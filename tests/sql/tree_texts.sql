@@ -181,3 +181,5 @@ unpivot t on i as j, d
 select t.i, u.n from t asof join u on t.i >= u.i
 select * from t asof left join u using (i)
 select * from t positional join u
+with recursive r as (select i from t union all select i + 1 from r where i < 5) select i from r
+with recursive r as (select i from t union select i + 1 from r where i < 5) select i from r
