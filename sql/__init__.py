@@ -20,9 +20,10 @@ from fuseline.plan.temporal import zones
 
 from .binding.bind_expr import bind
 from .binding.bind_query import bind_query
+from .binding.binding_catalog import BindingCatalog, CallerVariables
 from .binding.named_queries import NamedQueries
 from .binding.parameters import Parameters
-from .binding.scope import BindingCatalog, CallerVariables, Scope, Session
+from .binding.scope import Scope, Session
 from .parsing.pieces import Piece, first_word, split
 from .parsing.unread import refusal, refuse_unused
 from .statements.bind_statement import bind_statement, starts_query

@@ -70,12 +70,19 @@ def bind_table(node: exp.Expr, around: Scope) -> Source:
 
 def _bind_pivots(node: exp.Expr, around: Scope) -> Source:
     """Bind `table PIVOT (...)` or `table UNPIVOT (...)`, which an alias of its own may follow."""
-    pivots = node.args["pivots"]
-    if len(pivots) > 1:
-        raise Unsupported("A second PIVOT needs a subquery around the first.", span_of(pivots[1]))
-    table, pivot = copied(node), pivots[0]
+    match node.args["pivots"]:
+        case [exp.Pivot() as pivot]:
+            table = copied(node)
+        case [_, exp.Expr() as second, *_]:
+            message = "A second PIVOT needs a subquery around the first."
+            raise Unsupported(message, span_of(second))
+        case _:
+            raise Unsupported("PIVOT is not supported here.", span_of(node))
     table.set("pivots", None)
-    use_all(node)
+    use(node)
+    for part in node.iter_expressions():
+        if part is not pivot:
+            use_all(part)  # the copy is bound
     binder = bind_unpivot if pivot.args.get("unpivot") else bind_pivot
     plan = binder(pivot, table, around)
     return named(plan, _unique_names(plan.columns), pivot, None)

@@ -76,7 +76,7 @@ _IDLE: dict[type[exp.Expr], str] = {
     exp.Drop: "cascade restrict",
     exp.Greatest: "ignore_nulls",
     exp.Least: "ignore_nulls",
-    exp.Pivot: "using columns identify_pivot_strings prefixed_pivot_columns pivot_column_naming",
+    exp.Pivot: "using columns pivot_column_naming",
     exp.RegexpExtract: "null_if_pos_overflow",
     exp.RegexpReplace: "single_replace",
     exp.TryCast: "safe",

@@ -39,10 +39,15 @@ PLACES = (
 PLACE = Span(9_000, 9_007)  # of what is grafted
 # Refusals that call the argument as its users do.
 OTHER_WORDS = [
+    (
+        "CTE",
+        "key_expressions",
+        "USING KEY is not supported: keep the rows of the last round by a window over them.",
+    ),
     ("Select", "laterals", "LATERAL VIEW is not supported."),
     ("Select", "pivots", "PIVOT is not supported."),
     ("Table", "when", "AT is not supported."),
-    ("Values", "pivots", "PIVOT is not supported."),
+    ("Values", "pivots", "PIVOT is not supported here."),
 ]
 
 

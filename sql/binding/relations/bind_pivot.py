@@ -19,7 +19,7 @@ from fuseline.sql.binding.bind_literal import plain_constant
 from fuseline.sql.parsing.pieces import span_of
 
 from ...names import result_name
-from ...parsing.unread import use_all
+from ...parsing.unread import use, use_all
 from ..scope import Scope
 
 MOST_COLUMNS = (
@@ -55,7 +55,7 @@ class Pivoting:
 
 def bind_pivot(pivot: exp.Pivot, table: exp.Expr, scope: Scope) -> Logical:
     """Bind `PIVOT table ON ...`, or `table PIVOT (... FOR ...)`."""
-    use_all(pivot)  # copies of its parts are bound
+    use_pivot(pivot)
     asked = _read(pivot, table, scope)
     inner = exp.Select(expressions=[exp.Star()], from_=_from(asked.table))
     names = [column.name for column in scope.bind_query(inner).columns]
@@ -79,6 +79,25 @@ def bind_pivot(pivot: exp.Pivot, table: exp.Expr, scope: Scope) -> Logical:
     if groups:
         select.set("group", exp.Group(expressions=[copied(group) for group in groups]))
     return scope.bind_query(select)
+
+
+_PARTS: dict[type[exp.Expr], tuple[str, ...]] = {
+    # `columns` are names that sqlglot makes of the others
+    exp.Pivot: ("this", "alias", "columns", "expressions", "fields", "using", "group", "into"),
+    exp.In: ("this", "expressions"),
+}
+
+
+def use_pivot(node: exp.Expr) -> None:
+    """Note that what a PIVOT or UNPIVOT may have is read, of which copies are bound; what else sqlglot put there is refused."""
+    use(node)
+    for key in _PARTS[type(node)]:
+        value = node.args.get(key)
+        for part in value if isinstance(value, list) else [value]:
+            if isinstance(part, exp.In):
+                use_pivot(part)
+            elif isinstance(part, exp.Expr):
+                use_all(part)
 
 
 def _column(name: str) -> exp.Column:

@@ -14,10 +14,9 @@ from fuseline.plan.logical import Logical
 from fuseline.plan.types import VARCHAR
 from fuseline.sql.parsing.pieces import span_of
 
-from ...parsing.unread import use_all
 from ..scope import Relation, Scope, Source
 from ..select_list import select_list
-from .bind_pivot import copied
+from .bind_pivot import copied, use_pivot
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class Unpivoting:
 
 def bind_unpivot(pivot: exp.Pivot, table: exp.Expr, scope: Scope) -> Logical:
     """Bind `UNPIVOT table ON ...`, or `table UNPIVOT (... FOR ...)`."""
-    use_all(pivot)  # copies of its parts are bound
+    use_pivot(pivot)
     whole = exp.Select(expressions=[exp.Star()], from_=exp.From(this=copied(table)))
     plan = scope.bind_query(whole)
     star = tuple((column.name, column) for column in plan.columns)

@@ -1,0 +1,64 @@
+"""What binding asks of its surroundings: the connection's tables, views and functions, and the caller's variables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from fuseline.catalog import TableFunction, View
+from fuseline.plan.changes.recursion import Recursion
+from fuseline.plan.changes.session_objects import SessionObjects
+from fuseline.plan.logical import CatalogTable, Logical
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class BindingCatalog(Protocol):
+    """What binding asks of the connection; names are matched without regard to case."""
+
+    @property
+    def timezone(self) -> str: ...
+
+    def table(self, name: str) -> CatalogTable | None: ...
+
+    def view(self, name: str) -> View | None: ...
+
+    def names(self) -> list[str]:
+        """Return the names of all tables and views."""
+
+    def system_view(self, name: str, schema: str | None) -> View | None:
+        """Return a view of information_schema or pg_catalog."""
+
+    def table_function(self, name: str) -> TableFunction | None:
+        """Return a function in FROM that is not part of the language."""
+
+    def table_functions(self) -> list[str]:
+        """Return the names of those functions."""
+
+    def rows(self, plan: Logical) -> pa.Table:
+        """Return the rows of a query that has to be known before another is bound."""
+
+    def recursive(self, recursion: Recursion) -> CatalogTable:
+        """Return the table of a recursive query, whose rows are worked out whenever a plan of it runs."""
+
+    def snapshot(
+        self, name: str, columns: Sequence[str], rows: Sequence[tuple[str | None, ...]]
+    ) -> CatalogTable:
+        """Return a table of texts that no plan may keep."""
+
+    @property
+    def session(self) -> SessionObjects:
+        """Prepared statements, variables and macros."""
+
+    def read_files(self, form: str, paths: list[str], options: dict[str, object]) -> CatalogTable:
+        """Return the table of files of a format; raises `FileError`."""
+
+
+class CallerVariables(Protocol):
+    """The variables of the code that asks."""
+
+    def find(self, name: str) -> CatalogTable | Logical | None:
+        """Return a variable as a table or plan; raises `TypeMismatch` for one that is neither."""
+
+    def names(self) -> list[str]: ...
