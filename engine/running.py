@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
-from weakref import ref
+from weakref import WeakSet, ref
 
 from .backends import cache_limits, check_placement, load_backends, resolve_device, table_scan
 from .catalog import Catalog
@@ -28,6 +28,7 @@ from .runtime.stream import Stream, stream_of
 from .settings import FuseChoice, Settings
 from .stopping import Stop, Stoppable, anywhere, current
 from .storage.columns.cache import ColumnCache
+from .storage.spill_folders import SpillFolder
 from .storage.tables.access import AccessRules
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class QueryRunner:
         catalog.restrict(AccessRules.of(settings.external_access, settings.allowed_paths))
         catalog.set_timezone(settings.timezone)
         self._lock = threading.RLock()
+        self._folders: WeakSet[SpillFolder] = WeakSet()
 
     def configure(self, new: Settings) -> None:
         """Go on with other settings; raises `DeviceError` and changes nothing where they ask for a GPU that cannot be used."""
@@ -191,6 +193,14 @@ class QueryRunner:
             reading.close(ConnectionClosed(CLOSED))
         self.cache.clear()
         self.plans.clear()
+        for folder in self._folders:
+            folder.remove()
+
+    def new_folder(self) -> SpillFolder:
+        """Make a folder for rows that later queries read again; raises `OSError`."""
+        folder = SpillFolder(self.settings.spill_dir)
+        self._folders.add(folder)
+        return folder
 
     def _context(self, stop: Stop) -> Context:
         return context_of(self.settings, self.cache, stop, self.memory)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol
 
@@ -53,8 +52,10 @@ class UnreadTable:
     settled = True
     unsupported: Mapping[str, DataType] = MappingProxyType({})
 
-    def __init__(self, source: FileSource, access: Access, spill_dir: Callable[[], Path]) -> None:
-        self.source, self.access, self.spill_dir = source, access, spill_dir
+    def __init__(
+        self, source: FileSource, access: Access, new_folder: Callable[[], SpillFolder]
+    ) -> None:
+        self.source, self.access, self.new_folder = source, access, new_folder
         self.name, self.fields = source.name, source.fields
         self.identity: Hashable = None
         self._read: ConvertedTable | None = None
@@ -79,7 +80,7 @@ class UnreadTable:
         return is_as_found(self.source, self.access)
 
     def renamed(self, name: str) -> UnreadTable:
-        made = UnreadTable(self.source, self.access, self.spill_dir)
+        made = UnreadTable(self.source, self.access, self.new_folder)
         made.name = name
         return made
 
@@ -88,22 +89,22 @@ class UnreadTable:
         if self._read is None or not self._read.is_current():
             source = self.source if self.is_as_found() else self.source.anew(self.access.rules)
             check_columns(self.fields, source)
-            self._read = read(source, self.name, self.access, self.spill_dir)
+            self._read = read(source, self.name, self.access, self.new_folder)
         return self._read
 
     def anew(self) -> UnreadTable:
         return UnreadTable(
-            self.source.anew(self.access.rules), self.access, self.spill_dir
+            self.source.anew(self.access.rules), self.access, self.new_folder
         ).renamed(self.name)
 
 
 @dataclass(frozen=True, eq=False)
 class ConvertedTable(ParquetTable):
-    """The rows of files of another format, in a Parquet file that goes with the last table over it."""
+    """The rows of files of another format, in a Parquet file that goes with the connection, or with the last table over it."""
 
     origin: FileSource = field(kw_only=True, repr=False)
     folder: SpillFolder = field(kw_only=True, repr=False)
-    spill_dir: Callable[[], Path] = field(kw_only=True, repr=False)
+    new_folder: Callable[[], SpillFolder] = field(kw_only=True, repr=False)
 
     def has_its_files(self) -> bool:
         return is_as_found(self.origin, self.access)
@@ -111,20 +112,20 @@ class ConvertedTable(ParquetTable):
     def reopened(self) -> ParquetTable:
         source = self.origin.anew(self.access.rules)
         check_columns(self.fields, source)
-        return read(source, self.name, self.access, self.spill_dir)
+        return read(source, self.name, self.access, self.new_folder)
 
     def anew(self) -> UnreadTable:  # type: ignore[override]
         return UnreadTable(
-            self.origin.anew(self.access.rules), self.access, self.spill_dir
+            self.origin.anew(self.access.rules), self.access, self.new_folder
         ).renamed(self.name)
 
 
 def read(
-    source: FileSource, name: str, access: Access, spill_dir: Callable[[], Path]
+    source: FileSource, name: str, access: Access, new_folder: Callable[[], SpillFolder]
 ) -> ConvertedTable:
     """Read all rows once and keep them as Parquet; raises `FileError` where a file changes meanwhile."""
     settled = all(map(is_settled, source.files))
-    folder = SpillFolder(spill_dir())
+    folder = new_folder()
     path = folder.path / ROWS_FILE
     names = [n for n, _ in source.fields]
     types = [t for _, t in source.fields]
@@ -139,7 +140,7 @@ def read(
     known: dict[str, object] = {f.name: getattr(table, f.name) for f in dataclasses.fields(table)}
     known |= {"fields": source.fields, "settled": settled, "access": access, "rules": source.rules}
     known |= {"patterns": tuple(source.patterns)}
-    return ConvertedTable(**known, origin=source, folder=folder, spill_dir=spill_dir)  # type: ignore[arg-type]
+    return ConvertedTable(**known, origin=source, folder=folder, new_folder=new_folder)  # type: ignore[arg-type]
 
 
 def is_as_found(source: FileSource, access: Access) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import Unsupported
@@ -30,7 +29,4 @@ def open_files(
             f"A cluster does not read {form.upper()} files: write them as Parquet first, with COPY on a connection without cluster=."
         )
 
-    def spill_dir() -> Path:
-        return runner.settings.spill_dir
-
-    return UnreadTable(_SOURCES[form].open(paths, options, access.rules), access, spill_dir)
+    return UnreadTable(_SOURCES[form].open(paths, options, access.rules), access, runner.new_folder)

@@ -197,6 +197,8 @@ def test_more_rows_than_memory(folder):
         query = "select b, count(*) as n, sum(a) from 'f.csv' group by b order by b limit 3"
         expected = duckdb.connect().sql(query).fetchall()
         assert small.sql(query).fetchall() == expected
+        assert any((folder / "s").iterdir())
+    assert list((folder / "s").iterdir()) == []
 
 
 @pytest.mark.parametrize("content", ["", "\n", "a\n", "a,b", "\ufeff", "\ufeffa,b\r\n1,2"])
