@@ -144,7 +144,7 @@ def _signature(
     if found is None and row.kind != "operator":
         untyped = [NULL if is_text_literal(a) else t for a, t in zip(args, types, strict=True)]
         found = _types(row.resolve, tuple(untyped))
-        if found is not None and untyped != types and _is_ambiguous(row.resolve, args, untyped):
+        if untyped != types and _is_guess(row.resolve, args, untyped):
             found = None
     if found is None:
         given = ", ".join(map(str, types))
@@ -155,16 +155,17 @@ def _signature(
     return found
 
 
-def _is_ambiguous(resolve: Resolve, args: Sequence[Expr], types: Sequence[DataType]) -> bool:
-    """Whether a string literal would be a number of several types here, so that the type of the result would be a guess."""
-    found = set()
+def _is_guess(resolve: Resolve, args: Sequence[Expr], types: Sequence[DataType]) -> bool:
+    """Whether a string literal would have no type here, or be a number of several."""
+    texts = [is_text_literal(a) and t == NULL for a, t in zip(args, types, strict=True)]
+    found = _types(resolve, tuple(types))
+    if found is None or any(t and kind == NULL for t, kind in zip(texts, found[0], strict=True)):
+        return True
+    results = set()
     for guess in (BIGINT, DOUBLE, decimal(18, 3)):
-        guesses = [
-            guess if is_text_literal(a) and t == NULL else t
-            for a, t in zip(args, types, strict=True)
-        ]
-        found.add(_types(resolve, tuple(guesses)))
-    return len(found - {None}) > 1
+        guesses = [guess if text else t for text, t in zip(texts, types, strict=True)]
+        results.add(_types(resolve, tuple(guesses)))
+    return len(results - {None}) > 1
 
 
 @lru_cache(maxsize=1024)

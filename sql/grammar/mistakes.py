@@ -98,8 +98,9 @@ def _misspelled(misread: MisreadKeys) -> Iterator[Mistake]:
             continue
         letters = sorted(word)
         near = [key for key in known if sorted(key) == letters]
-        if word not in known:
-            near += difflib.get_close_matches(word, known, n=4, cutoff=_NEAR)
+        # A word of the grammar is none at this place, as VALUE of UNPIVOT behind INSERT INTO t
+        if word not in known or place == misread.wrong:
+            near += difflib.get_close_matches(word, known, n=5, cutoff=_NEAR)
         for key in dict.fromkeys(near):
             if key != word:
                 gain = misread.gain(place, place + 1, [key])

@@ -86,7 +86,9 @@ class Parser(DuckDBParser):
     }
 
     FUNCTIONS: ClassVar = {  # those of lists as calls by their own names, with the arguments that are written
-        name: make for name, make in DuckDBParser.FUNCTIONS.items() if not is_of_lists(name)
+        name: make
+        for name, make in DuckDBParser.FUNCTIONS.items()
+        if not is_of_lists(name) and name != "ARRAY_AGG"
     }
     CONSTRAINT_PARSERS: ClassVar = {
         **DuckDBParser.CONSTRAINT_PARSERS,

@@ -175,7 +175,6 @@ EXPRESSIONS: dict[str, Made] = {
 }  # fmt: skip
 # What is not answered yet: name -> what the error says
 REFUSED = {
-    "asof join": "ASOF JOIN",
     "hash": "BIT",
     "range": "range",
 }

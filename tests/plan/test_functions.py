@@ -27,21 +27,31 @@ def test_rows_are_of_their_tables_kind():
     assert {row.kind for row in SCALAR_ROWS} == {"scalar", "operator"}
 
 
+# What is called otherwise in SQL
+_SQL_NAMES = {
+    "list_element": "list_extract",
+    "list_cut": "list_slice",
+    "struct_field": "struct_extract",
+}
+
+
 @pytest.mark.parametrize("table", [SCALAR, AGGREGATE], ids=["scalar", "aggregate"])
 def test_signatures_are_written_as_sql(table):
     for row in table.values():
         spelled = {row.name, *row.aliases}
         written = row.signature.split("(")[0]
-        assert row.kind == "operator" or written in spelled | {"count"}, row.name
+        assert row.kind == "operator" or written in spelled | {_SQL_NAMES.get(row.name, "count")}, (
+            row.name
+        )
 
 
 @pytest.mark.parametrize("row", SCALAR_ROWS, ids=lambda row: row.name)
 def test_no_function_takes_what_it_does_not_know(row):
-    assert row.resolve([]) is None
+    assert row.name == "list_value" or row.resolve([]) is None  # which makes an empty list
     assert row.name in ("and", "or", *_NARY) or row.resolve([VARCHAR] * 9) is None
 
 
-_NARY = ("greatest", "least", "coalesce", "concat", "concat_ws", "format", "printf")
+_NARY = ("list_value", "greatest", "least", "coalesce", "concat", "concat_ws", "format", "printf")
 
 
 def test_every_spelling_is_one_of_duckdbs():

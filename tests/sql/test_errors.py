@@ -70,7 +70,6 @@ CASES = [
     (errors.InvalidQuery, "select * from t natural join (select ^1 as q^)", "no column name in common"),
     (errors.InvalidQuery, "select * from ^range(1, 5, 0)^", "step of range() cannot be 0"),
     (errors.InvalidQuery, "select * from t full join (select ^t.x) q^ on true", "right side of a FULL JOIN"),
-    (errors.Unsupported, "with recursive ^r^ as (select 1 as n union all select n from r) from r", "RECURSIVE"),
     (errors.InvalidQuery, "select x from t qualify ^x = 1^", "QUALIFY needs a window function"),
     (errors.InvalidQuery, "select x from t where ^row_number^() over () = 1", "Window functions are not allowed in WHERE"),
     (errors.Unsupported, "select * from ^t tablesample 10^%", "TABLESAMPLE is not supported"),

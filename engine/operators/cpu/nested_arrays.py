@@ -32,6 +32,8 @@ class Lists:
 
     @classmethod
     def of(cls, array: pa.Array) -> Lists:
+        if pa.types.is_null(array.type):
+            array = pa.nulls(len(array), pa.list_(pa.null()))
         lengths = np.asarray(pc.fill_null(pc.list_value_length(array), 0)).astype(np.int64)
         valid = np.asarray(array.is_valid()) if array.null_count else None
         return cls(lengths, array.flatten(), valid)

@@ -29,8 +29,9 @@ def of_list(result: DataType | None = None, *rest: DataType, optional: int = 0) 
         if element_type(types[0]) is None:
             return None
         targets = (types[0], *rest[: len(types) - 1])
-        if not all(t == NULL or castable(t, p) for t, p in zip(types, targets, strict=True)):
-            return None
+        for given, target in zip(types, targets, strict=True):
+            if given not in (NULL, target) and (target == VARCHAR or not castable(given, target)):
+                return None
         return targets, result or types[0]
 
     return resolve

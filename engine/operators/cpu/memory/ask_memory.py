@@ -63,6 +63,8 @@ def _logical_bytes(array: pa.Array, data_type: DataType) -> float:
         return 0
     if data_type.is_nested:
         return 2.0 * array.nbytes
+    if pa.types.is_large_string(array.type):  # of which the offsets alone are made anew
+        return 4.0 * (len(array) + 1)
     if data_type.kind is Kind.VARCHAR:
         return float(array.nbytes)
     return len(array) * expected.bit_width / 8

@@ -50,6 +50,8 @@ def _value(call: Call, args: list[pa.Array]) -> pa.Array:
 
 
 def _length(call: Call, args: list[pa.Array]) -> pa.Array:
+    if pa.types.is_null(args[0].type):
+        return pa.nulls(len(args[0]), pa.int64())
     return pc.list_value_length(args[0]).cast(pa.int64())
 
 

@@ -8,6 +8,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from .....plan.expr import Call
+from .....plan.types import Kind
 from ..vectors import Kernel, Vector
 
 ArrayFunction: TypeAlias = Callable[[Call, list[pa.Array]], pa.Array]
@@ -19,7 +20,10 @@ def over_arrays(function: ArrayFunction) -> Kernel:
     def kernel(call: Call, args: tuple[Vector, ...]) -> Vector:
         varying = [v for v in args if not v.is_constant]
         count = len(varying[0].data) if varying else 1
-        made = function(call, [v.to_arrow(count) for v in args])
+        if call.type.kind is Kind.NULL:  # of NULL, as a list of any type
+            made = pa.nulls(count)
+        else:
+            made = function(call, [v.to_arrow(count) for v in args])
         vector = Vector.from_arrow(made, call.type)
         return vector if varying else vector.first()
 
