@@ -19,7 +19,7 @@ from .csv_fields import CsvFile, Options, head_of, line_of, split_fields
 from .text_types import Conversion, convert, first_bad, fits, type_of_texts
 
 _NOT_KEPT = (Kind.INTERVAL, Kind.TIMESTAMP_S, Kind.TIMESTAMP_MS, Kind.TIMESTAMP_NS, Kind.NULL)
-SAMPLE_ROWS = 20_480  # as DuckDB's
+SNIFFED_ROWS = 20_480  # as DuckDB's
 SAMPLE_BYTES = (
     1 << 22
 )  # of one file, at first; four times as many where it has fewer rows than that
@@ -128,7 +128,7 @@ def _sniffed(path: str, identity: FileIdentity, options: Options) -> CsvFile:
         if not expected:
             raise InvalidQuery("auto_detect = false needs columns = {'name': 'TYPE', ...}.")
         given = {"delim": ",", "quote": '"', "escape": '"', **given}
-    size = options.get("sample_size", SAMPLE_ROWS)
+    size = options.get("sample_size", SNIFFED_ROWS)
     most = size if isinstance(size, int) and size >= 0 else 1 << 62
     skip = options.get("skip", 0)
     assert isinstance(skip, int)

@@ -77,7 +77,7 @@ RowsOf = Callable[[Here], Iterator[Row]]
 
 def name_in_sql(name: str) -> str:
     """Return a name as DuckDB prints it: in quotes only where it needs them."""
-    from ..sql.names.reader import quoted
+    from ..sql import quoted
 
     return quoted(name)
 

@@ -158,14 +158,13 @@ def _signature(
 def _is_guess(resolve: Resolve, args: Sequence[Expr], types: Sequence[DataType]) -> bool:
     """Whether a string literal would have no type here, or be a number of several."""
     texts = [is_text_literal(a) and t == NULL for a, t in zip(args, types, strict=True)]
-    found = _types(resolve, tuple(types))
-    if found is None or any(t and kind == NULL for t, kind in zip(texts, found[0], strict=True)):
+    if (found := _types(resolve, tuple(types))) is None:
         return True
-    results = set()
-    for guess in (BIGINT, DOUBLE, decimal(18, 3)):
-        guesses = [guess if text else t for text, t in zip(texts, types, strict=True)]
-        results.add(_types(resolve, tuple(guesses)))
-    return len(results - {None}) > 1
+    if any(text and t == NULL for text, t in zip(texts, found[0], strict=True)):
+        return True
+    guesses = (BIGINT, DOUBLE, decimal(18, 3))
+    tried = [[g if text else t for text, t in zip(texts, types, strict=True)] for g in guesses]
+    return len({_types(resolve, tuple(row)) for row in tried} - {None}) > 1
 
 
 @lru_cache(maxsize=1024)
