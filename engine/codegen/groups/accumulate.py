@@ -273,7 +273,7 @@ def _spread(c: Argument) -> Folded:
 def _correlation(c: Argument) -> Folded:
     """CORR of integers and decimals, of exact sums: `_together` over the square root of its product for each of both; NaN where that is 0.
 
-    Beside deviations of six million rows by a flag two CPU cores take 25 ms for it in one kernel, and 340 for all by operators.
+    Beside deviations of six million rows by a flag two CPU cores take 16 ms for it, all in one kernel.
     """
     x, y = _exact(c, c.value), _exact(c, c.others[0])
     pairs = ((x, y), (x, x), (y, y))

@@ -286,7 +286,7 @@ def _pick(array: pa.Array, picks: pa.Array) -> pa.Array:
     """`take` that turns strings into `large_string` where the result may pass the limit of 32-bit offsets.
 
     Of few strings that come many times, as those of a small table in a join, the result is a dictionary: what follows numbers them by
-    their codes.  Grouping 1.5 million rows by three labels so takes 30 ms instead of 60 on two CPU cores.
+    their codes.
     """
     texts = pa.types.is_string(array.type) or pa.types.is_large_string(array.type)
     if texts and len(picks) >= MIN_REPEATS * max(len(array), FEW_TEXTS) and not array.null_count:

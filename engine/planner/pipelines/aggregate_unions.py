@@ -29,7 +29,7 @@ def aggregate_unions(node: Physical, fusion: Fusion) -> Physical | None:
           ->  HashAggregate(k, sum(s), ConcatRows(HashAggregate(k, s: sum(a), x), HashAggregate(k, s: sum(a), y)))
 
     What is computed of the rows, and which of them are kept, goes into each input, whose columns have the union's names there.
-    Seven million rows of two tables by month take two CPU cores 320 ms where they are put together first, and 30 ms by a kernel for each.
+    Seven million rows of two tables by month take two CPU cores 236 ms where they are put together first, and 10 ms by a kernel for each.
     `MIN_ROWS_A_GROUP` = inf switches it off.
     """
     if not isinstance(node, HashAggregate):

@@ -78,8 +78,8 @@ def _leading_rows(array: pa.Array, groups: Groups, largest: bool) -> Indices | N
 def _by_first_bytes(array: pa.Array, groups: Groups, largest: bool) -> Indices | None:
     """Return the rows of many strings whose first two bytes are the extreme ones of their group, None where that says nothing.
 
-    Chunk by chunk, of which each leaves few rows: of six million comments a core takes 25 ms for the bytes, which other extremes of the
-    column share, and 20 to compare them, a fifth of what it takes for eight bytes of each.  `FEW_GROUPS` = 0 switches it off.
+    Chunk by chunk, of which each leaves few rows: the bytes are found once for all extremes of a column.
+    Extremes of six million comments take two CPU cores 141 ms, and 449 without.  `FEW_GROUPS` = 0 switches it off.
     """
     if len(array) <= FEW_STRINGS or groups.count > FEW_GROUPS:
         return None
