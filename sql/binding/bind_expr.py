@@ -14,7 +14,7 @@ from sqlglot import exp
 from fuseline.errors import InvalidQuery, Span, TypeMismatch, Unsupported
 from fuseline.plan import derived, infer
 from fuseline.plan.composed.nested_values import joined
-from fuseline.plan.expr import Call, Expr, Literal
+from fuseline.plan.expr import Call, ColumnRef, Expr, Literal
 from fuseline.plan.types import BIGINT, BOOLEAN, DATE, NULL, TIMESTAMP, VARCHAR, Kind
 from fuseline.sql.binding.function_names import data_type
 from fuseline.sql.parsing.pieces import span_of
@@ -30,6 +30,7 @@ from .bind_expr_subquery import (
 )
 from .bind_unnest import bind_unnest
 from .bind_window import bind_over
+from .columns_chosen import bound_column
 from .scope import Scope
 
 Handler = Callable[[exp.Expr, Scope], Expr]
@@ -57,6 +58,9 @@ def _column(node: exp.Expr, scope: Scope) -> Expr:
     assert isinstance(node, exp.Column)
     if isinstance(node.this, exp.Star):
         return _star(node, scope)
+    if (column := bound_column(node)) is not None:
+        use(node.this)
+        return ColumnRef(column, span_of(node))
     return scope.resolve(node.parts)
 
 
@@ -236,6 +240,13 @@ def _at_time_zone(node: exp.Expr, scope: Scope) -> Expr:
     return infer.call("timezone", [zone, value], span_of(node))
 
 
+def _columns(node: exp.Expr, scope: Scope) -> Expr:
+    raise Unsupported(
+        f"COLUMNS() is not supported in {scope.clause}: it stands in SELECT, WHERE and ORDER BY.",
+        span_of(node),
+    )
+
+
 def _refused(what: str) -> Handler:
     def handler(node: exp.Expr, scope: Scope) -> Expr:
         raise Unsupported(f"{what} not supported.", span_of(node))
@@ -298,7 +309,7 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Any: _refused("ANY without a comparison and lists in ANY are"),
     exp.All: _refused("ALL without a comparison and lists in ALL are"),
     exp.Lambda: _refused("Lambda functions are"),
-    exp.Columns: _refused("COLUMNS() is"),
+    exp.Columns: _columns,
     exp.Collate: _refused("COLLATE is"),
     exp.AtTimeZone: _at_time_zone,
     exp.CurrentTimestamp: _refused("Timestamps with a time zone, as CURRENT_TIMESTAMP, are"),

@@ -15,7 +15,9 @@ from fuseline.sql.binding.bind_literal import row_count
 from fuseline.sql.parsing.pieces import span_of
 
 from ..parsing.unread import use
+from .columns_chosen import bound_column
 from .scope import Scope
+from .select_list import expressions_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,8 @@ def bind_order(
             use(item.this)
             found: Sequence[Expr] = values
         else:
-            found = [_key(item.this, scope, values, places)]
+            parts = expressions_of(item.this, scope)
+            found = [_key(part, scope, values, places) for part in parts]
         keys += [SortKey(value, descending, nulls_first, value.span) for value in found]
     return tuple(keys)
 
@@ -91,7 +94,9 @@ def _key(node: exp.Expr, scope: Scope, values: Sequence[Expr], places: Mapping[s
                 "A parameter in ORDER BY orders nothing: name a column, its number, or an expression.",
                 span_of(node),
             )
-        case exp.Column(this=exp.Identifier()) if node.args.get("table") is None:
+        case exp.Column(this=exp.Identifier()) if (
+            node.args.get("table") is None and bound_column(node) is None
+        ):
             place = places.get(node.name.lower())
             if place is not None:
                 use(node, node.this)

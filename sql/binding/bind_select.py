@@ -21,7 +21,13 @@ from .bind_order import RowLimit, bind_limit, bind_order, order_rows, ordinal
 from .bind_unnest import UnnestRewriter, has_unnest
 from .bind_window import WindowRewriter, has_window, named_windows, pass_over
 from .scope import Scope, Source
-from .select_list import SelectItem, output_places, refuse_double_names, select_list
+from .select_list import (
+    SelectItem,
+    expressions_of,
+    output_places,
+    refuse_double_names,
+    select_list,
+)
 
 _UNSUPPORTED = {
     "sample": "USING SAMPLE",
@@ -53,7 +59,9 @@ def bind_select(node: exp.Select, scope: Scope) -> Logical:
     where = node.args.get("where")
     if where is not None:
         use(where)
-        plan = Filter(plan, infer.condition(scope.inside("WHERE").bind(where.this)))
+        place = scope.inside("WHERE")
+        tests = [infer.condition(place.bind(test)) for test in expressions_of(where.this, place)]
+        plan = Filter(plan, tests[0] if len(tests) == 1 else infer.call("and", tests))
     parts = _bind_parts(node, items, scope)
     pass_over(scope.windows)
     limit = bind_limit(node, scope)
@@ -211,7 +219,8 @@ def _bind_distinct(
         use(on)
     place = scope.inside("DISTINCT ON", aggregates=True, windows=True)
     found: list[Expr] = []
-    for key in on.expressions if isinstance(on, exp.Tuple) else [on]:
+    listed = on.expressions if isinstance(on, exp.Tuple) else [on]
+    for key in (part for item in listed for part in expressions_of(item, place)):
         if isinstance(key, exp.Null | exp.Boolean | exp.RawString) or (
             isinstance(key, exp.Literal) and not key.name.isdigit()
         ):

@@ -28,11 +28,12 @@ from ..parsing.pieces import split
 from ..parsing.unread import use, use_all
 from .bind_files import file_function, file_of_path
 from .bind_unnest import bind_unnested
+from .columns_chosen import copied
 from .macros import expanded, macro_of
 from .named_queries import BoundQuery, named_plan
 from .parameters import Parameters
 from .relations.about_tables import bind_about
-from .relations.bind_pivot import bind_pivot, copied
+from .relations.bind_pivot import bind_pivot
 from .relations.bind_recursive import bind_recursive
 from .relations.bind_unpivot import bind_unpivot
 from .scope import SCHEMAS, Cte, Relation, Scope, Session, Source

@@ -15,8 +15,21 @@ from fuseline.sql.parsing.parse import written
 from fuseline.sql.parsing.pieces import span_of
 
 from ..names import result_name
+from ..names.unpacked import without_columns
 from ..parsing.unread import use, use_all
 from .bind_unnest import expanded
+from .columns_chosen import (
+    ChosenColumn,
+    aliased_names,
+    chosen,
+    columns_in,
+    copied,
+    is_star,
+    matching_star,
+    pattern_of_star,
+    unpacked,
+    with_column,
+)
 from .scope import Relation, Scope, refusal
 
 LONG_NAME = 300  # characters
@@ -44,37 +57,106 @@ def select_list(node: exp.Select, scope: Scope) -> list[SelectItem]:
     """Return the output columns of a SELECT over the tables of `scope`."""
     items: list[SelectItem] = []
     for item in node.expressions:
-        if not isinstance(item, exp.Alias):
-            items += _written_out(item, scope) or (_unnamed(item, scope),)
-            continue
-        use(item, item.args["alias"])
-        columns = _written_out(item.this, scope)
-        if isinstance(item.this, exp.Explode) and columns:
-            items += columns  # the fields of a struct keep their names
-            continue
-        columns = columns or (SelectItem("", item.this),)
-        items += (replace(column, name=item.alias, aliased=True) for column in columns)
+        alias = item.args["alias"] if isinstance(item, exp.Alias) else None
+        if alias is not None:
+            use(item, alias)
+        items += _written_out(item.this if isinstance(item, exp.Alias) else item, alias, scope)
     return items
 
 
-def _written_out(item: exp.Expr, scope: Scope) -> Sequence[SelectItem]:
-    """Return the columns of a star, none for another item; with an alias all of them have that name."""
+def _written_out(item: exp.Expr, alias: exp.Expr | None, scope: Scope) -> Sequence[SelectItem]:
+    """Return the columns that an item stands for; with an alias all of them have that name."""
+    starred = _starred(item, scope)
+    if starred is not None:
+        columns, made, pattern = starred
+        if alias is None:
+            return made
+        names = aliased_names(alias, pattern, columns, scope)
+        return [replace(i, name=n, aliased=True) for i, n in zip(made, names, strict=True)]
+    fields = expanded(item, scope.inside("SELECT", aggregates=True, windows=True))
+    if fields:
+        return [SelectItem(name, item, value=value) for name, value in fields]
+    packed = columns_in(item, scope.session)
+    one = item
+    if packed is not None:
+        columns = columns_of(packed, scope)
+        one = unpacked(item, columns, scope.session)
+        use_all(item)
+        if alias is None:
+            return [SelectItem(_unpacked_name(item, columns, scope), one)]
+    if alias is None:
+        return [_unnamed(item, scope)]
+    return [SelectItem(alias.name, one, aliased=True)]
+
+
+def _starred(
+    item: exp.Expr, scope: Scope
+) -> tuple[Sequence[ChosenColumn], list[SelectItem], exp.Columns | None] | None:
+    """Return the columns of a star or of COLUMNS(), the items made of them, and the COLUMNS(); None for another item."""
+    if is_star(item):
+        columns = star_columns(item, scope)
+        return columns, [_item(column, item) for column in columns], None
+    if (pattern := pattern_of_star(item)) is not None:
+        columns = matching_star(item, star_columns(pattern[0], scope), scope)
+        return columns, [_item(column, item) for column in columns], None
+    found = columns_in(item, scope.session)
+    if found is None or found.args.get("unpack"):
+        return None
+    columns = columns_of(found, scope)
+    if item is found:
+        return columns, [_item(column, item) for column in columns], found
+    use_all(item)
+    made = [SelectItem(column.name, with_column(item, column, scope.session)) for column in columns]
+    return columns, made, found
+
+
+def _item(column: ChosenColumn, node: exp.Expr) -> SelectItem:
+    return SelectItem(column.name, column.node or node, column.column)
+
+
+def columns_of(node: exp.Columns, scope: Scope) -> Sequence[ChosenColumn]:
+    """Return the columns that COLUMNS() stands for."""
+    if is_star(node.this):
+        use(node)
+        return star_columns(node.this, scope)
+    refuse_double_names(scope.relations, node)
+    return chosen(node, _chosen_all(scope.star), scope)
+
+
+def _chosen_all(columns: Sequence[tuple[str, Column]]) -> list[ChosenColumn]:
+    return [ChosenColumn(name, name, column) for name, column in columns]
+
+
+def expressions_of(node: exp.Expr, scope: Scope) -> Sequence[exp.Expr]:
+    """Return what an expression outside of the SELECT list stands for: one for each column of its COLUMNS(), or itself."""
+    found = columns_in(node, scope.session)
+    if found is None:
+        return [node]
+    columns = columns_of(found, scope)
+    use_all(node)
+    if found.args.get("unpack"):
+        return [unpacked(node, columns, scope.session)]
+    return [with_column(node, column, scope.session) for column in columns]
+
+
+def star_columns(item: exp.Expr, scope: Scope) -> Sequence[ChosenColumn]:
+    """Return the columns of `*`, `t.*` or `s.*`, where s is a STRUCT."""
     if isinstance(item, exp.Star):
         refuse_double_names(scope.relations, item)
         _check_types(item, scope.relations, item)
         return _star(item, scope.star, item, scope)
-    if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
-        if (struct := _struct_named(item, scope)) is not None:
-            use(item.this)
-            return [
-                SelectItem(name, exp.Dot(this=struct, expression=exp.to_identifier(name, True)))
-                for name in scope.bind(struct).type.names
-            ]
-        table = _table_named(item, scope)
-        _check_types(item.this, (table,), item)
-        return _star(item.this, table.columns, item, scope)
-    fields = expanded(item, scope.inside("SELECT", aggregates=True, windows=True))
-    return [SelectItem(name, item, value=value) for name, value in fields or ()]
+    assert isinstance(item, exp.Column)
+    if (struct := _struct_named(item, scope)) is not None:
+        use(item, item.this)
+        return [
+            ChosenColumn(
+                name, name, None, exp.Dot(this=struct, expression=exp.to_identifier(name, True))
+            )
+            for name in scope.bind(struct).type.names
+        ]
+    table = _table_named(item, scope)
+    _check_types(item.this, (table,), item)
+    return _star(item.this, table.columns, item, scope)
 
 
 def output_places(items: Sequence[SelectItem], outputs: Sequence[Expr]) -> dict[str, int]:
@@ -105,6 +187,23 @@ def _unnamed(node: exp.Expr, scope: Scope) -> SelectItem:
             "subquery", node
         )  # nested ones would read the innermost text once a level
     return SelectItem(result_name(text.text, text.first_parameter), node)
+
+
+def _unpacked_name(item: exp.Expr, columns: Sequence[ChosenColumn], scope: Scope) -> str:
+    """Return the name of an item with *COLUMNS() in it, which shows columns behind their tables."""
+    text = written(item)
+    assert text is not None
+    listed = ", ".join(_full_name(column, scope) for column in columns)
+    return result_name(without_columns(text.text, listed), text.first_parameter)
+
+
+def _full_name(column: ChosenColumn, scope: Scope) -> str:
+    for relation in scope.relations:
+        if any(known is column.column for _, known in relation.columns):
+            table = [relation.name] if relation.name else ["unnamed_subquery"]
+            parts = ["memory", "main", *table] if relation.in_catalog else table
+            return ".".join(quoted(part) for part in [*parts, column.spelled])
+    return quoted(column.name)
 
 
 def _is_operand(item: exp.Expr) -> bool:
@@ -184,7 +283,7 @@ def _star(
     columns: tuple[tuple[str, Column], ...],
     node: exp.Expr,
     scope: Scope,
-) -> list[SelectItem]:
+) -> list[ChosenColumn]:
     """Write out `*` with its EXCLUDE, REPLACE and RENAME lists."""
     if not columns:
         raise InvalidQuery("* needs a FROM clause.", span_of(node))
@@ -202,13 +301,18 @@ def _star(
         for item in star.args.get("replace") or ()
         for old in _places(item.args["alias"], columns, scope, "REPLACE")
     }
-    items: list[SelectItem] = []
+    found: list[ChosenColumn] = []
     for i, (name, column) in enumerate(columns):
         if i in replaced:
-            items.append(SelectItem(replaced[i].alias, replaced[i].this))
+            found.append(ChosenColumn(replaced[i].alias, name, None, replaced[i].this))
         elif i not in excluded:
-            items.append(SelectItem(renamed.get(i, name), node, column))
-    return items
+            found.append(ChosenColumn(renamed.get(i, name), name, column))
+    pattern = star.args.get("ilike")
+    if not isinstance(pattern, exp.Expr):
+        return found
+    test = exp.ILike(this=exp.Star(), expression=copied(pattern))
+    use_all(pattern)
+    return matching_star(test, found, scope)
 
 
 def _named(

@@ -95,7 +95,8 @@ complement  <- '~'* signed
 signed      <- ('-' / '+')* atom suffix*
 suffix      <- '::' type / '[' (expr slice? / slice) ']' / 'at' 'time' 'zone' signed / '.' (LABEL arguments? / '*' change*) / 'collate' LABEL
 atom        <- NUMBER / '.' NUMBER / STRING / 'null' / 'true' / 'false' / paren / case / cast / exists / interval / part / map / called / parameter / '(' ')'
-             / '[' (expr 'for' NAME (',' NAME)* 'in' expr ('if' expr)? / exprs)? ']' / 'array' paren
+             / '[' (expr 'for' NAME (',' NAME)* 'in' expr ('if' expr)? / listed (',' listed)* ','?)? ']' / 'array' paren
+listed      <- unpacked / expr
 map         <- 'map'? '{' (field (',' field)* ','?)? '}'
 slice       <- ':' ('-' ':' / expr)? (':' expr?)?
 parameter   <- '?' / '$' (NUMBER / LABEL) / '#' NUMBER
@@ -118,7 +119,8 @@ called      <- ('left' / 'right') arguments
              / FUNCTION (STRING / 'with' 'time' 'zone' STRING / arguments STRING? / '.' '*' change*)?
 arguments   <- '(' (('distinct' / 'all')? argument (',' argument)* ','?)? order? (('ignore' / 'respect') 'nulls')? ')'
                ('within' 'group' '(' order ')')? ('filter' '(' 'where'? expr ')')? ('over' (NAME / window))?
-argument    <- star / starred / 'lambda' NAME (',' NAME)* ':' expr / expr
+argument    <- unpacked / star / starred / 'lambda' NAME (',' NAME)* ':' expr / expr
+unpacked    <- '*' 'columns' '(' argument ')'
 window      <- '(' windowed ')' / '(' NAME windowed ')'
 windowed    <- ('partition' 'by' exprs)? order? (('rows' / 'range' / 'groups') frame excluded?)?
 frame       <- 'between' limiting 'and' limiting / limiting

@@ -34,6 +34,7 @@ _TEXTS = (
 _CALLED = RESERVED | frozenset(
     [
         "between",
+        "columns",
         "date",
         "exists",
         "extract",
@@ -75,6 +76,7 @@ _WORDS = frozenset(
         "if",
         "ignore",
         "include",
+        "lambda",
         "last",
         "leading",
         "materialized",
@@ -186,7 +188,9 @@ def _leaves(nodes: Sequence[exp.Expr]) -> _Leaves:
                 leaves.unplaced.add(_singular(node.name))
         elif kind is exp.Null or kind is exp.Boolean:
             leaves.constants += 1
-        elif kind is exp.Star or kind is exp.Mul:
+        elif (
+            kind is exp.Star or kind is exp.Mul or (kind is exp.Columns and node.args.get("unpack"))
+        ):
             leaves.stars += 1
         elif kind is exp.Placeholder or kind is exp.Parameter:
             leaves.parameters += 1

@@ -34,6 +34,7 @@ _READ: dict[type[exp.Expr], str] = {
     exp.ByteString: "this",
     exp.CTE: "materialized",
     exp.ColumnDef: "exists",
+    exp.Columns: "unpack",
     exp.Create: "kind replace exists",
     exp.DataType: "this kind nested",
     exp.Drop: "kind exists",

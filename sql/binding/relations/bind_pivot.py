@@ -20,6 +20,7 @@ from fuseline.sql.parsing.pieces import span_of
 
 from ...names import result_name
 from ...parsing.unread import use, use_all
+from ..columns_chosen import copied
 from ..scope import Scope
 
 MOST_COLUMNS = (
@@ -102,14 +103,6 @@ def use_pivot(node: exp.Expr) -> None:
 
 def _column(name: str) -> exp.Column:
     return exp.Column(this=exp.to_identifier(name, quoted=True))
-
-
-def copied(node: exp.Expr) -> exp.Expr:
-    """Return a copy of a part of a tree, at its place, of which nothing is used."""
-    copy = node.copy()
-    for part in copy.walk():
-        part.meta.pop("used", None)
-    return copy
 
 
 def _from(table: exp.Expr) -> exp.From:

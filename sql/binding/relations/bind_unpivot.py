@@ -14,9 +14,10 @@ from fuseline.plan.logical import Logical
 from fuseline.plan.types import VARCHAR
 from fuseline.sql.parsing.pieces import span_of
 
+from ..columns_chosen import copied
 from ..scope import Relation, Scope, Source
 from ..select_list import select_list
-from .bind_pivot import copied, use_pivot
+from .bind_pivot import use_pivot
 
 
 @dataclass(frozen=True)
