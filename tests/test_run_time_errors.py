@@ -9,7 +9,7 @@ import pytest
 
 import fuseline
 from fuseline import col, errors
-from tests.compare import connected
+from tests.compare import assert_same_as_duckdb, connected
 from tests.marks import assert_marks
 
 pytestmark = pytest.mark.usefixtures("backend", "fuse")
@@ -120,6 +120,25 @@ def test_no_place_where_there_is_no_text_or_two(connection: fuseline.Connection)
     for frame in (table.select(x=col("a") // col("k")), queries[0].union(queries[1])):
         with pytest.raises(errors.ExecutionError, match=r"^Division by zero[^\n]*$"):
             frame.fetchall()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select count(*) from t where (k > 2 and a // k > 5) or (k = 1 and a // (k - 5) < 0)",
+        "select k from t where k = 0 or (k = 1 or a // (k - 1) < 5)",
+        "select case when k > 0 and a // k > 5 then 'much' else 'little' end, count(*) from t group by 1",
+        "select sum(k) from t where nullif(k, 3) <> 0 and a // k > 5",
+        "select sum(k) from t where nullif(k, 3) = 0 or a // k > 5",
+        "select count(*), sum(k) from t where s <> 'seven' and s::integer + k > 8",
+        "select count(*) from many where s like '%7' and 70 // k > 9",
+        "select count(*) from many where k <> 0 and 70 // k > 9",
+    ],
+)
+def test_rows_that_are_decided_raise_nothing(query: str, backend: str, fuse: str) -> None:
+    n = range(150_000)  # more than a filter in stages takes
+    many = pa.table({"k": [i % 10 for i in n], "s": [str(i % 10) for i in n]})
+    assert_same_as_duckdb(query, {"t": T, "many": many}, backend=backend, fuse=(fuse,))
 
 
 def test_a_kernel_that_may_overflow_leaves_the_error_to_operators(backend: str) -> None:

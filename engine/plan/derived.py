@@ -8,6 +8,7 @@ from functools import cache
 
 from ..errors import InvalidQuery, Located, Span, TypeMismatch, UnknownName, nearest
 from . import infer
+from .all_values import is_null_constant
 from .composed.derived_dates import DERIVED_DATES
 from .composed.derived_texts import DERIVED_TEXTS
 from .composed.nested_values import NESTED_VALUES, list_aggregate, named_aggregate
@@ -17,7 +18,6 @@ from .functions.dates import PARTS, UNITS
 from .functions.formats import check_written
 from .functions.lists import LISTS
 from .functions.strptime import layout
-from .null_constants import is_null_constant
 from .types import DATE, DOUBLE, VARCHAR, Kind
 
 Build = Callable[[Sequence[Expr], Span | None], Expr]

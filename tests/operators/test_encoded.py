@@ -177,7 +177,7 @@ def test_turns_are_read_one_after_the_other_where_memory_is_short(tmp_path, monk
     monkeypatch.setattr(
         ColumnSizes,
         "reading",
-        lambda self, sources, part, copies=2: sum(sizes[s] for s in sources) << 20,
+        lambda self, sources, part, copies=2: sum(sizes[s] for s in sources) << 24,
     )
 
     def reading(scan, *rest):
@@ -190,8 +190,8 @@ def test_turns_are_read_one_after_the_other_where_memory_is_short(tmp_path, monk
         turns, "encode_each", lambda *given: events.append("encoded") or encode(*given)
     )
     pq.write_table(DATA, tmp_path / "t.parquet")
-    # One turn more has no room; what is left is for the columns themselves, and for what waits for Python's collector
-    with fuseline.connect(device="gpu", memory_limit=(2 * most - 15) << 20) as connection:
+    # By these sizes one turn more has no room, and what is really read has plenty of it
+    with fuseline.connect(device="gpu", memory_limit=(2 * most - 15) << 24) as connection:
         connection.read_parquet(tmp_path / "t.parquet", "t").cache()
         assert connection.table("t").to_arrow().equals(DATA)
     assert events[1::2] == ["encoded"] * (len(events) // 2)

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pylibcudf as plc
 
 from ...plan import physical as p
+from ...plan.all_values import never_raises
 from ...plan.expr import Column, ColumnRef, Expr, Literal, columns_of, conjunction, conjuncts
 from ...plan.types import DataType, to_arrow
 from ..context import Context
@@ -43,12 +44,16 @@ def filter_rows(node: p.FilterRows, inputs: tuple[Table, ...], context: Context)
 
 
 def _by_cost(predicate: Expr, table: Table) -> tuple[list[Expr], list[Expr]]:
-    """Split the parts of a condition into those that read no text and those that do; codes are no text."""
+    """Split the parts of a condition into those that read no text and those that do; codes are no text.
+
+    What may raise keeps its place behind the parts that may have decided its rows.
+    """
     cheap: list[Expr] = []
     dear: list[Expr] = []
     for part in conjuncts(predicate):
         reads_text = any(_is_text(table, c) for c in columns_of(part))
-        (dear if reads_text else cheap).append(part)
+        waits = reads_text or (dear and not never_raises(part))
+        (dear if waits else cheap).append(part)
     return cheap, dear
 
 

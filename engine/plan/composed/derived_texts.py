@@ -7,8 +7,8 @@ from functools import reduce
 
 from ...errors import Span
 from .. import infer
+from ..all_values import is_null_constant
 from ..expr import Expr, Literal
-from ..null_constants import is_null_constant
 from ..types import NULL, VARCHAR, Kind
 
 NAMES_OF_HERE = {"current_database": "memory", "current_schema": "main"}

@@ -30,16 +30,6 @@ def is_never_null(expr: Expr, columns: AbstractSet[Column]) -> bool:
     return False
 
 
-def never_raises(expr: Expr) -> bool:
-    """Whether no value is an error for an expression, so that it need not be computed where its value is known."""
-    match expr:
-        case Call(function=function) if SCALAR[function].raises:
-            return False
-        case Cast(safe=False):
-            return False
-    return all(map(never_raises, expr.children))
-
-
 def compared_columns(predicate: Expr | None) -> set[Column]:
     """Return columns that must have a value for the predicate to be TRUE, as its comparisons show."""
     found: set[Column] = set()

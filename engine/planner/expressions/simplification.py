@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
+from ...plan.all_values import never_raises
 from ...plan.expr import (
     FALSE,
     TRUE,
@@ -30,7 +31,7 @@ from ...plan.types import BOOLEAN
 from ..rewrite import reads_only, replace_columns
 from .fold import folded, unwrapped
 from .logic import combine, negation, simplified_connective, terms
-from .nullness import is_never_null, never_raises
+from .nullness import is_never_null
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from ...plan.all_values import never_raises
 from ...plan.expr import Case, Column, ColumnRef, Expr, Literal, columns_of, new_column
 from ...plan.partial import in_parts
 from ...plan.physical import ComputeColumns, HashAggregate, Physical
@@ -13,7 +14,6 @@ from ...plan.types import Kind
 from ..estimates.chain_estimate import ChainEstimates, expected_column
 from ..estimates.estimate import expected
 from ..estimates.relation_estimate import RelationEstimate
-from ..expressions.nullness import never_raises
 from ..rewrite import pass_on
 from .group_keys import has_no_numbers
 from .probe_order import domain

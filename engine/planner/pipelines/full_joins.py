@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ...plan.all_values import never_raises
 from ...plan.expr import (
     Column,
     ColumnRef,
@@ -23,7 +24,6 @@ from ...plan.join_kinds import JoinKind
 from ...plan.logical import Item
 from ...plan.physical import ComputeColumns, FilterRows, HashJoin, Physical
 from ...plan.types import Kind
-from ..expressions.nullness import never_raises
 from ..rewrite import reads_only
 
 

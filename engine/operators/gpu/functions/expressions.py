@@ -1,13 +1,14 @@
 """Expressions over a table: `evaluate` gives a device column, `selection` a BOOL8 column that is TRUE in the selected rows.
 
 Each function runs as one or a few libcudf kernels over all rows; constants stay scalars, equal parts are computed once, and what
-reads nothing but one column of codes is computed once for each key.  What a row that CASE or COALESCE does not reach would raise
-is ignored: checks look at the rows in `RowScope.active` alone.
+reads nothing but one column of codes is computed once for each key.  What a row that CASE, COALESCE, AND or OR does not reach
+would raise is ignored: checks look at the rows in `RowScope.active` alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import pylibcudf as plc
 
@@ -159,6 +160,11 @@ def _computed(expr: Expr, scope: RowScope) -> Value:
             return scope.table[column]
         case Call(function="coalesce"):
             return _coalesce(expr, scope)
+        case Call(function=function) if function in _LAZY:
+            try:
+                return KERNELS[function](expr, scope, tuple(value(a, scope) for a in expr.args))
+            except FuselineError:
+                return _LAZY[function](expr, scope)
         case Call():
             args = [value(a, scope) for a in _operands(expr)]
             if any(map(is_null_constant, args)) and expr.function in STRICT:
@@ -214,6 +220,28 @@ def _typed(found: Value, data_type: plc.DataType) -> Value:
     if isinstance(found, Constant) and found.value is None:
         return Constant(None, data_type)
     return found
+
+
+def _decided(expr: Call, scope: RowScope, deciding: bool) -> Value:
+    """AND or OR from left to right; later arguments see the rows that no `deciding` value has decided yet."""
+
+    def undecided(so_far: Value) -> plc.Column:
+        column = as_column(so_far, scope.rows)
+        return negate(true_mask(column if deciding else negate(column)))
+
+    first, *others = expr.args
+    answer, rest = value(first, scope), scope
+    for arg in others:
+        rest = rest.where(partial(undecided, answer))
+        answer = KERNELS[expr.function](expr, scope, (answer, value(arg, rest)))
+    return answer
+
+
+# Instead of KERNELS where an argument raises
+_LAZY: dict[str, Callable[[Call, RowScope], Value]] = {
+    "and": partial(_decided, deciding=False),
+    "or": partial(_decided, deciding=True),
+}
 
 
 def _coalesce(expr: Call, scope: RowScope) -> Value:
