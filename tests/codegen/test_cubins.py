@@ -35,6 +35,7 @@ from tests.codegen.test_joins_cuda import SEVERAL
 from tests.codegen.test_pipelines import FUSED, TABLES
 from tests.compare import connected
 from tests.limits import SetLimits
+from tests.thinned import thinned
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed: pip install 'fuseline[dev]'")
 
@@ -75,7 +76,7 @@ def assert_compiles(program: Program) -> str:
     return text
 
 
-@pytest.mark.parametrize("query", FUSED)
+@pytest.mark.parametrize("query", thinned(FUSED, 3))
 def test_a_query_shape(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made = programs(query, TABLES, monkeypatch)
     assert made
@@ -103,12 +104,12 @@ def test_a_build(form: type[Layer], linked: bool) -> None:
     assert changes
 
 
-@pytest.mark.parametrize(("kind", "form", "linked"), JOINS)
+@pytest.mark.parametrize(("kind", "form", "linked"), thinned(JOINS, 3))
 def test_a_join(kind: str, form: type[Layer], linked: bool) -> None:
     assert_compiles(main_program(kind, index(form, linked)))
 
 
-@pytest.mark.parametrize(("kind", "made"), JOINS_BEHIND)
+@pytest.mark.parametrize(("kind", "made"), thinned(JOINS_BEHIND, 3))
 def test_a_join_behind_bits(kind: str, made: Index) -> None:
     for program in (build_program(made), main_program(kind, made)):
         assert_compiles(program)

@@ -28,7 +28,9 @@ def _table(keys: object, rows: int) -> pa.Table:
 
 
 @pytest.mark.parametrize("order", ["ascending", "random"])
-@pytest.mark.parametrize("domain", [10, 70_000, 100_000_000])
+@pytest.mark.parametrize(
+    "domain", [10, 70_000, pytest.param(100_000_000, marks=pytest.mark.nightly)]
+)
 def test_group_keys_of_any_domain(domain: int, order: str) -> None:
     rows = 300_000  # two ranges
     keys = np.random.default_rng(3).integers(0, domain, rows) * 3 - 5

@@ -1,4 +1,4 @@
-"""Random pipelines and joins: the kernel, the operators and DuckDB give the same answer; `FUSELINE_RANDOM=5000` tries more."""
+"""Random pipelines and joins: the kernel, the operators and DuckDB give the same answer; `FUSELINE_RANDOM=5000` tries more by night."""
 
 from __future__ import annotations
 
@@ -16,8 +16,14 @@ from tests.limits import SetLimits
 from tests.random_queries.cases import Engines, assert_sound, run_shape
 from tests.random_queries.deep import keyed, single
 
-CASES = int(os.environ.get("FUSELINE_RANDOM", "200"))
+BY_DAY = 24  # most of the time goes into compiling: each case is a kernel or two
+BY_NIGHT = int(os.environ.get("FUSELINE_RANDOM", "600"))
 FUSED_SHARE = 0.7  # of pipelines, at least: what random joins test is kernels
+
+
+@pytest.fixture(params=[BY_DAY, pytest.param(BY_NIGHT, marks=pytest.mark.nightly)])
+def cases(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
 
 
 def check(engines: Engines, maker: Any, cases: int, first: int = 0) -> None:
@@ -27,30 +33,34 @@ def check(engines: Engines, maker: Any, cases: int, first: int = 0) -> None:
 
 
 @pytest.mark.timeout(1200)  # on a GPU each kernel is compiled for a second or two
-def test_a_table(backend: str, tmp_path: Path) -> None:
-    check(Engines(backend, str(tmp_path)), single, CASES * 3 // 2)
+def test_a_table(backend: str, cases: int, tmp_path: Path) -> None:
+    check(Engines(backend, str(tmp_path)), single, cases * 3 // 2)
 
 
-def test_a_table_whose_columns_have_many_values(limits: SetLimits, tmp_path: Path) -> None:
+def test_a_table_whose_columns_have_many_values(
+    cases: int, limits: SetLimits, tmp_path: Path
+) -> None:
     """Functions are computed in kernels, or beforehand, and not looked up."""
     limits(LOOKUP_LIMIT=0)
-    check(Engines("cpu", str(tmp_path)), single, CASES // 3, 3000)
+    check(Engines("cpu", str(tmp_path)), single, cases // 3, 3000)
 
 
 @pytest.mark.timeout(1200)
-def test_joins(backend: str, tmp_path: Path) -> None:
+def test_joins(backend: str, cases: int, tmp_path: Path) -> None:
     engines = Engines(backend, str(tmp_path))
-    check(engines, keyed, CASES * 9 // 10)
+    check(engines, keyed, cases * 9 // 10)
     assert engines.fused_share > FUSED_SHARE, engines.notes.most_common(9)
 
 
-def test_joins_on_threads(limits: SetLimits, tmp_path: Path) -> None:
+def test_joins_on_threads(cases: int, limits: SetLimits, tmp_path: Path) -> None:
     """Few rows are many: in ranges on threads, in blocks, in groups far apart."""
     limits(ROWS_A_RANGE=8, SPARSE_GROUPS=16, WIDE_GROUPS=4, emit_cpu__BLOCK=8)
-    check(Engines("cpu", str(tmp_path), threads=4), keyed, CASES // 4, 1000)
+    check(Engines("cpu", str(tmp_path), threads=4), keyed, cases // 4, 1000)
 
 
-def test_joins_behind_bits(backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_joins_behind_bits(
+    backend: str, cases: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Bits go before all row numbers of distinct keys, a sieve before those of few rows and before buckets; what is not filled holds garbage."""
     made: set[str] = set()
 
@@ -66,5 +76,5 @@ def test_joins_behind_bits(backend: str, tmp_path: Path, monkeypatch: pytest.Mon
         monkeypatch.setattr(choose, name, bound)
     monkeypatch.setattr(choose, "Index", noted)
     monkeypatch.setattr(host_indexes, "_allocated", lambda b: simulator.memory([b])[b.name])
-    check(Engines(backend, str(tmp_path)), keyed, CASES // 8, 2000)
+    check(Engines(backend, str(tmp_path)), keyed, cases // 8 + 5, 2000)
     assert made >= {"direct behind bits and a sieve", "bits behind a sieve"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from tests.operators.test_join_parts import (
     fail_whole_joins,
     remarks,
 )
+from tests.thinned import thinned
 
 pytestmark = pytest.mark.gpu
 
@@ -60,8 +62,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu, "prepare", lambda *_, **__: None)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("kind", QUERIES)
+@pytest.mark.parametrize(("kind", "shape"), thinned(product(QUERIES, SHAPES), 3))
 def test_every_kind_of_join_in_parts(
     kind: str, shape: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

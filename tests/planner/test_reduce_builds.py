@@ -193,9 +193,10 @@ def test_queries_are_reduced() -> None:
 
 
 @pytest.mark.usefixtures("always")
-def test_random_joins(tmp_path: Path) -> None:
+@pytest.mark.parametrize("cases", [5, pytest.param(100, marks=pytest.mark.nightly)])
+def test_random_joins(cases: int, tmp_path: Path) -> None:
     engines = Engines("cpu", str(tmp_path), check=True)
     with engines.stack:
-        seeds = range(3000, 3050)
+        seeds = range(3000, 3000 + cases)
         assert_sound([run_shape(engines, seed, 1, maker=keyed) for seed in seeds])
     assert engines.fused_share > 0.6, engines.notes.most_common(9)
