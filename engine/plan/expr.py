@@ -185,6 +185,45 @@ class ListAggregate(Expr):
 
 
 @dataclass(frozen=True)
+class ListMap(Expr):
+    """[body for element, place in operand if condition], places counted from 1; NULL for a list that is NULL.
+
+    `body` and `condition` (BOOLEAN; None: all elements) are over `element`, `place` and the columns `captured`, which have the values that
+    the expressions `captures` have in the list's row: no walk has to look into them.
+    """
+
+    CHILDREN: ClassVar = ("operand", "captures")
+    operand: Expr
+    captures: tuple[Expr, ...]
+    element: Column
+    place: Column
+    captured: tuple[Column, ...]
+    body: Expr
+    condition: Expr | None
+    type: DataType
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class ListReduce(Expr):
+    """One value of a list: `body` of what has come of the elements before, the next element, and its place, from 1 on.
+
+    `parameters` are these three.  Without an initial value the first element is what the second one meets, and an empty list raises
+    `ExecutionError`.  Captures are as in `ListMap`.
+    """
+
+    CHILDREN: ClassVar = ("operand", "initial", "captures")
+    operand: Expr
+    initial: Expr | None
+    captures: tuple[Expr, ...]
+    parameters: tuple[Column, Column, Column]
+    captured: tuple[Column, ...]
+    body: Expr
+    type: DataType
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
 class AggregateCall(Expr):
     """An aggregate function of `functions.AGGREGATE`; COUNT(*) is `count_star` without arguments.
 

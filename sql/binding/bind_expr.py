@@ -20,7 +20,7 @@ from fuseline.sql.binding.function_names import data_type
 from fuseline.sql.parsing.pieces import span_of
 
 from ..parsing.unread import use
-from . import bind_literal, bind_nested, function_names
+from . import bind_lambda, bind_literal, bind_nested, function_names
 from .bind_expr_call import bind_aggregate, bind_call, bind_grouping, call_span
 from .bind_expr_subquery import (
     bind_comparison,
@@ -308,7 +308,7 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Tuple: _refused("Row values outside of =, <> and IN are"),
     exp.Any: _refused("ANY without a comparison and lists in ANY are"),
     exp.All: _refused("ALL without a comparison and lists in ALL are"),
-    exp.Lambda: _refused("Lambda functions are"),
+    exp.Lambda: bind_lambda.refused,
     exp.Columns: _columns,
     exp.Collate: _refused("COLLATE is"),
     exp.AtTimeZone: _at_time_zone,

@@ -19,6 +19,7 @@ from fuseline.sql.parsing.pieces import span_of
 
 from ..parsing.unread import use
 from . import function_names
+from .bind_lambda import bind_lambda_call, has_lambda
 from .macros import expanded, macro_of
 from .scope import Scope
 
@@ -47,6 +48,8 @@ def bind_call(node: exp.Expr, scope: Scope) -> Expr:
             raise InvalidQuery(
                 f"DISTINCT and ORDER BY belong into aggregates, and {name} is none.", span_of(node)
             )
+        if has_lambda(name, nodes):
+            return bind_lambda_call(name, nodes, call_span(node, scope), scope)
         return derived.function(name, [scope.bind(n) for n in nodes], call_span(node, scope))
     place = call_span(node, scope)
     if isinstance(node, exp.Func):

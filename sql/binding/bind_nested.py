@@ -14,14 +14,16 @@ from fuseline.sql.parsing.pieces import span_of
 
 from ..parsing.unread import use
 from .bind_expr_call import call_span
+from .bind_lambda import bind_comprehension
 from .scope import Scope
 
 
 def _list(node: exp.Expr, scope: Scope) -> Expr:
     items = node.expressions
-    if len(items) == 1 and isinstance(items[0], exp.Comprehension | exp.Query):
-        what = "ARRAY(SELECT ...)" if isinstance(items[0], exp.Query) else "A list comprehension"
-        raise Unsupported(f"{what} is not supported.", span_of(node))
+    if len(items) == 1 and isinstance(items[0], exp.Comprehension):
+        return bind_comprehension(items[0], scope, span_of(node))
+    if len(items) == 1 and isinstance(items[0], exp.Query):
+        raise Unsupported("ARRAY(SELECT ...) is not supported.", span_of(node))
     return list_value([scope.bind(item) for item in items], span_of(node))
 
 

@@ -167,12 +167,7 @@ def _by_lambda(
         raise InvalidQuery("The lambda of COLUMNS() takes one name.", span_of(node))
     parameter = node.expressions[0]
     use_all(node)
-    holder = exp.Paren(this=copied(node.this))
-    for part in list(holder.find_all(exp.Identifier)):
-        if part.name.lower() == parameter.name.lower() and not isinstance(part.parent, exp.Column):
-            part.replace(exp.Column(this=part.copy()))
-    condition: exp.Expr = holder.this
-    condition.pop()
+    condition = copied(node.this)
     scope.session.trees.append(tree_of(condition))
     return _accepted(condition, parameter.name, visible, scope, node.parent or node)
 

@@ -153,6 +153,8 @@ class Scope:
     windows: Mapping[str, exp.Expr] = field(default_factory=dict)  # of WINDOW, by name
     allow_windows: bool = False
     in_window: bool = False
+    lambdas: Mapping[str, Column] = field(default_factory=dict)  # parameters, by lower-case names
+    lambda_depth: int = 0
 
     @property
     def parameters(self) -> Parameters:
@@ -219,7 +221,15 @@ class Scope:
 
     def find(self, names: list[str], span: Span | None = None) -> Expr | None:
         """Return what a name stands for, or a field of a struct; None where there is neither."""
-        return self._find(names, span) or self._field(names, span)
+        known = self.lambdas.get(names[0].lower())
+        if known is not None and len(names) == 1:
+            return ColumnRef(known, span)
+        found = self._find(names, span) or self._field(names, span)
+        if found is not None or known is None:
+            return found
+        # A field of a lambda's parameter, which columns of that name go before, as in DuckDB
+        parameter: Expr = ColumnRef(known, span)
+        return reduce(lambda s, name: field_of(s, name, span), names[1:], parameter)
 
     def stands_for_alias(self, parts: Sequence[exp.Expr]) -> bool:
         """Whether a name is that of a select item, and of no column of this query."""
@@ -244,7 +254,7 @@ class Scope:
     def _bind_alias(self, name: str, node: exp.Expr) -> Expr:
         # Without the alias itself: `select x + 1 as x` reads a column x or is an error.
         rest = {k: v for k, v in self.aliases.items() if k != name.lower()}
-        inner = self.changed(aliases=rest, aliases_first=False)
+        inner = self.changed(aliases=rest, aliases_first=False, lambdas={})
         return self.session.bind_expression(node, inner)
 
     def _column(self, names: list[str], span: Span | None) -> Column | None:

@@ -6,7 +6,7 @@ from .reader import Reader, Unreadable, identifier, quoted
 
 
 def nested_constant(reader: Reader) -> str:
-    """Read [a, b] as list_value(a, b), or {'x': a} as struct_pack(x := a)."""
+    """Read [a, b] as list_value(a, b), or {'x': a} as struct_pack(x := a); [a for b in c] as list_apply(c, lambda)."""
     opening = reader.take().text
     closing, item, name = (
         ("]", reader.shown, "list_value")
@@ -14,8 +14,31 @@ def nested_constant(reader: Reader) -> str:
         else ("}", lambda: _field(reader), "struct_pack")
     )
     values = [] if reader.peek() == closing else reader.listed(item)
+    if opening == "[" and reader.accept("for"):
+        return _comprehension(reader, values[0])
     reader.expect(closing)
     return f"{name}({', '.join(values)})"
+
+
+def lambda_argument(reader: Reader) -> str:
+    """Read what follows the word."""
+    names = reader.listed(lambda: quoted(reader.name()))
+    reader.expect(":")
+    return f"(lambda {', '.join(names)}: {reader.shown()})"
+
+
+def _comprehension(reader: Reader, body: str) -> str:
+    names = ", ".join(reader.listed(lambda: quoted(reader.name())))
+    reader.expect("in")
+    operand = reader.shown()
+    condition = reader.shown() if reader.accept("if") else None
+    reader.expect("]")
+    if condition is None:
+        return f"list_apply({operand}, (lambda {names}: {body}))"
+    pairs = f'struct_pack("filter" := {condition}, result := {body})'
+    made = f"list_apply({operand}, (lambda {names}: {pairs}))"
+    kept = f"list_filter({made}, (lambda elem: struct_extract(elem, 'filter')))"
+    return f"list_apply({kept}, (lambda elem: struct_extract(elem, 'result')))"
 
 
 def _field(reader: Reader) -> str:

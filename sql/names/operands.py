@@ -15,7 +15,7 @@ from fuseline.sql.names.reader import (
     timestamp_type,
 )
 
-from .nested_constants import nested_constant
+from .nested_constants import lambda_argument, nested_constant
 from .over import RENAMED, window
 from .queries import is_query, order_item, query
 from .reader import Reader, Shown, Unreadable
@@ -308,6 +308,8 @@ def _star(reader: Reader) -> bool:
 
 
 def _argument(reader: Reader) -> str:
+    if reader.accept("lambda"):
+        return lambda_argument(reader)
     if reader.kind() == "word" and reader.peek(1) in (":=", "=>"):
         name = reader.name()
         reader.take()

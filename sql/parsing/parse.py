@@ -90,6 +90,9 @@ class Parser(DuckDBParser):
         for name, make in DuckDBParser.FUNCTIONS.items()
         if not is_of_lists(name) and name != "ARRAY_AGG"
     }
+    LAMBDAS: ClassVar = {  # without `x -> y`, which is an operator of JSON
+        kind: make for kind, make in DuckDBParser.LAMBDAS.items() if kind is not TokenType.ARROW
+    }
     CONSTRAINT_PARSERS: ClassVar = {
         **DuckDBParser.CONSTRAINT_PARSERS,
         "DEFAULT": lambda self: self.expression(
@@ -101,6 +104,19 @@ class Parser(DuckDBParser):
         **DuckDBParser.STATEMENT_PARSERS,
         **dict.fromkeys(_PIVOTS, lambda self: self._parse_pivot_query()),
     }
+
+    def _parse_lambda(self, alias: bool = False) -> exp.Expr | None:
+        """Parse an argument: a lambda's body keeps its columns."""
+        index = self._index
+        if self._curr.text.lower() != "lambda" or self._curr.token_type is TokenType.IDENTIFIER:
+            return super()._parse_lambda(alias)
+        self._advance()
+        parameters = self._parse_csv(self._parse_lambda_arg)
+        if not self._match(TokenType.COLON):
+            self._retreat(index)
+            return None
+        body = self._parse_expression()
+        return self.expression(exp.Lambda(this=body, expressions=parameters))
 
     def _parse_check_constraint(self) -> exp.CheckColumnConstraint | None:
         if self._curr.token_type is not TokenType.L_PAREN:

@@ -33,6 +33,7 @@ _BEGIN = {
     *(TokenType.ALTER, TokenType.DROP, TokenType.FORCE, TokenType.GRANT, TokenType.INSERT),
     *(TokenType.INSTALL, TokenType.LOCK, TokenType.REVOKE, TokenType.ROLLBACK),
 }
+_NAMES = {*_BEGIN, TokenType.MAP, TokenType.APPLY}
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACE, TokenType.L_BRACKET)
 _FIRST_CHANGE = 3  # the first token that can be behind ALTER TABLE name
 # Behind RENAME, DROP and ADD of ALTER TABLE: what is not the name of a column
@@ -70,7 +71,7 @@ def for_parser(tokens: list[Token], piece: Piece) -> list[Token]:
         tokens = list(_number_placeholders(tokens))
     if tokens and tokens[0].token_type is TokenType.ALTER:
         return list(_with_column_word(tokens))
-    if TokenType.MAP in kinds or not kinds.isdisjoint(_BEGIN):
+    if not kinds.isdisjoint(_NAMES):
         tokens = list(_with_names(tokens))
     return tokens
 
@@ -97,7 +98,11 @@ def _with_names(tokens: list[Token]) -> Iterator[Token]:
     for number, (token, after) in enumerate(itertools.zip_longest(tokens, tokens[1:])):
         kind, following = token.token_type, after and after.token_type
         begins = number == 0 or following is TokenType.INTO
-        if (kind in _BEGIN and not begins) or (kind is TokenType.MAP and following not in _OPENING):
+        if kind is TokenType.APPLY and following is TokenType.L_PAREN:
+            yield Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end)
+        elif (kind in _BEGIN and not begins) or (
+            kind is TokenType.MAP and following not in _OPENING
+        ):
             yield Token(
                 TokenType.IDENTIFIER, token.text, token.line, token.col, token.start, token.end
             )

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from ...errors import InvalidQuery, Span, TypeMismatch, UnknownName, nearest
 from .. import infer
-from ..expr import Call, ColumnRef, Expr, ListAggregate, Literal, new_column
+from ..expr import Call, ColumnRef, Expr, ListAggregate, Literal
 from ..functions import aggregate_name
 from ..functions.lists import element_type
 from ..types import BIGINT, NULL, VARCHAR, Kind, list_of, struct_of
+from .lambdas import LAMBDAS, parameter
 
 
 def list_value(args: Sequence[Expr], span: Span | None) -> Expr:
@@ -106,7 +107,7 @@ def list_aggregate(args: Sequence[Expr], span: Span | None) -> Expr:
         )
     if aggregate_name(name.value) is None:
         raise infer.unknown_function(name.value, span)
-    made = new_column("element", kind)
+    made = parameter("element", kind, 0, 0)
     body = infer.aggregate(name.value, [ColumnRef(made), *args[2:]], span=span)
     return ListAggregate(infer.coerce(operand, list_of(kind)), made, body, body.type, span)
 
@@ -132,6 +133,13 @@ def to_string(args: Sequence[Expr], span: Span | None) -> Expr:
     size = infer.call("list_length", [operand], span)
     empty = infer.compare("eq", size, Literal(0, BIGINT), span)
     return infer.case([empty], [Literal("", VARCHAR)], found, span)
+
+
+def _without_lambda(args: Sequence[Expr], span: Span | None) -> Expr:
+    raise TypeMismatch(
+        "The second argument is a function of the elements: lambda x: x + 1.",
+        args[1].span or span,
+    )
 
 
 # SQL name -> how it is built, fewest and most arguments, signature
@@ -163,5 +171,14 @@ NESTED_VALUES = {
         2,
         "array_push_front(any[], any)",
     ),
+    **{
+        name: (
+            _without_lambda,
+            2,
+            2 + (function == "list_reduce"),
+            f"{function}(any[], lambda {', '.join('xyi'[: counts[0]])}: any)",
+        )
+        for name, (function, counts) in LAMBDAS.items()
+    },
     "array_to_string": (to_string, 2, 2, "array_to_string(any[], VARCHAR)"),
 }

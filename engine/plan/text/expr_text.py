@@ -16,6 +16,8 @@ from ..expr import (
     Expr,
     InList,
     Interval,
+    ListMap,
+    ListReduce,
     Literal,
     Quantified,
     ScalarSubquery,
@@ -115,6 +117,8 @@ class _Printer:
                 return self._case(expr), ATOM
             case InList():
                 return self._membership(expr, "in"), COMPARISON
+            case ListMap() | ListReduce():
+                return self._lambda(expr), ATOM
             case AggregateCall():
                 return self._aggregate(expr), ATOM
             case WindowCall() | Over():
@@ -167,6 +171,16 @@ class _Printer:
 
     def _membership(self, expr: InList, word: str) -> str:
         return f"{self.text(expr.operand, OTHER)} {word} ({self.list(expr.values)})"
+
+    def _lambda(self, expr: ListMap | ListReduce) -> str:
+        operand, body = self.text(expr.operand), self.text(expr.body)
+        if isinstance(expr, ListReduce):
+            names = ", ".join(self.name_of(p) for p in expr.parameters if p.name)
+            initial = "" if expr.initial is None else f", {self.text(expr.initial)}"
+            return f"list_reduce({operand}, lambda {names}: {body}{initial})"
+        names = ", ".join(self.name_of(p) for p in (expr.element, expr.place) if p.name)
+        condition = "" if expr.condition is None else f" if {self.text(expr.condition)}"
+        return f"[{body} for {names} in {operand}{condition}]"
 
     def _aggregate(self, call: AggregateCall) -> str:
         if call.function == "count_star":

@@ -17,7 +17,19 @@ import pyarrow.compute as pc
 
 from .... import stopping
 from ....errors import ExecutionError, FuselineError
-from ....plan.expr import Call, Case, Cast, Column, ColumnRef, Expr, InList, ListAggregate, Literal
+from ....plan.expr import (
+    Call,
+    Case,
+    Cast,
+    Column,
+    ColumnRef,
+    Expr,
+    InList,
+    ListAggregate,
+    ListMap,
+    ListReduce,
+    Literal,
+)
 from ....plan.functions import STRICT
 from ....plan.types import BOOLEAN, DataType, Kind
 from .. import table as tables
@@ -26,6 +38,7 @@ from . import kernels_logic as logic
 from .expressions_kernels import KERNELS
 from .kernels_casts import cast
 from .nested.list_aggregates import aggregated
+from .nested.over_elements import mapped, reduced
 from .vectors import Array, Mask, Vector, booleans, constant, null_constant
 
 NARROW = (
@@ -167,6 +180,10 @@ def _value(expr: Expr, chunk: Chunk) -> Vector:
             return _in_list(expr, chunk)
         case ListAggregate(operand=operand):
             return aggregated(expr, value(operand, chunk), _over_rows)
+        case ListMap():
+            return mapped(expr, [value(child, chunk) for child in expr.children], _over_rows)
+        case ListReduce():
+            return reduced(expr, [value(child, chunk) for child in expr.children], _over_rows)
     raise ExecutionError(f"{type(expr).__name__} is no expression over rows: plan it away before.")
 
 

@@ -118,5 +118,6 @@ def _label(expr: Expr) -> tuple[object, ...]:
         getattr(expr, "safe", None),
         expr.type,
         getattr(expr, "body", None),
+        getattr(expr, "condition", None),
         counts,
     )
