@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fuseline.operators.cpu import handwritten_kernels
 from fuseline.operators.cpu.functions import kernels_like
 from tests.codegen.test_like import CASES, PATTERN, STRINGS, TEXT, expected, parts_of
 from tests.limits import SetLimits
@@ -28,7 +29,7 @@ def compiled(limits: SetLimits) -> None:
     """Few strings too go through the kernel."""
     limits(cpu__FEW_ROWS=0)
     for wide in (False, True):
-        kernels_like.started(wide).result()
+        kernels_like.KERNELS[wide].started().result()
 
 
 def matched(strings: pa.Array, pattern: str) -> list[bool]:
@@ -87,7 +88,7 @@ def test_until_the_kernel_is_there(monkeypatch: pytest.MonkeyPatch, limits: SetL
     table = pa.table({"s": [*STRINGS, "a%b", "xa%bx"] * 9})
     limits(cpu__FEW_ROWS=0)
     for kernel in (Future[Any](), failed):
-        monkeypatch.setattr(kernels_like, "_kernels", {False: kernel})
+        monkeypatch.setattr(kernels_like.KERNELS[False], "_found", kernel)
         assert kernels_like.matches(table["s"].chunk(0), parts_of("%a%")) is None
         assert_expressions(PREDICATES, table)
 
@@ -98,9 +99,9 @@ def test_a_kernel_that_cannot_be_compiled_is_told(
     def broken(*_: object) -> None:
         raise RuntimeError("no compiler")
 
-    monkeypatch.setattr("fuseline.operators.cpu.functions.kernels_like.kernel_file", broken)
-    monkeypatch.setattr(kernels_like, "_directory", tmp_path)
+    monkeypatch.setattr(handwritten_kernels, "kernel_file", broken)
+    monkeypatch.setattr(handwritten_kernels, "_directory", tmp_path)
     found: Future[Any] = Future()
     with pytest.warns(RuntimeWarning, match="kernel search could not .* no compiler"):
-        kernels_like._compile(found, wide=False)
+        kernels_like.KERNELS[False]._compile(found)
     assert isinstance(found.exception(), RuntimeError)

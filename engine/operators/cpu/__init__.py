@@ -22,7 +22,7 @@ from ..run_pipeline import pipelines
 from ..run_unfused import Operators
 from .aggregate.aggregate import distinct_on, finish_averages, hash_aggregate
 from .functions.expressions import evaluate
-from .functions.kernels_like import keep_in as keep_kernels_in
+from .handwritten_kernels import keep_in as keep_kernels_in
 from .join.join import hash_join, nested_loop_join
 from .join.join_parts import parted, piece_of, unparted
 from .list_rows import unnest_rows

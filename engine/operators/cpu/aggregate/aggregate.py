@@ -14,7 +14,7 @@ from ....plan.partial import FinishAverages
 from ...context import Context
 from .. import table as tables
 from ..memory.ask_memory import ask_aggregates, ask_groups, ask_kept
-from ..sort.keys import group_codes
+from ..sort.keys import group_numbers
 from ..sort.sort import SortColumn, sorted_order
 from ..table import Indices, Table, decimal_limbs, take_array, to_numpy, validity
 from . import aggregate_order as ordered
@@ -117,8 +117,9 @@ def limit_groups(node: p.LimitRows, table: Table, context: Context) -> Table:
 
 
 def _grouped(table: Table, keys: tuple[Column, ...]) -> tuple[Groups, Indices]:
-    codes, size = group_codes([table[c] for c in keys])
-    return Groups(codes, size, table.num_rows).compact()
+    found = group_numbers([table[c] for c in keys])
+    groups = Groups(found.codes, found.size, table.num_rows)
+    return groups.compact() if found.firsts is None else (groups, found.firsts)
 
 
 def aggregate_groups(call: AggregateCall, table: Table, groups: Groups) -> pa.Array:
@@ -144,8 +145,10 @@ def _rows(
     if call.distinct and args:
         columns = args if rows is None else [take_array(a, rows) for a in args]
         members = groups if rows is None else groups.subset(rows)
-        codes, size = group_codes([pa.array(members.all_codes), *columns])
-        _, first = Groups(codes, size, members.rows).compact()
+        found = group_numbers([pa.array(members.all_codes), *columns])
+        first = found.firsts
+        if first is None:
+            _, first = Groups(found.codes, found.size, members.rows).compact()
         first = np.sort(first)
         rows = first if rows is None else rows[first]
     if call.order:

@@ -24,7 +24,7 @@ from ..sort.keys import (
     slots,
     wide_decimal_values,
 )
-from ..sort.ordering import number_distinct
+from ..sort.number_rows import number_distinct
 from ..sort.text_order import places
 from ..table import Mask, concat_arrays, decode, to_numpy, validity
 

@@ -2,7 +2,7 @@
 
 Every value of a fixed-width type has an image in one or two int64 whose order and equality are those of SQL (NaN equals NaN and
 is the largest number, -0.0 equals 0.0, an INTERVAL month has 30 days).  Strings get dictionary codes.  Several keys are
-packed into one int64 where their ranges allow; otherwise what is packed so far is renumbered by hashing.
+packed into one int64 where their ranges allow, otherwise into several, which are numbered by hashing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..table import (
     to_numpy,
     validity,
 )
-from .ordering import renumber
+from .number_rows import Numbers, number_rows
 from .text_order import leading_words, mostly_distinct, numbered, sorted_rows
 
 Ints = npt.NDArray[np.int64]
@@ -130,21 +130,67 @@ def ordered_images(array: pa.Array) -> list[Image]:
 
 def group_codes(arrays: Sequence[pa.Array]) -> tuple[Ints, int]:
     """Return for each row a code in 0..size-1, equal where all keys are; NULL is a value.  Not all codes need occur."""
+    found = group_numbers(arrays)
+    return found.codes, found.size
+
+
+def group_numbers(arrays: Sequence[pa.Array]) -> Numbers:
+    """Return the codes of `group_codes`, and the first row of each where hashing has found it."""
     length = len(arrays[0])
-    packed, size = np.zeros(length, np.int64), 1
+    words = Words((), np.zeros(length, np.int64), 1)
     for array in arrays:
         if not is_plain_string(array):
             for image in [dictionary_image(array)[0]] if is_string(array) else images(array):
-                packed, size = _append(packed, size, *_with_null(image))
+                words = words.with_image(image)
     # Plain strings last: where the other keys tell rows apart already, hashing them is saved.
     for array in filter(is_plain_string, arrays):
-        if size > length:
-            packed, size = renumber(packed)
-        if size * DETERMINED_ROWS > length and _determined(array, packed, size):
+        if words.full or words.size > length:
+            words = words.numbered()
+        if words.size * DETERMINED_ROWS > length and _determined(array, words.packed, words.size):
             continue
-        packed, size = _append(packed, size, *_with_null(dictionary_image(array)[0]))
+        words = words.with_image(dictionary_image(array)[0])
     # Unlike an index, groups touch all slots of what numbers those that occur
-    return (packed, size) if size <= max(SMALL_DOMAIN, GROUP_SLOTS * length) else renumber(packed)
+    if not words.full and words.size <= max(SMALL_DOMAIN, GROUP_SLOTS * length):
+        return Numbers(words.packed, words.size)
+    return number_rows([*words.full, words.packed])
+
+
+@dataclass(frozen=True)
+class Words:
+    """Keys as words of 64 bits, the last of which, `packed`, has `size` values and room for more keys."""
+
+    full: tuple[Ints, ...]
+    packed: Ints
+    size: int
+
+    def with_image(self, image: Image) -> Words:
+        """Add a key: as a digit, or as a word of its own where its range takes all of one; NULL is a digit then."""
+        nulls = 0 if image.valid is None else 1
+        base = image.high - image.low + 1 + nulls
+        if base > PACKED_LIMIT:
+            word = image.values if image.valid is None else np.where(image.valid, image.values, 0)
+            wide = Words((*self.full, word), self.packed, self.size)
+            return (
+                wide if image.valid is None else wide._with_digit(image.valid.astype(np.int64), 2)
+            )
+        if image.low == 0 and not nulls:
+            return self._with_digit(image.values, max(base, 1))
+        digit = image.values - image.low
+        if image.valid is not None:
+            digit = np.where(image.valid, digit + 1, 0)
+        return self._with_digit(digit, max(base, 1))
+
+    def _with_digit(self, digit: Ints, base: int) -> Words:
+        if self.size == 1:
+            return Words(self.full, digit, base)
+        if self.size * base > PACKED_LIMIT:
+            return Words((*self.full, self.packed), digit, base)
+        return Words(self.full, self.packed * base + digit, self.size * base)
+
+    def numbered(self) -> Words:
+        """Put the number of all keys in their place."""
+        found = number_rows([*self.full, self.packed])
+        return Words((), found.codes, found.size)
 
 
 def _determined(array: pa.Array, codes: Ints, size: int) -> bool:
@@ -253,29 +299,3 @@ def _measured(values: Ints, valid: Mask | None) -> Image:
     if not len(seen):
         return Image(values, valid, 0, -1)
     return Image(values, valid, int(seen.min()), int(seen.max()))
-
-
-def _with_null(image: Image) -> tuple[Ints, int]:
-    """Digits 0..base-1 of an image, 0 for NULL where there is one; bases beyond the limit are renumbered."""
-    nulls = 0 if image.valid is None else 1
-    base = image.high - image.low + 1 + nulls
-    if base > PACKED_LIMIT:
-        digit, base = renumber(image.values)
-        base += nulls
-    elif image.low == 0 and not nulls:
-        return image.values, max(base, 1)
-    else:
-        digit = image.values - image.low
-    if image.valid is not None:
-        digit = np.where(image.valid, digit + 1, 0)
-    return digit, max(base, 1)
-
-
-def _append(packed: Ints, size: int, digit: Ints, base: int) -> tuple[Ints, int]:
-    if size == 1:
-        return digit, base
-    if size * base > PACKED_LIMIT:
-        packed, size = renumber(packed)
-        if size * base > PACKED_LIMIT:
-            digit, base = renumber(digit)
-    return packed * base + digit, size * base

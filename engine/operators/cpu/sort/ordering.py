@@ -1,4 +1,4 @@
-"""Orders and numbers of integers, of many by buckets: each fits a core's cache, threads take them, and a query stops between them."""
+"""Orders of integers, of many by buckets: each fits a core's cache, threads take them, and a query stops between them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow.compute as pc
 
 from ....storage.columns.encodings import Array
 from ..memory.chunks import CHUNK_ROWS, each, each_chunk
-from ..table import Indices, Mask, from_numpy, to_numpy
+from ..table import Indices
 
 Ints = npt.NDArray[np.int64]
 
@@ -21,10 +20,6 @@ BUCKET_ROWS = 1 << 18
 MOST_BITS = 10
 MOST_BUCKETS = 1 << MOST_BITS
 SAMPLE = 64  # values for each bucket
-FEW_SAMPLE, FEW_SHARE = (
-    4096,
-    8,
-)  # values that are looked at, and rows of each at least in these for values to be few
 # Odd, so that multiplying by it loses no bit
 STEP = np.uint64(0x9E3779B97F4A7C15)
 
@@ -100,97 +95,6 @@ def lexicographic(parts: Sequence[Ints]) -> Indices:
         here = rows[bucket]
         rows[bucket] = here[lexicographic([p[here] for p in others])]
     return rows
-
-
-def renumber(codes: Ints) -> tuple[Ints, int]:
-    """Return codes without gaps by hashing, and their number; of few rows they follow first occurrence."""
-    count = len(codes)
-    if count <= MOST_AT_ONCE:
-        return _encoded(codes)
-    if _has_few_values(codes):
-        return _by_chunks(codes)
-    rows, bounds = by_hash(codes, min((count // BUCKET_ROWS).bit_length(), MOST_BITS))
-    numbers = np.empty(count, np.int64)
-
-    def encode(bucket: slice) -> int:
-        found, size = _encoded(codes[rows[bucket]])
-        numbers[rows[bucket]] = found
-        return size
-
-    sizes = each(encode, bounds, count)
-    starts = np.cumsum([0, *sizes])
-
-    def place(bucket: tuple[slice, Array]) -> None:
-        part, start = bucket
-        numbers[rows[part]] += start
-
-    each(place, list(zip(bounds, starts[:-1], strict=True)), count)
-    return numbers, int(starts[-1])
-
-
-def _has_few_values(codes: Ints) -> bool:
-    """Whether most rows have one of few values, by a sample."""
-    sample = codes[:: max(1, len(codes) // FEW_SAMPLE)]
-    return len(np.unique(sample)) * FEW_SHARE <= len(sample)
-
-
-def _by_chunks(codes: Ints) -> tuple[Ints, int]:
-    """Number few values chunk by chunk, whose numbers are then joined: their hash table stays in a core's cache."""
-    found = each_chunk(lambda a, b: from_numpy(codes[a:b]).dictionary_encode(), len(codes))
-    values = [to_numpy(chunk.dictionary) for chunk in found]
-    joined = np.unique(np.concatenate(values))
-    numbers = np.empty(len(codes), np.int64)
-
-    def place(start: int, stop: int) -> None:
-        chunk = start // CHUNK_ROWS
-        np.take(
-            np.searchsorted(joined, values[chunk]),
-            to_numpy(found[chunk].indices),
-            out=numbers[start:stop],
-        )
-
-    each_chunk(place, len(codes))
-    return numbers, len(joined)
-
-
-def number_distinct(build: Ints, valid: Mask | None, probe: Ints) -> tuple[Ints, Ints, int]:
-    """Number the distinct valid values of the build side, of which the size is returned; values that it lacks are -1."""
-    if len(build) + len(probe) <= MOST_AT_ONCE:
-        return _looked_up(build, valid, probe)
-    bits = min((max(len(build), len(probe)) // BUCKET_ROWS).bit_length(), MOST_BITS)
-    build_rows, build_bounds = by_hash(build, bits)
-    probe_rows, probe_bounds = by_hash(probe, bits)
-    ours, theirs = np.zeros(len(build), np.int64), np.empty(len(probe), np.int64)
-
-    def look_up(bucket: int) -> int:
-        mine = build_rows[build_bounds[bucket]]
-        mine = mine if valid is None else mine[valid[mine]]
-        others = probe_rows[probe_bounds[bucket]]
-        ours[mine], theirs[others], size = _looked_up(build[mine], None, probe[others])
-        return size
-
-    buckets = list(range(1 << bits))
-    sizes = each(look_up, buckets, len(build) + len(probe))
-    starts = np.cumsum([0, *sizes])
-
-    def place(bucket: int) -> None:
-        ours[build_rows[build_bounds[bucket]]] += starts[bucket]
-        others = probe_rows[probe_bounds[bucket]]
-        theirs[others] = np.where(theirs[others] < 0, -1, theirs[others] + starts[bucket])
-
-    each(place, buckets, len(build) + len(probe))
-    return ours, theirs, max(int(starts[-1]), 1)
-
-
-def _looked_up(build: Ints, valid: Mask | None, probe: Ints) -> tuple[Ints, Ints, int]:
-    encoded = from_numpy(build, valid).dictionary_encode()
-    found = pc.index_in(from_numpy(probe), value_set=encoded.dictionary).fill_null(-1)
-    return to_numpy(encoded), to_numpy(found), max(len(encoded.dictionary), 1)
-
-
-def _encoded(codes: Ints) -> tuple[Ints, int]:
-    encoded = from_numpy(codes).dictionary_encode()
-    return to_numpy(encoded).astype(np.int64), len(encoded.dictionary)
 
 
 def splitters_of(values: Ints) -> Ints:
