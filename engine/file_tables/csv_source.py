@@ -116,8 +116,13 @@ class CsvSource:
         line = line_of(part, self.options, before + bad)
         return ConversionError(
             f'"{texts[bad].as_py()}" is no {conversion.type}: file "{part.path}", line {line}, column "{part.names[place]}". '
-            f"Give its type (types = {{'{part.names[place]}': 'VARCHAR'}}), a larger sample_size, nullstr, or ignore_errors = true."
+            f"{self._ways_out(part.names[place])}"
         )
+
+    def _ways_out(self, column: str) -> str:
+        if "columns" in self.options:
+            return "Give nullstr, header, or ignore_errors = true."
+        return f"Give its type (types = {{'{column}': 'VARCHAR'}}), a larger sample_size, nullstr, or ignore_errors = true."
 
 
 def _sniffed(path: str, identity: FileIdentity, options: Options) -> CsvFile:
@@ -154,7 +159,7 @@ def _sniffed(path: str, identity: FileIdentity, options: Options) -> CsvFile:
     return _typed(path, identity, sample, options, expected)
 
 
-def _asked(given: Mapping[str, str], expected: Mapping[str, str]) -> str:
+def _asked(given: Mapping[str, str], expected: Mapping[str, str | DataType]) -> str:
     said = [f"{name} = {value!r}" for name, value in given.items()]
     said += [f"{len(expected)} columns"] if expected else []
     return f" for {', '.join(said)}" if said else ""
@@ -165,7 +170,7 @@ def _typed(
     identity: FileIdentity,
     sample: DialectSample,
     options: Options,
-    expected: Mapping[str, str],
+    expected: Mapping[str, str | DataType],
 ) -> CsvFile:
     """Decide on the header and the types of a file."""
     rows, count = sample.rows, sample.dialect.columns
@@ -214,8 +219,8 @@ def _apply_types(
         conversions[lower.index(name.lower())] = _as_type(kind, options)
 
 
-def _as_type(name: str, options: Options) -> Conversion:
-    found = parse_type(name)
+def _as_type(asked: str | DataType, options: Options) -> Conversion:
+    found = parse_type(asked) if isinstance(asked, str) else asked
     if found.kind in _NOT_KEPT or found.is_nested:
         raise Unsupported(f"read_csv makes no columns of {found}: read VARCHAR and cast it.")
     moment = found.is_temporal and str(found).startswith("TIMESTAMP")

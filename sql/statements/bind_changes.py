@@ -28,9 +28,10 @@ from .bind_table_rules import check_plans, default_value, source_of
 from .table_names import identifiers
 
 
-def _written(
+def written_rows(
     node: exp.Expr, table: CatalogTable, alias: str | None, scope: Scope, *, checked: bool
 ) -> WrittenRows:
+    """Bind what is asked of the rows that a statement writes: the table's checks, and RETURNING."""
     rows = StandIn(table.name, table.fields)
     checks = check_plans(rules_of(table), rows, scope) if checked else ()
     clause = node.args.get("returning")
@@ -86,7 +87,7 @@ def delete_rows(node: exp.Expr, scope: Scope) -> Delete:
         condition = _where(node, scope.over(source))
         plan = source.plan if condition is None else Filter(source.plan, condition)
     number = source.plan.columns[-1]
-    gone = _written(node, table, alias, scope, checked=False)
+    gone = written_rows(node, table, alias, scope, checked=False)
     return Delete(table.name, existing, Project(plan, ((number, ColumnRef(number)),)), gone)
 
 
@@ -124,7 +125,7 @@ def update_rows(node: exp.Expr, scope: Scope) -> Update:
     values = assignments(node.expressions, table, scope.over(visible).inside("SET"))
     items: list[Item] = [(number, ColumnRef(number))]
     items += [(new_column(name, value.type), value) for name, value in values.items()]
-    written = _written(node, table, alias, scope, checked=True)
+    written = written_rows(node, table, alias, scope, checked=True)
     return Update(table.name, existing, tuple(values), Project(plan, tuple(items)), written)
 
 
@@ -142,8 +143,8 @@ def insert_rows(node: exp.Expr, scope: Scope) -> Insert:
         columns: list[tuple[str, DataType]] = []
     else:
         plan, columns = _given(node, names, table, target, scope)
-    written = _written(node, table, alias, scope, checked=True)
-    rows = _as_rows(plan, columns, table, scope)
+    written = written_rows(node, table, alias, scope, checked=True)
+    rows = as_rows(plan, columns, table, scope)
     conflict = bind_conflict(node, table, [name for name, _ in columns], alias, scope)
     return Insert(table.name, tuple(n for n, _ in table.fields), Query(rows), written, conflict)
 
@@ -164,7 +165,7 @@ def _given(
         query.set("with_", with_)
     by_name = bool(node.args.get("by_name"))
     if isinstance(query, exp.Values) and not by_name:
-        columns = _target_columns(table, names, node)
+        columns = target_columns(table, names, node.this)
         rules = rules_of(table)
         defaults = [
             default_value(rules, name, kind, scope)
@@ -176,7 +177,7 @@ def _given(
     else:
         plan = scope.bind_query(query)
         names = [c.name for c in plan.columns] if by_name else names
-        columns = _target_columns(table, names, node)
+        columns = target_columns(table, names, node.this)
     if len(plan.columns) != len(columns):
         raise InvalidQuery(
             f'The table "{table.name}" takes {len(columns)} columns here and is given {len(plan.columns)}.',
@@ -193,8 +194,8 @@ def _names_default(query: exp.Values) -> bool:
     )
 
 
-def _target_columns(
-    table: CatalogTable, names: list[str] | None, node: exp.Insert
+def target_columns(
+    table: CatalogTable, names: list[str] | None, where: exp.Expr
 ) -> list[tuple[str, DataType]]:
     """Return the columns of the table that are given values, in the order of the query."""
     if names is None:
@@ -205,15 +206,15 @@ def _target_columns(
         if name.lower() not in fields:
             hint = nearest(name, [n for n, _ in table.fields])
             raise UnknownName(
-                f'The table "{table.name}" has no column "{name}".{hint}', span_of(node.this)
+                f'The table "{table.name}" has no column "{name}".{hint}', span_of(where)
             )
         columns.append(fields[name.lower()])
     if len(set(columns)) < len(columns):
-        raise InvalidQuery("INSERT names a column twice.", span_of(node.this))
+        raise InvalidQuery("The statement names a column twice.", span_of(where))
     return columns
 
 
-def _as_rows(
+def as_rows(
     plan: Logical | None, columns: list[tuple[str, DataType]], table: CatalogTable, scope: Scope
 ) -> Logical:
     """Return rows of the table: each value cast, defaults in the columns that are given none."""

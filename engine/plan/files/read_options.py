@@ -105,6 +105,22 @@ _ENDINGS = {
     ".tsv": "csv",
 }
 READ_OPTIONS = {"csv": CSV_OPTIONS}
+# Names and types are the table's: DuckDB has no such options here either
+_OF_TABLE = frozenset(["all_varchar", "columns", "filename", "names", "types", "union_by_name"])
+COPY_FROM_OPTIONS = {
+    "csv": OptionTable(
+        "COPY FROM (FORMAT csv)",
+        {name: check for name, check in _CSV.items() if name not in _OF_TABLE},
+        {other: name for other, name in CSV_OPTIONS.others.items() if name not in _OF_TABLE},
+        CSV_OPTIONS.refused,
+    ),
+    "parquet": OptionTable(
+        "COPY FROM (FORMAT parquet)",
+        {"binary_as_string": switch},
+        {},
+        frozenset(["encryption_config", "file_row_number", "parquet_version", "schema"]),
+    ),
+}
 
 
 def format_read(name: str) -> str | None:

@@ -1,0 +1,128 @@
+"""The tokens of COPY: its places, the columns that it lists, and its options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from sqlglot import Token, TokenType, exp
+
+from fuseline.errors import FuselineError, InvalidQuery, ParseError, Span, Unsupported
+from fuseline.plan.files.write_options import OptionTable, format_named
+
+from ..binding.bind_files import option_value
+from ..binding.scope import Scope
+from ..parsing.pieces import Piece
+from ..parsing.unread import use
+
+_OPENING, _CLOSING = "([{", ")]}"
+
+
+def table_and_columns(
+    piece: Piece, tokens: Sequence[Token], scope: Scope
+) -> tuple[exp.Expr, list[exp.Expr] | None]:
+    """Return `FROM table` for the tokens up to TO or FROM, and the columns in parentheses behind the table."""
+    end = tokens[-1].start
+    listed = next((t.start for t in tokens if t.token_type is TokenType.L_PAREN), end)
+    # Read as `FROM table`, at the same places
+    start = piece.start + tokens[0].start
+    text = piece.text[:start] + "FROM" + piece.text[start + len("COPY") :]
+    node = scope.session.parse(Piece(text, start, piece.start + listed))
+    if listed == end:
+        return node, None
+    names = scope.session.parse(Piece(piece.text, piece.start + listed, piece.start + end))
+    use(names)
+    return node, names.expressions if isinstance(names, exp.Tuple) else [names.unnest()]
+
+
+def copy_options(
+    tokens: Sequence[Token],
+    piece: Piece,
+    scope: Scope,
+    form: str,
+    known: Mapping[str, OptionTable],
+) -> tuple[str, dict[str, object]]:
+    """Return the format, which is `form` unless an option says another, and the options that it knows."""
+    written: list[tuple[Token, object]] = []
+    for name, value in _pairs(tokens, piece):
+        read = _value(value, piece, scope)
+        if name.text.lower() == "format":
+            with at(piece, name):
+                form = format_named(read)
+        else:
+            written.append((name, read))
+    if form not in known:
+        raise Unsupported(f"COPY ... FROM does not read {form}: it reads {' and '.join(known)}.")
+    options: dict[str, object] = {}
+    for name, read in written:
+        with at(piece, name):
+            key, checked = known[form].read(name.text, read)
+            if key in options:
+                raise InvalidQuery(f"The option {key} is given twice.")
+            options[key] = checked
+    return form, options
+
+
+def _pairs(tokens: Sequence[Token], piece: Piece) -> Iterator[tuple[Token, Sequence[Token]]]:
+    """Yield the name of each option and the tokens of its value."""
+    if tokens and tokens[0].text.upper() == "WITH":
+        tokens = tokens[1:]
+    if not tokens:
+        return
+    if tokens[0].token_type is not TokenType.L_PAREN or _end(tokens) != len(tokens) - 1:
+        raise ParseError(
+            "Syntax error: options of COPY stand in parentheses: (FORMAT csv, HEADER false).",
+            place(piece, tokens),
+        )
+    start, depth = 1, 0
+    for number, token in enumerate(tokens[1:], 1):
+        if depth == 0 and (token.token_type is TokenType.COMMA or number == len(tokens) - 1):
+            if start == number:
+                raise ParseError("Syntax error: an option is missing.", place(piece, [token]))
+            yield tokens[start], tokens[start + 1 : number]
+            start = number + 1
+        depth += step(token)
+
+
+def _end(tokens: Sequence[Token]) -> int:
+    """Return the number of the token that closes what the first opens."""
+    depth = 0
+    for number, token in enumerate(tokens):
+        depth += step(token)
+        if depth == 0:
+            return number
+    return len(tokens)
+
+
+def step(token: Token) -> int:
+    """Return by how much a token changes the depth of parentheses."""
+    if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER) or not token.text:
+        return 0
+    return (token.text in _OPENING) - (token.text in _CLOSING)
+
+
+def _value(tokens: Sequence[Token], piece: Piece, scope: Scope) -> object:
+    if not tokens:
+        return True
+    first = tokens[0]
+    if len(tokens) == 1 and first.token_type is not TokenType.NUMBER:
+        return first.text  # a word, a text, or *
+    span = place(piece, tokens)
+    return option_value(scope.session.parse(Piece(piece.text, span.start, span.end)), scope)
+
+
+@contextmanager
+def at(piece: Piece, token: Token) -> Iterator[None]:
+    """Give errors that have no place yet that of a token."""
+    try:
+        yield
+    except FuselineError as error:
+        error.at(place(piece, [token]))
+        raise
+
+
+def place(piece: Piece, tokens: Sequence[Token]) -> Span:
+    """Return where some tokens stand in the text; the end of the statement for none."""
+    if not tokens:
+        return Span(piece.end, piece.end)
+    return Span(piece.start + tokens[0].start, piece.start + tokens[-1].end + 1)
