@@ -24,6 +24,7 @@ from .errors import (
 from .plan.changes.recursion import Recursion
 from .plan.changes.session_objects import Macro, SessionObjects
 from .plan.logical import CatalogTable, Logical
+from .plan.temporal import statement_time
 from .storage.tables.access import Access, AccessRules
 
 if TYPE_CHECKING:
@@ -227,6 +228,7 @@ class Catalog:
                 )
             self._before, self._only_reads = dict(self._objects), only_reads
             self._macros_before = dict(self.session.macros)
+            self.session.began = statement_time.clock()
 
     def fail(self) -> None:
         """Let the transaction, if there is one, take no more statements after an error in it."""
@@ -261,7 +263,7 @@ class Catalog:
         if self._before is None:
             raise TransactionError(f"There is no transaction for {what} to end: write BEGIN first.")
         before, self._before = self._before, None
-        self._only_reads = self.failed = False
+        self._only_reads, self.failed, self.session.began = False, False, None
         return before
 
     def _check_changes(self) -> None:

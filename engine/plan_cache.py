@@ -6,13 +6,13 @@ import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
 from typing import Any
 
 from .catalog import Catalog
 from .errors import TypeMismatch
 from .plan.commons import commons_of, nodes_of, replace_nodes, with_commons
 from .plan.logical import CatalogTable, Logical, Scan
+from .plan.temporal.statement_time import today
 from .runtime.schedule import Schedule
 from .settings import Settings
 from .storage.tables.parquet import ParquetTable
@@ -72,7 +72,7 @@ class PlanCache:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._version = catalog.version
-        self._day = date.today()
+        self._day = today(catalog.timezone)
         self._kept: OrderedDict[Hashable, CachedPlan] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -117,10 +117,10 @@ class PlanCache:
                 self._kept.popitem(last=False)
 
     def _drop_old(self) -> None:
-        today = date.today()
-        if self._version != self._catalog.version or today != self._day:
+        day = today(self._catalog.timezone)
+        if self._version != self._catalog.version or day != self._day:
             self._kept.clear()
-            self._version, self._day = self._catalog.version, today
+            self._version, self._day = self._catalog.version, day
 
 
 def _parameters_key(params: Parameters) -> Hashable:

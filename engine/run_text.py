@@ -82,6 +82,7 @@ def _bind(
     catalog = runner.catalog
     version = catalog.version
     answers: list[CachedPlan | Answer] = []
+    is_kept = True
     try:
         statements = plan_sql(text, catalog, params, rows, objects)
         while (statement := stop.anywhere(partial(next, statements, None))) is not None:
@@ -94,6 +95,7 @@ def _bind(
             if not isinstance(statement, Transaction):
                 catalog.check_transaction()
             if isinstance(statement, Query):
+                is_kept = statement.is_kept
                 answers.append(stop.anywhere(partial(CachedPlan, statement.plan, text)))
             else:
                 answers.append(run_statement(connection, statement))
@@ -104,6 +106,6 @@ def _bind(
     if not answers:
         raise InvalidQuery("There is no statement in the text.")
     names_objects = objects is not None and objects.were_named
-    if len(answers) == 1 and isinstance(answers[0], CachedPlan) and not names_objects:
+    if len(answers) == 1 and isinstance(answers[0], CachedPlan) and is_kept and not names_objects:
         runner.plans.keep_text(text, params, answers[0], version)
     return answers[-1]

@@ -8,6 +8,7 @@ May import plan, catalog and errors.  Start reading at `binding/bind_query.py`.
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from types import ModuleType
@@ -15,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from fuseline.errors import FuselineError
 from fuseline.plan.logical import CatalogTable
-from fuseline.plan.statements import Statement
-from fuseline.plan.temporal import zones
+from fuseline.plan.statements import Query, Statement
+from fuseline.plan.temporal import statement_time, zones
 
 from .binding.bind_expr import bind
 from .binding.bind_query import bind_query
@@ -54,8 +55,11 @@ def plan_sql(
     try:
         pieces = list(split(text))
         for piece in pieces:
-            with zones.of_session(catalog.timezone):
+            began = catalog.session.began
+            with zones.of_session(catalog.timezone), statement_time.of_statement(began) as moment:
                 statement = _bound(piece, session)
+            if moment.was_asked and isinstance(statement, Query):
+                statement = dataclasses.replace(statement, is_kept=False)
             while session.trees:
                 refuse_unused(session.trees.pop())
             session.named = (

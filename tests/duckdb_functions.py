@@ -126,7 +126,7 @@ class Comparison:
         return [t for t in (*signature.types, result) if not self.has_type(t)]
 
     def problem(self, query: str) -> str | None:
-        """Return how the answers differ; what DuckDB does not answer says nothing."""
+        """Return how the answers differ, or the types of what is new each time; what DuckDB does not answer says nothing."""
         try:
             expected = duckdb_answer(self.duck, query)
         except Exception:
@@ -135,4 +135,8 @@ class Comparison:
             actual = fuseline_answer(self.ours, query)
         except FuselineError as error:
             return f"{type(error).__name__}: {error.message}"
-        return difference(expected, actual, ordering(query, expected.column_names))
+        found = difference(expected, actual, ordering(query, expected.column_names))
+        if found is not None and not duckdb_answer(self.duck, query).equals(expected):
+            kinds = [[t.id for t in answer.schema.types] for answer in (expected, actual)]
+            return None if kinds[0] == kinds[1] else found
+        return found

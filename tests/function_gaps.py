@@ -50,8 +50,7 @@ NAMES = {
         base64 decode encode from_base64 from_binary from_hex octet_length to_base64 unbin unhex
     """,
     "the types TIME and TIMESTAMP WITH TIME ZONE are to come": """
-        current_localtime get_current_time get_current_timestamp make_time make_timestamp_ns make_timestamptz now
-        timezone_hour timezone_minute to_timestamp transaction_timestamp
+        get_current_time make_time make_timestamp_ns make_timestamptz timezone_hour timezone_minute to_timestamp
     """,
     "lists are to come": """
         approx_top_k array_cosine_distance array_cosine_similarity array_cross_product array_distance
@@ -62,7 +61,7 @@ NAMES = {
         list_where list_zip lttb parse_path range regexp_split_to_array str_split_regex string_split_regex
     """,
     "is to come": """
-        arg_max_nulls_last arg_min_nulls_last current_localtimestamp current_query current_setting decimal_average
+        arg_max_nulls_last arg_min_nulls_last current_query current_setting decimal_average
         decimal_division error fill getvariable hash in_search_path overlay path_join random regexp_extract_all
         reservoir_quantile round_even roundbankers setseed sleep_ms version
     """,

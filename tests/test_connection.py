@@ -6,8 +6,7 @@ import sys
 import threading
 import time
 import weakref
-from datetime import date
-from importlib import import_module
+from datetime import UTC, date, datetime
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -86,18 +85,13 @@ def test_columns_without_a_sql_type_fail_only_when_they_are_named(connection):
 
 
 def test_a_kept_plan_is_of_its_day(connection, monkeypatch):
-    days = [date(2026, 12, 31), date(2027, 1, 1)]
-
-    class Clock(date):
-        @classmethod
-        def today(cls):
-            return days[0]
-
-    for module in ("plan_cache", "sql.binding.bind_expr"):
-        monkeypatch.setattr(import_module(f"fuseline.{module}"), "date", Clock)
+    moments = [datetime(2026, 12, 31, 23, tzinfo=UTC), datetime(2027, 1, 1, 1, tzinfo=UTC)]
+    monkeypatch.setattr("fuseline.plan.temporal.statement_time.clock", lambda: moments[0])
     query = "select current_date"
-    assert connection.sql(query).fetchall() == connection.sql(query).fetchall() == [(days.pop(0),)]
-    assert connection.sql(query).fetchall() == [(days[0],)]
+    assert rows(connection, query) == rows(connection, query) == [(moments.pop(0).date(),)]
+    assert rows(connection, query) == [(moments[0].date(),)]
+    connection.sql("set timezone = 'America/New_York'")
+    assert rows(connection, query) == [(date(2026, 12, 31),)]
 
 
 def test_a_frame_can_be_registered(connection):

@@ -30,6 +30,9 @@ SYNTAX = {
     "position",
     "extract",
     "current_date",
+    "current_timestamp",
+    "localtime",
+    "localtimestamp",
     "percentile_cont",
     "percentile_disc",
 }  # grammar of their own

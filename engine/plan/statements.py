@@ -21,6 +21,9 @@ class Query:
     """A plan whose columns are the result; two of them may have the same name."""
 
     plan: Logical
+    is_kept: bool = (
+        True  # False where it has the time of its binding, which the next run of its text has not
+    )
 
 
 @dataclass(frozen=True)

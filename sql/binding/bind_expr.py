@@ -7,7 +7,6 @@ and row values in `bind_expr_subquery`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date
 
 from sqlglot import exp
 
@@ -15,7 +14,7 @@ from fuseline.errors import InvalidQuery, Span, TypeMismatch, Unsupported
 from fuseline.plan import derived, infer
 from fuseline.plan.composed.nested_values import joined
 from fuseline.plan.expr import Call, ColumnRef, Expr, Literal
-from fuseline.plan.types import BIGINT, BOOLEAN, DATE, NULL, TIMESTAMP, VARCHAR, Kind
+from fuseline.plan.types import BIGINT, BOOLEAN, NULL, TIMESTAMP, VARCHAR, Kind
 from fuseline.sql.binding.function_names import data_type
 from fuseline.sql.parsing.pieces import span_of
 
@@ -270,7 +269,10 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Parameter: bind_literal.bind_parameter,
     exp.CurrentDatabase: lambda node, _: derived.function("current_database", (), span_of(node)),
     exp.CurrentSchema: lambda node, _: derived.function("current_schema", (), span_of(node)),
-    exp.CurrentDate: lambda node, _: Literal(date.today(), DATE, span_of(node)),
+    **{
+        kind: lambda node, _, name=name: derived.function(name, (), span_of(node))  # type: ignore[misc]
+        for kind, name in function_names.MOMENTS.items()
+    },
     exp.And: _logic("and"),
     exp.Or: _logic("or"),
     exp.Not: _unary("not"),
@@ -312,8 +314,7 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Columns: _columns,
     exp.Collate: _refused("COLLATE is"),
     exp.AtTimeZone: _at_time_zone,
-    exp.CurrentTimestamp: _refused("Timestamps with a time zone, as CURRENT_TIMESTAMP, are"),
-    exp.CurrentTime: _refused("The type TIME is"),
+    exp.CurrentTime: _refused("TIME WITH TIME ZONE, as CURRENT_TIME and unlike LOCALTIME, is"),
     exp.Try: _refused("TRY() is"),
     exp.Rand: _refused("random() is"),
 }

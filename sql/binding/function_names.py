@@ -102,6 +102,14 @@ SCALARS: Classes = {
     exp.StrToTime: ("strptime", ("this", "format")),
 }
 
+# Words without parentheses -> the function of the same moment
+MOMENTS: dict[type[exp.Expr], str] = {
+    exp.CurrentDate: "today",
+    exp.CurrentTimestamp: "now",
+    exp.Localtimestamp: "current_localtimestamp",
+    exp.Localtime: "current_localtime",
+}
+
 # Class -> unit and the rest; the unit is a bare word in sqlglot's tree.
 WITH_UNIT: dict[type[exp.Expr], tuple[str, str, tuple[str, ...]]] = {
     exp.Extract: ("date_part", "this", ("expression",)),

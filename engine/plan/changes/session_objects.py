@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from ..expr import Literal
 
@@ -32,3 +33,4 @@ class SessionObjects:
     prepared: dict[str, StoredText] = field(default_factory=dict)
     variables: dict[str, Literal] = field(default_factory=dict)
     macros: dict[str, Macro] = field(default_factory=dict)
+    began: datetime | None = None  # the transaction, if one is open

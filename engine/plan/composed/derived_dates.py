@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, time
 
 from ...errors import Span, TypeMismatch
 from .. import infer
 from ..coercion import implicit
 from ..expr import Expr, Literal
+from ..literals import literal
+from ..temporal import statement_time
 from ..types import BIGINT, DATE, TIMESTAMP, VARCHAR, Kind
 
 _DAYS = (Kind.DATE, Kind.TIMESTAMP)
@@ -83,8 +85,12 @@ def _make_date(args: Sequence[Expr], span: Span | None) -> Expr:
 
 def _age(args: Sequence[Expr], span: Span | None) -> Expr:
     """Of one moment: until the beginning of today."""
-    today = Literal(datetime.combine(date.today(), datetime.min.time()), TIMESTAMP)
+    today = Literal(datetime.combine(statement_time.today(), time.min), TIMESTAMP)
     return infer.call("age", args if len(args) > 1 else [today, *args], span)
+
+
+def _moment(value: Callable[[], datetime | time | date]) -> Callable[..., Expr]:
+    return lambda _, span: literal(value(), span)
 
 
 def _time_bucket(args: Sequence[Expr], span: Span | None) -> Expr:
@@ -124,7 +130,18 @@ DERIVED_DATES = {
     "era": (_era, 1, 1, "era(TIMESTAMP)"),
     "age": (_age, 1, 2, "age(TIMESTAMP[, TIMESTAMP])"),
     "time_bucket": (_time_bucket, 2, 3, "time_bucket(INTERVAL, TIMESTAMP[, TIMESTAMP | INTERVAL])"),
-    "today": (lambda _, span: Literal(date.today(), DATE, span), 0, 0, "today()"),
+    "today": (_moment(statement_time.today), 0, 0, "today()"),
+    **{
+        name: (_moment(statement_time.now), 0, 0, f"{name}()")
+        for name in ("now", "get_current_timestamp", "transaction_timestamp")
+    },
+    "current_localtimestamp": (_moment(statement_time.local_now), 0, 0, "current_localtimestamp()"),
+    "current_localtime": (
+        _moment(lambda: statement_time.local_now().time()),
+        0,
+        0,
+        "current_localtime()",
+    ),
     "isfinite": (_of_moments("isfinite", "eq"), 1, 1, "isfinite(DOUBLE | TIMESTAMP)"),
     "isinf": (_of_moments("isinf", "ne"), 1, 1, "isinf(DOUBLE | TIMESTAMP)"),
 }
