@@ -56,9 +56,9 @@ NAMES = {
         approx_top_k array_cosine_distance array_cosine_similarity array_cross_product array_distance
         array_dot_product array_inner_product array_negative_dot_product array_negative_inner_product
         array_value array_where array_zip current_schemas equi_width_bins
-        generate_series list_cosine_distance list_cosine_similarity list_distance list_dot_product
+        list_cosine_distance list_cosine_similarity list_distance list_dot_product
         list_inner_product list_negative_dot_product list_negative_inner_product
-        list_where list_zip lttb parse_path range regexp_split_to_array str_split_regex string_split_regex
+        list_where list_zip lttb parse_path regexp_split_to_array str_split_regex string_split_regex
     """,
     "is to come": """
         arg_max_nulls_last arg_min_nulls_last current_query current_setting decimal_average

@@ -16,7 +16,7 @@ from .expr import Case, Expr, Literal
 from .functions import SCALAR, scalar_name
 from .functions.dates import PARTS, UNITS
 from .functions.formats import check_written
-from .functions.lists import LISTS
+from .functions.lists import LISTS, SERIES
 from .functions.strptime import layout
 from .types import DATE, DOUBLE, VARCHAR, Kind
 
@@ -210,6 +210,10 @@ DERIVED: dict[str, tuple[Build, int, int, str]] = {
     **DERIVED_DATES,
     **DERIVED_TEXTS,
     **NESTED_VALUES,
+    **{
+        row.name.removeprefix("list_of_"): (_renamed(row.name), 1, 3, row.signature)
+        for row in SERIES
+    },
     "nullif": (_nullif, 2, 2, "nullif(any, any)"),
     "if": (_if, 3, 3, "if(BOOLEAN, any, any)"),
     "ifnull": (_renamed("coalesce"), 2, 2, "ifnull(any, any)"),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, Unsupported
+from fuseline.plan import infer
 from fuseline.plan.composed.nested_values import cut, element, field, list_value, struct_pack
 from fuseline.plan.expr import Expr, Literal
 from fuseline.plan.types import BIGINT
@@ -67,9 +68,21 @@ def _dot(node: exp.Expr, scope: Scope) -> Expr:
     return field(scope.bind(node.this), node.expression.name, span_of(node.expression))
 
 
+def _series(node: exp.Expr, scope: Scope) -> Expr:
+    """range() and generate_series(), to which sqlglot gives the start that is not written."""
+    name = "range" if node.args.get("is_end_exclusive") else "generate_series"
+    start, *rest = (node.args.get(key) for key in ("start", "end", "step"))
+    if isinstance(start, exp.Literal) and span_of(start) is None:
+        use(start)
+        start = None
+    given = [scope.bind(value) for value in (start, *rest) if value is not None]
+    return infer.call(f"list_of_{name}", given, call_span(node, scope))
+
+
 HANDLERS: dict[type[exp.Expr], Callable[[exp.Expr, Scope], Expr]] = {
     exp.Array: _list,
     exp.Struct: _struct,
     exp.Bracket: _bracket,
     exp.Dot: _dot,
+    exp.GenerateSeries: _series,
 }

@@ -55,16 +55,21 @@ class Lists:
         return np.arange(len(self.elements)) - np.repeat(self.starts, self.lengths)
 
 
+def check_elements(count: int) -> None:
+    """Raise `ExecutionError` for more elements than the lists of a chunk have."""
+    if count > MOST_ELEMENTS:
+        raise ExecutionError(
+            f"Lists of {count:,} elements are made at once, and {MOST_ELEMENTS:,} are the most: filter rows before."
+        )
+
+
 def list_array(
     lengths: Ints, elements: pa.Array, valid: Mask | None, arrow: pa.DataType
 ) -> pa.Array:
     """Return lists of the given lengths over elements, one after the other; raises `ExecutionError` for too many."""
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
-    if offsets[-1] > MOST_ELEMENTS:
-        raise ExecutionError(
-            f"Lists of {int(offsets[-1]):,} elements are made at once, and {MOST_ELEMENTS:,} are the most: filter rows before."
-        )
+    check_elements(int(offsets[-1]))
     bitmap = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
     nulls = 0 if valid is None else len(valid) - int(np.count_nonzero(valid))
     buffers = [bitmap, pa.py_buffer(offsets.astype(np.int32))]

@@ -15,7 +15,7 @@ from .aggregates import AGGREGATES
 from .combined_aggregates import COMBINED
 from .conditional import CONDITIONAL
 from .dates import DATES
-from .lists import LISTS, STRUCTS
+from .lists import LISTS, SERIES, STRUCTS
 from .numeric import NUMERIC
 from .operators import OPERATORS
 from .row import FunctionRow, Resolve
@@ -54,6 +54,7 @@ SCALAR: Mapping[str, FunctionRow] = {
         *VALUE_FUNCTIONS,
         *DATES,
         *LISTS,
+        *SERIES,
         *STRUCTS,
     )
 }

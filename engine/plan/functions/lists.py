@@ -6,9 +6,21 @@ from collections.abc import Sequence
 from typing import Literal
 
 from ..coercion import castable, common_pair
-from ..types import BIGINT, BOOLEAN, INTEGER, NULL, UBIGINT, VARCHAR, DataType, Kind, list_of
+from ..types import (
+    BIGINT,
+    BOOLEAN,
+    INTEGER,
+    INTERVAL,
+    NULL,
+    TIMESTAMP,
+    UBIGINT,
+    VARCHAR,
+    DataType,
+    Kind,
+    list_of,
+)
 from .row import FunctionRow, Resolve
-from .signatures import Resolved, fixed, variadic
+from .signatures import Resolved, fixed, overloads, variadic
 
 Nulls = Literal["propagate", "own", "never"]
 
@@ -175,6 +187,17 @@ LISTS = (
         "string_to_array",
         nulls="own",
     ),
+)
+_MOMENTS = fixed(TIMESTAMP, TIMESTAMP, INTERVAL, result=list_of(TIMESTAMP))
+_NUMBERS = fixed(BIGINT, BIGINT, BIGINT, result=list_of(BIGINT), optional=2)
+# SQL has table functions of their names, too
+SERIES = tuple(
+    _row(
+        f"list_of_{name}",
+        overloads(_NUMBERS, _MOMENTS),
+        f"{name}([BIGINT,] BIGINT[, BIGINT]) or (TIMESTAMP, TIMESTAMP, INTERVAL)",
+    )
+    for name in ("range", "generate_series")
 )
 STRUCTS = (
     # Its type says the names of the fields

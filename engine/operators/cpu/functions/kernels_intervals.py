@@ -90,6 +90,12 @@ def _shift(call: Call, args: tuple[Vector, ...]) -> Vector:
     return Vector(TIMESTAMP, calendar.timestamps(days, time, valid), valid)
 
 
+def shifted(start: Vector, spans: Array) -> Array:
+    """Return timestamps with intervals added."""
+    added = Call("add_interval", (), TIMESTAMP)
+    return _shift(added, (start, Vector(INTERVAL, spans))).data
+
+
 def _shift_time(call: Call, args: tuple[Vector, ...]) -> Vector:
     """TIME +- INTERVAL goes around midnight, and knows no days."""
     start, span = args
