@@ -13,6 +13,7 @@ from ..errors import Span, TypeMismatch, UnknownName, nearest
 from .temporal import ticks
 from .types import (
     BIGINT,
+    BLOB,
     BOOLEAN,
     DATE,
     DOUBLE,
@@ -67,6 +68,7 @@ TYPE_NAMES: dict[str, DataType] = {
     **dict.fromkeys(("timestamptz", "timestamp with time zone"), TIMESTAMPTZ),
     "interval": INTERVAL,
     **dict.fromkeys(("varchar", "text", "string", "char", "bpchar", "nvarchar"), VARCHAR),
+    **dict.fromkeys(("blob", "bytea", "binary", "varbinary"), BLOB),
 }
 _DECIMAL = re.compile(r"(?:decimal|numeric|dec)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
 
@@ -249,6 +251,8 @@ def castable(source: DataType, target: DataType) -> bool:
         return True
     if Kind.VARCHAR in (source.kind, target.kind):
         return True
+    if Kind.BLOB in (source.kind, target.kind):
+        return False
     if source.kind is target.kind is Kind.LIST:
         return castable(source.children[0], target.children[0])
     if source.kind is target.kind is Kind.STRUCT:

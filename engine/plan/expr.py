@@ -65,7 +65,7 @@ class Interval:
 
 
 # TIMESTAMP has a `datetime`, of which the other types of counts have no nanoseconds: theirs is the count
-Value = None | bool | int | float | Decimal | str | date | datetime | Interval
+Value = None | bool | int | float | Decimal | str | bytes | date | datetime | Interval
 
 
 def physical(value: Value, data_type: DataType) -> Value:
@@ -75,7 +75,7 @@ def physical(value: Value, data_type: DataType) -> Value:
     if isinstance(value, date):
         days = (value - EPOCH_DAY).days
         return days * MICROS_A_DAY if data_type.kind is Kind.TIMESTAMP else days
-    if value is None or isinstance(value, Interval):
+    if value is None or isinstance(value, Interval | bytes):
         return value
     if data_type.is_decimal:
         return int(Decimal(value).scaleb(data_type.scale, DIGITS))

@@ -27,6 +27,7 @@ from .text.number_text import (
 )
 from .types import (
     BIGINT,
+    BLOB,
     BOOLEAN,
     DATE,
     DIGITS,
@@ -105,10 +106,10 @@ def literal(value: object, span: Span | None = None) -> Literal:
             return Literal(Interval(0, value.days, micros), INTERVAL, span)
         case datetime() | time():
             return _moment(value, span)
-        case Interval():
-            return Literal(value, INTERVAL, span)
+        case Interval() | bytes():
+            return Literal(value, BLOB if isinstance(value, bytes) else INTERVAL, span)
     raise TypeMismatch(
-        f"A value of the Python type {type(value).__name__} has no SQL type here: pass a number, string, "
+        f"A value of the Python type {type(value).__name__} has no SQL type here: pass a number, string, bytes, "
         "bool, date, time without a zone, datetime, timedelta or None.",
         span,
     )
@@ -202,11 +203,11 @@ def convert(value: Value, source: DataType, target: DataType, span: Span | None 
     """Return a constant of `source` as a value of `target`; raises `ConversionError` as a cast does.
 
     Covers text to anything and numbers, booleans, dates among themselves.  A moment outside of the years of Python's dates
-    raises `BeyondPython`: a backend reads the text.  So does a list or a struct.
+    raises `BeyondPython`: a backend reads the text.  So do bytes, a list or a struct.
     """
     if value is None or source == target:
         return value
-    if target.is_nested:
+    if target.is_ranked or source.kind is Kind.BLOB:
         raise BeyondPython
     if target.kind is Kind.NULL:  # of an operator whose other side is NULL
         return None

@@ -45,6 +45,7 @@ class Kind(Enum):
     TIMESTAMPTZ = auto()
     INTERVAL = auto()
     VARCHAR = auto()
+    BLOB = auto()
     LIST = auto()
     STRUCT = auto()
     OTHER = auto()  # of a column that no query can read (`storage.tables.other_types`)
@@ -129,6 +130,11 @@ class DataType:
         """Whether a value is made of other values: LIST and STRUCT."""
         return bool(self.children)
 
+    @property
+    def is_ranked(self) -> bool:
+        """Whether operators see nothing of a value but its rank among others: LIST, STRUCT and BLOB, which Arrow's arrays hold."""
+        return self.is_nested or self.kind is Kind.BLOB
+
     def holds(self, kind: Kind) -> bool:
         """Whether values are of a kind, or have some of it inside."""
         return self.kind is kind or any(child.holds(kind) for child in self.children)
@@ -136,7 +142,7 @@ class DataType:
     @property
     def varies_in_width(self) -> bool:
         """Whether only an Arrow array holds values of the type, and no array of numbers."""
-        return self.kind is Kind.VARCHAR or self.is_nested
+        return self.kind is Kind.VARCHAR or self.is_ranked
 
     @property
     def is_temporal(self) -> bool:
@@ -149,7 +155,7 @@ class DataType:
 
     @property
     def fits_register(self) -> bool:
-        """Whether a kernel can compute with a value: not with text, which it compares by codes, nor with an INTERVAL, LIST or STRUCT."""
+        """Whether a kernel can compute with a value: not with text, which it compares by codes, nor with an INTERVAL or what has a rank alone."""
         return not self.varies_in_width and self.kind not in (Kind.INTERVAL, Kind.NULL)
 
     @property
@@ -212,6 +218,7 @@ TIMESTAMP_NS = DataType(Kind.TIMESTAMP_NS)
 TIMESTAMPTZ = DataType(Kind.TIMESTAMPTZ)
 INTERVAL = DataType(Kind.INTERVAL)
 VARCHAR = DataType(Kind.VARCHAR)
+BLOB = DataType(Kind.BLOB)
 HUGEINT = DataType(Kind.DECIMAL, MAX_DECIMAL_DIGITS, 0, "HUGEINT")  # of SUM over integers
 
 
@@ -282,6 +289,7 @@ def to_arrow(data_type: DataType) -> pa.DataType:
         Kind.TIMESTAMPTZ: pa.timestamp("us", "UTC"),
         Kind.INTERVAL: pa.month_day_nano_interval(),
         Kind.VARCHAR: pa.string(),
+        Kind.BLOB: pa.binary(),
     }[data_type.kind]
 
 
@@ -292,6 +300,17 @@ def nested_arrow(data_type: DataType, children: Sequence[pa.DataType]) -> pa.Dat
     if data_type.kind is Kind.LIST:
         return pa.list_(pa.field("l", children[0]))
     return pa.struct(list(zip(data_type.names, children, strict=True)))
+
+
+def is_bytes(arrow: pa.DataType) -> bool:
+    """Whether Arrow's values are bytes without a meaning, in whichever layout."""
+    import pyarrow as pa
+
+    t = pa.types
+    return any(
+        test(arrow)
+        for test in (t.is_binary, t.is_large_binary, t.is_fixed_size_binary, t.is_binary_view)
+    )
 
 
 def from_arrow(arrow: pa.DataType, name: str = "") -> DataType:
@@ -305,6 +324,8 @@ def from_arrow(arrow: pa.DataType, name: str = "") -> DataType:
         return decimal(max(arrow.precision, arrow.scale), arrow.scale)
     if t.is_string(arrow) or t.is_large_string(arrow) or t.is_string_view(arrow):
         return VARCHAR
+    if is_bytes(arrow):
+        return BLOB
     if t.is_date(arrow):
         return DATE
     if t.is_timestamp(arrow):

@@ -14,7 +14,7 @@ from fuseline.errors import InvalidQuery, Span, TypeMismatch, Unsupported
 from fuseline.plan import derived, infer
 from fuseline.plan.composed.nested_values import joined
 from fuseline.plan.expr import Call, ColumnRef, Expr, Literal
-from fuseline.plan.types import BIGINT, BOOLEAN, NULL, TIMESTAMP, VARCHAR, Kind
+from fuseline.plan.types import BIGINT, BLOB, BOOLEAN, NULL, TIMESTAMP, VARCHAR, Kind
 from fuseline.sql.binding.function_names import data_type
 from fuseline.sql.parsing.pieces import span_of
 
@@ -118,7 +118,8 @@ def _concatenation(node: exp.Expr, scope: Scope) -> Expr:
         parts.extend(bound.children if nested else (bound,))
     if any(part.type.is_nested for part in parts):
         return joined(parts, span_of(node))
-    return infer.call("concat", parts, span_of(node))
+    of_bytes = all(part.type == BLOB for part in parts)
+    return infer.call("blob_concat" if of_bytes else "concat", parts, span_of(node))
 
 
 def _is(node: exp.Expr, scope: Scope) -> Expr:

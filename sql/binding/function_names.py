@@ -222,6 +222,7 @@ def arguments(node: exp.Expr, keys: tuple[str, ...]) -> list[exp.Expr]:
 _RENAMED = {
     "INT": "INTEGER",
     "TEXT": "VARCHAR",
+    "VARBINARY": "BLOB",
     "TIMESTAMPNTZ": "TIMESTAMP",
     "INT128": "HUGEINT",
     "TIMESTAMPLTZ": "TIMESTAMPTZ",
@@ -230,7 +231,6 @@ _RENAMED = {
 # Types of DuckDB that this engine does not have.
 _MISSING = {
     "TIMETZ": "TIME WITH TIME ZONE",
-    "VARBINARY": "BLOB",
     "BIT": "BIT",
     "UUID": "UUID",
     "JSON": "JSON",

@@ -85,10 +85,10 @@ class Parser(DuckDBParser):
         if kind is not TokenType.CARET_AT
     }
 
-    FUNCTIONS: ClassVar = {  # those of lists as calls by their own names, with the arguments that are written
+    FUNCTIONS: ClassVar = {  # those of lists and bytes as calls by their own names, with the arguments that are written
         name: make
         for name, make in DuckDBParser.FUNCTIONS.items()
-        if not is_of_lists(name) and name != "ARRAY_AGG"
+        if not is_of_lists(name) and name not in ("ARRAY_AGG", "ENCODE", "DECODE")
     }
     LAMBDAS: ClassVar = {  # without `x -> y`, which is an operator of JSON
         kind: make for kind, make in DuckDBParser.LAMBDAS.items() if kind is not TokenType.ARROW

@@ -16,12 +16,11 @@ from fuseline.errors import Unsupported
 from tests.compare import assert_same_as_duckdb
 
 OTHERS: dict[str, pa.Array] = {
-    "list": pa.array([[b"x"], None]),
+    "list": pa.array([[1], None], pa.list_(pa.time64("ns"))),
     "map": pa.array([[("k", 1)], None], pa.map_(pa.string(), pa.int32())),
-    "bytes": pa.array([b"x", None]),
-    "large bytes": pa.array([b"x", None], pa.large_binary()),
-    "four bytes": pa.array([b"abcd", None], pa.binary(4)),
-    "tag": pa.array([{"x": b"1"}, None]),
+    "nanos": pa.array([1, None], pa.time64("ns")),
+    "id": pa.array([b"0" * 16, None], pa.binary(16)).cast(pa.uuid()),
+    "tag": pa.array([{"x": 1}, None], pa.struct([("x", pa.time64("ns"))])),
 }
 
 
@@ -49,9 +48,9 @@ def test_describe_gives_names_and_types_as_duckdb(text: str, path: str, connecti
 def test_describe_of_views_and_registered_tables(path: str, connection: Any) -> None:
     connection.execute(f"create view v as select a, z from '{path}'")
     assert [row[0] for row in connection.sql("describe v").fetchall()] == ["a", "z"]
-    with pytest.warns(UserWarning, match=r'without the columns "l" \(BLOB\[\]\)'):
-        connection.register("t", pa.table({"l": [[b"1"]], "x": [2]}))
-    rows = [("l", "BLOB[]"), ("x", "BIGINT")]
+    with pytest.warns(UserWarning, match=r'without the columns "l" \(TIME_NS\[\]\)'):
+        connection.register("t", pa.table({"l": OTHERS["list"], "x": [2, 3]}))
+    rows = [("l", "TIME_NS[]"), ("x", "BIGINT")]
     assert [row[:2] for row in connection.sql("describe t").fetchall()] == rows
     assert [row[:2] for row in connection.sql("show t").fetchall()] == rows
 
@@ -60,7 +59,9 @@ def test_star_names_what_it_cannot_read_and_what_to_write(path: str, connection:
     with pytest.raises(Unsupported) as caught:
         connection.sql(f"select * from '{path}'")
     message = caught.value.message
-    assert 'The column "list" has the type BLOB[], which queries cannot read, and 5 more' in message
+    assert (
+        'The column "list" has the type TIME_NS[], which queries cannot read, and 4 more' in message
+    )
     remedy = message[message.index("EXCLUDE") :].rstrip(".")
     rows = connection.sql(f"select * {remedy} from '{path}' order by a").fetchall()
     assert rows == [(1, "p"), (2, "q")]

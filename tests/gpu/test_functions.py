@@ -22,7 +22,7 @@ pytestmark = pytest.mark.gpu
 LINES = ["a,b,,c", "one\ntwo", "abc123def45", "a\nb", None, ",", "aab ab", "😀 smile", "Ä😀"]
 
 STRINGS: list[tuple[str, list[Any]]] = [
-    ("lower", []), ("upper", []), ("length", []), ("octet_length", []), ("reverse", []), ("ascii", []),
+    ("lower", []), ("upper", []), ("length", []), ("strlen", []), ("reverse", []), ("ascii", []),
     *(("substring", [number(s)]) for s in (1, 2, 0, -2, 9)),
     *(("substring", [number(s), number(n)]) for s in (1, 2, 0, -2, 9) for n in (0, 1, 3, -1)),
     *((f, [number(n)]) for f in ("left", "right") for n in (0, 1, 3, -1, -3, 99)),

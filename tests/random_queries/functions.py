@@ -48,7 +48,7 @@ CASTS = {
     for target in POOL
 }
 OPERATORS |= CASTS
-SPELLED = {"is_nan": "isnan", "is_inf": "isinf", "is_finite": "isfinite", "octet_length": "strlen"}
+SPELLED = {"is_nan": "isnan", "is_inf": "isinf", "is_finite": "isfinite"}
 # Named by plans alone: reached through operators and DERIVED.
 INTERNAL = {
     name for name, row in SCALAR.items() if row.kind == "operator" and name not in OPERATORS

@@ -210,7 +210,7 @@ ERRORS = [
     ("CAST(dt AS INTEGER)", TypeMismatch, "DATE cannot be cast to INTEGER", "dt"),
     ("CAST(1 AS DECIMAL(40, 2))", TypeMismatch, "DECIMAL(40,2) does not exist", "40, 2"),
     ("CAST(1 AS nonsense)", UnknownName, 'There is no type "nonsense"', None),
-    ("CAST(1 AS BLOB)", Unsupported, "The type BLOB is not supported", None),
+    ("CAST(1 AS UUID)", Unsupported, "The type UUID is not supported", None),
     ("CAST('x' AS INTEGER)", ConversionError, "'x' cannot be read as INTEGER", "'x'"),
     ("date '2020-02-30'", ConversionError, "cannot be read as DATE", "'2020-02-30'"),
     ("interval '1' fortnight", UnknownName, "There is no interval unit", None),
@@ -268,7 +268,7 @@ def test_aggregates_are_refused_where_they_have_no_group():
         bind("(SELECT 1 FROM t AS u WHERE sum(u.i) > 1)")
 
 
-@pytest.mark.parametrize("value", [b"x", [1], datetime.now().astimezone().timetz()], ids=type)
+@pytest.mark.parametrize("value", [{1}, [1], datetime.now().astimezone().timetz()], ids=type)
 def test_parameters_without_a_type_are_refused(value):
     with pytest.raises(FuselineError, match="has no SQL type here"):
         bind("?", [value])

@@ -34,7 +34,7 @@ def _constant_or_null(args: Sequence[Expr], span: Span | None) -> Expr:
 
 
 def _bit_length(args: Sequence[Expr], span: Span | None) -> Expr:
-    return infer.call("mul", [infer.call("octet_length", args, span), infer.literal(8)], span)
+    return infer.call("mul", [infer.call("strlen", args, span), infer.literal(8)], span)
 
 
 def _regexp_extract(args: Sequence[Expr], span: Span | None) -> Expr:

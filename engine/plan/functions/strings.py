@@ -1,10 +1,10 @@
-"""Text functions.  Positions and lengths count characters from 1; octet_length counts UTF-8 bytes."""
+"""Text functions.  Positions and lengths count characters from 1; strlen counts UTF-8 bytes."""
 
 from __future__ import annotations
 
-from ..types import BIGINT, BOOLEAN, INTEGER, VARCHAR
+from ..types import BIGINT, BLOB, BOOLEAN, INTEGER, VARCHAR
 from .row import FunctionRow, operator
-from .signatures import fixed, repeated
+from .signatures import fixed, overloads, repeated
 
 _TEXT = fixed(VARCHAR, result=VARCHAR)
 _TEXT_LENGTH = fixed(VARCHAR, result=BIGINT)
@@ -34,7 +34,9 @@ STRINGS = (
         total=True,
         of_lists="list_length",
     ),
-    FunctionRow("octet_length", _TEXT_LENGTH, "strlen(VARCHAR)", ("strlen",)),
+    FunctionRow("strlen", _TEXT_LENGTH, "strlen(VARCHAR)"),
+    FunctionRow("octet_length", fixed(BLOB, result=BIGINT), "octet_length(BLOB)"),
+    operator("blob_concat", repeated(BLOB, 1, BLOB), "BLOB || BLOB"),
     # start: from 1; 0 is the place before the first character (and takes from the length); negative counts from the end.
     # A negative length takes the characters before start.
     FunctionRow(
@@ -61,7 +63,11 @@ STRINGS = (
     FunctionRow(
         "rpad", fixed(VARCHAR, INTEGER, VARCHAR, result=VARCHAR), "rpad(VARCHAR, INTEGER, VARCHAR)"
     ),
-    FunctionRow("repeat", fixed(VARCHAR, BIGINT, result=VARCHAR), "repeat(VARCHAR, BIGINT)"),
+    FunctionRow(
+        "repeat",
+        overloads(fixed(VARCHAR, BIGINT, result=VARCHAR), fixed(BLOB, BIGINT, result=BLOB)),
+        "repeat(VARCHAR | BLOB, BIGINT)",
+    ),
     # Every occurrence; an empty needle changes nothing.
     FunctionRow(
         "replace",

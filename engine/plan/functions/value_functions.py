@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ..types import (
     BIGINT,
+    BLOB,
     BOOLEAN,
     DOUBLE,
     HUGEINT,
@@ -19,12 +20,18 @@ from .row import FunctionRow, Resolve
 from .signatures import Resolved, fixed, overloads
 
 _TEXT_OF_TEXT = fixed(VARCHAR, result=VARCHAR)
+_TEXT_OF_BYTES = fixed(BLOB, result=VARCHAR)
+_BYTES_OF_TEXT = fixed(VARCHAR, result=BLOB)
 _PAIR = fixed(VARCHAR, VARCHAR, result=BIGINT)
 _SIMILARITY = fixed(VARCHAR, VARCHAR, DOUBLE, result=DOUBLE, optional=1)
 _SIZE = fixed(BIGINT, result=VARCHAR)
 _PATH = fixed(VARCHAR, VARCHAR, result=VARCHAR, optional=1)
 
 _NAME_OF_PATH = overloads(_PATH, fixed(VARCHAR, BOOLEAN, VARCHAR, result=VARCHAR, optional=1))
+
+
+def _hexadecimal(types: Sequence[DataType]) -> Resolved:
+    return fixed(BLOB, result=VARCHAR)(types) if list(types) == [BLOB] else _number_or_text(types)
 
 
 def _number_or_text(types: Sequence[DataType]) -> Resolved:
@@ -62,7 +69,17 @@ VALUE_FUNCTIONS = (
     # Below the third argument: 0.
     _row("jaro_similarity", _SIMILARITY, "VARCHAR, VARCHAR[, DOUBLE]"),
     _row("jaro_winkler_similarity", _SIMILARITY, "VARCHAR, VARCHAR[, DOUBLE]"),
-    *(_row(name, _TEXT_OF_TEXT, "VARCHAR") for name in ("md5", "sha1", "sha256")),
+    *(
+        _row(name, overloads(_TEXT_OF_TEXT, _TEXT_OF_BYTES), "VARCHAR | BLOB")
+        for name in ("md5", "sha1", "sha256")
+    ),
+    _row("encode", fixed(VARCHAR, result=BLOB), "VARCHAR"),
+    # Of what is no UTF-8, no base 64, no such digits: ConversionError or ExecutionError.
+    _row("decode", fixed(BLOB, VARCHAR, result=VARCHAR, optional=1), "BLOB[, VARCHAR]"),
+    _row("to_base64", _TEXT_OF_BYTES, "BLOB", "base64"),
+    _row("from_base64", _BYTES_OF_TEXT, "VARCHAR"),
+    _row("from_hex", _BYTES_OF_TEXT, "VARCHAR", "unhex"),
+    _row("from_binary", _BYTES_OF_TEXT, "VARCHAR", "unbin"),
     *(
         _row(name, _TEXT_OF_TEXT, "VARCHAR")
         for name in ("nfc_normalize", "strip_accents", "regexp_escape")
@@ -87,7 +104,7 @@ VALUE_FUNCTIONS = (
             ("parse_filename", _NAME_OF_PATH, "VARCHAR[, BOOLEAN[, VARCHAR]]"),
         )
     ),
-    _row("hex", _number_or_text, "VARCHAR | integer", "to_hex"),
+    _row("hex", _hexadecimal, "VARCHAR | BLOB | integer", "to_hex"),
     _row("bin", _number_or_text, "VARCHAR | integer", "to_binary"),
     # (number, radix from 2 to 36[, fewest digits])
     _row(

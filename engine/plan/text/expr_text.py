@@ -64,6 +64,8 @@ def literal_text(literal: Literal) -> str:
             return "true" if value else "false"
         case str():
             return "'" + value.replace("'", "''") + "'"
+        case bytes():
+            return "'" + "".join(f"\\x{b:02X}" for b in value) + "'::blob"
         case datetime():
             return f"timestamp '{value}'"
         case date():

@@ -71,7 +71,7 @@ UNCHECKED = plc.copying.OutOfBoundsPolicy.DONT_CHECK
 
 def encode_on_device(column: plc.Column, data_type: DataType) -> EncodedColumn | None:
     """Return a column encoded, or None for what no kernel reads: many different strings, decimals beyond 64 bits."""
-    if data_type.is_nested or data_type.kind in (Kind.INTERVAL, Kind.NULL):
+    if data_type.is_ranked or data_type.kind in (Kind.INTERVAL, Kind.NULL):
         return None
     column = aligned(column)
     if data_type.kind is Kind.VARCHAR:

@@ -49,7 +49,7 @@ def encode(
 
     Numbers that are not made `narrow` take 8 bytes: for kernels that read them once or twice, this takes less time.
     """
-    if data_type.is_nested or data_type.kind in (Kind.INTERVAL, Kind.NULL):
+    if data_type.is_ranked or data_type.kind in (Kind.INTERVAL, Kind.NULL):
         return None
     if data_type.kind is Kind.VARCHAR:
         return _strings(array, data_type, threads)

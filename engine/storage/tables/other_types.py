@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...errors import TypeMismatch
-from ...plan.types import TIMESTAMP, VARCHAR, DataType, Kind, from_arrow, quoted_field
+from ...plan.types import TIMESTAMP, VARCHAR, DataType, Kind, from_arrow, is_bytes, quoted_field
 
 
 def type_of(arrow: pa.DataType) -> DataType:
@@ -70,10 +70,7 @@ def _name(arrow: pa.DataType) -> str:
         return (
             "UUID" if arrow.extension_name == "arrow.uuid" else _name_of_storage(arrow.storage_type)
         )
-    if any(
-        test(arrow)
-        for test in (t.is_binary, t.is_large_binary, t.is_fixed_size_binary, t.is_binary_view)
-    ):
+    if is_bytes(arrow):  # of an extension's storage
         return "BLOB"
     return str(arrow).upper()
 

@@ -20,6 +20,7 @@ from .kernels_numeric import half_away
 from .kernels_parse import parsed
 from .kernels_print import printed
 from .nested import nested_casts
+from .values import byte_strings
 from .vectors import WIDE, Array, Mask, Vector, dtype_of, first_row, null_constant
 
 HUGEINT_OF_DUCKDB = range(-(2**127), 2**127)
@@ -39,6 +40,8 @@ def cast(vector: Vector, target: DataType, safe: bool) -> Vector:
         return cast(_as_row(vector), target, safe).first()
     if source.is_nested or target.is_nested:
         return _nested(vector, target, safe)
+    if Kind.BLOB in (source.kind, target.kind):
+        return _bytes(vector, target, safe)
     if target.kind is Kind.VARCHAR:
         return Vector(VARCHAR, printed(vector))
     data, wrong = (
@@ -54,6 +57,20 @@ def cast(vector: Vector, target: DataType, safe: bool) -> Vector:
                 raise ConversionError(_message(vector, first_row(wrong), target))
             valid = ~wrong if valid is None else valid & ~wrong
     return Vector(target, data, valid)
+
+
+def _bytes(vector: Vector, target: DataType, safe: bool) -> Vector:
+    """Bytes from and to text, of which there is no cast to anything else."""
+    codes = pc.dictionary_encode(vector.data)
+    values = codes.dictionary.to_pylist()
+    if target.kind is Kind.VARCHAR:
+        texts = pa.array([byte_strings.text_of(v) for v in values], pa.string())
+        return Vector(VARCHAR, texts.take(codes.indices))
+    found = pa.array([byte_strings.bytes_of(v) for v in values], pa.binary()).take(codes.indices)
+    wrong = np.asarray(pc.and_(found.is_null(), vector.data.is_valid()))
+    if wrong.any() and not safe:
+        raise ConversionError(_message(vector, first_row(wrong), target))
+    return Vector(target, found)
 
 
 def _nested(vector: Vector, target: DataType, safe: bool) -> Vector:

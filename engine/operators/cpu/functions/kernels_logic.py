@@ -13,7 +13,7 @@ from ....plan.calendar import MICROS_A_DAY
 from ....plan.expr import Call
 from ....plan.types import BOOLEAN, Kind
 from .. import table as tables
-from ..sort.keys import nested_ranks
+from ..sort.keys import value_ranks
 from . import kernels_wide as wide
 from .vectors import Array, Kernel, Vector, booleans, both_valid, null_constant
 
@@ -91,7 +91,7 @@ def same(left: Vector, right: Vector) -> Array:
         return wide.equal(left.data, right.data)
     if left.type.kind is Kind.VARCHAR:
         return _texts(pc.equal, left, right)
-    if left.type.is_nested:
+    if left.type.is_ranked:
         return np.equal(*ranked(left, right))
     if left.type.kind is Kind.INTERVAL:
         return reduce(np.logical_and, map(np.equal, ranks(left.data), ranks(right.data)))
@@ -106,7 +106,7 @@ def _less(left: Vector, right: Vector) -> Array:
         return wide.less(left.data, right.data)
     if left.type.kind is Kind.VARCHAR:
         return _texts(pc.less, left, right)
-    if left.type.is_nested:
+    if left.type.is_ranked:
         return np.less(*ranked(left, right))
     if left.type.kind is Kind.INTERVAL:
         return _less_ranks(ranks(left.data), ranks(right.data))
@@ -116,7 +116,7 @@ def _less(left: Vector, right: Vector) -> Array:
 def _less_or_equal(left: Vector, right: Vector) -> Array:
     if _is_float(left):
         return (left.data <= right.data) | np.isnan(right.data)
-    if left.type.is_wide_decimal or left.type.kind is Kind.INTERVAL or left.type.is_nested:
+    if left.type.is_wide_decimal or left.type.kind is Kind.INTERVAL or left.type.is_ranked:
         return ~_less(right, left)
     if left.type.kind is Kind.VARCHAR:
         return _texts(pc.less_equal, left, right)
@@ -141,10 +141,10 @@ def aligned(*vectors: Vector) -> list[pa.Array]:
 
 
 def ranked(left: Vector, right: Vector) -> tuple[Array, Array]:
-    """Return numbers in the order of lists or structs, where NULL within is the largest value and equal to itself."""
+    """Return numbers in the order of lists, structs or bytes, where NULL within is the largest value and equal to itself."""
     count = max(left.length, right.length)
     ours, theirs = (vector.to_arrow(1 if vector.is_constant else count) for vector in (left, right))
-    ranks = nested_ranks(pa.concat_arrays([ours, theirs]))
+    ranks = value_ranks(pa.concat_arrays([ours, theirs]))
     found, other = ranks[: len(ours)], ranks[len(ours) :]
     constant = left.is_constant, right.is_constant
     return found[0] if constant[0] else found, other[0] if constant[1] else other

@@ -268,6 +268,7 @@ KERNELS: dict[str, Kernel] = {
     "lower": over_text(pc.utf8_lower),
     "upper": over_text(pc.utf8_upper),
     "length": over_text(pc.utf8_length),
+    "strlen": over_text(pc.binary_length),
     "octet_length": over_text(pc.binary_length),
     "substring": over_text(substring),
     "text_slice": over_text(text_slice),

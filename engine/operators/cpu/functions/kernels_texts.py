@@ -44,7 +44,7 @@ def _value(parameter: Vector) -> Any:
 def _applied(
     function: TextFunction, data_type: DataType, text: Vector, values: list[Any]
 ) -> Vector:
-    if isinstance(text.data, str):
+    if text.is_constant:
         return _result(function(pa.array([text.data]), *values), data_type, None).first()
     return _result(_in_pieces(function, text.data, values), data_type, text.mask)
 

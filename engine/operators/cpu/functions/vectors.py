@@ -1,8 +1,8 @@
 """Values of an expression over the rows of one chunk, as kernels see them.
 
-A fixed-width type is a numpy array (a view of Arrow's buffer where nothing had to be computed) with validity apart; VARCHAR, LIST and
-STRUCT are Arrow arrays that hold their own validity.  A value that is the same in all rows is kept as one: numpy data without
-dimensions, a Python `str`, or an Arrow scalar of a nested type.  Values under a NULL are arbitrary, and no kernel may raise because of them.
+A fixed-width type is a numpy array (a view of Arrow's buffer where nothing had to be computed) with validity apart; VARCHAR, BLOB, LIST
+and STRUCT are Arrow arrays that hold their own validity.  A value that is the same in all rows is kept as one: numpy data without
+dimensions, a Python `str`, or an Arrow scalar of bytes or a nested type.  Values under a NULL are arbitrary, and no kernel may raise because of them.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Vector:
             return null_constant(self.type)
         if isinstance(self.data, pa.Array):
             found = self.data[0]
-            return Vector(self.type, found if self.type.is_nested else found.as_py())
+            return Vector(self.type, found if self.type.is_ranked else found.as_py())
         return Vector(self.type, self.data if self.is_constant else np.asarray(self.data[0]))
 
     def to_arrow(self, num_rows: int) -> pa.Array:
@@ -137,7 +137,7 @@ class Vector:
             return cls(data_type, np.zeros((), bool), NO_ROW)
         if data_type.kind is Kind.VARCHAR:
             return cls(data_type, tables.decode(array))
-        if data_type.is_nested:
+        if data_type.is_ranked:
             return cls(data_type, array)
         valid = tables.validity(array)
         if data_type.is_wide_decimal:
@@ -151,7 +151,7 @@ def null_constant(data_type: DataType) -> Vector:
     """NULL in every row."""
     if data_type.kind is Kind.VARCHAR:
         return Vector(data_type, "", NO_ROW)
-    if data_type.is_nested:
+    if data_type.is_ranked:
         return Vector(data_type, pa.scalar(None, tables.physical_type(data_type)), NO_ROW)
     return Vector(data_type, np.zeros((), dtype_of(data_type)), NO_ROW)
 
@@ -162,6 +162,8 @@ def constant(value: Value, data_type: DataType) -> Vector:
         return null_constant(data_type)
     if isinstance(value, str):
         return Vector(data_type, value)
+    if isinstance(value, bytes):
+        return Vector(data_type, pa.scalar(value, pa.binary()))
     if isinstance(value, Interval):
         return Vector(data_type, np.array((value.months, value.days, value.micros), SPAN))
     found = physical(value, data_type)

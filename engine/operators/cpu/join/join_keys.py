@@ -19,9 +19,10 @@ from ..sort.keys import (
     Ints,
     dictionary_image,
     image_values,
+    is_ranked,
     is_string,
-    nested_ranks,
     slots,
+    value_ranks,
     wide_decimal_values,
 )
 from ..sort.number_rows import number_distinct
@@ -126,8 +127,8 @@ def _digits(build: pa.Array, probe: pa.Array, null_equal: bool) -> list[tuple[Di
     nulls = null_equal and not (build_valid is None and probe_valid is None)
     if pa.types.is_null(build.type) or pa.types.is_null(probe.type):
         ours, theirs = [np.zeros(len(build), np.int64)], [np.zeros(len(probe), np.int64)]
-    elif pa.types.is_nested(build.type):
-        ranks = nested_ranks(concat_arrays([build, probe]))
+    elif is_ranked(build.type):
+        ranks = value_ranks(concat_arrays([build, probe]))
         ours, theirs = [ranks[: len(build)]], [ranks[len(build) :]]
     elif is_string(build):
         return [_string_digits(build, probe, nulls)]

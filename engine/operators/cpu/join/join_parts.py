@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ....plan.expr import Column
+from ....plan.types import is_bytes
 from ...spill_area import SpilledPiece
 from ...spilling import PARTS
 from .. import table as tables
@@ -89,7 +90,7 @@ def _numbers(keys: Sequence[pa.Array]) -> npt.NDArray[np.uint8]:
 
 def _hashed(key: pa.Array) -> list[Hashes]:
     """Return numbers that are equal for equal values, arbitrary ones for NULL."""
-    if is_string(key):
+    if is_string(key) or is_bytes(key.type):
         return [_string_hashes(key)]
     if pa.types.is_nested(key.type):
         return [_nested_hashes(key)]

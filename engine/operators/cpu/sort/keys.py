@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ....plan.types import is_bytes
 from ....storage.columns.encodings import Array
 from ..nested_arrays import Lists, fields_of
 from ..table import (
@@ -212,8 +213,8 @@ def slots(rows: int) -> int:
 def image_values(array: pa.Array) -> list[Ints]:
     """Return the values of `images` without their bounds; small integers keep their own width."""
     t, types = array.type, pa.types
-    if types.is_nested(t):
-        return [nested_ranks(array)]
+    if is_ranked(t):
+        return [value_ranks(array)]
     if types.is_null(t):
         return [np.zeros(len(array), np.int64)]
     if types.is_decimal(t):
@@ -245,32 +246,42 @@ def float_image(values: Array) -> Ints:
     return bits ^ ((bits >> 63) & np.int64((1 << 63) - 1))
 
 
-def nested_ranks(array: pa.Array) -> Ints:
-    """Return ranks of lists or structs, equal for equal values; arbitrary where the value itself is NULL.
+def is_ranked(arrow: pa.DataType) -> bool:
+    """Whether values of an Arrow type are compared by `value_ranks`."""
+    return pa.types.is_nested(arrow) or is_bytes(arrow)
+
+
+def value_ranks(array: pa.Array) -> Ints:
+    """Return ranks of lists, structs or bytes, equal for equal values; arbitrary where the value itself is NULL.
 
     Lists are compared element by element, and a list that another begins with is the smaller one; structs field by field.
     Within both, NULL is a value: the largest one, equal to itself.
     """
+    if is_bytes(array.type):
+        return _ranks_of_bytes(array)
     if pa.types.is_struct(array.type):
-        ranks = np.zeros(len(array), np.int64)
+        found = np.zeros(len(array), np.int64)
         for field in fields_of(array):
             of_field = _ranks_with_null(field)
             # Below 2^31 each, so that both fit 64 bits
-            packed = ranks * (int(of_field.max(initial=0)) + 1) + of_field
-            ranks = np.unique(packed, return_inverse=True)[1].astype(np.int64)
-        return ranks
+            packed = found * (int(of_field.max(initial=0)) + 1) + of_field
+            found = np.unique(packed, return_inverse=True)[1].astype(np.int64)
+        return found
     lists = Lists.of(array)
     # A list as bytes: the ranks of its elements, the most significant byte first
     words = _ranks_with_null(lists.elements).astype(">u4")
     offsets = np.zeros(len(lists.lengths) + 1, np.int64)
     np.cumsum(4 * lists.lengths, out=offsets[1:])
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(words)]
-    texts = pa.Array.from_buffers(pa.large_binary(), len(lists.lengths), buffers)
-    found = texts.dictionary_encode()
-    ranks = np.empty(len(found.dictionary), np.int64)
-    ranks[np.asarray(pc.sort_indices(found.dictionary))] = np.arange(len(ranks))
-    codes = np.asarray(found.indices)
-    return ranks[codes] if len(ranks) else np.zeros(len(codes), np.int64)
+    return _ranks_of_bytes(pa.Array.from_buffers(pa.large_binary(), len(lists.lengths), buffers))
+
+
+def _ranks_of_bytes(array: pa.Array) -> Ints:
+    found = array.dictionary_encode()
+    ranks_of_codes = np.empty(len(found.dictionary), np.int64)
+    ranks_of_codes[np.asarray(pc.sort_indices(found.dictionary))] = np.arange(len(ranks_of_codes))
+    codes = np.asarray(pc.fill_null(found.indices, 0))
+    return ranks_of_codes[codes] if len(ranks_of_codes) else np.zeros(len(codes), np.int64)
 
 
 def _ranks_with_null(array: pa.Array) -> Ints:

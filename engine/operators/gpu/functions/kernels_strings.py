@@ -79,7 +79,7 @@ def length(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     return cast(plc.strings.attributes.count_characters(as_column(args[0], scope.rows)), INT64)
 
 
-def octet_length(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
+def strlen(call: Call, scope: RowScope, args: tuple[Value, ...]) -> Value:
     return cast(plc.strings.attributes.count_bytes(as_column(args[0], scope.rows)), INT64)
 
 
@@ -309,7 +309,7 @@ KERNELS: dict[str, Kernel] = {
     "lower": lower,
     "upper": upper,
     "length": length,
-    "octet_length": octet_length,
+    "strlen": strlen,
     "substring": substring,
     "left": left,
     "right": right,

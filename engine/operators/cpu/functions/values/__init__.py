@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ..vectors import Kernel
 from . import (
+    byte_strings,
     digests,
     distances,
     formatting,
@@ -24,7 +25,15 @@ VALUE_KERNELS: dict[str, Kernel] = {
     **time_buckets.KERNELS,
     **{
         name: of_values(function)
-        for module in (digests, distances, formatting, grapheme_parts, number_texts, whole_values)
+        for module in (
+            byte_strings,
+            digests,
+            distances,
+            formatting,
+            grapheme_parts,
+            number_texts,
+            whole_values,
+        )
         for name, function in module.FUNCTIONS.items()
     },
 }

@@ -1,4 +1,4 @@
-"""Digests of texts, and texts in other writings: percent signs, composed letters, letters without accents, escaped patterns."""
+"""Digests of texts and bytes, and texts in other writings: percent signs, composed letters, letters without accents, escaped patterns."""
 
 from __future__ import annotations
 
@@ -15,8 +15,12 @@ _MARKS = ("Mn", "Mc", "Me")
 _PLAIN = frozenset(ascii_letters + digits + "_")
 
 
-def _digest(name: str) -> Callable[[str], str]:
-    return lambda text: hashlib.new(name, text.encode(), usedforsecurity=False).hexdigest()
+def _digest(name: str) -> Callable[[str | bytes], str]:
+    def digest(value: str | bytes) -> str:
+        data = value if isinstance(value, bytes) else value.encode()
+        return hashlib.new(name, data, usedforsecurity=False).hexdigest()
+
+    return digest
 
 
 def _composed(text: str) -> str:

@@ -25,7 +25,7 @@ from ..vectors import (
     wide_limbs,
 )
 
-PythonValue: TypeAlias = str | int | float | bool | None
+PythonValue: TypeAlias = str | bytes | int | float | bool | None
 ValueFunction: TypeAlias = Callable[..., PythonValue]
 LOOKS = 1000  # values between two looks at whether the query is to stop
 
@@ -91,6 +91,8 @@ def python_value(vector: Vector) -> PythonValue:
         return None
     if isinstance(vector.data, str):
         return vector.data
+    if isinstance(vector.data, pa.Scalar):
+        return bytes(vector.data.as_py())
     return wide.to_int(vector.data) if vector.data.dtype == WIDE else vector.data.item()
 
 
@@ -108,6 +110,8 @@ def python_values(vector: Vector) -> list[PythonValue]:
 def _column(values: list[PythonValue], data_type: DataType) -> Vector:
     if data_type.kind is Kind.VARCHAR:
         return Vector(data_type, pa.array(values, pa.string()))
+    if data_type.kind is Kind.BLOB:
+        return Vector(data_type, pa.array(values, pa.binary()))
     known = np.array([v is not None for v in values])
     filled = [0 if v is None else v for v in values]
     if data_type.is_wide_decimal:

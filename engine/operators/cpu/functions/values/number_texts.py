@@ -28,8 +28,10 @@ _UNITS = {
 }
 
 
-def _hex(value: str | int, bits: int) -> str:
-    return value.encode().hex().upper() if isinstance(value, str) else f"{value % 2**bits:X}"
+def _hex(value: str | bytes | int, bits: int) -> str:
+    if isinstance(value, int):
+        return f"{value % 2**bits:X}"
+    return (value if isinstance(value, bytes) else value.encode()).hex().upper()
 
 
 def _bin(value: str | int, bits: int) -> str:
