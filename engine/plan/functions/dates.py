@@ -23,6 +23,7 @@ from ..types import (
 )
 from .row import FunctionRow, Resolve, operator
 from .signatures import Resolved, any_of, fixed, overloads
+from .value_bounds import calendar_years, units_between, within
 
 UNITS = (
     "microsecond",
@@ -80,6 +81,7 @@ def _unit(name: str) -> FunctionRow:
         fixed(VARCHAR, TIMESTAMP, TIMESTAMP, result=BIGINT),
         f"{name}(unit, TIMESTAMP, TIMESTAMP)",
         {"date_diff": ("datediff",), "date_sub": ("datesub",)}[name],
+        bounds=units_between,
     )
 
 
@@ -87,33 +89,44 @@ PART_FUNCTIONS = (
     # DATE or TIMESTAMP or INTERVAL -> BIGINT.
     *(
         FunctionRow(
-            name, _CALENDAR_OR_INTERVAL, f"{name}(DATE | TIMESTAMP | INTERVAL)", aliases, total=True
+            name,
+            _CALENDAR_OR_INTERVAL,
+            f"{name}(DATE | TIMESTAMP | INTERVAL)",
+            aliases,
+            total=True,
+            bounds=bounds,
         )
-        for name, aliases in {
-            "year": (),
-            "quarter": (),
-            "month": (),
-            "day": ("dayofmonth",),
-            "decade": (),
-            "century": (),
-            "millennium": (),
-        }.items()
+        for name, aliases, bounds in (
+            ("year", (), calendar_years(1)),
+            ("quarter", (), within(1, 4)),
+            ("month", (), within(1, 12)),
+            ("day", ("dayofmonth",), within(1, 31)),
+            ("decade", (), calendar_years(10, 0)),
+            ("century", (), calendar_years(100)),
+            ("millennium", (), calendar_years(1000)),
+        )
     ),
     # DATE or TIMESTAMP -> BIGINT.  week is ISO's; dayofweek has Sunday 0, isodow Monday 1 to Sunday 7.
     *(
-        FunctionRow(name, _CALENDAR, f"{name}(DATE | TIMESTAMP)", aliases)
-        for name, aliases in {
-            "week": ("weekofyear",),
-            "isodow": (),
-            "dayofweek": ("weekday",),
-            "dayofyear": (),
-            "isoyear": (),
-        }.items()
+        FunctionRow(name, _CALENDAR, f"{name}(DATE | TIMESTAMP)", aliases, bounds=bounds)
+        for name, aliases, bounds in (
+            ("week", ("weekofyear",), within(1, 53)),
+            ("isodow", (), within(1, 7)),
+            ("dayofweek", ("weekday",), within(0, 6)),
+            ("dayofyear", (), within(1, 366)),
+            ("isoyear", (), calendar_years(1)),
+        )
     ),
     # TIMESTAMP, TIME or INTERVAL -> BIGINT.  millisecond and microsecond include the seconds of the minute (12.345 s is 12345).
     *(
-        FunctionRow(name, _clock(BIGINT), f"{name}(TIMESTAMP | TIME | INTERVAL)")
-        for name in ("hour", "minute", "second", "millisecond", "microsecond")
+        FunctionRow(name, _clock(BIGINT), f"{name}(TIMESTAMP | TIME | INTERVAL)", bounds=bounds)
+        for name, bounds in (
+            ("hour", within(0, 23)),
+            ("minute", within(0, 59)),
+            ("second", within(0, 59)),
+            ("millisecond", None),
+            ("microsecond", None),
+        )
     ),
     FunctionRow(
         "epoch", _clock(DOUBLE), "epoch(TIMESTAMP | TIME | INTERVAL)"

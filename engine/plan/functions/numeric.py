@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from ..types import (
 )
 from .row import FunctionRow
 from .signatures import Resolved, any_of, fixed, overloads, rounding, unary, whole
+from .value_bounds import absolute, each_end, rounded, within
 
 
 def _is_number(data_type: DataType) -> bool:
@@ -49,16 +51,20 @@ _FLOATING_OR_DOUBLE = overloads(_FLOATING, fixed(DOUBLE, result=BOOLEAN))
 
 NUMERIC = (
     FunctionRow(
-        "abs", unary(_is_number), "abs(number)", ("@",), total=True
+        "abs", unary(_is_number), "abs(number)", ("@",), total=True, bounds=absolute
     ),  # same type; smallest integer: OutOfRange
     # FLOAT, DOUBLE: same type.  DECIMAL(p,s) -> DECIMAL(p,0).  Integers arrive cast to DOUBLE.
-    FunctionRow("ceil", whole, "ceil(number)", ("ceiling",)),
-    FunctionRow("floor", whole, "floor(number)"),
+    FunctionRow("ceil", whole, "ceil(number)", ("ceiling",), bounds=each_end(math.ceil)),
+    FunctionRow("floor", whole, "floor(number)", bounds=each_end(math.floor)),
     # round(x) or round(x, digits INTEGER).  DECIMAL(p,s) needs a Literal for digits d and gives DECIMAL(p, max(0, d)), or
     # its own type when d >= s; half away from zero.  Integers keep their type (d < 0 rounds to tens).
-    FunctionRow("round", rounding, "round(number[, INTEGER])"),
-    FunctionRow("trunc", rounding, "trunc(number[, INTEGER])"),  # as round, toward zero
-    FunctionRow("sign", unary(_is_number, TINYINT), "sign(number)"),  # -1, 0, 1; NaN gives 0
+    FunctionRow("round", rounding, "round(number[, INTEGER])", bounds=rounded),
+    FunctionRow(
+        "trunc", rounding, "trunc(number[, INTEGER])", bounds=rounded
+    ),  # as round, toward zero
+    FunctionRow(
+        "sign", unary(_is_number, TINYINT), "sign(number)", bounds=within(-1, 1)
+    ),  # -1, 0, 1; NaN gives 0
     # IEEE arithmetic throughout, as in DuckDB 2.0: sqrt(-1) is NaN, ln(0) -inf, sin(inf) NaN; no errors.
     _of_doubles("sqrt", numpy="sqrt", libcudf="SQRT", math="sqrt"),
     # numpy's cbrt is correctly rounded for more arguments than DuckDB's pow(x, 1/3), off by one unit in the last place.

@@ -21,6 +21,7 @@ from .signatures import (
     same,
     unary,
 )
+from .value_bounds import corners, each_end, quotient, remaining
 
 
 def _is_integer(data_type: DataType) -> bool:
@@ -89,23 +90,34 @@ COMPARISON = (
 
 ARITHMETIC = (
     # Both arguments have exactly the result's type.  Integers and decimals that do not fit: OutOfRange.
-    operator("add", addition, "number + number", total=True, of_lists="list_concat"),
-    operator("sub", addition, "number - number", total=True),
+    operator(
+        "add",
+        addition,
+        "number + number",
+        total=True,
+        of_lists="list_concat",
+        bounds=corners(lambda x, y: x + y),
+    ),
+    operator("sub", addition, "number - number", total=True, bounds=corners(lambda x, y: x - y)),
     # Integers, floats and HUGEINT: one type throughout.  Decimals (p1,s1), (p2,s2) keep their own types and give (p,s1+s2),
     # p = p1+p2 but at most 18 when both have <= 18 digits (s permitting), else at most 38; OutOfRange beyond.
-    operator("mul", multiplication, "number * number", total=True),
+    operator(
+        "mul", multiplication, "number * number", total=True, bounds=corners(lambda x, y: x * y)
+    ),
     # DOUBLE,DOUBLE -> DOUBLE or FLOAT,FLOAT -> FLOAT.  x/0 is +-inf, 0/0 is NaN; no error.
-    operator("div", division, "number / number", total=True),
+    operator("div", division, "number / number", total=True, bounds=quotient(whole=False)),
     # Integers, HUGEINT too, one type: truncates toward zero.  DOUBLE or FLOAT: plain x / y, as in DuckDB 2.0.
     # y = 0: ExecutionError, for floats too.  Smallest integer // -1: OutOfRange.
-    operator("int_div", integer_division, "number // number", "divide"),
+    operator(
+        "int_div", integer_division, "number // number", "divide", bounds=quotient(whole=True)
+    ),
     # One type, the result's; sign of the dividend.  y = 0: ExecutionError, but NaN for floats.  Smallest integer % -1:
     # OutOfRange.
-    operator("mod", remainder, "number % number"),
+    operator("mod", remainder, "number % number", bounds=remaining),
     # DOUBLE in place of decimals that no decimal type holds together.  y = 0: ExecutionError.
     operator("mod_of_decimals", remainder, "number % number"),
     # Same type.  Smallest integer, and unsigned other than 0: OutOfRange.
-    operator("neg", unary(_is_number), "- number", total=True),
+    operator("neg", unary(_is_number), "- number", total=True, bounds=each_end(lambda x: -x)),
 )
 
 BITS = (

@@ -8,6 +8,7 @@ from typing import Any
 from typing import Literal as OneOf
 
 from ..types import DataType
+from .value_bounds import BoundsOf
 
 # Argument types -> (types to cast the arguments to, result type); None when the function does not take them.
 # Raises nothing: the caller words the error.
@@ -37,6 +38,7 @@ class FunctionRow:
     numpy: str = ""
     libcudf: str = ""  # of its unary or binary operators
     math: str = ""  # of Python's, which kernels have for both targets
+    bounds: BoundsOf | None = None  # of its values, for estimates
     of_lists: str = ""  # the function that its name is for lists
     # Of operators
     negated: str = ""  # the operator that is TRUE where this is FALSE, FALSE where it is TRUE, and NULL where it is

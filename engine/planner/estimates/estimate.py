@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
 
-from ...plan.expr import AggregateCall, Call, Cast, Column, ColumnRef, Expr, Literal
+from ...plan.expr import AggregateCall, Cast, Column, ColumnRef, Expr, Literal
 from ...plan.join_kinds import JoinKind
 from ...plan.logical import (
     Aggregate,
@@ -34,11 +34,9 @@ from ...plan.types import Kind
 from ...plan.window.window_node import Window
 from ..expressions.simplification import equalities
 from ..plan_properties import at_most_one_row
+from .call_bounds import bounds_of, cast_estimate
 from .relation_estimate import RelationEstimate, scan_relation
 from .selectivity import ColumnEstimate, Columns, Lazily, narrowed, number, selectivity, united
-
-PARTS_OF_DATES = {"quarter": 4.0, "month": 12.0, "day": 31.0, "dayofweek": 7.0, "isodow": 7.0}
-YEAR_DAYS, DAY_SECONDS = 365.2425, 86400.0
 
 
 @dataclass
@@ -310,22 +308,19 @@ def expected(expr: Expr, relation: RelationEstimate) -> ColumnEstimate:
         case Literal():
             value = number(expr.value)
             return ColumnEstimate(1.0, 1.0, False, value, value)
-        case Cast(operand=operand):
-            return expected(operand, relation)
-        case Call(function=function) if function in PARTS_OF_DATES:
-            return _fewer(relation, PARTS_OF_DATES[function])
-        case Call(function="year", args=(date,)):
-            known = expected(date, relation)
-            if known.low is not None and known.high is not None:
-                day = 1.0 if date.type.kind is Kind.DATE else DAY_SECONDS
-                return _fewer(relation, (known.high - known.low) / (YEAR_DAYS * day) + 1)
+        case Cast(operand=operand) as cast:
+            return cast_estimate(cast, expected(operand, relation))
     distinct = 1.0
     for child in expr.children:
         distinct *= expected(child, relation).distinct
     if expr.type.kind is Kind.BOOLEAN:
         distinct = min(distinct, 2.0)
+    between = bounds_of(expr, lambda argument: expected(argument, relation))
+    low, high = between or (None, None)
+    if low is not None and high is not None:
+        distinct = min(distinct, high - low + 1)
     distinct = max(1.0, min(distinct, relation.rows))
-    return ColumnEstimate(distinct, distinct, False, derived=True)
+    return ColumnEstimate(distinct, distinct, False, low, high, derived=True)
 
 
 def _with_keys_of(
@@ -339,11 +334,6 @@ def _with_keys_of(
             distinct = min(known.distinct, expected(b, right).distinct)
             fewer[a.column] = replace(known, distinct=distinct)
     return RelationEstimate(kept.rows, united(kept.columns, fewer))
-
-
-def _fewer(relation: RelationEstimate, distinct: float) -> ColumnEstimate:
-    few = max(1.0, min(distinct, relation.rows))
-    return ColumnEstimate(few, few, False, derived=True)
 
 
 def aggregated(call: AggregateCall, below: RelationEstimate, groups: float) -> ColumnEstimate:
