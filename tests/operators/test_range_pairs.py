@@ -66,6 +66,36 @@ def test_inequalities(kind: str, condition: str, limits: SetLimits) -> None:
     assert_same_as_duckdb(f"select id, n from many join few on {condition} order by id, n", given)
 
 
+@pytest.mark.parametrize("condition", CONDITIONS[1:5])
+@pytest.mark.parametrize("kind", ["integer", "double", "truth"])
+def test_inequalities_within_keys(kind: str, condition: str, limits: SetLimits) -> None:
+    limits(PAIRS_A_ROW=0)
+    given = tables(kind)
+    on = f"id % 4 = n % 3 and {condition}"
+    for query in (
+        f"select id, n from many join few on {on} order by id, n",
+        f"select n, id from few left join many on {on} order by n, id",
+        f"select n, id from many full join few on {on} order by n, id",
+        f"select id from many where exists (select 1 from few where {on}) order by id",
+        f"select n from few where not exists (select 1 from many where {on}) order by n",
+        f"select id, n from many join none on {on}",
+    ):
+        assert_same_as_duckdb(query, given, backend="cpu", fuse=("never",))
+
+
+def test_pairs_of_equal_keys_are_not_tested(
+    monkeypatch: pytest.MonkeyPatch, limits: SetLimits
+) -> None:
+    def refused(*_: object) -> None:
+        raise AssertionError("pairs were compared")
+
+    limits(PAIRS_A_ROW=0)
+    monkeypatch.setattr(join, "_satisfying", refused)
+    t = pa.table({"k": [i % 3 for i in range(60)], "v": [i * 7 % 20 for i in range(60)]})
+    query = "select a.k, count(*) from t a join t b on a.k = b.k and a.v < b.v group by a.k"
+    assert_same_as_duckdb(query, {"t": t}, backend="cpu", fuse=("never",), ordered=False)
+
+
 def test_bands_that_do_not_overlap_leave_nothing_to_test(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object) -> None:
         raise AssertionError("pairs were compared")

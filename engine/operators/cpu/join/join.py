@@ -26,7 +26,7 @@ from .join_pairs import (
     members,
     unique_matches,
 )
-from .range_pairs import range_pairs
+from .range_pairs import RangePairs, pairs_within_keys, range_pairs
 
 JoinNode = p.HashJoin | p.NestedLoopJoin
 
@@ -51,7 +51,14 @@ def hash_join(node: p.HashJoin, inputs: tuple[Table, ...], context: Context) -> 
     index = build_index(build)
     context.check()
     if node.residual is not None:
-        blocks = match(index, probe, context).blocks()
+        found = match(index, probe, context)
+        sides = (left, right) if node.build == "left" else (right, left)
+        ranges = pairs_within_keys(node, found, *sides, context)
+        if ranges is not None:
+            return _join_blocks(
+                node, left, right, _of_ranges(ranges, left, right, context), context
+            )
+        blocks = found.blocks()
         oriented = blocks if node.build == "left" else map(_swapped, blocks)
         kept = _satisfying(node.residual, left, right, oriented, context)
         return _join_blocks(node, left, right, kept, context)
@@ -70,10 +77,8 @@ def nested_loop_join(node: p.NestedLoopJoin, inputs: tuple[Table, ...], context:
         if ranges is None:
             blocks = cross_blocks(left.num_rows, right.num_rows, context.check)
             kept = _satisfying(node.condition, left, right, blocks, context)
-        elif ranges.rest is None:
-            kept = ranges.blocks()
         else:
-            kept = _satisfying(ranges.rest, left, right, ranges.blocks(), context)
+            kept = _of_ranges(ranges, left, right, context)
         return _join_blocks(node, left, right, kept, context)
     if node.kind.is_membership:
         return _marked(node, left, np.full(left.num_rows, right.num_rows > 0), None)
@@ -82,6 +87,13 @@ def nested_loop_join(node: p.NestedLoopJoin, inputs: tuple[Table, ...], context:
     ask_pairs(node, left, right, left.num_rows * right.num_rows, context)
     blocks = cross_blocks(left.num_rows, right.num_rows, context.check)
     return _finished(node, left, right, concat_pairs(list(blocks)))
+
+
+def _of_ranges(ranges: RangePairs, left: Table, right: Table, context: Context) -> Iterator[Pairs]:
+    """Yield the candidates of ranges for which what is to be tested of them is TRUE."""
+    if ranges.rest is None:
+        return ranges.blocks()
+    return _satisfying(ranges.rest, left, right, ranges.blocks(), context)
 
 
 def _satisfying(

@@ -17,9 +17,11 @@ from ..functions.expressions import evaluate
 from ..memory.ask_memory import ask_ranges
 from ..memory.chunks import each_chunk
 from ..sort.keys import Ints, image_values, is_string
+from ..sort.ordering import stable_order
 from ..table import Indices, Mask, Table, validity
-from .join_pairs import PAIRS_A_BLOCK, Pairs
+from .join_pairs import PAIRS_A_BLOCK, Matches, Pairs
 
+PAIRS_A_ROW = 8  # from which on sorting the rows of a key takes less time than testing its pairs
 FEW_BOUNDS = 16  # which are compared with each value: for four of them in a fifth of the time that searching takes
 
 
@@ -143,6 +145,58 @@ def range_pairs(
     return RangePairs(is_left, order, *_candidates(ranges, there, many.num_rows, context), rest)
 
 
+def pairs_within_keys(
+    node: p.HashJoin, found: Matches, build: Table, probe: Table, context: Context
+) -> RangePairs | None:
+    """Return the candidates among rows of equal keys whose residual has an inequality; None without one, and where pairs are few.
+
+    The build rows of each key are sorted by their bound, so that those which a value reaches follow one another.  Suppliers that have
+    less than another of their nation, 4 million pairs by keys, take two CPU cores 0.6 times DuckDB's time, and 1.6 times where
+    each pair is tested (`PAIRS_A_ROW` = inf).
+    """
+    index, keys = found.index, found.keys
+    rows = build.num_rows + probe.num_rows
+    if node.residual is None or index.unique or found.count < PAIRS_A_ROW * rows:
+        return None
+    parts = tuple(conjuncts(node.residual))
+    bound = next((b for part in parts if (b := _bound(part, probe, build)) is not None), None)
+    if bound is None:
+        return None
+    try:
+        ask_ranges(node, probe.num_rows, build.num_rows, context)
+        sides = _sides(bound, probe, build, context)
+    except (MemoryError, DataError):  # an error maybe of rows that no pair has
+        return None
+    if sides is None:
+        return None
+    if not bound.is_lower:
+        sides = replace(sides, values=~sides.values, bounds=~sides.bounds)
+    known = sides.known[index.order]
+    order = index.order[known]
+    distinct, ranks = np.unique(sides.bounds[order], return_inverse=True)
+    width = len(distinct) + 1
+    codes = np.repeat(np.arange(len(index.count)), index.count)[known] * width + ranks
+    sorting = stable_order(codes, len(index.count) * width)
+    codes, order = codes[sorting], order[sorting]
+
+    def chunk(start: int, stop: int) -> tuple[Indices, Ints, Ints]:
+        here = found.rows[start:stop]
+        reached = np.searchsorted(
+            distinct, sides.values[here], "right" if bound.or_equal else "left"
+        )
+        least = keys[start:stop] * width
+        starts, stops = np.searchsorted(codes, least), np.searchsorted(codes, least + reached)
+        some = starts < stops
+        if sides.there is not None:
+            some &= sides.there[here]
+        return here[some], starts[some], (stops - starts)[some]
+
+    chosen, starts, counts = _together(each_chunk(chunk, len(keys), context))
+    left_over = [part for part in parts if part is not bound.part]
+    rest = conjunction(left_over) if left_over else None
+    return RangePairs(node.build == "right", order, chosen, starts, counts, rest)
+
+
 def _candidates(
     ranges: Sequence[_Range], there: Mask | None, rows: int, context: Context
 ) -> tuple[Indices, Ints, Ints]:
@@ -158,7 +212,12 @@ def _candidates(
         begins = starts[found].astype(np.int64)
         return found + start, begins, stops[found] - begins
 
-    parts = each_chunk(chunk, rows, context)
+    return _together(each_chunk(chunk, rows, context))
+
+
+def _together(parts: Sequence[tuple[Indices, Ints, Ints]]) -> tuple[Indices, Ints, Ints]:
+    if not parts:
+        return (np.zeros(0, np.int64),) * 3
     found, starts, counts = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     return found, starts, counts
 

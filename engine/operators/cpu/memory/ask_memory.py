@@ -190,7 +190,7 @@ def ask_pairs(
     context.ask(node, int(count * (2 * BYTES_A_PLACE + row)))
 
 
-def ask_ranges(node: p.NestedLoopJoin, rows: int, bounds: int, context: Context) -> None:
+def ask_ranges(node: p.Physical, rows: int, bounds: int, context: Context) -> None:
     """Ask for the values of one side that others bound, the bounds, and the range of bounds of each value."""
     context.ask(node, 2 * (rows + bounds) * (BYTES_A_VALUE + BYTES_A_PLACE))
 
