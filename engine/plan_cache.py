@@ -12,7 +12,7 @@ from .catalog import Catalog
 from .errors import TypeMismatch
 from .plan.commons import commons_of, nodes_of, replace_nodes, with_commons
 from .plan.logical import CatalogTable, Logical, Scan
-from .plan.temporal.statement_time import today
+from .plan.temporal.statement_time import quarter_hour, today
 from .runtime.schedule import Schedule
 from .settings import Settings
 from .storage.tables.parquet import ParquetTable
@@ -73,6 +73,7 @@ class PlanCache:
         self._catalog = catalog
         self._version = catalog.version
         self._day = today(catalog.timezone)
+        self._day_of = catalog.timezone, quarter_hour()
         self._kept: OrderedDict[Hashable, CachedPlan] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -117,7 +118,9 @@ class PlanCache:
                 self._kept.popitem(last=False)
 
     def _drop_old(self) -> None:
-        day = today(self._catalog.timezone)
+        day, day_of = self._day, (self._catalog.timezone, quarter_hour())
+        if day_of != self._day_of:
+            day, self._day_of = today(self._catalog.timezone), day_of
         if self._version != self._catalog.version or day != self._day:
             self._kept.clear()
             self._version, self._day = self._catalog.version, day

@@ -52,9 +52,18 @@ def local_now() -> datetime:
 
 def today(zone: str | None = None) -> date:
     """Return the date in a zone, that of the session by default; plans that have it are kept until the next day."""
+    return _local(_known(), zone).date()
+
+
+def quarter_hour() -> int:
+    """Return which quarter of an hour it is since 1970: days begin with one, in any zone, and a look at a zone's clock takes 20 times as long."""
+    return int(_known().timestamp()) // 900
+
+
+def _known() -> datetime:
+    """Return the time of the statement, if one has asked, or the time."""
     moment = _statement.moment
-    time = (moment.time if moment is not None else None) or clock()
-    return _local(time, zone).date()
+    return (moment.time if moment is not None else None) or clock()
 
 
 def _local(time: datetime, zone: str | None = None) -> datetime:
