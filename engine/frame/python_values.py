@@ -32,7 +32,7 @@ def python_values(column: pa.ChunkedArray) -> list[Any]:
         # Of which Python has no more
         column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
     try:
-        return list(column.to_pylist())
+        return list(column.to_pylist(maps_as_pydicts="lossy"))
     except (OverflowError, ValueError):
         if not _is_moment(column.type):
             raise

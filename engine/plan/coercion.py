@@ -249,11 +249,13 @@ def castable(source: DataType, target: DataType) -> bool:
     """Whether CAST from `source` to `target` exists (its values may still fail)."""
     if source == target or Kind.NULL in (source.kind, target.kind):
         return True
+    if target.holds(Kind.MAP) and source.kind is Kind.VARCHAR:
+        return False  # no text is read as a map
     if Kind.VARCHAR in (source.kind, target.kind):
         return True
     if Kind.BLOB in (source.kind, target.kind):
         return False
-    if source.kind is target.kind is Kind.LIST:
+    if source.kind is target.kind and source.kind in (Kind.LIST, Kind.MAP):
         return castable(source.children[0], target.children[0])
     if source.kind is target.kind is Kind.STRUCT:
         pairs = matching_fields(source, target)

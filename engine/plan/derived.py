@@ -17,6 +17,7 @@ from .functions import SCALAR, scalar_name
 from .functions.dates import PARTS, UNITS
 from .functions.formats import check_written
 from .functions.lists import LISTS, SERIES
+from .functions.maps import MAPS
 from .functions.strptime import layout
 from .types import DATE, DOUBLE, VARCHAR, Kind
 
@@ -214,6 +215,7 @@ DERIVED: dict[str, tuple[Build, int, int, str]] = {
         row.name.removeprefix("list_of_"): (_renamed(row.name), 1, 3, row.signature)
         for row in SERIES
     },
+    "map": (_renamed("map_of_lists"), 0, 2, "map(any[], any[])"),
     "nullif": (_nullif, 2, 2, "nullif(any, any)"),
     "if": (_if, 3, 3, "if(BOOLEAN, any, any)"),
     "ifnull": (_renamed("coalesce"), 2, 2, "ifnull(any, any)"),
@@ -252,5 +254,5 @@ DERIVED: dict[str, tuple[Build, int, int, str]] = {
 @cache
 def is_of_lists(name: str) -> bool:
     """Whether SQL calls a function of lists by `name`."""
-    known = {*NESTED_VALUES, *(n for row in LISTS for n in (row.name, *row.aliases))}
+    known = {*NESTED_VALUES, *(n for row in (*LISTS, *MAPS) for n in (row.name, *row.aliases))}
     return name.lower() in known or named_aggregate(name) is not None

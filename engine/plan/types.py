@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Kind(Enum):
-    """The families of types; DECIMAL, LIST and STRUCT have parameters."""
+    """The families of types; DECIMAL, LIST, STRUCT and MAP have parameters."""
 
     NULL = auto()
     BOOLEAN = auto()
@@ -48,6 +48,7 @@ class Kind(Enum):
     BLOB = auto()
     LIST = auto()
     STRUCT = auto()
+    MAP = auto()
     OTHER = auto()  # of a column that no query can read (`storage.tables.other_types`)
 
     __hash__ = object.__hash__  # in C, unlike that of Enum; each member is one object
@@ -63,7 +64,8 @@ INT64_DECIMAL_DIGITS = 18  # a DECIMAL of this many digits fits an int64
 class DataType:
     """One SQL type; `precision` (digits) and `scale` (digits after the point) are set for DECIMAL alone.
 
-    `children` are the type of a LIST's elements or those of a STRUCT's fields, whose `names` are beside them.
+    `children` are the type of a LIST's elements or those of a STRUCT's fields, whose `names` are beside them; a
+    MAP's is that of its entries, STRUCT(key, value), and it is stored as a list of those.
     `name` is set for OTHER, and for HUGEINT: a type of its own wherever types choose what happens, and a DECIMAL(38,0) to
     all that only holds or computes values.
     """
@@ -91,6 +93,8 @@ class DataType:
             return f"DECIMAL({self.precision},{self.scale})"
         if self.kind is Kind.LIST:
             return f"{self.children[0]}[]"
+        if self.kind is Kind.MAP:
+            return f"MAP({', '.join(map(str, self.children[0].children))})"
         if self.kind is Kind.STRUCT:
             fields = zip(map(quoted_field, self.names), self.children, strict=True)
             return f"STRUCT({', '.join(f'{name} {child}' for name, child in fields)})"
@@ -127,7 +131,7 @@ class DataType:
 
     @property
     def is_nested(self) -> bool:
-        """Whether a value is made of other values: LIST and STRUCT."""
+        """Whether a value is made of other values: LIST, STRUCT and MAP."""
         return bool(self.children)
 
     @property
@@ -249,6 +253,11 @@ def struct_of(fields: Iterable[tuple[str, DataType]]) -> DataType:
     return DataType(Kind.STRUCT, children=children, names=names)
 
 
+def map_of(key: DataType, value: DataType) -> DataType:
+    """Return the type of maps from keys, which are not NULL and differ from each other, to values."""
+    return DataType(Kind.MAP, children=(struct_of((("key", key), ("value", value))),))
+
+
 def quoted_field(name: str) -> str:
     """Return the name of a field as types show it."""
     return name if PLAIN_NAME.fullmatch(name) else '"{}"'.format(name.replace('"', '""'))
@@ -265,6 +274,10 @@ def to_arrow(data_type: DataType) -> pa.DataType:
 
     if data_type.is_decimal:
         return pa.decimal128(data_type.precision, data_type.scale)
+    if data_type.kind is Kind.MAP:
+        key, value = data_type.children[0].children
+        untyped = key.kind is Kind.NULL  # of a map without entries, for which pyarrow has no type
+        return pa.map_(pa.int32() if untyped else to_arrow(key), to_arrow(value))
     if data_type.is_nested:
         return nested_arrow(data_type, [to_arrow(child) for child in data_type.children])
     return {
@@ -294,10 +307,10 @@ def to_arrow(data_type: DataType) -> pa.DataType:
 
 
 def nested_arrow(data_type: DataType, children: Sequence[pa.DataType]) -> pa.DataType:
-    """Return the Arrow type of lists or structs whose children have these."""
+    """Return the Arrow type of lists or structs whose children have these; a map is a list of its entries."""
     import pyarrow as pa
 
-    if data_type.kind is Kind.LIST:
+    if data_type.kind in (Kind.LIST, Kind.MAP):
         return pa.list_(pa.field("l", children[0]))
     return pa.struct(list(zip(data_type.names, children, strict=True)))
 
@@ -336,6 +349,8 @@ def from_arrow(arrow: pa.DataType, name: str = "") -> DataType:
         test(arrow) for test in (t.is_list, t.is_large_list, t.is_list_view, t.is_large_list_view)
     ):
         return list_of(from_arrow(arrow.value_type, name))
+    if t.is_map(arrow):
+        return map_of(from_arrow(arrow.key_type, name), from_arrow(arrow.item_type, name))
     if t.is_struct(arrow) and arrow.num_fields:
         return struct_of((f.name, from_arrow(f.type, name)) for f in arrow)
     plain = {

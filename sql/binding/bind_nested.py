@@ -79,10 +79,29 @@ def _series(node: exp.Expr, scope: Scope) -> Expr:
     return infer.call(f"list_of_{name}", given, call_span(node, scope))
 
 
+def _map(node: exp.Expr, scope: Scope) -> Expr:
+    """MAP {key: value, ...}, and map(keys, values), which sqlglot has a class for."""
+    place = call_span(node, scope)
+    if isinstance(node, exp.Map):
+        lists = [node.args.get(key) for key in ("keys", "values")]
+        return infer.call(
+            "map_of_lists", [scope.bind(each) for each in lists if each is not None], place
+        )
+    pairs = node.this.expressions
+    use(node.this, *pairs)
+    if not all(isinstance(pair, exp.PropertyEQ) for pair in pairs):
+        raise InvalidQuery("An entry of a MAP is a key and a value: MAP {'a': 1}.", place)
+    keys = [scope.bind(pair.this) for pair in pairs]
+    values = [scope.bind(pair.expression) for pair in pairs]
+    return infer.call("map_of_lists", [list_value(keys, place), list_value(values, place)], place)
+
+
 HANDLERS: dict[type[exp.Expr], Callable[[exp.Expr, Scope], Expr]] = {
     exp.Array: _list,
     exp.Struct: _struct,
     exp.Bracket: _bracket,
     exp.Dot: _dot,
     exp.GenerateSeries: _series,
+    exp.Map: _map,
+    exp.ToMap: _map,
 }

@@ -15,7 +15,7 @@ from fuseline.errors import ParseError, Unsupported
 from fuseline.plan import derived
 from fuseline.plan.coercion import decimal_type, parse_type
 from fuseline.plan.functions import aggregate_name, scalar_name, window_name
-from fuseline.plan.types import TIMESTAMP, DataType, list_of, struct_of
+from fuseline.plan.types import TIMESTAMP, DataType, list_of, map_of, struct_of
 from fuseline.sql.parsing.pieces import span_of
 from fuseline.sql.parsing.unread import use
 
@@ -236,7 +236,6 @@ _MISSING = {
     "JSON": "JSON",
     "ENUM": "ENUM",
     "UINT128": "UHUGEINT",
-    "MAP": "MAP",
     "UNION": "UNION",
 }
 
@@ -271,6 +270,12 @@ def data_type(node: exp.Expr) -> DataType:
         )
     if name in ("ARRAY", "LIST"):
         return _list_type(node)
+    if name == "MAP":
+        if len(node.expressions) != 2:
+            raise ParseError(
+                "A MAP has a type of keys and one of values: MAP(VARCHAR, INTEGER).", place
+            )
+        return map_of(*map(data_type, node.expressions))
     if name == "STRUCT":
         for field in node.expressions:
             if not isinstance(field, exp.ColumnDef):

@@ -7,6 +7,8 @@ from .reader import Reader, Unreadable, identifier, quoted
 
 def nested_constant(reader: Reader) -> str:
     """Read [a, b] as list_value(a, b), or {'x': a} as struct_pack(x := a); [a for b in c] as list_apply(c, lambda)."""
+    if reader.accept("map"):
+        return _map(reader)
     opening = reader.take().text
     closing, item, name = (
         ("]", reader.shown, "list_value")
@@ -18,6 +20,21 @@ def nested_constant(reader: Reader) -> str:
         return _comprehension(reader, values[0])
     reader.expect(closing)
     return f"{name}({', '.join(values)})"
+
+
+def _map(reader: Reader) -> str:
+    """Read {k: v}, behind the word, as map(list_value(k), list_value(v))."""
+    reader.expect("{")
+    pairs: list[tuple[str, str]] = []
+    while reader.peek() != "}":
+        key = reader.shown()
+        reader.expect(":")
+        pairs.append((key, reader.shown()))
+        if not reader.accept(","):
+            break
+    reader.expect("}")
+    lists = [f"list_value({', '.join(pair[i] for pair in pairs)})" for i in range(2)]
+    return f'"map"({", ".join(lists)})'
 
 
 def lambda_argument(reader: Reader) -> str:

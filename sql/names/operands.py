@@ -71,13 +71,11 @@ def _first(reader: Reader) -> Shown:
         return Shown(text[1:] if text[:2].lower() in ("0x", "0b") else text, number=True)
     if kind in _STRINGS:
         return Shown(constant_text(reader.take()))
-    if kind == "bytes":
-        return Shown("X" + reader.take().text[1:])
-    if kind == "parameter":
-        return Shown(_parameter(reader))
+    if kind in ("bytes", "parameter"):
+        return Shown(_parameter(reader) if kind == "parameter" else f"X{reader.take().text[1:]}")
     if word == "(":
         return _parentheses(reader)
-    if word in ("[", "{"):
+    if word in ("[", "{") or (word == "map" and reader.peek(1) == "{"):
         return Shown(nested_constant(reader))
     if kind not in ("word", "quoted"):
         raise Unreadable(word)
@@ -207,6 +205,8 @@ def type_text(reader: Reader) -> str:
         name = "DOUBLE"
     elif word.lower in ("character", "char", "nchar"):
         reader.accept("varying")
+    if word.lower == "map" and reader.peek() == "(":
+        name = f"MAP({', '.join(reader.in_parentheses(lambda: type_text(reader)))})"
     if word.lower == "struct" and reader.peek() == "(":
         fields = reader.in_parentheses(lambda: f"{quoted(reader.name())} {type_text(reader)}")
         name = f"STRUCT({', '.join(fields)})"

@@ -118,6 +118,20 @@ class Parser(DuckDBParser):
         body = self._parse_expression()
         return self.expression(exp.Lambda(this=body, expressions=parameters))
 
+    def _parse_map(self) -> exp.Expr:  # type: ignore[override]
+        """Parse MAP {...} with what is subscripted behind it, which sqlglot takes for a part of the braces."""
+        node: exp.Expr = super()._parse_map()
+        outermost = node.this
+        if not isinstance(node, exp.ToMap) or not isinstance(outermost, exp.Bracket):
+            return node
+        outermost.pop()
+        subscript = outermost
+        while isinstance(subscript.this, exp.Bracket):
+            subscript = subscript.this
+        node.set("this", subscript.this)
+        subscript.set("this", node)
+        return outermost
+
     def _parse_check_constraint(self) -> exp.CheckColumnConstraint | None:
         if self._curr.token_type is not TokenType.L_PAREN:
             return None

@@ -34,6 +34,8 @@ class Lists:
     def of(cls, array: pa.Array) -> Lists:
         if pa.types.is_null(array.type):
             array = pa.nulls(len(array), pa.list_(pa.null()))
+        if pa.types.is_map(array.type):
+            array = _entries(array)
         lengths = np.asarray(pc.fill_null(pc.list_value_length(array), 0)).astype(np.int64)
         valid = np.asarray(array.is_valid()) if array.null_count else None
         return cls(lengths, array.flatten(), valid)
@@ -53,6 +55,13 @@ class Lists:
     def places(self) -> Ints:
         """The place of each element in its list, from 0 on."""
         return np.arange(len(self.elements)) - np.repeat(self.starts, self.lengths)
+
+
+def _entries(array: pa.MapArray) -> pa.ListArray:
+    """View maps as lists of their entries."""
+    found = array.values
+    arrow, buffers = pa.list_(pa.field("l", found.type)), array.buffers()[:2]
+    return pa.Array.from_buffers(arrow, len(array), buffers, -1, array.offset, children=[found])
 
 
 def check_elements(count: int) -> None:
@@ -93,7 +102,7 @@ def changed(
     arrow: pa.DataType,
     change: Callable[[pa.Array, DataType], pa.Array],
 ) -> pa.Array:
-    """Return lists or structs as an array of the type `arrow`, their children as `change` makes them."""
+    """Return lists, structs or maps as an array of the type `arrow`, their children as `change` makes them."""
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), arrow)
     valid = np.asarray(array.is_valid()) if array.null_count else None
@@ -101,4 +110,9 @@ def changed(
         made = [change(f, t) for f, t in zip(fields_of(array), data_type.children, strict=True)]
         return struct_array(made, valid, arrow)
     lists = Lists.of(array)
-    return list_array(lists.lengths, change(lists.elements, data_type.children[0]), valid, arrow)
+    elements = change(lists.elements, data_type.children[0])
+    if pa.types.is_map(arrow):
+        entry = pa.struct([arrow.key_field, arrow.item_field])
+        children = [f.cast(n.type) for f, n in zip(fields_of(elements), entry, strict=True)]
+        elements = pa.Array.from_buffers(entry, len(elements), [None], 0, children=children)
+    return list_array(lists.lengths, elements, valid, arrow)

@@ -50,6 +50,8 @@ def element(args: Sequence[Expr], span: Span | None) -> Expr:
                 "A field of a STRUCT is named by a constant string.", place.span or span
             )
         return field(value, place.value, span)
+    if value.type.kind is Kind.MAP:
+        return infer.call("map_extract_value", [value, place], span)
     if value.type.kind is Kind.LIST:
         return infer.call("list_element", [value, _whole(place)], span)
     _refuse_numbers(value, "elements")

@@ -16,6 +16,7 @@ from .combined_aggregates import COMBINED
 from .conditional import CONDITIONAL
 from .dates import DATES
 from .lists import LISTS, SERIES, STRUCTS
+from .maps import MAPS
 from .numeric import NUMERIC
 from .operators import OPERATORS
 from .row import FunctionRow, Resolve
@@ -56,6 +57,7 @@ SCALAR: Mapping[str, FunctionRow] = {
         *LISTS,
         *SERIES,
         *STRUCTS,
+        *MAPS,
     )
 }
 NEGATED: Mapping[str, str] = {row.name: row.negated for row in OPERATORS if row.negated}

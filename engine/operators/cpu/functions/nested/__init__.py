@@ -7,12 +7,13 @@ has the functions by name.
 from __future__ import annotations
 
 from ..vectors import Kernel
-from . import list_parts, list_series, list_texts, list_values, structs
+from . import list_parts, list_series, list_texts, list_values, map_entries, structs
 
 NESTED_KERNELS: dict[str, Kernel] = {
     **list_parts.KERNELS,
     **list_values.KERNELS,
     **list_texts.KERNELS,
     **list_series.KERNELS,
+    **map_entries.KERNELS,
     **structs.KERNELS,
 }

@@ -28,7 +28,7 @@ def between(array: pa.Array, source: DataType, target: DataType, cast: Cast) -> 
         made = cast(Vector.from_arrow(inside, given), wanted).to_arrow(len(inside))
         return tables.decode(made).cast(tables.physical_type(wanted))
 
-    if target.kind is Kind.LIST:
+    if target.kind in (Kind.LIST, Kind.MAP):
         lists = Lists.of(array)
         elements = child(lists.elements, source.children[0], target.children[0])
         return list_array(lists.lengths, elements, lists.valid, arrow)
@@ -43,20 +43,29 @@ def between(array: pa.Array, source: DataType, target: DataType, cast: Cast) -> 
 
 
 def texts(array: pa.Array, source: DataType, cast: Cast) -> pa.Array:
-    """Return [1, NULL] and {'a': x, 'b': [y]}: text within is quoted where it could be read otherwise."""
-    if source.kind is Kind.LIST:
+    """Return [1, NULL], {'a': x, 'b': [y]} and {k=v}: text within is quoted where it could be read otherwise."""
+    if source.kind in (Kind.LIST, Kind.MAP):
         lists = Lists.of(array)
-        shown = _shown(lists.elements, source.children[0], cast)
+        is_map = source.kind is Kind.MAP
+        show = _entries if is_map else _shown
+        shown = show(lists.elements, source.children[0], cast)
         joined = pc.binary_join(
             list_array(lists.lengths, shown, lists.valid, pa.list_(pa.string())), ", "
         )
-        return pc.binary_join_element_wise("[", joined, "]", "")
+        opening, closing = "{}" if is_map else "[]"
+        return pc.binary_join_element_wise(opening, joined, closing, "")
     parts: list[object] = []
     for name, inside, kind in zip(source.names, fields_of(array), source.children, strict=True):
         key = name.replace("\\", "\\\\").replace("'", "\\'")
         parts += ["{" if not parts else ", ", f"'{key}': ", _shown(inside, kind, cast)]
     made = pc.binary_join_element_wise(*parts, "}", "")
     return pc.if_else(array.is_valid(), made, pa.scalar(None, pa.string()))
+
+
+def _entries(array: pa.Array, kind: DataType, cast: Cast) -> pa.Array:
+    """Return key=value of each entry."""
+    pairs = zip(fields_of(array), kind.children, strict=True)
+    return pc.binary_join_element_wise(*(_shown(part, t, cast) for part, t in pairs), "=")
 
 
 def _shown(inside: pa.Array, kind: DataType, cast: Cast) -> pa.Array:
