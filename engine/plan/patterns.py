@@ -31,6 +31,12 @@ class Literals:
         return b"".join((self.prefix, *self.floating, self.suffix))
 
     @property
+    def lowered(self) -> Literals:
+        """The pattern with small letters of ASCII."""
+        floating = tuple(part.lower() for part in self.floating)
+        return Literals(self.prefix.lower(), floating, self.suffix.lower())
+
+    @property
     def bounds(self) -> list[int]:
         """Where in `text` each floating part begins, and where the last one ends."""
         return list(itertools.accumulate(map(len, self.floating), initial=len(self.prefix)))

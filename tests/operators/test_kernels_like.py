@@ -68,6 +68,39 @@ def test_expressions() -> None:
     assert_expressions(PREDICATES, pa.table({"s": pa.array([None, None], pa.string())}))
 
 
+CAPITALS = [
+    "Special Requests",
+    "SPECIAL",
+    "aBc",
+    "[kK]",
+    "@`{",
+    "k",
+    "\u212a",
+    "\u017f",
+    "É",
+    "é",
+    "",
+    None,
+]
+FOLDED = [
+    "s ilike '%SPECIAL%'", "s ilike 'a%C'", "s ilike '%k%'", "s ilike '%K]'", "s ilike '[%'", "s ilike '@%'", "s ilike '%`{'", "s ilike '%S%'",
+    "s ilike '%É%'", "s not ilike '%pec%REQ%'", "s ilike '%a!%' escape '!'", "s ilike '%cial req%'", "s ilike '%'", "s ilike '%special_req%'",
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("only_ascii", [False, True])
+def test_capitals(only_ascii: bool) -> None:
+    """Of letters beyond ASCII some are capitals of its letters, of which RE2 knows."""
+    strings = [s for s in [*STRINGS, *CAPITALS] if not only_ascii or s is None or s.isascii()]
+    table = pa.table({"s": strings * 2})
+    assert_expressions(FOLDED, table)
+    if only_ascii:
+        found = kernels_like.matches(table["s"].chunk(0), parts_of("%SPECIAL%"), folded=True)
+        assert found is not None
+        assert found.any()
+
+
 @pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("left", range(1, 4))
 def test_pieces_that_are_left_to_arrow(left: int, limits: SetLimits) -> None:

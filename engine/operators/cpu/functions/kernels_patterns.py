@@ -62,7 +62,16 @@ def contains(text: pa.Array, needle: str) -> pa.Array:
 
 
 def ilike(text: pa.Array, pattern: str, escape: str = "") -> pa.Array:
-    return _matched(text, "(?i)" + _regex(pattern_parts(pattern, escape)))
+    """LIKE of small letters, which is what DuckDB does: a regular expression without case has other letters for the same."""
+    parts = pattern_parts(pattern, escape)
+    known = literals(parts)
+    found = None if known is None else matches(text, known, folded=True)
+    if found is not None:
+        return found
+    small = pc.utf8_lower(pa.array([value for _, value in parts], pa.string())).to_pylist()
+    return _by_arrow(
+        pc.utf8_lower(text), [(kind, value) for (kind, _), value in zip(parts, small, strict=True)]
+    )
 
 
 def _regex(parts: list[Part]) -> str:
