@@ -57,6 +57,15 @@ class FileReaders:
         """
         return self._read_files("csv", path, name, options)
 
+    def read_json(
+        self, path: Path | Iterable[Path], name: str | None = None, **options: object
+    ) -> Frame:
+        """Return the table of JSON files, of lines or an array; the first values tell columns and types, by DuckDB's rules.
+
+        With `name` it can be used in SQL.  Options: those of `read_json` in SQL, such as format, columns, ignore_errors, sample_size.
+        """
+        return self._read_files("json", path, name, options)
+
     def _read_files(
         self,
         form: str,

@@ -59,6 +59,12 @@ def read_csv(path: Path | Iterable[Path], name: str | None = None, **options: ob
 
 
 @fenced
+def read_json(path: Path | Iterable[Path], name: str | None = None, **options: object) -> Frame:
+    """Return the table of JSON files, in the default connection."""
+    return default_connection().read_json(path, name, **options)
+
+
+@fenced
 def from_df(source: object) -> Frame:
     """Return a table of another library as a Frame of the default connection."""
     return default_connection().from_df(source)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Protocol
 
 import pyarrow as pa
@@ -37,6 +36,8 @@ class FileSource(Protocol):
     @property
     def fields(self) -> tuple[tuple[str, DataType], ...]: ...
     @property
+    def unsupported(self) -> Mapping[str, DataType]: ...
+    @property
     def rules(self) -> AccessRules: ...
 
     def tables(self) -> Iterator[pa.Table]:
@@ -50,19 +51,22 @@ class UnreadTable:
     """Files of which the columns are known; `reopened` reads them, once."""
 
     settled = True
-    unsupported: Mapping[str, DataType] = MappingProxyType({})
 
     def __init__(
         self, source: FileSource, access: Access, new_folder: Callable[[], SpillFolder]
     ) -> None:
         self.source, self.access, self.new_folder = source, access, new_folder
-        self.name, self.fields = source.name, source.fields
+        self.name, self.fields, self.unsupported = source.name, source.fields, source.unsupported
         self.identity: Hashable = None
         self._read: ConvertedTable | None = None
 
     @property
     def types(self) -> dict[str, DataType]:
         return dict(self.fields)
+
+    @property
+    def all_fields(self) -> tuple[tuple[str, DataType], ...]:
+        return (*self.fields, *self.unsupported.items())
 
     @property
     def num_rows(self) -> int:
@@ -139,7 +143,7 @@ def read(
     table = ParquetTable.open([str(path)], {}, name)
     known: dict[str, object] = {f.name: getattr(table, f.name) for f in dataclasses.fields(table)}
     known |= {"fields": source.fields, "settled": settled, "access": access, "rules": source.rules}
-    known |= {"patterns": tuple(source.patterns)}
+    known |= {"patterns": tuple(source.patterns), "unsupported": source.unsupported}
     return ConvertedTable(**known, origin=source, folder=folder, new_folder=new_folder)  # type: ignore[arg-type]
 
 

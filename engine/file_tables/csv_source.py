@@ -11,14 +11,13 @@ import pyarrow.compute as pc
 from ..errors import ConversionError, DataError, FileError, FuselineError, InvalidQuery, Unsupported
 from ..plan.coercion import common, parse_type
 from ..plan.distinct_names import distinct_names
-from ..plan.types import VARCHAR, DataType, Kind, to_arrow
+from ..plan.types import VARCHAR, DataType, to_arrow
 from ..storage.tables.access import AccessRules, FileIdentity
 from ..storage.tables.files import find_files
 from .csv_dialect import DialectSample, names_of, sniff
 from .csv_fields import CsvFile, Options, head_of, line_of, split_fields
-from .text_types import Conversion, convert, first_bad, fits, type_of_texts
+from .text_types import NOT_KEPT, Conversion, convert, first_bad, fits, type_of_texts
 
-_NOT_KEPT = (Kind.INTERVAL, Kind.TIMESTAMP_S, Kind.TIMESTAMP_MS, Kind.TIMESTAMP_NS, Kind.NULL)
 SNIFFED_ROWS = 20_480  # as DuckDB's
 SAMPLE_BYTES = (
     1 << 22
@@ -56,6 +55,10 @@ class CsvSource:
     def fields(self) -> tuple[tuple[str, DataType], ...]:
         constant = [(self.constant, VARCHAR)] if self.constant else []
         return (*((name, c.type) for name, c in self.columns), *constant)
+
+    @property
+    def unsupported(self) -> Mapping[str, DataType]:
+        return {}
 
     def anew(self, rules: AccessRules) -> CsvSource:
         return CsvSource.open(self.patterns, self.options, rules)
@@ -221,7 +224,7 @@ def _apply_types(
 
 def _as_type(asked: str | DataType, options: Options) -> Conversion:
     found = parse_type(asked) if isinstance(asked, str) else asked
-    if found.kind in _NOT_KEPT or found.is_nested:
+    if found.kind in NOT_KEPT or found.is_nested:
         raise Unsupported(f"read_csv makes no columns of {found}: read VARCHAR and cast it.")
     moment = found.is_temporal and str(found).startswith("TIMESTAMP")
     form = options.get("timestampformat" if moment else "dateformat")

@@ -9,11 +9,12 @@ from ..errors import Unsupported
 from ..storage.tables.access import Access
 from .converted_table import UnreadTable
 from .csv_source import CsvSource
+from .json_source import JsonSource
 
 if TYPE_CHECKING:
     from ..running import QueryRunner
 
-_SOURCES = {"csv": CsvSource}
+_SOURCES: dict[str, type[CsvSource] | type[JsonSource]] = {"csv": CsvSource, "json": JsonSource}
 
 
 def open_files(

@@ -28,9 +28,11 @@ from ..plan.types import (
     Kind,
 )
 
+# Types of columns that no file of text has: Parquet files, which keep the rows, lack them
+NOT_KEPT = (Kind.INTERVAL, Kind.TIMESTAMP_S, Kind.TIMESTAMP_MS, Kind.TIMESTAMP_NS, Kind.NULL)
 _WHOLE = r"\s*-?(0|[1-9][0-9]*|0[xX][0-9a-fA-F]+)\s*"
 _NUMBER = r"\s*-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*"
-_CLOCK = r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?"
+CLOCK = r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?"
 _DAY = r"[0-9]{4}([-/. ])[0-9]{1,2}\1[0-9]{1,2}"
 _ZONE = r"\s*(Z|[+-][0-9]{2}(:?[0-9]{2})?)"
 _CANDIDATES: tuple[tuple[DataType, str], ...] = (
@@ -38,10 +40,10 @@ _CANDIDATES: tuple[tuple[DataType, str], ...] = (
     (BIGINT, _WHOLE),
     (HUGEINT, _WHOLE),
     (DOUBLE, _NUMBER),
-    (TIME, _CLOCK),
+    (TIME, CLOCK),
     (DATE, _DAY),
-    (TIMESTAMP, rf"{_DAY}[ T]{_CLOCK}"),
-    (TIMESTAMPTZ, rf"{_DAY}[ T]{_CLOCK}{_ZONE}"),
+    (TIMESTAMP, rf"{_DAY}[ T]{CLOCK}"),
+    (TIMESTAMPTZ, rf"{_DAY}[ T]{CLOCK}{_ZONE}"),
 )
 _SIGNS = ("-", "/", ".", " ")
 # The clock behind a day, and the orders of days that DuckDB tries with it
@@ -119,7 +121,7 @@ def _candidates(
     for sign_of in _SIGNS:
         day = rf"[0-9]{{1,4}}\{sign_of}[0-9]{{1,2}}\{sign_of}[0-9]{{1,4}}"
         for clock, orders in _FORMS:
-            pattern = rf"{day} {_CLOCK}( [AaPp][Mm])?" if clock else day
+            pattern = rf"{day} {CLOCK}( [AaPp][Mm])?" if clock else day
             if all(map(re.compile(pattern).fullmatch, known)):
                 for order in orders:
                     form = order.replace("{}", sign_of) + clock

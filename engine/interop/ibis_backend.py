@@ -187,6 +187,19 @@ class IbisBackend(SupportsTempTables, SQLBackend, UrlFromPath, DirectPyArrowExam
         self.con.read_csv(paths, name, **options)
         return self.table(name)
 
+    def read_json(
+        self,
+        paths: Path | str | Iterable[Path | str],
+        /,
+        *,
+        table_name: str | None = None,
+        **options: object,
+    ) -> ir.Table:
+        """Return a table over JSON files: a path, a glob or a list; `options` as `Connection.read_json` has them."""
+        name = table_name or ibis.util.gen_name("read_json")
+        self.con.read_json(paths, name, **options)
+        return self.table(name)
+
     def _register_in_memory_table(self, op: ops.InMemoryTable) -> None:
         self.con.register(op.name, op.data.to_pyarrow(op.schema))
 

@@ -8,7 +8,12 @@ from contextlib import contextmanager
 from sqlglot import exp
 
 from fuseline.errors import FuselineError, InvalidQuery
-from fuseline.plan.files.read_options import READ_OPTIONS, TABLE_FUNCTIONS, format_read
+from fuseline.plan.files.read_options import (
+    READ_OPTIONS,
+    SAID_BY_NAME,
+    TABLE_FUNCTIONS,
+    format_read,
+)
 from fuseline.plan.logical import CatalogTable
 
 from ..parsing.pieces import span_of
@@ -29,7 +34,7 @@ def file_function(name: str, function: exp.Expr, around: Scope) -> CatalogTable 
     if form is None:
         return None
     paths: list[str] = []
-    options: dict[str, object] = {}
+    options = dict(SAID_BY_NAME.get(name.lower(), {}))
     path_first = [function.this] if isinstance(function, exp.ReadCSV) else []
     for argument in (*path_first, *function.expressions):
         if isinstance(argument, exp.EQ | exp.PropertyEQ | exp.Kwarg):

@@ -52,7 +52,7 @@ def copy_options(
         else:
             written.append((name, read))
     if form not in known:
-        raise Unsupported(f"COPY ... FROM does not read {form}: it reads {' and '.join(known)}.")
+        raise Unsupported(f"COPY ... FROM does not read {form}: it reads {', '.join(known)}.")
     options: dict[str, object] = {}
     for name, read in written:
         with at(piece, name):

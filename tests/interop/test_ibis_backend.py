@@ -292,6 +292,8 @@ def test_answers_come_as_arrow_pandas_polars_batches_and_files(con: Any, tmp_pat
     rows.to_csv(tmp_path / "t.csv")
     assert con.read_csv(tmp_path / "t.csv", table_name="of_csv").count().execute() == 8
     assert con.read_csv([tmp_path / "t.csv"], all_varchar=True).schema().types[0].is_string()
+    (tmp_path / "t.json").write_text('{"a": 1}\n{"a": 2}\n')
+    assert con.read_json(tmp_path / "t.json").a.sum().execute() == 3
     assert rows.fare.sum().execute() == pytest.approx(128.0)
     assert rows.select("id").cache().count().execute() == 8
 

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .write_options import Check, OptionTable, number, one_byte, one_of, only, switch, text
+from .write_options import (
+    Check,
+    OptionTable,
+    number,
+    one_byte,
+    one_of,
+    only,
+    positive,
+    switch,
+    text,
+)
 
 
 def texts(value: object) -> tuple[str, ...]:
@@ -91,11 +101,50 @@ CSV_OPTIONS = OptionTable(
         ["allow_unquoted_values", "auto_type_candidates", "buffer_size", "comment", "files_to_sniff", "force_not_null", "hive_partitioning", "hive_types", "hive_types_autocast", "lineterminator", "max_line_size", "maximum_line_size", "new_line", "normalize_names", "null_padding", "parallel", "rejects_limit", "rejects_scan", "rejects_table", "store_rejects", "thousands"]
     ),
 )  # fmt: skip
+JSON_FORMATS = one_of("auto", "array", "newline_delimited", "unstructured", nd="newline_delimited")
+
+
+def records(value: object) -> str:
+    return "auto" if value == "auto" else str(switch(value)).lower()
+
+
+_JSON: dict[str, Check] = {
+    "auto_detect": switch,
+    "columns": names_and_types,
+    "compression": one_of("auto", "none", "gzip", "zstd", uncompressed="none", gz="gzip"),
+    "dateformat": text,
+    "filename": column_name,
+    "format": JSON_FORMATS,
+    "ignore_errors": switch,
+    "maximum_depth": at_least(-1),
+    "maximum_object_size": positive,
+    "records": records,
+    "sample_size": at_least(-1),
+    "timestampformat": text,
+    "union_by_name": switch,
+}
+JSON_OPTIONS = OptionTable(
+    "read_json",
+    _JSON,
+    {"date_format": "dateformat", "timestamp_format": "timestampformat"},
+    frozenset(
+        ["convert_strings_to_integers", "field_appearance_threshold", "hive_partitioning", "hive_types", "hive_types_autocast", "map_inference_threshold", "maximum_sample_files"]
+    ),
+)  # fmt: skip
 TABLE_FUNCTIONS = {
     "read_parquet": "parquet",
     "parquet_scan": "parquet",
     "read_csv": "csv",
     "read_csv_auto": "csv",
+    "read_json": "json",
+    "read_json_auto": "json",
+    "read_ndjson": "json",
+    "read_ndjson_auto": "json",
+}
+# Options that the name of a function says
+SAID_BY_NAME: dict[str, dict[str, object]] = {
+    "read_ndjson": {"format": "newline_delimited"},
+    "read_ndjson_auto": {"format": "newline_delimited"},
 }
 _ENDINGS = {
     ".parquet": "parquet",
@@ -103,8 +152,11 @@ _ENDINGS = {
     ".pq": "parquet",
     ".csv": "csv",
     ".tsv": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
 }
-READ_OPTIONS = {"csv": CSV_OPTIONS}
+READ_OPTIONS = {"csv": CSV_OPTIONS, "json": JSON_OPTIONS}
 # Names and types are the table's: DuckDB has no such options here either
 _OF_TABLE = frozenset(["all_varchar", "columns", "filename", "names", "types", "union_by_name"])
 COPY_FROM_OPTIONS = {
@@ -113,6 +165,12 @@ COPY_FROM_OPTIONS = {
         {name: check for name, check in _CSV.items() if name not in _OF_TABLE},
         {other: name for other, name in CSV_OPTIONS.others.items() if name not in _OF_TABLE},
         CSV_OPTIONS.refused,
+    ),
+    "json": OptionTable(
+        "COPY FROM (FORMAT json)",
+        {name: check for name, check in _JSON.items() if name not in _OF_TABLE},
+        JSON_OPTIONS.others,
+        JSON_OPTIONS.refused,
     ),
     "parquet": OptionTable(
         "COPY FROM (FORMAT parquet)",

@@ -1,0 +1,176 @@
+"""Which types values of JSON have together, found out from a sample as DuckDB does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from ..errors import TypeMismatch
+from ..plan.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    HUGEINT,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    VARCHAR,
+    DataType,
+    Kind,
+    list_of,
+    struct_of,
+)
+from .text_types import CLOCK, Conversion, fits
+
+MOST_FIELDS = 200  # of an object whose values are of one type: with more it is a MAP
+LEAST_APPEARANCE = 0.1  # of a field, on average; with less an object is a MAP
+_LONG_CLOCK = r"[0-9]{1,2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?"
+_DAY = r"\s*[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
+_UUID = re.compile(r"(?i:[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12})")
+# DuckDB tries some orders of day, month and year, and names of moments
+_OTHER_DAY = re.compile(
+    rf"\s*[0-9]{{1,3}}-[0-9]{{1,2}}-[0-9]{{1,4}}( {CLOCK}( [AaPp][Mm])?)?|(?i:-?infinity|epoch)"
+)
+_FORMS = tuple(
+    (kind, re.compile(pattern))
+    for kind, pattern in (
+        (DATE, _DAY),
+        (TIME, CLOCK),
+        (TIMESTAMP, rf"{_DAY}[ T]{_LONG_CLOCK}"),
+        (TIMESTAMPTZ, rf"{_DAY}[ T]{CLOCK}(Z|[+-][0-9]{{2}}(:?[0-9]{{2}})?)"),
+    )
+)
+JSON = DataType(Kind.OTHER, name="JSON")
+UUID = DataType(Kind.OTHER, name="UUID")
+_SMALLEST, _LARGEST, _UNSIGNED = -(1 << 63), (1 << 63) - 1, (1 << 64) - 1
+
+
+@dataclass
+class Shape:
+    """What values in one place of their records are."""
+
+    count: int = 0
+    nulls: int = 0
+    kinds: set[str] = field(default_factory=set)
+    texts: set[str] = field(default_factory=set)
+    elements: Shape | None = None
+    fields: dict[str, Shape] = field(default_factory=dict)
+
+    def add(self, value: object) -> None:
+        self.count += 1
+        match value:
+            case None:
+                self.nulls += 1
+            case bool():
+                self.kinds.add("boolean")
+            case int():
+                self.kinds.add(_size(value))
+            case float():
+                self.kinds.add("double")
+            case str():
+                self.kinds.add("text")
+                self.texts.add(value)
+            case list():
+                self.kinds.add("list")
+                self.elements = self.elements or Shape()
+                for element in value:
+                    self.elements.add(element)
+            case dict():
+                self.kinds.add("object")
+                for name, element in value.items():
+                    self.fields.setdefault(name, Shape()).add(element)
+
+    @property
+    def is_record(self) -> bool:
+        """Whether all values are objects, or nothing."""
+        return self.kinds == {"object"}
+
+
+def shape_of(values: Iterable[object]) -> Shape:
+    shape = Shape()
+    for value in values:
+        shape.add(value)
+    return shape
+
+
+def _size(value: int) -> str:
+    if value < 0:
+        return "negative" if value >= _SMALLEST else "double"
+    return "positive" if value <= _LARGEST else "large" if value <= _UNSIGNED else "double"
+
+
+def type_of_shape(shape: Shape, conversions: Sequence[Conversion], depth: int | None) -> DataType:
+    """Return the type of values, of the kind OTHER where it is one that queries do not have.
+
+    `conversions` are the formats of DATE and TIMESTAMP that the user gives; below `depth` values are JSON.
+    """
+    if depth == 0:
+        return JSON
+    kinds, below = shape.kinds, None if depth is None else depth - 1
+    if not kinds:
+        return DataType(Kind.NULL)
+    if kinds == {"boolean"}:
+        return BOOLEAN
+    if kinds <= {"positive", "negative", "large", "double"}:
+        if "double" in kinds:
+            return DOUBLE
+        return BIGINT if kinds in ({"positive"}, {"negative"}) else HUGEINT
+    if kinds == {"text"}:
+        return _type_of_texts(shape.texts, conversions)
+    if kinds == {"list"}:
+        assert shape.elements is not None
+        child = JSON
+        if shape.elements.count:
+            child = type_of_shape(shape.elements, conversions, below)
+        return _other(f"{child}[]") if child.kind is Kind.OTHER else list_of(child)
+    return _type_of_objects(shape, conversions, below) if kinds == {"object"} else JSON
+
+
+def _type_of_objects(
+    shape: Shape, conversions: Sequence[Conversion], depth: int | None
+) -> DataType:
+    if is_map(shape):
+        return _other("MAP(VARCHAR, JSON)")
+    fields = [
+        (name, type_of_shape(part, conversions, depth)) for name, part in shape.fields.items()
+    ]
+    wrong = [kind for _, kind in fields if kind.kind is Kind.OTHER]
+    if wrong:
+        return _other(f"STRUCT with {str(wrong[0]).removeprefix('STRUCT with ')}")
+    try:
+        return struct_of(fields)
+    except TypeMismatch:  # names that differ in case alone
+        return _other("STRUCT with two fields of a name")
+
+
+def is_map(shape: Shape) -> bool:
+    """Whether objects have so many or so rare fields that DuckDB makes a MAP of them."""
+    fields = shape.fields.values()
+    if not fields or "" in shape.fields:
+        return True
+    known = max(shape.count - shape.nulls, 1)
+    if sum(part.count / known for part in fields) / len(fields) < LEAST_APPEARANCE:
+        return True
+    return len(fields) >= MOST_FIELDS and len({k for part in fields for k in part.kinds}) <= 1
+
+
+def _type_of_texts(texts: set[str], conversions: Sequence[Conversion]) -> DataType:
+    values = pa.array(sorted(texts), pa.string())
+    given = {conversion.type: conversion for conversion in conversions}
+    for kind, pattern in _FORMS:
+        if kind in given:
+            if fits(values, given[kind]):
+                return kind
+        elif all(map(pattern.fullmatch, texts)) and fits(values, Conversion(kind)):
+            return kind
+    if not conversions and all(map(_OTHER_DAY.fullmatch, texts)):
+        return _other("DATE or TIMESTAMP in a form that dateformat or timestampformat has to tell")
+    return UUID if all(map(_UUID.fullmatch, texts)) else VARCHAR
+
+
+def _other(name: str) -> DataType:
+    return DataType(Kind.OTHER, name=name)

@@ -1,0 +1,111 @@
+"""read_json: DuckDB's answers for the same file, and an error with file, line and column for what is none."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import fuseline
+from tests.compare import connected
+
+from .json_cases import CASES
+from .test_read_csv import same, write
+
+ROWS = [
+    {"i": i, "t": "é" * (i % 50), "l": list(range(i % 4)), "s": {"x": i / 7}} for i in range(12_000)
+]
+
+
+@pytest.fixture
+def connection(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with connected({}, device="cpu") as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(("content", "options"), CASES)
+def test_a_file_has_the_columns_and_rows_that_duckdb_finds(content, options, connection):
+    write(content, "f.json")
+    same(connection, f"select * from read_json('f.json', {options})".replace(", )", ")"))
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        ("newline_delimited", "\n".join(json.dumps(row, ensure_ascii=False) for row in ROWS)),
+        ("array", json.dumps(ROWS)),
+        ("unstructured", "".join(json.dumps(row, indent=1) for row in ROWS[:5000])),
+    ],
+)
+def test_files_of_several_blocks(form, text, connection):
+    write(text, "f.json")
+    write(gzip.compress(text.encode()), "g.json.gz")
+    assert same(connection, "from 'f.json'")
+    assert same(connection, f"from read_json('g.json.gz', format = '{form}', filename = true)")
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        ('{"a":1}\n\n{"a":"x"}\n', "columns = {'a': 'INT'}", r'"x" is no INTEGER: file "f.json", line 3, column "a"'),
+        ('[{"a":1},\n{"a":\n"x"}]', "columns = {'a': 'INT'}", r'"x" is no INTEGER: file "f.json", line 2, column "a"'),
+        ('{"a":1}\n' * 30000 + '{"a":[2]}', "", r'"\[2\]" is no BIGINT: file "f.json", line 30001, column "a"'),
+        ('{"a":1}\n{"a":1,"b":2}', "sample_size = 1", r'the key "b", which the first values have not: file "f.json", line 2'),
+        ('{"a":{"x":1}}\n{"a":{"y":2}}', "sample_size = 1", r'the key "y"'),
+        ('{"a":1}\n5', "sample_size = 1", r"a value that is no object: file .*, line 2"),
+        ('{"a":1}\nx', "", r'"f.json" is no JSON at line 2'),
+        ('[{"a":1},\n{"a":2}', "", r'"f.json" is no JSON at line 2'),
+        ('[{"a":1}\n{"a":2}]', "", r"a comma is missing"),
+        ('[{"a":1},\nx]', "ignore_errors = true", r"no JSON at line 2"),
+        ('{"a":1,"a":2}', "", r'the key "a" twice'),
+        ('{"a":"' + "x" * 3_000_000, "maximum_object_size = 1000", r"more than 1000 characters"),
+        ('[' * 100_000, "", r"no JSON at line 1"),
+        (b'{"a":"\xff"}', "", r"is not UTF-8"),
+        ('{"a":"\\ud800"}', "", r"half a character"),
+        ("", "", r"are JSON, which queries do not read"),
+        ('{"a":1}\n{"a":"x"}', "", r"are JSON, .*'a': 'VARCHAR'"),
+        ('{"a":{}}', "", r"MAP"),
+        ('{"a":"31-12-2020"}', "", r"dateformat"),
+        ('{"a":1}', "columns = {'a': 'INTERVAL'}", r"INTERVAL"),
+        ('{"a":1}', "columns = {'a': 'JSON'}", r"JSON"),
+        ('{"a":1}', "auto_detect = false", r"needs columns"),
+        ('{"filename":1}', "filename = true", r"already"),
+        ('{"a":1}', "map_inference_threshold = 5", r"map_inference_threshold of read_json is not supported"),
+        ('{"a":1}', "foo = 5", r'no option "foo"'),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named(content, options, message, connection):
+    write(content, "f.json")
+    with pytest.raises(fuseline.FuselineError, match=message):
+        connection.sql(
+            f"select * from read_json('f.json', {options})".replace(", )", ")")
+        ).to_arrow()
+
+
+def test_a_column_of_another_type_fails_where_it_is_named(connection):
+    write('{"a":1,"b":1}\n{"a":2,"b":"x"}', "f.json")
+    assert same(connection, "select sum(a) from 'f.json'")
+    for query in ("from 'f.json'", "select b from 'f.json'"):
+        with pytest.raises(fuseline.FuselineError, match="JSON"):
+            connection.sql(query).to_arrow()
+
+
+def test_paths_functions_and_copy_read(connection):
+    write('{"a":1}\n{"a":2}\n', "1.ndjson")
+    write('[{"a":3, "b":"2020-01-01"}]', "2.json")
+    for path in ("'1.ndjson'", "read_ndjson('1.ndjson')", "read_json_auto('2.json')"):
+        assert same(connection, f"select * from {path}")
+    assert same(connection, "select * from read_json(['1.ndjson', '2.json'])")
+    reference = duckdb.connect()
+    for each in (connection, reference):
+        each.sql("create table t(a integer, b date)")
+    for file in ("1.ndjson", "2.json"):
+        count = connection.sql(f"copy t from '{file}'").fetchall()
+        assert count == reference.execute(f"copy t from '{file}'").fetchall()
+    assert connection.sql("from t").fetchall() == reference.sql("from t").fetchall()
+    assert connection.read_json("2.json", "u", columns={"a": "BIGINT"}).fetchall() == [(3,)]
+    assert fuseline.read_json(Path("1.ndjson")).fetchall() == [(1,), (2,)]
