@@ -66,6 +66,15 @@ class FileReaders:
         """
         return self._read_files("json", path, name, options)
 
+    def read_ipc(
+        self, path: Path | Iterable[Path], name: str | None = None, **options: object
+    ) -> Frame:
+        """Return the table of Arrow IPC files, streams or Feather files; reads the schemas alone.
+
+        With `name` it can be used in SQL.  Option: filename.
+        """
+        return self._read_files("arrow", path, name, options)
+
     def _read_files(
         self,
         form: str,

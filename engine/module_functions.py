@@ -65,6 +65,12 @@ def read_json(path: Path | Iterable[Path], name: str | None = None, **options: o
 
 
 @fenced
+def read_ipc(path: Path | Iterable[Path], name: str | None = None, **options: object) -> Frame:
+    """Return the table of Arrow IPC or Feather files, in the default connection."""
+    return default_connection().read_ipc(path, name, **options)
+
+
+@fenced
 def from_df(source: object) -> Frame:
     """Return a table of another library as a Frame of the default connection."""
     return default_connection().from_df(source)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import Unsupported
 from ..storage.tables.access import Access
+from .arrow_source import ArrowSource
 from .converted_table import UnreadTable
 from .csv_source import CsvSource
 from .json_source import JsonSource
@@ -14,7 +15,11 @@ from .json_source import JsonSource
 if TYPE_CHECKING:
     from ..running import QueryRunner
 
-_SOURCES: dict[str, type[CsvSource] | type[JsonSource]] = {"csv": CsvSource, "json": JsonSource}
+_SOURCES: dict[str, type[CsvSource | JsonSource | ArrowSource]] = {
+    "csv": CsvSource,
+    "json": JsonSource,
+    "arrow": ArrowSource,
+}
 
 
 def open_files(

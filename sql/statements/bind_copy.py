@@ -82,7 +82,7 @@ def _copy_from(
     columns = target_columns(table, _names(chosen), target)
     with at(piece, path):
         form, given = copy_options(options, piece, scope, format_of(path.text), COPY_FROM_OPTIONS)
-        if form != "parquet":
+        if form in ("csv", "json"):
             given["columns"] = dict(columns)
         file = scope.session.catalog.read_files(form, [path.text], given)
         rows = _scan(file, path.text)

@@ -131,6 +131,9 @@ JSON_OPTIONS = OptionTable(
         ["convert_strings_to_integers", "field_appearance_threshold", "hive_partitioning", "hive_types", "hive_types_autocast", "map_inference_threshold", "maximum_sample_files"]
     ),
 )  # fmt: skip
+ARROW_OPTIONS = OptionTable(
+    "read_arrow", {"filename": column_name}, {}, frozenset(["union_by_name"])
+)
 TABLE_FUNCTIONS = {
     "read_parquet": "parquet",
     "parquet_scan": "parquet",
@@ -140,6 +143,9 @@ TABLE_FUNCTIONS = {
     "read_json_auto": "json",
     "read_ndjson": "json",
     "read_ndjson_auto": "json",
+    "read_arrow": "arrow",
+    "read_ipc": "arrow",
+    "read_feather": "arrow",
 }
 # Options that the name of a function says
 SAID_BY_NAME: dict[str, dict[str, object]] = {
@@ -155,8 +161,12 @@ _ENDINGS = {
     ".json": "json",
     ".jsonl": "json",
     ".ndjson": "json",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".ipc": "arrow",
+    ".feather": "arrow",
 }
-READ_OPTIONS = {"csv": CSV_OPTIONS, "json": JSON_OPTIONS}
+READ_OPTIONS = {"csv": CSV_OPTIONS, "json": JSON_OPTIONS, "arrow": ARROW_OPTIONS}
 # Names and types are the table's: DuckDB has no such options here either
 _OF_TABLE = frozenset(["all_varchar", "columns", "filename", "names", "types", "union_by_name"])
 COPY_FROM_OPTIONS = {
@@ -172,6 +182,7 @@ COPY_FROM_OPTIONS = {
         JSON_OPTIONS.others,
         JSON_OPTIONS.refused,
     ),
+    "arrow": OptionTable("COPY FROM (FORMAT arrow)", {}, {}, frozenset()),
     "parquet": OptionTable(
         "COPY FROM (FORMAT parquet)",
         {"binary_as_string": switch},
