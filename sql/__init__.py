@@ -58,8 +58,9 @@ def plan_sql(
             began = catalog.session.began
             with zones.of_session(catalog.timezone), statement_time.of_statement(began) as moment:
                 statement = _bound(piece, session)
-            if moment.was_asked and isinstance(statement, Query):
+            if (moment.was_asked or session.passing) and isinstance(statement, Query):
                 statement = dataclasses.replace(statement, is_kept=False)
+            session.passing.clear()
             while session.trees:
                 refuse_unused(session.trees.pop())
             session.named = (

@@ -240,6 +240,17 @@ def _at_time_zone(node: exp.Expr, scope: Scope) -> Expr:
     return infer.call("timezone", [zone, value], span_of(node))
 
 
+def _numbered(node: exp.Expr, scope: Scope) -> Expr:
+    """#1, the first of the columns that * would give."""
+    number = node.this.name
+    use(node.this)
+    if not number.isdigit() or not 1 <= int(number) <= len(scope.star):
+        raise InvalidQuery(
+            f"#{number} names no column: there are {len(scope.star)}.", span_of(node.this)
+        )
+    return ColumnRef(scope.star[int(number) - 1][1], span_of(node.this))
+
+
 def _columns(node: exp.Expr, scope: Scope) -> Expr:
     raise Unsupported(
         f"COLUMNS() is not supported in {scope.clause}: it stands in SELECT, WHERE and ORDER BY.",
@@ -287,6 +298,7 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     },
     exp.Is: _is,
     exp.Between: _between,
+    exp.PositionalColumn: _numbered,
     exp.Like: _like("like"),
     exp.ILike: _like("ilike"),
     exp.Escape: _escape,

@@ -61,9 +61,9 @@ def _bracket(node: exp.Expr, scope: Scope) -> Expr:
 
 
 def _dot(node: exp.Expr, scope: Scope) -> Expr:
-    """(x).name; a call behind the dot is a method, which names no field."""
+    """(x).name."""
     if not isinstance(node.expression, exp.Identifier):
-        raise Unsupported("Calls of functions as methods are not supported.", span_of(node))
+        raise Unsupported("OVER behind a call with a dot is not supported.", span_of(node))
     use(node.expression)
     return field(scope.bind(node.this), node.expression.name, span_of(node.expression))
 

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal
 
 from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, Unsupported
-from fuseline.plan.expr import Column, ColumnRef, Expr, SortKey
-from fuseline.plan.logical import Limit, Logical, Sort
-from fuseline.sql.binding.bind_literal import row_count
+from fuseline.plan import infer
+from fuseline.plan.expr import Column, ColumnRef, Expr, Literal, SortKey, new_column
+from fuseline.plan.logical import Filter, Limit, Logical, Project, Sort, Values
+from fuseline.plan.types import BIGINT, DOUBLE, DataType
+from fuseline.plan.window.window_call import WHOLE, WindowCall
+from fuseline.plan.window.window_node import Window
+from fuseline.sql.binding.bind_literal import plain_constant, row_count
 from fuseline.sql.parsing.pieces import span_of
 
 from ..parsing.unread import use
@@ -22,10 +28,11 @@ from .select_list import expressions_of
 
 @dataclass(frozen=True, slots=True)
 class RowLimit:
-    """LIMIT `count` OFFSET `offset`; count None is no limit."""
+    """LIMIT `count` OFFSET `offset`; count None is no limit, `share` the part of all rows instead of a count."""
 
     count: int | None
     offset: int
+    share: float | None = None
 
 
 def bind_limit(node: exp.Expr, scope: Scope) -> RowLimit | None:
@@ -33,24 +40,52 @@ def bind_limit(node: exp.Expr, scope: Scope) -> RowLimit | None:
     limit, offset = node.args.get("limit"), node.args.get("offset")
     if limit is None and offset is None:
         return None
-    place = Scope(scope.session)  # constants read no columns
-    count = skip = None
+    place = Scope(scope.session, ctes=scope.ctes)  # that read no columns
+    count = skip = share = None
     if limit is not None:
         use(limit)
         options = limit.args.get("limit_options")
         value = limit.args.get("count") if isinstance(limit, exp.Fetch) else limit.expression
-        if options is not None and (options.args.get("percent") or options.args.get("with_ties")):
-            raise Unsupported(
-                "LIMIT takes a number of rows; percentages and WITH TIES are not supported.",
-                span_of(value),
-            )
+        if options is not None and options.args.get("with_ties"):
+            raise Unsupported("WITH TIES is not supported: use rank() in QUALIFY.", span_of(value))
         if options is not None:
             use(options)
-        count = row_count(place.inside("LIMIT").bind(value), "LIMIT") if value is not None else 1
+        if value is not None and options is not None and options.args.get("percent"):
+            share = _share(value, place.inside("LIMIT"))
+        else:
+            count = _rows(value, place.inside("LIMIT")) if value is not None else 1
     if offset is not None:
         use(offset)
-        skip = row_count(place.inside("OFFSET").bind(offset.expression), "OFFSET")
-    return RowLimit(count, skip or 0)
+        skip = _rows(offset.expression, place.inside("OFFSET"))
+    return RowLimit(count, skip or 0, share)
+
+
+def _rows(node: exp.Expr, scope: Scope) -> int | None:
+    """Return the number of rows that LIMIT or OFFSET asks for; None for NULL."""
+    return row_count(_constant(scope.bind(node), BIGINT, scope), scope.clause)
+
+
+def _share(node: exp.Expr, scope: Scope) -> float | None:
+    """Return the part of the rows that LIMIT asks for in percent; None for NULL."""
+    value = plain_constant(_constant(scope.bind(node), DOUBLE, scope), "LIMIT")
+    if value is None:
+        return None
+    assert isinstance(value, int | float | Decimal)
+    if not 0 <= value <= 100:
+        raise InvalidQuery("LIMIT in percent is at least 0% and at most 100%.", span_of(node))
+    return float(value) / 100
+
+
+def _constant(expr: Expr, target: DataType, scope: Scope) -> Expr:
+    """Return an expression that is no constant as the one that it is now, by running it."""
+    with suppress(Unsupported):
+        plain_constant(expr, scope.clause)
+        return expr
+    scope.session.passing.append(scope.clause)
+    value = infer.cast(expr, target)
+    plan = Project(Values((), ((),)), ((new_column("value", target), value),))
+    found = scope.session.catalog.rows(plan).column(0)[0].as_py()
+    return Literal(found, target, expr.span)
 
 
 def bind_order(
@@ -117,8 +152,27 @@ def ordinal(node: exp.Expr, count: int, clause: str) -> int:
 
 def order_rows(plan: Logical, keys: tuple[SortKey, ...], limit: RowLimit | None) -> Logical:
     """Sort, then cut; each only where asked for."""
+    if limit is not None and limit.share is not None:
+        return _first_share(plan, keys, limit.share, limit.offset)
     if keys:
         plan = Sort(plan, keys)
     if limit is not None and (limit.count is not None or limit.offset):
         plan = Limit(plan, limit.count, limit.offset)
     return plan
+
+
+def _first_share(plan: Logical, keys: tuple[SortKey, ...], share: float, offset: int) -> Logical:
+    """Keep the first rows in an order: as many as `share` of all of them, behind the `offset` first."""
+    number, total = new_column("row_number", BIGINT), new_column("count", BIGINT)
+    counted = Window(plan, (), (), ((total, WindowCall("count_star", (), BIGINT, WHOLE)),))
+    numbered = Window(counted, (), keys, ((number, WindowCall("row_number", (), BIGINT)),))
+    rows = infer.cast(ColumnRef(total), DOUBLE)
+    most = infer.call("floor", [infer.call("mul", [rows, Literal(share, DOUBLE)])])
+    last = infer.call("add", [infer.cast(most, BIGINT), Literal(offset, BIGINT)])
+    tests = [
+        infer.compare("gt", ColumnRef(number), Literal(offset, BIGINT)),
+        infer.compare("le", ColumnRef(number), last),
+    ]
+    kept: Logical = Filter(numbered, infer.call("and", tests))
+    kept = Sort(kept, keys) if keys else kept
+    return Project(kept, tuple((column, ColumnRef(column)) for column in plan.columns))

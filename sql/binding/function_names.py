@@ -80,6 +80,7 @@ SCALARS: Classes = {
     ),
     exp.SHA2: ("sha256", ("this",)),
     exp.ArraySlice: ("array_slice", ("this", "start", "end", "step")),
+    exp.Glob: ("glob", ("this", "expression")),
     exp.SimilarTo: ("regexp_full_match", ("this", "expression")),
     exp.If: ("if", ("this", "true", "false")),
     exp.Nullif: ("nullif", ("this", "expression")),

@@ -99,6 +99,9 @@ class Session:
 
     objects: CallerVariables | None = None
 
+    # Reasons why the plan is not kept for the next run of its text
+    passing: list[str] = field(default_factory=list)
+
     stored: ViewText | None = None  # whose text the pieces are of
 
     def parse(self, piece: Piece) -> exp.Expr:

@@ -180,6 +180,9 @@ def _unnamed(node: exp.Expr, scope: Scope) -> SelectItem:
     if isinstance(inner, exp.Column) and (text is None or "+" not in text.text):
         name = scope.declared_name([part.name for part in inner.parts])
         return SelectItem(name or inner.name, node)
+    if isinstance(inner, exp.PositionalColumn) and inner.this.name.isdigit():
+        named = dict(enumerate((name for name, _ in scope.star), 1))
+        return SelectItem(named.get(int(inner.this.name), ""), node)
     if text is None:
         return SelectItem(node.sql("duckdb"), node)
     if len(text.text) > LONG_NAME and _is_operand(node):

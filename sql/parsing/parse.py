@@ -30,12 +30,16 @@ from fuseline.plan.derived import is_of_lists
 from fuseline.sql.grammar.ranks import SUMS, climb
 from fuseline.sql.grammar.recognize import complaint, unknown_sign, unrecognized
 from fuseline.sql.parsing.dropped import dropped
+from fuseline.sql.parsing.methods import with_methods
 from fuseline.sql.parsing.pieces import Piece, span_of
 from fuseline.sql.parsing.tokens import DUCKDB, for_parser, tokenize
 from fuseline.sql.parsing.unread import Misread, Tree, tree_of
+from fuseline.sql.parsing.wrong_calls import wrong_arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
+
+    Kinds = Collection[TokenType] | None
 
 COMPILED = "Fuseline cannot use sqlglot's compiled build: pip uninstall sqlglotc."
 if str(sys.modules[DuckDBParser.__module__].__file__).endswith(".so"):
@@ -72,6 +76,8 @@ class Written:
 
 class Parser(DuckDBParser):
     """Operators are ranked as in DuckDB, and items note their text."""
+
+    has_methods = False
 
     UNARY_PARSERS: ClassVar = {
         **DuckDBParser.UNARY_PARSERS,
@@ -152,6 +158,19 @@ class Parser(DuckDBParser):
         if item is not None and tokens and not isinstance(item, exp.Alias):
             item.meta["written"] = _written(self.sql, tokens)
         return item
+
+    def _parse_field(
+        self, any_token: bool = False, tokens: Kinds = None, anonymous_func: bool = False
+    ) -> exp.Expr | None:
+        field = super()._parse_field(any_token, tokens, anonymous_func)
+        if anonymous_func and isinstance(field, exp.Anonymous):
+            self.has_methods = True
+            return exp.Paren(this=field)  # before a call sqlglot takes columns apart
+        return field
+
+    def _parse_column_ops(self, this: exp.Expr | None) -> exp.Expr | None:
+        node = super()._parse_column_ops(this)
+        return with_methods(node) if node is not None and self.has_methods else node
 
     def _parse_paren(self) -> exp.Expr | None:
         first = self._index
@@ -240,8 +259,6 @@ def written(item: exp.Expr) -> Written | None:
 
 
 _EMPTY_NEXT = re.compile(r"[^,']*,\s*''(?!')")  # the argument after this one is an empty string
-_NAME = re.compile(r"[a-z_]\w*", re.IGNORECASE)
-_MOST_ARGUMENTS = re.compile(r"supported arguments \((\d+)\)|Expected at most (\d+) arguments")
 _PARSING: ContextVar[bool] = ContextVar("parsing", default=False)
 # What sqlglot warns of while this file parses, such as syntax that it keeps as text, is refused with an error of ours.
 logging.getLogger("sqlglot").addFilter(lambda _: not _PARSING.get())
@@ -336,33 +353,12 @@ def _parse_error(error: sqlglot.errors.ParseError, tokens: list[Token], piece: P
     if token is None:
         return ParseError("This syntax is not supported.", Span(piece.start, piece.end))
     span = Span(piece.start + token.start, piece.start + token.end + 1)
-    given = _wrong_arguments(str(details.get("description", "")), tokens[: tokens.index(token) + 1])
+    given = wrong_arguments(str(details.get("description", "")), tokens[: tokens.index(token) + 1])
     if given is not None:
         name, said = given
         return ParseError(f"{name.text}() {said}.", Span(piece.start + name.start, span.end))
     shown = piece.text[span.start : span.end]
     return ParseError(f'The syntax at or near "{shown}" is not supported.', span)
-
-
-def _wrong_arguments(description: str, tokens: Sequence[Token]) -> tuple[Token, str] | None:
-    """Return the name of a function and what is wrong with the number of its arguments; `tokens` end with the parenthesis behind these."""
-    if tokens[-1].token_type is not TokenType.R_PAREN:
-        return None
-    name, depth = None, 0
-    for before, token in zip(tokens[-2::-1], tokens[:0:-1], strict=True):
-        depth += (token.token_type is TokenType.R_PAREN) - (token.token_type is TokenType.L_PAREN)
-        if depth == 0:
-            name = before
-            break
-    if name is None or not _NAME.fullmatch(name.text):
-        return None
-    found = _MOST_ARGUMENTS.search(description)
-    if found:
-        most = int(found[1] or found[2])
-        return name, f"takes at most {most} argument{'' if most == 1 else 's'}"
-    if description.startswith("Required") and tokens[-2].token_type is TokenType.L_PAREN:
-        return name, "needs arguments"
-    return None
 
 
 def _parameter_places(tokens: list[Token]) -> dict[str, tuple[int, int]]:

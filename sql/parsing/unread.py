@@ -50,7 +50,7 @@ _READ: dict[type[exp.Expr], str] = {
     exp.Interval: "fraction_in_string",
     exp.Join: "kind side method",
     exp.Like: "negate",
-    exp.LimitOptions: "rows",
+    exp.LimitOptions: "rows percent",
     exp.Literal: "this is_string",
     exp.NotNullColumnConstraint: "allow_null",
     exp.Ordered: "desc nulls_first",

@@ -40,6 +40,17 @@ LIMITS = [
     "values (3), (1), (2) order by 1 limit 2",
     "values (3), (1), (2) order by col0 desc",
     "(select y from t order by y limit 3) order by y desc limit 2",
+    "select y from t order by y limit (select count(*) from u) - 1 offset (select 1)",
+    "with q as (select 2 as n) select y from t order by y limit (select n from q)",
+    "select y from t order by y limit (select 1.7) offset greatest(1, 1)",
+    "select y from t order by y limit (select 2 where false)",
+    "select x, y from t order by x, y limit 50%",
+    "select x, y from t order by x desc, y limit 99.9 percent offset 1",
+    "select x + 1 as k from t order by -y limit (select 30)% offset 2",
+    "select distinct x from t order by x limit 100%",
+    "select y from empty limit 50%",
+    "select count(*) from (select * from t limit 40%)",
+    "select y from t limit null%",
     "from range(10) order by range desc limit 3",
 ]
 DISTINCTS = [

@@ -11,6 +11,8 @@ from tests.compare import assert_same_as_duckdb
 from tests.sql.tables import TABLES, T
 
 LISTS = [
+    "select s.upper(), t.s.upper().length(), (x + 1).power(2), 'a'.concat('b', s) from t",
+    "select x.sum(), 'abc'.left(2).right(1) from t", "select #1, #2 + 1 from t",
     "select * from t", "from t", "from t select y, x where x > 1", "table t", "select t.* from t, u",
     'select T.X, Y as "Big" from t', "select main.t.x from main.t", "select * exclude (x, D) from t",
     "select * exclude s from t",

@@ -16,7 +16,7 @@ from ..types import (
     DataType,
     Kind,
 )
-from .row import FunctionRow, Resolve
+from .row import FunctionRow, Resolve, operator
 from .signatures import Resolved, fixed, overloads
 
 _TEXT_OF_TEXT = fixed(VARCHAR, result=VARCHAR)
@@ -95,6 +95,7 @@ VALUE_FUNCTIONS = (
         fixed(VARCHAR, BIGINT, BIGINT, result=VARCHAR, optional=1),
         "VARCHAR, BIGINT[, BIGINT]",
     ),
+    operator("glob", fixed(VARCHAR, VARCHAR, result=BOOLEAN), "VARCHAR GLOB VARCHAR", "~~~"),
     # The separators are those of "forward_slash" or "system", of "backslash", or else both.
     *(
         FunctionRow(name, resolve, f"{name}({parameters})", nulls="own")
