@@ -71,7 +71,7 @@ class Numbers:
 def number_rows(words: Sequence[Ints]) -> Numbers:
     """Number rows of one or more integers, without gaps."""
     rows = len(words[0])
-    if len(words) == 1 and rows > ordering.MOST_AT_ONCE and _has_few_values(words[0]):
+    if len(words) == 1 and rows > ordering.MOST_AT_ONCE and has_few_values(words[0]):
         return _by_chunks(words[0])
     kernels = KERNELS.at_hand() if ARROW_ROWS < rows <= MOST_ROWS else None
     if kernels is not None:
@@ -222,7 +222,7 @@ def _by_parts(values: Ints) -> Numbers:
     return Numbers(numbers, int(starts[-1]))
 
 
-def _has_few_values(values: Ints) -> bool:
+def has_few_values(values: Ints) -> bool:
     """Whether most rows have one of few values, by a sample."""
     sample = values[:: max(1, len(values) // FEW_SAMPLE)]
     return len(np.unique(sample)) * FEW_SHARE <= len(sample)
