@@ -30,8 +30,8 @@ NAMES = {
         histogram histogram_exact
     """,
     "functions of structs are to come": """
-        struct_concat struct_contains struct_extract_at struct_has struct_indexof struct_insert struct_keys
-        struct_position struct_update struct_values
+        struct_contains struct_has struct_indexof
+        struct_position struct_values
     """,
     "the type ENUM is to come": """
         enum_code enum_first enum_last enum_range enum_range_boundary
@@ -51,14 +51,13 @@ NAMES = {
     "lists are to come": """
         approx_top_k array_cosine_distance array_cosine_similarity array_cross_product array_distance
         array_dot_product array_inner_product array_negative_dot_product array_negative_inner_product
-        array_value array_where array_zip current_schemas equi_width_bins
-        list_cosine_distance list_cosine_similarity list_distance list_dot_product
-        list_inner_product list_negative_dot_product list_negative_inner_product
-        list_where list_zip lttb parse_path regexp_split_to_array str_split_regex string_split_regex
+        array_value array_zip current_schemas equi_width_bins
+        list_cosine_distance list_cosine_similarity
+        list_zip lttb parse_path
     """,
     "is to come": """
         arg_max_nulls_last arg_min_nulls_last current_query current_setting decimal_average
-        decimal_division error fill getvariable hash in_search_path overlay path_join random regexp_extract_all
+        decimal_division error fill getvariable hash in_search_path overlay path_join random
         reservoir_quantile round_even roundbankers setseed sleep_ms version
     """,
 }

@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from fuseline.errors import InvalidQuery, Span, UnknownName, Unsupported, balanced, nearest
 from fuseline.plan import derived, infer
+from fuseline.plan.composed.nested_values import OF_NAMED_VALUES
 from fuseline.plan.expr import Call, Expr, Literal, SortKey, columns_of
 from fuseline.plan.functions import sql_names
 from fuseline.plan.types import BIGINT, NULL
@@ -48,6 +49,8 @@ def bind_call(node: exp.Expr, scope: Scope) -> Expr:
             raise InvalidQuery(
                 f"DISTINCT and ORDER BY belong into aggregates, and {name} is none.", span_of(node)
             )
+        if name.lower() in OF_NAMED_VALUES:
+            return _of_named_values(name, nodes, node, scope)
         if has_lambda(name, nodes):
             return bind_lambda_call(name, nodes, call_span(node, scope), scope)
         return derived.function(name, [scope.bind(n) for n in nodes], call_span(node, scope))
@@ -56,6 +59,18 @@ def bind_call(node: exp.Expr, scope: Scope) -> Expr:
         name = _written_name(place, scope) or type(node).sql_names()[0].lower()
         raise UnknownName(f'There is no function "{name}".{nearest(name, sql_names())}', place)
     raise Unsupported(f"{node.key.upper()} is not supported in expressions.", place)
+
+
+def _of_named_values(name: str, nodes: Sequence[exp.Expr], node: exp.Expr, scope: Scope) -> Expr:
+    """Bind struct_insert(s, name := value, ...)."""
+    place = call_span(node, scope)
+    struct, *rest = nodes
+    if not rest or not all(isinstance(each, exp.PropertyEQ | exp.Kwarg) for each in rest):
+        raise InvalidQuery(f"{name}() takes a struct and values with names: b := 2.", place)
+    use(*rest, *(each.this for each in rest))
+    values = [scope.bind(each.expression) for each in rest]
+    names = [each.this.name for each in rest]
+    return OF_NAMED_VALUES[name.lower()]([scope.bind(struct)], names, values, place)
 
 
 def _variable(nodes: Sequence[exp.Expr], node: exp.Expr, scope: Scope) -> Expr:

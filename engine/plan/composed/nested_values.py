@@ -137,6 +137,62 @@ def to_string(args: Sequence[Expr], span: Span | None) -> Expr:
     return infer.case([empty], [Literal("", VARCHAR)], found, span)
 
 
+def _fields(struct: Expr, span: Span | None) -> dict[str, Expr]:
+    if struct.type.kind is not Kind.STRUCT:
+        raise TypeMismatch(f"{struct.type} has no fields: a STRUCT has.", struct.span or span)
+    return {name: field(struct, name, span) for name in struct.type.names}
+
+
+def inserted(
+    args: Sequence[Expr], names: Sequence[str], values: Sequence[Expr], span: Span | None
+) -> Expr:
+    """struct_insert(s, b := 2) -> {'a': s.a, 'b': 2}."""
+    known = _fields(args[0], span)
+    return struct_pack([*known, *names], [*known.values(), *values], span)
+
+
+def updated(
+    args: Sequence[Expr], names: Sequence[str], values: Sequence[Expr], span: Span | None
+) -> Expr:
+    """struct_update(s, a := 2) -> as `inserted`, and a field that is there gets another value."""
+    known = {name.lower(): (name, value) for name, value in _fields(args[0], span).items()}
+    struct_pack(names, values, span)  # which refuses a name that comes twice
+    for name, value in zip(names, values, strict=True):
+        known[name.lower()] = (name, value)
+    return struct_pack([n for n, _ in known.values()], [v for _, v in known.values()], span)
+
+
+def _together(args: Sequence[Expr], span: Span | None) -> Expr:
+    """struct_concat(s, t) -> {'a': s.a, 'b': t.b}."""
+    pairs = [pair for struct in args for pair in _fields(struct, span).items()]
+    return struct_pack([name for name, _ in pairs], [value for _, value in pairs], span)
+
+
+def _keys(args: Sequence[Expr], span: Span | None) -> Expr:
+    """struct_keys(s) -> the names of the fields, NULL of a struct that is."""
+    names = list_value([Literal(name, VARCHAR) for name in _fields(args[0], span)], span)
+    missing = infer.call("is_null", [args[0]], span)
+    return infer.case([missing], [Literal(None, names.type)], names, span)
+
+
+def _field_at(args: Sequence[Expr], span: Span | None) -> Expr:
+    """struct_extract_at(s, n) -> the n-th field, from 1 on."""
+    fields, place = list(_fields(args[0], span).values()), args[1]
+    if not isinstance(place, Literal) or not isinstance(place.value, int):
+        raise InvalidQuery("The place of a field is a constant integer.", place.span or span)
+    if not 1 <= place.value <= len(fields):
+        raise InvalidQuery(f"{args[0].type} has {len(fields)} fields.", place.span or span)
+    return fields[place.value - 1]
+
+
+# Functions of a struct and of values with names: name := value
+OF_NAMED_VALUES = {"struct_insert": inserted, "struct_update": updated}
+
+
+def _without_names(args: Sequence[Expr], span: Span | None) -> Expr:
+    raise TypeMismatch("The values have names here: struct_insert(s, b := 2).", span)
+
+
 def _without_lambda(args: Sequence[Expr], span: Span | None) -> Expr:
     raise TypeMismatch(
         "The second argument is a function of the elements: lambda x: x + 1.",
@@ -155,6 +211,12 @@ NESTED_VALUES = {
         ("array_slice", "list_slice"),
         (cut, 3, 4, "list_slice(any[] or VARCHAR, BIGINT, BIGINT[, BIGINT])"),
     ),
+    **dict.fromkeys(
+        OF_NAMED_VALUES, (_without_names, 1, 10_000, "struct_insert(STRUCT, name := any, ...)")
+    ),
+    "struct_concat": (_together, 1, 10_000, "struct_concat(STRUCT, STRUCT, ...)"),
+    "struct_keys": (_keys, 1, 1, "struct_keys(STRUCT)"),
+    "struct_extract_at": (_field_at, 2, 2, "struct_extract_at(STRUCT, BIGINT)"),
     "struct_extract": (element, 2, 2, "struct_extract(STRUCT, VARCHAR)"),
     **dict.fromkeys(
         ("list_aggregate", "list_aggr", "array_aggregate", "array_aggr", "aggregate"),

@@ -17,8 +17,17 @@ _FIRST = {  # position of the first argument that has to be a constant
     "regexp_full_match": 2,
     "regexp_replace": 3,
     "regexp_extract": 2,
+    "regexp_extract_all": 2,
+    "string_split_regex": 2,
 }
-_OPTIONS = {"regexp_matches": 2, "regexp_full_match": 2, "regexp_replace": 3, "regexp_extract": 3}
+_OPTIONS = {
+    "regexp_matches": 2,
+    "regexp_full_match": 2,
+    "regexp_replace": 3,
+    "regexp_extract": 3,
+    "regexp_extract_all": 3,
+    "string_split_regex": 2,
+}
 _GROUP = 2  # of regexp_extract
 LARGEST_GROUP = 9
 _NO_GROUP = -1

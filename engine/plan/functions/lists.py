@@ -9,6 +9,8 @@ from ..coercion import castable, common_pair
 from ..types import (
     BIGINT,
     BOOLEAN,
+    DOUBLE,
+    FLOAT,
     INTEGER,
     INTERVAL,
     NULL,
@@ -94,6 +96,15 @@ def _resize(types: Sequence[DataType]) -> Resolved:
     return (types[0], BIGINT, element), types[0]
 
 
+def _vectors(types: Sequence[DataType]) -> Resolved:
+    """Two lists of numbers: of FLOAT where both are, else of DOUBLE."""
+    kinds = [element_type(t) for t in types]
+    if len(kinds) != 2 or not all(k is not None and (k.is_numeric or k == NULL) for k in kinds):
+        return None
+    kind = FLOAT if kinds == [FLOAT, FLOAT] else DOUBLE
+    return (list_of(kind), list_of(kind)), kind
+
+
 def _names(*endings: str) -> tuple[str, ...]:
     """Return DuckDB's other names of a function of lists."""
     return tuple(f"{word}_{ending}" for ending in endings for word in ("list", "array"))[1:]
@@ -177,6 +188,39 @@ LISTS = (
         of_list(None, list_of(BIGINT)),
         "list_select(any[], BIGINT[])",
         "array_select",
+    ),
+    _row(
+        "list_where",
+        of_list(None, list_of(BOOLEAN)),
+        "list_where(any[], BOOLEAN[])",
+        "array_where",
+    ),
+    _row("list_distance", _vectors, "list_distance(DOUBLE[], DOUBLE[])"),
+    _row(
+        "list_inner_product",
+        _vectors,
+        "list_inner_product(DOUBLE[], DOUBLE[])",
+        "list_dot_product",
+    ),
+    _row(
+        "list_negative_inner_product",
+        _vectors,
+        "list_negative_inner_product(DOUBLE[], DOUBLE[])",
+        "list_negative_dot_product",
+    ),
+    # Options are as of regexp_matches
+    _row(
+        "string_split_regex",
+        fixed(VARCHAR, VARCHAR, VARCHAR, result=list_of(VARCHAR), optional=1),
+        "string_split_regex(VARCHAR, VARCHAR[, VARCHAR])",
+        "str_split_regex",
+        "regexp_split_to_array",
+        nulls="own",
+    ),
+    _row(
+        "regexp_extract_all",
+        fixed(VARCHAR, VARCHAR, INTEGER, VARCHAR, result=list_of(VARCHAR), optional=2),
+        "regexp_extract_all(VARCHAR, VARCHAR[, INTEGER[, VARCHAR]])",
     ),
     _row(
         "string_split",

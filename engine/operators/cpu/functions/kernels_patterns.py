@@ -87,7 +87,7 @@ def quoted(text: str) -> str:
     return re.sub(r"[\0-\x7f]", lambda m: m[0] if m[0].isalnum() else rf"\x{ord(m[0]):02x}", text)
 
 
-def _guarded(function: Callable[[], pa.Array], pattern: str) -> pa.Array:
+def guarded(function: Callable[[], pa.Array], pattern: str) -> pa.Array:
     try:
         return function()
     except pa.ArrowInvalid as error:
@@ -96,10 +96,10 @@ def _guarded(function: Callable[[], pa.Array], pattern: str) -> pa.Array:
 
 
 def _matched(text: pa.Array, expression: str) -> pa.Array:
-    return _guarded(lambda: pc.match_substring_regex(text, expression), expression)
+    return guarded(lambda: pc.match_substring_regex(text, expression), expression)
 
 
-def _with_options(pattern: str, options: str) -> str:
+def with_options(pattern: str, options: str) -> str:
     """Prefix RE2's flags for DuckDB's option letters; the last of contradicting ones counts."""
     flags = {"i": False, "s": False, "m": False}
     for option in options:
@@ -120,11 +120,11 @@ def _with_options(pattern: str, options: str) -> str:
 
 
 def regexp_matches(text: pa.Array, pattern: str, options: str = "") -> pa.Array:
-    return _matched(text, _with_options(pattern, options))
+    return _matched(text, with_options(pattern, options))
 
 
 def regexp_full_match(text: pa.Array, pattern: str, options: str = "") -> pa.Array:
-    return _matched(text, rf"\A(?:{_with_options(pattern, options)})\z")
+    return _matched(text, rf"\A(?:{with_options(pattern, options)})\z")
 
 
 def regexp_replace(text: pa.Array, pattern: str, replacement: str, options: str = "") -> pa.Array:
@@ -132,10 +132,10 @@ def regexp_replace(text: pa.Array, pattern: str, replacement: str, options: str 
         text
     ):  # no match may show that the replacement names a group too many
         return text
-    expression = _with_options(pattern, options)
+    expression = with_options(pattern, options)
     count = None if "g" in options else 1
     _check_size(text, expression, replacement, count)
-    return _guarded(
+    return guarded(
         lambda: pc.replace_substring_regex(text, expression, replacement, max_replacements=count),
         pattern,
     )
@@ -150,15 +150,15 @@ def _check_size(text: pa.Array, expression: str, replacement: str, count: int | 
     longest = len(replacement.encode()) + 1
     references = replacement.count("\\") + 1
     if (size + len(text)) * max(longest, references) > MAX_BYTES:
-        matched = _guarded(lambda: pc.count_substring_regex(text, expression), expression)
+        matched = guarded(lambda: pc.count_substring_regex(text, expression), expression)
         found = int((pc.sum(matched) if count is None else pc.count(matched)).as_py() or 0)
         check_bytes("regexp_replace", size * references + found * longest)
 
 
 def regexp_extract(text: pa.Array, pattern: str, group: int = 0, options: str = "") -> pa.Array:
     """The group of the first match, '' without one; group 0 is the whole match."""
-    names, expression = _named_groups(_with_options(pattern, options))
-    found = _guarded(lambda: pc.extract_regex(text, expression), pattern)
+    names, expression = _named_groups(with_options(pattern, options))
+    found = guarded(lambda: pc.extract_regex(text, expression), pattern)
     if group < 0 or group >= len(names):
         return pc.if_else(pc.is_valid(text), pa.scalar("", text.type), pa.scalar(None, text.type))
     part = pc.fill_null(pc.struct_field(found, names[group]), "")

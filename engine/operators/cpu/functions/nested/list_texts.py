@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+import re
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .....errors import ExecutionError
 from .....plan.expr import Call
 from ... import table as tables
-from ...nested_arrays import list_array
-from .over_arrays import over_arrays
+from ...nested_arrays import Lists, list_array
+from ..kernels_patterns import guarded, with_options
+from .over_arrays import ArrayFunction, over_arrays
 
 
 def _split(call: Call, args: list[pa.Array]) -> pa.Array:
@@ -31,4 +37,95 @@ def _split(call: Call, args: list[pa.Array]) -> pa.Array:
     return list_array(lengths, elements, valid, tables.physical_type(call.type))
 
 
-KERNELS = {"string_split": over_arrays(_split)}
+def _split_by_regex(texts: pa.Array, pattern: str, options: str = "") -> pa.Array:
+    if not pattern:
+        return _characters(texts)
+    expression = with_options(pattern, options)
+    _refuse_empty_matches(expression, pattern)
+    return pc.split_pattern_regex(texts, expression)
+
+
+def _all_matches(texts: pa.Array, pattern: str, group: int = 0, options: str = "") -> pa.Array:
+    """Put each match between two signs that no text has, and split the texts at these."""
+    if group and _MAYBE_ABSENT.search(pattern):
+        raise ExecutionError(
+            "regexp_extract_all takes no group of a pattern with | or an optional group: take group 0."
+        )
+    begin, end = _free_signs(texts)
+    expression = with_options(pattern, options)
+    _refuse_empty_matches(expression, pattern)
+    marked = guarded(
+        lambda: pc.replace_substring_regex(texts, expression, f"{begin}\\{group}{end}"), pattern
+    )
+    parts = Lists.of(pc.split_pattern(marked, begin))
+    behind = parts.elements.filter(pa.array(parts.places > 0))
+    found = pc.list_element(pc.split_pattern(behind, end, max_splits=1), 0)
+    lengths = np.maximum(parts.lengths - 1, 0)
+    return list_array(lengths, found.cast(pa.string()), parts.valid, pa.list_(pa.string()))
+
+
+def _refuse_empty_matches(expression: str, pattern: str) -> None:
+    """Raise for an expression that an empty text matches: where those stand in a text is another matter in each library."""
+    if guarded(lambda: pc.match_substring_regex(pa.array([""]), expression), pattern)[0].as_py():
+        raise ExecutionError(
+            f"The regular expression '{pattern}' matches the empty text, and lists of matches are of others: use + for *."
+        )
+
+
+_MAYBE_ABSENT = re.compile(r"\||\)[?*{]")
+_SIGNS = "\x01\x02\x03\x04\x05\x06\ufdd0\ufdd1\ufdd2\ufdd3"
+
+
+def _free_signs(texts: pa.Array) -> tuple[str, str]:
+    free = (s for s in _SIGNS if not pc.any(pc.match_substring(texts, s)).as_py())
+    found = list(itertools.islice(free, 2))
+    if len(found) < 2:
+        raise ExecutionError("The texts have control characters that are needed to mark matches.")
+    return found[0], found[1]
+
+
+def _characters(texts: pa.Array) -> pa.Array:
+    return pa.array(
+        [None if t is None else list(t) or [""] for t in texts.to_pylist()], pa.list_(pa.string())
+    )
+
+
+def _by_pattern(function: Callable[..., pa.Array], unsplit: bool) -> ArrayFunction:
+    """Apply a function for each pattern that there is; a pattern that is NULL gives the text as it is, or NULL."""
+
+    def split(call: Call, args: list[pa.Array]) -> pa.Array:
+        texts, patterns = (tables.decode(a).cast(pa.string()) for a in args[:2])
+        rest = [a[0].as_py() for a in args[2:] if len(a)]
+        arrow = tables.physical_type(call.type)
+        rows, made = [], []
+        for pattern in pc.unique(patterns).to_pylist():
+            same = pc.is_null(patterns) if pattern is None else pc.equal(patterns, pattern)
+            places = np.flatnonzero(np.asarray(same.fill_null(False)))
+            some = texts.take(pa.array(places))
+            if pattern is not None:
+                found = function(some, pattern, *rest)
+            elif unsplit:
+                found = list_array(
+                    np.asarray(some.is_valid()).astype(np.int64),
+                    some.drop_null(),
+                    np.asarray(some.is_valid()),
+                    arrow,
+                )
+            else:
+                found = pa.nulls(len(some), arrow)
+            rows.append(places)
+            made.append(found.cast(arrow))
+        if not made:
+            return pa.nulls(0, arrow)
+        order = np.empty(len(texts), np.int64)
+        order[np.concatenate(rows)] = np.arange(len(texts))
+        return tables.take_array(tables.concat_arrays(made), order)
+
+    return split
+
+
+KERNELS = {
+    "string_split": over_arrays(_split),
+    "string_split_regex": over_arrays(_by_pattern(_split_by_regex, unsplit=True)),
+    "regexp_extract_all": over_arrays(_by_pattern(_all_matches, unsplit=False)),
+}

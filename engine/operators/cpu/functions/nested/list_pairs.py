@@ -1,0 +1,76 @@
+"""Two lists side by side: elements that a list of truths chooses, distances and products of vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from .....errors import ExecutionError
+from .....plan.expr import Call
+from ... import table as tables
+from ...nested_arrays import Lists
+from .list_parts import both, picked
+from .over_arrays import ArrayFunction, over_arrays
+
+Doubles = npt.NDArray[np.float64]
+
+
+def _where(call: Call, args: list[pa.Array]) -> pa.Array:
+    """The elements where the other list is TRUE, NULL behind the end of the first."""
+    lists, chosen = map(Lists.of, args)
+    valid = both(lists.valid, chosen.valid)
+    known = np.ones(len(lists.lengths), bool) if valid is None else valid
+    inside = known[chosen.rows]
+    if chosen.elements.filter(pa.array(inside)).null_count:
+        raise ExecutionError("The list that chooses elements has no NULL.")
+    hits = np.flatnonzero(np.asarray(chosen.elements.fill_null(False)) & inside)
+    rows, places = chosen.rows[hits], chosen.places[hits]
+    found = np.where(places < lists.lengths[rows], lists.starts[rows] + places, -1)
+    lengths = np.bincount(rows, minlength=len(known))
+    return picked(lengths, found, lists.elements, valid, call)
+
+
+def _vectors(
+    compute: Callable[[Doubles, Doubles, Callable[[Doubles], Doubles]], Doubles],
+) -> ArrayFunction:
+    """Return a function of the numbers of two lists that are equally long, and of their sums."""
+
+    def function(call: Call, args: list[pa.Array]) -> pa.Array:
+        left, right = map(Lists.of, args)
+        valid = both(left.valid, right.valid)
+        known = np.ones(len(left.lengths), bool) if valid is None else valid
+        if bool((left.lengths != right.lengths)[known].any()):
+            raise ExecutionError("The two lists are equally long.")
+        sides = [each.elements.filter(pa.array(known[each.rows])) for each in (left, right)]
+        if any(side.null_count for side in sides):
+            raise ExecutionError("The lists have no NULL.")
+        rows = np.repeat(np.arange(len(known)), np.where(known, left.lengths, 0))
+        numbers = [tables.to_numpy(side).astype(np.float64) for side in sides]
+
+        def total(each: Doubles) -> Doubles:
+            return np.bincount(rows, each, minlength=len(known)).astype(np.float64)
+
+        made = compute(numbers[0], numbers[1], total)
+        arrow = tables.physical_type(call.type)
+        return tables.from_numpy(made.astype(arrow.to_pandas_dtype()), valid, arrow)
+
+    return function
+
+
+def _distance(left: Doubles, right: Doubles, total: Callable[[Doubles], Doubles]) -> Doubles:
+    found: Doubles = np.sqrt(total((left - right) ** 2))
+    return found
+
+
+KERNELS = {
+    name: over_arrays(function)
+    for name, function in {
+        "list_where": _where,
+        "list_distance": _vectors(_distance),
+        "list_inner_product": _vectors(lambda a, b, total: total(a * b)),
+        "list_negative_inner_product": _vectors(lambda a, b, total: -total(a * b)),
+    }.items()
+}
