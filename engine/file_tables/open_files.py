@@ -11,14 +11,16 @@ from .arrow_source import ArrowSource
 from .converted_table import UnreadTable
 from .csv_source import CsvSource
 from .json_source import JsonSource
+from .whole_file_source import WholeFileSource
 
 if TYPE_CHECKING:
     from ..running import QueryRunner
 
-_SOURCES: dict[str, type[CsvSource | JsonSource | ArrowSource]] = {
+_SOURCES: dict[str, type[CsvSource | JsonSource | ArrowSource | WholeFileSource]] = {
     "csv": CsvSource,
     "json": JsonSource,
     "arrow": ArrowSource,
+    "other": WholeFileSource,
 }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 
 from ..plan.coercion import TYPE_NAMES
+from ..plan.files.read_options import TABLE_FUNCTIONS
 from ..plan.functions import spellings
 from ..plan.types import INTEGER_BITS, DataType, Kind
 from ..settings import described_settings
@@ -37,7 +38,7 @@ def functions(here: Here) -> Iterator[Row]:
     system = (SYSTEM, oid(SYSTEM), "main")
     for name, alias_of, kind, signature in spellings():
         yield (*system, name, alias_of, kind, signature, None, None, True)
-    for name in ("read_parquet", "range", "generate_series", *here.catalog.table_functions()):
+    for name in (*TABLE_FUNCTIONS, "range", "generate_series", *here.catalog.table_functions()):
         yield (*system, name, None, "table", None, None, None, True)
     for macro in here.catalog.session.macros.values():
         kind = "table_macro" if macro.is_table else "macro"

@@ -12,6 +12,7 @@ from ..catalog import TableFunction
 from ..plan.changes.table_rules import DESCRIPTION, described
 from ..plan.coercion import parse_type
 from ..plan.types import VARCHAR
+from ..storage.tables.files import paths_matching
 from ..storage.tables.live_table import LiveTable
 from . import known_names, objects
 from .objects import Here, Row, RowsOf
@@ -76,7 +77,13 @@ def snapshot_functions(here: Callable[[], Here]) -> dict[str, TableFunction]:
     }
     for name, make in (("pragma_table_info", _table_info), ("pragma_show", _shown)):
         found[name] = TableFunction(partial(_of_table, name, make, here), "the name of a table")
+    found["glob"] = TableFunction(partial(_of_table, "glob", _globbed, here), "a path or a pattern")
     return found
+
+
+def _globbed(here: Here, pattern: str) -> pa.Table:
+    paths = paths_matching(pattern, here.catalog.access.rules)
+    return table_of([("file", VARCHAR)], [(path,) for path in paths])
 
 
 def _snapshot(name: str, make: Callable[[], pa.Table]) -> LiveTable:

@@ -134,6 +134,7 @@ JSON_OPTIONS = OptionTable(
 ARROW_OPTIONS = OptionTable(
     "read_arrow", {"filename": column_name}, {}, frozenset(["union_by_name"])
 )
+WHOLE_FILE_OPTIONS = OptionTable("read_text", {}, {}, frozenset())
 TABLE_FUNCTIONS = {
     "read_parquet": "parquet",
     "parquet_scan": "parquet",
@@ -146,11 +147,14 @@ TABLE_FUNCTIONS = {
     "read_arrow": "arrow",
     "read_ipc": "arrow",
     "read_feather": "arrow",
+    "read_text": "other",
+    "read_blob": "other",
 }
 # Options that the name of a function says
 SAID_BY_NAME: dict[str, dict[str, object]] = {
     "read_ndjson": {"format": "newline_delimited"},
     "read_ndjson_auto": {"format": "newline_delimited"},
+    "read_text": {"content": "text"},
 }
 _ENDINGS = {
     ".parquet": "parquet",
@@ -166,7 +170,12 @@ _ENDINGS = {
     ".ipc": "arrow",
     ".feather": "arrow",
 }
-READ_OPTIONS = {"csv": CSV_OPTIONS, "json": JSON_OPTIONS, "arrow": ARROW_OPTIONS}
+READ_OPTIONS = {
+    "csv": CSV_OPTIONS,
+    "json": JSON_OPTIONS,
+    "arrow": ARROW_OPTIONS,
+    "other": WHOLE_FILE_OPTIONS,
+}
 # Names and types are the table's: DuckDB has no such options here either
 _OF_TABLE = frozenset(["all_varchar", "columns", "filename", "names", "types", "union_by_name"])
 COPY_FROM_OPTIONS = {

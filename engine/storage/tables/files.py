@@ -48,6 +48,17 @@ def find_files(patterns: Sequence[str], rules: AccessRules = EVERYTHING) -> tupl
     return tuple(file for pattern in patterns for file in _find(pattern, rules))
 
 
+def paths_matching(pattern: str, rules: AccessRules = EVERYTHING) -> list[str]:
+    """Return the files that a path or glob stands for, none where there is none; raises `AccessDenied`."""
+    path = local_path(pattern)
+    found = _look(path, rules, pattern)
+    if isinstance(found, FoundFile):
+        return [found.path]
+    if found is not None or not glob.has_magic(path):
+        return []
+    return [file.path for file in _matching(path, rules)]
+
+
 def are_current(
     patterns: Sequence[str], files: Sequence[FileIdentity], rules: AccessRules = EVERYTHING
 ) -> bool:

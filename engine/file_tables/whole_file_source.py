@@ -1,0 +1,74 @@
+"""read_text and read_blob: files of which each is a row, with all that is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from ..errors import FileError
+from ..plan.types import BIGINT, BLOB, TIMESTAMPTZ, VARCHAR, DataType, to_arrow
+from ..storage.tables.access import AccessRules, FileIdentity, opened
+from ..storage.tables.files import FoundFile, find_files
+from .csv_fields import Options
+
+
+@dataclass(frozen=True)
+class WholeFileSource:
+    """Files as rows; what is in them is text where the option `content` says so, else bytes."""
+
+    name: str
+    patterns: tuple[str, ...]
+    options: Options
+    rules: AccessRules
+    parts: tuple[FoundFile, ...]
+    unsupported: Mapping[str, DataType] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, patterns: Sequence[str], options: Options, rules: AccessRules) -> WholeFileSource:
+        """Find the files; raises `FileError` and `AccessDenied`."""
+        parts = find_files(patterns, rules)
+        return cls(parts[0].path, tuple(patterns), options, rules, parts)
+
+    @property
+    def files(self) -> tuple[FileIdentity, ...]:
+        return tuple(part.identity for part in self.parts)
+
+    @property
+    def fields(self) -> tuple[tuple[str, DataType], ...]:
+        content = VARCHAR if self.options.get("content") == "text" else BLOB
+        return (
+            ("filename", VARCHAR),
+            ("content", content),
+            ("size", BIGINT),
+            ("last_modified", TIMESTAMPTZ),
+        )
+
+    def anew(self, rules: AccessRules) -> WholeFileSource:
+        return WholeFileSource.open(self.patterns, self.options, rules)
+
+    def tables(self) -> Iterator[pa.Table]:
+        schema = pa.schema([(name, to_arrow(kind)) for name, kind in self.fields])
+        for part in self.parts:
+            seconds = part.identity.mtime_ns // 1_000_000_000  # as DuckDB has it
+            values = [part.path, self._content(part), part.identity.size, seconds * 1_000_000]
+            arrays = [
+                pa.array([value], kind) for value, kind in zip(values, schema.types, strict=True)
+            ]
+            yield pa.table(arrays, schema=schema)
+
+    def _content(self, part: FoundFile) -> str | bytes:
+        try:
+            with opened(part.identity) as file:
+                data: bytes = file.read()
+        except (OSError, pa.ArrowException) as error:
+            raise FileError(f'The file "{part.path}" cannot be read: {error}.') from error
+        if self.options.get("content") != "text":
+            return data
+        try:
+            return data.decode()
+        except UnicodeDecodeError as error:
+            raise FileError(
+                f'The file "{part.path}" is not UTF-8 from byte {error.start} on: read it with read_blob.'
+            ) from error
