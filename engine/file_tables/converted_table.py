@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import pyarrow as pa
 
-from ..errors import FileError
+from ..errors import FileError, MemoryLimitError
+from ..operators.host_memory import readable
 from ..plan.statistics import TableStatistics
 from ..plan.types import DataType, to_arrow
+from ..settings import Settings
 from ..stopping import check
 from ..storage.spill_folders import SpillFolder
 from ..storage.tables.access import Access, AccessRules, FileIdentity
@@ -22,6 +24,18 @@ from ..writing.file_writers import writer_of
 
 ROWS_FILE = "rows.parquet"
 GUESSED_ROWS = 1_000_000  # of a file that was not read yet
+
+
+WAITING_SHARE = 4  # part of memory_limit that rows take while they wait for their row group
+
+
+class ConversionSpace(Protocol):
+    """Where rows are kept, and how much memory they may take on their way; a connection's runner."""
+
+    @property
+    def settings(self) -> Settings: ...
+
+    def new_folder(self) -> SpillFolder: ...
 
 
 class FileSource(Protocol):
@@ -52,10 +66,8 @@ class UnreadTable:
 
     settled = True
 
-    def __init__(
-        self, source: FileSource, access: Access, new_folder: Callable[[], SpillFolder]
-    ) -> None:
-        self.source, self.access, self.new_folder = source, access, new_folder
+    def __init__(self, source: FileSource, access: Access, space: ConversionSpace) -> None:
+        self.source, self.access, self.space = source, access, space
         self.name, self.fields, self.unsupported = source.name, source.fields, source.unsupported
         self.identity: Hashable = None
         self._read: ConvertedTable | None = None
@@ -84,7 +96,7 @@ class UnreadTable:
         return is_as_found(self.source, self.access)
 
     def renamed(self, name: str) -> UnreadTable:
-        made = UnreadTable(self.source, self.access, self.new_folder)
+        made = UnreadTable(self.source, self.access, self.space)
         made.name = name
         return made
 
@@ -93,13 +105,13 @@ class UnreadTable:
         if self._read is None or not self._read.is_current():
             source = self.source if self.is_as_found() else self.source.anew(self.access.rules)
             check_columns(self.fields, source)
-            self._read = read(source, self.name, self.access, self.new_folder)
+            self._read = read(source, self.name, self.access, self.space)
         return self._read
 
     def anew(self) -> UnreadTable:
-        return UnreadTable(
-            self.source.anew(self.access.rules), self.access, self.new_folder
-        ).renamed(self.name)
+        return UnreadTable(self.source.anew(self.access.rules), self.access, self.space).renamed(
+            self.name
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +120,7 @@ class ConvertedTable(ParquetTable):
 
     origin: FileSource = field(kw_only=True, repr=False)
     folder: SpillFolder = field(kw_only=True, repr=False)
-    new_folder: Callable[[], SpillFolder] = field(kw_only=True, repr=False)
+    space: ConversionSpace = field(kw_only=True, repr=False)
 
     def has_its_files(self) -> bool:
         return is_as_found(self.origin, self.access)
@@ -116,27 +128,31 @@ class ConvertedTable(ParquetTable):
     def reopened(self) -> ParquetTable:
         source = self.origin.anew(self.access.rules)
         check_columns(self.fields, source)
-        return read(source, self.name, self.access, self.new_folder)
+        return read(source, self.name, self.access, self.space)
 
     def anew(self) -> UnreadTable:  # type: ignore[override]
-        return UnreadTable(
-            self.origin.anew(self.access.rules), self.access, self.new_folder
-        ).renamed(self.name)
+        return UnreadTable(self.origin.anew(self.access.rules), self.access, self.space).renamed(
+            self.name
+        )
 
 
-def read(
-    source: FileSource, name: str, access: Access, new_folder: Callable[[], SpillFolder]
-) -> ConvertedTable:
+def read(source: FileSource, name: str, access: Access, space: ConversionSpace) -> ConvertedTable:
     """Read all rows once and keep them as Parquet; raises `FileError` where a file changes meanwhile."""
     settled = all(map(is_settled, source.files))
-    folder = new_folder()
+    folder, limit = space.new_folder(), space.settings.memory_limit
     path = folder.path / ROWS_FILE
     names = [n for n, _ in source.fields]
     types = [t for _, t in source.fields]
     schema = pa.schema([(n, to_arrow(t)) for n, t in source.fields])
-    with path.open("wb") as file, writer_of("parquet", file, names, types, schema, {}) as writer:
+    kept = {} if limit is None else {"row_group_bytes": max(limit // WAITING_SHARE, 1)}
+    with path.open("wb") as file, writer_of("parquet", file, names, types, schema, kept) as writer:
         for table in source.tables():
             check()
+            if limit is not None and writer.held + table.nbytes > limit:
+                raise MemoryLimitError(
+                    f'Some rows of "{source.name}" that are read at a time take {readable(table.nbytes)}: '
+                    f"more than memory_limit = {readable(limit)} leaves. Raise it with SET memory_limit."
+                )
             writer.write(table)
     if not is_as_found(source, access):
         raise FileError(f'The files of "{name}" have changed while they were read: run it again.')
@@ -144,7 +160,7 @@ def read(
     known: dict[str, object] = {f.name: getattr(table, f.name) for f in dataclasses.fields(table)}
     known |= {"fields": source.fields, "settled": settled, "access": access, "rules": source.rules}
     known |= {"patterns": tuple(source.patterns), "unsupported": source.unsupported}
-    return ConvertedTable(**known, origin=source, folder=folder, new_folder=new_folder)  # type: ignore[arg-type]
+    return ConvertedTable(**known, origin=source, folder=folder, space=space)  # type: ignore[arg-type]
 
 
 def is_as_found(source: FileSource, access: Access) -> bool:

@@ -37,4 +37,4 @@ def open_files(
             f"A cluster does not read {form.upper()} files: write them as Parquet first, with COPY on a connection without cluster=."
         )
 
-    return UnreadTable(_SOURCES[form].open(paths, options, access.rules), access, runner.new_folder)
+    return UnreadTable(_SOURCES[form].open(paths, options, access.rules), access, runner)

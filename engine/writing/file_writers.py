@@ -67,7 +67,8 @@ def _parquet(
         store_schema=False,
     )
     stack.enter_context(writer)
-    groups = _RowGroups(writer, cast("int", options.get("row_group_size", ROW_GROUP_ROWS)))
+    rows = cast("int", options.get("row_group_size", ROW_GROUP_ROWS))
+    groups = _RowGroups(writer, rows, cast("int | None", options.get("row_group_bytes")))
     yield groups
     groups.end()
 
@@ -95,8 +96,9 @@ def _compressed(file: BinaryIO, codec: str) -> Iterator[BinaryIO]:
 class _RowGroups:
     """Rows gathered until they are a row group of Parquet."""
 
-    def __init__(self, writer: pq.ParquetWriter, rows: int) -> None:
-        self._writer, self._rows = writer, rows
+    def __init__(self, writer: pq.ParquetWriter, rows: int, most: int | None = None) -> None:
+        """`most` bytes wait at a time; then they are a smaller row group."""
+        self._writer, self._rows, self._most = writer, rows, most
         self._waiting: list[pa.Table] = []
 
     @property
@@ -111,6 +113,9 @@ class _RowGroups:
             gathered = pa.concat_tables(self._waiting)
             self._writer.write_table(gathered.slice(0, whole), row_group_size=self._rows)
             self._waiting = [gathered.slice(whole)] if rows > whole else []
+        if self._most is not None and self.held > self._most:
+            self.end()
+            self._waiting = []
 
     def end(self) -> None:
         if self._waiting:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import fuseline
@@ -199,6 +200,21 @@ def test_more_rows_than_memory(folder):
         assert small.sql(query).fetchall() == expected
         assert any((folder / "s").iterdir())
     assert list((folder / "s").iterdir()) == []
+
+
+def test_rows_on_their_way_keep_to_the_limit(folder):
+    write("a,b\n" + "".join(f"{i},{'text' * 50}\n" for i in range(30_000)))
+    write("a,b\n1," + "x" * 3_000_000 + "\n", "long.csv")
+    with fuseline.connect(device="cpu", memory_limit="6MB", spill_dir=str(folder / "s")) as small:
+        assert small.sql("select count(*), sum(a) from 'f.csv'").fetchall() == [
+            (30_000, 449_985_000)
+        ]
+        (kept,) = (folder / "s").rglob("*.parquet")
+        footer = pq.read_metadata(kept)
+        assert footer.num_row_groups == 2
+        small.set_option("memory_limit", "2MB")
+        with pytest.raises(fuseline.OperationalError, match=r"long\.csv.*more than memory_limit"):
+            small.sql("select length(b) from 'long.csv'").fetchall()
 
 
 @pytest.mark.parametrize("content", ["", "\n", "a\n", "a,b", "\ufeff", "\ufeffa,b\r\n1,2"])
