@@ -32,6 +32,7 @@ OTHERS = {
     "engine/operators/spill_area.py": "files in those folders",
     "engine/codegen/": "kernels in cache_dir, and sources of the package",
     "engine/operators/cpu/functions/kernels_": "sources of kernels, in the package",
+    "engine/operators/cpu/handwritten_kernels.py": "sources of kernels, in the package",
     "engine/observe/roofline.py": "the measured bandwidth, in cache_dir",
     "engine/observe/trace.py": "sources of kernels, shown by debug",
     "engine/cli/commands.py": "what the command line names",
