@@ -176,7 +176,6 @@ EXPRESSIONS: dict[str, Made] = {
 # What is not answered yet: name -> what the error says
 REFUSED = {
     "hash": "BIT",
-    "range": "range",
 }
 
 

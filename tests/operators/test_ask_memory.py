@@ -178,7 +178,7 @@ TYPES = {
         name: f"(timestamp '2020-01-01' + interval 1 day * (x % 1000))::{name}"
         for name in ("timestamp_s", "timestamp_ms", "timestamp_ns", "timestamptz")
     },
-    "list": "[x, x + 1]", "struct": "{'a': x, 'b': s}",
+    "list": "[x, x + 1]", "struct": "{'a': x, 'b': s}", "map": "map {s: x}", "bytes": "encode('bytes ' || x)",
     "interval": "interval 1 day * x", "text": "'a text ' || x", "text of few values": "s",
     "text with NULL": "case when x % 3 > 0 then s end",
     "decimal with NULL": "case when x % 3 > 0 then x::decimal(12, 2) end",

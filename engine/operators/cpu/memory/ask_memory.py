@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from ....plan import physical as p
 from ....plan.expr import AggregateCall, Column, ColumnRef, columns_of
 from ....plan.functions import AGGREGATE
-from ....plan.types import DataType, Kind, to_arrow
+from ....plan.types import DataType, Kind, list_of, to_arrow
 from ....storage.tables.parquet import ParquetTable
 from ..table import Table, to_numpy, validity
 
@@ -61,10 +61,11 @@ def _logical_bytes(array: pa.Array, data_type: DataType) -> float:
     expected = to_arrow(data_type)
     if array.type == expected and not data_type.holds(Kind.INTERVAL):
         return 0
+    is_map = data_type.kind is Kind.MAP and array.type == to_arrow(list_of(data_type.children[0]))
+    if is_map or pa.types.is_large_string(array.type):  # of which the offsets alone are made anew
+        return 4.0 * (len(array) + 1)
     if data_type.is_nested:
         return 2.0 * array.nbytes
-    if pa.types.is_large_string(array.type):  # of which the offsets alone are made anew
-        return 4.0 * (len(array) + 1)
     if data_type.kind is Kind.VARCHAR:
         return float(array.nbytes)
     return len(array) * expected.bit_width / 8
