@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from uuid import UUID
 
 import pandas as pd
 import pytest
@@ -182,3 +183,14 @@ def test_the_example_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs/sqlalchemy.md").read_text()
     exec(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], {})  # type: ignore[index]
+
+
+def test_whole_division_and_uuids(engine: sa.Engine) -> None:
+    table = sa.Table("t", sa.MetaData(), sa.Column("u", sa.Uuid), sa.Column("n", sa.Integer))
+    table.create(engine)
+    rows = [{"u": UUID(int=7), "n": 3}, {"u": None, "n": -3}]
+    with engine.begin() as connection:
+        connection.execute(table.insert(), rows)
+        asked = sa.select(table.c.u, table.c.n // 2, table.c.n / sa.literal(2)).order_by(table.c.n)
+        found = [tuple(row) for row in connection.execute(asked)]
+    assert found == [(None, -2, -1.5), (UUID(int=7), 1, 1.5)]
