@@ -33,6 +33,8 @@ def python_values(column: pa.ChunkedArray) -> list[Any]:
         column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
     try:
         return list(column.to_pylist(maps_as_pydicts="lossy"))
+    except TypeError:  # keys of maps that are lists, structs or maps, which no dict has
+        return [_with_dicts(value, column.type) for value in column.to_pylist()]
     except (OverflowError, ValueError):
         if not _is_moment(column.type):
             raise
@@ -43,6 +45,25 @@ def python_values(column: pa.ChunkedArray) -> list[Any]:
         except (OverflowError, ValueError):
             values.append(_beyond(value))
     return values
+
+
+def _with_dicts(value: object, arrow: pa.DataType) -> object:
+    """Return a value whose maps are lists of pairs with dicts for them, as DuckDB's client: of keys and values where keys are nested."""
+    import pyarrow as pa
+
+    if value is None or not pa.types.is_nested(arrow):
+        return value
+    if pa.types.is_struct(arrow):
+        assert isinstance(value, dict)
+        return {field.name: _with_dicts(value[field.name], field.type) for field in arrow}
+    assert isinstance(value, list)
+    if pa.types.is_map(arrow):
+        keys = [_with_dicts(key, arrow.key_type) for key, _ in value]
+        items = [_with_dicts(item, arrow.item_type) for _, item in value]
+        if pa.types.is_nested(arrow.key_type):
+            return {"key": keys, "value": items}
+        return dict(zip(keys, items, strict=True))
+    return [_with_dicts(element, arrow.value_type) for element in value]
 
 
 def fetched_values(column: pa.ChunkedArray, data_type: DataType) -> list[Any]:

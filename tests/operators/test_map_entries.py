@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -81,6 +82,12 @@ def test_files_tables_and_python_values(tmp_path: Path) -> None:
         connection.sql("create table z (m map(varchar, int)); insert into z values (map {'a': 1})")
         assert connection.sql("select m['a'] from z").fetchall() == [(1,)]
     assert pq.read_table(tmp_path / "made.parquet")["m"].type == TABLE["m"].type
+
+
+def test_keys_that_python_cannot_hash_are_beside_their_values() -> None:
+    query = "select map {[1]: 2, [3]: 4}, [map {{'a': 1}: 'x'}], map {1: map {[5]: 6}}, {'s': map {[1]: null}}"
+    with fuseline.connect("cpu") as connection:
+        assert connection.sql(query).fetchall() == duckdb.sql(query).fetchall()
 
 
 def test_what_is_wrong_is_refused() -> None:
