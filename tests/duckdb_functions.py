@@ -93,7 +93,7 @@ def is_named(signature: Signature) -> bool:
     return aggregate_name(name) is not None or window_name(name) is not None
 
 
-GRAMMAR = ("current_date", "position")  # which have a grammar of their own
+GRAMMAR = ("current_date", "position", "random")  # which have a grammar of their own
 
 
 class Comparison:

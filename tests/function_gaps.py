@@ -57,7 +57,7 @@ NAMES = {
     """,
     "is to come": """
         arg_max_nulls_last arg_min_nulls_last current_query current_setting decimal_average
-        decimal_division error fill getvariable hash in_search_path overlay path_join random
+        decimal_division error fill getvariable hash in_search_path overlay path_join
         reservoir_quantile round_even roundbankers setseed sleep_ms version
     """,
 }

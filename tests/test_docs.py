@@ -30,6 +30,7 @@ SYNTAX = {
     "position",
     "extract",
     "current_date",
+    "random",
     "current_timestamp",
     "localtime",
     "localtimestamp",

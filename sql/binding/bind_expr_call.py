@@ -21,6 +21,7 @@ from fuseline.sql.parsing.pieces import span_of
 from ..parsing.unread import use
 from . import function_names
 from .bind_lambda import bind_lambda_call, has_lambda
+from .draws.volatile import bind_setseed
 from .macros import expanded, macro_of
 from .scope import Scope
 
@@ -40,6 +41,8 @@ def bind_call(node: exp.Expr, scope: Scope) -> Expr:
         name, nodes = found
         if name == "getvariable":
             return _variable(nodes, node, scope)
+        if name == "setseed":
+            return bind_setseed(node, scope)
         if nodes and all(type(n) is exp.Literal and span_of(n) is None for n in nodes):
             raise InvalidQuery(f"{name}() needs arguments.", call_span(node, scope))
         known = derived.is_spelled if isinstance(node, exp.Anonymous) else derived.is_known

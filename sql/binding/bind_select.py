@@ -20,6 +20,8 @@ from .bind_group import GroupKeys, GroupRewriter, bind_group, is_aggregated
 from .bind_order import RowLimit, bind_limit, bind_order, order_rows, ordinal
 from .bind_unnest import UnnestRewriter, has_unnest
 from .bind_window import WindowRewriter, has_window, named_windows, pass_over
+from .draws.drawn_arguments import ArgumentRewriter
+from .draws.volatile import refuse_draws_by_row, sampled
 from .scope import Scope, Source
 from .select_list import (
     SelectItem,
@@ -30,7 +32,6 @@ from .select_list import (
 )
 
 _UNSUPPORTED = {
-    "sample": "USING SAMPLE",
     "laterals": "LATERAL VIEW",
     "pivots": "PIVOT",
     "into": "SELECT INTO",
@@ -48,6 +49,8 @@ def bind_select(node: exp.Select, scope: Scope) -> Logical:
     if not node.expressions:
         raise ParseError("SELECT needs at least one column or *.", span_of(node))
     source = bind_from(node, scope)
+    if (sample := node.args.get("sample")) is not None:
+        source = dataclasses.replace(source, plan=sampled(source.plan, sample, scope))
     plan = source.plan
     if _is_all(node, source):
         use(node.expressions[0])
@@ -61,13 +64,18 @@ def bind_select(node: exp.Select, scope: Scope) -> Logical:
         use(where)
         place = scope.inside("WHERE")
         tests = [infer.condition(place.bind(test)) for test in expressions_of(where.this, place)]
-        plan = Filter(plan, tests[0] if len(tests) == 1 else infer.call("and", tests))
+        rows = WindowRewriter(plan)  # of random()
+        test = rows.rewrite(tests[0] if len(tests) == 1 else infer.call("and", tests))
+        plan = Filter(rows.plan(), test)
     parts = _bind_parts(node, items, scope)
     pass_over(scope.windows)
     limit = bind_limit(node, scope)
     group = node.args.get("group")
     names = [item.name for item in items]
     if group is not None or parts.having is not None or is_aggregated(parts.expressions):
+        drawn = ArgumentRewriter(plan)
+        parts = parts.rewritten(drawn)
+        plan = drawn.plan()
         grouping = GroupRewriter(plan, GroupKeys() if parts.keys is None else parts.keys)
         grouping.name_outputs(list(zip(names, parts.outputs, strict=True)))
         parts = parts.rewritten(grouping)
@@ -85,7 +93,9 @@ def bind_select(node: exp.Select, scope: Scope) -> Logical:
         lists = UnnestRewriter(plan)
         parts = parts.rewritten(lists)
         plan = lists.plan()
-    return _finish(plan, items, parts, limit)
+    plan = _finish(plan, items, parts, limit)
+    refuse_draws_by_row(plan, node, scope)
+    return plan
 
 
 def _is_all(node: exp.Select, source: Source) -> bool:
@@ -126,7 +136,7 @@ class _SelectClauses:
         return (*self.outputs, *self.order, *(self.distinct or ()), *qualify)
 
     def rewritten(
-        self, rewriter: GroupRewriter | WindowRewriter | UnnestRewriter
+        self, rewriter: GroupRewriter | WindowRewriter | UnnestRewriter | ArgumentRewriter
     ) -> _SelectClauses:
         """Return these clauses over groups instead of rows, or over the columns of windows."""
         rewrite, distinct = rewriter.rewrite, self.distinct

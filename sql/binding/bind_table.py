@@ -29,6 +29,7 @@ from ..parsing.unread import use, use_all
 from .bind_files import file_function, file_of_path
 from .bind_unnest import bind_unnested
 from .columns_chosen import copied
+from .draws.volatile import sampled
 from .macros import expanded, macro_of
 from .named_queries import BoundQuery, named_plan
 from .parameters import Parameters
@@ -43,9 +44,18 @@ _MAX_VIEW_DEPTH = 100
 
 def bind_table(node: exp.Expr, around: Scope) -> Source:
     """Bind an item of FROM; `around` has the tables before it, for LATERAL."""
-    for key, what in (("sample", "TABLESAMPLE"), ("when", "AT")):
-        if node.args.get(key):
-            raise Unsupported(f"{what} is not supported.", span_of(node))
+    if node.args.get("when"):
+        raise Unsupported("AT is not supported.", span_of(node))
+    source = _bind_rows(node, around)
+    sample = node.args.get("sample")
+    return (
+        source
+        if sample is None
+        else dataclasses.replace(source, plan=sampled(source.plan, sample, around))
+    )
+
+
+def _bind_rows(node: exp.Expr, around: Scope) -> Source:
     if node.args.get("pivots"):
         return _bind_pivots(node, around)
     use(node)

@@ -18,6 +18,7 @@ from sqlglot import exp
 from fuseline.errors import (
     AmbiguousName,
     FuselineError,
+    InvalidQuery,
     Span,
     UnknownName,
     Unsupported,
@@ -255,6 +256,11 @@ class Scope:
         return self.outer._find(names, span) if self.outer else None
 
     def _bind_alias(self, name: str, node: exp.Expr) -> Expr:
+        if node.find(exp.Rand) is not None:
+            raise InvalidQuery(
+                f'"{name}" stands for random(), which each use would draw anew: name it in a subquery.',
+                span_of(node.find(exp.Rand)),
+            )
         # Without the alias itself: `select x + 1 as x` reads a column x or is an error.
         rest = {k: v for k, v in self.aliases.items() if k != name.lower()}
         inner = self.changed(aliases=rest, aliases_first=False, lambdas={})

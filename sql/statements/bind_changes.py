@@ -53,7 +53,7 @@ def _where(node: exp.Expr, scope: Scope) -> Expr | None:
     if clause is None:
         return None
     use(clause)
-    return infer.condition(scope.inside("WHERE").bind(clause.this))
+    return infer.condition(scope.inside("the WHERE of a change").bind(clause.this))
 
 
 def _beside(target: Source, tables: Sequence[exp.Expr], scope: Scope) -> Source:

@@ -72,7 +72,6 @@ CASES = [
     (errors.InvalidQuery, "select * from t full join (select ^t.x) q^ on true", "right side of a FULL JOIN"),
     (errors.InvalidQuery, "select x from t qualify ^x = 1^", "QUALIFY needs a window function"),
     (errors.InvalidQuery, "select x from t where ^row_number^() over () = 1", "Window functions are not allowed in WHERE"),
-    (errors.Unsupported, "select * from ^t tablesample 10^%", "TABLESAMPLE is not supported"),
     (errors.UnknownName, "select ^x.nosuch^() from t", "no function"),
     (errors.InvalidQuery, "select x from t limit ^120^%", "at most 100%"),
     (errors.InvalidQuery, "select x from t limit (select -^1^)", "cannot be negative"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from random import Random
 
 from ..expr import Literal
 
@@ -33,4 +34,5 @@ class SessionObjects:
     prepared: dict[str, StoredText] = field(default_factory=dict)
     variables: dict[str, Literal] = field(default_factory=dict)
     macros: dict[str, Macro] = field(default_factory=dict)
+    seeds: Random = field(default_factory=Random)  # of random() and samples
     began: datetime | None = None  # the transaction, if one is open

@@ -95,6 +95,14 @@ VALUE_FUNCTIONS = (
         fixed(VARCHAR, BIGINT, BIGINT, result=VARCHAR, optional=1),
         "VARCHAR, BIGINT[, BIGINT]",
     ),
+    # (number of a row, seed): from 0, and below 1.
+    operator(
+        "random",
+        fixed(BIGINT, BIGINT, result=DOUBLE),
+        "BIGINT random BIGINT",
+        total=True,
+        raises=False,
+    ),
     operator("glob", fixed(VARCHAR, VARCHAR, result=BOOLEAN), "VARCHAR GLOB VARCHAR", "~~~"),
     # The separators are those of "forward_slash" or "system", of "backslash", or else both.
     *(

@@ -53,6 +53,12 @@ def bind_recursive(cte: Cte) -> Logical:
     rows = Scan(working, made, tuple(names))
     own = Cte(name, exp.Select(), (), scope, BoundQuery(rows))
     exp.CTE(this=own.query, alias=exp.TableAlias(this=exp.to_identifier(name)))
+    draw = union.expression.find(exp.Rand, exp.TableSample)
+    if draw is not None:  # each round would draw the same
+        raise Unsupported(
+            "random() and samples are not supported in the rounds of WITH RECURSIVE.",
+            span_of(draw) or place,
+        )
     step = scope.changed(ctes={**scope.ctes, name.lower(): own}).bind_query(union.expression)
     if len(step.columns) != len(first.columns):
         raise InvalidQuery(

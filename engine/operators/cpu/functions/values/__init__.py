@@ -10,6 +10,7 @@ from . import (
     byte_strings,
     digests,
     distances,
+    draws,
     formatting,
     globs,
     grapheme_parts,
@@ -21,6 +22,7 @@ from . import (
 from .each_value import of_values
 
 VALUE_KERNELS: dict[str, Kernel] = {
+    **draws.KERNELS,
     **number_texts.KERNELS,
     **path_parts.KERNELS,
     **time_buckets.KERNELS,

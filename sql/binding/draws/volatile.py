@@ -1,0 +1,142 @@
+"""random(), setseed() and samples: what a query draws, from the numbers of its rows and a seed for each place in its text.
+
+A seed is drawn when a query is bound, and the plan is not kept for the next run of its text.  A draw reads row_number() OVER (), so
+that the rules for windows keep filters and joins from moving through it, and that plans which are run in parts have the same draws.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from random import Random
+
+from sqlglot import exp
+
+from fuseline.errors import InvalidQuery, Unsupported
+from fuseline.plan import infer
+from fuseline.plan.expr import Call, Column, ColumnRef, Expr, Literal, SortKey, new_column
+from fuseline.plan.logical import Filter, Limit, Logical, Project, Sort, free_columns
+from fuseline.plan.types import BIGINT, DOUBLE, NULL
+from fuseline.plan.window.window_call import WHOLE, Over, WindowCall
+from fuseline.plan.window.window_node import Window
+from fuseline.sql.parsing.pieces import span_of
+
+from ...parsing.unread import use
+from ..bind_literal import plain_constant
+from ..scope import Scope
+
+_ROW_NUMBER = WindowCall("row_number", (), BIGINT)
+_BLOCK = 2048  # rows of which SYSTEM takes all or none, as DuckDB
+_IN_ROWS = ("WHERE", "the arguments of an aggregate")
+_SEED_BITS = 62
+
+
+def bind_random(node: exp.Expr, scope: Scope) -> Expr:
+    """random(): a DOUBLE from 0 to below 1, another one for each row and each place in the text."""
+    place = span_of(node)
+    seed = _seed(scope, "random()")
+    if scope.clause == "VALUES":
+        return _drawn(Literal(0, BIGINT), seed)
+    if node.find_ancestor(exp.Lambda, exp.Comprehension) is not None:
+        raise Unsupported("random() is not supported in a lambda.", place)
+    if scope.in_window or not (scope.allow_windows or scope.clause in _IN_ROWS):
+        raise Unsupported(
+            f"random() is not supported in {scope.clause}: name it in the SELECT list of a subquery.",
+            place,
+        )
+    return _drawn(Over(_ROW_NUMBER, span=place), seed)
+
+
+def bind_setseed(node: exp.Expr, scope: Scope) -> Expr:
+    """setseed(x): what is drawn from now on depends on x alone; NULL."""
+    place = span_of(node)
+    if len(node.expressions) != 1:
+        raise InvalidQuery("setseed() takes a number from -1 to 1.", place)
+    value = plain_constant(scope.bind(node.expressions[0]), "The seed of setseed()")
+    if not isinstance(value, int | float | Decimal) or not -1 <= value <= 1:
+        raise InvalidQuery("setseed() takes a number from -1 to 1.", place)
+    scope.session.catalog.session.seeds = Random(float(value))
+    scope.session.passing.append("setseed()")
+    return Literal(None, NULL, place)
+
+
+def _seed(scope: Scope, what: str) -> Literal:
+    scope.session.passing.append(what)
+    return Literal(scope.session.catalog.session.seeds.getrandbits(_SEED_BITS), BIGINT)
+
+
+def _drawn(number: Expr, seed: Expr) -> Expr:
+    return Call("random", (number, seed), DOUBLE)
+
+
+def sampled(plan: Logical, node: exp.Expr, scope: Scope) -> Logical:
+    """Return a sample of rows: USING SAMPLE and TABLESAMPLE."""
+    percent, size, given = (node.args.get(key) for key in ("percent", "size", "seed"))
+    amount = percent if size is None else size
+    assert isinstance(amount, exp.Expr)
+    by = node.args.get("method")
+    method = by.name.upper() if isinstance(by, exp.Var) else "SYSTEM"
+    use(node, *(part for part in (by, given, amount) if isinstance(part, exp.Expr)))
+    if method not in ("SYSTEM", "BERNOULLI", "RESERVOIR"):
+        raise InvalidQuery(
+            f"There is no method {method} of samples: there are SYSTEM, BERNOULLI and RESERVOIR.",
+            span_of(by) or span_of(amount),
+        )
+    if isinstance(given, exp.Expr):
+        seed: Expr = Literal(int(given.name), BIGINT)
+    else:
+        seed = _seed(scope, "SAMPLE")
+    number = new_column("row_number", BIGINT)
+    rows: Logical = Window(plan, (), (), ((number, _ROW_NUMBER),))
+    if percent is not None:
+        share = _share(percent)
+        if method == "RESERVOIR":
+            kept = _share_by_draw(rows, number, seed, share)
+        else:
+            kept = Filter(rows, _below(ColumnRef(number), seed, share, method))
+    else:
+        if method == "BERNOULLI":
+            raise InvalidQuery(
+                "BERNOULLI takes a percentage: write 10%, or RESERVOIR for a number of rows.",
+                span_of(amount),
+            )
+        key = SortKey(_drawn(ColumnRef(number), seed))
+        kept = Limit(Sort(rows, (key,)), int(Decimal(amount.name)), 0)
+    return Project(kept, tuple((column, ColumnRef(column)) for column in plan.columns))
+
+
+def _share(percent: exp.Expr) -> float:
+    value = float(percent.name)
+    if not 0 <= value <= 100:
+        raise InvalidQuery("A sample has at least 0% and at most 100%.", span_of(percent))
+    return value / 100
+
+
+def _below(number: Expr, seed: Expr, share: float, method: str) -> Expr:
+    """Draw for each row, or for each block of rows."""
+    if method == "SYSTEM":
+        before = infer.call("sub", [number, Literal(1, BIGINT)])
+        number = infer.cast(infer.call("int_div", [before, Literal(_BLOCK, BIGINT)]), BIGINT)
+    return infer.compare("lt", _drawn(number, seed), Literal(share, DOUBLE))
+
+
+def _share_by_draw(rows: Logical, number: Column, seed: Expr, share: float) -> Logical:
+    """Keep the nearest number of rows to a share of them: those with the smallest draws."""
+    rank, total = new_column("rank", BIGINT), new_column("count", BIGINT)
+    counted = Window(rows, (), (), ((total, WindowCall("count_star", (), BIGINT, WHOLE)),))
+    key = SortKey(_drawn(ColumnRef(number), seed))
+    ranked = Window(counted, (), (key,), ((rank, _ROW_NUMBER),))
+    most = infer.call("mul", [infer.cast(ColumnRef(total), DOUBLE), Literal(share, DOUBLE)])
+    last = infer.cast(infer.call("round", [most]), BIGINT)
+    return Filter(ranked, infer.compare("le", ColumnRef(rank), last))
+
+
+def refuse_draws_by_row(plan: Logical, node: exp.Expr, scope: Scope) -> None:
+    """Raise `Unsupported` for random() and samples in a subquery that reads columns of the query around it."""
+    if scope.outer is None or not scope.session.passing:
+        return
+    draw = node.find(exp.Rand, exp.TableSample)
+    if draw is not None and free_columns(plan):
+        raise Unsupported(
+            "random() and samples are not supported in a subquery that reads columns of the query around it.",
+            span_of(draw),
+        )
