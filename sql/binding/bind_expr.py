@@ -22,6 +22,7 @@ from ..parsing.unread import use
 from . import bind_lambda, bind_literal, bind_nested, function_names
 from .bind_expr_call import bind_aggregate, bind_call, bind_grouping, call_span
 from .bind_expr_subquery import (
+    bind_compared,
     bind_comparison,
     bind_exists,
     bind_in,
@@ -140,7 +141,7 @@ def _is(node: exp.Expr, scope: Scope) -> Expr:
 def _between(node: exp.Expr, scope: Scope) -> Expr:
     if node.args.get("symmetric"):
         raise Unsupported("BETWEEN SYMMETRIC is not supported: order the bounds.", span_of(node))
-    operand, low, high = (bind(node.args[key], scope) for key in ("this", "low", "high"))
+    operand, low, high = bind_compared([node.args[key] for key in ("this", "low", "high")], scope)
     return infer.between(operand, low, high, span_of(node))
 
 
@@ -326,7 +327,7 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.All: _refused("ALL without a comparison and lists in ALL are"),
     exp.Lambda: bind_lambda.refused,
     exp.Columns: _columns,
-    exp.Collate: _refused("COLLATE is"),
+    exp.Collate: _refused("COLLATE outside of ORDER BY and comparisons is"),
     exp.AtTimeZone: _at_time_zone,
     exp.CurrentTime: _refused("TIME WITH TIME ZONE, as CURRENT_TIME and unlike LOCALTIME, is"),
     exp.Try: _refused("TRY() is"),

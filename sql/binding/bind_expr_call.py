@@ -20,6 +20,7 @@ from fuseline.sql.parsing.pieces import span_of
 
 from ..parsing.unread import use
 from . import function_names
+from .bind_expr_subquery import bind_sorted
 from .bind_lambda import bind_lambda_call, has_lambda
 from .draws.volatile import bind_setseed
 from .macros import expanded, macro_of
@@ -214,10 +215,10 @@ def _check_order_of_distinct(args: Sequence[Expr], keys: Sequence[SortKey]) -> N
 
 def bind_sort_key(node: exp.Expr, scope: Scope) -> SortKey:
     if not isinstance(node, exp.Ordered):
-        return SortKey(scope.bind(node), span=span_of(node))
+        return SortKey(bind_sorted(node, scope), span=span_of(node))
     use(node)
     descending, nulls_first = (bool(node.args.get(key)) for key in ("desc", "nulls_first"))
-    return SortKey(scope.bind(node.this), descending, nulls_first, span_of(node))
+    return SortKey(bind_sorted(node.this, scope), descending, nulls_first, span_of(node))
 
 
 def _within_group(

@@ -27,6 +27,13 @@ from fuseline.sql.parsing.pieces import span_of
 from ..parsing.unread import use
 from .scope import Scope
 
+_COLLATIONS = {
+    "nocase": "lower",
+    "noaccent": "strip_accents",
+    "nfc": "nfc_normalize",
+    **dict.fromkeys(("c", "posix", "binary"), ""),
+}
+
 
 def bind_scalar_subquery(node: exp.Expr, scope: Scope) -> Expr:
     """(SELECT ...) as a value."""
@@ -62,8 +69,8 @@ def bind_in(node: exp.Expr, scope: Scope) -> Expr:
     if isinstance(operand, exp.Tuple):
         rows = [_compare_rows("eq", operand, v, scope, span_of(node)) for v in values]
         return infer.call("or", rows, span_of(node)) if rows else infer.literal(False)
-    bound = scope.bind(operand)
-    return infer.in_list(bound, [scope.bind(v) for v in values], span_of(node))
+    bound, *listed = bind_compared([operand, *values], scope)
+    return infer.in_list(bound, listed, span_of(node))
 
 
 def bind_comparison(node: exp.Expr, scope: Scope, name: str) -> Expr:
@@ -76,7 +83,57 @@ def bind_comparison(node: exp.Expr, scope: Scope, name: str) -> Expr:
         return _quantified(name, quantifier, left, right.this, scope, place)
     if isinstance(left, exp.Tuple) or isinstance(right, exp.Tuple):
         return _compare_rows(name, left, right, scope, place)
-    return infer.compare(name, scope.bind(left), scope.bind(right), place)
+    first, second = bind_compared([left, right], scope)
+    return infer.compare(name, first, second, place)
+
+
+def bind_compared(nodes: Sequence[exp.Expr], scope: Scope) -> list[Expr]:
+    """Bind what is compared with one another; the COLLATE of one of them is that of all."""
+    collations = {_collation(node): node for node in nodes if isinstance(node, exp.Collate)}
+    if len(collations) > 1:
+        raise InvalidQuery(
+            "What is compared has different collations.", span_of([*collations.values()][1])
+        )
+    values = [_without_collation(node, scope) for node in nodes]
+    for functions in collations:
+        values = [_folded(value, functions) for value in values]
+    return values
+
+
+def bind_sorted(node: exp.Expr, scope: Scope) -> Expr:
+    """Bind a key of ORDER BY, which may have a COLLATE."""
+    return bind_compared([node], scope)[0]
+
+
+def _without_collation(node: exp.Expr, scope: Scope) -> Expr:
+    if not isinstance(node, exp.Collate):
+        return scope.bind(node)
+    use(node)
+    value = scope.bind(node.this)
+    if value.type.kind not in (Kind.VARCHAR, Kind.NULL):
+        raise TypeMismatch(f"COLLATE takes a VARCHAR, and this is {value.type}.", span_of(node))
+    return value
+
+
+def _collation(node: exp.Collate) -> tuple[str, ...]:
+    """Return the functions of texts by which a collation compares."""
+    named = node.expression
+    parts = named.parts if isinstance(named, exp.Column) else [named]
+    use(named, *parts)
+    names = [name for part in parts for name in part.name.lower().split(".")]
+    for name in names:
+        if name not in _COLLATIONS:
+            raise Unsupported(
+                f'The collation "{name}" is not supported: there are NOCASE, NOACCENT, NFC and C.',
+                span_of(node),
+            )
+    return tuple(_COLLATIONS[name] for name in names if _COLLATIONS[name])
+
+
+def _folded(value: Expr, functions: Sequence[str]) -> Expr:
+    for function in functions:
+        value = infer.call(function, [value], value.span)
+    return value
 
 
 def _compare_rows(

@@ -21,6 +21,7 @@ from fuseline.sql.binding.bind_literal import plain_constant, row_count
 from fuseline.sql.parsing.pieces import span_of
 
 from ..parsing.unread import use
+from .bind_expr_subquery import bind_sorted
 from .columns_chosen import bound_column
 from .scope import Scope
 from .select_list import expressions_of
@@ -136,7 +137,7 @@ def _key(node: exp.Expr, scope: Scope, values: Sequence[Expr], places: Mapping[s
             if place is not None:
                 use(node, node.this)
                 return dataclasses.replace(values[place], span=span_of(node))  # type: ignore[type-var]
-    return scope.bind(node)
+    return bind_sorted(node, scope)
 
 
 def ordinal(node: exp.Expr, count: int, clause: str) -> int:

@@ -235,7 +235,6 @@ ERRORS = [
     ("i = ANY ([1, 2])", Unsupported, "ANY and ALL take a subquery", None),
     ("ANY (SELECT 1) = i", Unsupported, "ANY without a comparison", None),
     ("s LIKE ANY ('a', 'b')", Unsupported, "LIKE ANY", None),
-    ("s COLLATE nocase", Unsupported, "COLLATE is not supported", None),
     ("(i, s)", Unsupported, "Row values outside of", "i, s"),
     ("(i, s) = 1", TypeMismatch, "can be compared with another row alone", None),
     ("(i, s) = (1, 2, 3)", TypeMismatch, "2 values cannot be compared with one of 3", None),

@@ -8,6 +8,9 @@ from tests.compare import assert_same_as_duckdb
 from tests.sql.tables import TABLES
 
 ORDERS = [
+    "select s, x from t order by s collate nocase desc, x, y", "select s as n from t order by n collate nocase.noaccent, x, y",
+    "select s, x from t where s collate nocase in ('A', 'b') or s = 'B' collate nocase or s between 'B' and 'C' collate noaccent order by s collate c, x, y",
+    "select string_agg(s, ',' order by s collate nocase, s), s < 'b' collate nocase as l from t group by l order by l",
     "select x, y from t order by x, y", "select x, y from t order by x desc, y desc",
     "select x, y from t order by x nulls first, y",
     "select x, y from t order by x desc nulls first, y desc nulls last",
