@@ -206,6 +206,11 @@ class IbisBackend(SupportsTempTables, SQLBackend, UrlFromPath, DirectPyArrowExam
     def _make_memtable_finalizer(self, name: str) -> None:
         """Have nothing done at the end of the process, which ends the connection."""
 
+    def _drop_cached_table(self, name: str) -> None:
+        """Drop what `cache()` made; Ibis asks when an expression is collected, which may be after `disconnect`."""
+        if not self.con.is_closed:
+            super()._drop_cached_table(name)
+
     def drop_table(
         self, name: str, /, *, database: tuple[str, str] | str | None = None, force: bool = False
     ) -> None:

@@ -346,3 +346,13 @@ def test_numbers_that_a_type_does_not_hold_are_no_others() -> None:
     for value in (3e9, float("nan"), float("inf")):
         with pytest.raises(pa.ArrowInvalid):
             with_types(pa.table({"a": [value]}), whole)
+
+
+def test_cached_tables_may_outlive_their_connection() -> None:
+    own = ibis.connect("fuseline://")
+    cached = (
+        ibis.memtable({"a": [1, 2]}).mutate(b=_.a).pipe(lambda t: own.create_table("t", t)).cache()
+    )
+    assert cached.count().execute() == 2
+    own.disconnect()
+    own._finalize_cached_table(cached.op().name)
