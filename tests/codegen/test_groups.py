@@ -78,9 +78,10 @@ def test_counting_different_values(query: str) -> None:
     assert_fused(query, {"t": _table(keys, 140)})
 
 
-def test_counting_values_of_a_large_domain_is_not_fused() -> None:
+def test_counting_values_of_a_large_domain() -> None:
+    """Of a product the domain is known by its factors'."""
     table = _table(np.arange(1000) * 10**6, 1000)
-    assert_not_fused("select count(distinct k * v) from t", {"t": table}, "domain of more than")
+    assert_fused("select count(distinct k * v) from t", {"t": table})
 
 
 @pytest.mark.parametrize("name", ["var_samp", "var_pop", "stddev_samp", "stddev_pop"])

@@ -163,7 +163,6 @@ def test_random_nested_types_go_through_parquet_and_sql(seed: int, tmp_path: Pat
         ("select {'a': 1}::struct(b int)", None),
         ("select [1]::int[3]", None),
         ("select 'x'::int[]", None),
-        ("select [x for x in [1]]", None),
         ("select [1, 2][1:2:0]", None),
         ("select [1] = 1", None),
     ],

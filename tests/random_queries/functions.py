@@ -74,10 +74,10 @@ LENGTHS = {"repeat": 1, "lpad": 1, "rpad": 1}
 
 
 def names() -> list[str]:
+    """Those that take arguments: the others would be of a table without columns, and some are of the moment."""
     scalar = [name for name in SCALAR if name not in INTERNAL]
-    return sorted(
-        {*scalar, *derived.DERIVED} - {"pi", "current_schema"}
-    )  # of a table without columns
+    taking = {name for name, (_, _, most, _) in derived.DERIVED.items() if most}
+    return sorted({*scalar, *taking})
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""random(): the number of a row and a seed by XXH64, as libcudf has it, so that both targets draw the same."""
+"""random(): XXH64 of the number of a row and a seed, so that a draw does not depend on how rows are cut into chunks."""
 
 from __future__ import annotations
 
