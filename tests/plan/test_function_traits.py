@@ -48,7 +48,7 @@ def calls(name: str) -> list[str]:
     if name in ("greatest", "least"):
         return [f"{name}({a}, {b})" for a, b in itertools.product(NUMBERS[:4], NUMBERS[:4])]
     if name == "random":
-        return ["random()"]
+        return ["random()", "random() + 1"]
     assert name == "abs", f"{name} is total: give it arguments here"
     return [f"abs({n})" for n in NUMBERS]
 
