@@ -76,5 +76,5 @@ def test_joins_behind_bits(
         monkeypatch.setattr(choose, name, bound)
     monkeypatch.setattr(choose, "Index", noted)
     monkeypatch.setattr(host_indexes, "_allocated", lambda b: simulator.memory([b])[b.name])
-    check(Engines(backend, str(tmp_path)), keyed, cases // 8 + 5, 2000)
+    check(Engines(backend, str(tmp_path)), keyed, max(cases // 8, 25), 2000)
     assert made >= {"direct behind bits and a sieve", "bits behind a sieve"}

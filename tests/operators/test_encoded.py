@@ -171,7 +171,6 @@ def test_turns_are_read_one_after_the_other_where_memory_is_short(tmp_path, monk
     """What takes most while it is read comes first, and columns of other tables make room for it."""
     turns = import_module("fuseline.operators.gpu.scan.load_columns")
     sizes = {c: 10 * i for i, c in enumerate(DATA.column_names)}
-    most = max(sizes.values())
     events, read, encode = [], turns.read_columns, turns.encode_each
     monkeypatch.setattr(turns, "BYTES_A_TURN", 1)
     monkeypatch.setattr(
@@ -190,8 +189,9 @@ def test_turns_are_read_one_after_the_other_where_memory_is_short(tmp_path, monk
         turns, "encode_each", lambda *given: events.append("encoded") or encode(*given)
     )
     pq.write_table(DATA, tmp_path / "t.parquet")
-    # By these sizes one turn more has no room, and what is really read has plenty of it
-    with fuseline.connect(device="gpu", memory_limit=(2 * most - 15) << 24) as connection:
+    # By these sizes the largest turn has room, and no others beside it; what is really read has plenty of it
+    limit = sum(sizes.values()) * 2 // 3 << 24
+    with fuseline.connect(device="gpu", memory_limit=limit) as connection:
         connection.read_parquet(tmp_path / "t.parquet", "t").cache()
         assert connection.table("t").to_arrow().equals(DATA)
     assert events[1::2] == ["encoded"] * (len(events) // 2)

@@ -12,10 +12,10 @@ import pytest
 import fuseline
 from fuseline.errors import (
     ConversionError,
+    DeviceError,
     ExecutionError,
     FuselineError,
     TypeMismatch,
-    Unsupported,
 )
 from tests.compare import assert_same_as_duckdb, connected
 from tests.limits import SetLimits
@@ -131,8 +131,8 @@ def test_refusals(query: str, error: type[FuselineError], message: str) -> None:
 
 @pytest.mark.gpu
 def test_a_gpu_refuses_them() -> None:
-    with connected({"t": T}, "gpu") as connection:
-        with pytest.raises(Unsupported, match="BLOB"):
+    with connected({"t": T}, "gpu", require_gpu=True) as connection:
+        with pytest.raises(DeviceError, match="the GPU has no BLOB columns"):
             connection.sql("select b from t").fetchall()
         assert connection.sql("select sum(a) from t").fetchall() == [(28,)]
 

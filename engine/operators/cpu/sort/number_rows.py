@@ -26,7 +26,7 @@ from .ordering import MOST_BITS, Ints, by_hash
 ARROW_ROWS = 1 << 14  # up to which Arrow is quick enough
 MOST_ROWS = 1 << 30  # of a table with places of 32 bits
 PART_ROWS = 1 << 14
-LEAST_SLOTS = 1 << 10
+FEWEST_SLOTS = 1 << 10
 FEW_SAMPLE, FEW_SHARE = (
     4096,
     8,
@@ -194,7 +194,7 @@ def _at_once(flat: Ints, width: int, known: int, kernels: KernelsByName) -> Numb
 
 def _table(rows: int, width: int) -> tuple[Array, Ints]:
     """Return slots and keys, of which as much is touched as there are values."""
-    slots = max(LEAST_SLOTS, 1 << (2 * rows).bit_length())
+    slots = max(FEWEST_SLOTS, 1 << (2 * rows).bit_length())
     return np.empty(slots, np.int32), np.empty(rows * width, np.int64)
 
 
