@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import fuseline
+from fuseline.catalog import View
 from fuseline.errors import FuselineError, InvalidQuery, UnknownName, Unsupported
 
 
@@ -135,6 +136,18 @@ def test_threads_bind_while_a_view_is_replaced(connection):
         assert [f.result() for f in found] == [[(0, i)] for i in range(40)]
 
 
+def test_who_parses_a_view_binds_that_tree():
+    """Another thread may have parsed it meanwhile, and marks its own as read."""
+    view = View("v", "select 1", ())
+
+    def parse(text):
+        assert view.tree(lambda _: "another's") == "another's"
+        return "own"
+
+    assert view.tree(parse) == "own"
+    assert view.tree(parse) in ("own", "another's")
+
+
 @pytest.mark.parametrize(
     ("query", "columns"),
     [
@@ -166,7 +179,7 @@ def test_all_columns_and_another_clause(connection, query):
 
 def test_all_columns_of_a_file_with_one_that_has_no_type(connection, tmp_path):
     path = tmp_path / "x.parquet"
-    pq.write_table(pa.table({"a": [1], "l": [b"x"]}), path)
+    pq.write_table(pa.table({"a": [1], "l": pa.array([1], pa.time64("ns"))}), path)
     with pytest.raises(Unsupported, match="EXCLUDE"):
         connection.sql(f"select * from '{path}'")
     connection.execute(f"create view f as select * exclude (l) from '{path}'")
