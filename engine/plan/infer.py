@@ -160,7 +160,7 @@ def _is_guess(resolve: Resolve, args: Sequence[Expr], types: Sequence[DataType])
     texts = [is_text_literal(a) and t == NULL for a, t in zip(args, types, strict=True)]
     if (found := _types(resolve, tuple(types))) is None:
         return True
-    if any(text and t == NULL for text, t in zip(texts, found[0], strict=True)):
+    if any(text and t.holds(Kind.NULL) for text, t in zip(texts, found[0], strict=True)):
         return True
     guesses = (BIGINT, DOUBLE, decimal(18, 3))
     tried = [[g if text else t for text, t in zip(texts, types, strict=True)] for g in guesses]

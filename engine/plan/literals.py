@@ -207,6 +207,8 @@ def convert(value: Value, source: DataType, target: DataType, span: Span | None 
     """
     if value is None or source == target:
         return value
+    if Kind.BLOB in (kinds := (source.kind, target.kind)) and Kind.VARCHAR not in kinds:
+        raise ConversionError(f"A {source} cannot become a {target}: cast it to text before.", span)
     if target.is_ranked or source.kind is Kind.BLOB:
         raise BeyondPython
     if target.kind is Kind.NULL:  # of an operator whose other side is NULL

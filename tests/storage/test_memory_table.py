@@ -9,7 +9,10 @@ from fuseline.storage.tables.memory_table import MOST_CHUNKS, MemoryTable
 
 def test_fields_and_columns_without_a_sql_type():
     table = MemoryTable(
-        "t", pa.table({"a": [1], "l": [b"x"], "s": pa.array(["x"], pa.large_string())})
+        "t",
+        pa.table(
+            {"a": [1], "l": pa.array([1], pa.time64("ns")), "s": pa.array(["x"], pa.large_string())}
+        ),
     )
     assert table.fields == (("a", BIGINT), ("s", VARCHAR))
     assert set(table.unsupported) == {"l"}
