@@ -50,15 +50,10 @@ class View:
     _trees: list[Any] = field(default_factory=list, compare=False, repr=False)
 
     def tree(self, parse: Callable[[str], Tree]) -> Tree:
-        """Return what `parse` makes of the text, which is kept: queries name a view many times, and no one changes a tree.
-
-        A thread that had it parsed binds that very tree, of which it checks that nothing was left unread.
-        """
-        if self._trees:
-            kept: Tree = self._trees[0]
-            return kept
-        tree = parse(self.text)
-        self._trees.append(tree)
+        """Return what `parse` makes of the text, which is kept: queries name a view many times, and no one changes a tree."""
+        known = self._trees or [parse(self.text)]  # its own, of which a thread checks what was read
+        self._trees[:] = known
+        tree: Tree = known[0]
         return tree
 
 
