@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sqlglot import exp
 
@@ -58,7 +59,13 @@ def copied(node: exp.Expr) -> exp.Expr:
 
 def may_choose(session: Session) -> bool:
     """Whether a statement may hold COLUMNS; texts of macros are in its trees alone."""
-    return len(session.trees) > 1 or "columns" in session.text.lower()
+    return len(session.trees) > 1 or _has_the_word(session.text)
+
+
+@lru_cache(maxsize=64)
+def _has_the_word(text: str) -> bool:
+    """Asked for each item of a text: a union of 10,000 branches took 8 s more when each looked through all of it."""
+    return "columns" in text.lower()
 
 
 def columns_in(node: exp.Expr, session: Session) -> exp.Columns | None:
