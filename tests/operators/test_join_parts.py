@@ -103,7 +103,7 @@ def remarks(frame: Any) -> list[str]:
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize(("kind", "shape"), thinned(product(QUERIES, SHAPES), 2))
+@pytest.mark.parametrize(("kind", "shape"), thinned(product(QUERIES, SHAPES), 4))
 def test_every_kind_of_join_in_parts(
     kind: str, shape: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: SetLimits
 ) -> None:
