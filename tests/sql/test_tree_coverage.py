@@ -45,6 +45,8 @@ SETUP = [
     "create view w as from u",
 ]
 CHANGES = ("create", "insert", "drop", "describe", "pivot", "truncate", "alter", "merge")
+# Which rows a percentage draws, each engine's own random numbers decide.
+DRAWN = re.compile(r"sample .*(%|percent)")
 Pair = tuple[str, str]
 
 _ONE_SCHEMA = "all tables are in one schema, and another name than its own is refused"
@@ -246,6 +248,8 @@ def test_texts_that_are_answered_have_duckdbs_answers() -> None:
         answered = 0
         for text in TEXTS:
             if text.startswith(CHANGES) or "update t" in text or "delete from" in text:
+                continue
+            if DRAWN.search(text):
                 continue
             if not _bound(text, connection.catalog).startswith("refused"):
                 assert_same_as_duckdb(text, setup=SETUP, backend="cpu")
