@@ -28,6 +28,7 @@ from .plan.logical import CatalogTable, Logical, Scan
 from .plan.physical import Physical
 from .plan.text.quoted_name import quoted_name
 from .plan_cache import CachedPlan, Parameters
+from .progress.tells_progress import TellsProgress
 from .run_text import run_text
 from .running import Observer, QueryRunner
 from .runtime.run import Result
@@ -88,7 +89,7 @@ def connect(
 
 
 @fenced
-class Connection(FileReaders, HasErrors):
+class Connection(FileReaders, TellsProgress, HasErrors):
     """Runs SQL over Parquet files, registered objects and its own tables.
 
     Goes on working after every error.  May be used by several threads: changes of the catalog are atomic, and a query

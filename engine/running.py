@@ -20,6 +20,7 @@ from .plan.logical import Logical
 from .plan.node import Node
 from .plan.physical import Physical
 from .plan_cache import CachedPlan, PlanCache
+from .progress.run_progress import Progress, QueryProgress
 from .reading import Reading
 from .runtime.executor import execute, load_columns, stream
 from .runtime.run import Result, RunOptions
@@ -56,6 +57,7 @@ class QueryRunner:
         self.plans = PlanCache(catalog)
         self.memory = PlanMemory()
         self._running: set[Stop] = set()
+        self.listener: Callable[[QueryProgress], object] | None = None
         self._readings: set[ref[Reading]] = set()  # with rows that are still to be made
         catalog.restrict(AccessRules.of(settings.external_access, settings.allowed_paths))
         catalog.set_timezone(settings.timezone)
@@ -123,11 +125,30 @@ class QueryRunner:
         self.catalog.check_transaction()
         try:
             with self.stoppable() as stop:
-                return self._answered(prepared, work, stop)
+                return self._counted(partial(self._answered, prepared, work, stop), stop)
         except FuselineError as error:
             self.catalog.fail()
             error.with_text(prepared.text)
             raise
+
+    def _counted(self, work: Callable[[], T], stop: Stop) -> T:
+        """Do work that counts how far it is; rows that are made while they are read go on with it."""
+        outer = stop.progress
+        stop.progress = progress = Progress(self.listener, outer)
+        try:
+            if self.settings.enable_progress_bar and outer is None:
+                from .progress.progress_bar import with_bar
+
+                answer = with_bar(work, progress, self.settings.progress_bar_time / 1e3)
+            else:
+                answer = work()
+            if isinstance(answer, Reading) and not answer.is_made:
+                outer = progress
+            else:
+                progress.end()
+            return answer
+        finally:
+            stop.progress = outer
 
     def _answered(self, prepared: CachedPlan, work: Callable[[Stop], T], stop: Stop) -> T:
         try:
@@ -168,6 +189,13 @@ class QueryRunner:
         if outer is not None and outer in self._running:
             return nullcontext(outer)
         return Stoppable(outer or Stop(self.settings.statement_timeout), self._running)
+
+    def progress(self) -> QueryProgress | None:
+        """Return how far the query is that runs, the one begun last if there are several; None if there is none."""
+        stops = (*self._running, *(reading.stop for reading in self._read_now()))
+        found = [s.progress.outermost for s in stops if s.progress is not None]
+        running = [progress for progress in found if not progress.is_ended]
+        return max(running, key=lambda each: each.began).snapshot() if running else None
 
     def forget(self, entry: object) -> None:
         """Drop the cached columns of a table that left the catalog; another entry, or None, has none."""
@@ -231,9 +259,13 @@ class QueryRunner:
 
             show_run(schedule.plan, profile, self.settings.debug)
 
-    def _shown_after(self, answer: Stream, schedule: Schedule) -> Generator[pa.Table]:
+    def _ended_after(
+        self, answer: Stream, schedule: Schedule, progress: Progress
+    ) -> Generator[pa.Table]:
         yield from answer.tables
-        self._show(schedule, answer.profile())
+        progress.end()
+        if self.settings.debug > 0:
+            self._show(schedule, answer.profile())
 
     def _reading(
         self, prepared: CachedPlan, start: float, in_parts: bool, stop: Stop
@@ -246,8 +278,8 @@ class QueryRunner:
             if not in_parts:
                 return answer
             answer = stream_of(answer, schedule.plan, context)
-        elif self.settings.debug > 0:
-            answer = replace(answer, tables=self._shown_after(answer, schedule))
+        else:
+            answer = replace(answer, tables=self._ended_after(answer, schedule, context.progress))
         reading = Reading(answer, prepared.text, stop, self._running, self.stoppable)
         if not reading.is_made:
             self._readings.add(ref(reading, self._readings.discard))
@@ -312,6 +344,7 @@ def context_of(settings: Settings, cache: ColumnCache, stop: Stop, memory: PlanM
         settings.deterministic,
         settings.memory_limit,
         memory,
+        progress=stop.progress or Progress(),
     )
 
 

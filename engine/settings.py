@@ -27,18 +27,9 @@ FuseChoice = OneOf["auto", "always", "never"]
 PlacementChoice = OneOf["auto", "sharded", "replicated"]
 
 MOST_BYTES = 2**63 - 1
-_UNITS = {
-    "": 1,
-    "b": 1,
-    "kb": 10**3,
-    "mb": 10**6,
-    "gb": 10**9,
-    "tb": 10**12,
-    "kib": 1 << 10,
-    "mib": 1 << 20,
-    "gib": 1 << 30,
-    "tib": 1 << 40,
-}
+_UNITS = {"": 1, "b": 1}
+_UNITS |= {f"{unit}b": 1000**i for i, unit in enumerate("kmgt", 1)}
+_UNITS |= {f"{unit}ib": 1024**i for i, unit in enumerate("kmgt", 1)}
 _SECONDS = {"": 1.0, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 MOST_SECONDS = 10.0**9  # some thirty years; waits take no more
 
@@ -91,6 +82,8 @@ class Settings:
     allowed_paths      files and folders that queries may open, none beside them; None: all
     python_enable_replacements  a name in FROM that is no table is looked for among the variables of the caller
     python_scan_all_frames  among those of all callers of the caller too
+    enable_progress_bar  show in a terminal or notebook how far a query is that takes longer than progress_bar_time
+    progress_bar_time  milliseconds that a query takes before its progress is shown
     timezone           the zone in which TIMESTAMP WITH TIME ZONE is read and shown; by default the machine's
     lock_settings      true: no setting changes any more, this one included
     """
@@ -118,6 +111,8 @@ class Settings:
     allowed_paths: tuple[Path, ...] | None = None
     python_enable_replacements: bool = True
     python_scan_all_frames: bool = False
+    enable_progress_bar: bool = False
+    progress_bar_time: int = 1000
     timezone: str = field(default_factory=_system_zone)
     lock_settings: bool = False
 
@@ -146,7 +141,9 @@ class Settings:
         Raises `UnknownName` for a setting that does not exist and `InvalidQuery` for a value that it does not take.
         """
         key = self._known(name)
-        return replace(self, **{key: _PARSERS[key](key, value)})
+        other = name.lower()
+        parse = _OTHER_UNITS.get(other, _PARSERS[key])
+        return replace(self, **{key: parse(other, value)})
 
     def with_value_of(self, name: str, other: Settings) -> Settings:
         """Return these settings with one as `other` has it; raises `UnknownName`."""
@@ -155,12 +152,24 @@ class Settings:
 
     def _known(self, name: str) -> str:
         key = name.lower() if isinstance(name, str) else ""
+        key = DUCKDB_NAMES.get(key, key)
         if key not in _PARSERS:
             known = self.names()
             hint = nearest(name, known) or f" The settings are {', '.join(known)}."
             quoted = f'"{name}"' if isinstance(name, str) else shown(name)
             raise UnknownName(f"There is no setting {quoted}.{hint}")
         return key
+
+
+# What DuckDB calls settings that mean the same
+DUCKDB_NAMES = {
+    "enable_external_access": "external_access",
+    "lock_configuration": "lock_settings",
+    "max_execution_time": "statement_timeout",
+    "max_memory": "memory_limit",
+    "temp_directory": "spill_dir",
+    "worker_threads": "threads",
+}
 
 
 def described_settings() -> dict[str, str]:
@@ -271,6 +280,15 @@ def _parse_rounds(name: str, value: object) -> int:
     return _parse_count(name, value, 1, 10**9, "a number of rounds, 1 to 999999999")
 
 
+def _parse_milliseconds(name: str, value: object) -> int:
+    return _parse_count(name, value, 0, 10**9, "a number of milliseconds, 0 to 999999999")
+
+
+def _parse_timeout(name: str, value: object) -> float | None:
+    """Return seconds of milliseconds, as DuckDB counts them; 0 is no limit."""
+    return _parse_milliseconds(name, value) / 1e3 or None
+
+
 def _parse_debug(name: str, value: object) -> int:
     return _parse_count(name, value, 0, 5, "a number from 0 to 5")
 
@@ -370,4 +388,7 @@ _PARSERS: dict[str, Callable[[str, object], Any]] = {
     "lock_settings": _parse_flag,
     "python_enable_replacements": _parse_flag,
     "python_scan_all_frames": _parse_flag,
+    "enable_progress_bar": _parse_flag,
+    "progress_bar_time": _parse_milliseconds,
 }
+_OTHER_UNITS: dict[str, Callable[[str, object], Any]] = {"max_execution_time": _parse_timeout}

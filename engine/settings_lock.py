@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from .errors import InvalidQuery
-from .settings import PREFIX, Settings
+from .settings import DUCKDB_NAMES, PREFIX, Settings
 
 # Where the process writes, which text from outside has no say in
 CHOSEN_AT_START = ("cache_dir", "spill_dir")
@@ -13,7 +13,7 @@ CHOSEN_AT_START = ("cache_dir", "spill_dir")
 
 def check_change(old: Settings, new: Settings, name: str) -> None:
     """Raise `InvalidQuery` where the new settings, which differ in the one of this name, may not follow on the old ones."""
-    name = name.lower()
+    name = DUCKDB_NAMES.get(name.lower(), name.lower())
     if old.lock_settings:
         raise InvalidQuery("The settings of this connection are locked: lock_settings is true.")
     if name in CHOSEN_AT_START and new != old:

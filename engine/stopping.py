@@ -47,6 +47,7 @@ class Stop:
         "_thread",
         "asked",
         "limit",
+        "progress",
     )
 
     def __init__(self, limit: float | None = None) -> None:
@@ -54,6 +55,7 @@ class Stop:
         self._lock = threading.RLock()  # a handler of signals may run amid any method
         self._thread: int | None = None  # the one that is inside `anywhere`
         self.limit = limit
+        self.progress: Any = None  # a `progress.run_progress.Progress`, which the work counts in
         self._deadline: float | None = None
         self._left: float | None = None  # seconds, while the time stands still
         if limit is not None:
@@ -214,6 +216,15 @@ def check() -> None:
     stop = _of_thread.stop
     if stop is not None:
         stop.check()
+
+
+def advance(count: int) -> None:
+    """Note that so many rows of a stage are done, and raise when what this thread works for is to end."""
+    stop = _of_thread.stop
+    if stop is not None:
+        stop.check()
+        if stop.progress is not None:
+            stop.progress.advance(count)
 
 
 def anywhere(work: Callable[[], T]) -> T:

@@ -27,13 +27,14 @@ HEAVY = ("numba", "pylibcudf", "duckdb", "dask", "sqlglot")
 # may import. Everything may import itself. Imports for type checkers alone are not looked at.
 GROUND = {"errors", "settings", "stopping", "plan"}
 STORE = GROUND | {"storage", "catalog"}
-OPERATE = STORE | {"codegen", "operators"}
+OPERATE = STORE | {"codegen", "operators", "progress"}
 FLOORS: dict[str, set[str]] = {
     "errors": set(),
     "fence": {"errors"},
     "settings": {"errors"},
     "stopping": {"errors"},
     "plan": GROUND,
+    "progress": GROUND,
     "catalog": STORE,
     "storage": STORE,
     "sql": GROUND | {"catalog"},

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+import fuseline
 from fuseline.errors import InvalidQuery, UnknownName
 from fuseline.settings import Settings, history_file, parse_bytes, parse_seconds
 
@@ -47,6 +48,7 @@ GIVEN = {
     "lock_settings": ("yes", True),
     "python_enable_replacements": ("no", False), "python_scan_all_frames": ("yes", True),
     "recursion_limit": ("500", 500),
+    "enable_progress_bar": ("on", True), "progress_bar_time": ("250", 250),
 }  # fmt: skip
 
 
@@ -82,6 +84,37 @@ def test_an_unknown_setting_names_the_nearest():
         Settings().with_option("memory_limits", 1)
     with pytest.raises(UnknownName, match="The settings are device, memory_limit"):
         Settings().with_option("zzz", 1)
+
+
+@pytest.mark.parametrize(("duckdb", "value", "own", "expected"), [
+    ("max_memory", "1GB", "memory_limit", 10**9), ("worker_threads", 3, "threads", 3),
+    ("temp_directory", "/scratch", "spill_dir", Path("/scratch")),
+    ("max_execution_time", 1500, "statement_timeout", 1.5), ("max_execution_time", 0, "statement_timeout", None),
+    ("TimeZone", "UTC", "timezone", "UTC"), ("enable_external_access", False, "external_access", False),
+    ("lock_configuration", True, "lock_settings", True),
+])  # fmt: skip
+def test_duckdb_names_mean_the_same(duckdb, value, own, expected):
+    assert getattr(Settings().with_option(duckdb, value), own) == expected
+
+
+def test_a_name_of_duckdb_opens_no_lock():
+    with fuseline.connect("cpu") as connection:
+        with pytest.raises(
+            InvalidQuery,
+            match=r"spill_dir is chosen when a connection is made",
+        ):
+            connection.execute("set temp_directory = '/elsewhere'")
+        connection.execute("set max_execution_time = 1500")
+        rows = "select name, value from duckdb_settings() where name in ('max_execution_time', 'statement_timeout') order by all"
+        assert connection.sql(rows).fetchall() == [
+            ("max_execution_time", "1500"),
+            ("statement_timeout", "1.5"),
+        ]
+        connection.execute("set lock_configuration = true")
+        with pytest.raises(InvalidQuery, match="locked"):
+            connection.execute("set worker_threads = 1")
+    with pytest.raises(InvalidQuery, match=r"max_execution_time does not take '2s'.*milliseconds"):
+        Settings().with_option("max_execution_time", "2s")
 
 
 def test_names_are_without_regard_to_case():

@@ -9,7 +9,7 @@ from ..plan.coercion import TYPE_NAMES
 from ..plan.files.read_options import TABLE_FUNCTIONS
 from ..plan.functions import spellings
 from ..plan.types import INTEGER_BITS, DataType, Kind
-from ..settings import described_settings
+from ..settings import DUCKDB_NAMES, described_settings
 from .objects import DATABASE, SYSTEM, Here, Row, oid, place
 
 _SYSTEM_SCHEMAS = ("main", "information_schema", "pg_catalog")
@@ -48,11 +48,14 @@ def functions(here: Here) -> Iterator[Row]:
 
 def settings(here: Here) -> Iterator[Row]:
     descriptions = described_settings()
-    for item in fields(here.settings):
-        value = getattr(here.settings, item.name)
+    names = [(field.name, field.name) for field in fields(here.settings)]
+    for name, own in (*names, *DUCKDB_NAMES.items()):
+        value = getattr(here.settings, own)
+        if name == "max_execution_time":
+            value = round((value or 0) * 1e3)  # milliseconds
         shown = None if value is None else str(value)
         shown = str(value).lower() if isinstance(value, bool) else shown
-        yield (item.name, shown, descriptions[item.name], _input_type(value), "LOCAL")
+        yield (name, shown, descriptions[own], _input_type(value), "LOCAL")
 
 
 def _input_type(value: object) -> str:

@@ -17,6 +17,7 @@ from weakref import ref
 from ..plan import physical as p
 from ..plan.node import walk
 from ..plan.physical import Physical, Stored
+from ..progress.run_progress import Progress
 from .row_interpreter import RowSteps
 
 if TYPE_CHECKING:
@@ -224,7 +225,7 @@ class Context:
     `deterministic` and `memory_limit` are the settings of these names; `memory` is what earlier runs of the connection's plans have left.
     `hold` counts bytes that a node's table takes, or lets go of, towards the memory limit, and raises `MemoryLimitError` beyond it.
     `ask` raises `MemoryError` where there is no room for bytes that a node is about to take for itself.
-    `peers` are the workers of a cluster, if this is one of them; `heavy` are, by the number of an exchange, the parts of rows that stay.
+    `progress` counts how far the run is.  `peers` are the workers of a cluster, if this is one of them; `heavy` are, by the number of an exchange, the parts of rows that stay.
     """
 
     cache: ColumnCache
@@ -242,6 +243,7 @@ class Context:
     spilled: Counter[str] = field(default_factory=Counter)
     hold: Callable[[Physical, int], None] = lambda node, nbytes: None
     ask: Callable[[Physical, int], None] = lambda node, nbytes: None
+    progress: Progress = field(default_factory=Progress)
     peers: Peers | None = None
     heavy: dict[int, frozenset[int]] = field(default_factory=dict)
     _derived: dict[tuple[int, Expr], tuple[Physical, EncodedColumn]] = field(default_factory=dict)

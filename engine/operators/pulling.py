@@ -20,6 +20,7 @@ from ..plan import physical as p
 from ..plan.physical import RowGroups
 from ..plan.pipeline_steps import probed
 from ..plan.window.window_operator import WindowRows
+from ..progress.run_progress import Progress
 from ..storage.columns.cache import CacheKey, ColumnCache
 from . import breakers, sorted_ranges
 from .run_unfused import T, opened
@@ -79,7 +80,10 @@ class Pull(Workspace[T]):
 
     def __post_init__(self) -> None:
         cache = _Passing(self.context.cache)
-        self._inner = replace(self.context, cache=cache, receipts={}, _derived={})
+        # What counts is the rows that sources give
+        self._inner = replace(
+            self.context, cache=cache, receipts={}, progress=Progress(), _derived={}
+        )
 
     def all_rows(self, node: p.Physical) -> T:
         """Return all rows of a node as one table."""
@@ -134,7 +138,10 @@ class Pull(Workspace[T]):
             part = numbers[start:stop]
             self._take(len(part))
             made = replace(node, start=part.start, stop=part.stop, step=part.step)
-            yield self.run(made, (), node)
+            piece = self.run(made, (), node)
+            self.context.progress.advance(len(part))
+            yield piece
+            del piece  # before the next one is made
 
     def _row_groups(self, node: p.ParquetScan) -> Iterator[T]:
         table: Any = node.table
@@ -153,7 +160,10 @@ class Pull(Workspace[T]):
             if rows > 2 * wanted and self.backends[node.device].batches is not None:
                 yield from self._batches(node, scan, rows, wanted)
             else:
-                yield self.run(scan, (), node)
+                piece = self.run(scan, (), node)
+                self.context.progress.advance(rows)
+                yield piece
+                del piece  # before the next one is made
             first = max(last, first + 1)
             wanted = min(2 * max(wanted, rows), self.piece_rows(node))
 
@@ -174,6 +184,7 @@ class Pull(Workspace[T]):
         assert batches is not None
         made = batches(scan, counts, self._inner)
         while (part := self._measured(node, partial(next, made, None))) is not None:
+            self.context.progress.advance(part.num_rows)
             yield part
 
     def _take(self, rows: int) -> None:

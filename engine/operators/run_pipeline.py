@@ -224,8 +224,10 @@ class _Run(Generic[T, K]):
         made: T | None = None
         tables: list[T] = []
         held = 0
+        shares = context.progress.parts(len(node.body.children) + 1)
         try:
             for number, child in enumerate(node.body.children):
+                context.progress.within(shares[number])
                 part = parts.get(number)
                 table: T = (
                     self._operated(child)
@@ -236,6 +238,7 @@ class _Run(Generic[T, K]):
                 size = backend.operators.num_bytes(table)
                 held += size
                 context.hold(node, size)
+            context.progress.within(shares[-1])
             made = backend.operators.by_node[type(node.body)](node.body, tuple(tables), context)
         except TooLarge:  # whose chunks may be those of another scan
             tables.clear()
@@ -253,8 +256,11 @@ class _Run(Generic[T, K]):
     def _split(self, parts: Apart) -> T:
         """Run the build side that is a pipeline of its own, then the rest of the body over its rows."""
         context, run, stored = self.context, self.backend.pipeline, None
+        first_share, last_share = context.progress.parts(2)
         with suppress(TooLarge):  # whose chunks are those of another scan
+            context.progress.within(first_share)
             stored = run(parts.side, self.inputs, context)
+        context.progress.within(last_share)
         if stored is None:
             return self._unfused("a build side has to be read in chunks")
         table: T = run(parts.rest, (*self.inputs, stored), context)

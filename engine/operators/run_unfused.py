@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from ..plan import physical as p
-from ..plan.node import transform_up
+from ..plan.node import transform_up, walk
 from ..plan.pipeline_steps import along
 from .context import Context
 
@@ -38,7 +38,7 @@ def run_operators(
 
     Tables in between count towards the memory limit.
     """
-    running = _Running(stored, context, operators)
+    running = _Running(stored, context, operators, body)
     try:
         return running.table(body)
     finally:
@@ -48,8 +48,17 @@ def run_operators(
 class _Running(Generic[T]):
     """One run of a body; no closure, since one that calls itself would keep all tables until Python looks for cycles."""
 
-    def __init__(self, stored: tuple[T, ...], context: Context, operators: Operators[T]) -> None:
+    def __init__(
+        self,
+        stored: tuple[T, ...],
+        context: Context,
+        operators: Operators[T],
+        body: p.Physical,
+    ) -> None:
         self._stored, self._context, self._operators = stored, context, operators
+        self._shares = iter(
+            context.progress.parts(sum(not isinstance(node, p.Stored) for node in walk(body)))
+        )
         self.held = 0
 
     def table(self, node: p.Physical) -> T:
@@ -57,6 +66,7 @@ class _Running(Generic[T]):
             return self._stored[node.number]
         inputs = tuple(map(self.table, node.children))
         self._context.check()
+        self._context.progress.within(next(self._shares))
         made = self._operators.by_node[type(node)](node, inputs, self._context)
         for child, given in zip(node.children, inputs, strict=True):
             if not isinstance(child, p.Stored):

@@ -19,6 +19,7 @@ from ..plan.expr import Column
 from ..plan.partial import PartialAggregate, in_parts
 from ..plan.physical import RowGroups
 from ..plan.pipeline_steps import PipelineSteps, steps_of
+from ..progress.run_progress import Progress
 from ..storage.columns.cache import CacheKey, ChunkCache, encoded_key
 from .context import Context, PipelineReceipt, latest
 from .host_memory import let_go
@@ -261,9 +262,12 @@ def _stream(
 
     merging = None if split is None else Merging(split, run, joined)
     # Closed here, whatever happens: else a thread of its own pool might, which cannot wait for itself
+    shares = context.progress.parts(len(chunks))
     with closing(_read_ahead(steps, chunks, context, backend)) as ahead:
-        for scan, inner in ahead:
+        for share, (scan, inner) in zip(shares, ahead, strict=True):
             context.check()
+            inner.progress = context.progress
+            inner.progress.within(share)
             made = _run_chunk(part.over(scan), node, inputs, inner, backend)
             parts.append(backend.settled(made))
             receipts += [receipt() for receipt in inner.receipts.values()]
@@ -286,7 +290,9 @@ def _after_builds(
         return node, inputs
     plain = dataclasses.replace(context, fuse="never", receipts={})
     tables = []
-    for side in sides:
+    shares = context.progress.parts(len(sides) + 1)
+    for side, share in zip(sides, shares, strict=False):
+        context.progress.within(share)
         own = steps_of(side)
         chunks = chunks_of(own, plain)
         if chunks is None:
@@ -294,6 +300,7 @@ def _after_builds(
         else:
             part = p.Pipeline(own, node.inputs, device=side.device)
             tables.append(_in_chunks(part, inputs, chunks, plain, backend))
+    context.progress.within(shares[-1])
     context.bytes_read = plain.bytes_read
     made = p.Pipeline(steps_of(body), (*node.inputs, *sides), device=node.device)
     return made, (*inputs, *tables)
@@ -311,7 +318,13 @@ def _read_ahead(
     def read(chunk: tuple[RowGroups, ...]) -> tuple[p.ParquetScan, Context]:
         own = ChunkCache(context.cache)
         inner = dataclasses.replace(
-            context, cache=own, fuse=fuse, bytes_read=0, receipts={}, _derived={}
+            context,
+            cache=own,
+            fuse=fuse,
+            bytes_read=0,
+            receipts={},
+            progress=Progress(),  # another chunk is what the query is at
+            _derived={},
         )
         part = dataclasses.replace(scan, selection=chunk)
         backend.operators.by_node[p.ParquetScan](part, (), inner)

@@ -113,8 +113,11 @@ def _whole(
 
 def _in_order(run: Run) -> Result:
     start = time.perf_counter()
-    for node in run.order:
+    progress = run.context.progress
+    progress.begin(run.order, run.measured, run.context.receipts)
+    for position, node in enumerate(run.order):
         run.context.check()
+        progress.node(position)
         _run_node(node, run)
     return result_of(run, run.held.tables[id(run.plan)], start)
 

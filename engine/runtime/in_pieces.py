@@ -12,6 +12,8 @@ from ..errors import MemoryLimitError
 from ..observe.profile import Profile
 from ..operators.pulling import MOST_ROWS_GPU, Pull
 from ..operators.run_unfused import BackendTable
+from ..plan.node import walk_once
+from ..progress.run_progress import rows_scanned
 from .run import Result, Run, explain, profile, result_of
 from .stream import BYTES_AT_A_TIME, SHARE_OF_PART, Stream, parts
 
@@ -84,6 +86,9 @@ def note(pull: Pull[BackendTable], run: Run) -> None:
 def _pull_all(run: Run) -> Pull[BackendTable]:
     run.context.receipts.clear()
     run.context.remarks.clear()
+    progress = run.context.progress
+    progress.begin([run.plan], run.measured, run.context.receipts)
+    progress.expect(sum(map(rows_scanned, walk_once(run.plan))), counts_rows=True)
     # All rows are wanted: small pieces first would only cost a GPU more calls of its reader
     return replace(pull_of(run), readers=run.readers, first_rows=MOST_ROWS_GPU)
 

@@ -17,7 +17,7 @@ SHORT, LONG = 0.005, 0.02  # seconds of a call after which the next one takes mo
 class Pace:
     """Where steps of a range of rows end: a row of a join may become thousands, so the time of a step decides about the next."""
 
-    __slots__ = ("_began", "_rows")
+    __slots__ = ("_began", "_rows", "_taken")
 
     def __init__(self) -> None:
         self._rows = FIRST_ROWS
@@ -25,16 +25,18 @@ class Pace:
     def end(self, start: int, last: int) -> int:
         """Return where the step from `start` on ends, which begins now."""
         self._began = time.perf_counter()
-        return min(start + self._rows, last)
+        end = min(start + self._rows, last)
+        self._taken = end - start
+        return end
 
     def done(self) -> None:
-        """Note that a step has ended; raises when the query is to stop."""
+        """Note that a step has ended, in the query's progress too; raises when the query is to stop."""
         seconds = time.perf_counter() - self._began
         if seconds < SHORT:
             self._rows = min(4 * self._rows, MOST_ROWS)
         elif seconds > LONG:
             self._rows = max(self._rows // 4, LEAST_ROWS)
-        stopping.check()
+        stopping.advance(self._taken)
 
 
 def in_steps(kernel: Callable[..., int], start: int, end: int, *results: Any) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from ....codegen.compile.kernel_files import at_once
 from ....codegen.compile_pipeline import Stages
 from ....codegen.cpu import host_kernels
 from ....codegen.cpu.host_indexes import build
-from ....codegen.indexes.layers import REPEATED
+from ....codegen.indexes.layers import REPEATED, Buckets
 from ....codegen.loop import Machine, Number
 from ....codegen.program import Program
 from ....storage.columns.encodings import Array, EncodedColumn
@@ -31,6 +32,17 @@ class Kernels:
     stages: Stages
     functions: tuple[host_kernels.HostFunction, ...]
     paths: tuple[Path, ...]
+
+    @cached_property
+    def rows(self) -> int:
+        """The rows that all of them go through, and the slots of hashed indexes that are looked at again."""
+        programs = self.stages.programs
+        looked = sum(
+            m.index.slots
+            for m in programs
+            if m.index is not None and m.index.unique and m.index.form is Buckets
+        )
+        return looked + sum(made.relations[0].rows for made in programs)
 
     @property
     def are_stored(self) -> bool:

@@ -84,6 +84,7 @@ class Attempt:
         node, leaves, context = self._node, self._leaves, self._context
         stages = kernels.kernels.stages
         ask_kernels(node, stages, context)
+        context.progress.expect(kernels.kernels.rows, kernels.receipt.bytes, counts_rows=True)
         done = launch.run(kernels.kernels, leaves, context)
         if done.repeating:
             repeating = self._feedback.repeating.union(done.repeating)

@@ -20,6 +20,7 @@ from ....errors import FileError
 from ....plan import physical as p
 from ....plan.physical import RowGroups
 from ....plan.types import DataType, Kind, to_arrow
+from ....progress.run_progress import READING_SHARE
 from ....storage.columns.cache import CacheKey, encoded_key
 from ....storage.columns.encodings import EncodedColumn, codes_of
 from ....storage.columns.value_checks import (
@@ -207,6 +208,7 @@ def _read(node: p.ParquetScan, sources: Sequence[str], context: Context) -> dict
         nonlocal came
         came += nbytes
         context.check()
+        context.progress.advance(1)
         context.ask(node, came)
 
     from_files = [s for s in sources if s not in table.constants]
@@ -216,6 +218,7 @@ def _read(node: p.ParquetScan, sources: Sequence[str], context: Context) -> dict
     apart = rows >= SMALL_PART_ROWS * len(parts)
     tasks = [[s] for s in from_files] if apart else [from_files]
     dictionaries = {s for s in from_files if table.has_small_dictionary(s)}
+    context.progress.expect(len(parts) * sum(map(bool, tasks)), share=READING_SHARE)
     found: dict[str, pa.Array] = {}
     with ThreadPoolExecutor(max(1, context.threads)) as pool:
         pending: list[tuple[list[str], list[Future[list[pa.Array]]]]] = [
