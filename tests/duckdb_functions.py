@@ -93,7 +93,8 @@ def is_named(signature: Signature) -> bool:
     return aggregate_name(name) is not None or window_name(name) is not None
 
 
-GRAMMAR = ("current_date", "position", "random")  # which have a grammar of their own
+# which have a grammar of their own, or draw
+GRAMMAR = ("current_date", "position", "random", "uuid", "gen_random_uuid", "uuidv4", "uuidv7")
 
 
 class Comparison:

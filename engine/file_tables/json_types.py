@@ -18,6 +18,7 @@ from ..plan.types import (
     TIME,
     TIMESTAMP,
     TIMESTAMPTZ,
+    UUID,
     VARCHAR,
     DataType,
     Kind,
@@ -45,7 +46,6 @@ _FORMS = tuple(
     )
 )
 JSON = DataType(Kind.OTHER, name="JSON")
-UUID = DataType(Kind.OTHER, name="UUID")
 _SMALLEST, _LARGEST, _UNSIGNED = -(1 << 63), (1 << 63) - 1, (1 << 64) - 1
 
 

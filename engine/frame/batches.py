@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import FuselineError, WrongArguments, shown
 from ..fence import fenced
+from .exported import exported, exported_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,7 +39,8 @@ class Batches(Iterator["pa.RecordBatch"]):
         rows: int,
         close: Callable[[], None],
     ) -> None:
-        self._tables, self._schema, self._most, self._close = tables, schema, rows, close
+        self._tables, self._most, self._close = tables, rows, close
+        self._schema = exported_schema(schema)
         self._ready: list[pa.RecordBatch] = []  # the last one first
 
     @property
@@ -51,7 +53,7 @@ class Batches(Iterator["pa.RecordBatch"]):
 
     def __next__(self) -> pa.RecordBatch:
         while not self._ready:
-            self._ready = next(self._tables).to_batches(self._most)[::-1]
+            self._ready = exported(next(self._tables)).to_batches(self._most)[::-1]
         return self._ready.pop()
 
     def close(self) -> None:

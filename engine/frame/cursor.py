@@ -117,14 +117,19 @@ class Cursor:
 
     def to_arrow(self) -> pa.Table:
         """Return the whole result, whatever was fetched before; raises `ExecutionError` where fetched rows are not kept."""
+        from .exported import exported
+
+        return exported(self._whole())
+
+    fetch_arrow_table = to_arrow_table = to_arrow
+
+    def _whole(self) -> pa.Table:
         source = self._open()
         if isinstance(source, Reading):
             with self._rowset.stoppable():
                 source = self._rows.whole()
             self._take(replace(self._rowset, source=source))
         return source
-
-    fetch_arrow_table = to_arrow_table = to_arrow
 
     def to_batches(self, rows: int = MOST_ROWS) -> Batches:
         """Return the rows that are left as `pyarrow.RecordBatch`es of at most so many rows, read once."""
@@ -143,7 +148,7 @@ class Cursor:
 
     def df(self) -> pd.DataFrame:
         """Return the whole result as a pandas DataFrame."""
-        return to_pandas(self.to_arrow())
+        return to_pandas(self._whole())
 
     fetch_df = df
 

@@ -23,6 +23,7 @@ from ..plan.types import BOOLEAN, DataType
 from .api_hints import missing
 from .batches import MOST_ROWS, Batches, batch_rows
 from .binding import bind, find_column, flat, output_column
+from .exported import exported
 from .file_methods import FileMethods
 from .functions import Expression, Operand, as_column, count, sort_key
 from .group_by import GroupBy
@@ -220,7 +221,7 @@ class Frame(FileMethods):
     def to_arrow(self) -> pa.Table:
         """Run and return a pyarrow.Table with the types of `schema`."""
         with self._connection.stoppable():
-            return self._run().to_arrow()
+            return exported(self._run().to_arrow())
 
     def to_batches(self, rows: int = MOST_ROWS) -> Batches:
         """Run and return an iterator over `pyarrow.RecordBatch`es of at most so many rows.
@@ -236,7 +237,7 @@ class Frame(FileMethods):
         from .python_values import to_pandas
 
         with self._connection.stoppable():
-            return to_pandas(self.to_arrow())
+            return to_pandas(self._run().to_arrow())
 
     def to_polars(self) -> pl.DataFrame:
         """Run and return a polars.DataFrame; raises `TypeMismatch` for columns that Polars cannot hold."""
@@ -258,7 +259,7 @@ class Frame(FileMethods):
         from .cursor import Rows
 
         with self._connection.stoppable():
-            return Rows([self.to_arrow()], self._types).take(None)
+            return Rows([self._run().to_arrow()], self._types).take(None)
 
     def count(self) -> int:
         """Run and return how many rows there are; columns that the answer does not need stay unread."""
@@ -354,7 +355,7 @@ class Frame(FileMethods):
 
     def _preview(self, rows: int | None) -> pa.Table:
         """One row more than shown, so that the display can say that there are more."""
-        return (self if rows is None else self.limit(rows + 1)).to_arrow()
+        return (self if rows is None else self.limit(rows + 1))._run().to_arrow()
 
     def runs_on(self, runner: object) -> bool:
         return self._connection.runs_on(runner)

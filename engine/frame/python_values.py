@@ -194,7 +194,15 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
 def _is_object(arrow: pa.DataType) -> bool:
     import pyarrow as pa
 
-    return bool(pa.types.is_decimal(arrow) or pa.types.is_interval(arrow))
+    return bool(pa.types.is_decimal(arrow) or pa.types.is_interval(arrow) or _holds_uuid(arrow))
+
+
+def _holds_uuid(arrow: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    if pa.types.is_nested(arrow):
+        return any(_holds_uuid(arrow.field(i).type) for i in range(arrow.num_fields))
+    return bool(arrow == pa.uuid())
 
 
 def _objects(column: pa.ChunkedArray) -> Any:
@@ -205,8 +213,24 @@ def _objects(column: pa.ChunkedArray) -> Any:
     for start in range(0, len(column), OBJECTS_AT_A_TIME):
         stopping.check()
         some = column.slice(start, OBJECTS_AT_A_TIME)
-        values[start : start + len(some)] = some.to_pandas().to_numpy()
+        if _holds_uuid(column.type):  # which pyarrow gives as bytes, and not within lists
+            values[start : start + len(some)] = [_with_arrays(v) for v in python_values(some)]
+        else:
+            values[start : start + len(some)] = some.to_pandas().to_numpy()
     return values
+
+
+def _with_arrays(value: object) -> object:
+    """Return a value whose lists are arrays of objects, as those that pyarrow makes for pandas."""
+    import numpy as np
+
+    if isinstance(value, dict):
+        return {name: _with_arrays(inside) for name, inside in value.items()}
+    if not isinstance(value, list):
+        return value
+    array = np.empty(len(value), object)
+    array[:] = [_with_arrays(inside) for inside in value]
+    return array
 
 
 def to_polars(table: pa.Table) -> pl.DataFrame:

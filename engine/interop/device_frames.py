@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DeviceError, install
+from ..frame.exported import exported
 from ..plan.types import Kind
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def to_cudf(result: Result) -> Any:
     # cuDF's columns of timestamps know no zone, nor the time of a day
     others = any(c.type.kind in (Kind.TIME, Kind.TIMESTAMPTZ) for c in result.columns)
     if result.device != "gpu" or others:
-        return cudf_of(result.to_arrow())
+        return cudf_of(exported(result.to_arrow()))
     from ..operators.gpu.table import Table, plc_table
 
     assert isinstance(result.table, Table)

@@ -44,6 +44,7 @@ TYPES: Mapping[str, type[sa.types.TypeEngine[object]]] = {
     "DOUBLE": sa.DOUBLE,
     "VARCHAR": sa.VARCHAR,
     "DATE": sa.DATE,
+    "UUID": sa.UUID,
     "TIME": sa.TIME,
     "TIMESTAMP": sa.TIMESTAMP,
     "TIMESTAMP_S": sa.TIMESTAMP,
@@ -83,10 +84,6 @@ class FuselineTypeCompiler(compiler.GenericTypeCompiler):
     def visit_FLOAT(self, type_: sa.Float[float], **_: object) -> str:  # noqa: N802
         return "FLOAT" if type_.precision is not None and type_.precision <= 24 else "DOUBLE"
 
-    def visit_uuid(self, type_: sa.Uuid[object], **_: object) -> str:
-        """Return the type of the 32 digits that SQLAlchemy writes where a database has no UUID."""
-        return "VARCHAR(32)"
-
 
 class FuselineDialect(default.DefaultDialect):
     """Fuseline as a database of SQLAlchemy's."""
@@ -100,6 +97,7 @@ class FuselineDialect(default.DefaultDialect):
     supports_alter = True
     supports_native_boolean = True
     supports_native_decimal = True
+    supports_native_uuid = True
     div_is_floordiv = False  # 3 / 2 is 1.5
     supports_multivalues_insert = True
     supports_default_values = True

@@ -36,6 +36,7 @@ from .types import (
     UINTEGER,
     USMALLINT,
     UTINYINT,
+    UUID,
     VARCHAR,
     DataType,
     Kind,
@@ -69,6 +70,7 @@ TYPE_NAMES: dict[str, DataType] = {
     "interval": INTERVAL,
     **dict.fromkeys(("varchar", "text", "string", "char", "bpchar", "nvarchar"), VARCHAR),
     **dict.fromkeys(("blob", "bytea", "binary", "varbinary"), BLOB),
+    **dict.fromkeys(("uuid", "guid"), UUID),
 }
 _DECIMAL = re.compile(r"(?:decimal|numeric|dec)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
 
@@ -253,8 +255,8 @@ def castable(source: DataType, target: DataType) -> bool:
         return False  # no text is read as a map
     if Kind.VARCHAR in (source.kind, target.kind):
         return True
-    if Kind.BLOB in (source.kind, target.kind):
-        return False
+    if bytes_in := {source.kind, target.kind} & {Kind.BLOB, Kind.UUID}:
+        return len(bytes_in) == 2
     if source.kind is target.kind and source.kind in (Kind.LIST, Kind.MAP):
         return castable(source.children[0], target.children[0])
     if source.kind is target.kind is Kind.STRUCT:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 import struct
+import uuid
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import TypeVar
 
 from ..errors import ConversionError, OutOfRange, Span, TypeMismatch, check_text
 from .calendar import EPOCH
+from .coercion import castable
 from .expr import Interval, Literal, Value, physical
 from .temporal import ticks
 from .text.interval_reading import parse_interval
@@ -25,6 +27,7 @@ from .text.number_text import (
     parse_time,
     parse_timestamp,
 )
+from .text.uuid_text import parse_uuid
 from .types import (
     BIGINT,
     BLOB,
@@ -47,6 +50,7 @@ from .types import (
     UINTEGER,
     USMALLINT,
     UTINYINT,
+    UUID,
     VARCHAR,
     DataType,
     Kind,
@@ -106,13 +110,20 @@ def literal(value: object, span: Span | None = None) -> Literal:
             return Literal(Interval(0, value.days, micros), INTERVAL, span)
         case datetime() | time():
             return _moment(value, span)
-        case Interval() | bytes():
-            return Literal(value, BLOB if isinstance(value, bytes) else INTERVAL, span)
+        case Interval() | bytes() | uuid.UUID():
+            return _whole(value, span)
     raise TypeMismatch(
         f"A value of the Python type {type(value).__name__} has no SQL type here: pass a number, string, bytes, "
-        "bool, date, time without a zone, datetime, timedelta or None.",
+        "UUID, bool, date, time without a zone, datetime, timedelta or None.",
         span,
     )
+
+
+def _whole(value: Interval | bytes | uuid.UUID, span: Span | None) -> Literal:
+    """Return a value whose parts no operator sees."""
+    if isinstance(value, uuid.UUID):
+        return Literal(value.bytes, UUID, span)
+    return Literal(value, BLOB if isinstance(value, bytes) else INTERVAL, span)
 
 
 def _moment(value: datetime | time, span: Span | None) -> Literal:
@@ -207,9 +218,9 @@ def convert(value: Value, source: DataType, target: DataType, span: Span | None 
     """
     if value is None or source == target:
         return value
-    if Kind.BLOB in (kinds := (source.kind, target.kind)) and Kind.VARCHAR not in kinds:
+    if {source.kind, target.kind} & {Kind.BLOB, Kind.UUID} and not castable(source, target):
         raise ConversionError(f"A {source} cannot become a {target}: cast it to text before.", span)
-    if target.is_ranked or source.kind is Kind.BLOB:
+    if source.is_ranked or (target.is_ranked and target.kind is not Kind.UUID):
         raise BeyondPython
     if target.kind is Kind.NULL:  # of an operator whose other side is NULL
         return None
@@ -230,6 +241,7 @@ _HINTS = {
     **dict.fromkeys(ticks.PLAIN, ": a timestamp is written 'YYYY-MM-DD HH:MM:SS'"),
     Kind.INTERVAL: ": an interval is written '3 months 2 days'",
     Kind.BOOLEAN: ": it is true or false",
+    Kind.UUID: ": a UUID has 32 hexadecimal digits",
 }
 
 
@@ -249,6 +261,9 @@ def _convert(value: Value, source: DataType, target: DataType) -> Value:
         return parse_interval(value)
     if target.kind is Kind.BOOLEAN:
         return _to_boolean(value)
+    if target.kind is Kind.UUID:
+        assert isinstance(value, str)
+        return _known(parse_uuid(value))
     if target.is_float:
         return _to_float(value, target)
     if target.is_integer or target.is_decimal:

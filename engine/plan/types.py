@@ -46,6 +46,7 @@ class Kind(Enum):
     INTERVAL = auto()
     VARCHAR = auto()
     BLOB = auto()
+    UUID = auto()
     LIST = auto()
     STRUCT = auto()
     MAP = auto()
@@ -136,8 +137,8 @@ class DataType:
 
     @property
     def is_ranked(self) -> bool:
-        """Whether operators see nothing of a value but its rank among others: LIST, STRUCT and BLOB, which Arrow's arrays hold."""
-        return self.is_nested or self.kind is Kind.BLOB
+        """Whether operators see nothing of a value but its rank among others: LIST, STRUCT, BLOB and UUID, which Arrow's arrays hold."""
+        return self.is_nested or self.kind in (Kind.BLOB, Kind.UUID)
 
     def holds(self, kind: Kind) -> bool:
         """Whether values are of a kind, or have some of it inside."""
@@ -223,6 +224,7 @@ TIMESTAMPTZ = DataType(Kind.TIMESTAMPTZ)
 INTERVAL = DataType(Kind.INTERVAL)
 VARCHAR = DataType(Kind.VARCHAR)
 BLOB = DataType(Kind.BLOB)
+UUID = DataType(Kind.UUID)
 HUGEINT = DataType(Kind.DECIMAL, MAX_DECIMAL_DIGITS, 0, "HUGEINT")  # of SUM over integers
 
 
@@ -303,6 +305,7 @@ def to_arrow(data_type: DataType) -> pa.DataType:
         Kind.INTERVAL: pa.month_day_nano_interval(),
         Kind.VARCHAR: pa.string(),
         Kind.BLOB: pa.binary(),
+        Kind.UUID: pa.uuid(),
     }[data_type.kind]
 
 
@@ -368,6 +371,7 @@ def from_arrow(arrow: pa.DataType, name: str = "") -> DataType:
         pa.float32(): FLOAT,
         pa.float64(): DOUBLE,
         pa.month_day_nano_interval(): INTERVAL,
+        pa.uuid(): UUID,
     }
     if arrow in plain:
         return plain[arrow]

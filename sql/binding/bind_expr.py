@@ -31,7 +31,7 @@ from .bind_expr_subquery import (
 from .bind_unnest import bind_unnest
 from .bind_window import bind_over
 from .columns_chosen import bound_column
-from .draws.volatile import bind_random
+from .draws import volatile
 from .scope import Scope
 
 Handler = Callable[[exp.Expr, Scope], Expr]
@@ -331,5 +331,5 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.AtTimeZone: _at_time_zone,
     exp.CurrentTime: _refused("TIME WITH TIME ZONE, as CURRENT_TIME and unlike LOCALTIME, is"),
     exp.Try: _refused("TRY() is"),
-    exp.Rand: bind_random,
+    **volatile.HANDLERS,
 }

@@ -23,7 +23,7 @@ from fuseline.sql.parsing.pieces import span_of
 from fuseline.sql.parsing.unread import use, use_all
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from fuseline.plan.types import DataType
 
@@ -100,11 +100,11 @@ def bind_values(
     node: exp.Values,
     scope: Scope,
     targets: Sequence[DataType] | None = None,
-    defaults: Sequence[Expr] = (),
+    defaults: Sequence[Callable[[], Expr]] = (),
 ) -> Logical:
     """Bind a list of rows, each column in the common type of its values, or cast to the types of a table's columns.
 
-    `defaults` are what DEFAULT stands for in each column.
+    `defaults` bind what DEFAULT stands for in each column.
     """
     use(node)
     place = scope.inside("VALUES")
@@ -133,13 +133,16 @@ def bind_values(
 
 
 def _rows_of_parameters(node: exp.Values, place: Scope, targets: Sequence[DataType]) -> Logical:
-    """Bind one row of VALUES for all rows of parameters; raises `NotByRows` for several, and for expressions over parameters.
+    """Bind one row of VALUES for all rows of parameters; raises `NotByRows` for several, for expressions over parameters and for draws.
 
     What an expression gives depends on the types of its values, which are the narrowest for each.
     """
     row = _row(node.expressions[0])
     if len(node.expressions) > 1 or any(
-        value.find(exp.Parameter, exp.Placeholder) not in (None, value) for value in row
+        value.find(exp.Parameter, exp.Placeholder) not in (None, value)
+        or value.find(exp.Rand) is not None
+        or is_default(value)
+        for value in row
     ):
         raise NotByRows
     with place.parameters.reading_rows() as scan:
@@ -158,12 +161,14 @@ def _row(node: exp.Expr) -> list[exp.Expr]:
     return node.expressions
 
 
-def _bound_row(row: Sequence[exp.Expr], place: Scope, defaults: Sequence[Expr]) -> list[Expr]:
+def _bound_row(
+    row: Sequence[exp.Expr], place: Scope, defaults: Sequence[Callable[[], Expr]]
+) -> list[Expr]:
     found = []
     for i, value in enumerate(row):
         if i < len(defaults) and is_default(value):
             use_all(value)
-            found.append(defaults[i])
+            found.append(defaults[i]())
         else:
             found.append(place.bind(value))
     return found

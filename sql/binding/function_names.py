@@ -233,7 +233,6 @@ _RENAMED = {
 _MISSING = {
     "TIMETZ": "TIME WITH TIME ZONE",
     "BIT": "BIT",
-    "UUID": "UUID",
     "JSON": "JSON",
     "ENUM": "ENUM",
     "UINT128": "UHUGEINT",

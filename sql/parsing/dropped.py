@@ -45,6 +45,7 @@ _CALLED = RESERVED | frozenset(
         "interval",
         "percentile_cont",
         "percentile_disc",
+        "gen_random_uuid",
         "random",
         "range",
         "row",
@@ -53,6 +54,9 @@ _CALLED = RESERVED | frozenset(
         "timestamp",
         "try_cast",
         "unnest",
+        "uuid",
+        "uuidv4",
+        "uuidv7",
         "values",
         *TABLE_FUNCTIONS,
     ]
@@ -122,6 +126,7 @@ class _Leaves:
         default_factory=set
     )  # units and parts of intervals, fields of structs, in lower case
     identifiers: set[int] = field(default_factory=set)  # where they start
+    types: set[str] = field(default_factory=set)  # parts of their names, in lower case
     # What has no place is counted: NULL, TRUE and FALSE; * and products; parameters
     constants: int = 0
     stars: int = 0
@@ -136,7 +141,7 @@ def dropped(
     for i, token in enumerate(tokens):
         kind = token.token_type
         if kind in _LEAVES:
-            if token.start not in leaves.starts and not _is_grammar(tokens, i, leaves.unplaced):
+            if token.start not in leaves.starts and not _is_grammar(tokens, i, leaves):
                 return _error(token, piece)
         elif kind is TokenType.L_PAREN and i and _is_foreign(tokens[i - 1], leaves):
             return _unknown_function(tokens[i - 1], piece)
@@ -189,7 +194,9 @@ def _leaves(nodes: Sequence[exp.Expr]) -> _Leaves:
             leaves.starts.add(start)
         elif kind is exp.Var or kind is exp.Literal:
             leaves.unplaced.add(_singular(node.name))
-        if kind is exp.Identifier:
+        if kind is exp.DataType and node.args.get("kind"):
+            leaves.types.update(str(node.args["kind"]).lower().split("."))
+        elif kind is exp.Identifier:
             if start is not None:
                 leaves.identifiers.add(start)
             elif type(node.parent) is exp.PropertyEQ:  # {'a': 1}
@@ -205,12 +212,14 @@ def _leaves(nodes: Sequence[exp.Expr]) -> _Leaves:
     return leaves
 
 
-def _is_grammar(tokens: Sequence[Token], i: int, unplaced: set[str]) -> bool:
+def _is_grammar(tokens: Sequence[Token], i: int, leaves: _Leaves) -> bool:
     """Whether a leaf that has no node is a word of the grammar, or in the tree without its place."""
-    token = tokens[i]
+    token, unplaced = tokens[i], leaves.unplaced
     before = tokens[i - 1] if i else None
     after = tokens[i + 1] if i + 1 < len(tokens) else None
     if before is not None and before.text == "$":  # $1, $name, which are counted
+        return True
+    if token.token_type is not TokenType.STRING and token.text.lower() in leaves.types:
         return True
     if token.token_type is TokenType.VAR:
         call = after is not None and after.token_type is TokenType.L_PAREN

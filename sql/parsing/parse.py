@@ -29,6 +29,7 @@ from fuseline.errors import ParseError, Span, Unsupported
 from fuseline.plan.derived import is_of_lists
 from fuseline.sql.grammar.ranks import SUMS, climb
 from fuseline.sql.grammar.recognize import complaint, unknown_sign, unrecognized
+from fuseline.sql.parsing.drawn_calls import DRAWN_CALLS
 from fuseline.sql.parsing.dropped import dropped
 from fuseline.sql.parsing.methods import with_methods
 from fuseline.sql.parsing.pieces import Piece, span_of
@@ -93,7 +94,7 @@ class Parser(DuckDBParser):
 
     FUNCTIONS: ClassVar = {  # those of lists and bytes as calls by their own names, with the arguments that are written
         name: make
-        for name, make in DuckDBParser.FUNCTIONS.items()
+        for name, make in {**DuckDBParser.FUNCTIONS, **DRAWN_CALLS}.items()
         if not is_of_lists(name) and name not in ("ARRAY_AGG", "ENCODE", "DECODE")
     }
     LAMBDAS: ClassVar = {  # without `x -> y`, which is an operator of JSON

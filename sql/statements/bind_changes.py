@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from sqlglot import exp
 
@@ -10,14 +11,16 @@ from fuseline.errors import InvalidQuery, UnknownName, Unsupported, nearest
 from fuseline.plan import infer
 from fuseline.plan.changes.stand_in import StandIn
 from fuseline.plan.changes.table_rules import rules_of
-from fuseline.plan.expr import Column, ColumnRef, Expr, Literal, new_column
+from fuseline.plan.expr import Column, ColumnRef, Expr, new_column
 from fuseline.plan.join_kinds import JoinKind
 from fuseline.plan.logical import CatalogTable, Filter, Item, Join, Logical, Project, Values
 from fuseline.plan.statements import Delete, Insert, Query, Update, WrittenRows
 from fuseline.plan.types import DataType
 
 from ..binding.bind_from import beside, bind_list
-from ..binding.bind_query import bind_values, is_default, with_entries
+from ..binding.bind_query import bind_values, with_entries
+from ..binding.bind_window import WindowRewriter
+from ..binding.draws.volatile import DEFAULT_OF_ROWS
 from ..binding.scope import Scope, Source
 from ..binding.select_list import select_list
 from ..parsing.pieces import Piece, span_of
@@ -168,10 +171,7 @@ def _given(
         columns = target_columns(table, names, node.this)
         rules = rules_of(table)
         defaults = [
-            default_value(rules, name, kind, scope)
-            if _names_default(query)
-            else Literal(None, kind)
-            for name, kind in columns
+            partial(default_value, rules, name, kind, scope, "VALUES") for name, kind in columns
         ]
         plan = bind_values(query, scope, [kind for _, kind in columns], defaults)
     else:
@@ -184,14 +184,6 @@ def _given(
             span_of(query),
         )
     return plan, columns
-
-
-def _names_default(query: exp.Values) -> bool:
-    return any(
-        is_default(value)
-        for row in query.expressions
-        for value in (row.expressions if isinstance(row, exp.Tuple) else [row])
-    )
 
 
 def target_columns(
@@ -222,10 +214,14 @@ def as_rows(
     given: Mapping[str, Column] = {
         name: column for (name, _), column in zip(columns, plan.columns, strict=True)
     }
-    rules = rules_of(table)
+    rules, rows = rules_of(table), WindowRewriter(plan)
     items: list[tuple[Column, Expr]] = []
     for name, target in table.fields:
         column = given.get(name)
-        value = default_value(rules, name, target, scope) if column is None else ColumnRef(column)
-        items.append((new_column(name, target), infer.cast(value, target)))
-    return Project(plan, tuple(items))
+        value = (
+            default_value(rules, name, target, scope, DEFAULT_OF_ROWS)
+            if column is None
+            else ColumnRef(column)
+        )
+        items.append((new_column(name, target), infer.cast(rows.rewrite(value), target)))
+    return Project(rows.plan(), tuple(items))

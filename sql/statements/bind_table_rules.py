@@ -24,6 +24,7 @@ from fuseline.plan.logical import Filter, Limit, Logical, Project, Scan
 from fuseline.plan.node import walk
 from fuseline.plan.types import DataType
 
+from ..binding.draws.volatile import DEFAULT_OF_ROWS
 from ..binding.function_names import data_type
 from ..binding.scope import Relation, Scope, Source
 from ..names import result_name
@@ -89,7 +90,7 @@ class RulesReader:
 
     def check_default(self, node: exp.Expr, target: DataType) -> None:
         """Raise what is wrong with the expression of a default."""
-        value = infer.cast(self.scope.inside("DEFAULT").bind(node), target)
+        value = infer.cast(self.scope.inside(DEFAULT_OF_ROWS).bind(node), target)
         if any(isinstance(part, Subquery) for part in walk(value)):
             raise InvalidQuery("A default can hold no subquery.", span_of(node))
 
@@ -203,10 +204,15 @@ def _check(node: exp.Expr, scope: Scope, rows: StandIn) -> Logical:
     return Limit(Project(broken, tuple((c, ColumnRef(c)) for c in reads or source.plan.columns)), 1)
 
 
-def default_value(rules: TableRules, column: str, target: DataType, scope: Scope) -> Expr:
-    """Return what a column gets that is given no value."""
+def default_value(
+    rules: TableRules, column: str, target: DataType, scope: Scope, clause: str = "DEFAULT"
+) -> Expr:
+    """Return what a column gets that is given no value.
+
+    In the clauses `DEFAULT_OF_ROWS` and VALUES it may draw, for each row anew.
+    """
     default = rules.default(column)
     if default is None:
         return Literal(None, target)
     tree = tree_of_stored(default, scope, f'the default of "{column}"')
-    return infer.cast(scope.inside("DEFAULT").bind(tree), target)
+    return infer.cast(scope.inside(clause).bind(tree), target)

@@ -19,7 +19,7 @@ OTHERS: dict[str, pa.Array] = {
     "list": pa.array([[1], None], pa.list_(pa.time64("ns"))),
     "map": pa.array([[("k", 1)], None], pa.map_(pa.string(), pa.time64("ns"))),
     "nanos": pa.array([1, None], pa.time64("ns")),
-    "id": pa.array([b"0" * 16, None], pa.binary(16)).cast(pa.uuid()),
+    "id": pa.array([[[1]], None], pa.list_(pa.list_(pa.time64("ns")))),
     "tag": pa.array([{"x": 1}, None], pa.struct([("x", pa.time64("ns"))])),
 }
 

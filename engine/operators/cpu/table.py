@@ -1,7 +1,7 @@
 """The CPU backend's table: Arrow arrays by column id, in physical form, and how rows are picked from it.
 
 Physical forms: DECIMAL of up to 18 digits is an int64 of the unscaled value, a wider one is decimal128(38, scale); VARCHAR
-is `string`, `large_string` or a dictionary of int32 codes; LIST and STRUCT are `list` and `struct` of
+is `string`, `large_string` or a dictionary of int32 codes; UUID is 16 bytes; LIST and STRUCT are `list` and `struct` of
 children in these forms; the other types are as in `plan.types.to_arrow`.  Arrays are
 contiguous and may start at an offset.
 """
@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from ...errors import OutOfRange
 from ...plan.expr import Column
+from ...plan.text.uuid_text import UUID_BYTES
 from ...plan.types import DataType, Kind, nested_arrow, to_arrow
 from ...storage.columns.encodings import LIMBS, Array, EncodedColumn, bits_of, values_of
 from . import nested_arrays
@@ -59,7 +60,7 @@ def physical_type(data_type: DataType) -> pa.DataType:
         return pa.decimal128(38, data_type.scale) if data_type.is_wide_decimal else pa.int64()
     if data_type.is_nested:
         return nested_arrow(data_type, [physical_type(child) for child in data_type.children])
-    return to_arrow(data_type)
+    return pa.binary(UUID_BYTES) if data_type.kind is Kind.UUID else to_arrow(data_type)
 
 
 def to_physical(array: pa.Array | pa.ChunkedArray, data_type: DataType) -> pa.Array:
@@ -85,7 +86,7 @@ def to_physical(array: pa.Array | pa.ChunkedArray, data_type: DataType) -> pa.Ar
         return from_numpy(decimal_limbs(array)[:, 0], validity(array), pa.int64())
     if data_type.kind is Kind.INTERVAL:
         return from_numpy(interval_records.of_arrow(spans_of(array)), validity(array), array.type)
-    expected = to_arrow(data_type)
+    expected = physical_type(data_type)
     if array.type == expected:
         return array
     if t.is_timestamp(array.type) and array.type.tz is not None:
@@ -110,6 +111,8 @@ def to_logical(array: pa.Array, data_type: DataType) -> pa.Array:
         return from_numpy(interval_records.to_arrow(spans_of(array), valid), valid, array.type)
     if array.type == expected:
         return array
+    if data_type.kind is Kind.UUID:
+        return pa.ExtensionArray.from_storage(expected, array.cast(expected.storage_type))
     if data_type.is_decimal:
         if pa.types.is_decimal(array.type):
             _check_precision(array, data_type)

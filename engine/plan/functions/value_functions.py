@@ -11,7 +11,10 @@ from ..types import (
     DOUBLE,
     HUGEINT,
     INTEGER,
+    TIMESTAMPTZ,
     UBIGINT,
+    UINTEGER,
+    UUID,
     VARCHAR,
     DataType,
     Kind,
@@ -103,6 +106,24 @@ VALUE_FUNCTIONS = (
         total=True,
         raises=False,
     ),
+    # (number of a row, seed[, milliseconds since 1970])
+    operator(
+        "random_uuid",
+        fixed(BIGINT, BIGINT, result=UUID),
+        "BIGINT random_uuid BIGINT",
+        total=True,
+        raises=False,
+    ),
+    operator(
+        "uuid_of_time",
+        fixed(BIGINT, BIGINT, BIGINT, result=UUID),
+        "uuid_of_time(BIGINT, BIGINT, BIGINT)",
+        total=True,
+        raises=False,
+    ),
+    _row("uuid_extract_version", fixed(UUID, result=UINTEGER), "UUID"),
+    # Of another version than 7: ExecutionError.
+    _row("uuid_extract_timestamp", fixed(UUID, result=TIMESTAMPTZ), "UUID"),
     operator("glob", fixed(VARCHAR, VARCHAR, result=BOOLEAN), "VARCHAR GLOB VARCHAR", "~~~"),
     # The separators are those of "forward_slash" or "system", of "backslash", or else both.
     *(

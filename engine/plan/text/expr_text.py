@@ -28,6 +28,7 @@ from ..logical import Logical
 from ..temporal import ticks
 from ..types import Kind
 from ..window.window_call import WHOLE, Over, WindowCall, WindowFrame
+from .uuid_text import uuid_text
 
 # Binding strength: a part is put in parentheses when it binds less than its place asks for.
 OR, AND, NOT, COMPARISON, OTHER, SUM, PRODUCT, UNARY, ATOM = range(9)
@@ -64,6 +65,8 @@ def literal_text(literal: Literal) -> str:
             return "true" if value else "false"
         case str():
             return "'" + value.replace("'", "''") + "'"
+        case bytes() if literal.type.kind is Kind.UUID:
+            return f"uuid '{uuid_text(value)}'"
         case bytes():
             return "'" + "".join(f"\\x{b:02X}" for b in value) + "'::blob"
         case datetime():

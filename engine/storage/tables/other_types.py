@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...errors import TypeMismatch
+from ...plan.text.uuid_text import UUID_BYTES
 from ...plan.types import TIMESTAMP, VARCHAR, DataType, Kind, from_arrow, is_bytes, quoted_field
 
 
@@ -28,6 +29,8 @@ def type_in_file(
     """
     if pa.types.is_binary(field.type) and options.get("binary_as_string"):
         return VARCHAR
+    if _holds_16_bytes(field.type):
+        return type_of(_with_uuids(footer, field))
     if not pa.types.is_timestamp(field.type) or field.type.tz is not None:
         return type_of(field.type)
     return (
@@ -35,6 +38,39 @@ def type_in_file(
         if field.type.unit == "ns" and not is_int96(footer, field.name)
         else TIMESTAMP
     )
+
+
+def _holds_16_bytes(arrow: pa.DataType) -> bool:
+    if pa.types.is_nested(arrow):
+        return any(_holds_16_bytes(arrow.field(i).type) for i in range(arrow.num_fields))
+    return bool(arrow == pa.binary(UUID_BYTES))
+
+
+def _with_uuids(footer: pq.FileMetaData, field: pa.Field) -> pa.DataType:
+    """Return the type of a column with the UUIDs that a file's own schema names, and that in Arrow are bytes."""
+    position = 0
+    for other in footer.schema.to_arrow_schema():
+        if other.equals(field):
+            break
+        position += _leaves(other.type)
+    leaves = (footer.schema.column(position + i) for i in range(_leaves(field.type)))
+
+    def named(arrow: pa.DataType) -> pa.DataType:
+        if pa.types.is_struct(arrow):
+            return pa.struct([inside.with_type(named(inside.type)) for inside in arrow])
+        if pa.types.is_map(arrow):
+            return pa.map_(named(arrow.key_type), named(arrow.item_type))
+        if pa.types.is_nested(arrow):
+            return pa.list_(named(arrow.value_type))
+        return pa.uuid() if next(leaves).logical_type.type == "UUID" else arrow
+
+    return named(field.type)
+
+
+def _leaves(arrow: pa.DataType) -> int:
+    if not pa.types.is_nested(arrow):
+        return 1
+    return sum(_leaves(arrow.field(i).type) for i in range(arrow.num_fields))
 
 
 def is_int96(footer: pq.FileMetaData, name: str) -> bool:

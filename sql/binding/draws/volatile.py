@@ -1,4 +1,4 @@
-"""random(), setseed() and samples: what a query draws, from the numbers of its rows and a seed for each place in its text.
+"""random(), uuid(), setseed() and samples: what a query draws, from the numbers of its rows and a seed for each place in its text.
 
 A seed is drawn when a query is bound, and the plan is not kept for the next run of its text.  A draw reads row_number() OVER (), so
 that the rules for windows keep filters and joins from moving through it, and that plans which are run in parts have the same draws.
@@ -6,6 +6,7 @@ that the rules for windows keep filters and joins from moving through it, and th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 from random import Random
 
@@ -15,35 +16,56 @@ from fuseline.errors import InvalidQuery, Unsupported
 from fuseline.plan import infer
 from fuseline.plan.expr import Call, Column, ColumnRef, Expr, Literal, SortKey, new_column
 from fuseline.plan.logical import Filter, Limit, Logical, Project, Sort, free_columns
-from fuseline.plan.types import BIGINT, DOUBLE, NULL
+from fuseline.plan.temporal import statement_time
+from fuseline.plan.types import BIGINT, DOUBLE, NULL, UUID
 from fuseline.plan.window.window_call import WHOLE, Over, WindowCall
 from fuseline.plan.window.window_node import Window
 from fuseline.sql.parsing.pieces import span_of
 
+from ...parsing.drawn_calls import RandomUuid, TimedUuid
 from ...parsing.unread import use
 from ..bind_literal import plain_constant
 from ..scope import Scope
 
 _ROW_NUMBER = WindowCall("row_number", (), BIGINT)
 _BLOCK = 2048  # rows of which SYSTEM takes all or none, as DuckDB
-_IN_ROWS = ("WHERE", "the arguments of an aggregate")
+DEFAULT_OF_ROWS = "the default of rows"  # which are numbered where they are stored
+_IN_ROWS = ("WHERE", "the arguments of an aggregate", DEFAULT_OF_ROWS)
 _SEED_BITS = 62
 
 
-def bind_random(node: exp.Expr, scope: Scope) -> Expr:
+def _bind_random(node: exp.Expr, scope: Scope) -> Expr:
     """random(): a DOUBLE from 0 to below 1, another one for each row and each place in the text."""
+    return _drawn(*_row_and_seed(node, scope, "random()"))
+
+
+def _bind_random_uuid(node: exp.Expr, scope: Scope) -> Expr:
+    return Call("random_uuid", _row_and_seed(node, scope, "uuid()"), UUID, span_of(node))
+
+
+def _bind_timed_uuid(node: exp.Expr, scope: Scope) -> Expr:
+    """uuidv7(): a UUID that begins with the time of the statement."""
+    millis = Literal(int(statement_time.now().timestamp() * 1000), BIGINT)
+    args = (*_row_and_seed(node, scope, "uuidv7()"), millis)
+    return Call("uuid_of_time", args, UUID, span_of(node))
+
+
+def _row_and_seed(node: exp.Expr, scope: Scope, what: str) -> tuple[Expr, Expr]:
+    """Return the number of the row and the seed of a place in the text; raises `Unsupported` where no row is numbered."""
     place = span_of(node)
-    seed = _seed(scope, "random()")
+    if node.args:
+        raise InvalidQuery(f"{what} takes no arguments.", place)
+    seed = _seed(scope, what)
     if scope.clause == "VALUES":
-        return _drawn(Literal(0, BIGINT), seed)
+        return Literal(0, BIGINT), seed
     if node.find_ancestor(exp.Lambda, exp.Comprehension) is not None:
-        raise Unsupported("random() is not supported in a lambda.", place)
+        raise Unsupported(f"{what} is not supported in a lambda.", place)
     if scope.in_window or not (scope.allow_windows or scope.clause in _IN_ROWS):
         raise Unsupported(
-            f"random() is not supported in {scope.clause}: name it in the SELECT list of a subquery.",
+            f"{what} is not supported in {scope.clause}: name it in the SELECT list of a subquery.",
             place,
         )
-    return _drawn(Over(_ROW_NUMBER, span=place), seed)
+    return Over(_ROW_NUMBER, span=place), seed
 
 
 def bind_setseed(node: exp.Expr, scope: Scope) -> Expr:
@@ -140,3 +162,10 @@ def refuse_draws_by_row(plan: Logical, node: exp.Expr, scope: Scope) -> None:
             "random() and samples are not supported in a subquery that reads columns of the query around it.",
             span_of(draw),
         )
+
+
+HANDLERS: dict[type[exp.Expr], Callable[[exp.Expr, Scope], Expr]] = {
+    exp.Rand: _bind_random,
+    RandomUuid: _bind_random_uuid,
+    TimedUuid: _bind_timed_uuid,
+}

@@ -20,7 +20,7 @@ from .kernels_numeric import half_away
 from .kernels_parse import parsed
 from .kernels_print import printed
 from .nested import nested_casts
-from .values import byte_strings
+from .values import byte_strings, uuids
 from .vectors import WIDE, Array, Mask, Vector, dtype_of, first_row, null_constant
 
 HUGEINT_OF_DUCKDB = range(-(2**127), 2**127)
@@ -40,6 +40,8 @@ def cast(vector: Vector, target: DataType, safe: bool) -> Vector:
         return cast(_as_row(vector), target, safe).first()
     if source.is_nested or target.is_nested:
         return _nested(vector, target, safe)
+    if Kind.UUID in (source.kind, target.kind):
+        return _uuids(vector, target, safe)
     if Kind.BLOB in (source.kind, target.kind):
         return _bytes(vector, target, safe)
     if target.kind is Kind.VARCHAR:
@@ -67,6 +69,21 @@ def _bytes(vector: Vector, target: DataType, safe: bool) -> Vector:
         texts = pa.array([byte_strings.text_of(v) for v in values], pa.string())
         return Vector(VARCHAR, texts.take(codes.indices))
     found = pa.array([byte_strings.bytes_of(v) for v in values], pa.binary()).take(codes.indices)
+    return _read(vector, found, target, safe)
+
+
+def _uuids(vector: Vector, target: DataType, safe: bool) -> Vector:
+    """A UUID from and to text and its 16 bytes, of which there is no cast to anything else."""
+    if target.kind is Kind.VARCHAR:
+        return Vector(VARCHAR, uuids.texts_of(vector.data))
+    if target.kind is Kind.BLOB:
+        return Vector(target, vector.data.cast(pa.binary()))
+    of = uuids.of_texts if vector.type.kind is Kind.VARCHAR else uuids.of_bytes
+    return _read(vector, of(vector.data), target, safe)
+
+
+def _read(vector: Vector, found: pa.Array, target: DataType, safe: bool) -> Vector:
+    """Return what was read of a vector; raises `ConversionError` for a value without a result unless `safe`."""
     wrong = np.asarray(pc.and_(found.is_null(), vector.data.is_valid()))
     if wrong.any() and not safe:
         raise ConversionError(_message(vector, first_row(wrong), target))
@@ -119,7 +136,7 @@ def _integer_of(text: str) -> int | None:
 
 def _message(vector: Vector, row: int, target: DataType) -> str:
     one = vector.take(np.array([row]))
-    text = one.data[0].as_py() if vector.type.kind is Kind.VARCHAR else printed(one)[0].as_py()
+    text = cast(one, VARCHAR, safe=True).data[0].as_py()
     if vector.type.kind is Kind.VARCHAR:
         return f"Could not convert string '{text}' to {target}: use TRY_CAST to get NULL for such values."
     if not castable(vector.type, target):

@@ -1,7 +1,7 @@
 """Values of an expression over the rows of one chunk, as kernels see them.
 
-A fixed-width type is a numpy array (a view of Arrow's buffer where nothing had to be computed) with validity apart; VARCHAR, BLOB, LIST
-and STRUCT are Arrow arrays that hold their own validity.  A value that is the same in all rows is kept as one: numpy data without
+A fixed-width type is a numpy array (a view of Arrow's buffer where nothing had to be computed) with validity apart; VARCHAR, BLOB, UUID,
+LIST and STRUCT are Arrow arrays that hold their own validity.  A value that is the same in all rows is kept as one: numpy data without
 dimensions, a Python `str`, or an Arrow scalar of bytes or a nested type.  Values under a NULL are arbitrary, and no kernel may raise because of them.
 """
 
@@ -163,7 +163,7 @@ def constant(value: Value, data_type: DataType) -> Vector:
     if isinstance(value, str):
         return Vector(data_type, value)
     if isinstance(value, bytes):
-        return Vector(data_type, pa.scalar(value, pa.binary()))
+        return Vector(data_type, pa.scalar(value, tables.physical_type(data_type)))
     if isinstance(value, Interval):
         return Vector(data_type, np.array((value.months, value.days, value.micros), SPAN))
     found = physical(value, data_type)

@@ -143,6 +143,8 @@ def _string_hashes(key: pa.Array) -> Hashes:
 
 def _text_of(strings: pa.Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
     """Return where strings begin and end in their bytes, and these."""
+    if pa.types.is_fixed_size_binary(strings.type):
+        strings = strings.cast(pa.binary())
     wide = pa.types.is_large_string(strings.type)
     dtype: npt.DTypeLike = np.int64 if wide else np.int32
     _, offsets, text = strings.buffers()

@@ -17,6 +17,7 @@ from . import (
     number_texts,
     path_parts,
     time_buckets,
+    uuids,
     whole_values,
 )
 from .each_value import of_values
@@ -26,6 +27,7 @@ VALUE_KERNELS: dict[str, Kernel] = {
     **number_texts.KERNELS,
     **path_parts.KERNELS,
     **time_buckets.KERNELS,
+    **uuids.KERNELS,
     **{
         name: of_values(function)
         for module in (
@@ -36,6 +38,7 @@ VALUE_KERNELS: dict[str, Kernel] = {
             globs,
             grapheme_parts,
             number_texts,
+            uuids,
             whole_values,
         )
         for name, function in module.FUNCTIONS.items()

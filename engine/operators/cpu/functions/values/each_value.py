@@ -110,8 +110,8 @@ def python_values(vector: Vector) -> list[PythonValue]:
 def _column(values: list[PythonValue], data_type: DataType) -> Vector:
     if data_type.kind is Kind.VARCHAR:
         return Vector(data_type, pa.array(values, pa.string()))
-    if data_type.kind is Kind.BLOB:
-        return Vector(data_type, pa.array(values, pa.binary()))
+    if data_type.is_ranked:
+        return Vector(data_type, pa.array(values, tables.physical_type(data_type)))
     known = np.array([v is not None for v in values])
     filled = [0 if v is None else v for v in values]
     if data_type.is_wide_decimal:
