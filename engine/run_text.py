@@ -98,6 +98,7 @@ def _bind(
                 is_kept = statement.is_kept
                 answers.append(stop.anywhere(partial(CachedPlan, statement.plan, text)))
             else:
+                runner.admit(statement)
                 answers.append(run_statement(connection, statement))
     except FuselineError as error:
         catalog.fail()

@@ -19,6 +19,7 @@ from .operators.context import Context, PlanMemory
 from .plan.logical import Logical
 from .plan.node import Node
 from .plan.physical import Physical
+from .plan.statements import Statement
 from .plan_cache import CachedPlan, PlanCache
 from .progress.run_progress import Progress, QueryProgress
 from .reading import Reading
@@ -161,6 +162,9 @@ class QueryRunner:
         finally:
             for table in prepared.passing:
                 self.forget(table)
+
+    def admit(self, statement: Statement) -> None:
+        """Raise for a statement, other than a query, that is not to be carried out: a server's runner refuses some."""
 
     def physical(self, plan: Logical, observer: Observer | None) -> Physical:
         """Return the placed physical plan of a query; `observer` gets each step that changed something."""

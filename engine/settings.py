@@ -203,6 +203,11 @@ def set_default(variable: str, value: str) -> None:
     os.environ.setdefault(variable, value)
 
 
+def server_secrets() -> tuple[str, str]:
+    """Return the tokens and the users with passwords of `fuseline serve`, as their variables have them."""
+    return os.environ.get(PREFIX + "SERVE_TOKENS", ""), os.environ.get(PREFIX + "SERVE_USERS", "")
+
+
 def history_file() -> Path:
     """Return where the shell keeps its history: `FUSELINE_HISTORY`, or a file in the user's state directory."""
     given = os.environ.get(PREFIX + "HISTORY")

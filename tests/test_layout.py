@@ -64,6 +64,7 @@ TOP = {
     "plan_cache",
     "writing",
     "file_tables",
+    "server",
     "",
 }
 FLOORS |= {name: {*FLOORS, *TOP} for name in TOP}
@@ -321,7 +322,8 @@ def test_the_environment_is_read_in_settings_alone() -> None:
 
 
 def test_each_setting_is_documented() -> None:
-    variables = {f"FUSELINE_{name.upper()}" for name in Settings.names()} | {"FUSELINE_HISTORY"}
+    variables = {f"FUSELINE_{name.upper()}" for name in Settings.names()}
+    variables |= {"FUSELINE_HISTORY", "FUSELINE_SERVE_TOKENS", "FUSELINE_SERVE_USERS"}
     documented = set(re.findall(VARIABLE, (ROOT / "docs/settings.md").read_text()))
     assert documented == variables
     assert {v for path in ENGINE for v in re.findall(VARIABLE, path.read_text())} <= documented

@@ -1,4 +1,4 @@
-"""The command `fuseline`: sql, shell, explain, warmup, cluster, doctor."""
+"""The command `fuseline`: sql, shell, explain, warmup, cluster, serve, doctor."""
 
 from __future__ import annotations
 
@@ -185,6 +185,45 @@ def cluster(
     from .cluster_commands import run_cluster
 
     run_cluster(device.value, workers, host, port)
+
+
+@command
+def serve(
+    table: Annotated[
+        list[str] | None,
+        typer.Option(help="a table as name=path of Parquet, CSV, JSON or Arrow; may be repeated"),
+    ] = None,
+    host: Annotated[str, typer.Option(help="the address to listen at")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="the port; 0 takes a free one")] = 31337,
+    writable: Annotated[bool, typer.Option("--writable", help="clients may change tables")] = False,
+    allow: Annotated[
+        list[Path] | None, typer.Option(help="a file or folder that queries may open by its path")
+    ] = None,
+    token_file: Annotated[
+        Path | None, typer.Option(help="tokens that clients log in with, a line each")
+    ] = None,
+    users_file: Annotated[
+        Path | None, typer.Option(help="users as name:password, a line each")
+    ] = None,
+    tls_cert: Annotated[Path | None, typer.Option(help="the certificate, in PEM")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="its key, in PEM")] = None,
+    limit: Annotated[
+        list[str] | None, typer.Option(help="a limit of clients as name=value, as queries=16")
+    ] = None,
+    set: Annotated[
+        list[str] | None, typer.Option(help="a setting as name=value, as memory_limit=4GB")
+    ] = None,
+    device: DeviceOption = Device.auto,
+) -> None:
+    """Serve tables over Arrow Flight SQL, to ADBC, JDBC and others, until Ctrl-C or SIGTERM."""
+    from .serve_command import ServeOptions, run_server
+
+    secrets = (token_file, users_file, tls_cert, tls_key)
+    run_server(
+        ServeOptions(
+            host, port, writable, table or (), allow or (), secrets, limit or (), set or (), device
+        )
+    )
 
 
 @command

@@ -1,0 +1,160 @@
+"""Sessions: connections of their own, with settings that their client chose within what the server allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..errors import FuselineError, InvalidQuery, UnknownName
+from ..metadata.objects import DATABASE
+from ..settings import Settings
+from .flight_sql_messages import (
+    OptionError,
+    RefusedOption,
+    SessionOption,
+    SessionOptionValue,
+    StringList,
+)
+from .handles import Handles
+from .server_runner import Permissions
+from .shared_tables import ServedConnection
+from .turns import ServerLimits
+
+if TYPE_CHECKING:
+    from ..stopping import Stop
+
+UNKNOWN_OPTION, WRONG_VALUE = 1, 2
+FREE = ("timezone", "deterministic", "recursion_limit")
+CAPPED = ("memory_limit", "statement_timeout", "threads")  # at most what the server has
+PLACES = {"catalog": DATABASE, "schema": "main"}  # which have one value
+
+
+class Sessions:
+    """The connections of a server: one for all clients without a session, and those of sessions and transactions."""
+
+    def __init__(self, shared: ServedConnection, limits: ServerLimits) -> None:
+        self.shared = shared
+        most = limits.sessions
+        self.open: Handles[ServedConnection] = Handles(
+            "session", most, ServedConnection.close, of_all=True
+        )
+        self.transactions: Handles[ServedConnection] = Handles(
+            "transaction", most, ServedConnection.close, of_all=True
+        )
+
+    def connection(
+        self, client: str, session: bytes, transaction: bytes | None
+    ) -> ServedConnection:
+        """Return the connection of a call; raises `UnknownName` for a transaction or session that is over."""
+        if transaction:
+            return self.transactions.get(client, transaction)
+        return self.open.get(client, session) if session else self.shared
+
+    def new(self, client: str) -> tuple[bytes, ServedConnection]:
+        """Open a session and return its handle."""
+        served = self._another(self.shared, takes_changes=False)
+        return self._kept(self.open, client, served), served
+
+    def begin(self, client: str, session: bytes) -> bytes:
+        """Begin a transaction with the settings of the session and return its handle."""
+        served = self._another(self.connection(client, session, None), takes_changes=True)
+        served.begin()
+        return self._kept(self.transactions, client, served)
+
+    def end(self, client: str, transaction: bytes, keeps: bool, stop: Stop) -> None:
+        """End a transaction; raises `TransactionError` where its changes cannot be kept, and then keeps none."""
+        served = self.transactions.take(client, transaction)
+        try:
+            if keeps:
+                served.commit(stop)
+        finally:
+            served.close()
+
+    def end_idle(self, seconds: float) -> None:
+        self.open.end_idle(seconds)
+        self.transactions.end_idle(seconds)
+
+    def end_all(self) -> None:
+        self.transactions.end_all()
+        self.open.end_all()
+        self.shared.close()
+
+    def _another(self, model: ServedConnection, takes_changes: bool) -> ServedConnection:
+        permissions = Permissions(
+            model.permissions.read_only, is_own=True, takes_changes=takes_changes
+        )
+        settings = model.connection.settings
+        return ServedConnection(model.shared, settings, permissions, model)
+
+    @staticmethod
+    def _kept(handles: Handles[ServedConnection], client: str, served: ServedConnection) -> bytes:
+        try:
+            return handles.add(client, served)
+        except FuselineError:
+            served.close()
+            raise
+
+
+def set_options(
+    served: ServedConnection, first: Settings, options: Iterable[SessionOption]
+) -> tuple[RefusedOption, ...]:
+    """Change options of a session and return those that it does not take; `first` are the settings of the server."""
+    refused = []
+    settings = served.connection.settings
+    for option in options:
+        name = option.key.lower()
+        value = option.value or SessionOptionValue()
+        try:
+            settings = _with_option(settings, first, name, _python_value(value))
+        except UnknownName:
+            refused.append(RefusedOption(option.key, OptionError(UNKNOWN_OPTION)))
+        except FuselineError:
+            refused.append(RefusedOption(option.key, OptionError(WRONG_VALUE)))
+    if settings != served.connection.settings:
+        served.runner.configure(settings)
+    return tuple(refused)
+
+
+def options_of(served: ServedConnection) -> tuple[SessionOption, ...]:
+    """Return all options of a session with their values."""
+    settings = served.connection.settings
+    named: dict[str, object] = {**PLACES, **{n: getattr(settings, n) for n in (*FREE, *CAPPED)}}
+    return tuple(SessionOption(name, _wire_value(value)) for name, value in named.items())
+
+
+def _with_option(settings: Settings, first: Settings, name: str, value: object) -> Settings:
+    if name in PLACES:
+        if value not in (None, PLACES[name]):
+            raise InvalidQuery(f'There is one {name}, "{PLACES[name]}".')
+        return settings
+    if name not in (*FREE, *CAPPED):
+        raise UnknownName(f'A session has no option "{name}".')
+    if value is None:
+        return settings.with_value_of(name, first)
+    new = settings.with_option(name, value)
+    most = getattr(first, name)
+    if name in CAPPED and most is not None:
+        given = getattr(new, name)
+        if given is None or given > most:
+            raise InvalidQuery(f"{name} is at most {most} here.")
+    return replace(new)
+
+
+def _python_value(value: SessionOptionValue) -> object:
+    if value.string_list_value is not None:
+        return list(value.string_list_value.values)
+    given = (value.string_value, value.bool_value, value.int64_value, value.double_value)
+    return next((v for v in given if v is not None), None)
+
+
+def _wire_value(value: object) -> SessionOptionValue:
+    if isinstance(value, bool):
+        return SessionOptionValue(bool_value=value)
+    if isinstance(value, int):
+        return SessionOptionValue(int64_value=value)
+    if isinstance(value, float):
+        return SessionOptionValue(double_value=value)
+    if isinstance(value, list | tuple):
+        return SessionOptionValue(string_list_value=StringList(tuple(map(str, value))))
+    return SessionOptionValue(string_value="" if value is None else str(value))

@@ -1,0 +1,179 @@
+"""What Flight SQL's questions about the catalog are answered with: catalogs, schemas, tables, keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from ..catalog import View
+from ..metadata.objects import DATABASE, Fields, Here, never_null
+from ..plan.changes.table_rules import rules_of
+from ..plan.types import Kind, to_arrow
+from .flight_sql_messages import (
+    CommandGetCatalogs,
+    CommandGetCrossReference,
+    CommandGetDbSchemas,
+    CommandGetExportedKeys,
+    CommandGetImportedKeys,
+    CommandGetPrimaryKeys,
+    CommandGetSqlInfo,
+    CommandGetTables,
+    CommandGetTableTypes,
+    CommandGetXdbcTypeInfo,
+)
+from .sql_info import SQL_INFO, sql_info
+from .type_info import TYPE_INFO, type_info
+
+if TYPE_CHECKING:
+    from .shared_tables import ServedConnection
+
+DB_SCHEMA = "main"
+TABLE_TYPES = ("TABLE", "VIEW")
+
+
+def _field(name: str, arrow: pa.DataType, required: bool = False) -> pa.Field:
+    return pa.field(name, arrow, nullable=not required)
+
+
+def _texts(*names: str) -> list[pa.Field]:
+    """Fields of text, of which those whose names end in ! are never NULL."""
+    return [_field(name.rstrip("!"), pa.string(), name.endswith("!")) for name in names]
+
+
+CATALOGS = pa.schema(_texts("catalog_name!"))
+SCHEMAS = pa.schema(_texts("catalog_name", "db_schema_name!"))
+TABLES = pa.schema(_texts("catalog_name", "db_schema_name", "table_name!", "table_type!"))
+TABLES_WITH_COLUMNS = TABLES.append(_field("table_schema", pa.binary(), True))
+KINDS_OF_TABLES = pa.schema(_texts("table_type!"))
+PRIMARY_KEYS = pa.schema(
+    [
+        *_texts("catalog_name", "db_schema_name", "table_name!", "column_name!", "key_name"),
+        _field("key_sequence", pa.int32(), True),
+    ]
+)
+FOREIGN_KEYS = pa.schema(
+    [
+        *_texts("pk_catalog_name", "pk_db_schema_name", "pk_table_name!", "pk_column_name!"),
+        *_texts("fk_catalog_name", "fk_db_schema_name", "fk_table_name!", "fk_column_name!"),
+        _field("key_sequence", pa.int32(), True),
+        *_texts("fk_key_name", "pk_key_name"),
+        _field("update_rule", pa.uint8(), True),
+        _field("delete_rule", pa.uint8(), True),
+    ]
+)
+
+ANSWERED: dict[type, pa.Schema] = {
+    CommandGetCatalogs: CATALOGS,
+    CommandGetDbSchemas: SCHEMAS,
+    CommandGetTables: TABLES,
+    CommandGetTableTypes: KINDS_OF_TABLES,
+    CommandGetPrimaryKeys: PRIMARY_KEYS,
+    CommandGetExportedKeys: FOREIGN_KEYS,
+    CommandGetImportedKeys: FOREIGN_KEYS,
+    CommandGetCrossReference: FOREIGN_KEYS,
+    CommandGetSqlInfo: SQL_INFO,
+    CommandGetXdbcTypeInfo: TYPE_INFO,
+}
+
+
+def schema_of(question: object) -> pa.Schema | None:
+    """Return the columns of an answer; None for a message that is no such question."""
+    if isinstance(question, CommandGetTables) and question.include_schema:
+        return TABLES_WITH_COLUMNS
+    return ANSWERED.get(type(question))
+
+
+def metadata_answer(question: object, served: ServedConnection) -> pa.Table:
+    """Return the rows that answer a question about the catalog or the server."""
+    match question:
+        case CommandGetSqlInfo(info=wanted):
+            return sql_info(wanted, served.permissions.read_only)
+        case CommandGetXdbcTypeInfo(data_type=number):
+            return type_info(number)
+        case CommandGetCatalogs():
+            rows: list[tuple[Any, ...]] = [(DATABASE,)]
+        case CommandGetDbSchemas(catalog=catalog, db_schema_filter_pattern=pattern):
+            found = _is_here(catalog) and matcher(pattern)(DB_SCHEMA)
+            rows = [(DATABASE, DB_SCHEMA)] if found else []
+        case CommandGetTableTypes():
+            rows = [(kind,) for kind in TABLE_TYPES]
+        case CommandGetTables():
+            rows = [*_tables(question, _here(served))]
+        case CommandGetPrimaryKeys():
+            rows = [*_primary_keys(question, _here(served))]
+        case _:  # there are no foreign keys
+            rows = []
+    schema = schema_of(question)
+    assert schema is not None
+    columns = [[row[i] for row in rows] for i in range(len(schema))]
+    arrays = [pa.array(values, f.type) for values, f in zip(columns, schema, strict=True)]
+    return pa.table(arrays, schema=schema)
+
+
+def arrow_schema(columns: Fields, never: Collection[str] = ()) -> pa.Schema:
+    """Return columns as Arrow has them, each with its SQL type as JDBC and ODBC clients look for it; some are never NULL."""
+    return pa.schema(
+        [
+            pa.field(
+                name,
+                to_arrow(data_type),
+                nullable=name not in never,
+                metadata={"ARROW:FLIGHT:SQL:TYPE_NAME": str(data_type)},
+            )
+            for name, data_type in columns
+        ]
+    )
+
+
+def _here(served: ServedConnection) -> Here:
+    served.refresh()
+    return Here(served.connection.catalog, served.connection.settings)
+
+
+def _is_here(catalog: str | None) -> bool:
+    """Whether a question is about the one catalog, by its name or without one."""
+    return catalog in (None, DATABASE)
+
+
+def _tables(asked: CommandGetTables, here: Here) -> Iterator[tuple[Any, ...]]:
+    if not (_is_here(asked.catalog) and matcher(asked.db_schema_filter_pattern)(DB_SCHEMA)):
+        return
+    matches = matcher(asked.table_name_filter_pattern)
+    for name, entry in here.entries():
+        kind = "VIEW" if isinstance(entry, View) else "TABLE"
+        if not matches(name) or (asked.table_types and kind not in asked.table_types):
+            continue
+        row = (DATABASE, DB_SCHEMA, name, kind)
+        if not asked.include_schema:
+            yield row
+            continue
+        readable = [(n, t) for n, t in here.fields(entry) if t.kind is not Kind.OTHER]
+        never = () if isinstance(entry, View) else never_null(rules_of(entry))
+        yield (*row, arrow_schema(readable, never).serialize().to_pybytes())
+
+
+def _primary_keys(asked: CommandGetPrimaryKeys, here: Here) -> Iterator[tuple[Any, ...]]:
+    if not _is_here(asked.catalog) or asked.db_schema not in (None, DB_SCHEMA):
+        return
+    for name, entry in here.entries():
+        if name.lower() != asked.table.lower() or isinstance(entry, View):
+            continue
+        for key in rules_of(entry).keys:
+            if key.primary:
+                named = "_".join((name, *key.columns, "pkey"))
+                for i, column in enumerate(key.columns, 1):
+                    yield (DATABASE, DB_SCHEMA, name, column, named, i)
+
+
+def matcher(pattern: str | None) -> Callable[[str], bool]:
+    r"""Return a test whether a name matches a pattern with % and _, before which \ takes them as they are."""
+    if pattern is None:
+        return lambda name: True
+    parts = re.findall(r"\\[\\%_]|.", pattern, re.DOTALL)
+    special = {"%": ".*", "_": "."}
+    expression = "".join(special.get(p) or re.escape(p[-1]) for p in parts)
+    compiled = re.compile(expression, re.DOTALL | re.IGNORECASE)
+    return lambda name: compiled.fullmatch(name) is not None
